@@ -1,0 +1,126 @@
+"""The two kinds of checksum files beside an object ``N``.
+
+* ``.N.crc``, hidden, by Hadoop's ``ChecksumFs`` on local disks: a plain CRC-32 of every 512-byte chunk.
+* ``N.crc``, by Spark's ``ChecksumCheckpointFileManager`` for state files: JSON with one CRC-32C of the whole file.
+"""
+
+from __future__ import annotations
+
+import struct
+import zlib
+from dataclasses import dataclass
+from typing import Any
+
+from airflow_provider_ckpt.codec import java_text
+from airflow_provider_ckpt.codec.verbatim import Verbatim, remember
+from airflow_provider_ckpt.errors import IncompleteLogFileError, MalformedEntryError
+
+BYTES_PER_CHECKSUM = 512
+_MAGIC = b"crc\0"
+
+
+@dataclass(frozen=True, slots=True)
+class HadoopChecksum:
+    """A hidden ``.N.crc`` (Hadoop ``ChecksumFs``): one CRC-32 for each chunk of ``bytes_per_checksum`` bytes."""
+
+    checksums: tuple[int, ...]
+    bytes_per_checksum: int = BYTES_PER_CHECKSUM
+
+    @classmethod
+    def of(cls, data: bytes) -> HadoopChecksum:
+        """The checksum file that Hadoop would write beside these bytes."""
+        chunks = range(0, len(data), BYTES_PER_CHECKSUM)
+        return cls(tuple(zlib.crc32(data[at : at + BYTES_PER_CHECKSUM]) for at in chunks))
+
+    def matches(self, data: bytes) -> bool:
+        """Whether the bytes are those that were summed."""
+        step = self.bytes_per_checksum
+        return self.checksums == tuple(zlib.crc32(data[at : at + step]) for at in range(0, len(data), step))
+
+    def encode(self) -> bytes:
+        """The bytes that Hadoop writes."""
+        count = len(self.checksums)
+        return _MAGIC + struct.pack(f">I{count}I", self.bytes_per_checksum, *self.checksums)
+
+
+def decode_hadoop(data: bytes, name: str) -> HadoopChecksum:
+    """Read a hidden ``.N.crc``. Raises IncompleteLogFileError when empty, MalformedEntryError otherwise."""
+    if not data:
+        raise IncompleteLogFileError("the checksum file is empty", name=name)
+    if len(data) < 8 or len(data) % 4 or not data.startswith(_MAGIC):
+        raise MalformedEntryError("no checksum file of Hadoop", name=name)
+    step, *checksums = struct.unpack(f">{len(data) // 4 - 1}I", data[4:])
+    if not step:
+        raise MalformedEntryError("a checksum file with chunks of 0 bytes", name=name)
+    return HadoopChecksum(tuple(checksums), step)
+
+
+@dataclass(frozen=True, slots=True)
+class SparkChecksum(Verbatim):
+    """A visible ``N.crc`` (Spark's ``ChecksumFile``).
+
+    Args:
+        algorithm: Spark writes ``CRC32C``.
+        value: The checksum as a signed 32 bit integer.
+        main_file_size: Bytes.
+        timestamp_ms: When it was written, epoch milliseconds.
+        creator: Who wrote it; for people.
+    """
+
+    algorithm: str
+    value: int
+    main_file_size: int
+    timestamp_ms: int
+    creator: Any = None
+
+    def matches(self, data: bytes) -> bool:
+        """Whether the bytes are those that were summed."""
+        return len(data) == self.main_file_size and crc32c(data) == self.value % 2**32
+
+    def _serialise(self) -> bytes:
+        fields = {
+            "algorithm": self.algorithm,
+            "value": self.value,
+            "mainFileSize": self.main_file_size,
+            "timestampMs": self.timestamp_ms,
+            "creator": self.creator,
+        }
+        return java_text.encode_utf8(java_text.write_json(fields))
+
+
+def decode_spark(data: bytes, name: str) -> SparkChecksum:
+    """Read a visible ``N.crc``. Raises IncompleteLogFileError when empty, MalformedEntryError otherwise."""
+    if not data:
+        raise IncompleteLogFileError("the checksum file is empty", name=name)
+    value = java_text.read_json_object(java_text.decode_utf8(data, name), name, "checksum file")
+    fields = java_text.Fields(value, name, "checksum file")
+    checksum = SparkChecksum(
+        fields.text("algorithm"),
+        fields.long("value"),
+        fields.long("mainFileSize"),
+        fields.long("timestampMs"),
+        value.get("creator"),
+    )
+    if checksum.algorithm != "CRC32C":
+        raise MalformedEntryError(f"unknown checksum algorithm {checksum.algorithm!r}", name=name)
+    return remember(checksum, data)
+
+
+def crc32c(data: bytes) -> int:
+    """CRC-32C (Castagnoli) as an unsigned integer. In plain Python: some megabytes a second."""
+    crc = 0xFFFFFFFF
+    for byte in data:
+        crc = _CRC32C[(crc ^ byte) & 0xFF] ^ (crc >> 8)
+    return crc ^ 0xFFFFFFFF
+
+
+def _table() -> tuple[int, ...]:
+    table = []
+    for value in range(256):
+        for _ in range(8):
+            value = (value >> 1) ^ (0x82F63B78 if value & 1 else 0)
+        table.append(value)
+    return tuple(table)
+
+
+_CRC32C = _table()

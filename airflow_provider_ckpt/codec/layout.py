@@ -1,0 +1,219 @@
+"""The names inside a checkpoint, and what stands where.
+
+``parse(name)`` turns a name into a place; it never fails: what Spark ignores is a :class:`Temporary` or :class:`Other`.
+Batch ids are read as Java's ``toLong`` reads them, so ``007`` counts as batch 7 although Spark then opens ``7``.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import Literal
+
+from airflow_provider_ckpt.codec.java_text import parse_long
+
+OFFSETS, COMMITS, SOURCES, STATE, METADATA = "offsets", "commits", "sources", "state", "metadata"
+SINK_LOG = "_spark_metadata"
+COMPACT = ".compact"
+
+StateFileKind = Literal["delta", "snapshot", "zip", "changelog"]
+
+
+@dataclass(frozen=True, slots=True)
+class LogEntry:
+    """``offsets/6`` or ``commits/6``. Not ``canonical``: a spelling as ``007`` that Spark counts but cannot open."""
+
+    log: str
+    batch_id: int
+    canonical: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class QueryMetadataFile:
+    """``metadata``."""
+
+
+@dataclass(frozen=True, slots=True)
+class SourceLogEntry:
+    """``sources/<id>/<n>`` or ``<n>.compact``; ``entry_id`` is the count that a file source's offset names."""
+
+    source_id: str
+    entry_id: int
+    compact: bool
+
+
+@dataclass(frozen=True, slots=True)
+class SinkLogEntry:
+    """``_spark_metadata/<batch>`` or ``<batch>.compact`` in the output directory of a file sink."""
+
+    batch_id: int
+    compact: bool
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class StateStoreId:
+    """One state store of one partition of one operator. The default store has the empty name."""
+
+    operator_id: int
+    partition: int
+    store: str = ""
+
+    @property
+    def directory(self) -> str:
+        """Where its files are."""
+        parts = (STATE, str(self.operator_id), str(self.partition), self.store)
+        return "/".join(part for part in parts if part)
+
+
+@dataclass(frozen=True, slots=True)
+class StateFile:
+    """``state/0/1/[store/]7.delta`` or ``7_<unique id>.zip``; version 7 is the state after batch 6."""
+
+    store_id: StateStoreId
+    version: int
+    unique_id: str | None
+    kind: StateFileKind
+
+
+@dataclass(frozen=True, slots=True)
+class StateTable:
+    """``state/0/1/[store/]SSTs/…`` or ``logs/…``: written before the zip that names them, shared between versions."""
+
+    store_id: StateStoreId
+
+
+@dataclass(frozen=True, slots=True)
+class OperatorMetadataFile:
+    """``state/0/_metadata/metadata``, or ``state/0/_metadata/v2/<batch>``; ``batch_id`` is None for the former."""
+
+    operator_id: int
+    batch_id: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class StateSchemaFile:
+    """``…/_metadata/schema`` (``batch_id`` None) or ``state/0/_stateSchema/<store>/<batch>_<uuid>``."""
+
+    operator_id: int
+    batch_id: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class Sidecar:
+    """A checksum file; ``of`` is the name of the object that it belongs to. ``hidden`` ones are Hadoop's."""
+
+    of: str
+    hidden: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Temporary:
+    """What a writer leaves when it is killed; nothing reads it again."""
+
+
+@dataclass(frozen=True, slots=True)
+class Other:
+    """Anything else."""
+
+
+Place = (
+    LogEntry
+    | QueryMetadataFile
+    | SourceLogEntry
+    | SinkLogEntry
+    | StateFile
+    | StateTable
+    | OperatorMetadataFile
+    | StateSchemaFile
+    | Sidecar
+    | Temporary
+    | Other
+)
+
+_STATE_FILE = re.compile(r"(\d+)(?:_([0-9A-Za-z-]+))?\.(delta|snapshot|zip|changelog)\Z")
+
+
+def parse(name: str) -> Place:
+    """What stands at a name, which is relative to the checkpoint location and has no leading slash."""
+    directory, _, base = name.rpartition("/")
+    if base.startswith(".") or base.endswith((".crc", ".tmp")):
+        return _parse_sidecar(directory, base)
+    parts = name.split("/")
+    if parts[0] in (OFFSETS, COMMITS) and len(parts) == 2:
+        batch_id = parse_long(base)
+        return Other() if batch_id is None else LogEntry(parts[0], batch_id, str(batch_id) == base)
+    if parts == [METADATA]:
+        return QueryMetadataFile()
+    if parts[0] == SOURCES and len(parts) == 3:
+        entry = _parse_compactible(base)
+        return SourceLogEntry(parts[1], *entry) if entry else Other()
+    if parts[0] == SINK_LOG and len(parts) == 2:
+        entry = _parse_compactible(base)
+        return SinkLogEntry(*entry) if entry else Other()
+    return _parse_state(parts) if parts[0] == STATE and len(parts) > 3 else Other()
+
+
+def _parse_sidecar(directory: str, base: str) -> Place:
+    prefix = f"{directory}/" if directory else ""
+    if base.endswith((".tmp", ".tmp.crc")):
+        return Temporary()
+    if base.startswith(".") and base.endswith(".crc"):
+        main = base[1:-4]
+        return Sidecar(prefix + (main.removesuffix(".crc")), True)
+    if base.endswith(".crc"):
+        return Sidecar(prefix + base[:-4], False)
+    return Other()
+
+
+def _parse_compactible(base: str) -> tuple[int, bool] | None:
+    compact = base.endswith(COMPACT)
+    entry_id = parse_long(base.removesuffix(COMPACT))
+    return None if entry_id is None else (entry_id, compact)
+
+
+def _parse_state(parts: list[str]) -> Place:
+    operator_id = parse_long(parts[1])
+    if operator_id is None:
+        return Other()
+    if parts[2] in ("_metadata", "_stateSchema"):
+        return _parse_operator_file(operator_id, parts[2:])
+    partition = parse_long(parts[2])
+    if partition is None:
+        return Other()
+    if parts[-2] == "_metadata":
+        return StateSchemaFile(operator_id, None)
+    if parts[-2] in ("SSTs", "logs"):
+        return StateTable(StateStoreId(operator_id, partition, "/".join(parts[3:-2])))
+    match = _STATE_FILE.match(parts[-1])
+    if not match or len(parts) > 5:
+        return Other()
+    store_id = StateStoreId(operator_id, partition, "/".join(parts[3:-1]))
+    return StateFile(store_id, int(match[1]), match[2], match[3])  # type: ignore[arg-type]
+
+
+def _parse_operator_file(operator_id: int, parts: list[str]) -> Place:
+    if parts == ["_metadata", "metadata"]:
+        return OperatorMetadataFile(operator_id, None)
+    batch_id = parse_long(parts[-1].partition("_")[0])
+    if batch_id is None:
+        return Other()
+    if parts[:2] == ["_metadata", "v2"] and len(parts) == 3:
+        return OperatorMetadataFile(operator_id, batch_id)
+    return StateSchemaFile(operator_id, batch_id) if parts[0] == "_stateSchema" else Other()
+
+
+def sidecars(name: str) -> tuple[str, ...]:
+    """Every checksum file that can stand beside an object, in the order in which they are to be deleted."""
+    directory, _, base = name.rpartition("/")
+    prefix = f"{directory}/" if directory else ""
+    return (f"{prefix}.{base}.crc.crc", f"{prefix}{base}.crc", f"{prefix}.{base}.crc")
+
+
+def offset_entry(batch_id: int) -> str:
+    """Name of an offset log entry."""
+    return f"{OFFSETS}/{batch_id}"
+
+
+def commit_entry(batch_id: int) -> str:
+    """Name of a commit log entry."""
+    return f"{COMMITS}/{batch_id}"

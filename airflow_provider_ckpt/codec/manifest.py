@@ -1,0 +1,137 @@
+"""Our own records: the manifest of a backup, and of what a change removed. JSON, one a directory, written last.
+
+A manifest may come from anywhere, so decoding it refuses names that lead outside: nothing absolute, no ``..``.
+``features`` lists what a reader must understand; an unknown one is refused instead of being half understood.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field
+from typing import Any
+
+from airflow_provider_ckpt.codec.java_text import abbreviate
+from airflow_provider_ckpt.errors import BackupCorruptError, UnsupportedVersionError
+
+FORMAT_VERSION = 1
+KNOWN_FEATURES: frozenset[str] = frozenset()
+_SHA256 = re.compile(r"[0-9a-f]{64}\Z")
+_ID = re.compile(r"[0-9A-Za-z][0-9A-Za-z._-]{0,120}\Z")
+
+
+@dataclass(frozen=True, slots=True)
+class ManifestObject:
+    """One object of a backup.
+
+    Args:
+        name: Its name in the checkpoint.
+        size: Bytes.
+        sha256: Hex.
+        stored_at: Where it is, relative to the backup root.
+        identity: What the store called its content when it was copied (ETag, or size and time).
+    """
+
+    name: str
+    size: int
+    sha256: str
+    stored_at: str
+    identity: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Manifest:
+    """What a backup is and holds.
+
+    Args:
+        backup_id: Unique under its root.
+        location: The checkpoint it was taken from, without credentials.
+        query_id: Id of the query.
+        batch_id: The committed batch at which a restart goes on.
+        created_at_ms: Epoch milliseconds.
+        watermark_ms: Watermark of that batch, or None.
+        objects: In the order of copying.
+        facts: What helps a person to choose: log versions, state provider, tool version.
+    """
+
+    backup_id: str
+    location: str
+    query_id: str
+    batch_id: int
+    created_at_ms: int
+    watermark_ms: int | None
+    objects: tuple[ManifestObject, ...]
+    facts: Mapping[str, Any] = field(default_factory=dict)
+    features: tuple[str, ...] = ()
+
+    @property
+    def total_bytes(self) -> int:
+        """Sum of the sizes."""
+        return sum(stored.size for stored in self.objects)
+
+    def encode(self) -> bytes:
+        """The bytes to store."""
+        fields = {"format_version": FORMAT_VERSION, **asdict(self)}
+        return json.dumps(fields, indent=1, sort_keys=True).encode()
+
+
+def decode(data: bytes, name: str) -> Manifest:
+    """Read a manifest.
+
+    Raises:
+        UnsupportedVersionError: A later format, or a feature this release does not know.
+        BackupCorruptError: Anything else that a manifest is not.
+    """
+    try:
+        fields = json.loads(data)
+        version = fields.pop("format_version")
+        if version != FORMAT_VERSION:
+            raise UnsupportedVersionError(f"manifest format {version}; this release reads {FORMAT_VERSION}", name=name)
+        objects = tuple(_object(item) for item in fields.pop("objects"))
+        manifest = Manifest(objects=objects, features=tuple(fields.pop("features")), **fields)
+        _validate(manifest)
+    except (ValueError, TypeError, KeyError, AttributeError, RecursionError) as error:
+        raise BackupCorruptError(f"no manifest: {error}", name=name) from error
+    unknown = set(manifest.features) - KNOWN_FEATURES
+    if unknown:
+        raise UnsupportedVersionError(f"the manifest needs {', '.join(sorted(unknown))}", name=name)
+    return manifest
+
+
+def _object(item: Any) -> ManifestObject:
+    stored = ManifestObject(**item)
+    if type(stored.size) is not int or stored.size < 0 or not _SHA256.match(stored.sha256):
+        raise ValueError(f"size or SHA-256 of {abbreviate(str(stored.name))} is none")
+    for name in (stored.name, stored.stored_at):
+        if not is_inside(name):
+            raise ValueError(f"{abbreviate(str(name))} leads outside the backup")
+    return stored
+
+
+def _validate(manifest: Manifest) -> None:
+    if not is_backup_id(manifest.backup_id):
+        raise ValueError(f"{abbreviate(str(manifest.backup_id))} is no backup id")
+    numbers = (manifest.batch_id, manifest.created_at_ms)
+    if any(type(number) is not int for number in numbers) or manifest.batch_id < 0:
+        raise ValueError("batch id or time is no number")
+    names = [stored.name for stored in manifest.objects]
+    if len(set(names)) != len(names):
+        raise ValueError("a name stands twice")
+
+
+def is_inside(name: Any) -> bool:
+    """Whether a name stays inside the directory that it is relative to."""
+    return (
+        isinstance(name, str)
+        and bool(name)
+        and "\\" not in name
+        and "\0" not in name
+        and "://" not in name
+        and not {"", ".", ".."} & set(name.split("/"))
+    )
+
+
+def is_backup_id(text: Any) -> bool:
+    """Whether a text can be a backup id: one path segment, nothing hidden."""
+    return isinstance(text, str) and bool(_ID.match(text))

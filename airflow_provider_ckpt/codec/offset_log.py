@@ -1,0 +1,201 @@
+"""The offset log: one entry a batch, written before the batch runs (Spark's ``OffsetSeqLog``).
+
+An entry is a version line, a metadata line and the offset of every source. In version 1 the sources stand in the
+order of the query, one a line; in version 2 (``OffsetMap``) each line is ``source id:offset``, in no fixed order.
+``-`` stands for a source without an offset. A decoded entry encodes to the very bytes it came from.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from airflow_provider_ckpt.codec import java_text
+from airflow_provider_ckpt.codec.source_offset import SourceOffset
+from airflow_provider_ckpt.codec.verbatim import Verbatim, remember
+from airflow_provider_ckpt.codec.versions import parse_version
+from airflow_provider_ckpt.errors import IncompleteLogFileError, MalformedEntryError
+
+MAX_VERSION = 2
+VOID_OFFSET = "-"
+#: More sources than any query has; an entry with more lines is garbage.
+MAX_SOURCES = 10_000
+
+
+@dataclass(frozen=True, slots=True)
+class SourceMetadataInfo:
+    """What version 2 records of a source (``SourceMetadataInfo``)."""
+
+    source_id: str
+    provider_name: str
+    api_version: str
+
+
+@dataclass(frozen=True, slots=True)
+class ControlBatchInfo:
+    """Marks a batch that an operation wrote, not the query (``OffsetSeqControlBatchInfo``)."""
+
+    operation_type: str
+    operation_info: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class OffsetSeqMetadata:
+    """The second line of an entry (``OffsetSeqMetadata``, ``OffsetSeqMetadataV2``).
+
+    Args:
+        batch_watermark_ms: Event-time watermark that the batch runs with, epoch milliseconds; 0 when there is none.
+        batch_timestamp_ms: Processing time of the batch, epoch milliseconds.
+        conf: The once-only confs by log key. A value can be None (JSON null); Spark stops at that when it restarts.
+        sources: Version 2 alone: what is known of each source, by source id.
+        control: Version 2 alone: set when an operation such as a repartition wrote the batch.
+    """
+
+    batch_watermark_ms: int = 0
+    batch_timestamp_ms: int = 0
+    conf: Mapping[str, str | None] = field(default_factory=dict)
+    sources: Mapping[str, SourceMetadataInfo] = field(default_factory=dict)
+    control: ControlBatchInfo | None = None
+    _text: str | None = field(init=False, default=None, compare=False, repr=False)
+
+    def json(self, version: int) -> str:
+        """The line as it was read, or as Spark would write it."""
+        if self._text is not None:
+            return self._text
+        fields: dict[str, Any] = {
+            "batchWatermarkMs": self.batch_watermark_ms,
+            "batchTimestampMs": self.batch_timestamp_ms,
+            "conf": self.conf,
+        }
+        if version >= 2:
+            fields["sourceMetadataInfo"] = {key: _source_fields(info) for key, info in self.sources.items()}
+            if self.control is not None:
+                fields["controlBatchInfo"] = _control_fields(self.control)
+        return java_text.write_json(fields)
+
+
+@dataclass(frozen=True, slots=True)
+class OffsetSeq(Verbatim):
+    """One entry of the offset log (``OffsetSeq`` in version 1, ``OffsetMap`` in version 2).
+
+    Args:
+        version: Version of the log format, 1 or 2.
+        metadata: None when the line is empty, which version 1 allows (continuous processing writes it so).
+        offsets: ``(source id, offset or None)`` in the order of the file; ids are positions "0", "1", … in version 1.
+    """
+
+    version: int
+    metadata: OffsetSeqMetadata | None
+    offsets: tuple[tuple[str, SourceOffset | None], ...]
+
+    def offset(self, source_id: str) -> SourceOffset | None:
+        """The offset of one source, or None when it is void or not in the entry."""
+        return dict(self.offsets).get(source_id)
+
+    def _serialise(self) -> bytes:
+        if self.version >= 2 and self.metadata is None:
+            raise ValueError("an offset log entry of version 2 needs metadata")
+        lines = [f"v{self.version}", self.metadata.json(self.version) if self.metadata else ""]
+        for source_id, offset in self.offsets:
+            text = VOID_OFFSET if offset is None else offset.json
+            lines.append(f"{source_id}:{text}" if self.version >= 2 else text)
+        if any("\n" in line or "\r" in line for line in lines):
+            raise ValueError("a source offset or a source id holds a line break")
+        return java_text.encode_utf8("\n".join(lines))
+
+
+def decode(data: bytes, name: str) -> OffsetSeq:
+    """Read one entry as Spark's ``OffsetSeqLog.deserialize`` does.
+
+    Raises:
+        IncompleteLogFileError: Empty.
+        UnsupportedVersionError: A later log version.
+        MalformedEntryError: Anything else that Spark would stop at.
+    """
+    if not data:
+        raise IncompleteLogFileError("Incomplete log file: the entry is empty.", name=name)
+    lines = java_text.lines_of(java_text.decode_utf8(data, name))
+    version = parse_version(next(lines), MAX_VERSION, "offset log", name)
+    metadata_line = next(lines, None)
+    if metadata_line is None:
+        raise MalformedEntryError("the entry ends after its version line", name=name)
+    metadata = _decode_metadata(metadata_line, version, name)
+    return remember(OffsetSeq(version, metadata, _decode_offsets(lines, version, name)), data)
+
+
+def _decode_offsets(lines: Iterator[str], version: int, name: str) -> tuple[tuple[str, SourceOffset | None], ...]:
+    offsets: dict[str, SourceOffset | None] = {}
+    for position, line in enumerate(lines):
+        if position == MAX_SOURCES:
+            raise MalformedEntryError(f"more than {MAX_SOURCES:,} source offsets", name=name)
+        if version == 1:
+            offsets[str(position)] = _offset(line)
+            continue
+        source_id, colon, text = line.partition(":")
+        if not colon:
+            raise MalformedEntryError(f"a line without a source id: {java_text.abbreviate(line)}", name=name)
+        offsets[source_id] = _offset(text)
+    return tuple(offsets.items())
+
+
+def _offset(text: str) -> SourceOffset | None:
+    return None if text == VOID_OFFSET else SourceOffset(text)
+
+
+def _decode_metadata(line: str, version: int, name: str) -> OffsetSeqMetadata | None:
+    text = java_text.trim(line)
+    if not text:
+        if version >= 2:
+            raise MalformedEntryError("the metadata line is empty", name=name)
+        return None
+    fields = java_text.Fields(java_text.read_json_object(text, name, "metadata line"), name, "metadata line")
+    metadata = OffsetSeqMetadata(
+        batch_watermark_ms=fields.long("batchWatermarkMs", 0),
+        batch_timestamp_ms=fields.long("batchTimestampMs", 0),
+        conf=_decode_conf(fields, name),
+        sources=_decode_sources(fields, name) if version >= 2 else {},
+        control=_decode_control(fields, name) if version >= 2 else None,
+    )
+    object.__setattr__(metadata, "_text", line)
+    return metadata
+
+
+def _decode_conf(fields: java_text.Fields, name: str) -> dict[str, str | None]:
+    conf: dict[str, str | None] = {}
+    for key, value in fields.object("conf").items():
+        conf[key] = java_text.as_text(value)
+        if conf[key] is None and value is not None:
+            raise MalformedEntryError(
+                f"the conf {key!r} is no text but {java_text.abbreviate(str(value))}",
+                name=name,
+                hint="Spark would stop here with a MappingException.",
+            )
+    return conf
+
+
+def _decode_sources(fields: java_text.Fields, name: str) -> dict[str, SourceMetadataInfo]:
+    sources = {}
+    for key, value in fields.object("sourceMetadataInfo").items():
+        if not isinstance(value, dict):
+            raise fields.error("sourceMetadataInfo", f"holds no object for {key!r}")
+        info = java_text.Fields(value, name, f"sourceMetadataInfo of {key!r}")
+        sources[key] = SourceMetadataInfo(info.text("sourceId"), info.text("providerName"), info.text("apiVersion"))
+    return sources
+
+
+def _decode_control(fields: java_text.Fields, name: str) -> ControlBatchInfo | None:
+    value = fields.object("controlBatchInfo")
+    if not value:
+        return None
+    info = java_text.Fields(value, name, "controlBatchInfo")
+    return ControlBatchInfo(info.text("operationType"), java_text.as_text(value.get("operationInfo")))
+
+
+def _source_fields(info: SourceMetadataInfo) -> dict[str, str]:
+    return {"sourceId": info.source_id, "providerName": info.provider_name, "apiVersion": info.api_version}
+
+
+def _control_fields(control: ControlBatchInfo) -> dict[str, str]:
+    fields = {"operationType": control.operation_type}
+    return fields if control.operation_info is None else {**fields, "operationInfo": control.operation_info}

@@ -1,0 +1,40 @@
+"""The file ``metadata``: the id of the query (Spark's ``StreamMetadata``). It has no version line."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+from airflow_provider_ckpt.codec import java_text
+from airflow_provider_ckpt.codec.verbatim import Verbatim, remember
+from airflow_provider_ckpt.errors import IncompleteLogFileError, MalformedEntryError
+
+# java.util.UUID.fromString: five hexadecimal groups, each of any length up to that of a long
+_UUID = re.compile(r"[0-9a-fA-F]{1,16}(-[0-9a-fA-F]{1,16}){4}\Z")
+
+
+@dataclass(frozen=True, slots=True)
+class QueryMetadata(Verbatim):
+    """``query_id`` is what idempotent sinks know the query by; it lives as long as the checkpoint."""
+
+    query_id: str
+
+    def _serialise(self) -> bytes:
+        return java_text.encode_utf8(java_text.write_json({"id": self.query_id}))
+
+
+def decode(data: bytes, name: str) -> QueryMetadata:
+    """Read the file as Spark's ``StreamMetadata.read`` does.
+
+    Raises:
+        IncompleteLogFileError: Empty.
+        MalformedEntryError: No JSON object with a UUID as its ``id``.
+    """
+    if not data:
+        raise IncompleteLogFileError("the query metadata is empty", name=name)
+    fields = java_text.read_json_object(java_text.decode_utf8(data, name), name, "query metadata")
+    query_id = java_text.Fields(fields, name, "query metadata").text("id")
+    if not _UUID.match(query_id):
+        raise MalformedEntryError(f"the query id is no UUID but {java_text.abbreviate(query_id)}", name=name)
+    metadata = QueryMetadata(query_id)
+    return remember(metadata, data)

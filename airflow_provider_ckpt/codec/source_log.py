@@ -1,0 +1,199 @@
+"""What sources and the file sink keep in logs of their own.
+
+* ``sources/<id>/<n>`` of a file source (``FileStreamSourceLog``) and ``_spark_metadata/<n>`` of a file sink
+  (``FileStreamSinkLog``): a version line, then one JSON object a file. Every tenth entry is compacted: ``9.compact``
+  holds all that came before.
+* ``sources/<id>/0`` of Kafka and its relatives (``KafkaSourceInitialOffsetWriter``): a zero byte, ``v1``, the offset.
+  Spark 2.1.0 wrote the length of the text instead of the zero byte, and no version.
+* ``sources/<id>/0`` of the rate source: ``v1`` and the time it started at.
+* Anything else a source may keep there is opaque and copied as it is.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from itertools import chain
+
+from airflow_provider_ckpt.codec import java_text
+from airflow_provider_ckpt.codec.source_offset import SourceOffset
+from airflow_provider_ckpt.codec.verbatim import Verbatim, remember
+from airflow_provider_ckpt.codec.versions import parse_version
+from airflow_provider_ckpt.errors import IncompleteLogFileError, MalformedEntryError
+
+MAX_VERSION = 1
+
+
+@dataclass(frozen=True, slots=True)
+class FileEntry:
+    """A file that a file source has taken (``FileStreamSource.FileEntry``).
+
+    Args:
+        path: URI, always with its scheme; Spark compares the text.
+        timestamp_ms: Modification time, epoch milliseconds.
+        batch_id: Entry of this log, not batch of the query, that took it.
+    """
+
+    path: str
+    timestamp_ms: int
+    batch_id: int
+
+    def json(self) -> str:
+        """The line as Spark writes it."""
+        return java_text.write_json({"path": self.path, "timestamp": self.timestamp_ms, "batchId": self.batch_id})
+
+
+@dataclass(frozen=True, slots=True)
+class SinkFileStatus:
+    """A file that a file sink has written (``SinkFileStatus``); times in epoch milliseconds, sizes in bytes."""
+
+    path: str
+    size: int
+    is_dir: bool
+    modification_time_ms: int
+    block_replication: int
+    block_size: int
+    action: str
+
+    def json(self) -> str:
+        """The line as Spark writes it."""
+        return java_text.write_json(
+            {
+                "path": self.path,
+                "size": self.size,
+                "isDir": self.is_dir,
+                "modificationTime": self.modification_time_ms,
+                "blockReplication": self.block_replication,
+                "blockSize": self.block_size,
+                "action": self.action,
+            }
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class FileSourceLog(Verbatim):
+    """One entry of a file source's log, compacted or not."""
+
+    entries: tuple[FileEntry, ...]
+
+    def _serialise(self) -> bytes:
+        return _encode_lines([entry.json() for entry in self.entries])
+
+
+@dataclass(frozen=True, slots=True)
+class FileSinkLog(Verbatim):
+    """One entry of a file sink's log, compacted or not."""
+
+    entries: tuple[SinkFileStatus, ...]
+
+    def _serialise(self) -> bytes:
+        return _encode_lines([entry.json() for entry in self.entries])
+
+
+@dataclass(frozen=True, slots=True)
+class InitialOffset(Verbatim):
+    """Where a Kafka-like source started, taken once (``KafkaSourceInitialOffsetWriter``)."""
+
+    offset: SourceOffset
+
+    def _serialise(self) -> bytes:
+        return b"\0" + java_text.encode_utf8(f"v{MAX_VERSION}\n{self.offset.json}")
+
+
+@dataclass(frozen=True, slots=True)
+class RateStart(Verbatim):
+    """When a rate source started, epoch milliseconds (``RateStreamMicroBatchStream``)."""
+
+    start_time_ms: int
+
+    def _serialise(self) -> bytes:
+        return _encode_lines([str(self.start_time_ms)])
+
+
+@dataclass(frozen=True, slots=True)
+class OpaqueFile:
+    """A file of a source that this package does not know."""
+
+    data: bytes
+
+    def encode(self) -> bytes:
+        """The bytes."""
+        return self.data
+
+
+SourceLogFile = FileSourceLog | InitialOffset | RateStart | OpaqueFile
+
+
+def decode(data: bytes, name: str) -> SourceLogFile:
+    """Read ``sources/<id>/<n>`` or ``<n>.compact``, told apart by how the content starts.
+
+    Raises:
+        IncompleteLogFileError: Empty.
+        UnsupportedVersionError: A later version than 1.
+        MalformedEntryError: It starts as a log of Spark's own sources and goes on as none.
+    """
+    if not data:
+        raise IncompleteLogFileError("Incomplete log file: the source log entry is empty.", name=name)
+    if data[:2] == b"\0v" or (data[0] != ord("{") and data[1:2] == b"{"):
+        return _decode_initial_offset(data, name)
+    if data[:1] != b"v":
+        return OpaqueFile(data)
+    lines = _versioned_lines(data, "source log", name)
+    first = next(lines, None)
+    if first is None:
+        return remember(FileSourceLog(()), data)
+    if (start := java_text.parse_long(first)) is not None and next(lines, None) is None:
+        return remember(RateStart(start), data)
+    if "path" not in java_text.read_json_object(first, name, "log line"):
+        return OpaqueFile(data)
+    return remember(FileSourceLog(tuple(_file_entry(line, name) for line in chain([first], lines))), data)
+
+
+def decode_sink(data: bytes, name: str) -> FileSinkLog:
+    """Read ``_spark_metadata/<n>`` or ``<n>.compact``. Raises as :func:`decode`."""
+    if not data:
+        raise IncompleteLogFileError("Incomplete log file: the sink log entry is empty.", name=name)
+    lines = _versioned_lines(data, "sink log", name)
+    return remember(FileSinkLog(tuple(_sink_status(line, name) for line in lines)), data)
+
+
+def _encode_lines(lines: list[str]) -> bytes:
+    return java_text.encode_utf8("\n".join([f"v{MAX_VERSION}", *lines]))
+
+
+def _versioned_lines(data: bytes, log: str, name: str) -> Iterator[str]:
+    lines = java_text.lines_of(java_text.decode_utf8(data, name))
+    parse_version(next(lines), MAX_VERSION, log, name)
+    return lines
+
+
+def _decode_initial_offset(data: bytes, name: str) -> InitialOffset:
+    text = java_text.decode_utf8(data[1:], name)
+    if text.startswith("v"):
+        version, newline, text = text.partition("\n")
+        if not newline:
+            raise MalformedEntryError("the initial offset ends after its version line", name=name)
+        parse_version(version, MAX_VERSION, "initial offset", name)
+    return remember(InitialOffset(SourceOffset(text)), data)
+
+
+def _fields(line: str, name: str) -> java_text.Fields:
+    return java_text.Fields(java_text.read_json_object(line, name, "log line"), name, "log line")
+
+
+def _file_entry(line: str, name: str) -> FileEntry:
+    fields = _fields(line, name)
+    return FileEntry(fields.text("path"), fields.long("timestamp"), fields.long("batchId"))
+
+
+def _sink_status(line: str, name: str) -> SinkFileStatus:
+    fields = _fields(line, name)
+    return SinkFileStatus(
+        fields.text("path"),
+        fields.long("size"),
+        fields.flag("isDir"),
+        fields.long("modificationTime"),
+        fields.long("blockReplication"),
+        fields.long("blockSize"),
+        fields.text("action"),
+    )

@@ -1,0 +1,257 @@
+"""Source offsets: JSON text that belongs to the source, and typed views for the sources whose text is known.
+
+Two offsets are equal when their texts are equal. Anything more (order, distance) needs to know the source, and the
+kind of a source is never guessed from the shape: Kafka and Event Hubs, say, write the same shape with other meaning.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from airflow_provider_ckpt.codec.java_text import abbreviate
+from airflow_provider_ckpt.errors import MalformedEntryError
+
+#: Where each lane (topic partition, shard, …) of a source stands; tuples compare within one lane.
+Positions = Mapping[str, tuple[int, ...]]
+
+
+@dataclass(frozen=True, slots=True)
+class SourceOffset:
+    """One source's position after a batch, as text. Any JSON is legal, and a bare number; Spark never looks in."""
+
+    json: str
+
+    def view(self, kind: str, name: str = "") -> TypedOffset:
+        """Parse the text as the offset of a ``kind`` of source.
+
+        Args:
+            kind: One of KINDS.
+            name: The log entry it stands in, for the error.
+
+        Raises:
+            MalformedEntryError: The text is no offset of that kind, or the kind is unknown.
+        """
+        if kind not in KINDS:
+            known = ", ".join(sorted(KINDS))
+            raise MalformedEntryError(f"unknown source type {kind!r}; known are {known}", name=name or None)
+        try:
+            value = _DECODER.decode(self.json)
+            if not KINDS[kind].fits(value):
+                raise ValueError("other shape")
+        except (ValueError, RecursionError) as error:
+            message = f"no {kind} offset: {abbreviate(self.json)}"
+            raise MalformedEntryError(message, name=name or None) from error
+        return TypedOffset(KINDS[kind], value)
+
+
+@dataclass(frozen=True, slots=True)
+class SourceKind:
+    """What is known of the offsets of one kind of source.
+
+    Args:
+        name: The name that ``readStream.format`` takes.
+        fits: Whether parsed JSON has the shape.
+        positions: The lanes and where they stand.
+        unit: What the distance between two positions of a lane counts; None when it counts nothing.
+        identity: Offsets with another identity cannot be compared (Delta: the table id).
+        ordered: False when positions have no order outside the source (Iceberg snapshot ids).
+    """
+
+    name: str
+    fits: Callable[[Any], bool]
+    positions: Callable[[Any], Positions]
+    unit: str | None
+    identity: Callable[[Any], str] = lambda value: ""
+    ordered: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class TypedOffset:
+    """A source offset whose kind is known. ``value`` is the parsed JSON."""
+
+    kind: SourceKind
+    value: Any
+
+    @property
+    def positions(self) -> Positions:
+        """Where each lane stands."""
+        return self.kind.positions(self.value)
+
+    def why_not_comparable(self, other: TypedOffset) -> str | None:
+        """The reason why two offsets have no order, or None when they have one."""
+        if self.kind is not other.kind:
+            return f"one is a {self.kind.name} offset, the other a {other.kind.name} offset"
+        if not self.kind.ordered:
+            return f"the positions of a {self.kind.name} source have no order of their own"
+        if self.kind.identity(self.value) != self.kind.identity(other.value):
+            return f"they belong to two tables: {self.kind.identity(self.value)}, {self.kind.identity(other.value)}"
+        return None
+
+    def has_reached(self, target: TypedOffset) -> bool:
+        """Whether every lane of the target stands at the target's position or past it.
+
+        Lanes that the target does not name do not count. Raises ValueError when the two have no order.
+        """
+        if self.value == target.value:
+            return True
+        if problem := self.why_not_comparable(target):
+            raise ValueError(problem)
+        positions = self.positions
+        return all(lane in positions and positions[lane] >= goal for lane, goal in target.positions.items())
+
+    def minus(self, earlier: TypedOffset | None) -> dict[str, int]:
+        """Units between an earlier offset (exclusive) and this one (inclusive), by lane; negative when it went back.
+
+        A lane that the earlier offset does not have counts from the start of the lane, 0.
+        Raises ValueError when distance has no meaning.
+        """
+        if self.kind.unit is None:
+            raise ValueError(f"positions of a {self.kind.name} source can be ordered, not counted")
+        if earlier is not None and (problem := self.why_not_comparable(earlier)):
+            raise ValueError(problem)
+        start = earlier.positions if earlier else {}
+        return {lane: end[0] - start.get(lane, (0,))[0] for lane, end in self.positions.items()}
+
+
+def _is_number(value: Any) -> bool:
+    return type(value) is int
+
+
+def _has_numbers(*keys: str) -> Callable[[Any], bool]:
+    return lambda value: isinstance(value, dict) and all(_is_number(value.get(key)) for key in keys)
+
+
+def _is_partitioned(value: Any) -> bool:
+    """``{"topic": {"0": 500}}``; the types of 10,000 partitions are looked at in one go."""
+    return isinstance(value, dict) and all(
+        isinstance(partitions, dict) and set(map(type, partitions.values())) <= {int} for partitions in value.values()
+    )
+
+
+def _partitions(value: Any) -> Positions:
+    return {
+        f"{topic}-{partition}": (offset,)
+        for topic, partitions in value.items()
+        for partition, offset in partitions.items()
+    }
+
+
+def _is_file(value: Any) -> bool:
+    return _is_number(value) or _has_numbers("logOffset")(value)
+
+
+def _file(value: Any) -> Positions:
+    return {"log": (value if _is_number(value) else value["logOffset"],)}
+
+
+def _is_delta(value: Any) -> bool:
+    return _has_numbers("reservoirVersion", "index")(value) and isinstance(value.get("reservoirId"), str)
+
+
+def _is_kinesis(value: Any) -> bool:
+    return isinstance(value, dict) and all(
+        isinstance(shard, dict) and str(shard.get("iteratorPosition", "")).lstrip("-").isdecimal()
+        for lane, shard in value.items()
+        if lane != "metadata"
+    )
+
+
+def _kinesis(value: Any) -> Positions:
+    return {
+        lane: (int(shard["iteratorPosition"]), int(shard.get("subSequenceNumber", -1)))
+        for lane, shard in value.items()
+        if lane != "metadata"
+    }
+
+
+def _is_pulsar(value: Any) -> bool:
+    return isinstance(value, dict) and all(
+        isinstance(data, list) and all(_is_number(byte) and -128 <= byte < 256 for byte in data)
+        for data in value.values()
+    )
+
+
+def _pulsar(value: Any) -> Positions:
+    """Message ids are protobuf: field 1 the ledger, 2 the entry, 4 the index in a batched entry."""
+    lanes = {topic: _varint_fields(data) for topic, data in value.items()}
+    return {topic: (ids.get(1, 0), ids.get(2, 0), ids.get(4, -1)) for topic, ids in lanes.items()}
+
+
+def _varint_fields(data: list[int]) -> dict[int, int]:
+    numbers, value, shift = [], 0, 0
+    for byte in data:
+        value |= (byte & 0x7F) << shift
+        shift += 7
+        if not byte & 0x80:
+            numbers.append(value)
+            value = shift = 0
+    return {tag >> 3: number for tag, number in zip(numbers[::2], numbers[1::2], strict=False)}
+
+
+def _long(name: str, unit: str) -> SourceKind:
+    return SourceKind(name, _is_number, lambda value: {"value": (value,)}, unit)
+
+
+KINDS: Mapping[str, SourceKind] = {
+    kind.name: kind
+    for kind in (
+        SourceKind("kafka", _is_partitioned, _partitions, "records"),
+        SourceKind("eventhubs", _is_partitioned, _partitions, "events"),
+        SourceKind("file", _is_file, _file, "log entries"),
+        _long("rate", "seconds"),
+        _long("socket", "records"),
+        SourceKind(
+            "rate-micro-batch",
+            _has_numbers("offset", "timestamp"),
+            lambda value: {"offset": (value["offset"],)},
+            "rows",
+        ),
+        SourceKind(
+            "delta",
+            _is_delta,
+            lambda value: {"table": (value["reservoirVersion"], value["index"])},
+            "table versions",
+            identity=lambda value: str(value["reservoirId"]),
+        ),
+        SourceKind(
+            "iceberg",
+            _has_numbers("snapshot_id", "position"),
+            lambda value: {"table": (value["snapshot_id"], value["position"])},
+            None,
+            ordered=False,
+        ),
+        SourceKind("kinesis", _is_kinesis, _kinesis, None),
+        SourceKind("pulsar", _is_pulsar, _pulsar, None),
+        SourceKind("cloudFiles", _has_numbers("seqNum"), lambda value: {"files": (value["seqNum"],)}, "files"),
+    )
+}
+
+
+def kind_of_provider(provider_name: str) -> str | None:
+    """The kind of source behind a provider name of offset log version 2, or None when it is not known."""
+    name = provider_name.rsplit(".", 1)[-1].lower()
+    return _PROVIDERS.get(name) or next((kind for kind in KINDS if kind.lower() == name), None)
+
+
+_PROVIDERS = {
+    "kafkasourceprovider": "kafka",
+    "eventhubssourceprovider": "eventhubs",
+    "filestreamsource": "file",
+    "ratestreamprovider": "rate",
+    "ratepermicrobatchprovider": "rate-micro-batch",
+    "textsocketsourceprovider": "socket",
+    "deltadatasource": "delta",
+    "icebergsource": "iceberg",
+    "kinesissourceprovider": "kinesis",
+    "pulsarprovider": "pulsar",
+}
+
+
+def _no_constant(text: str) -> None:
+    raise ValueError(f"{text} is no JSON")
+
+
+_DECODER = json.JSONDecoder(parse_constant=_no_constant)

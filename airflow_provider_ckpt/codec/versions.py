@@ -1,0 +1,29 @@
+"""The version line that opens every log file (Spark's ``MetadataVersionUtil``)."""
+
+from __future__ import annotations
+
+from airflow_provider_ckpt.codec import java_text
+from airflow_provider_ckpt.errors import MalformedEntryError, UnsupportedVersionError
+
+
+def parse_version(line: str, max_version: int, log: str, name: str) -> int:
+    """Read ``v1``, ``v2``, … as ``MetadataVersionUtil.validateVersion`` does.
+
+    Raises:
+        UnsupportedVersionError: Later than ``max_version``; the message names both.
+        MalformedEntryError: No version at all.
+    """
+    version = java_text.parse_int(line[1:]) if line.startswith("v") else None
+    if version is None or version < 1:
+        raise MalformedEntryError(
+            f"the first line is no log version but {java_text.abbreviate(line)}",
+            name=name,
+            hint="Spark would stop here with MALFORMED_LOG_FILE.",
+        )
+    if version > max_version:
+        raise UnsupportedVersionError(
+            f"{log} version v{version}; the latest known is v{max_version}",
+            name=name,
+            hint="A later Spark wrote it; use a release of airflow-provider-ckpt that knows that Spark.",
+        )
+    return version

@@ -1,0 +1,172 @@
+"""Every error of this package: one root, split by whose fault it is and by what the caller must do next.
+
+* :class:`CheckpointFormatError`: the bytes are not what Spark would accept.
+* :class:`StoreError`: the storage said no, or did not answer.
+* :class:`PlanError`: the change was refused and nothing was done.
+* :class:`GateFailedError`: the deploy must not go ahead.
+* :class:`BackupError`: a backup is missing or damaged.
+
+``exit_code`` is what the ``ckpt`` command ends with; ``retryable`` tells Airflow whether another try can help.
+"""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar
+
+
+class CheckpointError(Exception):
+    """The root of all errors that this package raises on purpose.
+
+    Args:
+        message: What is wrong, in one sentence.
+        location: URI of the checkpoint, backup root or sink; the doing layer fills it in.
+        name: The place inside the location, such as ``offsets/6``.
+        batch_id: The batch concerned.
+        hint: What a person should do next.
+    """
+
+    code: ClassVar[str] = "CHECKPOINT_ERROR"
+    exit_code: ClassVar[int] = 3
+    retryable: ClassVar[bool] = False
+
+    def __init__(
+        self,
+        message: str,
+        *,
+        location: str | None = None,
+        name: str | None = None,
+        batch_id: int | None = None,
+        hint: str | None = None,
+    ) -> None:
+        super().__init__(message)
+        self.message = message
+        self.location = location
+        self.name = name
+        self.batch_id = batch_id
+        self.hint = hint
+
+    def at(self, location: str) -> CheckpointError:
+        """Fill in the location unless a deeper layer already knew it, and return the same error."""
+        self.location = self.location or location
+        return self
+
+    def __str__(self) -> str:
+        place = "/".join(part.rstrip("/") for part in (self.location, self.name) if part)
+        text = f"{place}: {self.message}" if place else self.message
+        return f"{text} {self.hint}" if self.hint else text
+
+    def to_dict(self) -> dict[str, Any]:
+        """The error as the CLI's ``--json`` prints it."""
+        return {
+            "code": self.code,
+            "message": self.message,
+            "location": self.location,
+            "name": self.name,
+            "batch_id": self.batch_id,
+            "hint": self.hint,
+        }
+
+
+class CheckpointFormatError(CheckpointError):
+    """Bytes that Spark would not accept in this place."""
+
+    code = "CHECKPOINT_FORMAT"
+
+
+class IncompleteLogFileError(CheckpointFormatError):
+    """An empty log file: Spark stops at it with ``Incomplete log file``."""
+
+    code = "INCOMPLETE_LOG_FILE"
+
+
+class MalformedEntryError(CheckpointFormatError):
+    """A log entry that cannot be read."""
+
+    code = "MALFORMED_ENTRY"
+
+
+class UnsupportedVersionError(CheckpointFormatError):
+    """A log version that is later than this package, or the target Spark, reads."""
+
+    code = "UNSUPPORTED_VERSION"
+
+
+class StoreError(CheckpointError):
+    """The storage refused: permission, a name it cannot hold, an operation it does not have."""
+
+    code = "STORE_ERROR"
+
+
+class CheckpointNotFoundError(StoreError):
+    """No such location, no such object, or a location that is no checkpoint."""
+
+    code = "NOT_FOUND"
+
+
+class ObjectExistsError(StoreError):
+    """An exclusive create found the name taken."""
+
+    code = "OBJECT_EXISTS"
+    exit_code = 4
+
+
+class StoreUnavailableError(StoreError):
+    """The storage did not answer, or answered that it cannot at the moment."""
+
+    code = "STORE_UNAVAILABLE"
+    exit_code = 5
+    retryable = True
+
+
+class PlanError(CheckpointError):
+    """A change that was refused; nothing was done."""
+
+    code = "PLAN_REFUSED"
+    exit_code = 4
+
+
+class BatchNotRestorableError(PlanError):
+    """The target batch lacks an entry or a state file that a restart there needs."""
+
+    code = "BATCH_NOT_RESTORABLE"
+
+
+class StalePlanError(PlanError):
+    """The checkpoint is not what it was when the plan was made."""
+
+    code = "STALE_PLAN"
+
+
+class CheckpointBusyError(PlanError):
+    """A query is, or may be, writing to the checkpoint."""
+
+    code = "CHECKPOINT_BUSY"
+
+
+class GateFailedError(CheckpointError):
+    """The gate is closed: ``findings`` say why."""
+
+    code = "GATE_FAILED"
+    exit_code = 1
+
+    def __init__(self, message: str, *, findings: tuple[Any, ...] = (), **place: Any) -> None:
+        super().__init__(message, **place)
+        self.findings = findings
+
+
+class BackupError(CheckpointError):
+    """Something is wrong with a backup."""
+
+    code = "BACKUP_ERROR"
+
+
+class BackupNotFoundError(BackupError):
+    """No backup of that id under the root."""
+
+    code = "BACKUP_NOT_FOUND"
+
+
+class BackupCorruptError(BackupError):
+    """A backup that is not what its manifest says."""
+
+    code = "BACKUP_CORRUPT"
