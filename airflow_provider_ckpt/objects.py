@@ -1,0 +1,32 @@
+"""One stored object as a listing shows it; the word that the store, the views and the plans have in common."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class StoredObject:
+    """A file or key, seen from outside.
+
+    Args:
+        name: Relative to the location, with slashes.
+        size: Bytes.
+        modified_ms: Last modification, epoch milliseconds; None where a store does not tell.
+        identity: Changes whenever the content may have changed: an ETag, or size and modification time.
+    """
+
+    name: str
+    size: int
+    modified_ms: int | None
+    identity: str
+
+
+def digest(objects: Iterable[StoredObject]) -> str:
+    """One hash over names and identities: equal when nothing was added, removed or rewritten in between."""
+    sha256 = hashlib.sha256()
+    for stored in sorted(objects, key=lambda item: item.name):
+        sha256.update(f"{stored.name}\0{stored.identity}\n".encode())
+    return sha256.hexdigest()

@@ -1,0 +1,249 @@
+"""What is to be done to a checkpoint, as a value: decided once, shown to a person, carried out elsewhere.
+
+Actions are ordered so that every prefix of them leaves a checkpoint from which Spark starts correctly, or, for a
+restore, one that Spark refuses to start from.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Iterable, Mapping
+from dataclasses import asdict, dataclass
+from typing import Any, Literal
+
+from airflow_provider_ckpt.codec import layout
+from airflow_provider_ckpt.codec.manifest import Manifest
+from airflow_provider_ckpt.codec.query_metadata import QueryMetadata
+from airflow_provider_ckpt.errors import PlanError
+from airflow_provider_ckpt.objects import StoredObject, digest
+
+Kind = Literal["backup", "restore", "rollback", "undo"]
+#: Which of a plan's stores an action works on.
+Place = Literal["checkpoint", "sink"]
+
+
+@dataclass(frozen=True, slots=True)
+class Requirement:
+    """A fact that must still hold when the plan is applied.
+
+    Kinds: ``query_id``; ``latest_committed`` and ``latest_planned`` (batch ids, or ``none``; a plan that was begun
+    changes them itself); ``kept_objects`` and ``kept_sink_log`` (digest over what the plan leaves alone);
+    ``writer_stopped``.
+    """
+
+    kind: str
+    expected: str
+
+
+@dataclass(frozen=True, slots=True)
+class Action:
+    """One step on one object.
+
+    Args:
+        do: ``delete``; ``copy`` (from ``source`` in the plan's source store); ``create`` (with ``data`` as its text).
+        name: The object.
+        place: The store it is in.
+        size: Bytes.
+        identity: What the object must still be when it is deleted.
+        sha256: What a copy must be, hex; empty when it is not known.
+        source: Where a copy comes from, relative to the source store.
+        data: Content of a created object.
+    """
+
+    do: Literal["delete", "copy", "create"]
+    name: str
+    place: Place = "checkpoint"
+    size: int = 0
+    identity: str = ""
+    sha256: str = ""
+    source: str = ""
+    data: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class SinkVerdict:
+    """What happens at the sink when the plan has been applied and the query goes on.
+
+    Args:
+        sink: Kind and location.
+        verdict: ``exact``, ``skipped`` (re-run batches are dropped: data loss), ``duplicated`` or ``unknown``.
+        reason: Why.
+        remedy: What to do about it; empty when nothing is to be done.
+    """
+
+    sink: str
+    verdict: Literal["exact", "skipped", "duplicated", "unknown"]
+    reason: str
+    remedy: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """A change to one checkpoint.
+
+    Args:
+        kind: What it is for.
+        location: The checkpoint that it changes.
+        query_id: Id of the query, or empty.
+        batch_id: The committed batch that the checkpoint stands at afterwards.
+        planned_at_ms: When it was made, epoch milliseconds.
+        requirements: What must still hold.
+        actions: In order.
+        warnings: What a person should know.
+        verdicts: One for each sink.
+        source: Location that copies come from, or empty.
+        sink: Location of the sink whose log is trimmed, or empty.
+        undoes: Id of the plan that an undo takes back, or empty.
+    """
+
+    kind: Kind
+    location: str
+    query_id: str
+    batch_id: int
+    planned_at_ms: int
+    requirements: tuple[Requirement, ...]
+    actions: tuple[Action, ...]
+    warnings: tuple[str, ...] = ()
+    verdicts: tuple[SinkVerdict, ...] = ()
+    source: str = ""
+    sink: str = ""
+    undoes: str = ""
+
+    @property
+    def plan_id(self) -> str:
+        """Short digest of the content: a plan has the same id wherever it is read, a new plan has a new one."""
+        return hashlib.sha256(json.dumps(self.to_dict(), sort_keys=True).encode()).hexdigest()[:16]
+
+    def deletes(self, place: Place = "checkpoint") -> frozenset[str]:
+        """Names that the plan removes from one of its stores."""
+        return frozenset(action.name for action in self.actions if action.do == "delete" and action.place == place)
+
+    def writes(self, place: Place = "checkpoint") -> frozenset[str]:
+        """Names that the plan adds to one of its stores."""
+        return frozenset(action.name for action in self.actions if action.do != "delete" and action.place == place)
+
+    def to_dict(self) -> dict[str, Any]:
+        """JSON-ready; :func:`plan_from_dict` is the way back."""
+        return asdict(self)
+
+
+def plan_from_dict(fields: Mapping[str, Any]) -> Plan:
+    """The plan that :meth:`Plan.to_dict` wrote. Raises PlanError for anything else."""
+    try:
+        values = dict(fields)
+        return Plan(
+            **{
+                **values,
+                "requirements": tuple(Requirement(**item) for item in values["requirements"]),
+                "actions": tuple(Action(**item) for item in values["actions"]),
+                "warnings": tuple(values["warnings"]),
+                "verdicts": tuple(SinkVerdict(**item) for item in values["verdicts"]),
+            }
+        )
+    except (KeyError, TypeError) as error:
+        raise PlanError(f"not a plan: {error}") from error
+
+
+def kept_objects(objects: Mapping[str, StoredObject], touched: Iterable[str]) -> str:
+    """Digest over everything that a plan leaves alone, but for what a killed writer left behind."""
+    touched = set(touched)
+    return digest(
+        stored
+        for name, stored in objects.items()
+        if name not in touched and not isinstance(layout.parse(name), layout.Temporary)
+    )
+
+
+# --- undo ----------------------------------------------------------------------------------------------------------
+
+
+def plan_undo(done: Plan, saved: str, planned_at_ms: int) -> Plan:
+    """Put back what a plan removed, in the reverse order, as long as the checkpoint stands where the plan left it.
+
+    Args:
+        done: The plan that was applied, as a whole or in part.
+        saved: Location of the copies, where the objects are under ``checkpoint/`` and ``sink/``.
+        planned_at_ms: Now, epoch milliseconds.
+
+    Raises:
+        PlanError: The plan removed nothing.
+    """
+    if not any(action.do == "delete" for action in done.actions):
+        raise PlanError(f"a {done.kind} removes nothing, so there is nothing to undo", location=done.location)
+    actions = tuple(
+        Action("copy", action.name, action.place, action.size, source=f"{action.place}/{action.name}")
+        for action in reversed(done.actions)
+        if action.do == "delete"
+    )
+    return Plan(
+        "undo",
+        done.location,
+        done.query_id,
+        done.batch_id,
+        planned_at_ms,
+        tuple(item for item in done.requirements if not item.kind.startswith("latest_")),
+        actions,
+        (f"Undoes the {done.kind} to batch {done.batch_id} ({done.plan_id}).",),
+        source=saved,
+        sink=done.sink,
+        undoes=done.plan_id,
+    )
+
+
+# --- restore -------------------------------------------------------------------------------------------------------
+
+
+def plan_restore(
+    manifest: Manifest, root: str, location: str, planned_at_ms: int, new_query_id: str | None = None
+) -> Plan:
+    """Write a backup to an empty location.
+
+    The newest offset entry comes first and its predecessor last: in between Spark refuses to start
+    (``batch N-1 doesn't exist``) instead of beginning from scratch.
+
+    Args:
+        manifest: The backup.
+        root: Location of the backup root.
+        location: Where to.
+        planned_at_ms: Now, epoch milliseconds.
+        new_query_id: A fork gets an id of its own; None moves the query with its id.
+    """
+    newest = layout.offset_entry(manifest.batch_id)
+    last = [stored.name for stored in manifest.objects if _is_offset_entry(stored.name) and stored.name != newest]
+    copies = [
+        Action("copy", stored.name, size=stored.size, sha256=stored.sha256, source=stored.stored_at)
+        for stored in manifest.objects
+    ]
+    if new_query_id is not None:
+        copies = [copy for copy in copies if main_name(copy.name) != layout.METADATA]
+        data = QueryMetadata(new_query_id).encode().decode()
+        copies.append(Action("create", layout.METADATA, size=len(data), data=data))
+    rank = {newest: 0, layout.commit_entry(manifest.batch_id): 2, **dict.fromkeys(last, 3)}
+    copies.sort(key=lambda copy: rank.get(main_name(copy.name), 1))
+    return Plan(
+        "restore",
+        location,
+        new_query_id or manifest.query_id,
+        manifest.batch_id,
+        planned_at_ms,
+        (Requirement("location", "empty"),),
+        tuple(copies),
+        source=root,
+    )
+
+
+def _is_offset_entry(name: str) -> bool:
+    place = layout.parse(name)
+    return isinstance(place, layout.LogEntry) and place.log == layout.OFFSETS
+
+
+def or_none(batch_id: int | None) -> str:
+    """A batch id as text, or ``none``."""
+    return "none" if batch_id is None else str(batch_id)
+
+
+def main_name(name: str) -> str:
+    """The object that a sidecar belongs to; any other name as it is."""
+    place = layout.parse(name)
+    return place.of if isinstance(place, layout.Sidecar) else name

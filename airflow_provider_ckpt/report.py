@@ -1,0 +1,136 @@
+"""Tables for people, the same in a terminal and in a task's log."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from airflow_provider_ckpt.checks import Finding
+from airflow_provider_ckpt.codec.manifest import Manifest
+from airflow_provider_ckpt.forecast import Forecast
+from airflow_provider_ckpt.plans import Plan
+
+if TYPE_CHECKING:
+    from rich.table import Table as RichTable
+
+LOG_WIDTH = 140
+_STYLES = {"error": "red", "warning": "yellow", "note": "dim", "block": "red", "warn": "yellow", "pass": "green"}
+
+
+@dataclass(frozen=True, slots=True)
+class Table:
+    """Rows under a title. None is shown as a dash."""
+
+    title: str
+    columns: tuple[str, ...]
+    rows: tuple[tuple[Any, ...], ...]
+
+
+def facts(title: str, rows: Sequence[tuple[str, Any]]) -> Table:
+    """Names and values."""
+    return Table(title, ("", ""), tuple(rows))
+
+
+def findings_table(findings: Sequence[Finding]) -> Table:
+    """Findings, a row each."""
+    rows = tuple(
+        (finding.code, finding.severity, finding.batch_id, finding.name, sentence(finding.message, finding.hint))
+        for finding in findings
+    )
+    return Table("Findings", ("code", "severity", "batch", "file", "what and what to do"), rows)
+
+
+def sentence(message: str, hint: str | None) -> str:
+    """A message, made a sentence, and its hint."""
+    text = message if message.endswith((".", "!", "?")) else f"{message}."
+    return f"{text} {hint}" if hint else text
+
+
+def forecast_tables(location: str, foretold: Forecast) -> list[Table]:
+    """The verdict, the confs that change or were given, the findings."""
+    tables = [
+        facts(
+            location,
+            [
+                ("verdict", foretold.verdict),
+                ("resumes at batch", foretold.resumes_at_batch),
+                ("runs again batch", foretold.reruns_batch),
+                ("Spark stops with", foretold.spark_error),
+            ],
+        )
+    ]
+    changed = tuple(
+        (conf.key, conf.deploy_value, conf.log_value, conf.effective, conf.outcome)
+        for conf in foretold.confs
+        if conf.outcome != "kept" or conf.deploy_value is not None
+    )
+    if changed:
+        columns = ("conf", "deploy", "offset log", "Spark will use", "outcome")
+        tables.append(Table("Once-only confs", columns, changed))
+    if foretold.findings:
+        tables.append(findings_table(foretold.findings))
+    return tables
+
+
+def plan_tables(plan: Plan, *, most: int = 20) -> list[Table]:
+    """The steps (the first and the last of a long plan), the verdict for each sink, the warnings."""
+    rows: list[tuple[Any, ...]] = [
+        (number, action.do, action.place, action.name, action.size) for number, action in enumerate(plan.actions, 1)
+    ]
+    if len(rows) > most:
+        rows = [*rows[: most - 5], ("…", "", "", f"{len(rows) - most} more", ""), *rows[-5:]]
+    title = f"Plan {plan.plan_id}: {plan.kind} of {plan.location} to batch {plan.batch_id}, {len(plan.actions)} steps"
+    tables = [Table(title, ("step", "do", "where", "object", "bytes"), tuple(rows))]
+    if plan.verdicts:
+        verdicts = tuple((item.sink, item.verdict, item.reason, item.remedy) for item in plan.verdicts)
+        tables.append(Table("Sinks", ("sink", "verdict", "why", "remedy"), verdicts))
+    if plan.warnings:
+        tables.append(Table("Warnings", ("",), tuple((warning,) for warning in plan.warnings)))
+    return tables
+
+
+def backup_table(taken: Manifest) -> Table:
+    """What a backup is."""
+    return facts(
+        taken.backup_id,
+        [
+            ("of", taken.location),
+            ("query id", taken.query_id),
+            ("batch", taken.batch_id),
+            ("objects", len(taken.objects)),
+            ("bytes", taken.total_bytes),
+        ],
+    )
+
+
+def render(tables: Sequence[Table]) -> str:
+    """Tables as plain text, for a log."""
+    from rich.console import Console
+
+    console = Console(width=LOG_WIDTH, no_color=True, force_terminal=False)
+    with console.capture() as captured:
+        for table in tables:
+            console.print(to_rich(table))
+    return captured.get()
+
+
+def to_rich(table: Table) -> RichTable:
+    """The table for a rich console; columns of numbers to the right."""
+    from rich.table import Table as RichTable
+
+    drawn = RichTable(title=table.title, title_justify="left", header_style="bold", show_header=any(table.columns))
+    for index, column in enumerate(table.columns):
+        number = bool(table.rows) and all(isinstance(row[index], int) for row in table.rows)
+        drawn.add_column(column, justify="right" if number else "left", overflow="fold")
+    for row in table.rows:
+        drawn.add_row(*(_cell(value) for value in row))
+    return drawn
+
+
+def _cell(value: Any) -> str:
+    from rich.markup import escape
+
+    text = "-" if value is None else str(value)
+    style = _STYLES.get(text)
+    return f"[{style}]{text}[/{style}]" if style else escape(text)

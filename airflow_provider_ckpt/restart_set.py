@@ -1,0 +1,364 @@
+"""Which files a restart after batch N needs: the logs around N and, for every state store, a chain to version N+1.
+
+Measured on Spark 4.3, file by file: with exactly these files a restart is right, and without any one of them it fails.
+The functions are generators that do no IO: they yield the name of an object whose bytes they need, are sent the bytes,
+and return their result. A backup answers by copying, a check by reading.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Generator, Mapping
+from dataclasses import dataclass, field
+from typing import TypeVar
+
+from airflow_provider_ckpt.codec import layout, state_file, state_metadata
+from airflow_provider_ckpt.codec.commit_log import CommitMetadata
+from airflow_provider_ckpt.codec.layout import StateFile, StateStoreId
+from airflow_provider_ckpt.codec.offset_log import OffsetSeq
+from airflow_provider_ckpt.codec.source_offset import SourceOffset
+from airflow_provider_ckpt.confs import COMPRESSION_CODEC, SHUFFLE_PARTITIONS
+from airflow_provider_ckpt.errors import BatchNotRestorableError, MalformedEntryError
+from airflow_provider_ckpt.objects import StoredObject
+from airflow_provider_ckpt.view import CheckpointView
+
+Result = TypeVar("Result")
+#: A computation that asks for the bytes of objects by name.
+Reads = Generator[str, bytes, Result]
+
+
+@dataclass(frozen=True, slots=True)
+class RestartSet:
+    """The files that a restart after ``batch_id`` needs, each object before its sidecars, short-lived ones first.
+
+    Args:
+        batch_id: The committed batch that Spark would go on from.
+        names: In the order in which to copy them.
+        missing: What is not there, in words; empty when the batch can be restored.
+    """
+
+    batch_id: int
+    names: tuple[str, ...]
+    missing: tuple[str, ...] = ()
+
+
+@dataclass(slots=True)
+class _Chain:
+    """One state store's part of the set."""
+
+    names: list[str] = field(default_factory=list)
+    missing: list[str] = field(default_factory=list)
+
+
+def restart_set(
+    view: CheckpointView, batch_id: int, decompressors: Mapping[str, state_file.Decompress]
+) -> Reads[RestartSet]:
+    """Work out the files for a restart after one batch of a checkpoint that was listed as a whole."""
+    logs = log_entries(view, batch_id)
+    missing = [name for name in logs if name not in view.objects]
+    missing += [f"{name}: {view.damaged[name].message}" for name in logs if name in view.damaged]
+    if missing:
+        return RestartSet(batch_id, (), missing=tuple(missing))
+    sources = source_files(view, view.offset_seq(batch_id))
+    state = yield from _state_files(view, batch_id, decompressors)
+    names = [*logs, *sources.names, *state.names]
+    return RestartSet(
+        batch_id,
+        tuple(name for main in dict.fromkeys(names) for name in with_sidecars(view, main)),
+        tuple(sources.missing + state.missing),
+    )
+
+
+def log_entries(view: CheckpointView, batch_id: int) -> list[str]:
+    """The small files at the top that a restart after a batch reads, those that Spark purges first in front."""
+    names = [layout.offset_entry(batch_id), layout.commit_entry(batch_id), layout.METADATA]
+    before = view.predecessor(batch_id)
+    return names if before is None else [layout.offset_entry(before), *names]
+
+
+def with_sidecars(view: CheckpointView, name: str) -> tuple[str, ...]:
+    """An object and the checksum files that stand beside it, in the order in which to copy them."""
+    return (name, *(sidecar for sidecar in reversed(layout.sidecars(name)) if sidecar in view.objects))
+
+
+def require(chosen: RestartSet, view: CheckpointView, restorable: tuple[int, ...] = ()) -> RestartSet:
+    """Give the set back when it is complete.
+
+    Raises:
+        BatchNotRestorableError: Something is missing; the error names it, and the batches that can be restored.
+    """
+    if not chosen.missing:
+        return chosen
+    more = f" and {len(chosen.missing) - 3} more" if len(chosen.missing) > 3 else ""
+    batches = ", ".join(map(str, restorable)) or "none of those kept"
+    raise BatchNotRestorableError(
+        f"batch {chosen.batch_id} cannot be restored; missing: {', '.join(chosen.missing[:3])}{more}.",
+        location=view.location,
+        batch_id=chosen.batch_id,
+        hint=f"Batches that can be restored: {batches}.",
+    )
+
+
+# --- source logs ---------------------------------------------------------------------------------------------------
+
+
+def source_files(view: CheckpointView, offsets: OffsetSeq) -> _Chain:
+    """Log files of the sources up to where an offset entry says that they stand; all files of unknown sources."""
+    needed = _Chain()
+    for source_id, offset in offsets.offsets:
+        log_offset = None if offset is None else file_log_offset(offset.json)
+        entries = source_entries(view, source_id)
+        if log_offset is None or not entries:
+            directory = f"{layout.SOURCES}/{source_id}"
+            needed.names += [
+                stored.name
+                for stored in view.below(directory)
+                if not isinstance(layout.parse(stored.name), layout.Sidecar | layout.Temporary)
+            ]
+        else:
+            needed.names += [entries[entry] for entry in _log_up_to(entries, log_offset, needed)]
+    return needed
+
+
+def source_entries(view: CheckpointView, source_id: str) -> dict[layout.SourceLogEntry, str]:
+    """Names of the log entries that a source keeps, by entry."""
+    places = {stored.name: layout.parse(stored.name) for stored in view.below(f"{layout.SOURCES}/{source_id}")}
+    return {place: name for name, place in places.items() if isinstance(place, layout.SourceLogEntry)}
+
+
+def file_log_offset(offset: str) -> int | None:
+    """The entry of its own log that a file source's offset names, or None when it is no such offset."""
+    try:
+        value = SourceOffset(offset).view("file").value
+    except MalformedEntryError:
+        return None
+    return value["logOffset"] if isinstance(value, dict) else None
+
+
+def source_log_end(entries: Collection[layout.SourceLogEntry], log_offset: int) -> int:
+    """The last entry of a file source's log that a restart at ``log_offset`` needs.
+
+    That is ``log_offset`` itself, unless the entries up to it live on only inside a later compacted one.
+    """
+    if not _gaps(entries, log_offset):
+        return log_offset
+    later = [entry.entry_id for entry in entries if entry.compact and entry.entry_id > log_offset]
+    return min(later, default=log_offset)
+
+
+def _log_up_to(
+    entries: Mapping[layout.SourceLogEntry, str], log_offset: int, needed: _Chain
+) -> list[layout.SourceLogEntry]:
+    end = source_log_end(entries.keys(), log_offset)
+    start = _compacted_up_to(entries.keys(), end)
+    source_id = next(iter(entries)).source_id
+    needed.missing += [f"{layout.SOURCES}/{source_id}/{entry_id}" for entry_id in _gaps(entries.keys(), end)]
+    whole = [entry for entry in entries if entry.compact and entry.entry_id == start]
+    return whole + [entry for entry in entries if not entry.compact and start < entry.entry_id <= end]
+
+
+def _compacted_up_to(entries: Collection[layout.SourceLogEntry], log_offset: int) -> int:
+    return max((entry.entry_id for entry in entries if entry.compact and entry.entry_id <= log_offset), default=-1)
+
+
+def _gaps(entries: Collection[layout.SourceLogEntry], log_offset: int) -> list[int]:
+    """Entries that are missing between the newest compacted one and ``log_offset``."""
+    own = {entry.entry_id for entry in entries if not entry.compact}
+    return [entry for entry in range(_compacted_up_to(entries, log_offset) + 1, log_offset + 1) if entry not in own]
+
+
+# --- state ---------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class _StateStore:
+    """What was listed of one state store."""
+
+    store_id: StateStoreId
+    files: tuple[StateFile, ...]
+    tables: Mapping[str, StoredObject]
+
+    def name(self, file: StateFile) -> str:
+        return f"{self.store_id.directory}/{state_file_name(file.version, file.unique_id, file.kind)}"
+
+    def newest(self, kind: str, version: int) -> int:
+        """The newest version up to ``version`` that has a file of this kind; 0 when none has."""
+        return max((file.version for file in self.files if file.kind == kind and file.version <= version), default=0)
+
+
+def state_file_name(version: int, unique_id: str | None, kind: str) -> str:
+    """The base name of a state file."""
+    return f"{version}_{unique_id}.{kind}" if unique_id else f"{version}.{kind}"
+
+
+def _state_files(
+    view: CheckpointView, batch_id: int, decompressors: Mapping[str, state_file.Decompress]
+) -> Reads[_Chain]:
+    stores = _state_stores(view)
+    whole = _Chain()
+    if not stores:
+        return whole
+    conf = _conf(view.offset_seq(batch_id))
+    commit = view.commit(batch_id)
+    expected = yield from _expected_stores(view, stores, conf, batch_id, whole)
+    whole.names += _operator_files(view, batch_id)
+    codec = conf.get(COMPRESSION_CODEC) or "lz4"
+    for store_id in expected:
+        store = stores.get(store_id, _StateStore(store_id, (), {}))
+        unique_id = _unique_id(commit, store_id, expected)
+        if unique_id is None:
+            chain = yield from _chain_v1(store, batch_id + 1)
+        else:
+            chain = yield from _chain_v2(store, batch_id + 1, unique_id, codec, decompressors)
+        whole.names += chain.names
+        whole.missing += chain.missing
+    return whole
+
+
+def _conf(offsets: OffsetSeq) -> Mapping[str, str | None]:
+    return offsets.metadata.conf if offsets.metadata else {}
+
+
+def _state_stores(view: CheckpointView) -> dict[StateStoreId, _StateStore]:
+    files: dict[StateStoreId, list[StateFile]] = {}
+    tables: dict[StateStoreId, dict[str, StoredObject]] = {}
+    for stored in view.below(layout.STATE):
+        match layout.parse(stored.name):
+            case StateFile() as file:
+                files.setdefault(file.store_id, []).append(file)
+            case layout.StateTable(store_id):
+                tables.setdefault(store_id, {})[stored.name] = stored
+    return {
+        store_id: _StateStore(store_id, tuple(files.get(store_id, ())), tables.get(store_id, {}))
+        for store_id in sorted(files.keys() | tables.keys())
+    }
+
+
+def _expected_stores(
+    view: CheckpointView,
+    stores: Mapping[StateStoreId, _StateStore],
+    conf: Mapping[str, str | None],
+    batch_id: int,
+    whole: _Chain,
+) -> Reads[tuple[StateStoreId, ...]]:
+    """Every store that a restart opens: what an operator has in one partition it must have in all of them."""
+    partitions = int(conf.get(SHUFFLE_PARTITIONS) or 0)
+    expected: set[StateStoreId] = set()
+    for operator_id in sorted({store_id.operator_id for store_id in stores}):
+        own = [store_id for store_id in stores if store_id.operator_id == operator_id]
+        seen = {store_id.partition for store_id in own if not partitions or store_id.partition < partitions}
+        single = yield from _is_single_partition(view, operator_id, batch_id)
+        wanted = seen if single is None or not partitions else {0} if single else set(range(partitions))
+        expected |= {
+            StateStoreId(operator_id, partition, store)
+            for partition in seen | wanted
+            for store in {store_id.store for store_id in own}
+        }
+    return tuple(sorted(expected))
+
+
+def _is_single_partition(view: CheckpointView, operator_id: int, batch_id: int) -> Reads[bool | None]:
+    """Whether an operator has one partition whatever the shuffle partitions are (a global limit); None if unknown."""
+    name = _operator_metadata(view, operator_id, batch_id)
+    if name is None:
+        return None
+    stores = state_metadata.decode((yield name), name).stores
+    return all(store.num_partitions == 1 for store in stores)
+
+
+def _operator_metadata(view: CheckpointView, operator_id: int, batch_id: int) -> str | None:
+    found = {
+        -1 if place.batch_id is None else place.batch_id: stored.name
+        for stored in view.below(f"{layout.STATE}/{operator_id}/_metadata")
+        if isinstance(place := layout.parse(stored.name), layout.OperatorMetadataFile)
+        and (place.batch_id is None or place.batch_id <= batch_id)
+    }
+    return found[max(found)] if found else None
+
+
+def _operator_files(view: CheckpointView, batch_id: int) -> list[str]:
+    """Schemas and operator metadata: small, written once, and those of later batches are not wanted."""
+    names = []
+    for stored in view.below(layout.STATE):
+        place = layout.parse(stored.name)
+        if isinstance(place, layout.OperatorMetadataFile | layout.StateSchemaFile) and (
+            place.batch_id is None or place.batch_id <= batch_id
+        ):
+            names.append(stored.name)
+    return names
+
+
+def _unique_id(commit: CommitMetadata, store_id: StateStoreId, expected: tuple[StateStoreId, ...]) -> str | None:
+    """The id in the file names of state checkpoint format 2; None in format 1.
+
+    The ids of a partition stand in the alphabetical order of its store names.
+    """
+    partitions = (commit.state_unique_ids or {}).get(store_id.operator_id)
+    if partitions is None or store_id.partition >= len(partitions):
+        return None
+    ids = partitions[store_id.partition]
+    own = [
+        other.store
+        for other in expected
+        if (other.operator_id, other.partition) == (store_id.operator_id, store_id.partition)
+    ]
+    position = own.index(store_id.store) if len(ids) == len(own) else 0
+    return ids[position] if position < len(ids) else None
+
+
+def _chain_v1(store: _StateStore, version: int) -> Reads[_Chain]:
+    """Format 1: the newest whole version up to ``version`` and every change after it."""
+    kinds = {file.kind for file in store.files}
+    whole: layout.StateFileKind = "snapshot" if kinds & {"delta", "snapshot"} else "zip"
+    change: layout.StateFileKind = "delta" if whole == "snapshot" else "changelog"
+    chain = _Chain()
+    base = store.newest(whole, version)
+    if base:
+        yield from _add(chain, store, StateFile(store.store_id, base, None, whole))
+    for step in range(base + 1, version + 1):
+        yield from _add(chain, store, StateFile(store.store_id, step, None, change))
+    return chain
+
+
+def _chain_v2(
+    store: _StateStore,
+    version: int,
+    unique_id: str,
+    codec: str,
+    decompressors: Mapping[str, state_file.Decompress],
+) -> Reads[_Chain]:
+    """Format 2: the commit names the version, its changelog names the ones before it."""
+    chain = _Chain()
+    final = StateFile(store.store_id, version, unique_id, "zip")
+    if final in store.files:
+        yield from _add(chain, store, final)
+        return chain
+    changelog = StateFile(store.store_id, version, unique_id, "changelog")
+    if changelog not in store.files:
+        chain.missing.append(store.name(changelog))
+        return chain
+    name = store.name(changelog)
+    lineage = dict(state_file.read_lineage((yield name), codec, name, decompressors))
+    lineage[version] = unique_id
+    zips = {(file.version, file.unique_id) for file in store.files if file.kind == "zip"}
+    base = max((step for step, step_id in lineage.items() if (step, step_id) in zips), default=0)
+    if base:
+        yield from _add(chain, store, StateFile(store.store_id, base, lineage[base], "zip"))
+    for step in range(base + 1, version + 1):
+        yield from _add(chain, store, StateFile(store.store_id, step, lineage.get(step, "?"), "changelog"))
+    return chain
+
+
+def _add(chain: _Chain, store: _StateStore, file: StateFile) -> Reads[None]:
+    name = store.name(file)
+    if file not in store.files:
+        chain.missing.append(name)
+        return
+    chain.names.append(name)
+    if file.kind == "zip":
+        for table in state_file.read_zip((yield name), name):
+            table_name = f"{store.store_id.directory}/{table.name}"
+            stored = store.tables.get(table_name)
+            if stored is None or stored.size != table.size:
+                chain.missing.append(table_name)
+            else:
+                chain.names.append(table_name)

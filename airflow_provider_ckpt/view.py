@@ -1,0 +1,137 @@
+"""A checkpoint as it was at one moment: what was listed, what was read, and what could not be read."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+
+from airflow_provider_ckpt.codec import Encodable, layout
+from airflow_provider_ckpt.codec.commit_log import CommitMetadata
+from airflow_provider_ckpt.codec.offset_log import OffsetSeq
+from airflow_provider_ckpt.codec.query_metadata import QueryMetadata
+from airflow_provider_ckpt.errors import CheckpointFormatError, CheckpointNotFoundError
+from airflow_provider_ckpt.objects import StoredObject
+
+
+@dataclass(frozen=True, slots=True)
+class CheckpointView:
+    """What was seen of a checkpoint.
+
+    Args:
+        location: Its URI.
+        observed_at_ms: When the observation began, epoch milliseconds.
+        objects: What was listed, by name.
+        entries: What was read and decoded, by name.
+        damaged: What was read and could not be decoded, by name.
+        complete: Whether everything was listed, or the two logs alone.
+        stateful: Whether there is state of at least one operator.
+    """
+
+    location: str
+    observed_at_ms: int
+    objects: Mapping[str, StoredObject]
+    entries: Mapping[str, Encodable] = field(default_factory=dict)
+    damaged: Mapping[str, CheckpointFormatError] = field(default_factory=dict)
+    complete: bool = False
+    stateful: bool = False
+
+    def batches(self, log: str) -> tuple[int, ...]:
+        """Batch ids of one log in ascending order; there may be gaps (async progress tracking)."""
+        return batch_ids(self.objects, log)
+
+    @property
+    def planned(self) -> tuple[int, ...]:
+        """Batches that have an entry in the offset log, ascending."""
+        return self.batches(layout.OFFSETS)
+
+    @property
+    def committed(self) -> tuple[int, ...]:
+        """Batches that have an entry in the commit log, ascending."""
+        return self.batches(layout.COMMITS)
+
+    @property
+    def latest_planned(self) -> int | None:
+        """The newest batch in the offset log."""
+        return max(self.planned, default=None)
+
+    @property
+    def latest_committed(self) -> int | None:
+        """The newest batch in the commit log."""
+        return max(self.committed, default=None)
+
+    @property
+    def in_flight(self) -> int | None:
+        """The newest batch when it is planned and not committed: running, or left by a crash."""
+        planned, committed = self.latest_planned, self.latest_committed
+        return planned if planned is not None and (committed is None or planned > committed) else None
+
+    def predecessor(self, batch_id: int) -> int | None:
+        """The batch whose offset entry a restart reads beside that of ``batch_id``; None for the first batch.
+
+        That is the batch before it. Async progress tracking skips batches in both logs alike; then it is the newest
+        one before the gap.
+        """
+        before = batch_id - 1
+        if before in self.planned or before in self.committed:
+            return before
+        return max((batch for batch in self.planned if batch < batch_id), default=before if before >= 0 else None)
+
+    @property
+    def query_id(self) -> str | None:
+        """Id of the query; None when ``metadata`` is missing or damaged."""
+        metadata = self.entries.get(layout.METADATA)
+        return metadata.query_id if isinstance(metadata, QueryMetadata) else None
+
+    def offset_seq(self, batch_id: int) -> OffsetSeq:
+        """The offset log entry of a batch that was read.
+
+        Raises:
+            CheckpointFormatError: It is damaged.
+            CheckpointNotFoundError: It is not there.
+        """
+        entry = self._entry(layout.offset_entry(batch_id), batch_id)
+        assert isinstance(entry, OffsetSeq)
+        return entry
+
+    def commit(self, batch_id: int) -> CommitMetadata:
+        """The commit log entry of a batch that was read. Raises as :meth:`offset_seq`."""
+        entry = self._entry(layout.commit_entry(batch_id), batch_id)
+        assert isinstance(entry, CommitMetadata)
+        return entry
+
+    @property
+    def latest_offset_seq(self) -> OffsetSeq | None:
+        """The newest offset log entry, or None when there is none. Raises CheckpointFormatError when it is damaged."""
+        return None if self.latest_planned is None else self.offset_seq(self.latest_planned)
+
+    @property
+    def watermark_ms(self) -> int | None:
+        """Watermark that the newest committed batch ran with, epoch milliseconds; None before the first commit.
+
+        What a batch has finished is what lies before this watermark, so this is the one to wait for; the commit log's
+        ``nextBatchWatermarkMs`` is that of a batch still to run.
+        """
+        if self.latest_committed is None or self.latest_committed not in self.planned:
+            return None
+        metadata = self.offset_seq(self.latest_committed).metadata
+        return metadata.batch_watermark_ms if metadata else None
+
+    def below(self, directory: str) -> Iterator[StoredObject]:
+        """Everything listed under a directory."""
+        prefix = f"{directory}/"
+        return (stored for name, stored in self.objects.items() if name.startswith(prefix))
+
+    def _entry(self, name: str, batch_id: int) -> Encodable:
+        if name in self.damaged:
+            raise self.damaged[name].at(self.location)
+        if name not in self.entries:
+            raise CheckpointNotFoundError("no such entry", location=self.location, name=name, batch_id=batch_id)
+        return self.entries[name]
+
+
+def batch_ids(names: Mapping[str, StoredObject], log: str) -> tuple[int, ...]:
+    """Batch ids that a listing shows for ``offsets`` or ``commits``, ascending, as Spark counts them."""
+    places = (layout.parse(name) for name in names)
+    return tuple(
+        sorted({place.batch_id for place in places if isinstance(place, layout.LogEntry) and place.log == log})
+    )
