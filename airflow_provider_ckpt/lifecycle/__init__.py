@@ -1,0 +1,40 @@
+"""Doing: look at a checkpoint, change it by a plan, back it up and restore it.
+
+The one layer that touches storage for a purpose. It knows neither Airflow nor Spark, never prints, never asks, and
+deletes nothing that no plan names.
+"""
+
+from airflow_provider_ckpt.lifecycle.applying import Receipt, Stores, apply, make_rollback, make_undo
+from airflow_provider_ckpt.lifecycle.backups import (
+    find_backup,
+    list_backups,
+    make_restore,
+    plan_of_backup,
+    restore,
+    take_backup,
+    verify_backup,
+)
+from airflow_provider_ckpt.lifecycle.observing import find_restart_set, inspect, observe, read_entries, read_progress
+from airflow_provider_ckpt.lifecycle.records import Record, history
+
+__all__ = [
+    "Receipt",
+    "Record",
+    "Stores",
+    "apply",
+    "find_backup",
+    "find_restart_set",
+    "history",
+    "inspect",
+    "list_backups",
+    "make_restore",
+    "make_rollback",
+    "make_undo",
+    "observe",
+    "plan_of_backup",
+    "read_entries",
+    "read_progress",
+    "restore",
+    "take_backup",
+    "verify_backup",
+]

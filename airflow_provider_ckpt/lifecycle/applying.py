@@ -1,0 +1,331 @@
+"""Carrying out plans that change a checkpoint in place: rollback and undo.
+
+Everything is looked at again first, and a checkpoint that has moved is refused with nothing done. What will be removed
+is saved before the first removal. Killed at any point, applying the same plan again completes what is missing.
+"""
+
+from __future__ import annotations
+
+import itertools
+import time
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from airflow_provider_ckpt.codec import layout
+from airflow_provider_ckpt.errors import (
+    CheckpointBusyError,
+    PlanError,
+    StalePlanError,
+    StoreError,
+)
+from airflow_provider_ckpt.lifecycle import records
+from airflow_provider_ckpt.lifecycle.observing import (
+    OnStep,
+    find_restart_set,
+    no_step,
+    now_ms,
+    observe,
+    restorable_batches,
+)
+from airflow_provider_ckpt.objects import StoredObject, digest
+from airflow_provider_ckpt.plans import Action, Plan, kept_objects, or_none, plan_undo
+from airflow_provider_ckpt.restart_set import require
+from airflow_provider_ckpt.rollback import SinkLog, plan_rollback
+from airflow_provider_ckpt.sinks import read_file_sink
+from airflow_provider_ckpt.store import Store
+from airflow_provider_ckpt.view import CheckpointView
+
+#: A writer is watched for at least this long.
+MIN_WATCH_S = 2.0
+#: Bounds of the quiet period that is read off the rhythm of the commits.
+MIN_QUIET_S, MAX_QUIET_S = 5.0, 60.0
+
+
+@dataclass(frozen=True, slots=True)
+class Receipt:
+    """What was done.
+
+    Args:
+        plan_id: Of the plan that was applied.
+        kind: Of that plan.
+        status: ``applied``, or ``already_applied`` when there was nothing left to do.
+        location: The checkpoint.
+        batch_id: The batch that the plan goes to, or for an undo went to.
+        actions: Steps that were carried out in this run.
+        record: Location of the record, with what was saved; empty for a restore.
+        started_at_ms: Epoch milliseconds.
+        finished_at_ms: Epoch milliseconds.
+    """
+
+    plan_id: str
+    kind: str
+    status: str
+    location: str
+    batch_id: int
+    actions: int
+    record: str
+    started_at_ms: int
+    finished_at_ms: int
+
+    def to_dict(self) -> dict[str, Any]:
+        """JSON-ready."""
+        return asdict(self)
+
+
+@dataclass(frozen=True, slots=True)
+class Stores:
+    """The places that a plan works on.
+
+    Args:
+        checkpoint: What is changed.
+        sink: Output directory of a file sink whose log is trimmed.
+        undo: Root of the records; None for the directory beside the checkpoint.
+    """
+
+    checkpoint: Store
+    sink: Store | None = None
+    undo: Store | None = None
+
+    def place(self, name: str) -> Store:
+        """The store that an action works on."""
+        store = self.sink if name == "sink" else self.checkpoint
+        if store is None:
+            raise PlanError("the plan trims a sink log, and no sink was given")
+        return store
+
+    def record(self, plan_id: str) -> Store:
+        """Where the record of one plan is."""
+        return records.records_of(self.checkpoint, self.undo).child(plan_id)
+
+
+def make_rollback(stores: Stores, batch_id: int, *, trim_sink_log: bool = False) -> Plan:
+    """Plan to drop every batch after ``batch_id``, or find the plan of a rollback there that was interrupted.
+
+    Raises:
+        BatchNotRestorableError: The batch cannot be gone back to; the error names those that can.
+    """
+    if (begun := _interrupted_rollback(stores, batch_id)) is not None:
+        return begun
+    checkpoint = stores.checkpoint
+    view = observe(checkpoint, deep=True, batch_id=batch_id)
+    chosen = find_restart_set(checkpoint, view, batch_id)
+    if chosen.missing:
+        require(chosen, view, restorable_batches(checkpoint, view, batch_id))
+    sink = read_file_sink(stores.sink, trim=trim_sink_log) if stores.sink else None
+    return plan_rollback(view, chosen, now_ms(), sink)
+
+
+def _interrupted_rollback(stores: Stores, batch_id: int) -> Plan | None:
+    """A rollback to the same batch that was killed on its way and can still be completed."""
+    history = records.history(stores.checkpoint, stores.undo)
+    if not history or history[-1].state != "interrupted" or history[-1].plan.kind != "rollback":
+        return None
+    plan = history[-1].plan
+    if plan.batch_id != batch_id:
+        return None
+    try:
+        _validate(plan, _Found(stores, plan), begun=True)
+    except StalePlanError:
+        return None  # the query has run since; every prefix is a sound checkpoint, so a new plan is right
+    return plan
+
+
+def make_undo(stores: Stores) -> Plan:
+    """Plan to take back the newest change that is not undone yet. Raises PlanError when there is none."""
+    record = records.last_change(stores.checkpoint, stores.undo)
+    return plan_undo(record.plan, f"{record.location}/saved", now_ms())
+
+
+def apply(
+    plan: Plan,
+    stores: Stores,
+    *,
+    query_is_stopped: bool = False,
+    quiet_s: float | None = None,
+    on_step: OnStep = no_step,
+) -> Receipt:
+    """Carry out a rollback or an undo.
+
+    Args:
+        plan: What to do.
+        stores: Where.
+        query_is_stopped: The user's word that no query writes to the checkpoint; files alone cannot show that.
+        quiet_s: Seconds to watch for a change, on top of that word; None to judge by the rhythm of the commits.
+        on_step: Called after each step.
+
+    Raises:
+        StalePlanError: The checkpoint is not what it was when the plan was made.
+        CheckpointBusyError: No word that the query is stopped, or it wrote something.
+    """
+    started_ms = now_ms()
+    record = stores.record(plan.plan_id)
+    files, _ = record.ls()
+    begun = records.SAVED in files
+    found = _Found(stores, plan)
+    _validate(plan, found, begun=begun)
+    todo = [action for action in plan.actions if not found.is_done(action)]
+    if todo:
+        _require_stopped(plan, stores, found.view, query_is_stopped, quiet_s)
+        records.write_once(record, records.PLAN, plan.to_dict())
+        if not begun:
+            _save(plan, stores, record)
+    for done, action in enumerate(todo, start=1):
+        _act(action, plan, stores)
+        on_step(done, len(todo), action.name)
+    status = "applied" if todo else "already_applied"
+    receipt = Receipt(
+        plan.plan_id,
+        plan.kind,
+        status,
+        plan.location,
+        plan.batch_id,
+        len(todo),
+        record.location,
+        started_ms,
+        now_ms(),
+    )
+    _finish(plan, stores, receipt, begun=bool(todo) or begun)
+    return receipt
+
+
+def _finish(plan: Plan, stores: Stores, receipt: Receipt, *, begun: bool) -> None:
+    stores.checkpoint.flush()
+    if begun:
+        records.write_once(stores.record(plan.plan_id), records.RECEIPT, {"plan_id": plan.plan_id})
+    if plan.undoes:
+        records.write_once(stores.record(plan.undoes), records.UNDONE, {"undone_by": plan.plan_id})
+
+
+# --- checking ------------------------------------------------------------------------------------------------------
+
+
+class _Found:
+    """What stands now in the places that a plan works on."""
+
+    def __init__(self, stores: Stores, plan: Plan) -> None:
+        self.view = observe(stores.checkpoint, deep=True)
+        self.sink: SinkLog | None = read_file_sink(stores.place("sink")) if plan.sink else None
+        self._saved = stores.record(plan.undoes).child("saved") if plan.undoes else None
+        self._stores = stores
+        self._plan = plan
+
+    def objects(self, place: str) -> Mapping[str, StoredObject]:
+        """Objects of one place, by name."""
+        return self.sink.objects if place == "sink" and self.sink else self.view.objects
+
+    def is_done(self, action: Action) -> bool:
+        """Whether an action has nothing left to do."""
+        return (action.name in self.objects(action.place)) != (action.do == "delete")
+
+    def fact(self, kind: str) -> str | None:
+        """What stands where a requirement looks; None when it is looked after elsewhere."""
+        touched = {place: self._plan.deletes(place) | self._plan.writes(place) for place in ("checkpoint", "sink")}
+        match kind:
+            case "query_id":
+                return self.view.query_id or "none"
+            case "latest_committed":
+                return or_none(self.view.latest_committed)
+            case "latest_planned":
+                return or_none(self.view.latest_planned)
+            case "kept_objects":
+                return kept_objects(self.view.objects, touched["checkpoint"])
+            case "kept_sink_log":
+                return kept_objects(self.objects("sink"), touched["sink"])
+        return None
+
+    def same_as_saved(self, action: Action) -> bool:
+        """Whether an object that an undo would put back is the saved one, put back before."""
+        if self._saved is None or self.objects(action.place)[action.name].size != action.size:
+            return False
+        return self._stores.place(action.place).read(action.name) == self._saved.read(action.source)
+
+
+def _validate(plan: Plan, found: _Found, *, begun: bool) -> None:
+    place: dict[str, Any] = {"location": plan.location, "batch_id": plan.batch_id}
+    hint = "Nothing was done. Plan again." if plan.kind != "undo" else "Nothing was done."
+    for requirement in plan.requirements:
+        if begun and requirement.kind.startswith("latest_"):
+            continue
+        fact = found.fact(requirement.kind)
+        if fact is not None and fact != requirement.expected:
+            raise StalePlanError(
+                f"the checkpoint has changed since the plan: {requirement.kind} expected {requirement.expected}, "
+                f"found {fact}.",
+                **place,
+                hint=hint,
+            )
+    for action in plan.actions:
+        stored = found.objects(action.place).get(action.name)
+        if action.do == "delete":
+            stale = (stored is None and not begun) or (stored is not None and stored.identity != action.identity)
+        else:
+            stale = stored is not None and not found.same_as_saved(action)
+        if stale:
+            expected = action.identity if action.do == "delete" else "nothing"
+            raise StalePlanError(
+                f"the checkpoint has changed since the plan: expected {expected}, "
+                f"found {stored.identity if stored else 'nothing'}.",
+                **place,
+                name=action.name,
+                hint=hint,
+            )
+
+
+def _require_stopped(
+    plan: Plan, stores: Stores, view: CheckpointView, query_is_stopped: bool, quiet_s: float | None
+) -> None:
+    if not query_is_stopped:
+        raise CheckpointBusyError(
+            f"{plan.kind} needs the query to be stopped, and files cannot show that: an idle query writes nothing.",
+            location=plan.location,
+            hint="Stop the query, then say so: --i-know-it-is-stopped (query_is_stopped=True in a DAG).",
+        )
+    watched_s = _watch_s(view) if quiet_s is None else quiet_s
+    time.sleep(watched_s)
+    if digest(observe(stores.checkpoint, deep=True).objects.values()) != digest(view.objects.values()):
+        raise CheckpointBusyError(
+            f"something was written within {watched_s:.1f} s: the query is running.",
+            location=plan.location,
+            hint="Nothing was done. Stop the query first.",
+        )
+
+
+def _watch_s(view: CheckpointView) -> float:
+    """How long to watch: until the newest write is so old that a query of this rhythm would have written again."""
+    times = sorted(stored.modified_ms for stored in view.below(layout.COMMITS) if stored.modified_ms)
+    gaps = [later - earlier for earlier, later in itertools.pairwise(times)]
+    quiet = min(MAX_QUIET_S, max(MIN_QUIET_S, 2 * max(gaps, default=0) / 1000))
+    newest = max((stored.modified_ms or 0 for stored in view.objects.values()), default=0)
+    return max(MIN_WATCH_S, quiet - (now_ms() - newest) / 1000)
+
+
+# --- acting --------------------------------------------------------------------------------------------------------
+
+
+def _save(plan: Plan, stores: Stores, record: Store) -> None:
+    """Give every object that will be removed a second name outside the checkpoint, and see that it is whole there."""
+    saved = record.child("saved")
+    deletes = [action for action in plan.actions if action.do == "delete"]
+    there = saved.find() if deletes else {}
+    for action in deletes:
+        name = f"{action.place}/{action.name}"
+        if name in there:  # of a run that was killed while it saved: begin this one again
+            saved.delete(name)
+        stores.place(action.place).keep(action.name, saved, name)
+    whole = saved.find() if deletes else {}
+    for action in deletes:
+        name = f"{action.place}/{action.name}"
+        if name not in whole or whole[name].size != action.size:
+            raise StoreError("could not be saved before its removal", location=plan.location, name=action.name)
+    record.flush()
+    records.write_once(record, records.SAVED, {"objects": len(deletes)})
+    record.flush()
+
+
+def _act(action: Action, plan: Plan, stores: Stores) -> None:
+    store = stores.place(action.place)
+    if action.do == "delete":
+        store.delete(action.name)
+    else:
+        stores.record(plan.undoes).child("saved").keep(action.source, store, action.name)

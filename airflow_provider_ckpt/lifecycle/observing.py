@@ -1,0 +1,204 @@
+"""Looking at a checkpoint: listings and a few reads, no change."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor, as_completed
+from dataclasses import replace
+from typing import Any, TypeVar
+
+from tenacity import retry, retry_if_exception_type, stop_after_attempt
+
+from airflow_provider_ckpt import codec
+from airflow_provider_ckpt.checks import Finding, check
+from airflow_provider_ckpt.codec import layout
+from airflow_provider_ckpt.codec.offset_log import OffsetSeq
+from airflow_provider_ckpt.compression import decompressors
+from airflow_provider_ckpt.errors import CheckpointFormatError, CheckpointNotFoundError
+from airflow_provider_ckpt.objects import StoredObject
+from airflow_provider_ckpt.progress import Progress
+from airflow_provider_ckpt.restart_set import Reads, RestartSet, restart_set
+from airflow_provider_ckpt.store import Store
+from airflow_provider_ckpt.view import CheckpointView, batch_ids
+
+Result = TypeVar("Result")
+#: Called with the steps done, all steps, and the object at hand.
+OnStep = Callable[[int, int, str], None]
+
+
+class _VanishedError(CheckpointNotFoundError):
+    """An entry that was listed was gone when it was read."""
+
+
+def no_step(done: int, total: int, name: str) -> None:
+    """Nobody watches."""
+
+
+def now_ms() -> int:
+    """Epoch milliseconds."""
+    return time.time_ns() // 1_000_000
+
+
+@retry(retry=retry_if_exception_type(_VanishedError), stop=stop_after_attempt(4), reraise=True)
+def observe(store: Store, *, deep: bool = False, batch_id: int | None = None) -> CheckpointView:
+    """Look at a checkpoint without changing it.
+
+    Args:
+        store: Where it is.
+        deep: List everything, state and source logs included; otherwise the two logs and what is at the top.
+        batch_id: Also read the log entries that a restart after this batch needs.
+
+    Raises:
+        CheckpointNotFoundError: Nothing there, or no checkpoint.
+        StoreError: The storage refused or did not answer.
+    """
+    started_ms = now_ms()
+    commits, _ = store.ls(layout.COMMITS)
+    objects, directories = store.ls()
+    offsets, _ = store.ls(layout.OFFSETS)
+    _require_checkpoint(store, objects, directories, [*commits, *offsets])
+    objects = {**objects, **commits, **offsets}
+    try:
+        entries, damaged = decode_entries(store, _entries_to_read(objects, batch_id), store.read)
+    except CheckpointNotFoundError as error:  # Spark purged it after it was listed: look again
+        raise _VanishedError(error.message, location=error.location, name=error.name) from error
+    stateful = layout.STATE in directories and bool(store.ls(layout.STATE)[1])
+    if deep:
+        objects = {**objects, **store.find()}
+    return CheckpointView(store.location, started_ms, objects, entries, damaged, deep, stateful)
+
+
+def _require_checkpoint(
+    store: Store, objects: Mapping[str, Any], directories: Iterable[str], logs: Iterable[str]
+) -> None:
+    parts = {layout.OFFSETS, layout.COMMITS, layout.METADATA} & {*objects, *directories}
+    if parts or any(logs):
+        return
+    if not objects and not directories:
+        problem = "is empty" if store.exists() else "does not exist"
+        hint = "Give the checkpointLocation of the query, the directory that holds offsets/ and commits/."
+        raise CheckpointNotFoundError(f"the location {problem}.", location=store.location, hint=hint)
+    found = ", ".join(sorted([*objects, *directories])[:5])
+    raise CheckpointNotFoundError(
+        f"no checkpoint: neither offsets/ nor commits/ nor metadata is here, but {found}.",
+        location=store.location,
+        hint="Give the checkpointLocation of the query.",
+    )
+
+
+def _entries_to_read(objects: Mapping[str, StoredObject], batch_id: int | None) -> list[str]:
+    """The newest two offset entries, the newest commit, the metadata, and the same around a batch asked for."""
+    planned, committed = batch_ids(objects, layout.OFFSETS), batch_ids(objects, layout.COMMITS)
+    up_to = planned if batch_id is None else [batch for batch in planned if batch <= batch_id]
+    offsets = {*planned[-2:], *committed[-1:], *up_to[-2:]}
+    commits = {*committed[-1:], *(() if batch_id is None else (batch_id,))}
+    names = {*map(layout.offset_entry, offsets), *map(layout.commit_entry, commits), layout.METADATA}
+    return sorted(names & objects.keys())
+
+
+def decode_entries(
+    store: Store, names: Iterable[str], read: Callable[[str], bytes]
+) -> tuple[dict[str, codec.Encodable], dict[str, CheckpointFormatError]]:
+    """Read and decode files: those that could be decoded, and the errors of those that could not."""
+    entries: dict[str, codec.Encodable] = {}
+    damaged: dict[str, CheckpointFormatError] = {}
+    for name in names:
+        try:
+            entries[name] = codec.decode(name, read(name))
+        except CheckpointFormatError as error:
+            error.at(store.location)
+            damaged[name] = error
+    return entries, damaged
+
+
+def read_entries(
+    store: Store, batches: Iterable[int]
+) -> tuple[dict[str, codec.Encodable], dict[str, CheckpointFormatError]]:
+    """Read the offset and commit entries of some batches; what is not there is left out."""
+    found = {**store.ls(layout.OFFSETS)[0], **store.ls(layout.COMMITS)[0]}
+    names = [name for batch in batches for name in (layout.offset_entry(batch), layout.commit_entry(batch))]
+    return decode_entries(store, [name for name in names if name in found], store.read)
+
+
+def read_progress(store: Store, *, with_offsets: bool = True) -> Progress:
+    """How far the query has committed, for the price of one listing and at most one read.
+
+    A checkpoint that does not exist yet has made no progress. Raises CheckpointFormatError, StoreError.
+    """
+    commits, _ = store.ls(layout.COMMITS)
+    batch_id = max(batch_ids(commits, layout.COMMITS), default=None)
+    if batch_id is None or not with_offsets:
+        return Progress(batch_id)
+    name = layout.offset_entry(batch_id)
+    try:
+        entry = codec.decode(name, store.read(name))
+    except CheckpointFormatError as error:
+        raise error.at(store.location) from None
+    assert isinstance(entry, OffsetSeq)
+    return Progress(batch_id, entry)
+
+
+def find_restart_set(store: Store, view: CheckpointView, batch_id: int) -> RestartSet:
+    """The files that a restart after one batch needs, and what is missing of them. Reads state files alone."""
+    return drive(restart_set(view, batch_id, decompressors()), store.read)
+
+
+def inspect(store: Store) -> tuple[Finding, ...]:
+    """Check a whole checkpoint: every rule, log entry and checksum file, and the state chain of the newest commit."""
+    view = observe(store, deep=True)
+    readable = [name for name in view.objects if _is_text_log(name)]
+    entries, damaged = decode_entries(store, readable, store.read)
+    view = replace(view, entries={**view.entries, **entries}, damaged={**view.damaged, **damaged})
+    missing: tuple[str, ...] = ()
+    newest = view.latest_committed
+    if newest is not None and not {layout.offset_entry(newest), layout.commit_entry(newest)} & view.damaged.keys():
+        missing = find_restart_set(store, view, newest).missing
+    return check(view, missing)
+
+
+def _is_text_log(name: str) -> bool:
+    place = layout.parse(name)
+    main = layout.parse(place.of) if isinstance(place, layout.Sidecar) else place
+    return isinstance(
+        main, layout.LogEntry | layout.QueryMetadataFile | layout.SourceLogEntry | layout.OperatorMetadataFile
+    )
+
+
+def drive(reads: Reads[Result], read: Callable[[str], bytes]) -> Result:
+    """Run a computation that asks for the bytes of objects."""
+    try:
+        name = next(reads)
+        while True:
+            name = reads.send(read(name))
+    except StopIteration as stop:
+        result: Result = stop.value
+        return result
+
+
+def restorable_batches(store: Store, view: CheckpointView, near: int, limit: int = 5) -> tuple[int, ...]:
+    """Up to ``limit`` committed batches that a restart is possible after, looked for near one; ascending."""
+    found: list[int] = []
+    for batch_id in sorted(view.committed, key=lambda batch: abs(batch - near)):
+        look = observe(store, deep=True, batch_id=batch_id)
+        if not find_restart_set(store, look, batch_id).missing:
+            found.append(batch_id)
+        if len(found) == limit:
+            break
+    return tuple(sorted(found))
+
+
+def in_parallel(
+    function: Callable[[str], Result], names: Sequence[str], threads: int, on_step: OnStep = no_step
+) -> list[Result]:
+    """Call a function for each name on a few threads; results in order, the first error ends it."""
+    with ThreadPoolExecutor(threads) as pool:
+        futures = {pool.submit(function, name): name for name in names}
+        try:
+            for done, future in enumerate(as_completed(futures), start=1):
+                future.result()
+                on_step(done, len(names), futures[future])
+        finally:
+            for future in futures:
+                future.cancel()
+    return [future.result() for future in futures]

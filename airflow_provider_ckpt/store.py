@@ -1,0 +1,290 @@
+"""Storage behind fsspec: the few operations that everything else is made of, with one set of errors.
+
+What a store promises: ``create`` makes an object appear whole or not at all and never replaces one (atomic on local
+disks, S3, GCS and ABFS; elsewhere as good as the fsspec driver's ``mode="create"``); ``delete`` of what is not there is
+fine; listings are never served from a cache; a directory that cannot be read is an error and never looks empty.
+"""
+
+from __future__ import annotations
+
+import errno
+import hashlib
+import os
+import re
+import uuid
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import IO, Any
+
+import fsspec
+from fsspec.asyn import AsyncFileSystem
+from fsspec.implementations.local import LocalFileSystem
+
+from airflow_provider_ckpt.errors import (
+    CheckpointError,
+    CheckpointNotFoundError,
+    ObjectExistsError,
+    StoreError,
+    StoreUnavailableError,
+)
+from airflow_provider_ckpt.objects import StoredObject
+
+CHUNK_BYTES = 1 << 20
+#: Objects up to this size are held in memory while they are copied.
+SMALL_BYTES = 8 << 20
+
+#: What the drivers need to answer truthfully and with as few requests as possible.
+_FRESH: Mapping[str, Any] = {"use_listings_cache": False, "skip_instance_cache": True}
+_S3: Mapping[str, Any] = {"max_concurrency": 1, "config_kwargs": {"max_pool_connections": 32}}
+_EXTRAS = {"s3fs": "s3", "gcsfs": "gcs", "adlfs": "azure"}
+_TRANSIENT = {
+    getattr(errno, name)
+    for name in ("EAGAIN", "EBUSY", "EIO", "ETIMEDOUT", "ESTALE", "EINTR", "ECONNRESET", "ECONNREFUSED", "EHOSTUNREACH")
+}
+_PASSWORD = re.compile(r"(?<=://)([^/@:]*):[^/@]*@")
+
+
+class Store:
+    """One location: a checkpoint, the root of backups, the output directory of a sink."""
+
+    def __init__(self, fs: fsspec.AbstractFileSystem, root: str, location: str) -> None:
+        self.fs = fs
+        self.root = root.rstrip("/") or "/"
+        self.location = _PASSWORD.sub(r"\1@", location.rstrip("/") or "/")
+
+    @classmethod
+    def open(cls, location: str, **storage_options: Any) -> Store:
+        """Open a location that fsspec understands: a path, ``file://``, ``s3://``, ``gs://``, ``memory://``, …
+
+        Raises StoreError when there is no driver for it.
+        """
+        scheme = location.partition("://")[0] if "://" in location else "file"
+        options = {**_FRESH, **(_S3 if scheme in ("s3", "s3a") else {}), **storage_options}
+        try:
+            fs, root = fsspec.core.url_to_fs(location, **options)
+        except (ImportError, ValueError) as error:
+            extra = next((name for module, name in _EXTRAS.items() if module in str(error)), None)
+            hint = f"pip install 'airflow-provider-ckpt[{extra}]'" if extra else None
+            raise StoreError(str(error), location=location, hint=hint) from error
+        return cls(fs, root, root if isinstance(fs, LocalFileSystem) else location)
+
+    def __repr__(self) -> str:
+        return f"Store({self.location!r})"
+
+    @property
+    def is_local(self) -> bool:
+        """Whether it is a directory of this machine."""
+        return isinstance(self.fs, LocalFileSystem)
+
+    def child(self, name: str) -> Store:
+        """The store of a directory inside this one."""
+        return type(self)(self.fs, self._path(name), f"{self.location}/{name}")
+
+    def sibling(self, name: str) -> Store:
+        """The store of another directory beside this one."""
+        parent = self.root.rpartition("/")[0]
+        return type(self)(self.fs, f"{parent}/{name}", f"{self.location.rpartition('/')[0]}/{name}")
+
+    @property
+    def base_name(self) -> str:
+        """The last part of the location."""
+        return self.root.rpartition("/")[2]
+
+    # --- looking -----------------------------------------------------------------------------------------------
+
+    def ls(self, directory: str = "") -> tuple[dict[str, StoredObject], list[str]]:
+        """Objects and subdirectories of one directory, by name relative to the location; one request.
+
+        A directory that does not exist is empty.
+        """
+        path = self._path(directory) if directory else self.root
+        with self._errors(directory):
+            try:
+                infos = self.fs.ls(path, detail=True)
+            except FileNotFoundError as error:
+                if self.is_local and Path(path).is_dir():
+                    raise OSError(errno.EAGAIN, "a file vanished while the directory was listed") from error
+                return {}, []
+        if len(infos) == 1 and infos[0]["type"] == "file" and self._same(infos[0]["name"], path):
+            raise StoreError("is a file, not a directory", location=self.location, name=directory or None)
+        return self._split(info for info in infos if not self._same(info["name"], path))
+
+    def find(self, directory: str = "") -> dict[str, StoredObject]:
+        """Every object below a directory, by name; a request per 1,000 keys on object stores, else one a directory."""
+        if isinstance(self.fs, AsyncFileSystem) and type(self.fs)._find is not AsyncFileSystem._find:  # noqa: SLF001
+            with self._errors(directory):
+                infos = self.fs.find(self._path(directory) if directory else self.root, detail=True)
+            return self._split(infos.values())[0]
+        objects, todo = {}, [directory]
+        while todo:
+            found, directories = self.ls(todo.pop())
+            objects.update(found)
+            todo.extend(directories)
+        return objects
+
+    def exists(self) -> bool:
+        """Whether there is anything at the location."""
+        with self._errors(""):
+            return bool(self.fs.exists(self.root))
+
+    def read(self, name: str) -> bytes:
+        """The bytes of an object. Raises CheckpointNotFoundError when it is not there."""
+        with self._errors(name):
+            return bytes(self.fs.cat_file(self._path(name)))
+
+    # --- changing ----------------------------------------------------------------------------------------------
+
+    def create(self, name: str, data: bytes) -> None:
+        """Write an object that must not exist yet. Raises ObjectExistsError."""
+        with self._errors(name):
+            if self.is_local:
+                self._publish_local(name, lambda file: file.write(data), replace=False)
+            else:
+                self.fs.pipe_file(self._path(name), data, mode="create")
+
+    def write(self, name: str, data: bytes) -> None:
+        """Write an object, replacing what was there; readers see the old bytes or the new ones."""
+        with self._errors(name):
+            if self.is_local:
+                self._publish_local(name, lambda file: file.write(data), replace=True)
+            else:
+                self.fs.pipe_file(self._path(name), data)
+
+    def flush(self) -> None:
+        """Return when everything written so far outlives a power cut; object stores promise that with each write."""
+        if self.is_local:
+            os.sync()
+
+    def delete(self, name: str) -> None:
+        """Remove an object; it is fine when it is not there."""
+        with self._errors(name), suppress(FileNotFoundError):
+            self.fs.rm_file(self._path(name))
+
+    def copy(self, name: str, to: Store, to_name: str) -> tuple[int, str]:
+        """Copy an object into another store under a name that is free there.
+
+        Returns:
+            Size in bytes and SHA-256 (hex) of what was read and written.
+        """
+        with self._errors(name), self.fs.open(self._path(name), "rb") as source:
+            data = source.read(SMALL_BYTES + 1)
+            if len(data) <= SMALL_BYTES:
+                to.create(to_name, data)
+                return len(data), hashlib.sha256(data).hexdigest()
+            return to._create_from(to_name, data, source)
+
+    def keep(self, name: str, to: Store, to_name: str) -> tuple[int, str] | None:
+        """Give an object that is about to be deleted a second name, without moving bytes where the disk can do that.
+
+        Returns None when it was linked, else as :meth:`copy`.
+        """
+        if self.is_local and to.is_local:
+            target = Path(to._path(to_name))
+            with self._errors(name):
+                target.parent.mkdir(parents=True, exist_ok=True)
+                try:
+                    os.link(self._path(name), target)
+                except OSError as error:
+                    if error.errno not in (errno.EXDEV, errno.EPERM, errno.EMLINK, errno.ENOTSUP):
+                        raise
+                else:
+                    return None
+        return self.copy(name, to, to_name)
+
+    # --- inside ------------------------------------------------------------------------------------------------
+
+    def _path(self, name: str) -> str:
+        parts = name.split("/")
+        if not name or name.startswith("/") or "\\" in name or "\0" in name or {"", ".", ".."} & set(parts):
+            raise StoreError(f"{name!r} is no name inside a location", location=self.location)
+        return f"{self.root.rstrip('/')}/{name}"
+
+    def _same(self, path: str, other: str) -> bool:
+        return path.strip("/") == other.strip("/")
+
+    def _split(self, infos: Any) -> tuple[dict[str, StoredObject], list[str]]:
+        objects, directories = {}, []
+        prefix = self.root.strip("/")
+        for info in infos:
+            path = info["name"].strip("/")
+            name = path[len(prefix) :].lstrip("/") if prefix else path
+            if info["type"] == "directory" or (info["type"] == "other" and Path(info["name"]).is_dir()):
+                directories.append(name)
+            elif name and not info["name"].endswith("/") and not name.endswith("_$folder$"):
+                objects[name] = _stored_object(name, info)
+        return objects, directories
+
+    def _publish_local(self, name: str, fill: Any, *, replace: bool) -> None:
+        target = Path(self._path(name))
+        target.parent.mkdir(parents=True, exist_ok=True)
+        temporary = target.with_name(f".{target.name}.{uuid.uuid4()}.tmp")
+        try:
+            with temporary.open("xb") as file:
+                fill(file)
+            if replace:
+                temporary.replace(target)
+            else:
+                os.link(temporary, target)
+        finally:
+            temporary.unlink(missing_ok=True)
+
+    def _create_from(self, name: str, head: bytes, source: IO[bytes]) -> tuple[int, str]:
+        sha256, size = hashlib.sha256(), 0
+
+        def fill(file: IO[bytes]) -> None:
+            nonlocal size
+            data = head
+            while data:
+                file.write(data)
+                sha256.update(data)
+                size += len(data)
+                data = source.read(CHUNK_BYTES)
+
+        with self._errors(name):
+            if self.is_local:
+                self._publish_local(name, fill, replace=False)
+            elif self.fs.exists(self._path(name)):
+                raise FileExistsError(name)
+            else:
+                with self.fs.open(self._path(name), "wb") as file:
+                    fill(file)
+        return size, sha256.hexdigest()
+
+    @contextmanager
+    def _errors(self, name: str) -> Iterator[None]:
+        place: dict[str, Any] = {"location": self.location, "name": name or None}
+        try:
+            yield
+        except CheckpointError:
+            raise
+        except FileNotFoundError as error:
+            raise CheckpointNotFoundError("not found", **place) from error
+        except FileExistsError as error:
+            raise ObjectExistsError("exists already", **place) from error
+        except PermissionError as error:
+            hint = "Check the permissions of the user, or the credentials of the connection."
+            raise StoreError("permission denied", **place, hint=hint) from error
+        except OSError as error:
+            raise self._os_error(error, place) from error
+        except Exception as error:  # each driver has a family of errors of its own
+            if "Credentials" in type(error).__name__:
+                raise StoreError(f"no credentials: {error}", **place) from error
+            raise StoreUnavailableError(f"storage failed: {error!r}", **place) from error
+
+    def _os_error(self, error: OSError, place: dict[str, Any]) -> StoreError:
+        message = error.strerror or str(error) or type(error).__name__
+        if self.is_local and error.errno not in _TRANSIENT:
+            return StoreError(message, **place)
+        return StoreUnavailableError(message, **place)
+
+
+def _stored_object(name: str, info: Mapping[str, Any]) -> StoredObject:
+    keys = ("mtime", "LastModified", "last_modified", "created")
+    modified: Any = next((info[key] for key in keys if info.get(key)), None)
+    if hasattr(modified, "timestamp"):
+        modified = modified.timestamp()
+    modified_ms = int(modified * 1000) if isinstance(modified, int | float) else None
+    size = int(info["size"] or 0)
+    identity = info.get("ETag") or info.get("etag") or f"{size}-{modified}-{info.get('ino', '')}"
+    return StoredObject(name, size, modified_ms, str(identity).strip('"'))
