@@ -1,0 +1,46 @@
+"""The command ``ckpt``: everything that the operators do, for a shell, CI and cron."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+
+import click
+
+from airflow_provider_ckpt import __version__
+from airflow_provider_ckpt.cli import change, look
+from airflow_provider_ckpt.cli.render import print_error
+from airflow_provider_ckpt.errors import CheckpointError
+
+
+@click.group(context_settings={"help_option_names": ["-h", "--help"]})
+@click.version_option(__version__, prog_name="ckpt")
+def cli() -> None:
+    """Look after the checkpoints of Spark Structured Streaming.
+
+    Exit codes: 0 done or clean, 1 the answer is no, 2 usage, 3 not found or unreadable, 4 refused,
+    5 storage unavailable.
+    """
+
+
+for command in (*look.COMMANDS, *change.COMMANDS):
+    cli.add_command(command)
+
+
+def main() -> None:
+    """The entry point."""
+    sys.exit(run(sys.argv[1:]))
+
+
+def run(arguments: Sequence[str]) -> int:
+    """Run the command; the result is its exit code."""
+    try:
+        return int(cli(list(arguments), standalone_mode=False) or 0)
+    except click.ClickException as error:
+        error.show()
+        return error.exit_code
+    except click.Abort:
+        return 130
+    except CheckpointError as error:
+        print_error(error, as_json="--json" in arguments)
+        return error.exit_code

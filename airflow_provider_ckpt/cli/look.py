@@ -1,0 +1,343 @@
+"""Commands that look and change nothing: show, log, diff, check, gate, wait."""
+
+from __future__ import annotations
+
+import json
+import time
+from pathlib import Path
+from typing import Any
+
+import click
+
+from airflow_provider_ckpt import lifecycle
+from airflow_provider_ckpt.checks import check as run_checks
+from airflow_provider_ckpt.cli.options import open_store, pairs, shared
+from airflow_provider_ckpt.cli.render import print_json, print_tables, when
+from airflow_provider_ckpt.codec.commit_log import CommitMetadata
+from airflow_provider_ckpt.codec.layout import commit_entry, offset_entry
+from airflow_provider_ckpt.codec.offset_log import OffsetSeq
+from airflow_provider_ckpt.confs import SPARK_MAX, parse_conf_file, parse_spark_version
+from airflow_provider_ckpt.errors import CheckpointNotFoundError, GateFailedError, StoreUnavailableError
+from airflow_provider_ckpt.forecast import DeploySpec, forecast
+from airflow_provider_ckpt.progress import (
+    AllOf,
+    BatchCommitted,
+    OffsetsReached,
+    Target,
+    WatermarkPassed,
+    advance,
+    parse_time_ms,
+)
+from airflow_provider_ckpt.report import Table, facts, findings_table, forecast_tables
+from airflow_provider_ckpt.view import CheckpointView
+
+_SOURCE_HELP = "The type of a source, such as 0=kafka; offsets of undeclared sources are compared as text."
+
+
+@click.command()
+@click.argument("location")
+@shared
+def show(location: str, storage_options: tuple[str, ...], as_json: bool) -> None:
+    """Where a query stands: batches, watermark, offsets, once-only confs."""
+    view = lifecycle.observe(open_store(location, storage_options))
+    document = _summary(view)
+    if as_json:
+        print_json(document)
+        return
+    summary = [(key, value) for key, value in document.items() if not isinstance(value, list | dict)]
+    sources = tuple((item["source"], item["committed_offset"], item["planned_offset"]) for item in document["sources"])
+    print_tables(
+        [
+            facts(view.location, summary),
+            Table("Sources", ("source", "committed offset", "planned offset"), sources),
+            Table("Once-only confs", ("conf", "value"), tuple(sorted(document["confs"].items()))),
+        ]
+    )
+
+
+def _summary(view: CheckpointView) -> dict[str, Any]:
+    newest = view.latest_offset_seq
+    committed = view.latest_committed
+    done = view.offset_seq(committed) if committed in view.planned and committed is not None else None
+    commit = view.commit(committed) if committed is not None else None
+    metadata = newest.metadata if newest else None
+    return {
+        "location": view.location,
+        "query_id": view.query_id,
+        "latest_planned_batch": view.latest_planned,
+        "latest_committed_batch": committed,
+        "in_flight": view.in_flight,
+        "watermark_ms": view.watermark_ms,
+        "watermark": when(view.watermark_ms),
+        "batch_timestamp": when(metadata.batch_timestamp_ms) if metadata else None,
+        "stateful": view.stateful,
+        "offset_log_version": newest.version if newest else None,
+        "commit_log_version": commit.version if commit else None,
+        "sources": [
+            {
+                "source": source_id,
+                "committed_offset": _text(done, source_id),
+                "planned_offset": _text(newest, source_id),
+            }
+            for source_id, _ in (newest.offsets if newest else ())
+        ],
+        "confs": dict(metadata.conf) if metadata else {},
+    }
+
+
+def _text(entry: OffsetSeq | None, source_id: str) -> str | None:
+    offset = entry.offset(source_id) if entry else None
+    return offset.json if offset else None
+
+
+@click.command()
+@click.argument("location")
+@click.option("--last", default=10, show_default=True, type=click.IntRange(min=1), help="How many batches.")
+@click.option("--batch", "batch_id", type=int, help="This batch alone.")
+@click.option("--source", "sources", multiple=True, metavar="ID=TYPE", help=_SOURCE_HELP)
+@shared
+def log(
+    location: str,
+    last: int,
+    batch_id: int | None,
+    sources: tuple[str, ...],
+    storage_options: tuple[str, ...],
+    as_json: bool,
+) -> None:
+    """Both logs, a row a batch, with what each source advanced."""
+    store = open_store(location, storage_options)
+    view = lifecycle.observe(store)
+    batches = sorted({*view.planned, *view.committed})
+    if batch_id is not None and batch_id not in batches:
+        raise CheckpointNotFoundError("no such batch", location=view.location, batch_id=batch_id)
+    wanted = [batch_id] if batch_id is not None else batches[-last:]
+    before = [batch for batch in batches if batch < wanted[0]][-1:] if wanted else []
+    entries, damaged = lifecycle.read_entries(store, [*before, *wanted])
+    for error in damaged.values():
+        raise error
+    kinds = dict(pairs(sources, "--source"))
+    rows = [_batch(batch, batches, entries, kinds) for batch in wanted]
+    if as_json:
+        print_json({"location": view.location, "batches": rows})
+        return
+    columns = ("batch", "committed", "planned at", "watermark", "advanced")
+    print_tables([Table(view.location, columns, tuple(map(_batch_row, rows)))])
+
+
+def _batch_row(row: dict[str, Any]) -> tuple[Any, ...]:
+    advanced = "; ".join(map(_advance_text, row["sources"]))
+    return row["batch"], "yes" if row["committed"] else "no", row["timestamp"], row["watermark"], advanced
+
+
+def _batch(batch_id: int, batches: list[int], entries: dict[str, Any], kinds: dict[str, str]) -> dict[str, Any]:
+    entry = entries.get(offset_entry(batch_id))
+    commit = entries.get(commit_entry(batch_id))
+    earlier = [batch for batch in batches if batch < batch_id]
+    previous = entries.get(offset_entry(earlier[-1])) if earlier else None
+    metadata = entry.metadata if isinstance(entry, OffsetSeq) else None
+    return {
+        "batch": batch_id,
+        "planned": entry is not None,
+        "committed": commit is not None,
+        "timestamp": when(metadata.batch_timestamp_ms) if metadata else None,
+        "watermark_ms": metadata.batch_watermark_ms if metadata else None,
+        "watermark": when(metadata.batch_watermark_ms) if metadata else None,
+        "next_watermark_ms": commit.next_batch_watermark_ms if isinstance(commit, CommitMetadata) else None,
+        "sources": advance(previous, entry, kinds) if isinstance(entry, OffsetSeq) else [],
+    }
+
+
+def _advance_text(item: dict[str, Any]) -> str:
+    total = item["total"]
+    amount = f"+{total} {item['unit']}" if total is not None else f"{item['start']} -> {item['end']}"
+    return f"{item['source']}: {amount}"
+
+
+@click.command()
+@click.argument("location")
+@click.argument("first", type=int)
+@click.argument("second", type=int)
+@click.option("--source", "sources", multiple=True, metavar="ID=TYPE", help=_SOURCE_HELP)
+@shared
+def diff(
+    location: str,
+    first: int,
+    second: int,
+    sources: tuple[str, ...],
+    storage_options: tuple[str, ...],
+    as_json: bool,
+) -> None:
+    """What was read after batch FIRST up to and with batch SECOND, per source and partition."""
+    store = open_store(location, storage_options)
+    view = lifecycle.observe(store)
+    entries, damaged = lifecycle.read_entries(store, [first, second])
+    for error in damaged.values():
+        raise error
+    found = []
+    for batch_id in (first, second):
+        entry = entries.get(offset_entry(batch_id))
+        if not isinstance(entry, OffsetSeq):
+            raise CheckpointNotFoundError(
+                "no such batch in the offset log",
+                location=view.location,
+                name=offset_entry(batch_id),
+                batch_id=batch_id,
+            )
+        found.append(entry)
+    rows = advance(found[0], found[1], dict(pairs(sources, "--source")))
+    if as_json:
+        print_json({"location": view.location, "from_batch": first, "to_batch": second, "sources": rows})
+        return
+    table: list[tuple[Any, ...]] = []
+    for item in rows:
+        if item["total"] is None:
+            table.append((item["source"], item["type"], "all", f"{item['start']} -> {item['end']}", item["problem"]))
+        table += [
+            (item["source"], item["type"], lane, f"+{count}" if count >= 0 else count, item["unit"])
+            for lane, count in item["lanes"].items()
+        ]
+    columns = ("source", "type", "lane", "read", "")
+    print_tables([Table(f"{view.location}: batches {first} to {second}", columns, tuple(table))])
+
+
+@click.command()
+@click.argument("locations", nargs=-1, required=True)
+@click.option("--deep", is_flag=True, help="List and verify everything: state chains, source logs, checksums.")
+@shared
+def check(locations: tuple[str, ...], deep: bool, storage_options: tuple[str, ...], as_json: bool) -> None:
+    """Damage and hazards, by stable rule codes. Exit code 1 when there is an error."""
+    documents, failed = [], False
+    for location in locations:
+        store = open_store(location, storage_options)
+        findings = lifecycle.inspect(store) if deep else run_checks(lifecycle.observe(store))
+        failed |= any(finding.severity == "error" for finding in findings)
+        documents.append({"location": store.location, "findings": [finding.to_dict() for finding in findings]})
+        if not as_json:
+            click.secho(store.location, bold=True)
+            if findings:
+                print_tables([findings_table(findings)])
+            else:
+                click.secho("No findings.", fg="green")
+    if as_json:
+        print_json(documents[0] if len(documents) == 1 else {"checkpoints": documents})
+    raise click.exceptions.Exit(1 if failed else 0)
+
+
+@click.command()
+@click.argument("location")
+@click.option("--conf", "confs", multiple=True, metavar="KEY=VALUE", help="A conf that the deploy sets explicitly.")
+@click.option(
+    "--conf-file", type=click.Path(exists=True, dir_okay=False, path_type=Path), help="A spark-defaults file."
+)
+@click.option("--spark-version", default=".".join(map(str, SPARK_MAX)), show_default=True, help="Spark of the deploy.")
+@click.option("--sources", "source_count", type=click.IntRange(min=1), help="How many sources the query has.")
+@shared
+def gate(
+    location: str,
+    confs: tuple[str, ...],
+    conf_file: Path | None,
+    spark_version: str,
+    source_count: int | None,
+    storage_options: tuple[str, ...],
+    as_json: bool,
+) -> None:
+    """Forecast the restart: may this deploy go ahead on this checkpoint? Exit code 1 when it may not."""
+    try:
+        version = parse_spark_version(spark_version)
+    except ValueError as error:
+        raise click.BadParameter(str(error), param_hint="--spark-version") from None
+    explicit = parse_conf_file(conf_file.read_text(encoding="utf-8")) if conf_file else {}
+    explicit |= dict(pairs(confs, "--conf"))
+    view = lifecycle.observe(open_store(location, storage_options))
+    foretold = forecast(view, DeploySpec(version, explicit, source_count))
+    if as_json:
+        print_json({"location": view.location, **foretold.to_dict()})
+    else:
+        print_tables(forecast_tables(view.location, foretold))
+    raise click.exceptions.Exit(GateFailedError.exit_code if foretold.verdict == "block" else 0)
+
+
+@click.command()
+@click.argument("location")
+@click.option("--batch", "batch_id", type=int, help="Until this batch, or a later one, is committed.")
+@click.option("--watermark", help="Until the watermark has passed this time (ISO 8601, or epoch milliseconds).")
+@click.option(
+    "--offsets", help='Until these offsets are reached: JSON by source id, such as {"0": {"topic": {"0": 5}}}.'
+)
+@click.option("--source", "sources", multiple=True, metavar="ID=TYPE", help=_SOURCE_HELP)
+@click.option(
+    "--timeout", type=click.FloatRange(min=0), metavar="SECONDS", help="Give up after this long, with code 1."
+)
+@click.option("--poll-interval", default=5.0, show_default=True, type=click.FloatRange(min=0.05), metavar="SECONDS")
+@shared
+def wait(
+    location: str,
+    batch_id: int | None,
+    watermark: str | None,
+    offsets: str | None,
+    sources: tuple[str, ...],
+    timeout: float | None,
+    poll_interval: float,
+    storage_options: tuple[str, ...],
+    as_json: bool,
+) -> None:
+    """Wait for committed progress; several targets must all be reached. Exit code 1 on a timeout."""
+    target = _target(batch_id, watermark, offsets, sources)
+    store = open_store(location, storage_options)
+    deadline = None if timeout is None else time.monotonic() + timeout
+    said = ""
+    while True:
+        try:
+            progress = lifecycle.read_progress(store, with_offsets=target.needs_offsets)
+            reached, text = target.reached(progress), target.explain(progress)
+        except StoreUnavailableError as error:
+            reached, text = False, str(error)
+        expired = deadline is not None and time.monotonic() >= deadline
+        if reached or expired:
+            break
+        if text != said:
+            click.echo(text, err=True)
+            said = text
+        time.sleep(poll_interval if deadline is None else max(0.0, min(poll_interval, deadline - time.monotonic())))
+    document = {
+        "location": store.location,
+        "reached": reached,
+        "batch_id": progress.batch_id,
+        "watermark_ms": progress.watermark_ms,
+        "target": target.to_dict(),
+    }
+    if as_json:
+        print_json(document)
+    else:
+        click.secho(f"Reached: {text}" if reached else f"Timed out: {text}", fg="green" if reached else "red")
+    raise click.exceptions.Exit(0 if reached else 1)
+
+
+def _target(batch_id: int | None, watermark: str | None, offsets: str | None, sources: tuple[str, ...]) -> Target:
+    targets: list[Target] = []
+    if batch_id is not None:
+        targets.append(BatchCommitted(batch_id))
+    if watermark is not None:
+        try:
+            targets.append(WatermarkPassed(parse_time_ms(watermark)))
+        except ValueError as error:
+            raise click.BadParameter(str(error), param_hint="--watermark") from None
+    if offsets is not None:
+        targets.append(_offsets_target(offsets, dict(pairs(sources, "--source"))))
+    if not targets:
+        raise click.UsageError("say what to wait for: --batch, --watermark or --offsets")
+    return targets[0] if len(targets) == 1 else AllOf(tuple(targets))
+
+
+def _offsets_target(text: str, kinds: dict[str, str]) -> OffsetsReached:
+    try:
+        wanted = json.loads(text)
+    except ValueError as error:
+        raise click.BadParameter(f"not JSON: {error}", param_hint="--offsets") from None
+    if not isinstance(wanted, dict) or not wanted:
+        raise click.BadParameter("give an object by source id", param_hint="--offsets")
+    compact = {key: json.dumps(value, separators=(",", ":")) for key, value in wanted.items()}
+    return OffsetsReached(compact, kinds)
+
+
+COMMANDS = (show, log, diff, check, gate, wait)

@@ -1,0 +1,72 @@
+"""Options that several commands share."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import Any, TypeVar
+
+import click
+
+from airflow_provider_ckpt.store import Store
+
+Command = TypeVar("Command", bound=Callable[..., Any])
+
+
+def shared(command: Command) -> Command:
+    """``--storage-option`` and ``--json``, which every command has."""
+    command = click.option("--json", "as_json", is_flag=True, help="One JSON document on stdout.")(command)
+    return click.option(
+        "--storage-option",
+        "storage_options",
+        multiple=True,
+        metavar="KEY=VALUE",
+        help="An option of the fsspec driver, such as anon=true or endpoint_url=URL; can be given again.",
+    )(command)
+
+
+def executing(command: Command) -> Command:
+    """``--execute``, for commands that change something."""
+    return click.option("--execute", is_flag=True, help="Do it; without this the plan is shown.")(command)
+
+
+def stopping(command: Command) -> Command:
+    """The user's word about the writer, for changes in place."""
+    command = click.option(
+        "--quiet-period",
+        "quiet_s",
+        type=click.FloatRange(min=0),
+        metavar="SECONDS",
+        help="Watch for changes this long before acting; by default judged by the rhythm of the commits.",
+    )(command)
+    command = click.option(
+        "--undo-to",
+        "undo_root",
+        metavar="ROOT",
+        help="Where to keep what is removed; by default beside the checkpoint.",
+    )(command)
+    return click.option(
+        "--i-know-it-is-stopped",
+        "query_is_stopped",
+        is_flag=True,
+        help="Your word that no query writes to the checkpoint; files alone cannot show that.",
+    )(command)
+
+
+def open_store(location: str, storage_options: Iterable[str]) -> Store:
+    """The store behind a location of the command line."""
+    return Store.open(location, **{key: _typed(value) for key, value in pairs(storage_options, "--storage-option")})
+
+
+def pairs(texts: Iterable[str], option: str) -> list[tuple[str, str]]:
+    """``KEY=VALUE`` texts, split. Raises click.BadParameter."""
+    found = []
+    for text in texts:
+        key, equals, value = text.partition("=")
+        if not equals or not key:
+            raise click.BadParameter(f"{text!r} is not KEY=VALUE", param_hint=option)
+        found.append((key, value))
+    return found
+
+
+def _typed(value: str) -> bool | str:
+    return {"true": True, "false": False}.get(value.lower(), value)

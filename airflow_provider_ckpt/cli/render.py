@@ -1,0 +1,70 @@
+"""What people see: tables on stdout, errors and progress bars on stderr. Machines get JSON."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from airflow_provider_ckpt.errors import CheckpointError
+
+if TYPE_CHECKING:
+    from airflow_provider_ckpt.lifecycle.observing import OnStep
+    from airflow_provider_ckpt.report import Table
+
+
+def print_json(document: Mapping[str, Any]) -> None:
+    """The one document of ``--json``."""
+    click.echo(json.dumps(document, indent=2, ensure_ascii=False))
+
+
+def print_error(error: CheckpointError, *, as_json: bool) -> None:
+    """An error, on stderr for people, on stdout for machines."""
+    if as_json:
+        print_json({"error": error.to_dict()})
+    place = "/".join(part.rstrip("/") for part in (error.location, error.name) if part)
+    click.secho(f"Error: {place + ': ' if place else ''}{error.message}", fg="red", err=True)
+    if error.hint:
+        click.echo(error.hint, err=True)
+
+
+def print_tables(tables: Sequence[Table]) -> None:
+    """Tables on stdout, wide where stdout is no terminal."""
+    from rich.console import Console
+
+    from airflow_provider_ckpt.report import to_rich
+
+    console = Console()
+    if not console.is_terminal:
+        console = Console(width=160)
+    for table in tables:
+        console.print(to_rich(table))
+
+
+def when(at_ms: int | None) -> str | None:
+    """Epoch milliseconds for people and JSON: ISO 8601 in UTC."""
+    if at_ms is None:
+        return None
+    return datetime.fromtimestamp(at_ms / 1000, UTC).isoformat(timespec="milliseconds")
+
+
+def size(count: int) -> str:
+    """Bytes for people."""
+    from rich.filesize import decimal
+
+    return decimal(count)
+
+
+@contextmanager
+def progress_bar(what: str) -> Iterator[OnStep]:
+    """A bar on stderr that a long copy moves; silent where stderr is no terminal."""
+    from rich.console import Console
+    from rich.progress import Progress
+
+    with Progress(console=Console(stderr=True), transient=True) as progress:
+        task = progress.add_task(what, total=None)
+        yield lambda done, total, name: progress.update(task, completed=done, total=total)

@@ -1,0 +1,1 @@
+"""The hook that opens checkpoint locations."""

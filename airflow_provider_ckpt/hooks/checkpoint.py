@@ -1,0 +1,93 @@
+"""The hook: a location and a connection become a store."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+from airflow.providers.common.compat.sdk import AirflowException, AirflowFailException, BaseHook
+from airflow.sdk.io import get_fs, has_fs
+
+from airflow_provider_ckpt.errors import CheckpointError
+from airflow_provider_ckpt.get_provider_info import UI_FIELD_BEHAVIOUR
+from airflow_provider_ckpt.store import Store
+
+
+class CheckpointHook(BaseHook):
+    """Opens checkpoint locations, with the storage that Airflow knows.
+
+    A connection of type ``checkpoint`` is optional. Its host is a base that relative locations are put behind.
+    Its extra may name another connection (``storage_conn_id``, such as an AWS one), whose provider then opens the
+    storage, and ``storage_options`` for the fsspec driver.
+
+    :param checkpoint_conn_id: Id of the connection; None to open locations as they are.
+    """
+
+    conn_name_attr = "checkpoint_conn_id"
+    default_conn_name = "checkpoint_default"
+    conn_type = "checkpoint"
+    hook_name = "Spark checkpoint"
+
+    def __init__(self, checkpoint_conn_id: str | None = None) -> None:
+        super().__init__()
+        self.checkpoint_conn_id = checkpoint_conn_id
+
+    @classmethod
+    def get_ui_field_behaviour(cls) -> dict[str, Any]:
+        """The connection form of Airflow before 3.3; later ones take it from the provider info."""
+        return {key.replace("-", "_"): value for key, value in UI_FIELD_BEHAVIOUR.items()}
+
+    def get_conn(self) -> Any:
+        """The connection, or None when the hook has none."""
+        return self.get_connection(self.checkpoint_conn_id) if self.checkpoint_conn_id else None
+
+    def store(self, location: str) -> Store:
+        """Open a location; a relative one is put behind the base location of the connection.
+
+        Raises CheckpointError when there is no driver for it.
+        """
+        connection = self.get_conn()
+        if connection is None:
+            return Store.open(location)
+        url = self._url(connection.host or "", location)
+        extra = connection.extra_dejson
+        options = extra.get("storage_options") or {}
+        if isinstance(options, str):
+            options = json.loads(options)
+        scheme = url.partition("://")[0] if "://" in url else "file"
+        storage_conn_id = extra.get("storage_conn_id")
+        if storage_conn_id and has_fs(scheme):
+            fs = get_fs(scheme, storage_conn_id, options or None)
+            return Store(fs, fs._strip_protocol(url), url)  # noqa: SLF001
+        return Store.open(url, **options)
+
+    def test_connection(self) -> tuple[bool, str]:
+        """List the base location, for the test button of the connection form."""
+        try:
+            objects, directories = self.store("").ls()
+        except CheckpointError as error:
+            return False, str(error)
+        return True, f"{len(objects) + len(directories)} entries"
+
+    @staticmethod
+    def _url(base: str, location: str) -> str:
+        if "://" in location or location.startswith("/") or not base:
+            return location
+        return f"{base.rstrip('/')}/{location.lstrip('/')}".rstrip("/")
+
+
+@contextmanager
+def airflow_errors() -> Iterator[None]:
+    """Errors of this package as Airflow's: what another try can help is an AirflowException, the rest fails at once."""
+    try:
+        yield
+    except CheckpointError as error:
+        raise airflow_error(error) from error
+
+
+def airflow_error(error: CheckpointError) -> Exception:
+    """The Airflow exception for one of our errors."""
+    kind: type[Exception] = AirflowException if error.retryable else AirflowFailException
+    return kind(f"{error.code}: {error}")
