@@ -1,0 +1,110 @@
+"""Real ``airflow dags test`` runs, on local disk and on S3, and what Airflow says of the provider."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import threading
+import time
+from pathlib import Path
+
+import pytest
+
+from airflow_provider_ckpt import lifecycle
+from airflow_provider_ckpt.store import Store
+from tests.airflow.conftest import ROOT, run
+
+pytestmark = pytest.mark.airflow
+
+CONF = {
+    "checkpoint": "cp",
+    "batch": "5",
+    "watermark": "2026-01-01T00:00:30+00:00",
+    "offsets": '{"0": {"logOffset": 5}}',
+    "to_batch": "4",
+}
+
+
+def connection(base: str, **storage_options: str) -> str:
+    return json.dumps({"conn_type": "checkpoint", "host": base, "extra": {"storage_options": storage_options}})
+
+
+def check_outcome(base: str, **options: str) -> None:
+    rolled_back, restored = Store.open(f"{base}/cp", **options), Store.open(f"{base}/restored", **options)
+    assert lifecycle.observe(rolled_back).latest_committed == 4
+    assert lifecycle.observe(restored).latest_committed == 7
+    assert [record.state for record in lifecycle.history(rolled_back)] == ["applied"]
+
+
+def test_every_operator_on_local_disk_with_a_wait_that_defers(airflow_env, goldens, tmp_path):
+    """The last batches appear while the deferred sensor waits."""
+    base = tmp_path / "lake"
+    shutil.copytree(goldens["4.3.0/agg-hdfs"] / "checkpoint", base / "cp")
+    late = [base / "cp" / "commits" / name for name in ("6", ".6.crc", "7", ".7.crc")]
+    conf = {**CONF, "offsets": '{"0": {"logOffset": 5}}', "watermark": "2026-01-01T00:00:20+00:00"}
+    for path in late:
+        path.rename(tmp_path / path.name)
+
+    def commit_later() -> None:
+        time.sleep(14)
+        for path in late:
+            shutil.copy(tmp_path / path.name, path)
+
+    thread = threading.Thread(target=commit_later)
+    thread.start()
+    env = {**airflow_env, "AIRFLOW_CONN_LAKE": connection(str(base))}
+    done = run(["dags", "test", "all_operators", "--conf", json.dumps(conf)], env)
+    thread.join()
+    assert "running trigger in line" in done.stdout + done.stderr
+    check_outcome(str(base))
+
+
+@pytest.mark.s3
+def test_every_operator_on_s3(airflow_env, goldens, s3_server, s3_store):
+    options = {"key": "test", "secret": "test", "endpoint_url": s3_server}
+    store = s3_store("cp")
+    source = goldens["4.3.0/agg-hdfs"] / "checkpoint"
+    for path in source.rglob("*"):
+        if path.is_file() and not path.name.endswith(".crc"):
+            store.create(path.relative_to(source).as_posix(), path.read_bytes())
+    base = store.location.rpartition("/")[0]
+    env = {**airflow_env, "AIRFLOW_CONN_LAKE": connection(base, **options)}
+    run(["dags", "test", "all_operators", "--conf", json.dumps(CONF)], env)
+    check_outcome(base, **options)
+
+
+def test_a_deferred_wait_that_meets_its_deadline_fails(airflow_env, goldens):
+    conf = {"checkpoint": str(goldens["4.3.0/agg-hdfs"] / "checkpoint")}
+    done = run(["dags", "test", "waits_too_long", "--conf", json.dumps(conf)], airflow_env, check=False)
+    assert done.returncode == 1 and "has not reached its target" in done.stdout + done.stderr
+
+
+def test_a_wait_on_a_damaged_checkpoint_fails_and_says_why(airflow_env, golden):
+    checkpoint = golden("agg-hdfs")
+    (checkpoint / "offsets" / "7").write_bytes(b"nonsense")
+    conf = {"checkpoint": str(checkpoint)}
+    done = run(["dags", "test", "waits_for_watermark", "--conf", json.dumps(conf)], airflow_env, check=False)
+    output = done.stdout + done.stderr
+    assert done.returncode == 1 and "MALFORMED_ENTRY" in output and "offsets/7" in output
+
+
+def test_airflow_finds_the_provider(airflow_env):
+    assert "0.1.0" in run(["providers", "get", "airflow-provider-ckpt", "-o", "json"], airflow_env).stdout
+    hooks = run(["providers", "hooks", "-o", "json"], airflow_env).stdout
+    assert "airflow_provider_ckpt.hooks.checkpoint.CheckpointHook" in hooks
+
+
+def test_the_provider_info_fits_airflows_schema():
+    import airflow
+    from jsonschema import validate
+
+    from airflow_provider_ckpt.get_provider_info import get_provider_info
+
+    schema = json.loads((Path(airflow.__file__).parent / "provider_info.schema.json").read_text())
+    validate(get_provider_info(), schema)
+
+
+def test_every_dag_of_the_project_loads(airflow_env):
+    env = {**airflow_env, "AIRFLOW__CORE__DAGS_FOLDER": str(ROOT / "dags")}
+    assert "No data found" in run(["dags", "list-import-errors", "--local"], env, check=False).stdout
+    assert "checkpoint_lifecycle" in run(["dags", "list", "--local"], env, check=False).stdout

@@ -1,0 +1,192 @@
+"""Bad input: each kind gets a readable message that names the place and what to do, and its own exit code."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+
+from airflow_provider_ckpt import errors
+from airflow_provider_ckpt.cli import cli, run
+
+NEWEST = 11
+
+
+@pytest.fixture
+def checkpoint(golden) -> Path:
+    """Twelve batches of a stateless query, healthy."""
+    return golden("file-to-parquet-12")
+
+
+def ckpt(capsys, *arguments: object) -> tuple[int, str, str]:
+    """Run the command as the shell would: exit code, stdout, stderr."""
+    code = run([str(argument) for argument in arguments])
+    captured = capsys.readouterr()
+    return code, captured.out, captured.err
+
+
+def test_missing_location(capsys, tmp_path):
+    code, _, err = ckpt(capsys, "show", tmp_path / "nope")
+    assert code == 3 and "does not exist" in err and str(tmp_path / "nope") in err and "checkpointLocation" in err
+
+
+def test_empty_location(capsys, tmp_path):
+    code, _, err = ckpt(capsys, "show", tmp_path)
+    assert code == 3 and "is empty" in err
+
+
+def test_not_a_checkpoint(capsys, tmp_path):
+    (tmp_path / "part-0.parquet").write_text("x")
+    code, _, err = ckpt(capsys, "show", tmp_path)
+    assert code == 3 and "no checkpoint" in err and "part-0.parquet" in err
+
+
+def damage(name: str, change: Callable[[bytes], bytes]) -> Callable[[Path], None]:
+    def apply(checkpoint: Path) -> None:
+        path = checkpoint / name
+        path.write_bytes(change(path.read_bytes()))
+        (path.parent / f".{path.name}.crc").unlink(missing_ok=True)
+
+    return apply
+
+
+DAMAGE = {
+    "empty last entry": (damage(f"offsets/{NEWEST}", lambda data: b""), f"offsets/{NEWEST}", "Incomplete log file"),
+    "truncated last entry": (damage(f"offsets/{NEWEST}", lambda data: data[:100]), f"offsets/{NEWEST}", "not JSON"),
+    "version line alone": (damage(f"offsets/{NEWEST}", lambda data: b"v1"), f"offsets/{NEWEST}", "ends after its version"),
+    "later format version": (damage(f"offsets/{NEWEST}", lambda data: b"v9" + data[2:]), f"offsets/{NEWEST}", "v9; the latest known is v2"),
+    "later commit version": (damage(f"commits/{NEWEST}", lambda data: b"v7" + data[2:]), f"commits/{NEWEST}", "v7; the latest known is v3"),
+    "a conf that is not a string": (damage(f"offsets/{NEWEST}", lambda data: data.replace(b'"conf":{', b'"conf":{"x.y":true,')), f"offsets/{NEWEST}", "the conf 'x.y' is no text but 'True'"),
+    "garbage": (damage(f"offsets/{NEWEST}", lambda data: os.urandom(100_000_000)), f"offsets/{NEWEST}", ""),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("case", DAMAGE)
+def test_damaged_entries(capsys, checkpoint, case):
+    apply, name, message = DAMAGE[case]
+    apply(checkpoint)
+    code, out, err = ckpt(capsys, "show", checkpoint)
+    assert code == 3 and message in err and name in err and len(err) < 600
+    code, out, _ = ckpt(capsys, "check", checkpoint, "--json")
+    assert code == 1
+    assert [(item["code"], item["name"]) for item in json.loads(out)["findings"] if item["severity"] == "error"] == [
+        ({"empty last entry": "CKPT101"}.get(case, "CKPT103" if "later" in case else "CKPT102"), name)
+    ]
+    code, out, _ = ckpt(capsys, "gate", checkpoint, "--json")
+    assert code == 1 and json.loads(out)["verdict"] == "block" and json.loads(out)["spark_error"]
+
+
+def test_metadata_gone(capsys, checkpoint):
+    (checkpoint / "metadata").unlink()
+    code, out, _ = ckpt(capsys, "show", checkpoint, "--json")
+    assert code == 0 and json.loads(out)["query_id"] is None
+    code, out, _ = ckpt(capsys, "gate", checkpoint, "--json")
+    assert code == 1 and json.loads(out)["spark_error"] == "STREAMING_CHECKPOINT_MISSING_METADATA_FILE"
+    code, out, _ = ckpt(capsys, "gate", checkpoint, "--spark-version", "3.5", "--json")
+    assert code == 1 and json.loads(out)["spark_error"] is None, "Spark 3.5 starts, under a new id"
+
+
+def test_a_gap(capsys, checkpoint):
+    (checkpoint / "offsets" / str(NEWEST - 1)).unlink()
+    code, out, _ = ckpt(capsys, "check", checkpoint)
+    assert code == 1 and "CKPT110" in out and f"offsets/{NEWEST - 1} is missing" in out
+    (checkpoint / "commits" / str(NEWEST - 1)).unlink()
+    assert ckpt(capsys, "check", checkpoint)[0] == 0, "missing in both logs is async progress tracking"
+
+
+def test_commits_ahead_of_offsets(capsys, checkpoint):
+    (checkpoint / "offsets" / str(NEWEST)).unlink()
+    code, out, _ = ckpt(capsys, "gate", checkpoint, "--json")
+    assert code == 1 and json.loads(out)["spark_error"] == "CONCURRENT_STREAM_LOG_UPDATE"
+
+
+def test_names_that_are_no_batch_ids(capsys, checkpoint):
+    for name in ("abc", "12.tmp", "_12", "1_000", "12.json"):
+        (checkpoint / "offsets" / name).write_text("x")
+    assert ckpt(capsys, "check", checkpoint)[0] == 0, "Spark ignores these"
+    (checkpoint / "offsets" / "012").write_text("x")
+    code, out, _ = ckpt(capsys, "check", checkpoint)
+    assert code == 1 and "CKPT115" in out and "offsets/012" in out
+
+
+def test_permission_denied(capsys, checkpoint):
+    if os.geteuid() != 0:
+        (checkpoint / "commits").chmod(0)
+        code, _, err = ckpt(capsys, "show", checkpoint)
+        (checkpoint / "commits").chmod(0o755)
+    else:
+        (checkpoint / "commits").chmod(0)
+        for parent in [checkpoint, *checkpoint.parents]:
+            if parent != Path("/") and "pytest" in str(parent):
+                parent.chmod(0o755)
+        os.seteuid(65534)
+        try:
+            code, _, err = ckpt(capsys, "show", checkpoint)
+        finally:
+            os.seteuid(0)
+    assert code == 3 and "permission denied" in err and "commits" in err
+
+
+@pytest.mark.s3
+def test_storage_down(capsys):
+    options = ("endpoint_url=http://127.0.0.1:9", "key=k", "secret=s")
+    arguments = [part for option in options for part in ("--storage-option", option)]
+    code, out, err = ckpt(capsys, "show", "s3://bucket/cp", "--json", *arguments)
+    assert code == 5 and json.loads(out)["error"]["code"] == "STORE_UNAVAILABLE" and "s3://bucket/cp" in err
+
+
+def test_unknown_scheme(capsys):
+    code, _, err = ckpt(capsys, "show", "nosuch://bucket/cp")
+    assert code == 3 and "nosuch" in err
+
+
+@pytest.mark.parametrize("arguments", [
+    ("show",), ("wait", "/x"), ("wait", "/x", "--watermark", "yesterday-ish"), ("wait", "/x", "--offsets", "{"),
+    ("gate", "/x", "--conf", "novalue"), ("gate", "/x", "--spark-version", "2.4"), ("rollback", "/x"),
+    ("rollback", "/x", "--to-batch", "1", "--trim-sink-log"), ("nosuch",),
+])  # fmt: skip
+def test_usage_errors_have_code_2(capsys, arguments):
+    code, _, err = ckpt(capsys, *arguments)
+    assert code == 2 and err
+
+
+def test_a_batch_that_cannot_be_restored_names_those_that_can(capsys, golden):
+    checkpoint = golden("agg-hdfs")
+    shutil.rmtree(checkpoint / "state" / "0" / "1")
+    code, _, err = ckpt(capsys, "rollback", checkpoint, "--to-batch", "5")
+    assert code == 4 and "batch 5 cannot be restored" in err and "state/0/1" in err and "none of those kept" in err
+
+
+def test_unknown_backup(capsys, tmp_path):
+    code, _, err = ckpt(capsys, "verify", tmp_path, "nothing")
+    assert code == 3 and "no backup 'nothing'" in err
+
+
+def test_every_error_has_an_exit_code_of_the_readme():
+    """The table in the README, checked against the classes."""
+    table = (Path(__file__).parents[2] / "README.md").read_text()
+    classes = {
+        name: kind for name, kind in vars(errors).items() if isinstance(kind, type) and issubclass(kind, Exception)
+    }
+    rows = {
+        name.strip(" `"): int(row.split("|")[1])
+        for row in table.splitlines()
+        if row.startswith("| ") and "Error`" in row
+        for name in row.split("|")[3].split(",")
+        if name.strip()
+    }
+    assert rows == {name: kind.exit_code for name, kind in classes.items()}
+
+
+def test_json_errors_are_one_document(capsys, tmp_path):
+    code, out, _ = ckpt(capsys, "show", tmp_path / "nope", "--json")
+    assert code == 3 and json.loads(out)["error"]["code"] == "NOT_FOUND"
+
+
+def test_help_names_the_exit_codes():
+    assert "5 storage unavailable" in " ".join(CliRunner().invoke(cli, ["--help"]).output.split())

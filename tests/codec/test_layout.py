@@ -1,0 +1,86 @@
+"""The grammar of names."""
+
+from __future__ import annotations
+
+import pytest
+
+from airflow_provider_ckpt.codec import layout
+from airflow_provider_ckpt.codec.layout import (
+    LogEntry,
+    OperatorMetadataFile,
+    Other,
+    QueryMetadataFile,
+    Sidecar,
+    SinkLogEntry,
+    SourceLogEntry,
+    StateFile,
+    StateSchemaFile,
+    StateStoreId,
+    StateTable,
+    Temporary,
+)
+
+DEFAULT, LEFT = StateStoreId(0, 1), StateStoreId(0, 1, "left-keyToNumValues")
+PLACES = {
+    "offsets/6": LogEntry("offsets", 6),
+    "commits/0": LogEntry("commits", 0),
+    "offsets/007": LogEntry("offsets", 7, canonical=False),
+    "offsets/+7": LogEntry("offsets", 7, canonical=False),
+    "offsets/٧": LogEntry("offsets", 7, canonical=False),
+    "offsets/-1": LogEntry("offsets", -1),
+    "offsets/1_000": Other(),
+    "offsets/ 7": Other(),
+    "offsets/9223372036854775808": Other(),
+    "offsets/6.tmp": Temporary(),
+    "offsets/abc": Other(),
+    "offsets/6.json": Other(),
+    "offsets/6.compact": Other(),
+    "offsets/_6": Other(),
+    "offsets/.6": Other(),
+    "offsets/6/7": Other(),
+    "offsets/.6.crc": Sidecar("offsets/6", hidden=True),
+    "offsets/.7.0b1f3a9c.tmp": Temporary(),
+    "offsets/..7.0b1f3a9c.tmp.crc": Temporary(),
+    "metadata": QueryMetadataFile(),
+    ".metadata.crc": Sidecar("metadata", hidden=True),
+    "sources/0/9.compact": SourceLogEntry("0", 9, compact=True),
+    "sources/orders/3": SourceLogEntry("orders", 3, compact=False),
+    "sources/0/shard-commit/1": Other(),
+    "_spark_metadata/9.compact": SinkLogEntry(9, compact=True),
+    "state/0/1/7.delta": StateFile(DEFAULT, 7, None, "delta"),
+    "state/0/1/7.snapshot": StateFile(DEFAULT, 7, None, "snapshot"),
+    "state/0/1/7_0b1f-3a9c.zip": StateFile(DEFAULT, 7, "0b1f-3a9c", "zip"),
+    "state/0/1/left-keyToNumValues/7.changelog": StateFile(LEFT, 7, None, "changelog"),
+    "state/0/1/SSTs/000008-0b1f.sst": StateTable(DEFAULT),
+    "state/0/1/left-keyToNumValues/SSTs/000008-0b1f.sst": StateTable(LEFT),
+    "state/0/1/7_0b1f.zip.crc": Sidecar("state/0/1/7_0b1f.zip", hidden=False),
+    "state/0/1/.7_0b1f.zip.crc.crc": Sidecar("state/0/1/7_0b1f.zip", hidden=True),
+    "state/0/1/.7.changelog.0b1f.TID3.tmp": Temporary(),
+    "state/0/_metadata/metadata": OperatorMetadataFile(0, None),
+    "state/0/_metadata/v2/4": OperatorMetadataFile(0, 4),
+    "state/0/1/_metadata/schema": StateSchemaFile(0, None),
+    "state/0/_stateSchema/default/4_0b1f": StateSchemaFile(0, 4),
+    "state/x/1/7.delta": Other(),
+    "": Other(),
+    "/": Other(),
+}
+
+
+@pytest.mark.parametrize(("name", "place"), PLACES.items())
+def test_names(name, place):
+    assert layout.parse(name) == place
+
+
+def test_sidecars_come_in_the_order_of_deletion():
+    """A checksum of a checksum first, so that never a sidecar stands without its object."""
+    assert layout.sidecars("state/0/1/7_a.zip") == (
+        "state/0/1/.7_a.zip.crc.crc",
+        "state/0/1/7_a.zip.crc",
+        "state/0/1/.7_a.zip.crc",
+    )
+    assert layout.sidecars("metadata") == ("..metadata.crc.crc".replace("..", "."), "metadata.crc", ".metadata.crc")
+
+
+@pytest.mark.parametrize(("store_id", "directory"), [(DEFAULT, "state/0/1"), (LEFT, "state/0/1/left-keyToNumValues")])
+def test_a_state_store_knows_its_directory(store_id, directory):
+    assert store_id.directory == directory

@@ -1,0 +1,123 @@
+"""Arbitrary bytes give a value or a CheckpointFormatError, nothing else, and in good time."""
+
+from __future__ import annotations
+
+import resource
+import time
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from airflow_provider_ckpt import codec
+from airflow_provider_ckpt.codec import layout, manifest, state_file
+from airflow_provider_ckpt.codec.java_text import lines_of, parse_long
+from airflow_provider_ckpt.codec.source_offset import KINDS, SourceOffset
+from airflow_provider_ckpt.compression import decompressors
+from airflow_provider_ckpt.errors import BackupCorruptError, CheckpointFormatError
+
+NAMES = (
+    "offsets/6",
+    "commits/6",
+    "metadata",
+    "sources/0/3",
+    "sources/0/9.compact",
+    "_spark_metadata/3",
+    "state/0/_metadata/metadata",
+    "state/0/_metadata/v2/4",
+    "offsets/.6.crc",
+    "state/0/0/3_a-b.zip.crc",
+    "state/0/0/3.delta",
+)
+HEADS = (
+    b"",
+    b"v1\n",
+    b"v2\n",
+    b"v3\n{}",
+    b"v1\n{}\n",
+    b'v1\n{"conf":',
+    b"\0v1\n",
+    b"crc\0\0\0\2\0",
+    b'v2\n{"stateUniqueIds":{"0":',
+)
+json_like = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=5),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=5), inner, max_size=3),
+    max_leaves=10,
+)
+
+
+@given(st.sampled_from(NAMES), st.sampled_from(HEADS), st.binary(max_size=200))
+def test_any_bytes_are_a_value_or_a_format_error(name, head, tail):
+    try:
+        value = codec.decode(name, head + tail)
+    except CheckpointFormatError as error:
+        assert error.name == name
+    else:
+        assert value.encode() == head + tail
+
+
+@given(st.text(max_size=40))
+def test_any_name_has_a_place(name):
+    layout.parse(name)
+
+
+@given(st.sampled_from(sorted(KINDS)), json_like)
+def test_any_json_is_a_typed_offset_or_a_format_error(kind, value):
+    import json
+
+    try:
+        offset = SourceOffset(json.dumps(value)).view(kind)
+    except CheckpointFormatError:
+        return
+    for positions in offset.positions.values():
+        assert all(isinstance(position, int) for position in positions)
+
+
+@given(
+    st.sampled_from(["lz4", "snappy", "zstd", "lzf"]),
+    st.sampled_from([b"", b"LZ4Block", b"\x82SNAPPY\0" + bytes(8), b"(\xb5/\xfd"]),
+    st.binary(max_size=100),
+)
+def test_any_bytes_are_a_lineage_or_a_format_error(compression, head, tail):
+    with pytest.raises(CheckpointFormatError):
+        state_file.read_lineage(head + tail, compression, "state/0/0/1_a.changelog", decompressors())
+
+
+@given(st.binary(max_size=200))
+def test_any_bytes_are_no_zip_but_a_format_error(data):
+    with pytest.raises(CheckpointFormatError):
+        state_file.read_zip(b"PK\x03\x04" + data, "state/0/0/1.zip")
+
+
+@given(st.binary(max_size=200) | json_like.map(lambda value: str(value).encode()))
+def test_any_bytes_are_no_manifest_but_a_backup_error(data):
+    with pytest.raises(BackupCorruptError):
+        manifest.decode(data, "x/manifest.json")
+
+
+@given(st.text(alphabet="a\r\n\x0c\x85\u2028", max_size=30))
+def test_lines_are_those_of_a_buffered_reader(text):
+    lines = list(lines_of(text))
+    assert "".join(lines) == text.replace("\r", "").replace("\n", "")
+    assert len(lines) == len(text.replace("\r\n", "\n").replace("\r", "\n").split("\n")) - (
+        1 if not text or text[-1] in "\r\n" else 0
+    )
+
+
+@given(st.integers(min_value=-(2**64), max_value=2**64))
+def test_longs_are_those_of_java(number):
+    assert parse_long(str(number)) == (number if -(2**63) <= number < 2**63 else None)
+
+
+@pytest.mark.parametrize("name", NAMES[:7])
+@pytest.mark.parametrize("piece", [b"\0", b"x", b"\n", b"[", b"{", b'"', b"v1\n", b'{"a":', b"9"])
+def test_a_hundred_megabytes_of_garbage_are_refused_in_good_time(name, piece):
+    data = b"v1\n" + piece * (100_000_000 // len(piece))
+    started = time.monotonic()
+    try:
+        codec.decode(name, data)  # Spark takes some of it: an offset entry with a line of NULs has no metadata
+    except CheckpointFormatError as error:
+        assert len(str(error)) < 400, "the message does not quote the garbage"
+    assert time.monotonic() - started < 20
+    assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss < 4_000_000, "kilobytes"

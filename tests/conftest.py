@@ -1,0 +1,118 @@
+"""Fixtures that several rooms share: golden checkpoints, and one Spark session for the whole run."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import tarfile
+import tempfile
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+from hypothesis import HealthCheck, settings
+
+os.environ.setdefault("AIRFLOW_HOME", tempfile.mkdtemp(prefix="airflow-"))  # read when airflow is imported
+os.environ.setdefault("AIRFLOW__CORE__LOAD_EXAMPLES", "False")
+
+GOLDEN = Path(__file__).parent / "golden"
+
+settings.register_profile("ci", deadline=None, suppress_health_check=list(HealthCheck), max_examples=200)
+settings.load_profile("ci")
+
+
+def golden_archives() -> list[Path]:
+    """Every golden checkpoint of every Spark version."""
+    archives = sorted(GOLDEN.glob("spark-*/*.tar.gz"))
+    assert archives, "the golden checkpoints are missing; see tests/golden/README.md"
+    return archives
+
+
+def unpack(archive: Path, target: Path) -> Path:
+    """Unpack a golden; returns the directory that holds checkpoint/ and output/."""
+    with tarfile.open(archive) as tar:
+        tar.extractall(target, filter="data")
+    return target
+
+
+@pytest.fixture(scope="session")
+def goldens(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
+    """Every golden, unpacked once, by ``<spark version>/<case>``; not to be changed."""
+    root = tmp_path_factory.mktemp("golden")
+    unpacked = {}
+    for archive in golden_archives():
+        name = f"{archive.parent.name.removeprefix('spark-')}/{archive.name.removesuffix('.tar.gz')}"
+        unpacked[name] = unpack(archive, root / name)
+    return unpacked
+
+
+@pytest.fixture
+def golden(goldens: dict[str, Path], tmp_path: Path) -> Callable[[str], Path]:
+    """A copy of a golden checkpoint of Spark 4.3 that a test may change."""
+
+    def copy(case: str) -> Path:
+        target = tmp_path / case / "checkpoint"
+        shutil.copytree(goldens[f"4.3.0/{case}"] / "checkpoint", target)
+        return target
+
+    return copy
+
+
+@pytest.fixture(scope="session")
+def spark() -> Iterator[object]:
+    """The one Spark session; tests take sessions of their own from it."""
+    if shutil.which("java") is None:
+        pytest.fail("these tests start real Spark and need Java 17: apt-get install openjdk-17-jre-headless")
+    from tests.spark_lab import start_spark
+
+    session = start_spark()
+    yield session
+    session.stop()
+
+
+@pytest.fixture(scope="session")
+def s3_server() -> Iterator[str]:
+    """A real S3 API over HTTP; its URL."""
+    from moto.server import ThreadedMotoServer
+
+    server = ThreadedMotoServer(ip_address="127.0.0.1", port=0, verbose=False)
+    server.start()
+    host, port = server.get_host_and_port()
+    yield f"http://{host}:{port}"
+    server.stop()
+
+
+@pytest.fixture
+def s3_store(s3_server: str) -> Callable[..., object]:
+    """Opens stores in a bucket of their own."""
+    import uuid
+
+    from airflow_provider_ckpt.store import Store
+
+    own = f"test-{uuid.uuid4()}"
+    options = {"key": "test", "secret": "test", "endpoint_url": s3_server}
+    Store.open(f"s3://{own}", **options).fs.mkdir(own)
+    return lambda name, bucket=own: Store.open(f"s3://{bucket}/{name}", **options)
+
+
+@pytest.fixture
+def s3_requests() -> object:
+    """Counts the requests that a store sends, by operation."""
+    from collections import Counter
+    from contextlib import contextmanager
+
+    @contextmanager
+    def count(store: object) -> Iterator[Counter[str]]:
+        counted: Counter[str] = Counter()
+        events = store.fs.s3.meta.events
+
+        def on_request(event_name: str, **_: object) -> None:
+            counted[event_name.rpartition(".")[2]] += 1
+
+        events.register("before-send.s3", on_request)
+        try:
+            yield counted
+        finally:
+            events.unregister("before-send.s3", on_request)
+
+    return count

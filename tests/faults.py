@@ -1,0 +1,63 @@
+"""A store that fails at the n-th call, for fault injection; everything else is the real store."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from airflow_provider_ckpt.errors import StoreUnavailableError
+from airflow_provider_ckpt.store import Store
+
+_CALLS = ("ls", "find", "read", "create", "write", "delete", "copy", "keep")
+
+
+class Fault:
+    """Counts calls over all stores that share it, and fails at one of them.
+
+    With ``after`` the call is carried out and then fails: the answer got lost. It fails once.
+    """
+
+    def __init__(self, at: int | None = None, *, after: bool = False) -> None:
+        self.at, self.after, self.calls = at, after, 0
+
+    def hits(self) -> bool:
+        self.calls += 1
+        return self.calls == self.at
+
+
+class FaultyStore(Store):
+    """A store whose calls go through a :class:`Fault`."""
+
+    fault: Fault
+
+    @classmethod
+    def over(cls, location: str, fault: Fault) -> FaultyStore:
+        store = cls.open(location)
+        store.fault = fault
+        return store
+
+    def child(self, name: str) -> Store:
+        return self._with_fault(super().child(name))
+
+    def sibling(self, name: str) -> Store:
+        return self._with_fault(super().sibling(name))
+
+    def _with_fault(self, store: Any) -> Store:
+        store.fault = self.fault
+        return store
+
+
+def _failing(name: str) -> Any:
+    def call(self: FaultyStore, *arguments: Any, **options: Any) -> Any:
+        if not self.fault.hits():
+            return getattr(Store, name)(self, *arguments, **options)
+        if self.fault.after:
+            getattr(Store, name)(self, *arguments, **options)
+        raise StoreUnavailableError(
+            f"injected at call {self.fault.calls}: {name} {arguments[:1]}", location=self.location
+        )
+
+    return call
+
+
+for _name in _CALLS:
+    setattr(FaultyStore, _name, _failing(_name))

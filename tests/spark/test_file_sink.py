@@ -1,0 +1,136 @@
+"""A file sink drops the batches that run again; trimming its log with the rollback makes the result exact."""
+
+from __future__ import annotations
+
+import shutil
+from collections import Counter
+from pathlib import Path
+
+import pytest
+
+from airflow_provider_ckpt import lifecycle
+from airflow_provider_ckpt.codec import layout
+from airflow_provider_ckpt.errors import BatchNotRestorableError
+from airflow_provider_ckpt.lifecycle import Stores
+from airflow_provider_ckpt.store import Store
+from tests.spark_lab import Lab, rows_of
+
+pytestmark = pytest.mark.spark
+
+BATCHES, KEEP = 12, 6  # batch 9 is a compaction
+
+
+class SinkLab(Lab):
+    """The stateless query of the lab into a parquet sink."""
+
+    @property
+    def output(self) -> Path:
+        return self.root / "output"
+
+    def run_into_sink(self) -> None:
+        session = self._session()
+        stream = (
+            session.readStream.schema("key string, value long").option("maxFilesPerTrigger", 1).json(str(self.input))
+        )
+        writer = stream.writeStream.format("parquet").option("path", str(self.output))
+        writer.option("checkpointLocation", str(self.checkpoint)).trigger(availableNow=True).start().awaitTermination(
+            120
+        )
+
+    def table(self) -> Counter:
+        return Counter(tuple(row) for row in self._session().read.parquet(str(self.output)).collect())
+
+
+def expected(letters: dict[int, str]) -> Counter:
+    return Counter(row for number, letter in letters.items() for row in rows_of(number, letter))
+
+
+GOOD = {number: "A" if number <= KEEP else "B" for number in range(BATCHES)}
+
+
+@pytest.fixture
+def lab(spark, tmp_path) -> SinkLab:
+    """Twelve batches in the sink; the data of those after KEEP were wrong and are repaired now."""
+    lab = SinkLab(spark, tmp_path, "stateless")
+    lab.write(range(BATCHES))
+    lab.run_into_sink()
+    assert lab.table() == expected(dict.fromkeys(range(BATCHES), "A"))
+    lab.write(range(KEEP + 1, BATCHES), "B")
+    return lab
+
+
+def roll_back(lab: SinkLab, *, trim: bool) -> list[str]:
+    stores = Stores(Store.open(str(lab.checkpoint)), Store.open(str(lab.output)))
+    plan = lifecycle.make_rollback(stores, KEEP, trim_sink_log=trim)
+    lifecycle.apply(plan, stores, query_is_stopped=True, quiet_s=0)
+    return [verdict.verdict for verdict in plan.verdicts]
+
+
+def test_without_the_trim_the_replay_is_dropped_as_the_verdict_says(lab):
+    assert roll_back(lab, trim=False) == ["skipped"]
+    lab.run_into_sink()
+    assert lab.table() == expected(dict.fromkeys(range(BATCHES), "A")), "the wrong rows stay, the right ones are lost"
+
+
+def test_with_the_trim_the_table_is_right_row_for_row(lab):
+    assert roll_back(lab, trim=True) == ["exact"]
+    assert lab.table() == expected(dict.fromkeys(range(KEEP + 1), "A")), "readers see the table as of the batch kept"
+    lab.run_into_sink()
+    assert lab.table() == expected(GOOD)
+
+
+def test_undo_gives_the_sink_log_back(lab):
+    before = lab.table()
+    roll_back(lab, trim=True)
+    stores = Stores(Store.open(str(lab.checkpoint)), Store.open(str(lab.output)))
+    lifecycle.apply(lifecycle.make_undo(stores), stores, query_is_stopped=True, quiet_s=0)
+    assert lab.table() == before
+
+
+def test_every_prefix_of_a_rollback_with_trim_gives_a_right_table(lab, tmp_path):
+    """Wherever it stops: what was committed is in the table once, what runs again has the new data."""
+    stores = Stores(Store.open(str(lab.checkpoint)), Store.open(str(lab.output)))
+    steps = len(lifecycle.make_rollback(stores, KEEP, trim_sink_log=True).actions)
+    for stop in range(1, steps, 6):
+        copy = SinkLab(lab.spark, tmp_path / f"prefix-{stop}", "stateless")
+        shutil.copytree(lab.root / "input", copy.input)
+        shutil.copytree(lab.checkpoint, copy.checkpoint)
+        shutil.copytree(lab.output, copy.output)
+        relocate(copy, lab)
+        peel(copy, stop)
+        kept = max(lifecycle.observe(Store.open(str(copy.checkpoint))).committed)
+        copy.run_into_sink()
+        letters = {number: "A" if number <= max(kept, KEEP) else "B" for number in range(BATCHES)}
+        rerun = kept + 1
+        assert copy.table() in (expected(letters), expected({**letters, rerun: "A"})), f"stopped after {stop}"
+
+
+def relocate(copy: SinkLab, lab: SinkLab) -> None:
+    """Source and sink logs hold absolute paths."""
+    for path in [*copy.checkpoint.glob("sources/0/*"), *copy.output.glob("_spark_metadata/*")]:
+        if not path.name.startswith("."):
+            path.write_text(path.read_text().replace(f"file://{lab.root}/", f"file://{copy.root}/"))
+            path.with_name(f".{path.name}.crc").unlink(missing_ok=True)
+
+
+def peel(copy: SinkLab, stop: int) -> None:
+    stores = Stores(Store.open(str(copy.checkpoint)), Store.open(str(copy.output)))
+    plan = lifecycle.make_rollback(stores, KEEP, trim_sink_log=True)
+
+    def on_step(done: int, total: int, name: str) -> None:
+        if done >= min(stop, len(plan.actions) - 1):
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        lifecycle.apply(plan, stores, query_is_stopped=True, quiet_s=0, on_step=on_step)
+
+
+def test_a_compacted_log_without_its_originals_is_refused(lab):
+    for path in (lab.output / "_spark_metadata").iterdir():
+        place = layout.parse(f"_spark_metadata/{path.name}")
+        if isinstance(place, layout.SinkLogEntry) and not place.compact and place.batch_id < 9:
+            path.unlink()
+    before = sorted(lab.checkpoint.rglob("*"))
+    with pytest.raises(BatchNotRestorableError, match="only inside _spark_metadata/9.compact"):
+        roll_back(lab, trim=True)
+    assert sorted(lab.checkpoint.rglob("*")) == before

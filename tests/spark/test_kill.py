@@ -1,0 +1,59 @@
+"""The real command, killed at random moments: Spark starts right, and the same command completes."""
+
+from __future__ import annotations
+
+import random
+import shutil
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from airflow_provider_ckpt.lifecycle import history
+from airflow_provider_ckpt.store import Store
+from tests.spark.test_rollback import BATCHES, KEEP, assert_right, lab_with_a_bad_deploy
+
+pytestmark = pytest.mark.spark
+
+KILLS = 12
+
+
+def command(checkpoint: Path) -> list[str]:
+    ckpt = str(Path(sys.executable).with_name("ckpt"))
+    options = ["--execute", "--i-know-it-is-stopped", "--quiet-period", "0"]
+    return [ckpt, "rollback", str(checkpoint), "--to-batch", str(KEEP), *options]
+
+
+@pytest.mark.parametrize("config", ["stateless", "rocksdb-v2"])
+def test_a_killed_rollback_leaves_a_sound_checkpoint_and_completes(spark, tmp_path, config):
+    lab = lab_with_a_bad_deploy(spark, tmp_path, config)
+    lab.write([BATCHES], "B")
+    rng, states = random.Random(config), []
+    for kill in range(KILLS):
+        checkpoint = copied(lab.checkpoint, tmp_path / f"kill-{kill}")
+        process = subprocess.Popen(command(checkpoint), stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        while process.poll() is None and not (checkpoint.parent / "_ckpt_undo").exists():
+            pass
+        time.sleep(rng.choice((0, 0.001, 0.002, 0.004, 0.008, 0.016)))
+        process.kill()
+        process.wait()
+        found = history(Store.open(str(checkpoint)))
+        states.append(found[-1].state if found else "not begun")
+        if kill % 4 == 0:
+            aside = copied(checkpoint, tmp_path / f"restarted-{kill}")
+            assert_right(lab, lab.run(aside), f"kill {kill}, {states[-1]}")
+        again = subprocess.run(command(checkpoint), capture_output=True, text=True, timeout=120)
+        assert again.returncode == 0, again.stderr
+        assert [record.state for record in history(Store.open(str(checkpoint)))][-1:] in (["applied"], [])
+        if kill % 4 == 1:
+            run = lab.run(checkpoint)
+            assert run.first_batch == KEEP + 1
+            assert_right(lab, run, f"completed after kill {kill}")
+    assert set(states) & {"planned", "interrupted"}, f"no kill came in between: {states}"
+
+
+def copied(checkpoint: Path, root: Path) -> Path:
+    shutil.copytree(checkpoint, root / "checkpoint")
+    return root / "checkpoint"

@@ -1,0 +1,112 @@
+"""A query that runs in its own process: backups of it are sound, changes of it are refused."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections import Counter
+from pathlib import Path
+
+import pytest
+
+from airflow_provider_ckpt import lifecycle
+from airflow_provider_ckpt.store import Store
+from tests.spark.streaming_query import counts_of
+from tests.spark_lab import STATE_CONFS, provider_conf
+
+pytestmark = pytest.mark.spark
+
+ROOT = Path(__file__).parents[2]
+
+
+class LiveQuery:
+    """The process of tests/spark/streaming_query.py."""
+
+    def __init__(self, checkpoint: Path, config: str) -> None:
+        self.checkpoint = checkpoint
+        self.process = subprocess.Popen(
+            [sys.executable, "-m", "tests.spark.streaming_query", str(checkpoint), config],
+            cwd=ROOT,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+            start_new_session=True,
+        )
+
+    def wait_for(self, batch_id: int) -> None:
+        waited = ckpt("wait", self.checkpoint, "--batch", batch_id, "--timeout", "90", "--poll-interval", "0.2")
+        assert waited.returncode == 0, waited.stdout
+
+    def kill(self) -> None:
+        if self.process.poll() is None:
+            os.killpg(self.process.pid, signal.SIGKILL)
+        self.process.wait(30)
+
+
+def ckpt(*arguments: object) -> subprocess.CompletedProcess[str]:
+    command = [str(Path(sys.executable).with_name("ckpt")), *map(str, arguments)]
+    return subprocess.run(command, capture_output=True, text=True, timeout=150)
+
+
+@pytest.fixture(params=["hdfs", "rocksdb-v2"])
+def live(request, tmp_path):
+    query = LiveQuery(tmp_path / "checkpoint", request.param)
+    query.config = request.param
+    try:
+        query.wait_for(6)
+        yield query
+    finally:
+        query.kill()
+
+
+def test_a_running_query_is_not_touched_and_can_be_backed_up(live, spark, tmp_path):
+    refused = ckpt(
+        "rollback", live.checkpoint, "--to-batch", newest_restorable(live), "--execute", "--i-know-it-is-stopped"
+    )
+    assert refused.returncode == 4, refused.stderr
+    assert "running" in refused.stderr or "changed since the plan" in refused.stderr
+    assert not (tmp_path / "_ckpt_undo").exists(), "nothing was even begun"
+
+    taken = []
+    for _ in range(6):
+        backup = ckpt("backup", live.checkpoint, "--to", tmp_path / "backups", "--json")
+        assert backup.returncode == 0, backup.stderr
+        taken.append(json.loads(backup.stdout))
+        time.sleep(0.3)
+    assert taken[-1]["batch_id"] > taken[0]["batch_id"], "the query went on meanwhile"
+    live.kill()
+
+    for number, backup in enumerate(taken):
+        target = tmp_path / f"restored-{number}"
+        assert ckpt("verify", tmp_path / "backups", backup["backup_id"]).returncode == 0
+        done = ckpt("restore", tmp_path / "backups", backup["backup_id"], "--to", target, "--execute", "--json")
+        assert json.loads(done.stdout)["receipt"]["status"] == "applied"
+        assert_goes_on(spark, target, live.config, backup["batch_id"])
+
+
+def newest_restorable(live: LiveQuery) -> int:
+    return lifecycle.observe(Store.open(str(live.checkpoint))).committed[-1]
+
+
+def assert_goes_on(spark, checkpoint: Path, config: str, batch_id: int) -> None:
+    """The restored query begins with the next batch, and its counts are those of all rows up to there."""
+    session = spark.newSession()
+    for key, value in STATE_CONFS[config].items():
+        session.conf.set(key, provider_conf(value))
+    seen = {}
+    query = (
+        counts_of(session)
+        .writeStream.foreachBatch(lambda rows, batch: seen.update({batch: {row[0]: row[1] for row in rows.collect()}}))
+        .outputMode("complete")
+        .option("checkpointLocation", str(checkpoint))
+        .trigger(availableNow=True)
+        .start()
+    )
+    query.awaitTermination(60)
+    assert list(seen) == [batch_id + 1]
+    entry = lifecycle.observe(Store.open(str(checkpoint))).latest_offset_seq
+    rows = json.loads(entry.offset("0").json)["offset"]
+    assert seen[batch_id + 1] == Counter(number % 97 for number in range(rows))

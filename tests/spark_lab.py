@@ -1,0 +1,151 @@
+"""Real streaming queries for the tests: small, deterministic, and with a truth that plain Python computes.
+
+The input is one JSON file a batch. A file has a letter, so that a test can replace the data of the batches that a
+rollback drops and see whether state of the old data has survived.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import time
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+KEYS = ("a", "b", "c", "d", "e")
+_FIRST_MTIME_S = 1_767_225_600
+
+STATE_CONFS: Mapping[str, Mapping[str, str]] = {
+    "stateless": {},
+    "hdfs": {},
+    "rocksdb": {"spark.sql.streaming.stateStore.providerClass": "RocksDB"},
+    "rocksdb-changelog": {
+        "spark.sql.streaming.stateStore.providerClass": "RocksDB",
+        "spark.sql.streaming.stateStore.rocksdb.changelogCheckpointing.enabled": "true",
+    },
+    "rocksdb-v2": {
+        "spark.sql.streaming.stateStore.providerClass": "RocksDB",
+        "spark.sql.streaming.stateStore.rocksdb.changelogCheckpointing.enabled": "true",
+        "spark.sql.streaming.stateStore.checkpointFormatVersion": "2",
+    },
+}
+_PROVIDER = "org.apache.spark.sql.execution.streaming.state.RocksDBStateStoreProvider"
+
+
+def start_spark() -> Any:
+    """A local session with frequent state maintenance, so that snapshots appear within a test."""
+    from pyspark.sql import SparkSession
+
+    builder = (
+        SparkSession.builder.master("local[2]")
+        .appName("airflow-provider-ckpt tests")
+        .config("spark.ui.enabled", "false")
+        .config("spark.log.level", "ERROR")
+        .config("spark.sql.shuffle.partitions", "2")
+        .config("spark.sql.streaming.stateStore.maintenanceInterval", "100ms")
+        .config("spark.sql.streaming.stateStore.minDeltasForSnapshot", "2")
+        .config("spark.sql.session.timeZone", "UTC")
+        .config("spark.driver.host", "127.0.0.1")
+    )
+    return builder.getOrCreate()
+
+
+@dataclass(slots=True)
+class Run:
+    """What one run of a query gave: rows of the result by batch id, in the order in which the batches ran."""
+
+    batches: dict[int, list[tuple[Any, ...]]] = field(default_factory=dict)
+
+    @property
+    def first_batch(self) -> int:
+        """The batch that the run began with."""
+        return min(self.batches)
+
+    @property
+    def result(self) -> dict[str, int]:
+        """The aggregate after the last batch (complete mode)."""
+        return dict(self.batches[max(self.batches)]) if self.batches else {}
+
+
+@dataclass(slots=True)
+class Lab:
+    """One query: its input, its checkpoint, its configuration."""
+
+    spark: Any
+    root: Path
+    config: str
+    confs: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def input(self) -> Path:
+        """Where the JSON files are."""
+        return self.root / "input"
+
+    @property
+    def checkpoint(self) -> Path:
+        """The checkpoint location."""
+        return self.root / "checkpoint"
+
+    def write(self, numbers: Iterable[int], letter: str = "A") -> None:
+        """Write, or replace, input files; file ``n`` is the input of batch ``n``."""
+        self.input.mkdir(parents=True, exist_ok=True)
+        for number in numbers:
+            rows = [{"key": key, "value": value} for key, value in rows_of(number, letter)]
+            path = self.input / f"f{number:03d}.json"
+            path.write_text("\n".join(json.dumps(row) for row in rows))
+            at = _FIRST_MTIME_S + number  # a file source takes the oldest file first
+            os.utime(path, (at, at))
+
+    def run(self, checkpoint: Path | None = None, pause_s: float = 0.0) -> Run:
+        """Run until the input is used up, as a fresh start of the query does."""
+        run = Run()
+        session = self._session()
+
+        def keep(batch: Any, batch_id: int) -> None:
+            run.batches[batch_id] = sorted(tuple(row) for row in batch.collect())
+            time.sleep(pause_s)
+
+        stream = (
+            session.readStream.schema("key string, value long").option("maxFilesPerTrigger", 1).json(str(self.input))
+        )
+        result = stream if self.config == "stateless" else stream.groupBy("key").sum("value")
+        mode = "append" if self.config == "stateless" else "complete"
+        query = (
+            result.writeStream.foreachBatch(keep)
+            .outputMode(mode)
+            .option("checkpointLocation", str(checkpoint or self.checkpoint))
+            .trigger(availableNow=True)
+            .start()
+        )
+        query.awaitTermination(120)
+        assert not query.isActive, "the query did not finish in 120 s"
+        return run
+
+    def _session(self) -> Any:
+        session = self.spark.newSession()
+        for key, value in {**STATE_CONFS[self.config], **self.confs}.items():
+            session.conf.set(key, provider_conf(value))
+        return session
+
+
+def provider_conf(value: str) -> str:
+    """``RocksDB`` spelled out."""
+    return _PROVIDER if value == "RocksDB" else value
+
+
+def rows_of(number: int, letter: str = "A") -> list[tuple[str, int]]:
+    """The rows of one input file: two of the keys, so that others keep their state; another letter gives other values."""
+    weight = {"A": 1, "B": 1000}[letter] * (number + 1)
+    return [(KEYS[number % 5], weight), (KEYS[(number + 1) % 5], 2 * weight)]
+
+
+def truth(files: Mapping[int, str]) -> dict[str, int]:
+    """The right aggregate over files, given by number and letter."""
+    total: Counter[str] = Counter()
+    for number, letter in files.items():
+        for key, value in rows_of(number, letter):
+            total[key] += value
+    return dict(total)

@@ -1,0 +1,121 @@
+"""Stores: local disk, memory, and S3 over HTTP."""
+
+from __future__ import annotations
+
+import os
+import stat
+import uuid
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from airflow_provider_ckpt.errors import CheckpointNotFoundError, StoreError, StoreUnavailableError
+from airflow_provider_ckpt.store import Store
+from tests.store_suite import StoreSuite
+
+
+class TestLocalStore(StoreSuite):
+    @pytest.fixture
+    def store(self, tmp_path: Path) -> Store:
+        return Store.open(str(tmp_path / "checkpoint"))
+
+
+class TestMemoryStore(StoreSuite):
+    exclusive = False
+
+    @pytest.fixture
+    def store(self) -> Store:
+        return Store.open(f"memory://{uuid.uuid4()}/checkpoint")
+
+
+@pytest.mark.s3
+class TestS3Store(StoreSuite):
+    @pytest.fixture
+    def store(self, s3_store) -> Iterator[Store]:
+        return s3_store("checkpoint")
+
+    def test_requests_are_as_few_as_they_can_be(self, store: Store, s3_requests):
+        store.create("commits/0", b"v1")
+        for operation, expected in (
+            (lambda: store.ls("commits"), {"ListObjectsV2": 1}),
+            (lambda: store.read("commits/0"), {"GetObject": 1}),
+            (lambda: store.create("commits/1", b"v1"), {"PutObject": 1}),
+            (lambda: store.find(), {"ListObjectsV2": 1}),
+            (lambda: store.delete("commits/1"), {"DeleteObject": 1}),
+        ):
+            with s3_requests(store) as counted:
+                operation()
+            assert dict(counted) == expected
+
+    def test_a_missing_bucket_is_not_found(self, s3_store):
+        with pytest.raises(CheckpointNotFoundError):
+            s3_store("checkpoint", bucket="no-such-bucket").read("metadata")
+
+
+@pytest.mark.s3
+def test_an_s3_that_is_down_is_unavailable_and_says_where():
+    store = Store.open("s3://bucket/cp", key="k", secret="s", endpoint_url="http://127.0.0.1:9")
+    with pytest.raises(StoreUnavailableError) as caught:
+        store.ls("commits")
+    assert caught.value.location == "s3://bucket/cp" and caught.value.retryable
+
+
+def test_a_scheme_without_a_driver_names_the_extra(monkeypatch):
+    with pytest.raises(StoreError, match="nosuch"):
+        Store.open("nosuch://bucket/cp")
+    monkeypatch.setitem(__import__("sys").modules, "gcsfs", None)
+    with pytest.raises(StoreError) as caught:
+        Store.open("gs://bucket/cp")
+    assert "airflow-provider-ckpt[gcs]" in str(caught.value)
+
+
+def test_passwords_in_a_location_are_not_kept():
+    store = Store.open("memory://user:secret@host/cp")
+    assert "secret" not in store.location and "secret" not in repr(store)
+
+
+@pytest.fixture
+def as_nobody() -> Iterator[None]:
+    """Root may read everything, so permission tests give the right up for a while."""
+    if os.geteuid() == 0:
+        os.seteuid(65534)
+        yield
+        os.seteuid(0)
+    else:
+        yield
+
+
+def test_a_directory_that_may_not_be_read_is_an_error_and_never_empty(tmp_path, as_nobody):
+    import tempfile
+
+    with tempfile.TemporaryDirectory() as root:
+        store = Store.open(root)
+        store.create("commits/0", b"v1")
+        directory = Path(root) / "commits"
+        directory.chmod(0)
+        try:
+            for operation in (lambda: store.ls("commits"), store.find, lambda: store.read("commits/0")):
+                with pytest.raises(StoreError, match="permission denied") as caught:
+                    operation()
+                assert not caught.value.retryable
+        finally:
+            directory.chmod(stat.S_IRWXU)
+
+
+def test_a_file_is_no_location(tmp_path):
+    (tmp_path / "checkpoint").write_text("x")
+    with pytest.raises(StoreError, match="a file, not a directory"):
+        Store.open(str(tmp_path / "checkpoint")).ls()
+
+
+def test_a_failed_create_leaves_nothing_behind(tmp_path, monkeypatch):
+    store = Store.open(str(tmp_path))
+
+    def full(*_: object) -> None:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(os, "link", full)
+    with pytest.raises(StoreError, match="No space left"):
+        store.create("offsets/6", b"x")
+    assert list((tmp_path / "offsets").iterdir()) == []
