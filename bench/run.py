@@ -1,0 +1,140 @@
+"""``make bench``: costs as ratios and counts, both sides measured in turn in one run."""
+
+from __future__ import annotations
+
+import json
+import logging
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+import uuid
+from collections.abc import Callable
+from pathlib import Path
+
+from rich.console import Console
+
+from airflow_provider_ckpt import codec, lifecycle
+from airflow_provider_ckpt.report import Table, to_rich
+from airflow_provider_ckpt.store import Store
+
+PARTITIONS = 10_000
+LOG_LENGTHS = (10, 100, 1_000)
+CONF = {"spark.sql.shuffle.partitions": "200", "spark.sql.streaming.multipleWatermarkPolicy": "min"}
+
+SPARK_LATEST = """
+import sys
+from pyspark.sql import SparkSession
+spark = SparkSession.builder.master("local[1]").config("spark.ui.enabled", "false").getOrCreate()
+package = spark._jvm.org.apache.spark.sql.execution.streaming.checkpointing
+print(package.OffsetSeqLog(spark._jsparkSession, sys.argv[1] + "/offsets", True).getLatest().get()._1())
+"""
+
+
+def main() -> None:
+    """Run every benchmark and print one table."""
+    with tempfile.TemporaryDirectory() as directory:
+        rows = [show_against_spark(Path(directory)), *decode_against_json(), *requests_per_poke()]
+    columns = ("what", "ours", "theirs", "ratio", "aim")
+    Console(width=150).print(to_rich(Table("Measured side by side in this run", columns, tuple(rows))))
+
+
+def show_against_spark(directory: Path) -> tuple[str, ...]:
+    """The whole process of ``ckpt show`` against a cold PySpark process that asks Spark's own class."""
+    checkpoint = write_checkpoint(directory / "checkpoint", 100)
+    ckpt = [str(Path(sys.executable).with_name("ckpt")), "show", str(checkpoint), "--json"]
+    pyspark = [sys.executable, "-c", SPARK_LATEST, str(checkpoint)]
+    assert json.loads(run(ckpt))["latest_planned_batch"] == 99 == int(run(pyspark).split()[-1])
+    ours, theirs = in_turn(lambda: run(ckpt), lambda: run(pyspark), rounds=5)
+    ratio = f"{theirs / ours:.0f}x faster"
+    return "ckpt show / cold PySpark getLatest", f"{ours:.2f} s", f"{theirs:.2f} s", ratio, ">= 20x faster"
+
+
+def decode_against_json() -> list[tuple[str, ...]]:
+    """A Kafka entry with many partitions, decoded as a whole and for its watermark, against ``json.loads``."""
+    data = kafka_entry(PARTITIONS)
+    text = data.split(b"\n", 2)
+
+    def loads() -> None:
+        json.loads(text[1])
+        json.loads(text[2])
+
+    def whole() -> int:
+        entry = codec.decode("offsets/6", data)
+        return len(entry.offset("0").view("kafka").value["events"])
+
+    def watermark() -> int:
+        return codec.decode("offsets/6", data).metadata.batch_watermark_ms
+
+    assert whole() == PARTITIONS and watermark() == 1767225640000
+    rows = []
+    for what, ours_call, aim in (("all offsets", whole, "<= 1.2x"), ("watermark alone", watermark, "<= 0.1x")):
+        ours, theirs = in_turn(ours_call, loads, rounds=300)
+        name = f"decode {PARTITIONS:,} Kafka partitions, {what} / json.loads"
+        rows.append((name, f"{ours * 1e3:.3f} ms", f"{theirs * 1e3:.3f} ms", f"{ours / theirs:.2f}x", aim))
+    return rows
+
+
+def requests_per_poke() -> list[tuple[str, ...]]:
+    """Requests that one poke of a sensor sends to an S3 API, by the length of the log."""
+    from moto.server import ThreadedMotoServer
+
+    logging.getLogger("werkzeug").setLevel(logging.ERROR)
+    server = ThreadedMotoServer(ip_address="127.0.0.1", port=0, verbose=False)
+    server.start()
+    host, port = server.get_host_and_port()
+    rows = []
+    for length in LOG_LENGTHS:
+        bucket = f"bench-{uuid.uuid4()}"
+        store = Store.open(f"s3://{bucket}/cp", key="k", secret="s", endpoint_url=f"http://{host}:{port}")
+        store.fs.mkdir(bucket)
+        for batch in range(length):
+            store.create(f"commits/{batch}", b"v1\n{}")
+        store.create(f"offsets/{length - 1}", kafka_entry(10))
+        sent: list[str] = []
+        store.fs.s3.meta.events.register("before-send.s3", lambda event_name, sent=sent, **_: sent.append(event_name))
+        for with_offsets, target in ((False, "batch"), (True, "watermark or offsets")):
+            sent.clear()
+            assert lifecycle.read_progress(store, with_offsets=with_offsets).batch_id == length - 1
+            name = f"S3 requests a poke for a {target}, {length:,} batches kept"
+            rows.append((name, str(len(sent)), "-", "-", "<= 2"))
+    server.stop()
+    return rows
+
+
+def in_turn(ours: Callable[[], object], theirs: Callable[[], object], rounds: int) -> tuple[float, float]:
+    """Median seconds of two calls, measured one after the other, so that both see the same machine."""
+    times: tuple[list[float], list[float]] = ([], [])
+    for _ in range(rounds):
+        for call, taken in zip((ours, theirs), times, strict=True):
+            started = time.perf_counter()
+            call()
+            taken.append(time.perf_counter() - started)
+    return statistics.median(times[0]), statistics.median(times[1])
+
+
+def run(command: list[str]) -> str:
+    """The output of a process."""
+    return subprocess.run(command, check=True, capture_output=True, text=True).stdout
+
+
+def kafka_entry(partitions: int) -> bytes:
+    """An offset log entry as a Kafka query writes it."""
+    metadata = json.dumps({"batchWatermarkMs": 1767225640000, "batchTimestampMs": 1767225650000, "conf": CONF})
+    offsets = json.dumps({"events": {str(number): 10**9 + number for number in range(partitions)}})
+    return "\n".join(["v1", metadata, offsets]).encode()
+
+
+def write_checkpoint(root: Path, batches: int) -> Path:
+    """A stopped query with so many batches in its logs."""
+    store = Store.open(str(root))
+    store.create("metadata", json.dumps({"id": str(uuid.uuid4())}).encode())
+    for batch in range(batches):
+        store.create(f"offsets/{batch}", kafka_entry(12))
+        store.create(f"commits/{batch}", b'v1\n{"nextBatchWatermarkMs":0}')
+    return root
+
+
+if __name__ == "__main__":
+    main()
