@@ -6,42 +6,12 @@ A rule is a function from a view to findings. The default rules need the two log
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import asdict, dataclass
-from typing import Any, Literal
 
 from airflow_provider_ckpt.codec import layout
 from airflow_provider_ckpt.codec.checksum import HadoopChecksum
 from airflow_provider_ckpt.errors import IncompleteLogFileError, UnsupportedVersionError
+from airflow_provider_ckpt.findings import Finding, worst_first
 from airflow_provider_ckpt.view import CheckpointView
-
-#: ``error``: a restart fails or loses data. ``warning``: it may. ``note``: worth knowing.
-Severity = Literal["error", "warning", "note"]
-
-
-@dataclass(frozen=True, slots=True)
-class Finding:
-    """One thing that a rule found.
-
-    Args:
-        code: Stable, ``CKPT`` and three digits.
-        severity: How bad.
-        message: What, in one sentence.
-        batch_id: The batch concerned, or None.
-        name: The file concerned, or None.
-        hint: What to do.
-    """
-
-    code: str
-    severity: Severity
-    message: str
-    batch_id: int | None = None
-    name: str | None = None
-    hint: str | None = None
-
-    def to_dict(self) -> dict[str, Any]:
-        """JSON-ready."""
-        return asdict(self)
-
 
 Rule = Callable[[CheckpointView], Iterable[Finding]]
 
@@ -56,8 +26,7 @@ def check(view: CheckpointView, missing: tuple[str, ...] = ()) -> tuple[Finding,
     rules = _RULES + (_DEEP_RULES if view.complete else ())
     findings = [finding for rule in rules for finding in rule(view)]
     findings += [incomplete_restart_set(view, name) for name in missing]
-    order = {"error": 0, "warning": 1, "note": 2}
-    return tuple(sorted(findings, key=lambda finding: (order[finding.severity], finding.code, finding.name or "")))
+    return worst_first(findings)
 
 
 def damaged_entries(view: CheckpointView) -> Iterator[Finding]:

@@ -7,7 +7,6 @@ session's. The catalogue below was read by reflection from Spark 3.4 to 4.3, the
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from typing import Any, Literal
@@ -182,18 +181,3 @@ def parse_spark_version(text: str) -> SparkVersion:
         supported = f"{SPARK_MIN[0]}.{SPARK_MIN[1]} to {SPARK_MAX[0]}.{SPARK_MAX[1]}"
         raise ValueError(f"Spark {text} is not in the catalogue, which covers {supported}")
     return version
-
-
-def parse_conf_file(text: str) -> dict[str, str]:
-    """The confs of a ``spark-defaults.conf``: ``key value`` or ``key=value``, comments with ``#``."""
-    confs = {}
-    for line in text.splitlines():
-        line = line.strip()
-        if line and not line.startswith(("#", "!")):
-            match = _PROPERTY.match(line)
-            if match:
-                confs[match[1]] = match[2].strip()
-    return confs
-
-
-_PROPERTY = re.compile(r"([^\s=:]+)\s*[=:\s]\s*(.*)")

@@ -2,35 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
-from airflow_provider_ckpt.checks import Finding, check
+from airflow_provider_ckpt.checks import check
 from airflow_provider_ckpt.confs import (
     SHUFFLE_PARTITIONS,
-    SPARK_MAX,
     STATE_PARTITIONS,
     ConfOutcome,
-    SparkVersion,
     forecast_confs,
 )
+from airflow_provider_ckpt.deploy import DeploySpec
+from airflow_provider_ckpt.findings import Finding, worst_first
 from airflow_provider_ckpt.view import CheckpointView
-
-
-@dataclass(frozen=True, slots=True)
-class DeploySpec:
-    """What is about to be deployed; what is not said stays unknown.
-
-    Args:
-        spark_version: The Spark that will restart the query.
-        confs: SQL confs that the deploy sets explicitly.
-        sources: Number of sources, or None.
-    """
-
-    spark_version: SparkVersion = SPARK_MAX
-    confs: Mapping[str, str] = field(default_factory=dict)
-    sources: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,14 +66,9 @@ def forecast(view: CheckpointView, deploy: DeploySpec) -> Forecast:
         error = "AssertionError"
     planned = view.latest_planned
     if error or planned is None:
-        return Forecast(None if error else 0, None, error, confs, _sorted(findings))
+        return Forecast(None if error else 0, None, error, confs, worst_first(findings))
     rerun = view.latest_committed is None or view.latest_committed < planned
-    return Forecast(planned if rerun else planned + 1, planned if rerun else None, None, confs, _sorted(findings))
-
-
-def _sorted(findings: list[Finding]) -> tuple[Finding, ...]:
-    order = {"error": 0, "warning": 1, "note": 2}
-    return tuple(sorted(findings, key=lambda finding: order[finding.severity]))
+    return Forecast(planned if rerun else planned + 1, planned if rerun else None, None, confs, worst_first(findings))
 
 
 _ERRORS = {
@@ -153,14 +132,14 @@ def _source_findings(view: CheckpointView, deploy: DeploySpec) -> list[Finding]:
     if deploy.sources is None or newest is None or f"offsets/{newest}" not in view.entries:
         return []
     entry = view.offset_seq(newest)
-    if entry.version > 1 or len(entry.offsets) == deploy.sources:
+    if entry.version > 1 or len(entry.offsets) == len(deploy.sources):
         return []
     return [
         Finding(
             "CKPT210",
             "error",
-            f"There are [{len(entry.offsets)}] sources in the checkpoint offsets and now there are [{deploy.sources}] "
-            "sources requested by the query.",
+            f"There are [{len(entry.offsets)}] sources in the checkpoint offsets and now there are "
+            f"[{len(deploy.sources)}] sources requested by the query.",
             newest,
             f"offsets/{newest}",
             "Keep the sources and their order, or start the query with a new checkpoint location.",

@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from airflow_provider_ckpt.checks import Finding
 from airflow_provider_ckpt.codec.manifest import Manifest
+from airflow_provider_ckpt.findings import Finding
 from airflow_provider_ckpt.forecast import Forecast
 from airflow_provider_ckpt.plans import Plan
 

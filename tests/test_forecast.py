@@ -6,7 +6,8 @@ import pytest
 
 from airflow_provider_ckpt import lifecycle
 from airflow_provider_ckpt.confs import parse_spark_version
-from airflow_provider_ckpt.forecast import DeploySpec, forecast
+from airflow_provider_ckpt.deploy import DeploySpec, count_of_sources
+from airflow_provider_ckpt.forecast import forecast
 from airflow_provider_ckpt.store import Store
 from tests.codec.test_golden import CASES, EXPECTED
 
@@ -19,12 +20,12 @@ def test_healthy_checkpoints_have_no_findings_above_note(goldens, case):
     confs = dict(deploy["confs"])
     if name.startswith("repartition"):  # the query goes on with the partitions it has now
         confs.pop("spark.sql.shuffle.partitions")
-    spec = DeploySpec(parse_spark_version(version), confs, len(deploy["sources"]))
+    spec = DeploySpec(parse_spark_version(version), confs, count_of_sources(len(deploy["sources"])))
     foretold = forecast(lifecycle.observe(store), spec)
     assert foretold.verdict == "pass", foretold.findings
     assert foretold.spark_error is None
     assert foretold.resumes_at_batch == EXPECTED[version][name]["planned_batches"][-1] + 1
-    assert [finding for finding in lifecycle.inspect(store) if finding.severity != "note"] == []
+    assert [finding for finding in lifecycle.inspect(store, deep=True) if finding.severity != "note"] == []
 
 
 def test_changed_partitions_block_a_stateful_query_and_are_a_note_for_a_stateless_one(goldens):

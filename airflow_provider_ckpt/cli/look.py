@@ -4,21 +4,17 @@ from __future__ import annotations
 
 import json
 import time
-from pathlib import Path
 from typing import Any
 
 import click
 
 from airflow_provider_ckpt import lifecycle
-from airflow_provider_ckpt.checks import check as run_checks
 from airflow_provider_ckpt.cli.options import open_store, pairs, shared
 from airflow_provider_ckpt.cli.render import print_json, print_tables, when
 from airflow_provider_ckpt.codec.commit_log import CommitMetadata
 from airflow_provider_ckpt.codec.layout import commit_entry, offset_entry
 from airflow_provider_ckpt.codec.offset_log import OffsetSeq
-from airflow_provider_ckpt.confs import SPARK_MAX, parse_conf_file, parse_spark_version
-from airflow_provider_ckpt.errors import CheckpointNotFoundError, GateFailedError, StoreUnavailableError
-from airflow_provider_ckpt.forecast import DeploySpec, forecast
+from airflow_provider_ckpt.errors import CheckpointNotFoundError, StoreUnavailableError
 from airflow_provider_ckpt.progress import (
     AllOf,
     BatchCommitted,
@@ -28,7 +24,7 @@ from airflow_provider_ckpt.progress import (
     advance,
     parse_time_ms,
 )
-from airflow_provider_ckpt.report import Table, facts, findings_table, forecast_tables
+from airflow_provider_ckpt.report import Table, facts
 from airflow_provider_ckpt.view import CheckpointView
 
 _SOURCE_HELP = "The type of a source, such as 0=kafka; offsets of undeclared sources are compared as text."
@@ -201,63 +197,6 @@ def diff(
 
 
 @click.command()
-@click.argument("locations", nargs=-1, required=True)
-@click.option("--deep", is_flag=True, help="List and verify everything: state chains, source logs, checksums.")
-@shared
-def check(locations: tuple[str, ...], deep: bool, storage_options: tuple[str, ...], as_json: bool) -> None:
-    """Damage and hazards, by stable rule codes. Exit code 1 when there is an error."""
-    documents, failed = [], False
-    for location in locations:
-        store = open_store(location, storage_options)
-        findings = lifecycle.inspect(store) if deep else run_checks(lifecycle.observe(store))
-        failed |= any(finding.severity == "error" for finding in findings)
-        documents.append({"location": store.location, "findings": [finding.to_dict() for finding in findings]})
-        if not as_json:
-            click.secho(store.location, bold=True)
-            if findings:
-                print_tables([findings_table(findings)])
-            else:
-                click.secho("No findings.", fg="green")
-    if as_json:
-        print_json(documents[0] if len(documents) == 1 else {"checkpoints": documents})
-    raise click.exceptions.Exit(1 if failed else 0)
-
-
-@click.command()
-@click.argument("location")
-@click.option("--conf", "confs", multiple=True, metavar="KEY=VALUE", help="A conf that the deploy sets explicitly.")
-@click.option(
-    "--conf-file", type=click.Path(exists=True, dir_okay=False, path_type=Path), help="A spark-defaults file."
-)
-@click.option("--spark-version", default=".".join(map(str, SPARK_MAX)), show_default=True, help="Spark of the deploy.")
-@click.option("--sources", "source_count", type=click.IntRange(min=1), help="How many sources the query has.")
-@shared
-def gate(
-    location: str,
-    confs: tuple[str, ...],
-    conf_file: Path | None,
-    spark_version: str,
-    source_count: int | None,
-    storage_options: tuple[str, ...],
-    as_json: bool,
-) -> None:
-    """Forecast the restart: may this deploy go ahead on this checkpoint? Exit code 1 when it may not."""
-    try:
-        version = parse_spark_version(spark_version)
-    except ValueError as error:
-        raise click.BadParameter(str(error), param_hint="--spark-version") from None
-    explicit = parse_conf_file(conf_file.read_text(encoding="utf-8")) if conf_file else {}
-    explicit |= dict(pairs(confs, "--conf"))
-    view = lifecycle.observe(open_store(location, storage_options))
-    foretold = forecast(view, DeploySpec(version, explicit, source_count))
-    if as_json:
-        print_json({"location": view.location, **foretold.to_dict()})
-    else:
-        print_tables(forecast_tables(view.location, foretold))
-    raise click.exceptions.Exit(GateFailedError.exit_code if foretold.verdict == "block" else 0)
-
-
-@click.command()
 @click.argument("location")
 @click.option("--batch", "batch_id", type=int, help="Until this batch, or a later one, is committed.")
 @click.option("--watermark", help="Until the watermark has passed this time (ISO 8601, or epoch milliseconds).")
@@ -340,4 +279,4 @@ def _offsets_target(text: str, kinds: dict[str, str]) -> OffsetsReached:
     return OffsetsReached(compact, kinds)
 
 
-COMMANDS = (show, log, diff, check, gate, wait)
+COMMANDS = (show, log, diff, wait)

@@ -14,7 +14,8 @@ from airflow_provider_ckpt.lifecycle.backups import (
     take_backup,
     verify_backup,
 )
-from airflow_provider_ckpt.lifecycle.observing import find_restart_set, inspect, observe, read_entries, read_progress
+from airflow_provider_ckpt.lifecycle.checking import inspect
+from airflow_provider_ckpt.lifecycle.observing import find_restart_set, observe, read_entries, read_progress
 from airflow_provider_ckpt.lifecycle.records import Record, history
 
 __all__ = [

@@ -5,13 +5,11 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor, as_completed
-from dataclasses import replace
 from typing import Any, TypeVar
 
 from tenacity import retry, retry_if_exception_type, stop_after_attempt
 
 from airflow_provider_ckpt import codec
-from airflow_provider_ckpt.checks import Finding, check
 from airflow_provider_ckpt.codec import layout
 from airflow_provider_ckpt.codec.offset_log import OffsetSeq
 from airflow_provider_ckpt.compression import decompressors
@@ -142,27 +140,6 @@ def read_progress(store: Store, *, with_offsets: bool = True) -> Progress:
 def find_restart_set(store: Store, view: CheckpointView, batch_id: int) -> RestartSet:
     """The files that a restart after one batch needs, and what is missing of them. Reads state files alone."""
     return drive(restart_set(view, batch_id, decompressors()), store.read)
-
-
-def inspect(store: Store) -> tuple[Finding, ...]:
-    """Check a whole checkpoint: every rule, log entry and checksum file, and the state chain of the newest commit."""
-    view = observe(store, deep=True)
-    readable = [name for name in view.objects if _is_text_log(name)]
-    entries, damaged = decode_entries(store, readable, store.read)
-    view = replace(view, entries={**view.entries, **entries}, damaged={**view.damaged, **damaged})
-    missing: tuple[str, ...] = ()
-    newest = view.latest_committed
-    if newest is not None and not {layout.offset_entry(newest), layout.commit_entry(newest)} & view.damaged.keys():
-        missing = find_restart_set(store, view, newest).missing
-    return check(view, missing)
-
-
-def _is_text_log(name: str) -> bool:
-    place = layout.parse(name)
-    main = layout.parse(place.of) if isinstance(place, layout.Sidecar) else place
-    return isinstance(
-        main, layout.LogEntry | layout.QueryMetadataFile | layout.SourceLogEntry | layout.OperatorMetadataFile
-    )
 
 
 def drive(reads: Reads[Result], read: Callable[[str], bytes]) -> Result:

@@ -11,8 +11,9 @@ from airflow.providers.common.compat.sdk import BaseOperator
 
 from airflow_provider_ckpt import lifecycle
 from airflow_provider_ckpt.confs import SPARK_MAX, parse_spark_version
+from airflow_provider_ckpt.deploy import DeploySpec, conf_text, count_of_sources
 from airflow_provider_ckpt.errors import CheckpointError, GateFailedError
-from airflow_provider_ckpt.forecast import DeploySpec, forecast
+from airflow_provider_ckpt.forecast import forecast
 from airflow_provider_ckpt.hooks.checkpoint import CheckpointHook, airflow_errors
 from airflow_provider_ckpt.lifecycle import Receipt, Stores
 from airflow_provider_ckpt.plans import Plan
@@ -93,8 +94,8 @@ class CheckpointGateOperator(CheckpointOperator):
             version = parse_spark_version(self.spark_version) if self.spark_version else SPARK_MAX
         except ValueError as error:
             raise CheckpointError(str(error)) from error
-        confs = {key: str(value) for key, value in self.confs.items()}
-        return DeploySpec(version, confs, None if self.sources is None else int(self.sources))
+        confs = {key: conf_text(value) for key, value in self.confs.items()}
+        return DeploySpec(version, confs, None if self.sources is None else count_of_sources(int(self.sources)))
 
 
 class CheckpointBackupOperator(CheckpointOperator):

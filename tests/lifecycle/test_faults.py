@@ -61,7 +61,7 @@ def every_call(
             act(checkpoint, fault)
         except CheckpointError as error:
             assert "injected" in str(error), f"call {at}: {error}"
-        left = lifecycle.inspect(Store.open(str(checkpoint)))
+        left = lifecycle.inspect(Store.open(str(checkpoint)), deep=True)
         assert [finding for finding in left if finding.severity == "error"] == [], f"after call {at}"
         act(checkpoint, Fault())
         assert files(checkpoint) == wanted, f"completed after call {at}"

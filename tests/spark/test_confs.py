@@ -10,7 +10,8 @@ import pytest
 
 from airflow_provider_ckpt import lifecycle
 from airflow_provider_ckpt.confs import CATALOGUE, SPARK_MAX, catalogue
-from airflow_provider_ckpt.forecast import DeploySpec, forecast
+from airflow_provider_ckpt.deploy import DeploySpec
+from airflow_provider_ckpt.forecast import forecast
 from airflow_provider_ckpt.store import Store
 
 pytestmark = pytest.mark.spark

@@ -1,0 +1,151 @@
+"""What is about to be deployed on a checkpoint, and the files that say so."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from airflow_provider_ckpt.confs import SPARK_MAX, SparkVersion, parse_spark_version
+
+
+@dataclass(frozen=True, slots=True)
+class DeclaredSource:
+    """One source of the query that is to be deployed.
+
+    Args:
+        name: Its name (source evolution), or its position as a text: ``"0"`` is the first.
+        kind: Its type, such as ``kafka`` or ``file``; None when it is not known.
+    """
+
+    name: str
+    kind: str | None = None
+
+    @property
+    def named(self) -> bool:
+        """Whether it has a name of its own rather than a position."""
+        return not self.name.isdecimal()
+
+
+@dataclass(frozen=True, slots=True)
+class DeploySpec:
+    """What is about to be deployed; what is not said stays unknown.
+
+    Args:
+        spark_version: The Spark that will restart the query.
+        confs: SQL confs that the deploy sets explicitly.
+        sources: The sources of the query in order, or None.
+        sink: The sink as ``kind`` or ``kind:URI``, such as ``file:s3://lake/orders``, or None.
+        operators: Spark's names of the stateful operators by operator id, such as ``("stateStoreSave",)``; an empty
+            tuple is a stateless query, None is unknown.
+        async_progress: Whether the deploy switches on async progress tracking; None is unknown.
+    """
+
+    spark_version: SparkVersion = SPARK_MAX
+    confs: Mapping[str, str] = field(default_factory=dict)
+    sources: tuple[DeclaredSource, ...] | None = None
+    sink: str | None = None
+    operators: tuple[str, ...] | None = None
+    async_progress: bool | None = None
+
+    @property
+    def unknown(self) -> tuple[str, ...]:
+        """What the deploy does not say, and the forecast therefore does not judge."""
+        said = {"sources": self.sources, "sink": self.sink, "operators": self.operators}
+        return tuple(name for name, value in said.items() if value is None)
+
+    def with_confs(self, confs: Mapping[str, str]) -> DeploySpec:
+        """The same deploy with more confs; they win over those that it has."""
+        return replace(self, confs={**self.confs, **confs})
+
+
+def count_of_sources(count: int) -> tuple[DeclaredSource, ...]:
+    """So many sources of unknown types, by position."""
+    return tuple(DeclaredSource(str(position)) for position in range(count))
+
+
+def parse_deploy_file(text: str) -> DeploySpec:
+    """A deploy file: YAML with ``spark_version``, ``confs``, ``sources``, ``sink``, ``operators``, ``async_progress``.
+
+    ``sources`` is a number, a list of types in order, or a mapping from name to type.
+
+    Raises:
+        ValueError: It is not such a file; the message names the key.
+    """
+    import yaml
+
+    try:
+        document = yaml.safe_load(text) or {}
+    except yaml.YAMLError as error:
+        raise ValueError(f"not YAML: {error}") from None
+    if not isinstance(document, dict):
+        raise ValueError("not a mapping with keys such as confs and spark_version")
+    unknown = sorted(map(str, document.keys() - _KEYS))
+    if unknown:
+        raise ValueError(f"unknown key {unknown[0]!r}; the keys are {', '.join(sorted(_KEYS))}")
+    version = document.get("spark_version")
+    return DeploySpec(
+        SPARK_MAX if version is None else parse_spark_version(str(version)),
+        _parse_confs(document.get("confs") or {}),
+        _parse_sources(document.get("sources")),
+        _parse(document, "sink", str),
+        _parse_operators(document.get("operators")),
+        _parse(document, "async_progress", bool),
+    )
+
+
+_KEYS = {"spark_version", "confs", "sources", "sink", "operators", "async_progress"}
+
+
+def _parse(document: Mapping[str, Any], key: str, kind: type) -> Any:
+    value = document.get(key)
+    if value is not None and not isinstance(value, kind):
+        raise ValueError(f"{key} is not a {kind.__name__}: {value!r}")
+    return value
+
+
+def _parse_confs(confs: Any) -> dict[str, str]:
+    if not isinstance(confs, dict):
+        raise ValueError("confs is not a mapping from key to value")
+    return {str(key): conf_text(value) for key, value in confs.items()}
+
+
+def _parse_sources(sources: Any) -> tuple[DeclaredSource, ...] | None:
+    if sources is None:
+        return None
+    if isinstance(sources, int) and not isinstance(sources, bool) and sources > 0:
+        return count_of_sources(sources)
+    if isinstance(sources, list) and sources:
+        return tuple(DeclaredSource(str(position), str(kind)) for position, kind in enumerate(sources))
+    if isinstance(sources, dict) and sources:
+        return tuple(DeclaredSource(str(name), kind and str(kind)) for name, kind in sources.items())
+    raise ValueError(f"sources is neither a number, a list of types nor a mapping from name to type: {sources!r}")
+
+
+def _parse_operators(operators: Any) -> tuple[str, ...] | None:
+    if operators is None:
+        return None
+    if not isinstance(operators, list):
+        raise ValueError(f"operators is not a list of names: {operators!r}")
+    return tuple(map(str, operators))
+
+
+def conf_text(value: Any) -> str:
+    """A conf's value as Spark writes it: booleans in lower case."""
+    return str(value).lower() if isinstance(value, bool) else str(value)
+
+
+def parse_conf_file(text: str) -> dict[str, str]:
+    """The confs of a ``spark-defaults.conf``: ``key value`` or ``key=value``, comments with ``#``."""
+    confs = {}
+    for line in text.splitlines():
+        line = line.strip()
+        if line and not line.startswith(("#", "!")):
+            match = _PROPERTY.match(line)
+            if match:
+                confs[match[1]] = match[2].strip()
+    return confs
+
+
+_PROPERTY = re.compile(r"([^\s=:]+)\s*[=:\s]\s*(.*)")

@@ -1,0 +1,102 @@
+"""What a rule found: stable codes, severities, and where each rule is explained."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import asdict, dataclass
+from typing import Any, Literal
+
+#: ``error``: a restart fails, loses data or does not what the deploy says. ``warning``: it may. ``note``: worth knowing.
+Severity = Literal["error", "warning", "note"]
+
+SEVERITIES: tuple[Severity, ...] = ("error", "warning", "note")
+
+#: The page that explains the rules, a section for each code.
+RULES_PAGE = "docs/rules.md"
+
+#: What each rule is about, by code. 1xx: the checkpoint as it is. 2xx: the checkpoint and a deploy.
+RULES = {
+    "CKPT101": "Incomplete log file",
+    "CKPT102": "Malformed entry",
+    "CKPT103": "Unknown log version",
+    "CKPT104": "Query id missing",
+    "CKPT110": "Predecessor of the newest batch missing",
+    "CKPT111": "Gaps in the offset log",
+    "CKPT112": "Commit log ahead of the offset log",
+    "CKPT113": "Commit log trails by more than one batch",
+    "CKPT114": "Offset log without its beginning",
+    "CKPT115": "Name that Spark counts as a batch",
+    "CKPT116": "Conf without a value",
+    "CKPT117": "Offset entry without shuffle partitions (SPARK-59662)",
+    "CKPT118": "Watermark goes backwards",
+    "CKPT119": "Unfinished repartition",
+    "CKPT120": "Checksum file without its object",
+    "CKPT121": "Stale Hadoop checksum",
+    "CKPT122": "Checksum mismatch",
+    "CKPT123": "Source log behind the offset log",
+    "CKPT124": "Source log with a hole",
+    "CKPT125": "Source offset missing",
+    "CKPT130": "State chain incomplete",
+    "CKPT131": "State under an empty log",
+    "CKPT132": "State directory missing",
+    "CKPT133": "Commit without state ids",
+    "CKPT140": "Sink log ahead of the checkpoint",
+    "CKPT141": "Sink log behind the checkpoint",
+    "CKPT142": "Two writers",
+    "CKPT201": "Conf will be ignored",
+    "CKPT202": "Conf absent from the log",
+    "CKPT203": "Shuffle partitions do not reach the state",
+    "CKPT204": "Legacy state format",
+    "CKPT210": "Number of sources changed",
+    "CKPT211": "Source unknown to the checkpoint",
+    "CKPT212": "Source type changed",
+    "CKPT213": "Source evolution switched on",
+    "CKPT214": "Sources without names",
+    "CKPT220": "Offset log too new for the target Spark",
+    "CKPT221": "Commit log not readable by the target Spark",
+    "CKPT222": "State checkpoint format switched",
+    "CKPT223": "Sink evolution switched",
+    "CKPT224": "State written by a later Spark",
+    "CKPT230": "Stateful operators changed",
+    "CKPT231": "Progress tracking mode changed",
+    "CKPT240": "Sink changed",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """One thing that a rule found.
+
+    Args:
+        code: Stable, ``CKPT`` and three digits.
+        severity: How bad.
+        message: What, in one sentence.
+        batch_id: The batch concerned, or None.
+        name: The file concerned, or None.
+        hint: What to do.
+    """
+
+    code: str
+    severity: Severity
+    message: str
+    batch_id: int | None = None
+    name: str | None = None
+    hint: str | None = None
+
+    @property
+    def doc(self) -> str:
+        """Where the rule is explained."""
+        return f"{RULES_PAGE}#{self.code.lower()}"
+
+    def to_dict(self) -> dict[str, Any]:
+        """JSON-ready."""
+        return {**asdict(self), "doc": self.doc}
+
+
+def worst_first(findings: Iterable[Finding]) -> tuple[Finding, ...]:
+    """Findings by severity, code and name."""
+
+    def rank(finding: Finding) -> tuple[int, str, str]:
+        return SEVERITIES.index(finding.severity), finding.code, finding.name or ""
+
+    return tuple(sorted(findings, key=rank))
