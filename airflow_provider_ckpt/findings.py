@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from dataclasses import asdict, dataclass
 from typing import Any, Literal
 
-#: ``error``: a restart fails, loses data or does not what the deploy says. ``warning``: it may. ``note``: worth knowing.
+#: ``error``: a restart fails, loses data or ignores the deploy. ``warning``: it may. ``note``: worth knowing.
 Severity = Literal["error", "warning", "note"]
 
 SEVERITIES: tuple[Severity, ...] = ("error", "warning", "note")
