@@ -3,99 +3,24 @@
 from __future__ import annotations
 
 import uuid
-from collections.abc import Callable, Mapping, Sequence
-from functools import cached_property
+from collections.abc import Callable, Sequence
 from typing import Any
 
-from airflow.providers.common.compat.sdk import BaseOperator
-
 from airflow_provider_ckpt import lifecycle
-from airflow_provider_ckpt.confs import SPARK_MAX, parse_spark_version
-from airflow_provider_ckpt.deploy import DeploySpec, conf_text, count_of_sources
-from airflow_provider_ckpt.errors import CheckpointError, GateFailedError
-from airflow_provider_ckpt.forecast import forecast
-from airflow_provider_ckpt.hooks.checkpoint import CheckpointHook, airflow_errors
+from airflow_provider_ckpt.hooks.checkpoint import airflow_errors
 from airflow_provider_ckpt.lifecycle import Receipt, Stores
+from airflow_provider_ckpt.operators.base import CheckpointOperator
+from airflow_provider_ckpt.operators.gate import CheckpointGateOperator
 from airflow_provider_ckpt.plans import Plan
-from airflow_provider_ckpt.report import Table, backup_table, forecast_tables, plan_tables, render
+from airflow_provider_ckpt.report import backup_table, plan_tables
 from airflow_provider_ckpt.sinks import parse_sink
-from airflow_provider_ckpt.store import Store
 
-
-class CheckpointOperator(BaseOperator):
-    """What the operators have in common.
-
-    :param checkpoint: The checkpointLocation of the query, relative to the connection's base or any fsspec URL.
-    :param checkpoint_conn_id: Connection of type ``checkpoint``.
-    """
-
-    template_fields: Sequence[str] = ("checkpoint", "checkpoint_conn_id")
-    ui_color = "#e6f0f9"
-
-    def __init__(self, *, checkpoint: str, checkpoint_conn_id: str | None = None, **kwargs: Any) -> None:
-        super().__init__(**kwargs)
-        self.checkpoint = checkpoint
-        self.checkpoint_conn_id = checkpoint_conn_id
-
-    @cached_property
-    def hook(self) -> CheckpointHook:
-        """The hook."""
-        return CheckpointHook(self.checkpoint_conn_id)
-
-    def store(self, location: str | None = None) -> Store:
-        """The checkpoint's store, or that of another location."""
-        return self.hook.store(location or self.checkpoint)
-
-    def report(self, *tables: Table) -> None:
-        """One log entry with tables."""
-        self.log.info("\n%s", render(tables))
-
-
-class CheckpointGateOperator(CheckpointOperator):
-    """Forecasts the restart of a query with the confs of a deploy, and fails when it must not go ahead.
-
-    Returns the forecast: verdict, the batch Spark resumes at, what happens to each conf, the findings.
-
-    :param confs: SQL confs that the deploy sets explicitly.
-    :param spark_version: Spark of the deploy, such as ``4.3``; the newest known by default.
-    :param sources: Number of sources of the query, or None when it is not known.
-    """
-
-    template_fields: Sequence[str] = (*CheckpointOperator.template_fields, "confs", "spark_version", "sources")
-
-    def __init__(
-        self,
-        *,
-        confs: Mapping[str, str] | None = None,
-        spark_version: str | None = None,
-        sources: int | str | None = None,
-        **kwargs: Any,
-    ) -> None:
-        super().__init__(**kwargs)
-        self.confs = dict(confs or {})
-        self.spark_version = spark_version
-        self.sources = sources
-
-    def execute(self, context: Any) -> dict[str, Any]:
-        """Forecast, log, and fail on a blocked gate."""
-        with airflow_errors():
-            view = lifecycle.observe(self.store())
-            foretold = forecast(view, self._deploy())
-            self.report(*forecast_tables(view.location, foretold))
-            if foretold.verdict == "block":
-                reasons = "; ".join(finding.message for finding in foretold.findings if finding.severity == "error")
-                raise GateFailedError(
-                    f"the gate is closed: {reasons}", location=view.location, findings=foretold.findings
-                )
-        return foretold.to_dict()
-
-    def _deploy(self) -> DeploySpec:
-        try:
-            version = parse_spark_version(self.spark_version) if self.spark_version else SPARK_MAX
-        except ValueError as error:
-            raise CheckpointError(str(error)) from error
-        confs = {key: conf_text(value) for key, value in self.confs.items()}
-        return DeploySpec(version, confs, None if self.sources is None else count_of_sources(int(self.sources)))
+__all__ = [
+    "CheckpointBackupOperator",
+    "CheckpointGateOperator",
+    "CheckpointRestoreOperator",
+    "CheckpointRollbackOperator",
+]
 
 
 class CheckpointBackupOperator(CheckpointOperator):
