@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -81,28 +81,29 @@ def parse_deploy_file(text: str) -> DeploySpec:
         raise ValueError(f"not YAML: {error}") from None
     if not isinstance(document, dict):
         raise ValueError("not a mapping with keys such as confs and spark_version")
-    unknown = sorted(map(str, document.keys() - _KEYS))
+    return declare(DeploySpec(), document)
+
+
+def declare(deploy: DeploySpec, document: Mapping[str, Any]) -> DeploySpec:
+    """A deploy with what a mapping with the keys of a deploy file says of it; that wins, conf by conf.
+
+    Raises ValueError as :func:`parse_deploy_file`.
+    """
+    unknown = sorted(map(str, document.keys() - _PARSERS.keys()))
     if unknown:
-        raise ValueError(f"unknown key {unknown[0]!r}; the keys are {', '.join(sorted(_KEYS))}")
-    version = document.get("spark_version")
-    return DeploySpec(
-        SPARK_MAX if version is None else parse_spark_version(str(version)),
-        _parse_confs(document.get("confs") or {}),
-        _parse_sources(document.get("sources")),
-        _parse(document, "sink", str),
-        _parse_operators(document.get("operators")),
-        _parse(document, "async_progress", bool),
-    )
+        raise ValueError(f"unknown key {unknown[0]!r}; the keys are {', '.join(sorted(_PARSERS))}")
+    said = {key: _PARSERS[key](value) for key, value in document.items() if value is not None}
+    confs = said.pop("confs", {})
+    return replace(deploy, **said).with_confs(confs)
 
 
-_KEYS = {"spark_version", "confs", "sources", "sink", "operators", "async_progress"}
+def _typed(key: str, kind: type) -> Callable[[Any], Any]:
+    def parse(value: Any) -> Any:
+        if not isinstance(value, kind):
+            raise ValueError(f"{key} is not a {kind.__name__}: {value!r}")
+        return value
 
-
-def _parse(document: Mapping[str, Any], key: str, kind: type) -> Any:
-    value = document.get(key)
-    if value is not None and not isinstance(value, kind):
-        raise ValueError(f"{key} is not a {kind.__name__}: {value!r}")
-    return value
+    return parse
 
 
 def _parse_confs(confs: Any) -> dict[str, str]:
@@ -111,9 +112,7 @@ def _parse_confs(confs: Any) -> dict[str, str]:
     return {str(key): conf_text(value) for key, value in confs.items()}
 
 
-def _parse_sources(sources: Any) -> tuple[DeclaredSource, ...] | None:
-    if sources is None:
-        return None
+def _parse_sources(sources: Any) -> tuple[DeclaredSource, ...]:
     if isinstance(sources, int) and not isinstance(sources, bool) and sources > 0:
         return count_of_sources(sources)
     if isinstance(sources, list) and sources:
@@ -123,12 +122,20 @@ def _parse_sources(sources: Any) -> tuple[DeclaredSource, ...] | None:
     raise ValueError(f"sources is neither a number, a list of types nor a mapping from name to type: {sources!r}")
 
 
-def _parse_operators(operators: Any) -> tuple[str, ...] | None:
-    if operators is None:
-        return None
+def _parse_operators(operators: Any) -> tuple[str, ...]:
     if not isinstance(operators, list):
         raise ValueError(f"operators is not a list of names: {operators!r}")
     return tuple(map(str, operators))
+
+
+_PARSERS: Mapping[str, Callable[[Any], Any]] = {
+    "spark_version": lambda value: parse_spark_version(str(value)),
+    "confs": _parse_confs,
+    "sources": _parse_sources,
+    "sink": _typed("sink", str),
+    "operators": _parse_operators,
+    "async_progress": _typed("async_progress", bool),
+}
 
 
 def conf_text(value: Any) -> str:
