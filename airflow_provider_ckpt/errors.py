@@ -68,9 +68,18 @@ class CheckpointError(Exception):
 
 
 class CheckpointFormatError(CheckpointError):
-    """Bytes that Spark would not accept in this place."""
+    """Bytes that Spark would not accept in this place.
+
+    ``spark_error`` is what Spark stops with when it reads them: its error condition, or the simple name of the Java
+    exception where there is none.
+    """
 
     code = "CHECKPOINT_FORMAT"
+    spark_error: str = "IllegalStateException"
+
+    def __init__(self, message: str, *, spark_error: str | None = None, **place: Any) -> None:
+        super().__init__(message, **place)
+        self.spark_error = spark_error or type(self).spark_error
 
 
 class IncompleteLogFileError(CheckpointFormatError):
@@ -83,12 +92,14 @@ class MalformedEntryError(CheckpointFormatError):
     """A log entry that cannot be read."""
 
     code = "MALFORMED_ENTRY"
+    spark_error = "MappingException"
 
 
 class UnsupportedVersionError(CheckpointFormatError):
     """A log version that is later than this package, or the target Spark, reads."""
 
     code = "UNSUPPORTED_VERSION"
+    spark_error = "INVALID_LOG_VERSION.MAX_SUPPORTED_VERSION"
 
 
 class StoreError(CheckpointError):

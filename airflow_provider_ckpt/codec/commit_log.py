@@ -118,7 +118,9 @@ def _decode_sinks(fields: java_text.Fields, name: str) -> dict[str, SinkMetadata
             sink.flag("isActive"),
         )
     if sum(sink.is_active for sink in sinks.values()) != 1:
-        raise MalformedEntryError("an entry of version 3 needs exactly one active sink", name=name)
+        raise MalformedEntryError(
+            "an entry of version 3 needs exactly one active sink", name=name, spark_error="IllegalArgumentException"
+        )
     return sinks
 
 

@@ -99,8 +99,18 @@ def read_json(text: str, name: str, what: str) -> Any:
     except (ValueError, RecursionError) as error:
         detail = error.msg if isinstance(error, json.JSONDecodeError) else str(error)
         message = f"the {what} is not JSON ({detail}): {abbreviate(text)}"
-        raise MalformedEntryError(message, name=name) from error
+        raise MalformedEntryError(message, name=name, spark_error=_jackson_error(start, error)) from error
     return value
+
+
+def _jackson_error(text: str, error: Exception) -> str:
+    """Jackson's exception for a text that is no JSON: nothing at all, cut off, or wrong."""
+    if not text:
+        return "MismatchedInputException"
+    if isinstance(error, json.JSONDecodeError):
+        cut_off = error.msg.startswith("Unterminated") or error.pos >= len(text.rstrip())
+        return "JsonEOFException" if cut_off else "JsonParseException"
+    return "StreamConstraintsException"
 
 
 def read_json_object(text: str, name: str, what: str) -> dict[str, Any]:

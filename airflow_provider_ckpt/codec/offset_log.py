@@ -119,7 +119,9 @@ def decode(data: bytes, name: str) -> OffsetSeq:
     version = parse_version(next(lines), MAX_VERSION, "offset log", name)
     metadata_line = next(lines, None)
     if metadata_line is None:
-        raise MalformedEntryError("the entry ends after its version line", name=name)
+        raise MalformedEntryError(
+            "the entry ends after its version line", name=name, spark_error="NoSuchElementException"
+        )
     metadata = _decode_metadata(metadata_line, version, name)
     return remember(OffsetSeq(version, metadata, _decode_offsets(lines, version, name)), data)
 
@@ -134,7 +136,11 @@ def _decode_offsets(lines: Iterator[str], version: int, name: str) -> tuple[tupl
             continue
         source_id, colon, text = line.partition(":")
         if not colon:
-            raise MalformedEntryError(f"a line without a source id: {java_text.abbreviate(line)}", name=name)
+            raise MalformedEntryError(
+                f"a line without a source id: {java_text.abbreviate(line)}",
+                name=name,
+                spark_error="IllegalStateException",
+            )
         offsets[source_id] = _offset(text)
     return tuple(offsets.items())
 

@@ -31,10 +31,14 @@ def decode(data: bytes, name: str) -> QueryMetadata:
         MalformedEntryError: No JSON object with a UUID as its ``id``.
     """
     if not data:
-        raise IncompleteLogFileError("the query metadata is empty", name=name)
+        raise IncompleteLogFileError("the query metadata is empty", name=name, spark_error="MismatchedInputException")
     fields = java_text.read_json_object(java_text.decode_utf8(data, name), name, "query metadata")
     query_id = java_text.Fields(fields, name, "query metadata").text("id")
     if not _UUID.match(query_id):
-        raise MalformedEntryError(f"the query id is no UUID but {java_text.abbreviate(query_id)}", name=name)
+        raise MalformedEntryError(
+            f"the query id is no UUID but {java_text.abbreviate(query_id)}",
+            name=name,
+            spark_error="IllegalArgumentException",
+        )
     metadata = QueryMetadata(query_id)
     return remember(metadata, data)

@@ -18,6 +18,7 @@ def parse_version(line: str, max_version: int, log: str, name: str) -> int:
         raise MalformedEntryError(
             f"the first line is no log version but {java_text.abbreviate(line)}",
             name=name,
+            spark_error="MALFORMED_LOG_FILE",
             hint="Spark would stop here with MALFORMED_LOG_FILE.",
         )
     if version > max_version:

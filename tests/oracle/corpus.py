@@ -1,0 +1,443 @@
+"""The oracle corpus: real checkpoints, what was done to them, and what is deployed on them.
+
+A case is data. The checkpoints are the golden ones; ``mutations.py`` has the verbs. What Spark did with each case is
+recorded in ``outcomes-<version>.json``.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+
+STATE = "spark.sql.streaming.stateStore"
+PROVIDER = f"{STATE}.providerClass"
+PROVIDERS = "org.apache.spark.sql.execution.streaming.state"
+HDFS = f"{PROVIDERS}.HDFSBackedStateStoreProvider"
+ROCKSDB = f"{PROVIDERS}.RocksDBStateStoreProvider"
+CODEC = f"{STATE}.compression.codec"
+ENCODING = f"{STATE}.encodingFormat"
+STATE_FORMAT = f"{STATE}.checkpointFormatVersion"
+CHANGELOG = f"{STATE}.rocksdb.changelogCheckpointing.enabled"
+SHUFFLE = "spark.sql.shuffle.partitions"
+AGGREGATION = "spark.sql.streaming.aggregation.stateFormatVersion"
+JOIN_FORMAT = "spark.sql.streaming.join.stateFormatVersion"
+POLICY = "spark.sql.streaming.multipleWatermarkPolicy"
+OFFSET_LOG = "spark.sql.streaming.offsetLog.formatVersion"
+SOURCE_EVOLUTION = "spark.sql.streaming.queryEvolution.enableSourceEvolution"
+SINK_EVOLUTION = "spark.sql.streaming.queryEvolution.enableSinkEvolution"
+VERIFY_METADATA = "spark.sql.streaming.checkpoint.verifyMetadataExists.enabled"
+
+
+@dataclass(frozen=True)
+class Query:
+    """What a deploy starts, as it would declare it.
+
+    Args:
+        sources: Type of each source, by name or position.
+        operators: Spark's names of its stateful operators.
+        sink: Format of the sink.
+        mode: Output mode.
+        asynchronous: Whether progress is tracked asynchronously.
+        sink_name: Name of the sink (sink evolution).
+    """
+
+    sources: Mapping[str, str] = field(default_factory=lambda: {"0": "file"})
+    operators: tuple[str, ...] = ()
+    sink: str = "parquet"
+    mode: str = "append"
+    asynchronous: bool = False
+    sink_name: str | None = None
+
+
+_TWO = {"0": "file", "1": "file"}
+_NAMED = {"orders": "file", "payments": "file"}
+_SAVE = "stateStoreSave"
+
+QUERIES = {
+    "copy": Query(),
+    "copy-noop": Query(sink="noop"),
+    "copy-async": Query(sink="noop", asynchronous=True),
+    "copy-to-archive": Query(sink_name="archive"),
+    "copy-to-lake": Query(sink_name="lake"),
+    "copy-rate": Query({"0": "rate-micro-batch"}, sink="noop"),
+    "copy-two": Query(_TWO),
+    "copy-two-swapped": Query(_TWO),
+    "copy-file-and-rate": Query({"0": "file", "1": "rate-micro-batch"}),
+    "copy-named": Query(_NAMED),
+    "copy-named-swapped": Query({"payments": "file", "orders": "file"}),
+    "copy-named-one": Query({"orders": "file"}),
+    "copy-named-other": Query({"orders": "file", "refunds": "file"}),
+    "copy-named-three": Query({**_NAMED, "refunds": "file"}),
+    "count": Query(operators=(_SAVE,)),
+    "count-to-archive": Query(operators=(_SAVE,), sink_name="archive"),
+    "count-update": Query(operators=(_SAVE,), sink="noop", mode="update"),
+    "count-by-value": Query(operators=(_SAVE,)),
+    "count-more": Query(operators=(_SAVE,)),
+    "count-two": Query(_TWO, operators=(_SAVE,)),
+    "count-deduplicated": Query(operators=(_SAVE, "dedupe")),
+    "dedupe": Query(operators=("dedupe",)),
+    "join": Query(_TWO, operators=("symmetricHashJoin",)),
+}
+
+#: Golden checkpoint and the query that wrote it, by base.
+BASES = {
+    "file": ("4.3.0/file-to-parquet-5", "copy"),
+    "file-12": ("4.3.0/file-to-parquet-12", "copy"),
+    "retain-2": ("4.3.0/retain-2-batches", "copy"),
+    "once": ("4.3.0/once", "copy"),
+    "rate": ("4.3.0/rate-micro-batch", "copy-rate"),
+    "async": ("4.3.0/async-progress", "copy-async"),
+    "two": ("4.3.0/two-sources", "copy-two"),
+    "named": ("4.3.0/named-sources", "copy-named"),
+    "offset-v2": ("4.3.0/offset-log-v2", "copy"),
+    "commit-v3": ("4.3.0/commit-log-v3", "copy-to-archive"),
+    "commit-v3-renamed": ("4.3.0/commit-log-v3-renamed", "copy-to-lake"),
+    "agg-hdfs": ("4.3.0/agg-hdfs", "count"),
+    "agg-rocksdb": ("4.3.0/agg-rocksdb", "count"),
+    "agg-changelog": ("4.3.0/agg-rocksdb-changelog", "count"),
+    "agg-v2": ("4.3.0/agg-rocksdb-v2", "count"),
+    "agg-changelog-v2": ("4.3.0/agg-rocksdb-changelog-v2", "count"),
+    "agg-commit-v3": ("4.3.0/agg-commit-log-v3", "count-to-archive"),
+    "agg-update": ("4.3.0/agg-update-hdfs", "count-update"),
+    "row-checksum": ("4.3.0/row-checksum", "count"),
+    "dedupe": ("4.3.0/drop-duplicates", "dedupe"),
+    "join": ("4.3.0/join-hdfs", "join"),
+    "join-v3": ("4.3.0/join-state-format-3", "join"),
+    "repartitioned": ("4.3.0/repartition-2-to-4", "count"),
+    "repartitioned-v2": ("4.3.0/repartition-offset-log-v2", "count"),
+    "by-3.4": ("3.4.4/agg-hdfs", "count"),
+    "by-3.5": ("3.5.9/agg-rocksdb-changelog", "count"),
+    "by-4.0": ("4.0.5/agg-rocksdb", "count"),
+    "by-4.1": ("4.1.4/agg-hdfs", "count"),
+    "by-4.2": ("4.2.1/agg-rocksdb-changelog", "count"),
+    "file-by-3.5": ("3.5.9/file-to-parquet-12", "copy"),
+    "file-by-4.0": ("4.0.5/file-to-parquet-12", "copy"),
+}
+
+
+@dataclass(frozen=True)
+class Case:
+    """One case: a base, mutations, and a deploy.
+
+    Args:
+        base: Key of ``BASES``.
+        mutations: Lines for ``mutations.mutate``.
+        query: Key of ``QUERIES``; None is the query that wrote the base.
+        confs: Confs of the deploy beside those that wrote the base; None takes one away.
+    """
+
+    base: str
+    mutations: tuple[str, ...] = ()
+    query: str | None = None
+    confs: Mapping[str, str | None] = field(default_factory=dict)
+
+    @property
+    def name(self) -> str:
+        """What identifies the case in the recorded outcomes."""
+        parts = [self.base, *self.mutations]
+        if self.query:
+            parts.append(f"deploy {self.query}")
+        parts += [f"{key.removeprefix('spark.sql.')}={value}" for key, value in self.confs.items()]
+        return " | ".join(parts)
+
+    @property
+    def golden(self) -> str:
+        """``<spark version>/<case>`` of the golden checkpoint."""
+        return BASES[self.base][0]
+
+    def runs_on(self, spark: tuple[int, ...]) -> bool:
+        """Whether a Spark, (major, minor), can be asked: from 4.3 all, before that conf and version rules."""
+        return spark >= (4, 3)
+
+    @property
+    def deployed(self) -> Query:
+        """The query of the deploy."""
+        return QUERIES[self.query or BASES[self.base][1]]
+
+
+def _each(base: str, mutations: Iterable[str | tuple[str, ...]], **deploy: object) -> Iterator[Case]:
+    for mutation in mutations:
+        lines = (mutation,) if isinstance(mutation, str) else mutation
+        yield Case(base, lines, **deploy)  # type: ignore[arg-type]
+
+
+def _deploys(base: str, *confs: Mapping[str, str | None], mutations: tuple[str, ...] = ()) -> Iterator[Case]:
+    for conf in confs:
+        yield Case(base, mutations, confs=conf)
+
+
+#: Damage of the two logs and the metadata that needs no particular query.
+LOGS: tuple[str | tuple[str, ...], ...] = (
+    (),
+    "drop commits/{N}",
+    ("drop commits/{N}", "drop offsets/{N}"),
+    "drop offsets/{N}",
+    "drop offsets/{N-1}",
+    ("drop offsets/{N-1}", "drop commits/{N}"),
+    "drop offsets/{N-2}",
+    "drop commits/{N-1}",
+    ("drop commits/{N}", "drop commits/{N-1}"),
+    "drop commits/*",
+    "drop commits",
+    "drop offsets/*",
+    ("drop offsets/*", "drop commits/*"),
+    "empty offsets/{N}",
+    ("empty offsets/{N}", "drop commits/{N}"),
+    "empty offsets/{N-1}",
+    "empty offsets/{N-2}",
+    "empty commits/{N}",
+    "empty commits/{N-1}",
+    "truncate offsets/{N}",
+    "truncate offsets/{N-1}",
+    "truncate commits/{N}",
+    "text offsets/{N} v1",
+    "text commits/{N} v1",
+    "text commits/{N} v1 {}",
+    "text commits/{N} v1 hello",
+    "text commits/{N} hello",
+    "version offsets/{N} v9",
+    "version offsets/{N-1} v9",
+    "version offsets/{N-2} v9",
+    "version offsets/{N} vX",
+    "version offsets/{N} v0",
+    "version commits/{N} v9",
+    "version commits/{N-1} v9",
+    "drop metadata",
+    "empty metadata",
+    "text metadata hello",
+    "text metadata '{\"id\":\"hello\"}'",
+    "text metadata {}",
+    "stale metadata",
+    "stale offsets/{N}",
+    "stale commits/{N}",
+    ("bare-drop commits/{N}", "bare-drop offsets/{N}"),
+    "bare-drop commits/{N}",
+    "copy commits/{N} commits/{N+1}",
+    ("copy commits/{N} commits/{N+1}", "copy commits/{N} commits/{N+2}"),
+    "copy offsets/{N} offsets/{N+1}",
+    "copy offsets/{N} offsets/{N+2}",
+    "folder offsets/{N+1}",
+    "folder offsets/{N+2}",
+    "folder commits/{N+1}",
+    "copy offsets/{N} offsets/007",
+    "copy offsets/{N} offsets/+9",
+    "copy offsets/{N} offsets/-1",
+    "copy offsets/{N} offsets/1_0",
+    "copy offsets/{N} offsets/{N}.tmp",
+    "copy commits/{N} commits/007",
+    "line offsets/{N} 1 ''",
+    ("line offsets/{N} 1 ''", "drop commits/{N}"),
+    "line offsets/{N} 1 {}",
+    "line offsets/{N} 1 hello",
+    "line offsets/{N} 1 absent",
+    "conf offsets/{N} spark.sql.shuffle.partitions null",
+    "conf offsets/{N} spark.sql.shuffle.partitions 2",
+    "conf offsets/{N} spark.sql.shuffle.partitions absent",
+    "conf offsets/{N} spark.sql.old.thing '\"x\"'",
+    f"conf offsets/{{N}} {PROVIDER} '\"org.example.NoSuchProvider\"'",
+    f"conf offsets/{{N}} {PROVIDER} absent",
+    f"conf offsets/{{N}} {CODEC} '\"nocodec\"'",
+    f"conf offsets/{{N}} {POLICY} '\"max\"'",
+    "confs offsets/{N} none",
+    ("confs offsets/{N} none", "drop commits/{N}"),
+)
+
+#: Damage of what a file source keeps.
+FILE_SOURCE: tuple[str | tuple[str, ...], ...] = (
+    ("drop commits/{N}", "drop offsets/{N}", "drop sources/0/{N}"),
+    "drop sources/0/{N}",
+    "drop sources/0/{N-2}",
+    ("drop sources/0/{N}", "drop commits/{N}"),
+    "drop sources",
+    "empty sources/0/{N}",
+    "version sources/0/{N} v9",
+    "truncate sources/0/{N}",
+    "line offsets/{N} 2 -",
+    ("line offsets/{N} 2 -", "drop commits/{N}"),
+    "line offsets/{N} 2 '{\"logOffset\":9}'",
+    "line offsets/{N} 2 '{\"logOffset\":0}'",
+    "line offsets/{N} 2 '{\"logOffset\":-1}'",
+    "line offsets/{N} 2 hello",
+    "line offsets/{N} 2 absent",
+    "line offsets/{N} 3 '{\"logOffset\":1}'",
+    "line offsets/{N-1} 3 '{\"logOffset\":1}'",
+    ("drop ../output/_spark_metadata/{N}",),
+    ("drop ../output/_spark_metadata",),
+    ("drop ../output/_spark_metadata/{N}", "drop commits/{N}"),
+)
+
+#: Damage of state, by the files that a store of each kind has.
+STATE_DIRECTORY = (
+    "drop state",
+    "drop state/0/1",
+    "drop state/0/_metadata",
+    "drop state/0/0/_metadata",
+    ("drop offsets/*", "drop commits/*", "drop sources"),
+    ("drop offsets", "drop commits"),
+    "conf offsets/{N} spark.sql.shuffle.partitions '\"4\"'",
+    ("conf offsets/{N} spark.sql.shuffle.partitions '\"4\"'", "drop commits/{N}"),
+    f"conf offsets/{{N}} {AGGREGATION} '\"1\"'",
+    f"conf offsets/{{N}} {AGGREGATION} absent",
+    "watermark offsets/{N} 1",
+    "watermark commits/{N} 1",
+    ("watermark offsets/{N} 1", "drop commits/{N}"),
+)
+HDFS_STATE = ("drop state/0/0/{V}.delta", "empty state/0/0/{V}.delta", "flip state/0/0/{V}.delta",
+              "drop state/0/0/*.snapshot", "drop state/0/0/{V-1}.delta", "drop state/0/0/1.delta",
+              ("drop state/0/0/*.snapshot", "drop state/0/0/1.delta"),
+              ("drop state/0/0/{V}.delta", "drop commits/{N}"))  # fmt: skip
+ROCKSDB_STATE = ("drop state/0/0/{V}.zip", "empty state/0/0/{V}.zip", "flip state/0/0/{V}.zip",
+                 "drop state/0/0/{V-1}.zip", "drop state/0/0/SSTs", "stale-zip", ("drop state/0/0/{V}.zip", "drop commits/{N}"))  # fmt: skip
+CHANGELOG_STATE = ("drop state/0/0/{V}.changelog", "empty state/0/0/{V}.changelog", "flip state/0/0/{V}.changelog",
+                   "drop state/0/0/*.zip", "drop state/0/0/1.changelog", "drop state/0/0/SSTs",
+                   ("drop state/0/0/*.zip", "drop state/0/0/1.changelog"))  # fmt: skip
+V2_STATE = ("drop state/0/0/{V}_*", "empty state/0/0/{V}_*", "text commits/{N} v1 {}", "version commits/{N} v1",
+            "drop state/0/0/*.crc", "drop state/0/0/{V-1}_*", ("drop commits/{N}", "drop commits/{N-1}"),
+            "text commits/{N} v2 '{\"nextBatchWatermarkMs\":0}'")  # fmt: skip
+
+
+def _all_cases() -> Iterator[Case]:
+    yield from _each("file", LOGS)
+    yield from _each("file", FILE_SOURCE)
+    yield from _logs_elsewhere()
+    yield from _state()
+    yield from _confs()
+    yield from _sources()
+    yield from _formats()
+    yield from _upgrades()
+    yield from _pairs()
+
+
+def _logs_elsewhere() -> Iterator[Case]:
+    few = ("drop commits/{N}", "drop offsets/{N}", "drop offsets/{N-1}", "empty offsets/{N}", "drop metadata",
+           "confs offsets/{N} none", "version commits/{N} v9")  # fmt: skip
+    for base in ("file-12", "retain-2", "rate", "two", "offset-v2", "once"):
+        yield Case(base)
+        yield from _each(base, few)
+    yield from _each("rate", ("line offsets/{N} 2 -", "line offsets/{N} 2 '{\"offset\":5,\"timestamp\":1000}'"))
+    yield from _each(
+        "retain-2", (("drop offsets/9",), ("drop offsets/9", "drop offsets/10"), "drop ../output/_spark_metadata/9.compact")
+    )
+    yield from _each("file-12", ("drop sources/0/9.compact", "drop sources/0/8", "drop sources/0/10", "drop sources/0/11"))
+
+
+def _state() -> Iterator[Case]:
+    stores = {
+        "agg-hdfs": HDFS_STATE,
+        "agg-rocksdb": tuple(line for line in ROCKSDB_STATE if line != "stale-zip"),
+        "agg-changelog": CHANGELOG_STATE,
+        "agg-v2": V2_STATE,
+        "agg-changelog-v2": V2_STATE,
+    }
+    for base, damages in stores.items():
+        yield Case(base)
+        yield from _each(base, ("drop commits/{N}", ("drop commits/{N}", "drop offsets/{N}")))
+        yield from _each(base, damages)
+    yield from _each("agg-hdfs", STATE_DIRECTORY)
+    yield from _each("agg-changelog-v2", STATE_DIRECTORY[:6])
+    for base in ("dedupe", "join", "join-v3", "row-checksum", "agg-update", "agg-commit-v3"):
+        yield Case(base)
+        yield from _each(base, ("drop commits/{N}", "drop state", "confs offsets/{N} none", "drop state/0/1"))
+
+
+def _confs() -> Iterator[Case]:
+    changes: tuple[Mapping[str, str | None], ...] = (
+        {SHUFFLE: "4"}, {SHUFFLE: None}, {CODEC: "zstd"}, {POLICY: "max"}, {AGGREGATION: "1"}, {PROVIDER: ROCKSDB},
+        {PROVIDER: HDFS}, {SHUFFLE: "4", CODEC: "zstd", POLICY: "max"}, {ENCODING: "avro"}, {STATE_FORMAT: "2"},
+        {STATE_FORMAT: "1"}, {STATE_FORMAT: "2", PROVIDER: ROCKSDB}, {CHANGELOG: "true"}, {CHANGELOG: "false"}, {"spark.sql.streaming.internal.stateStore.partitions": "7"},
+        {f"{STATE}.rowChecksum.enabled": "true"}, {"spark.sql.streaming.statefulOperator.useStrictDistribution": "false"},
+    )  # fmt: skip
+    for base in ("file", "agg-hdfs", "agg-changelog", "agg-changelog-v2"):
+        yield from _deploys(base, *changes)
+    for base in ("agg-hdfs", "agg-changelog-v2"):
+        yield from _deploys(base, {SHUFFLE: "4"}, {PROVIDER: ROCKSDB}, mutations=("drop commits/{N}",))
+        yield from _deploys(base, {SHUFFLE: "4"}, {PROVIDER: ROCKSDB}, mutations=("confs offsets/{N} none",))
+    yield from _deploys("join", {JOIN_FORMAT: "1"}, {JOIN_FORMAT: "3"}, {POLICY: "max"})
+    yield from _deploys("file", {VERIFY_METADATA: "false"}, mutations=("drop metadata",))
+
+
+def _sources() -> Iterator[Case]:
+    def of(base: str, *queries: str, mutations: tuple[str, ...] = (), **confs: str) -> Iterator[Case]:
+        return (Case(base, mutations, query, confs) for query in queries)
+
+    evolution = {SOURCE_EVOLUTION: "true"}
+    yield from of("file", "copy-two", "copy-rate", "copy-file-and-rate", "copy-noop", "count", "dedupe")
+    yield from of("two", "copy", "copy-two-swapped", "copy-file-and-rate", "count-two", "join")
+    yield from of("two", "copy", "copy-two-swapped", mutations=("drop commits/{N}",))
+    yield from of("rate", "copy", "copy-two")
+    yield from of("offset-v2", "copy-two", "copy-rate")
+    yield from _each("offset-v2", ("line offsets/{N} 2 '1:{\"logOffset\":4}'", "line offsets/{N} 2 '0:-'",
+                                   "line offsets/{N} 2 absent", "line offsets/{N} 3 'x:{\"logOffset\":1}'",
+                                   "line offsets/{N} 2 hello", "conf offsets/{N} spark.sql.shuffle.partitions absent",
+                                   ("conf offsets/{N} spark.sql.shuffle.partitions absent", "drop commits/{N}")))  # fmt: skip
+    yield from of("named", "copy-named-swapped", "copy-named-one", "copy-named-other", "copy-named-three", "copy-two")
+    yield Case("named")
+    yield Case("named", ("drop commits/{N}",))
+    yield Case("named", (), "copy-named-other", {})
+    yield Case("named", (), "copy-two", {SOURCE_EVOLUTION: "false"})
+    yield Case("named", (), "copy-named", {SOURCE_EVOLUTION: None})
+    for base, query in (("two", "copy-named"), ("two", "copy-two"), ("offset-v2", "copy"), ("file", "copy")):
+        yield Case(base, (), query, evolution)
+    yield from of("agg-hdfs", "copy", "dedupe", "count-by-value", "count-more", "count-two", "count-deduplicated")
+    yield from of("agg-changelog-v2", "copy", "dedupe", "count-by-value", "count-deduplicated")
+    yield from of("dedupe", "copy", "count")
+    yield from of("join", "copy-two", "copy")
+
+
+def _formats() -> Iterator[Case]:
+    yield Case("commit-v3")
+    yield Case("commit-v3", ("drop commits/{N}",))
+    yield Case("commit-v3", (), "copy", {SINK_EVOLUTION: None})
+    yield Case("commit-v3", (), "copy")
+    yield Case("commit-v3", (), "copy-to-lake")
+    yield Case("commit-v3-renamed")
+    yield Case("commit-v3-renamed", (), "copy-to-archive")
+    yield Case("commit-v3", ("text commits/{N} v1 {}",))
+    yield Case("file", (), "copy-to-archive", {SINK_EVOLUTION: "true"})
+    yield Case("file", (), "copy", {SINK_EVOLUTION: "true"})
+    yield Case("file", (), None, {OFFSET_LOG: "2"})
+    yield Case("offset-v2", (), None, {OFFSET_LOG: "1"})
+    yield Case("offset-v2", (), None, {OFFSET_LOG: None})
+    yield Case("async")
+    yield Case("async", (), "copy-noop")
+    yield Case("async", ("drop commits/{N}",))
+    yield Case("async", ("drop commits/{N}",), "copy-noop")
+    yield Case("file", (), "copy-async")
+    yield Case("repartitioned")
+    yield Case("repartitioned", (), None, {SHUFFLE: "4"})
+    yield Case("repartitioned-v2")
+    for base, steps in itertools.product(("repartitioned", "repartitioned-v2"), range(1, 11)):
+        yield Case(base, _newest_first(steps))
+
+
+def _newest_first(steps: int) -> tuple[str, ...]:
+    """The first steps of peeling batches: the commit, then the offsets, newest first; state stays."""
+    places = (("commits", "offsets")[step % 2] + (f"/{{N-{step // 2}}}" if step > 1 else "/{N}") for step in range(steps))
+    return tuple(f"drop {place}" for place in places)
+
+
+def _upgrades() -> Iterator[Case]:
+    for base in ("by-3.4", "by-3.5", "by-4.0", "by-4.1", "by-4.2", "file-by-3.5", "file-by-4.0"):
+        yield Case(base)
+        yield Case(base, ("drop commits/{N}",))
+        yield Case(base, (), None, {SHUFFLE: "4"})
+        yield Case(base, (), None, {CODEC: "zstd"})
+        yield Case(base, ("confs offsets/{N} none",))
+
+
+def _pairs() -> Iterator[Case]:
+    """Two things at once, on a stateless and a stateful base."""
+    logs = ("drop commits/{N}", "empty offsets/{N}", "drop offsets/{N-1}", "drop metadata", "version commits/{N} v9",
+            "copy commits/{N} commits/{N+1}", "confs offsets/{N} none", "version offsets/{N} v9")  # fmt: skip
+    for first, second in itertools.combinations(logs, 2):
+        if first.split()[1] != second.split()[1] and not (first.startswith("drop") and first.split()[1] in second):
+            yield Case("file", (first, second))
+    for first, second in itertools.product(logs[:5], ("drop state", "drop state/0/0/{V}.delta")):
+        yield Case("agg-hdfs", (first, second))
+    for damage in logs:
+        yield Case("file", (damage,), "copy-two")
+        yield Case("agg-hdfs", (damage,), None, {SHUFFLE: "4"})
+
+
+CASES: Mapping[str, Case] = {case.name: case for case in _all_cases()}

@@ -1,0 +1,144 @@
+"""Damage and by-hand edits, as lines of text: a verb, a name inside the checkpoint, and what the verb needs.
+
+``{N}`` is the newest planned batch, ``{N-1}`` the one before it, ``{V}`` the newest state version; a name may be a glob
+pattern. Unless a verb says otherwise, an edit takes the Hadoop checksum file away, as tools that know it do.
+
+| verb | does |
+|---|---|
+| drop NAME | deletes files or a directory, with their checksum files |
+| bare-drop NAME | deletes files, and leaves their checksum files |
+| empty NAME | leaves no byte |
+| truncate NAME | leaves the first half |
+| flip NAME | inverts the middle byte |
+| text NAME LINE… | writes these lines |
+| copy NAME TO | copies a file, without its checksum file |
+| folder NAME | makes a directory |
+| version NAME V | replaces the version line |
+| conf NAME KEY VALUE | sets a conf of an offset entry; VALUE is JSON, or ``absent`` |
+| confs NAME none | takes every conf away |
+| watermark NAME MS | sets the watermark of an offset entry or a commit |
+| line NAME I TEXT | replaces line I, or adds it; ``absent`` removes it |
+| stale NAME | changes a byte without a meaning and leaves the checksum file |
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import shlex
+import shutil
+from collections.abc import Callable, Iterable
+from pathlib import Path
+
+
+def mutate(checkpoint: Path, mutations: Iterable[str]) -> None:
+    """Carry out lines on a checkpoint; ``{N}`` is what it is before the first of them."""
+    newest = max(int(path.name) for path in (checkpoint / "offsets").glob("[0-9]*"))
+    for mutation in mutations:
+        _mutate(checkpoint, _PLACE.sub(lambda match: str(newest + _ADD[match[1]] + int(match[2] or 0)), mutation))
+
+
+#: ``{N-1}``; the newest state version is that of the newest batch and one more.
+_PLACE = re.compile(r"\{([NV])([+-]\d+)?\}")
+_ADD = {"N": 0, "V": 1}
+
+
+def _mutate(checkpoint: Path, mutation: str) -> None:
+    verb, name, *arguments = shlex.split(mutation)
+    paths = sorted(checkpoint.glob(name)) if "*" in name else [checkpoint / name]
+    assert paths, f"{mutation}: nothing is there"
+    for path in paths:
+        _VERBS[verb](path, *arguments)
+        if verb not in ("bare-drop", "stale"):
+            path.with_name(f".{path.name}.crc").unlink(missing_ok=True)
+
+
+def _drop(path: Path) -> None:
+    if path.is_dir():
+        shutil.rmtree(path)
+    else:
+        path.unlink(missing_ok=True)
+        for sidecar in (f".{path.name}.crc.crc", f"{path.name}.crc"):
+            path.with_name(sidecar).unlink(missing_ok=True)
+
+
+def _truncate(path: Path) -> None:
+    data = path.read_bytes()
+    path.write_bytes(data[: len(data) // 2])
+
+
+def _flip(path: Path) -> None:
+    data = bytearray(path.read_bytes())
+    data[len(data) // 2] ^= 0xFF
+    path.write_bytes(data)
+
+
+def _edit_lines(path: Path, edit: Callable[[list[str]], None]) -> None:
+    lines = path.read_text().split("\n")
+    edit(lines)
+    path.write_text("\n".join(lines))
+
+
+def _conf(path: Path, key: str, value: str) -> None:
+    def edit(lines: list[str]) -> None:
+        metadata = json.loads(lines[1])
+        if value == "absent":
+            del metadata["conf"][key]
+        else:
+            metadata["conf"][key] = json.loads(value)
+        lines[1] = json.dumps(metadata, separators=(",", ":"))
+
+    _edit_lines(path, edit)
+
+
+def _confs(path: Path, what: str) -> None:
+    def edit(lines: list[str]) -> None:
+        lines[1] = json.dumps({**json.loads(lines[1]), "conf": {}}, separators=(",", ":"))
+
+    assert what == "none"
+    _edit_lines(path, edit)
+
+
+def _watermark(path: Path, ms: str) -> None:
+    key = "batchWatermarkMs" if path.parent.name == "offsets" else "nextBatchWatermarkMs"
+
+    def edit(lines: list[str]) -> None:
+        lines[1] = json.dumps({**json.loads(lines[1]), key: int(ms)}, separators=(",", ":"))
+
+    _edit_lines(path, edit)
+
+
+def _line(path: Path, index: str, text: str) -> None:
+    def edit(lines: list[str]) -> None:
+        at = int(index)
+        lines[at : at + 1] = [] if text == "absent" else [text]
+
+    _edit_lines(path, edit)
+
+
+def _stale(path: Path) -> None:
+    text = path.read_text()
+    path.write_text(text.replace('{"', '{ "', 1))
+
+
+def _copy(path: Path, to: str) -> None:
+    root = next(parent for parent in path.parents if parent.name == "checkpoint")
+    shutil.copy(path, root / to)
+
+
+_VERBS: dict[str, Callable[..., object]] = {
+    "drop": _drop,
+    "bare-drop": lambda path: path.unlink(),
+    "empty": lambda path: path.write_bytes(b""),
+    "truncate": _truncate,
+    "flip": _flip,
+    "text": lambda path, *lines: path.write_text("\n".join(lines)),
+    "copy": _copy,
+    "folder": lambda path: path.mkdir(),
+    "version": lambda path, version: _line(path, "0", version),
+    "conf": _conf,
+    "confs": _confs,
+    "watermark": _watermark,
+    "line": _line,
+    "stale": _stale,
+}

@@ -1,0 +1,273 @@
+"""Restart real queries on prepared checkpoints, and say what Spark did."""
+
+from __future__ import annotations
+
+import json
+import re
+import shutil
+import sys
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "golden"))
+
+import lab as golden_lab
+import pyspark
+from cases import count_by_window
+from generate import start_spark
+from pyspark.sql import functions as sql
+
+from .corpus import SHUFFLE, Case
+from .prepared import GOLDEN, deploy_confs, files_read, prepare
+
+SPARK = tuple(map(int, pyspark.__version__.split(".")[:2]))
+_LOGGER = "org.apache.spark.sql.execution.streaming" + (".checkpointing" if SPARK >= (4, 1) else "") + ".OffsetSeqMetadata"
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What Spark did.
+
+    Args:
+        error: Error condition, or the simple name of the innermost Java exception; None when it ran.
+        message: The first line of the error, for people.
+        batches: Batches that ran to their end.
+        start: Start offset of each source in the first of them, JSON text or None, by position.
+        watermark_ms: Watermark of the first of them, where the query has one.
+        warnings: What ``OffsetSeqMetadata`` logged.
+        confs: Once-only confs of the newest offset log entry that was written.
+        sink_wrote_first: Whether a file sink wrote the first batch; None for other sinks.
+    """
+
+    error: str | None
+    message: str | None
+    batches: list[int]
+    start: list[str | None]
+    watermark_ms: int | None
+    warnings: list[str]
+    confs: dict[str, str] | None
+    sink_wrote_first: bool | None
+
+
+def rate(lab: Any) -> Any:
+    """Five rows a batch."""
+    source = lab.spark.readStream.format("rate-micro-batch").option("rowsPerBatch", 5)
+    rows = source.option("startTimestamp", 0).option("advanceMillisPerBatch", 1000).load()
+    return rows.select(sql.lit("r").alias("key"), "value", sql.col("timestamp").alias("at"))
+
+
+def join(lab: Any) -> Any:
+    """The inner join of the golden case."""
+    orders = lab.read("orders").withWatermark("at", "10 seconds").alias("o")
+    payments = lab.read("payments").withWatermark("at", "10 seconds").alias("p")
+    in_time = "o.key = p.key AND p.at BETWEEN o.at AND o.at + INTERVAL 10 SECONDS"
+    return orders.join(payments, sql.expr(in_time)).select("o.key", "o.value", "o.at")
+
+
+def named(*names: str) -> Callable[[Any], Any]:
+    """The union of named sources."""
+
+    def build(lab: Any) -> Any:
+        first, *rest = (lab.read(name, named=True) for name in names)
+        for other in rest:
+            first = first.union(other)
+        return first
+
+    return build
+
+
+def _count(frame: Any, *keys: str) -> Any:
+    windows = frame.withWatermark("at", "10 seconds").groupBy(sql.window("at", "20 seconds"), *keys)
+    return windows.agg(sql.count("*").alias("orders"), sql.sum("value").alias("total"))
+
+
+BUILD: Mapping[str, Callable[[Any], Any]] = {
+    "copy": lambda lab: lab.read(),
+    "copy-noop": lambda lab: lab.read(),
+    "copy-async": lambda lab: lab.read(),
+    "copy-to-archive": lambda lab: lab.read(),
+    "copy-to-lake": lambda lab: lab.read(),
+    "copy-rate": rate,
+    "copy-two": lambda lab: lab.read("orders").union(lab.read("payments")),
+    "copy-two-swapped": lambda lab: lab.read("payments").union(lab.read("orders")),
+    "copy-file-and-rate": lambda lab: lab.read("orders").union(rate(lab)),
+    "copy-named": named("orders", "payments"),
+    "copy-named-swapped": named("payments", "orders"),
+    "copy-named-one": named("orders"),
+    "copy-named-other": named("orders", "refunds"),
+    "copy-named-three": named("orders", "payments", "refunds"),
+    "count": lambda lab: count_by_window(lab.read()),
+    "count-to-archive": lambda lab: count_by_window(lab.read()),
+    "count-update": lambda lab: count_by_window(lab.read()),
+    "count-by-value": lambda lab: _count(lab.read(), "value"),
+    "count-more": lambda lab: count_by_window(lab.read()).withColumn("more", sql.lit(1)),
+    "count-two": lambda lab: count_by_window(lab.read("orders").union(lab.read("payments"))),
+    "count-deduplicated": lambda lab: count_by_window(
+        lab.read().withWatermark("at", "10 seconds").dropDuplicates(["key", "at"])
+    ),
+    "dedupe": lambda lab: lab.read().withWatermark("at", "10 seconds").dropDuplicates(["key", "at"]),
+    "join": join,
+}
+
+
+class Oracle:
+    """One Spark session that restarts cases, one after the other."""
+
+    def __init__(self, root: Path) -> None:
+        self.root = root
+        self.spark = start_spark(root)
+        self._writer = self._capture_warnings()
+
+    def ask(self, case: Case) -> Outcome:
+        """Prepare a case, restart its query, and say what happened."""
+        home = self.root / "case"
+        shutil.rmtree(home, ignore_errors=True)
+        bench = self._bench(case, home)
+        checkpoint = prepare(case, home)
+        entries = {path.name: path.read_bytes() for path in (checkpoint / "offsets").glob("[0-9]*") if path.is_file()}
+        sink_log = home / "output" / "_spark_metadata"
+        sunk = {path.name: path.stat().st_mtime_ns for path in sink_log.glob("[0-9]*")}
+        self._writer.getBuffer().setLength(0)
+        query, error = self._run(bench, case)
+        progress = [json.loads(line) for line in self._progress(query)]
+        batches = sorted({item["batchId"] for item in progress})
+        first = next((item for item in progress if item["batchId"] == batches[0]), {}) if batches else {}
+        condition, message = _condition(error) if error is not None else (None, None)
+        wrote = None
+        if case.deployed.sink == "parquet" and batches:
+            names = (str(batches[0]), f"{batches[0]}.compact")
+            now = {path.name: path.stat().st_mtime_ns for path in sink_log.glob("[0-9]*")}
+            wrote = any(name in now and now[name] != sunk.get(name) for name in names)
+        return Outcome(
+            condition,
+            message and message.replace(str(home), "<home>")[:300],
+            batches,
+            [_text(source.get("startOffset")) for source in first.get("sources", [])],
+            _ms(first.get("eventTime", {}).get("watermark")),
+            sorted({line for line in self._writer.toString().splitlines() if line}),
+            _written_confs(checkpoint, entries),
+            wrote,
+        )
+
+    def _bench(self, case: Case, home: Path) -> Any:
+        """The bench, with the input that the golden has read and one more file a source."""
+        session = self.spark.newSession()
+        for key, value in deploy_confs(case).items():
+            session.conf.set(key, value)
+        deployed = case.deployed
+        unmutated = Case(case.base)
+        prepare(unmutated, home)
+        read = files_read(home)
+        shutil.rmtree(home)
+        golden = golden_lab.Case(case.name, lambda lab: None, sink=deployed.sink, output_mode=deployed.mode)
+        bench = golden_lab.Lab(session, golden, home)
+        for source in ("orders", "payments", "refunds"):
+            bench.add_files(read.get(source, 0) + 1, source)
+        return bench
+
+    def _run(self, bench: Any, case: Case) -> tuple[Any, Any]:
+        """The query, when it started, and its Java exception."""
+        deployed = case.deployed
+        options = {"asyncProgressTrackingEnabled": "true"} if deployed.asynchronous else {}
+        trigger = {"processingTime": "0 seconds"} if deployed.asynchronous else {"availableNow": True}
+        try:
+            frame = BUILD[case.query or _own_query(case)](bench)
+            query = bench.start(frame, trigger, options=options, sink_name=deployed.sink_name)
+        except Exception as error:  # what start() throws is an answer
+            return None, _java(error)
+        if deployed.asynchronous:
+            try:
+                query.processAllAvailable()
+            except Exception:  # read below
+                pass
+            query.stop()
+        else:
+            try:
+                assert query.awaitTermination(120), f"{case.name}: not done in 120 s"
+            except AssertionError:
+                query.stop()
+                raise
+            except Exception:  # read below
+                pass
+        raised = query._jsq.exception()
+        return query, raised.get() if raised.isDefined() else None
+
+    def _progress(self, query: Any) -> Iterator[str]:
+        if query is not None:
+            yield from (item.json() for item in query._jsq.recentProgress())
+
+    def _capture_warnings(self) -> Any:
+        log4j = self.spark._jvm.org.apache.logging.log4j
+        writer = self.spark._jvm.java.io.StringWriter()
+        layout = log4j.core.layout.PatternLayout.newBuilder().withPattern("%m%n").build()
+        appender = log4j.core.appender.WriterAppender.createAppender(layout, None, writer, "captured", False, True)
+        appender.start()
+        context = log4j.LogManager.getContext(False)
+        logger = log4j.core.config.LoggerConfig(_LOGGER, log4j.Level.WARN, False)
+        logger.addAppender(appender, log4j.Level.WARN, None)
+        context.getConfiguration().addLogger(_LOGGER, logger)
+        context.updateLoggers()
+        return writer
+
+
+def _own_query(case: Case) -> str:
+    from .corpus import BASES
+
+    return BASES[case.base][1]
+
+
+def _java(error: Exception) -> Any:
+    """The Java exception behind one of PySpark's; itself where there is none."""
+    return getattr(error, "java_exception", None) or getattr(error, "_origin", None) or error
+
+
+def _condition(error: Any) -> tuple[str, str]:
+    """The outermost error condition below ``STREAM_FAILED``, else the innermost exception's simple name."""
+    chain = []
+    while error is not None and len(chain) < 20:
+        chain.append(error)
+        error = error.getCause() if hasattr(error, "getCause") else None
+    for link in chain:
+        name = _own_condition(link)
+        if name and name != "STREAM_FAILED":
+            return name, _first_line(link)
+    last = chain[-1]
+    name = last.getClass().getSimpleName() if hasattr(last, "getClass") else type(last).__name__
+    return name, _first_line(last)
+
+
+def _own_condition(link: Any) -> str | None:
+    try:
+        name = link.getCondition() if SPARK >= (4, 0) else link.getErrorClass()
+    except Exception:  # not a SparkThrowable
+        return None
+    return str(name) if name else None
+
+
+def _first_line(link: Any) -> str:
+    text = str(link.getMessage() if hasattr(link, "getMessage") else link)
+    return next((line for line in text.splitlines() if line.strip()), "")
+
+
+def _text(offset: Any) -> str | None:
+    return None if offset is None else json.dumps(offset, separators=(",", ":"), sort_keys=True)
+
+
+def _ms(watermark: str | None) -> int | None:
+    from datetime import datetime
+
+    return None if watermark is None else int(datetime.fromisoformat(watermark).timestamp() * 1000)
+
+
+def _written_confs(checkpoint: Path, before: Mapping[str, bytes]) -> dict[str, str] | None:
+    """The confs of the newest entry that the restart wrote."""
+    offsets = checkpoint / "offsets"
+    written = [path for path in offsets.glob("[0-9]*") if path.is_file() and path.name not in before and path.name.isdigit()]
+    if not written:
+        return None
+    newest = max(written, key=lambda path: int(path.name))
+    confs: dict[str, str] = json.loads(newest.read_text().split("\n")[1])["conf"]
+    return confs
