@@ -15,6 +15,7 @@ SEVERITIES: tuple[Severity, ...] = ("error", "warning", "note")
 RULES_PAGE = "docs/rules.md"
 
 #: What each rule is about, by code. 1xx: the checkpoint as it is. 2xx: the checkpoint and a deploy.
+#: 3xx: after a restart.
 RULES = {
     "CKPT101": "Incomplete log file",
     "CKPT102": "Malformed entry",
@@ -60,6 +61,10 @@ RULES = {
     "CKPT230": "Stateful operators changed",
     "CKPT231": "Progress tracking mode changed",
     "CKPT240": "Sink changed",
+    "CKPT301": "Query id changed",
+    "CKPT302": "History rewritten",
+    "CKPT303": "Source rescans",
+    "CKPT304": "Batches skipped",
 }
 
 
