@@ -1,0 +1,53 @@
+"""Inside Spark: what a live session is about to restart a query with.
+
+Nothing here imports PySpark: a session is whatever has ``sql`` and ``version``, classic or Spark Connect.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any, Protocol
+
+from airflow_provider_ckpt.confs import parse_spark_version
+from airflow_provider_ckpt.deploy import DeploySpec, declare
+
+
+class Rows(Protocol):
+    """What ``sql`` returns."""
+
+    def collect(self) -> Iterable[Any]:
+        """The rows."""
+        ...
+
+
+class Session(Protocol):
+    """What is needed of a ``SparkSession``."""
+
+    @property
+    def version(self) -> str:
+        """Such as ``4.3.0``."""
+        ...
+
+    def sql(self, query: str, /) -> Rows:
+        """Run a statement."""
+        ...
+
+
+def deploy_of(session: Session, **declared: Any) -> DeploySpec:
+    """The deploy that a session amounts to: its Spark version, and the confs that were set explicitly.
+
+    Explicit are the session's own confs and those of the application (``spark-submit --conf``, its properties file);
+    defaults are not. Values that Spark redacts come redacted. What a session does not know is declared, with the keys
+    of a deploy file::
+
+        deploy_of(spark, sources=["kafka"], sink="file:s3://lake/orders", operators=["stateStoreSave"])
+
+    Args:
+        session: A live Spark session.
+        declared: ``sources``, ``sink``, ``operators``, ``async_progress``, and ``confs`` that win over the session's.
+
+    Raises:
+        ValueError: A Spark version that is not known, or a declaration that makes no sense.
+    """
+    confs = {row["key"]: row["value"] for row in session.sql("SET").collect()}
+    return declare(DeploySpec(parse_spark_version(session.version), confs), declared)
