@@ -8,8 +8,8 @@ from pathlib import Path
 import click
 
 from airflow_provider_ckpt import lifecycle
-from airflow_provider_ckpt.cli.options import open_store, pairs, shared
-from airflow_provider_ckpt.cli.render import print_json, print_tables
+from airflow_provider_ckpt.cli.options import pairs, shared
+from airflow_provider_ckpt.cli.outputs import Outputs, judge, judging
 from airflow_provider_ckpt.confs import SPARK_MAX, parse_spark_version
 from airflow_provider_ckpt.deploy import (
     DeclaredSource,
@@ -18,32 +18,23 @@ from airflow_provider_ckpt.deploy import (
     parse_conf_file,
     parse_deploy_file,
 )
-from airflow_provider_ckpt.errors import GateFailedError
 from airflow_provider_ckpt.forecast import forecast
-from airflow_provider_ckpt.report import findings_table, forecast_tables
+from airflow_provider_ckpt.formats import Judged
+from airflow_provider_ckpt.store import Store
 
 
 @click.command()
 @click.argument("locations", nargs=-1, required=True)
 @click.option("--deep", is_flag=True, help="List and verify everything: state chains, source logs, checksums.")
+@judging
 @shared
-def check(locations: tuple[str, ...], deep: bool, storage_options: tuple[str, ...], as_json: bool) -> None:
+def check(locations: tuple[str, ...], deep: bool, storage_options: tuple[str, ...], outputs: Outputs) -> None:
     """Damage and hazards, by stable rule codes. Exit code 1 when there is an error."""
-    documents, failed = [], False
-    for location in locations:
-        store = open_store(location, storage_options)
-        findings = lifecycle.inspect(store, deep=deep)
-        failed |= any(finding.severity == "error" for finding in findings)
-        documents.append({"location": store.location, "findings": [finding.to_dict() for finding in findings]})
-        if not as_json:
-            click.secho(store.location, bold=True)
-            if findings:
-                print_tables([findings_table(findings)])
-            else:
-                click.secho("No findings.", fg="green")
-    if as_json:
-        print_json(documents[0] if len(documents) == 1 else {"checkpoints": documents})
-    raise click.exceptions.Exit(1 if failed else 0)
+
+    def look(store: Store) -> Judged:
+        return Judged(store.location, lifecycle.inspect(store, deep=deep))
+
+    outputs.finish([judge(location, storage_options, look) for location in locations])
 
 
 _FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
@@ -57,6 +48,7 @@ _FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
 @click.option("--sources", "source_count", type=click.IntRange(min=1), help="How many sources the query has.")
 @click.option("--source", "sources", multiple=True, metavar="NAME=TYPE", help="A source, by name or position.")
 @click.option("--sink", metavar="KIND[:URI]", help="The sink, such as file:s3://lake/orders.")
+@judging
 @shared
 def gate(
     location: str,
@@ -67,18 +59,17 @@ def gate(
     sources: tuple[str, ...],
     sink: str | None,
     storage_options: tuple[str, ...],
-    as_json: bool,
+    outputs: Outputs,
 ) -> None:
     """Forecast the restart: may this deploy go ahead on this checkpoint? Exit code 1 when it may not."""
     deploy = _read_deploy(conf_file).with_confs(dict(pairs(confs, "--conf")))
     deploy = _declare(deploy, spark_version, source_count, sources, sink)
-    view = lifecycle.observe(open_store(location, storage_options))
-    foretold = forecast(view, deploy)
-    if as_json:
-        print_json({"location": view.location, **foretold.to_dict()})
-    else:
-        print_tables(forecast_tables(view.location, foretold))
-    raise click.exceptions.Exit(GateFailedError.exit_code if foretold.verdict == "block" else 0)
+
+    def look(store: Store) -> Judged:
+        foretold = forecast(lifecycle.observe(store), deploy)
+        return Judged(store.location, foretold.findings, foretold)
+
+    outputs.finish([judge(location, storage_options, look)])
 
 
 def _read_deploy(conf_file: Path | None) -> DeploySpec:
