@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import cached_property
 from typing import Any
 
+import yaml
 from airflow.providers.common.compat.sdk import BaseOperator
 
+from airflow_provider_ckpt.deploy import DeploySpec, declare
+from airflow_provider_ckpt.errors import CheckpointError
 from airflow_provider_ckpt.hooks.checkpoint import CheckpointHook
 from airflow_provider_ckpt.report import Table, render
 from airflow_provider_ckpt.store import Store
@@ -40,3 +43,27 @@ class CheckpointOperator(BaseOperator):
     def report(self, *tables: Table) -> None:
         """One log entry with tables."""
         self.log.info("\n%s", render(tables))
+
+
+def declared(deploy: DeploySpec, arguments: Mapping[str, Any]) -> DeploySpec:
+    """A deploy with what an operator's arguments say of it.
+
+    Text, such as a rendered template, is YAML, but for the sink and the Spark version; empty text says nothing.
+    Raises CheckpointError for arguments that make no sense.
+    """
+    try:
+        return declare(deploy, {key: _plain(key, value) for key, value in arguments.items()})
+    except ValueError as error:
+        raise CheckpointError(str(error)) from error
+
+
+def _plain(key: str, value: Any) -> Any:
+    """An argument as a deploy file would have it."""
+    if isinstance(value, str) and key not in ("sink", "spark_version"):
+        try:
+            return yaml.safe_load(value)
+        except yaml.YAMLError as error:
+            raise ValueError(f"{key} is text, but not YAML: {error}") from None
+    if isinstance(value, Mapping):
+        return dict(value)
+    return list(value) if isinstance(value, tuple) else (value if value != "" else None)

@@ -10,6 +10,7 @@ from airflow_provider_ckpt import lifecycle
 from airflow_provider_ckpt.hooks.checkpoint import airflow_errors
 from airflow_provider_ckpt.lifecycle import Receipt, Stores
 from airflow_provider_ckpt.operators.base import CheckpointOperator
+from airflow_provider_ckpt.operators.continuity import CheckpointContinuityOperator
 from airflow_provider_ckpt.operators.gate import CheckpointGateOperator
 from airflow_provider_ckpt.plans import Plan
 from airflow_provider_ckpt.report import backup_table, plan_tables
@@ -17,6 +18,7 @@ from airflow_provider_ckpt.sinks import parse_sink
 
 __all__ = [
     "CheckpointBackupOperator",
+    "CheckpointContinuityOperator",
     "CheckpointGateOperator",
     "CheckpointRestoreOperator",
     "CheckpointRollbackOperator",

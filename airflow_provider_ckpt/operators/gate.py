@@ -1,62 +1,131 @@
-"""The operators around a deploy."""
+"""The operator that gates a deploy."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from contextlib import suppress
+from typing import Any, Literal
+
+from airflow.providers.common.compat.sdk import BranchMixIn
 
 from airflow_provider_ckpt import lifecycle
-from airflow_provider_ckpt.confs import SPARK_MAX, parse_spark_version
-from airflow_provider_ckpt.deploy import DeploySpec, conf_text, count_of_sources
+from airflow_provider_ckpt.continuity import take_bookmark
+from airflow_provider_ckpt.deploy import DeploySpec, parse_conf_file, parse_deploy_file
 from airflow_provider_ckpt.errors import CheckpointError, GateFailedError
-from airflow_provider_ckpt.forecast import forecast
+from airflow_provider_ckpt.forecast import Forecast, forecast
 from airflow_provider_ckpt.hooks.checkpoint import airflow_errors
-from airflow_provider_ckpt.operators.base import CheckpointOperator
+from airflow_provider_ckpt.operators.base import CheckpointOperator, declared
+from airflow_provider_ckpt.operators.spark_task import confs_of, read_text, task_id_of
 from airflow_provider_ckpt.report import forecast_tables
 
+#: XCom key of the bookmark that the gate leaves for :class:`CheckpointContinuityOperator`.
+BOOKMARK = "bookmark"
 
-class CheckpointGateOperator(CheckpointOperator):
-    """Forecasts the restart of a query with the confs of a deploy, and fails when it must not go ahead.
+_RETURN_VALUE = "return_value"
+_DECLARATIONS = ("confs", "sources", "sink", "operators", "spark_version")
 
-    Returns the forecast: verdict, the batch Spark resumes at, what happens to each conf, the findings.
+
+class CheckpointGateOperator(CheckpointOperator, BranchMixIn):
+    """Forecasts the restart of a query with what is about to be deployed, and stops a deploy that must not go ahead.
+
+    The forecast (verdict, the batch Spark resumes at, what happens to each conf, the findings) is the task's return
+    value in XCom, also when the gate is closed. Under the key ``bookmark`` stands where the query was, for
+    :class:`~airflow_provider_ckpt.operators.checkpoint.CheckpointContinuityOperator`.
+
+    What is deployed is told by any of these, and what comes later in this list wins: ``conf_file``, ``spark_task``, the
+    other arguments. Text in ``confs``, ``sources`` and ``operators``, such as a rendered template, is read as YAML. Not
+    seen are the ``spark-defaults.conf`` of a cluster and confs that the application's own code sets.
 
     :param confs: SQL confs that the deploy sets explicitly.
-    :param spark_version: Spark of the deploy, such as ``4.3``; the newest known by default.
-    :param sources: Number of sources of the query, or None when it is not known.
+    :param conf_file: A ``spark-defaults`` file, or a YAML deploy file (``.yaml``, ``.yml``): a path on the worker, or a
+        URL.
+    :param spark_task: The task that will restart the query, or its id: a ``SparkSubmitOperator`` (its ``conf`` and
+        ``properties_file``) or a ``@task.pyspark`` (its ``config_kwargs`` and connection). Its confs are taken when the
+        gate runs; templates in them are rendered in the context of the gate.
+    :param sources: The sources of the query: their number, a list of types in order, or types by name.
+    :param sink: The sink, such as ``file:s3://lake/orders``.
+    :param operators: Spark's names of the stateful operators by operator id; empty for a stateless query.
+    :param spark_version: Spark of the deploy, such as ``4.3``; the newest known when nothing says it.
+    :param on_block: What a closed gate does: ``fail``; ``skip`` all that is downstream, as ``ShortCircuitOperator``
+        does; or ``branch``: lead to ``branch_block`` alone, as an open gate then leads to ``branch_pass`` alone.
+    :param branch_pass: The task or task group directly downstream, or several, that an open gate leads to.
+    :param branch_block: The same for a closed gate.
     """
 
-    template_fields: Sequence[str] = (*CheckpointOperator.template_fields, "confs", "spark_version", "sources")
+    inherits_from_skipmixin = True
+
+    template_fields: Sequence[str] = (*CheckpointOperator.template_fields, *_DECLARATIONS, "conf_file")
 
     def __init__(
         self,
         *,
-        confs: Mapping[str, str] | None = None,
+        confs: Mapping[str, Any] | str | None = None,
+        conf_file: str | None = None,
+        spark_task: Any = None,
+        sources: int | Sequence[str] | Mapping[str, str | None] | str | None = None,
+        sink: str | None = None,
+        operators: Sequence[str] | str | None = None,
         spark_version: str | None = None,
-        sources: int | str | None = None,
+        on_block: Literal["fail", "skip", "branch"] = "fail",
+        branch_pass: str | Sequence[str] | None = None,
+        branch_block: str | Sequence[str] | None = None,
         **kwargs: Any,
     ) -> None:
         super().__init__(**kwargs)
-        self.confs = dict(confs or {})
-        self.spark_version = spark_version
+        if on_block not in ("fail", "skip", "branch"):
+            raise ValueError(f"on_block is fail, skip or branch, not {on_block!r}")
+        if (on_block == "branch") != (branch_pass is not None and branch_block is not None):
+            raise ValueError("branch_pass and branch_block belong to on_block='branch', both of them")
+        self.confs = confs
+        self.conf_file = conf_file
+        self.spark_task = task_id_of(spark_task)  # the id alone: an operator inside an operator does not serialise
         self.sources = sources
+        self.sink = sink
+        self.operators = operators
+        self.spark_version = spark_version
+        self.on_block = on_block
+        self.branch_pass = branch_pass
+        self.branch_block = branch_block
 
     def execute(self, context: Any) -> dict[str, Any]:
-        """Forecast, log, and fail on a blocked gate."""
+        """Forecast, log, and open or close the gate."""
         with airflow_errors():
             view = lifecycle.observe(self.store())
-            foretold = forecast(view, self._deploy())
+            foretold = forecast(view, self._deploy(context))
             self.report(*forecast_tables(view.location, foretold))
-            if foretold.verdict == "block":
-                reasons = "; ".join(finding.message for finding in foretold.findings if finding.severity == "error")
-                raise GateFailedError(
-                    f"the gate is closed: {reasons}", location=view.location, findings=foretold.findings
-                )
-        return foretold.to_dict()
+            with suppress(CheckpointError):  # no bookmark in a log that cannot be read: the forecast says so
+                context["ti"].xcom_push(key=BOOKMARK, value=take_bookmark(view).to_dict())
+            result = foretold.to_dict()
+            if foretold.verdict == "block" or self.on_block == "branch":
+                # what follows leaves by an exception, and then Airflow pushes no return value
+                context["ti"].xcom_push(key=_RETURN_VALUE, value=result)
+                self._close_or_branch(context, view.location, foretold)
+        return result
 
-    def _deploy(self) -> DeploySpec:
-        try:
-            version = parse_spark_version(self.spark_version) if self.spark_version else SPARK_MAX
-        except ValueError as error:
-            raise CheckpointError(str(error)) from error
-        confs = {key: conf_text(value) for key, value in self.confs.items()}
-        return DeploySpec(version, confs, None if self.sources is None else count_of_sources(int(self.sources)))
+    def _close_or_branch(self, context: Any, location: str, foretold: Forecast) -> None:
+        closed = foretold.verdict == "block"
+        if self.on_block == "branch":
+            self.do_branch(context, self.branch_block if closed else self.branch_pass)
+        elif self.on_block == "skip":
+            downstream = context["task"].get_flat_relatives(upstream=False)
+            self.skip(context["ti"], [task for task in downstream if not task.is_teardown])
+        else:
+            errors = [finding.message for finding in foretold.findings if finding.severity == "error"]
+            reasons = "; ".join(errors) or f"Spark stops with {foretold.spark_error}"
+            raise GateFailedError(f"the gate is closed: {reasons}", location=location, findings=foretold.findings)
+
+    def _deploy(self, context: Any) -> DeploySpec:
+        deploy = _read_deploy(self.conf_file) if self.conf_file else DeploySpec()
+        if self.spark_task is not None:
+            deploy = deploy.with_confs(confs_of(self.dag, self.spark_task, context))
+        return declared(deploy, {key: getattr(self, key) for key in _DECLARATIONS})
+
+
+def _read_deploy(conf_file: str) -> DeploySpec:
+    text = read_text(conf_file)
+    if not conf_file.endswith((".yaml", ".yml")):
+        return DeploySpec(confs=parse_conf_file(text))
+    try:
+        return parse_deploy_file(text)
+    except ValueError as error:
+        raise CheckpointError(str(error), location=conf_file) from error

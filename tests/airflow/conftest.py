@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import json
 import os
+import sqlite3
 import subprocess
 import sys
+from contextlib import closing
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -35,3 +39,13 @@ def run(arguments: list[str], env: dict[str, str], *, check: bool = True) -> sub
     if check:
         assert done.returncode == 0, done.stdout[-4000:] + done.stderr[-4000:]
     return done
+
+
+def read_run(env: dict[str, str], dag_id: str) -> tuple[dict[str, str], dict[str, Any]]:
+    """State and return value of every task of the newest run of a DAG."""
+    with closing(sqlite3.connect(Path(env["AIRFLOW_HOME"]) / "airflow.db")) as db:
+        newest = "run_id = (select run_id from dag_run where dag_id = ? order by id desc limit 1)"
+        states = dict(db.execute(f"select task_id, state from task_instance where {newest}", [dag_id]))
+        query = f"select task_id, value from xcom where key = 'return_value' and {newest}"
+        values = {task_id: json.loads(value) for task_id, value in db.execute(query, [dag_id])}
+    return states, values

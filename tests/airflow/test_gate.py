@@ -1,0 +1,261 @@
+"""The gate in a DAG: where it takes the deploy from, and what it does when it is closed."""
+
+from __future__ import annotations
+
+import json
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import pytest
+from airflow.providers.apache.spark.operators.spark_submit import SparkSubmitOperator
+from airflow.providers.common.compat.sdk import AirflowException, AirflowFailException
+from airflow.providers.standard.operators.bash import BashOperator
+from airflow.sdk import DAG, task
+
+from airflow_provider_ckpt.errors import CheckpointError
+from airflow_provider_ckpt.operators.checkpoint import CheckpointContinuityOperator, CheckpointGateOperator
+from airflow_provider_ckpt.operators.spark_task import confs_of
+from tests.airflow.conftest import read_run, run
+
+pytestmark = pytest.mark.airflow
+
+PARTITIONS = "spark.sql.shuffle.partitions"
+POLICY = "spark.sql.streaming.multipleWatermarkPolicy"
+CODEC = "spark.sql.streaming.stateStore.compression.codec"
+
+
+@pytest.fixture
+def dag():
+    with DAG("d", schedule=None, start_date=datetime(2026, 1, 1, tzinfo=UTC)) as dag:
+        yield dag
+
+
+@pytest.fixture
+def checkpoint(golden) -> str:
+    """An aggregation in 2 partitions, eight committed batches."""
+    return str(golden("agg-hdfs"))
+
+
+class XComs(dict):
+    """Takes what a task pushes."""
+
+    def xcom_push(self, key: str, value: Any) -> None:
+        self[key] = value
+
+
+def forecast_of(gate: CheckpointGateOperator, **context: Any) -> dict[str, Any]:
+    """The forecast, also of a gate that closes."""
+    pushed = XComs()
+    try:
+        return gate.execute({"ti": pushed, **context})
+    except AirflowFailException:
+        return pushed["return_value"]
+
+
+def set_confs(forecast: dict[str, Any]) -> dict[str, str]:
+    """The once-only confs that the gate was told of."""
+    return {conf["key"]: conf["deploy_value"] for conf in forecast["confs"] if conf["deploy_value"] is not None}
+
+
+# --- the confs of the task that restarts the query -----------------------------------------------------------------
+
+
+def test_confs_of_a_submitted_application(dag, tmp_path):
+    """``conf`` wins over the properties file; templates are rendered, and the task itself keeps them."""
+    (tmp_path / "stream.conf").write_text(f"# once\n{PARTITIONS} 4\n{POLICY}=max\n")
+    conf = {PARTITIONS: "{{ params.partitions }}", "spark.speculation": False}
+    submit = SparkSubmitOperator(task_id="submit", conf=conf, properties_file="{{ params.home }}/stream.conf")
+    context = {"params": {"partitions": 8, "home": str(tmp_path)}}
+    assert confs_of(dag, "submit", context) == {PARTITIONS: "8", POLICY: "max", "spark.speculation": "false"}
+    assert submit.conf == conf and submit.properties_file == "{{ params.home }}/stream.conf"
+    SparkSubmitOperator(task_id="bare")
+    assert confs_of(dag, "bare", {}) == {}
+
+
+def test_confs_of_a_pyspark_task(dag, monkeypatch):
+    """``config_kwargs`` win over the extra fields of the connection, of which only confs count."""
+    extra = {PARTITIONS: "4", POLICY: "max", "deploy-mode": "client"}
+    monkeypatch.setenv("AIRFLOW_CONN_STREAMS", json.dumps({"conn_type": "spark", "host": "local[2]", "extra": extra}))
+
+    @task.pyspark(conn_id="streams", config_kwargs={PARTITIONS: 8})
+    def session(spark=None):
+        """Runs the query."""
+
+    session()
+    assert confs_of(dag, "session", {}) == {PARTITIONS: "8", POLICY: "max"}
+
+
+def test_confs_that_are_computed(dag):
+    def conf(context: Any, jinja_env: Any) -> dict[str, str]:
+        return {PARTITIONS: context["params"]["partitions"]}
+
+    SparkSubmitOperator(task_id="submit", conf=conf)
+    assert confs_of(dag, "submit", {"params": {"partitions": "8"}}) == {PARTITIONS: "8"}
+
+
+def test_tasks_of_other_kinds_are_refused_and_the_supported_ones_named(dag):
+    BashOperator(task_id="bash", bash_command="spark-submit")
+    SparkSubmitOperator.partial(task_id="mapped").expand(application=["a.py", "b.py"])
+    for task_id, said in (("bash", "BashOperator"), ("mapped", "not a mapped one"), ("other", "no task 'other'")):
+        with pytest.raises(CheckpointError, match=said) as error:
+            confs_of(dag, task_id, {})
+        assert "a SparkSubmitOperator or a @task.pyspark task" in str(error.value)
+
+
+def test_an_unreadable_properties_file_is_named(dag, tmp_path):
+    (tmp_path / "bytes").write_bytes(b"\xff\xfe")
+    for name, said in (("missing", "missing"), ("bytes", "not a text file")):
+        SparkSubmitOperator(task_id=name, properties_file=str(tmp_path / name))
+        with pytest.raises(CheckpointError, match=said):
+            confs_of(dag, name, {})
+
+
+# --- what is deployed ----------------------------------------------------------------------------------------------
+
+
+def test_spark_task_is_an_operator_a_call_or_an_id(dag, checkpoint):
+    submit = SparkSubmitOperator(task_id="submit", conf={PARTITIONS: "8"})
+
+    @task.pyspark(config_kwargs={PARTITIONS: "8"})
+    def session():
+        """Runs the query."""
+
+    for index, given in enumerate((submit, "submit", session())):
+        gate = CheckpointGateOperator(task_id=f"gate{index}", checkpoint=checkpoint, spark_task=given)
+        assert gate.spark_task == ("session" if index == 2 else "submit")
+        assert not gate.upstream_task_ids and not gate.downstream_task_ids
+        assert set_confs(forecast_of(gate)) == {PARTITIONS: "8"}
+
+
+def test_explicit_confs_win_over_the_task_and_the_task_over_the_file(dag, checkpoint, tmp_path):
+    file = tmp_path / "spark-defaults.conf"
+    file.write_text(f"{PARTITIONS} 3\n{POLICY} file\n{CODEC} file\n")
+    SparkSubmitOperator(task_id="submit", conf={PARTITIONS: "4", POLICY: "task"})
+    gate = CheckpointGateOperator(
+        task_id="gate", checkpoint=checkpoint, confs={PARTITIONS: 5}, conf_file=str(file), spark_task="submit"
+    )
+    assert set_confs(forecast_of(gate)) == {PARTITIONS: "5", POLICY: "task", CODEC: "file"}
+
+
+def test_a_deploy_file(checkpoint, tmp_path):
+    file = tmp_path / "deploy.yaml"
+    file.write_text(f"spark_version: '4.2'\nconfs: {{{PARTITIONS}: 2}}\nsources: 2\n")
+    told = forecast_of(CheckpointGateOperator(task_id="gate", checkpoint=checkpoint, conf_file=str(file)))
+    assert told["verdict"] == "block" and told["spark_error"] == "AssertionError"
+    one = CheckpointGateOperator(task_id="gate", checkpoint=checkpoint, conf_file=str(file), sources=1)
+    assert forecast_of(one)["verdict"] == "pass"
+    file.write_text("confs: 3")
+    with pytest.raises(AirflowFailException, match="deploy.yaml: confs is not a mapping"):
+        one.execute({"ti": XComs()})
+
+
+@pytest.mark.parametrize("sources", [1, "1", ["file"], "[file]", {"0": "file"}, '{"0": "file"}', ("file",), None, ""])
+def test_sources_in_every_form(checkpoint, sources):
+    gate = CheckpointGateOperator(task_id="gate", checkpoint=checkpoint, sources=sources, operators="", sink="")
+    assert forecast_of(gate)["verdict"] == "pass"
+
+
+@pytest.mark.parametrize(("arguments", "said"), [
+    ({"sources": 0}, "sources is neither"), ({"sources": "{"}, "sources is text, but not YAML"),
+    ({"operators": "3"}, "operators is not a list"), ({"confs": "7"}, "confs is not a mapping"),
+    ({"spark_version": "2.4"}, "not in the catalogue"), ({"conf_file": "/no/such/file"}, "/no/such/file"),
+])  # fmt: skip
+def test_arguments_that_make_no_sense_fail_at_once(checkpoint, arguments, said):
+    with pytest.raises(AirflowFailException, match=said):
+        CheckpointGateOperator(task_id="gate", checkpoint=checkpoint, **arguments).execute({"ti": XComs()})
+
+
+@pytest.mark.parametrize("arguments", [
+    {"on_block": "stop"}, {"on_block": "branch"}, {"on_block": "branch", "branch_pass": "a"},
+    {"branch_pass": "a", "branch_block": "b"},
+])  # fmt: skip
+def test_a_gate_that_cannot_work_is_no_gate(checkpoint, arguments):
+    with pytest.raises(ValueError, match=r"on_block|branch_pass"):
+        CheckpointGateOperator(task_id="gate", checkpoint=checkpoint, **arguments)
+
+
+def test_a_gate_survives_the_serialisation_of_its_dag(dag, checkpoint):
+    from airflow.serialization.serialized_objects import DagSerialization
+
+    submit = SparkSubmitOperator(task_id="submit", conf={PARTITIONS: "8"})
+    CheckpointGateOperator(task_id="gate", checkpoint=checkpoint, spark_task=submit, sources=["file"]) >> submit
+    serialised = json.loads(json.dumps(DagSerialization.serialize_dag(dag)))
+    read = DagSerialization.deserialize_dag(serialised)
+    assert read.get_task("gate").downstream_task_ids == {"submit"} and read.get_task("gate").inherits_from_skipmixin
+    fields = next(item["__var"] for item in serialised["tasks"] if item["__var"]["task_id"] == "gate")
+    assert fields["sources"] == ["file"] and PARTITIONS not in json.dumps(fields)
+
+
+def test_templated_fields_are_attributes(checkpoint):
+    gate = CheckpointGateOperator(task_id="gate", checkpoint=checkpoint)
+    continuity = CheckpointContinuityOperator(task_id="continuity", checkpoint=checkpoint, bookmark={})
+    assert all(hasattr(item, name) for item in (gate, continuity) for name in item.template_fields)
+
+
+# --- open and closed, before and after ------------------------------------------------------------------------------
+
+
+def test_the_forecast_and_the_bookmark_are_pushed_also_when_the_gate_is_closed(checkpoint):
+    pushed = XComs()
+    gate = CheckpointGateOperator(task_id="gate", checkpoint=checkpoint, confs={PARTITIONS: "8"})
+    with pytest.raises(AirflowFailException, match="GATE_FAILED.*Spark will really use 2"):
+        gate.execute({"ti": pushed})
+    assert (pushed["return_value"]["verdict"], pushed["return_value"]["resumes_at_batch"]) == ("block", 8)
+    assert (pushed["bookmark"]["batch_id"], pushed["bookmark"]["offsets"]) == (7, {"0": '{"logOffset":5}'})
+    assert json.loads(json.dumps(pushed)) == pushed
+
+
+def test_a_damaged_log_gives_a_forecast_and_no_bookmark(checkpoint):
+    (Path(checkpoint) / "offsets" / "7").write_bytes(b"nonsense")
+    pushed = XComs()
+    with pytest.raises(AirflowFailException, match="GATE_FAILED"):
+        CheckpointGateOperator(task_id="gate", checkpoint=checkpoint).execute({"ti": pushed})
+    assert set(pushed) == {"return_value"}
+
+
+def test_a_query_that_went_on_and_one_that_did_not(checkpoint):
+    pushed = XComs()
+    CheckpointGateOperator(task_id="gate", checkpoint=checkpoint).execute({"ti": pushed})
+    bookmark = pushed["bookmark"]
+    with pytest.raises(AirflowException, match="no batch was committed after batch 7"):
+        after(checkpoint, bookmark)
+    earlier = {**bookmark, "batch_id": 5, "offsets": {"0": '{"logOffset":4}'}, "watermark_ms": 1767225620000}
+    assert after(checkpoint, json.dumps(earlier))["verdict"] == "continued"
+    with pytest.raises(AirflowFailException, match=r"did not go on.*had ended at '0: 9'"):
+        after(checkpoint, {**earlier, "offsets": {"0": "9"}})
+
+
+@pytest.mark.parametrize(("bookmark", "said"), [("{", "no JSON"), (None, "no bookmark"), ({"a": 1}, "no bookmark")])
+def test_a_bookmark_that_is_none(checkpoint, bookmark, said):
+    with pytest.raises(AirflowFailException, match=said):
+        after(checkpoint, bookmark)
+
+
+def after(checkpoint: str, bookmark: Any) -> dict[str, Any]:
+    arguments = {"checkpoint": checkpoint, "bookmark": bookmark, "sources": ["file"]}
+    return CheckpointContinuityOperator(task_id="after", **arguments).execute({})
+
+
+def test_what_closed_gates_do_in_a_real_run(airflow_env, checkpoint):
+    conf = json.dumps({"checkpoint": checkpoint, "partitions": "8"})
+    assert run(["dags", "test", "gates", "--conf", conf], airflow_env, check=False).returncode == 1
+    states, forecasts = read_run(airflow_env, "gates")
+    assert states == {
+        "fails": "failed",
+        "submit": "upstream_failed",
+        "skips": "success",
+        "session": "skipped",
+        "cleanup": "skipped",
+        "closed": "success",
+        "closed_pass": "skipped",
+        "closed_block": "success",
+        "open": "success",
+        "open_pass": "success",
+        "open_block": "skipped",
+        "passes": "success",
+        "continued": "success",
+        "pending": "failed",
+    }
+    verdicts = {"fails": "block", "skips": "block", "closed": "block", "open": "pass", "passes": "pass"}
+    assert {task_id: forecasts[task_id]["verdict"] for task_id in verdicts} == verdicts
