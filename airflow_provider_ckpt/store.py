@@ -15,10 +15,12 @@ import uuid
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
+from threading import Lock
 from typing import IO, Any
 
 import fsspec
 from fsspec.asyn import AsyncFileSystem
+from fsspec.dircache import DirCache
 from fsspec.implementations.local import LocalFileSystem
 
 from airflow_provider_ckpt.errors import (
@@ -45,13 +47,31 @@ _TRANSIENT = {
 _PASSWORD = re.compile(r"(?<=://)([^/@:]*):[^/@]*@")
 
 
-class Store:
-    """One location: a checkpoint, the root of backups, the output directory of a sink."""
+class Calls:
+    """How many calls a storage was asked to answer; counts right from several threads."""
 
-    def __init__(self, fs: fsspec.AbstractFileSystem, root: str, location: str) -> None:
-        self.fs = fs
+    def __init__(self) -> None:
+        self._lock = Lock()
+        self.count = 0
+
+    def add(self) -> None:
+        """Count one more."""
+        with self._lock:
+            self.count += 1
+
+
+class Store:
+    """One location: a checkpoint, the root of backups, the output directory of a sink.
+
+    ``calls`` counts for this store and for all that were derived from it. A call is one request on object stores, but
+    for listings of more than 1,000 keys and objects of many megabytes.
+    """
+
+    def __init__(self, fs: fsspec.AbstractFileSystem, root: str, location: str, calls: Calls | None = None) -> None:
+        self.fs = _without_listings_cache(fs)
         self.root = root.rstrip("/") or "/"
         self.location = _PASSWORD.sub(r"\1@", location.rstrip("/") or "/")
+        self.calls = calls or Calls()
 
     @classmethod
     def open(cls, location: str, **storage_options: Any) -> Store:
@@ -79,12 +99,12 @@ class Store:
 
     def child(self, name: str) -> Store:
         """The store of a directory inside this one."""
-        return type(self)(self.fs, self._path(name), f"{self.location}/{name}")
+        return type(self)(self.fs, self._path(name), f"{self.location.rstrip('/')}/{name}", self.calls)
 
     def sibling(self, name: str) -> Store:
         """The store of another directory beside this one."""
         parent = self.root.rpartition("/")[0]
-        return type(self)(self.fs, f"{parent}/{name}", f"{self.location.rpartition('/')[0]}/{name}")
+        return type(self)(self.fs, f"{parent}/{name}", f"{self.location.rpartition('/')[0]}/{name}", self.calls)
 
     @property
     def base_name(self) -> str:
@@ -122,6 +142,19 @@ class Store:
             objects.update(found)
             todo.extend(directories)
         return objects
+
+    def first(self, most: int) -> tuple[dict[str, StoredObject], bool] | None:
+        """The first objects below the location in the order of their names, by one request.
+
+        Returns:
+            Up to ``most`` (at most 1,000) of them by name, and whether that is all; None where the driver cannot do
+            that. It can for S3, except for directory buckets, which list in no order.
+        """
+        if "s3" not in self.fs.protocol or self.root.partition("/")[0].endswith("--x-s3"):
+            return None
+        with self._errors(""):
+            infos = self.fs.find(self.root, detail=True, max_items=most)
+        return self._split(infos.values())[0], len(infos) < most
 
     def exists(self) -> bool:
         """Whether there is anything at the location."""
@@ -254,6 +287,7 @@ class Store:
     @contextmanager
     def _errors(self, name: str) -> Iterator[None]:
         place: dict[str, Any] = {"location": self.location, "name": name or None}
+        self.calls.add()
         try:
             yield
         except CheckpointError:
@@ -277,6 +311,15 @@ class Store:
         if self.is_local and error.errno not in _TRANSIENT:
             return StoreError(message, **place)
         return StoreUnavailableError(message, **place)
+
+
+def _without_listings_cache(fs: fsspec.AbstractFileSystem) -> fsspec.AbstractFileSystem:
+    """The same file system, which may be shared, asking the storage for each listing from now on."""
+    cache = getattr(fs, "dircache", None)
+    if isinstance(cache, DirCache) and cache.use_listings_cache:
+        cache.use_listings_cache = False
+        cache.clear()
+    return fs
 
 
 def _stored_object(name: str, info: Mapping[str, Any]) -> StoredObject:

@@ -43,10 +43,33 @@ class TestS3Store(StoreSuite):
             (lambda: store.create("commits/1", b"v1"), {"PutObject": 1}),
             (lambda: store.find(), {"ListObjectsV2": 1}),
             (lambda: store.delete("commits/1"), {"DeleteObject": 1}),
+            (lambda: store.first(1_000), {"ListObjectsV2": 1}),
         ):
+            before = store.calls.count
             with s3_requests(store) as counted:
                 operation()
             assert dict(counted) == expected
+            assert store.calls.count - before == 1
+
+    def test_the_first_objects_are_those_first_in_name(self, store: Store):
+        names = ["a/9", "a/x/1", "a0", "b"]
+        for name in reversed(names):
+            store.create(name, b"x")
+        for most in range(1, 6):
+            objects, whole = store.first(most)
+            assert (list(objects), whole) == (names[:most], most > 4)
+
+    def test_a_file_system_that_caches_listings_does_not_go_on_with_it(self, store: Store, s3_server):
+        """Those that Airflow's providers open do."""
+        import s3fs
+
+        caching = s3fs.S3FileSystem(key="test", secret="test", endpoint_url=s3_server, skip_instance_cache=True)
+        store.create("commits/0", b"v1")
+        caching.ls(f"{store.root}/commits")
+        other = Store(caching, store.root, store.location)
+        for batch in (1, 2):
+            store.create(f"commits/{batch}", b"v1")
+            assert f"commits/{batch}" in other.ls("commits")[0]
 
     def test_a_missing_bucket_is_not_found(self, s3_store):
         with pytest.raises(CheckpointNotFoundError):
@@ -68,6 +91,16 @@ def test_a_scheme_without_a_driver_names_the_extra(monkeypatch):
     with pytest.raises(StoreError) as caught:
         Store.open("gs://bucket/cp")
     assert "airflow-provider-ckpt[gcs]" in str(caught.value)
+
+
+def test_calls_are_counted_with_those_of_derived_stores(tmp_path):
+    store = Store.open(str(tmp_path))
+    store.child("a").create("metadata", b"x")
+    store.child("a").sibling("b").ls()
+    store.ls()
+    assert store.calls.count == 3
+    assert store.first(10) is None, "local disks have no such call"
+    assert store.calls.count == 3
 
 
 def test_passwords_in_a_location_are_not_kept():
