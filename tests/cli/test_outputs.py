@@ -112,10 +112,11 @@ def test_documents_are_cheap(goldens, tmp_path, command, document):
 
 
 @pytest.mark.parametrize("document", FORMATS)
-def test_a_name_that_is_no_text_breaks_no_document(ckpt, sound, tmp_path, document):
-    (sound / "offsets" / os.fsdecode(b".\xff\x1b.crc")).write_bytes(b"x")
-    code, out, _ = ckpt("check", "--deep", sound, "--format", document)
-    assert code == 1 and "CKPT120" in out
+@pytest.mark.parametrize("command", ["check", "gate"])
+def test_a_location_that_is_no_text_breaks_no_document(ckpt, broken, tmp_path, command, document):
+    location = broken.rename(tmp_path / os.fsdecode(b"orders-\xff\x1b"))
+    code, out, _ = ckpt(command, location, "--format", document)
+    assert code == 1 and "CKPT102" in out
     FORMATS[document](out)
 
 
