@@ -10,6 +10,7 @@ from airflow_provider_ckpt import lifecycle
 from airflow_provider_ckpt.hooks.checkpoint import airflow_errors
 from airflow_provider_ckpt.lifecycle import Receipt, Stores
 from airflow_provider_ckpt.operators.base import CheckpointOperator
+from airflow_provider_ckpt.operators.check import CheckpointCheckOperator
 from airflow_provider_ckpt.operators.continuity import CheckpointContinuityOperator
 from airflow_provider_ckpt.operators.gate import CheckpointGateOperator
 from airflow_provider_ckpt.plans import Plan
@@ -18,6 +19,7 @@ from airflow_provider_ckpt.sinks import parse_sink
 
 __all__ = [
     "CheckpointBackupOperator",
+    "CheckpointCheckOperator",
     "CheckpointContinuityOperator",
     "CheckpointGateOperator",
     "CheckpointRestoreOperator",

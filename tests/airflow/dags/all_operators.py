@@ -8,6 +8,7 @@ from airflow.sdk import DAG
 
 from airflow_provider_ckpt.operators.checkpoint import (
     CheckpointBackupOperator,
+    CheckpointCheckOperator,
     CheckpointGateOperator,
     CheckpointRestoreOperator,
     CheckpointRollbackOperator,
@@ -38,6 +39,7 @@ with DAG("all_operators", schedule=None, start_date=datetime(2026, 1, 1, tzinfo=
             **common,
         )
         >> CheckpointGateOperator(task_id="gate", confs={"spark.sql.shuffle.partitions": "2"}, sources=1, **common)
+        >> CheckpointCheckOperator(task_id="check", deep=True, fail_on="warning", **common)
         >> CheckpointBackupOperator(task_id="backup", backup_root="backups", **common)
         >> CheckpointRollbackOperator(
             task_id="rollback",

@@ -1,0 +1,45 @@
+"""The operator that checks a checkpoint."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any, Literal
+
+from airflow_provider_ckpt import lifecycle
+from airflow_provider_ckpt.errors import GateFailedError
+from airflow_provider_ckpt.hooks.checkpoint import airflow_errors
+from airflow_provider_ckpt.operators.base import CheckpointOperator
+from airflow_provider_ckpt.report import findings_table
+
+_FAILING = {"error": ("error",), "warning": ("error", "warning"), "never": ()}
+
+
+class CheckpointCheckOperator(CheckpointOperator):
+    """Checks a checkpoint for damage and hazards, and fails when there are any.
+
+    Returns the location and the findings.
+
+    :param deep: Read everything: state chains, source logs, checksum files; otherwise a listing and a few reads.
+    :param fail_on: From which severity on a finding fails the task, ``error`` or ``warning``; or ``never``.
+    """
+
+    def __init__(
+        self, *, deep: bool = False, fail_on: Literal["error", "warning", "never"] = "error", **kwargs: Any
+    ) -> None:
+        super().__init__(**kwargs)
+        if fail_on not in _FAILING:
+            raise ValueError(f"fail_on is one of {', '.join(_FAILING)}, not {fail_on!r}")
+        self.deep = deep
+        self.fail_on = fail_on
+
+    def execute(self, context: Any) -> dict[str, Any]:
+        """Check, log, and fail on what ``fail_on`` names."""
+        with airflow_errors():
+            store = self.store()
+            findings = lifecycle.inspect(store, deep=self.deep)
+            self.report(replace(findings_table(findings), title=f"Findings in {store.location}"))
+            failing = [item for item in findings if item.severity in _FAILING[self.fail_on]]
+            if failing:
+                reasons = "; ".join(f"{item.code}: {item.message}" for item in failing)
+                raise GateFailedError(f"the check failed: {reasons}", location=store.location, findings=findings)
+        return {"location": store.location, "findings": [finding.to_dict() for finding in findings]}
