@@ -71,6 +71,7 @@ QUERIES = {
     "copy-named-three": Query({**_NAMED, "refunds": "file"}),
     "count": Query(operators=(_SAVE,)),
     "count-to-archive": Query(operators=(_SAVE,), sink_name="archive"),
+    "count-noop": Query(operators=(_SAVE,), sink="noop"),
     "count-update": Query(operators=(_SAVE,), sink="noop", mode="update"),
     "count-by-value": Query(operators=(_SAVE,)),
     "count-more": Query(operators=(_SAVE,)),
@@ -100,6 +101,7 @@ BASES = {
     "agg-changelog-v2": ("4.3.0/agg-rocksdb-changelog-v2", "count"),
     "agg-commit-v3": ("4.3.0/agg-commit-log-v3", "count-to-archive"),
     "agg-update": ("4.3.0/agg-update-hdfs", "count-update"),
+    "agg-update-v2": ("4.3.0/agg-update-rocksdb-changelog-v2", "count-update"),
     "row-checksum": ("4.3.0/row-checksum", "count"),
     "dedupe": ("4.3.0/drop-duplicates", "dedupe"),
     "join": ("4.3.0/join-hdfs", "join"),
@@ -147,8 +149,11 @@ class Case:
         return BASES[self.base][0]
 
     def runs_on(self, spark: tuple[int, ...]) -> bool:
-        """Whether a Spark, (major, minor), can be asked: from 4.3 all, before that conf and version rules."""
-        return spark >= (4, 3)
+        """Whether a Spark, (major, minor), is asked: 4.3 everything, earlier ones about confs and versions."""
+        if spark >= (4, 3):
+            return True
+        written_by = tuple(map(int, self.golden.split(".")[:2]))
+        return (written_by <= spark or self.base in DOWNGRADED) and self.query is None and _is_about_versions(self)
 
     @property
     def deployed(self) -> Query:
@@ -165,6 +170,27 @@ def _each(base: str, mutations: Iterable[str | tuple[str, ...]], **deploy: objec
 def _deploys(base: str, *confs: Mapping[str, str | None], mutations: tuple[str, ...] = ()) -> Iterator[Case]:
     for conf in confs:
         yield Case(base, mutations, confs=conf)
+
+
+#: Bases of Spark 4.3 that an earlier Spark is asked about.
+DOWNGRADED = ("file", "rate", "agg-hdfs", "agg-rocksdb", "offset-v2", "commit-v3", "agg-changelog-v2", "agg-commit-v3")
+
+
+def _is_about_versions(case: Case) -> bool:
+    return not case.mutations or all(line.startswith(_VERSION_MUTATIONS) for line in case.mutations)
+
+
+_VERSION_MUTATIONS = ("drop commits/{N}", "drop metadata", "conf", "version", "drop offsets/{N-1}", "text metadata")
+
+#: What cannot be known from outside, by the beginning of a case's name.
+NOT_KNOWN = {
+    "agg-hdfs | flip ": "the file has its length and no checksum file; only decompressing every state file would tell",
+    "agg-changelog | flip ": "the file has its length and no checksum file; only decompressing every state file would tell",
+    "two | deploy copy-two-swapped": "both sources are files; that they are swapped shows in neither log nor deploy",
+    "two | drop commits/{N} | deploy copy-two-swapped": "as above",
+    "agg-hdfs | deploy count-by-value": "the deploy does not declare the grouping keys; the operator is the same",
+    "agg-changelog-v2 | deploy count-by-value": "as above",
+}
 
 
 #: Damage of the two logs and the metadata that needs no particular query.
@@ -284,16 +310,21 @@ STATE_DIRECTORY = (
     ("watermark offsets/{N} 1", "drop commits/{N}"),
 )
 HDFS_STATE = ("drop state/0/0/{V}.delta", "empty state/0/0/{V}.delta", "flip state/0/0/{V}.delta",
+              "rot state/0/0/{V}.delta", "empty state/0/0/*.snapshot", "rot state/0/0/*.snapshot",
+              ("empty state/0/0/*.snapshot", "drop state/0/0/1.delta"),
               "drop state/0/0/*.snapshot", "drop state/0/0/{V-1}.delta", "drop state/0/0/1.delta",
               ("drop state/0/0/*.snapshot", "drop state/0/0/1.delta"),
               ("drop state/0/0/{V}.delta", "drop commits/{N}"))  # fmt: skip
 ROCKSDB_STATE = ("drop state/0/0/{V}.zip", "empty state/0/0/{V}.zip", "flip state/0/0/{V}.zip",
-                 "drop state/0/0/{V-1}.zip", "drop state/0/0/SSTs", "stale-zip", ("drop state/0/0/{V}.zip", "drop commits/{N}"))  # fmt: skip
+                 "drop state/0/0/{V-1}.zip", "drop state/0/0/SSTs", "rot state/0/0/{V}.zip",
+                 "empty state/0/0/SSTs/*.sst", ("drop state/0/0/{V}.zip", "drop commits/{N}"))  # fmt: skip
 CHANGELOG_STATE = ("drop state/0/0/{V}.changelog", "empty state/0/0/{V}.changelog", "flip state/0/0/{V}.changelog",
                    "drop state/0/0/*.zip", "drop state/0/0/1.changelog", "drop state/0/0/SSTs",
+                   "rot state/0/0/{V}.changelog", "empty state/0/0/*.zip", "rot state/0/0/*.zip",
+                   ("drop state/0/0/SSTs", "drop state/0/0/1.changelog"),
                    ("drop state/0/0/*.zip", "drop state/0/0/1.changelog"))  # fmt: skip
 V2_STATE = ("drop state/0/0/{V}_*", "empty state/0/0/{V}_*", "text commits/{N} v1 {}", "version commits/{N} v1",
-            "drop state/0/0/*.crc", "drop state/0/0/{V-1}_*", ("drop commits/{N}", "drop commits/{N-1}"),
+            "drop state/0/0/*.crc", "rot state/0/0/{V}_*[gp]", "drop state/0/0/{V-1}_*", ("drop commits/{N}", "drop commits/{N-1}"),
             "text commits/{N} v2 '{\"nextBatchWatermarkMs\":0}'")  # fmt: skip
 
 
@@ -325,7 +356,7 @@ def _logs_elsewhere() -> Iterator[Case]:
 def _state() -> Iterator[Case]:
     stores = {
         "agg-hdfs": HDFS_STATE,
-        "agg-rocksdb": tuple(line for line in ROCKSDB_STATE if line != "stale-zip"),
+        "agg-rocksdb": ROCKSDB_STATE,
         "agg-changelog": CHANGELOG_STATE,
         "agg-v2": V2_STATE,
         "agg-changelog-v2": V2_STATE,
@@ -336,7 +367,20 @@ def _state() -> Iterator[Case]:
         yield from _each(base, damages)
     yield from _each("agg-hdfs", STATE_DIRECTORY)
     yield from _each("agg-changelog-v2", STATE_DIRECTORY[:6])
-    for base in ("dedupe", "join", "join-v3", "row-checksum", "agg-update", "agg-commit-v3"):
+    yield from _each("repartitioned-v2", ("conf offsets/{N} spark.sql.shuffle.partitions absent",))
+    without = tuple(f"conf offsets/{place} spark.sql.shuffle.partitions absent" for place in ("{N}", "{N-1}"))
+    for lines in ((), without[:1], without[1:], without, ("drop state/0/3",)):
+        yield Case("repartitioned-v2", lines, "count-noop")
+        yield Case("repartitioned-v2", (*lines, "drop commits/{N}"), "count-noop")
+    yield Case("repartitioned-v2", without[:1], "count-noop", {SHUFFLE: "4"})
+    yield Case("repartitioned-v2", without[:1], "count-noop", {SHUFFLE: None})
+    for base in ("agg-hdfs", "agg-changelog", "dedupe", "by-4.0"):
+        yield Case(base, without[:1], None)
+        yield Case(base, without[:1], None, {SHUFFLE: "4"})
+    for base in ("agg-hdfs", "agg-v2", "agg-changelog-v2"):
+        yield from _each(base, ("drop commits/{N}", ("drop commits/{N}", "drop offsets/{N}")), query="count-noop")
+    yield from _each("agg-update-v2", (("drop commits/{N}", "drop commits/{N-1}"), "drop commits/{N-1}"))
+    for base in ("dedupe", "join", "join-v3", "row-checksum", "agg-update", "agg-update-v2", "agg-commit-v3"):
         yield Case(base)
         yield from _each(base, ("drop commits/{N}", "drop state", "confs offsets/{N} none", "drop state/0/1"))
 
@@ -370,7 +414,9 @@ def _sources() -> Iterator[Case]:
     yield from _each("offset-v2", ("line offsets/{N} 2 '1:{\"logOffset\":4}'", "line offsets/{N} 2 '0:-'",
                                    "line offsets/{N} 2 absent", "line offsets/{N} 3 'x:{\"logOffset\":1}'",
                                    "line offsets/{N} 2 hello", "conf offsets/{N} spark.sql.shuffle.partitions absent",
-                                   ("conf offsets/{N} spark.sql.shuffle.partitions absent", "drop commits/{N}")))  # fmt: skip
+                                   ("conf offsets/{N} spark.sql.shuffle.partitions absent", "drop commits/{N}"),
+                                   ("conf offsets/{N-1} spark.sql.shuffle.partitions absent", "drop commits/{N}"),
+                                   ("conf offsets/{N} spark.sql.shuffle.partitions absent", "conf offsets/{N-1} spark.sql.shuffle.partitions absent", "drop commits/{N}")))  # fmt: skip
     yield from of("named", "copy-named-swapped", "copy-named-one", "copy-named-other", "copy-named-three", "copy-two")
     yield Case("named")
     yield Case("named", ("drop commits/{N}",))
@@ -433,6 +479,12 @@ def _pairs() -> Iterator[Case]:
     for first, second in itertools.combinations(logs, 2):
         if first.split()[1] != second.split()[1] and not (first.startswith("drop") and first.split()[1] in second):
             yield Case("file", (first, second))
+    for first, second in itertools.product(logs[1:4] + logs[7:], ("version sources/0/{N} v9", "drop sources/0/{N-2}", "drop sources")):
+        yield Case("file", (first, second))
+    for second in ("version sources/0/{N} v9", "drop sources/0/{N-2}", "drop sources/0/{N}"):
+        yield Case("file", ("copy commits/{N} commits/{N+1}", second))
+        yield Case("file", (second,), "copy-two")
+        yield Case("file", ("line offsets/{N} 1 ''", second))
     for first, second in itertools.product(logs[:5], ("drop state", "drop state/0/0/{V}.delta")):
         yield Case("agg-hdfs", (first, second))
     for damage in logs:

@@ -10,6 +10,7 @@ pattern. Unless a verb says otherwise, an edit takes the Hadoop checksum file aw
 | empty NAME | leaves no byte |
 | truncate NAME | leaves the first half |
 | flip NAME | inverts the middle byte |
+| rot NAME | inverts the middle byte, and leaves every checksum file |
 | text NAME LINE… | writes these lines |
 | copy NAME TO | copies a file, without its checksum file |
 | folder NAME | makes a directory |
@@ -49,7 +50,7 @@ def _mutate(checkpoint: Path, mutation: str) -> None:
     assert paths, f"{mutation}: nothing is there"
     for path in paths:
         _VERBS[verb](path, *arguments)
-        if verb not in ("bare-drop", "stale"):
+        if verb not in ("bare-drop", "stale", "rot"):
             path.with_name(f".{path.name}.crc").unlink(missing_ok=True)
 
 
@@ -132,6 +133,7 @@ _VERBS: dict[str, Callable[..., object]] = {
     "empty": lambda path: path.write_bytes(b""),
     "truncate": _truncate,
     "flip": _flip,
+    "rot": _flip,
     "text": lambda path, *lines: path.write_text("\n".join(lines)),
     "copy": _copy,
     "folder": lambda path: path.mkdir(),

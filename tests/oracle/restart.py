@@ -101,6 +101,7 @@ BUILD: Mapping[str, Callable[[Any], Any]] = {
     "copy-named-three": named("orders", "payments", "refunds"),
     "count": lambda lab: count_by_window(lab.read()),
     "count-to-archive": lambda lab: count_by_window(lab.read()),
+    "count-noop": lambda lab: count_by_window(lab.read()),
     "count-update": lambda lab: count_by_window(lab.read()),
     "count-by-value": lambda lab: _count(lab.read(), "value"),
     "count-more": lambda lab: count_by_window(lab.read()).withColumn("more", sql.lit(1)),
@@ -175,7 +176,7 @@ class Oracle:
         trigger = {"processingTime": "0 seconds"} if deployed.asynchronous else {"availableNow": True}
         try:
             frame = BUILD[case.query or _own_query(case)](bench)
-            query = bench.start(frame, trigger, options=options, sink_name=deployed.sink_name)
+            query = bench.start(frame, trigger, options=options, sink_name=deployed.sink_name if SPARK >= (4, 3) else None)
         except Exception as error:  # what start() throws is an answer
             return None, _java(error)
         if deployed.asynchronous:

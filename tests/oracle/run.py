@@ -1,7 +1,7 @@
 """Ask real Spark about the corpus.
 
-python -m tests.oracle.run record [--only TEXT]     write outcomes-<spark version>.json
-python -m tests.oracle.run verify [--every N]       compare with what is recorded
+python -m tests.oracle.run record [--only TEXT] [--new]     write outcomes-<spark version>.json
+python -m tests.oracle.run verify [--every N]               compare with what is recorded
 """
 
 from __future__ import annotations
@@ -39,10 +39,11 @@ def main() -> int:
     parser.add_argument("command", choices=["record", "verify"])
     parser.add_argument("--only", default="", metavar="TEXT", help="cases whose name holds this")
     parser.add_argument("--every", type=int, default=1, metavar="N", help="each Nth case")
+    parser.add_argument("--new", action="store_true", help="cases that are not recorded yet")
     options = parser.parse_args()
     path = outcomes_file()
     recorded = json.loads(path.read_text()) if path.exists() else {}
-    cases = choose(options.only, options.every)
+    cases = [case for case in choose(options.only, options.every) if not (options.new and case.name in recorded)]
     failed = 0
     with tempfile.TemporaryDirectory(prefix="oracle-") as scratch:
         oracle = Oracle(Path(scratch))
@@ -60,7 +61,8 @@ def main() -> int:
         oracle.spark.stop()
     if options.command == "record":
         kept = {name: recorded[name] for name in CASES if name in recorded}
-        path.write_text(json.dumps(kept, indent=1) + "\n")
+        lines = (f"{json.dumps(name)}: {json.dumps(outcome)}" for name, outcome in kept.items())
+        path.write_text("{\n" + ",\n".join(lines) + "\n}\n")
     print(f"Spark {pyspark.__version__}: {len(cases)} cases, {failed} differ")
     return 1 if failed else 0
 
