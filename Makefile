@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test lint fmt exhaustive goldens ends bench java clean
+.PHONY: help demo test lint fmt exhaustive oracle goldens ends bench java clean
 
 help: ## This list
 	@awk -F':.*## ' '/^[a-z-]+:.*## / {printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -40,6 +40,9 @@ fmt: $(READY) ## Format and mend what ruff can
 
 exhaustive: $(READY) java ## The tests that are sampled in `make test`, in full
 	CKPT_EXHAUSTIVE=1 $(BIN)/python -m pytest -q tests/spark tests/differential --timeout 1800
+
+oracle: $(READY) java ## The whole oracle corpus, put to real Spark anew (8 minutes)
+	$(BIN)/python -m tests.oracle.run verify
 
 goldens: $(READY) java ## Write the checkpoints of the installed Spark anew and compare with those recorded
 	$(BIN)/python tests/golden/generate.py --root $$(mktemp -d) verify

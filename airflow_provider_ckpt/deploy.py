@@ -15,17 +15,13 @@ class DeclaredSource:
     """One source of the query that is to be deployed.
 
     Args:
-        name: Its name (source evolution), or its position as a text: ``"0"`` is the first.
+        name: Its name (source evolution), or its position as a text: ``"0"`` is the first; None when only the number of
+            sources is known.
         kind: Its type, such as ``kafka`` or ``file``; None when it is not known.
     """
 
-    name: str
+    name: str | None
     kind: str | None = None
-
-    @property
-    def named(self) -> bool:
-        """Whether it has a name of its own rather than a position."""
-        return not self.name.isdecimal()
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,6 +36,7 @@ class DeploySpec:
         operators: Spark's names of the stateful operators by operator id, such as ``("stateStoreSave",)``; an empty
             tuple is a stateless query, None is unknown.
         async_progress: Whether the deploy switches on async progress tracking; None is unknown.
+        sink_name: Name of the sink (sink evolution); an empty text is a sink without one, None is unknown.
     """
 
     spark_version: SparkVersion = SPARK_MAX
@@ -48,6 +45,7 @@ class DeploySpec:
     sink: str | None = None
     operators: tuple[str, ...] | None = None
     async_progress: bool | None = None
+    sink_name: str | None = None
 
     @property
     def unknown(self) -> tuple[str, ...]:
@@ -55,18 +53,39 @@ class DeploySpec:
         said = {"sources": self.sources, "sink": self.sink, "operators": self.operators}
         return tuple(name for name, value in said.items() if value is None)
 
+    @property
+    def source_kinds(self) -> dict[str, str | None] | None:
+        """Types of the sources by name or position; None unless every source was declared."""
+        if self.sources is None:
+            return None
+        kinds = {source.name: source.kind for source in self.sources if source.name is not None}
+        return kinds if len(kinds) == len(self.sources) else None
+
+    @property
+    def file_sink(self) -> str | None:
+        """Location of the output directory, when the sink is declared as ``file:URI``."""
+        kind, _, uri = (self.sink or "").partition(":")
+        if kind != "file" or not uri:
+            return None
+        return f"file:{uri}" if uri.startswith("//") else uri
+
+    def switches_on(self, key: str) -> bool:
+        """Whether a boolean conf is set to true."""
+        return self.confs.get(key) == "true"
+
     def with_confs(self, confs: Mapping[str, str]) -> DeploySpec:
         """The same deploy with more confs; they win over those that it has."""
         return replace(self, confs={**self.confs, **confs})
 
 
 def count_of_sources(count: int) -> tuple[DeclaredSource, ...]:
-    """So many sources of unknown types, by position."""
-    return tuple(DeclaredSource(str(position)) for position in range(count))
+    """So many sources, of which nothing else is known."""
+    return (DeclaredSource(None),) * count
 
 
 def parse_deploy_file(text: str) -> DeploySpec:
-    """A deploy file: YAML with ``spark_version``, ``confs``, ``sources``, ``sink``, ``operators``, ``async_progress``.
+    """A deploy file: YAML with ``spark_version``, ``confs``, ``sources``, ``sink``, ``operators``, ``async_progress``,
+    ``sink_name``.
 
     ``sources`` is a number, a list of types in order, or a mapping from name to type.
 
@@ -135,6 +154,7 @@ _PARSERS: Mapping[str, Callable[[Any], Any]] = {
     "sink": _typed("sink", str),
     "operators": _parse_operators,
     "async_progress": _typed("async_progress", bool),
+    "sink_name": _typed("sink_name", str),
 }
 
 

@@ -21,11 +21,11 @@ RULES = {
     "CKPT102": "Malformed entry",
     "CKPT103": "Unknown log version",
     "CKPT104": "Query id missing",
+    "CKPT105": "Offset entry without metadata",
     "CKPT110": "Predecessor of the newest batch missing",
     "CKPT111": "Gaps in the offset log",
     "CKPT112": "Commit log ahead of the offset log",
     "CKPT113": "Commit log trails by more than one batch",
-    "CKPT114": "Offset log without its beginning",
     "CKPT115": "Name that Spark counts as a batch",
     "CKPT116": "Conf without a value",
     "CKPT117": "Offset entry without shuffle partitions (SPARK-59662)",
@@ -37,17 +37,21 @@ RULES = {
     "CKPT123": "Source log behind the offset log",
     "CKPT124": "Source log with a hole",
     "CKPT125": "Source offset missing",
+    "CKPT126": "Source offset goes backwards",
     "CKPT130": "State chain incomplete",
     "CKPT131": "State under an empty log",
     "CKPT132": "State directory missing",
     "CKPT133": "Commit without state ids",
+    "CKPT134": "Broken snapshot",
     "CKPT140": "Sink log ahead of the checkpoint",
     "CKPT141": "Sink log behind the checkpoint",
-    "CKPT142": "Two writers",
+    "CKPT142": "Hole in the sink log",
+    "CKPT150": "Two writers",
     "CKPT201": "Conf will be ignored",
     "CKPT202": "Conf absent from the log",
     "CKPT203": "Shuffle partitions do not reach the state",
     "CKPT204": "Legacy state format",
+    "CKPT205": "Number of state partitions changed",
     "CKPT210": "Number of sources changed",
     "CKPT211": "Source unknown to the checkpoint",
     "CKPT212": "Source type changed",
@@ -79,6 +83,8 @@ class Finding:
         batch_id: The batch concerned, or None.
         name: The file concerned, or None.
         hint: What to do.
+        spark_error: What a restart stops with because of it: Spark's error condition, or the simple name of the
+            innermost Java exception; None when Spark goes on.
     """
 
     code: str
@@ -87,6 +93,7 @@ class Finding:
     batch_id: int | None = None
     name: str | None = None
     hint: str | None = None
+    spark_error: str | None = None
 
     @property
     def doc(self) -> str:

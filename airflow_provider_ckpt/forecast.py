@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from typing import Any
 
-from airflow_provider_ckpt.checks import check
-from airflow_provider_ckpt.confs import (
-    SHUFFLE_PARTITIONS,
-    STATE_PARTITIONS,
-    ConfOutcome,
-    forecast_confs,
-)
+from airflow_provider_ckpt.checks.logs import entry_before, newest_commit, newest_entry
+from airflow_provider_ckpt.confs import SHUFFLE_PARTITIONS, STATE_PARTITIONS, ConfOutcome, forecast_confs
 from airflow_provider_ckpt.deploy import DeploySpec
 from airflow_provider_ckpt.findings import Finding, worst_first
+from airflow_provider_ckpt.restart import start
+from airflow_provider_ckpt.restart.state import logged_confs
 from airflow_provider_ckpt.view import CheckpointView
 
 
@@ -27,6 +25,10 @@ class Forecast:
         spark_error: Spark's error condition, or the simple name of the Java exception; None when Spark starts.
         confs: What happens to each once-only conf.
         findings: Everything that speaks against the deploy, errors first.
+        start_offsets: Where each source begins to read (exclusive), JSON text by source id; None is its beginning.
+        end_offsets: Where the first batch ends (inclusive) when it is already planned; else the source decides.
+        watermark_ms: Watermark of the first batch, epoch milliseconds; None when the log does not tell.
+        unknown: What was neither declared nor looked at, and is therefore not judged.
     """
 
     resumes_at_batch: int | None
@@ -34,6 +36,10 @@ class Forecast:
     spark_error: str | None
     confs: tuple[ConfOutcome, ...]
     findings: tuple[Finding, ...]
+    start_offsets: Mapping[str, str | None] = field(default_factory=dict)
+    end_offsets: Mapping[str, str | None] | None = None
+    watermark_ms: int | None = None
+    unknown: tuple[str, ...] = ()
 
     @property
     def verdict(self) -> str:
@@ -50,55 +56,69 @@ class Forecast:
             "resumes_at_batch": self.resumes_at_batch,
             "reruns_batch": self.reruns_batch,
             "spark_error": self.spark_error,
+            "start_offsets": dict(self.start_offsets),
+            "end_offsets": None if self.end_offsets is None else dict(self.end_offsets),
+            "watermark_ms": self.watermark_ms,
             "confs": [conf.to_dict() for conf in self.confs],
             "findings": [finding.to_dict() for finding in self.findings],
+            "unknown": list(self.unknown),
         }
 
 
 def forecast(view: CheckpointView, deploy: DeploySpec) -> Forecast:
     """Foretell the restart of the query behind a view."""
-    findings = list(check(view))
-    error = _start_error(view, deploy)
+    met = list(dict.fromkeys(start(view, deploy)))
+    error = next((finding.spark_error for finding in met if finding.spark_error), None)
     confs = _confs(view, deploy)
-    findings += [finding for conf in confs if (finding := _conf_finding(conf, view, deploy))]
-    findings += _source_findings(view, deploy)
-    if error is None and any(finding.code == "CKPT210" for finding in findings):
-        error = "AssertionError"
-    planned = view.latest_planned
-    if error or planned is None:
-        return Forecast(None if error else 0, None, error, confs, worst_first(findings))
-    rerun = view.latest_committed is None or view.latest_committed < planned
-    return Forecast(planned if rerun else planned + 1, planned if rerun else None, None, confs, worst_first(findings))
+    findings = worst_first([*met, *(finding for conf in confs if (finding := _conf_finding(conf, view, deploy)))])
+    unknown = (*deploy.unknown, *(() if view.complete else ("state", "source logs")))
+    if error is not None:
+        return Forecast(None, None, error, confs, findings, unknown=unknown)
+    return Forecast(
+        view.next_batch,
+        view.in_flight,
+        None,
+        confs,
+        findings,
+        _start_offsets(view, deploy),
+        _end_offsets(view),
+        _watermark_ms(view),
+        unknown,
+    )
 
 
-_ERRORS = {
-    "CKPT101": "IllegalStateException",
-    "CKPT103": "INVALID_LOG_VERSION.MAX_SUPPORTED_VERSION",
-    "CKPT110": "IllegalStateException",
-    "CKPT112": "CONCURRENT_STREAM_LOG_UPDATE",
-    "CKPT115": "FileNotFoundException",
-    "CKPT116": "IllegalArgumentException",
-    "CKPT131": "STATE_STORE_CHECKPOINT_LOCATION_NOT_EMPTY",
-}
+def _start_offsets(view: CheckpointView, deploy: DeploySpec) -> dict[str, str | None]:
+    """A batch reads from the entry before it; a source without an offset there goes on from the one before that."""
+    newest, before = newest_entry(view), entry_before(view)
+    declared = list(deploy.source_kinds or ())
+    if newest is None:
+        return dict.fromkeys(declared)
+    earlier = {} if before is None else dict(before.offsets)
+    last = {} if view.in_flight is not None else dict(newest.offsets)
+    ids = declared if newest.version >= 2 and declared else [source_id for source_id, _ in newest.offsets]
+    known = {source_id: last.get(source_id) or earlier.get(source_id) for source_id in ids}
+    return {source_id: None if offset is None else offset.json for source_id, offset in known.items()}
 
 
-def _start_error(view: CheckpointView, deploy: DeploySpec) -> str | None:
-    for finding in check(view):
-        if finding.code in _ERRORS:
-            return _ERRORS[finding.code]
-        if finding.code == "CKPT104" and deploy.spark_version >= (4, 2):
-            return "STREAMING_CHECKPOINT_MISSING_METADATA_FILE"
-        if finding.code == "CKPT102":
-            return "MALFORMED_LOG_FILE"
-    return None
+def _end_offsets(view: CheckpointView) -> dict[str, str | None] | None:
+    newest = newest_entry(view)
+    if newest is None or view.in_flight is None:
+        return None
+    return {source_id: None if offset is None else offset.json for source_id, offset in newest.offsets}
+
+
+def _watermark_ms(view: CheckpointView) -> int | None:
+    newest, commit = newest_entry(view), newest_commit(view)
+    if newest is None or newest.metadata is None:
+        return None
+    if view.in_flight is not None or commit is None:
+        return newest.metadata.batch_watermark_ms
+    return max(newest.metadata.batch_watermark_ms, commit.next_batch_watermark_ms)
 
 
 def _confs(view: CheckpointView, deploy: DeploySpec) -> tuple[ConfOutcome, ...]:
-    newest = view.latest_planned
-    if newest is None or f"offsets/{newest}" not in view.entries:
-        return ()
-    metadata = view.offset_seq(newest).metadata
-    return () if metadata is None else forecast_confs(metadata.conf, deploy.confs, deploy.spark_version)
+    logged = logged_confs(view)
+    return () if logged is None else forecast_confs(logged, deploy.confs, deploy.spark_version)
 
 
 def _conf_finding(conf: ConfOutcome, view: CheckpointView, deploy: DeploySpec) -> Finding | None:
@@ -125,23 +145,3 @@ def _conf_finding(conf: ConfOutcome, view: CheckpointView, deploy: DeploySpec) -
         batch_id,
         hint=f"Deploy with {conf.key}={conf.effective}, or start the query with a new checkpoint location.",
     )
-
-
-def _source_findings(view: CheckpointView, deploy: DeploySpec) -> list[Finding]:
-    newest = view.latest_planned
-    if deploy.sources is None or newest is None or f"offsets/{newest}" not in view.entries:
-        return []
-    entry = view.offset_seq(newest)
-    if entry.version > 1 or len(entry.offsets) == len(deploy.sources):
-        return []
-    return [
-        Finding(
-            "CKPT210",
-            "error",
-            f"There are [{len(entry.offsets)}] sources in the checkpoint offsets and now there are "
-            f"[{len(deploy.sources)}] sources requested by the query.",
-            newest,
-            f"offsets/{newest}",
-            "Keep the sources and their order, or start the query with a new checkpoint location.",
-        )
-    ]

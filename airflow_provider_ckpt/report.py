@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from airflow_provider_ckpt.codec.manifest import Manifest
 from airflow_provider_ckpt.findings import Finding
 from airflow_provider_ckpt.forecast import Forecast
+from airflow_provider_ckpt.lifecycle.fleet import FleetRow
 from airflow_provider_ckpt.plans import Plan
 
 if TYPE_CHECKING:
@@ -41,6 +42,37 @@ def findings_table(findings: Sequence[Finding]) -> Table:
     return Table("Findings", ("code", "severity", "batch", "file", "what and what to do"), rows)
 
 
+def fleet_table(rows: Sequence[FleetRow]) -> Table:
+    """Checkpoints, a row each."""
+    judged = any(row.verdict for row in rows)
+    columns = ("checkpoint", "query id", "planned", "committed", "last commit", "worst", "findings")
+    return Table(
+        "Checkpoints",
+        (*columns, "verdict") if judged else columns,
+        tuple((*_fleet_cells(row), row.verdict) if judged else _fleet_cells(row) for row in rows),
+    )
+
+
+def _fleet_cells(row: FleetRow) -> tuple[Any, ...]:
+    codes = ", ".join(dict.fromkeys(finding.code for finding in row.findings))
+    return (
+        row.location,
+        row.query_id and row.query_id[:8],
+        row.latest_planned_batch,
+        row.latest_committed_batch,
+        None if row.last_commit_age_ms is None else f"{age(row.last_commit_age_ms)} ago",
+        row.worst or "pass",
+        row.error or codes,
+    )
+
+
+def age(duration_ms: int) -> str:
+    """A duration for people, in its largest whole unit."""
+    seconds = duration_ms // 1000
+    units = ((86_400, "d"), (3_600, "h"), (60, "min"))
+    return next((f"{seconds // length} {unit}" for length, unit in units if seconds >= length), f"{seconds} s")
+
+
 def sentence(message: str, hint: str | None) -> str:
     """A message, made a sentence, and its hint."""
     text = message if message.endswith((".", "!", "?")) else f"{message}."
@@ -57,6 +89,9 @@ def forecast_tables(location: str, foretold: Forecast) -> list[Table]:
                 ("resumes at batch", foretold.resumes_at_batch),
                 ("runs again batch", foretold.reruns_batch),
                 ("Spark stops with", foretold.spark_error),
+                ("watermark", None if foretold.watermark_ms is None else f"{foretold.watermark_ms} ms"),
+                *((f"source {name} reads from", text) for name, text in foretold.start_offsets.items()),
+                ("not judged", ", ".join(foretold.unknown) or None),
             ],
         )
     ]

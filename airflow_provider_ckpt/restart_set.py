@@ -9,16 +9,17 @@ from __future__ import annotations
 
 from collections.abc import Collection, Generator, Mapping
 from dataclasses import dataclass, field
+from types import MappingProxyType
 from typing import TypeVar
 
 from airflow_provider_ckpt.codec import layout, state_file, state_metadata
 from airflow_provider_ckpt.codec.commit_log import CommitMetadata
 from airflow_provider_ckpt.codec.layout import StateFile, StateStoreId
 from airflow_provider_ckpt.codec.offset_log import OffsetSeq
-from airflow_provider_ckpt.codec.source_offset import SourceOffset
 from airflow_provider_ckpt.confs import COMPRESSION_CODEC, SHUFFLE_PARTITIONS
-from airflow_provider_ckpt.errors import BatchNotRestorableError, MalformedEntryError
+from airflow_provider_ckpt.errors import BatchNotRestorableError, CheckpointFormatError
 from airflow_provider_ckpt.objects import StoredObject
+from airflow_provider_ckpt.source_files import source_files
 from airflow_provider_ckpt.view import CheckpointView
 
 Result = TypeVar("Result")
@@ -34,11 +35,13 @@ class RestartSet:
         batch_id: The committed batch that Spark would go on from.
         names: In the order in which to copy them.
         missing: What is not there, in words; empty when the batch can be restored.
+        repaired: What is broken, in words, of snapshots that an older one and the changes since then make up for.
     """
 
     batch_id: int
     names: tuple[str, ...]
     missing: tuple[str, ...] = ()
+    repaired: tuple[str, ...] = ()
 
 
 @dataclass(slots=True)
@@ -47,24 +50,36 @@ class _Chain:
 
     names: list[str] = field(default_factory=list)
     missing: list[str] = field(default_factory=list)
+    repaired: list[str] = field(default_factory=list)
 
 
 def restart_set(
-    view: CheckpointView, batch_id: int, decompressors: Mapping[str, state_file.Decompress]
+    view: CheckpointView,
+    batch_id: int,
+    decompressors: Mapping[str, state_file.Decompress],
+    broken: Mapping[str, str] = MappingProxyType({}),
 ) -> Reads[RestartSet]:
-    """Work out the files for a restart after one batch of a checkpoint that was listed as a whole."""
+    """Work out the files for a restart after one batch of a checkpoint that was listed as a whole.
+
+    Args:
+        view: The whole checkpoint.
+        batch_id: The committed batch.
+        decompressors: For changelogs, by codec.
+        broken: State files that are known to be of no use, by name, and why.
+    """
     logs = log_entries(view, batch_id)
     missing = [name for name in logs if name not in view.objects]
     missing += [f"{name}: {view.damaged[name].message}" for name in logs if name in view.damaged]
     if missing:
         return RestartSet(batch_id, (), missing=tuple(missing))
     sources = source_files(view, view.offset_seq(batch_id))
-    state = yield from _state_files(view, batch_id, decompressors)
+    state = yield from _state_files(view, batch_id, decompressors, broken)
     names = [*logs, *sources.names, *state.names]
     return RestartSet(
         batch_id,
         tuple(name for main in dict.fromkeys(names) for name in with_sidecars(view, main)),
-        tuple(sources.missing + state.missing),
+        (*sources.missing, *state.missing),
+        tuple(state.repaired),
     )
 
 
@@ -98,91 +113,17 @@ def require(chosen: RestartSet, view: CheckpointView, restorable: tuple[int, ...
     )
 
 
-# --- source logs ---------------------------------------------------------------------------------------------------
-
-
-def source_files(view: CheckpointView, offsets: OffsetSeq) -> _Chain:
-    """Log files of the sources up to where an offset entry says that they stand; all files of unknown sources."""
-    needed = _Chain()
-    for source_id, offset in offsets.offsets:
-        log_offset = None if offset is None else file_log_offset(offset.json)
-        entries = source_entries(view, source_id)
-        if log_offset is None or not entries:
-            directory = f"{layout.SOURCES}/{source_id}"
-            needed.names += [
-                stored.name
-                for stored in view.below(directory)
-                if not isinstance(layout.parse(stored.name), layout.Sidecar | layout.Temporary)
-            ]
-        else:
-            needed.names += [entries[entry] for entry in _log_up_to(entries, log_offset, needed)]
-    return needed
-
-
-def source_entries(view: CheckpointView, source_id: str) -> dict[layout.SourceLogEntry, str]:
-    """Names of the log entries that a source keeps, by entry."""
-    places = {stored.name: layout.parse(stored.name) for stored in view.below(f"{layout.SOURCES}/{source_id}")}
-    return {place: name for name, place in places.items() if isinstance(place, layout.SourceLogEntry)}
-
-
-def file_log_offset(offset: str) -> int | None:
-    """The entry of its own log that a file source's offset names, or None when it is no such offset."""
-    try:
-        value = SourceOffset(offset).view("file").value
-    except MalformedEntryError:
-        return None
-    return value["logOffset"] if isinstance(value, dict) else None
-
-
-def source_log_end(entries: Collection[layout.SourceLogEntry], log_offset: int) -> int:
-    """The last entry of a file source's log that a restart at ``log_offset`` needs.
-
-    That is ``log_offset`` itself, unless the entries up to it live on only inside a later compacted one.
-    """
-    if not _gaps(entries, log_offset):
-        return log_offset
-    later = [entry.entry_id for entry in entries if entry.compact and entry.entry_id > log_offset]
-    return min(later, default=log_offset)
-
-
-def _log_up_to(
-    entries: Mapping[layout.SourceLogEntry, str], log_offset: int, needed: _Chain
-) -> list[layout.SourceLogEntry]:
-    end = source_log_end(entries.keys(), log_offset)
-    start = _compacted_up_to(entries.keys(), end)
-    source_id = next(iter(entries)).source_id
-    needed.missing += [f"{layout.SOURCES}/{source_id}/{entry_id}" for entry_id in _gaps(entries.keys(), end)]
-    whole = [entry for entry in entries if entry.compact and entry.entry_id == start]
-    return whole + [entry for entry in entries if not entry.compact and start < entry.entry_id <= end]
-
-
-def _compacted_up_to(entries: Collection[layout.SourceLogEntry], log_offset: int) -> int:
-    return max((entry.entry_id for entry in entries if entry.compact and entry.entry_id <= log_offset), default=-1)
-
-
-def _gaps(entries: Collection[layout.SourceLogEntry], log_offset: int) -> list[int]:
-    """Entries that are missing between the newest compacted one and ``log_offset``."""
-    own = {entry.entry_id for entry in entries if not entry.compact}
-    return [entry for entry in range(_compacted_up_to(entries, log_offset) + 1, log_offset + 1) if entry not in own]
-
-
-# --- state ---------------------------------------------------------------------------------------------------------
-
-
 @dataclass(frozen=True, slots=True)
 class _StateStore:
     """What was listed of one state store."""
 
     store_id: StateStoreId
-    files: tuple[StateFile, ...]
+    files: Mapping[StateFile, StoredObject]
     tables: Mapping[str, StoredObject]
+    broken: Mapping[str, str] = field(default_factory=dict)
 
     def name(self, file: StateFile) -> str:
         return f"{self.store_id.directory}/{state_file_name(file.version, file.unique_id, file.kind)}"
-
-    def newest(self, kind: str, version: int) -> int:
-        """The newest version up to ``version`` that has a file of this kind; 0 when none has."""
-        return max((file.version for file in self.files if file.kind == kind and file.version <= version), default=0)
 
 
 def state_file_name(version: int, unique_id: str | None, kind: str) -> str:
@@ -191,9 +132,12 @@ def state_file_name(version: int, unique_id: str | None, kind: str) -> str:
 
 
 def _state_files(
-    view: CheckpointView, batch_id: int, decompressors: Mapping[str, state_file.Decompress]
+    view: CheckpointView,
+    batch_id: int,
+    decompressors: Mapping[str, state_file.Decompress],
+    broken: Mapping[str, str],
 ) -> Reads[_Chain]:
-    stores = _state_stores(view)
+    stores = _state_stores(view, broken)
     whole = _Chain()
     if not stores:
         return whole
@@ -202,15 +146,18 @@ def _state_files(
     expected = yield from _expected_stores(view, stores, conf, batch_id, whole)
     whole.names += _operator_files(view, batch_id)
     codec = conf.get(COMPRESSION_CODEC) or "lz4"
+    siblings = {store_id.operator_id: [file.kind for file in store.files] for store_id, store in stores.items()}
     for store_id in expected:
-        store = stores.get(store_id, _StateStore(store_id, (), {}))
+        store = stores.get(store_id, _StateStore(store_id, {}, {}))
         unique_id = _unique_id(commit, store_id, expected)
         if unique_id is None:
-            chain = yield from _chain_v1(store, batch_id + 1)
+            kinds = [file.kind for file in store.files] or siblings.get(store_id.operator_id, [])
+            chain = yield from _chain_v1(store, batch_id + 1, kinds)
         else:
             chain = yield from _chain_v2(store, batch_id + 1, unique_id, codec, decompressors)
         whole.names += chain.names
         whole.missing += chain.missing
+        whole.repaired += chain.repaired
     return whole
 
 
@@ -218,17 +165,17 @@ def _conf(offsets: OffsetSeq) -> Mapping[str, str | None]:
     return offsets.metadata.conf if offsets.metadata else {}
 
 
-def _state_stores(view: CheckpointView) -> dict[StateStoreId, _StateStore]:
-    files: dict[StateStoreId, list[StateFile]] = {}
+def _state_stores(view: CheckpointView, broken: Mapping[str, str]) -> dict[StateStoreId, _StateStore]:
+    files: dict[StateStoreId, dict[StateFile, StoredObject]] = {}
     tables: dict[StateStoreId, dict[str, StoredObject]] = {}
     for stored in view.below(layout.STATE):
         match layout.parse(stored.name):
             case StateFile() as file:
-                files.setdefault(file.store_id, []).append(file)
+                files.setdefault(file.store_id, {})[file] = stored
             case layout.StateTable(store_id):
                 tables.setdefault(store_id, {})[stored.name] = stored
     return {
-        store_id: _StateStore(store_id, tuple(files.get(store_id, ())), tables.get(store_id, {}))
+        store_id: _StateStore(store_id, files.get(store_id, {}), tables.get(store_id, {}), broken)
         for store_id in sorted(files.keys() | tables.keys())
     }
 
@@ -305,18 +252,25 @@ def _unique_id(commit: CommitMetadata, store_id: StateStoreId, expected: tuple[S
     return ids[position] if position < len(ids) else None
 
 
-def _chain_v1(store: _StateStore, version: int) -> Reads[_Chain]:
-    """Format 1: the newest whole version up to ``version`` and every change after it."""
-    kinds = {file.kind for file in store.files}
-    whole: layout.StateFileKind = "snapshot" if kinds & {"delta", "snapshot"} else "zip"
+def _chain_v1(store: _StateStore, version: int, kinds: Collection[str]) -> Reads[_Chain]:
+    """Format 1: a whole version up to ``version`` and every change after it.
+
+    Spark takes the newest whole version; where that is broken, 4.1 and later repair it from the one before it.
+    """
+    whole: layout.StateFileKind = "snapshot" if set(kinds) & {"delta", "snapshot"} else "zip"
     change: layout.StateFileKind = "delta" if whole == "snapshot" else "changelog"
-    chain = _Chain()
-    base = store.newest(whole, version)
-    if base:
-        yield from _add(chain, store, StateFile(store.store_id, base, None, whole))
-    for step in range(base + 1, version + 1):
-        yield from _add(chain, store, StateFile(store.store_id, step, None, change))
-    return chain
+    bases = [file.version for file in store.files if file.kind == whole and file.version <= version]
+    tried: list[_Chain] = []
+    for base in [*sorted(bases, reverse=True), 0]:
+        chain = _Chain(repaired=tried[0].missing if tried else [])
+        if base:
+            yield from _add(chain, store, StateFile(store.store_id, base, None, whole))
+        for step in range(base + 1, version + 1):
+            yield from _add(chain, store, StateFile(store.store_id, step, None, change))
+        if not chain.missing:
+            return chain
+        tried.append(chain)
+    return tried[-1] if any(file.kind == change for file in store.files) else tried[0]
 
 
 def _chain_v2(
@@ -337,7 +291,12 @@ def _chain_v2(
         chain.missing.append(store.name(changelog))
         return chain
     name = store.name(changelog)
-    lineage = dict(state_file.read_lineage((yield name), codec, name, decompressors))
+    data = yield name
+    try:
+        lineage = dict(state_file.read_lineage(data, codec, name, decompressors))
+    except CheckpointFormatError as error:
+        chain.missing.append(f"{name}: {error.message}")
+        return chain
     lineage[version] = unique_id
     zips = {(file.version, file.unique_id) for file in store.files if file.kind == "zip"}
     base = max((step for step, step_id in lineage.items() if (step, step_id) in zips), default=0)
@@ -350,15 +309,33 @@ def _chain_v2(
 
 def _add(chain: _Chain, store: _StateStore, file: StateFile) -> Reads[None]:
     name = store.name(file)
-    if file not in store.files:
+    stored = store.files.get(file)
+    if stored is None:
         chain.missing.append(name)
+    elif stored.size == 0:
+        chain.missing.append(f"{name}: empty")
+    elif name in store.broken:
+        chain.missing.append(f"{name}: {store.broken[name]}")
+    else:
+        chain.names.append(name)
+        if file.kind == "zip":
+            _add_tables(chain, store, name, (yield name))
+
+
+def _add_tables(chain: _Chain, store: _StateStore, name: str, data: bytes) -> None:
+    try:
+        tables = state_file.read_zip(data, name)
+    except CheckpointFormatError as error:
+        chain.missing.append(f"{name}: {error.message}")
         return
-    chain.names.append(name)
-    if file.kind == "zip":
-        for table in state_file.read_zip((yield name), name):
-            table_name = f"{store.store_id.directory}/{table.name}"
-            stored = store.tables.get(table_name)
-            if stored is None or stored.size != table.size:
-                chain.missing.append(table_name)
-            else:
-                chain.names.append(table_name)
+    for table in tables:
+        table_name = f"{store.store_id.directory}/{table.name}"
+        stored = store.tables.get(table_name)
+        if stored is None:
+            chain.missing.append(table_name)
+        elif table_name in store.broken:
+            chain.missing.append(f"{table_name}: {store.broken[table_name]}")
+        elif stored.size != table.size:
+            chain.missing.append(f"{table_name}: {stored.size} bytes long instead of {table.size}")
+        else:
+            chain.names.append(table_name)

@@ -8,29 +8,15 @@ checkpoint from which Spark starts correctly, which tests with real Spark show a
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 
 from airflow_provider_ckpt.codec import layout
 from airflow_provider_ckpt.errors import BatchNotRestorableError
 from airflow_provider_ckpt.objects import StoredObject
 from airflow_provider_ckpt.plans import Action, Place, Plan, Requirement, SinkVerdict, kept_objects, or_none
-from airflow_provider_ckpt.restart_set import RestartSet, file_log_offset, source_entries, source_log_end
+from airflow_provider_ckpt.restart_set import RestartSet
+from airflow_provider_ckpt.sink_log import SinkLog
+from airflow_provider_ckpt.source_files import file_log_offset, source_entries, source_log_end
 from airflow_provider_ckpt.view import CheckpointView
-
-
-@dataclass(frozen=True, slots=True)
-class SinkLog:
-    """What was listed of a file sink's ``_spark_metadata``; ``trim`` asks to remove the entries past the target."""
-
-    location: str
-    objects: Mapping[str, StoredObject]
-    trim: bool = False
-
-    @property
-    def entries(self) -> dict[layout.SinkLogEntry, str]:
-        """Names by entry."""
-        places = {name: layout.parse(name) for name in self.objects}
-        return {place: name for name, place in places.items() if isinstance(place, layout.SinkLogEntry)}
 
 
 def plan_rollback(view: CheckpointView, target: RestartSet, planned_at_ms: int, sink: SinkLog | None = None) -> Plan:

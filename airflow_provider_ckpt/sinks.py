@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from airflow_provider_ckpt.codec import layout
 from airflow_provider_ckpt.errors import StoreError
-from airflow_provider_ckpt.rollback import SinkLog
+from airflow_provider_ckpt.sink_log import SinkLog
 from airflow_provider_ckpt.store import Store
 
 

@@ -9,8 +9,10 @@ from airflow_provider_ckpt.codec import Encodable, layout
 from airflow_provider_ckpt.codec.commit_log import CommitMetadata
 from airflow_provider_ckpt.codec.offset_log import OffsetSeq
 from airflow_provider_ckpt.codec.query_metadata import QueryMetadata
+from airflow_provider_ckpt.codec.state_metadata import OperatorStateMetadata
 from airflow_provider_ckpt.errors import CheckpointFormatError, CheckpointNotFoundError
 from airflow_provider_ckpt.objects import StoredObject
+from airflow_provider_ckpt.sink_log import SinkLog
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,6 +27,10 @@ class CheckpointView:
         damaged: What was read and could not be decoded, by name.
         complete: Whether everything was listed, or the two logs alone.
         stateful: Whether there is state of at least one operator.
+        missing: What the restart set of the newest committed batch lacks; None when that was not looked into.
+        repaired: What is broken of snapshots that an older one makes up for.
+        folders: Directories that stand where log entries do, by name.
+        sink: The log of the file sink, when it was looked at.
     """
 
     location: str
@@ -34,10 +40,18 @@ class CheckpointView:
     damaged: Mapping[str, CheckpointFormatError] = field(default_factory=dict)
     complete: bool = False
     stateful: bool = False
+    missing: tuple[str, ...] | None = None
+    repaired: tuple[str, ...] = ()
+    folders: tuple[str, ...] = ()
+    sink: SinkLog | None = None
+    #: Batch ids by log, once they were asked for: the rules ask again and again.
+    _batches: dict[str, tuple[int, ...]] = field(init=False, repr=False, compare=False, default_factory=dict)
 
     def batches(self, log: str) -> tuple[int, ...]:
         """Batch ids of one log in ascending order; there may be gaps (async progress tracking)."""
-        return batch_ids(self.objects, log)
+        if log not in self._batches:
+            self._batches[log] = batch_ids(self.objects, log)
+        return self._batches[log]
 
     @property
     def planned(self) -> tuple[int, ...]:
@@ -64,6 +78,44 @@ class CheckpointView:
         """The newest batch when it is planned and not committed: running, or left by a crash."""
         planned, committed = self.latest_planned, self.latest_committed
         return planned if planned is not None and (committed is None or planned > committed) else None
+
+    @property
+    def next_batch(self) -> int:
+        """The batch that a restart runs first: the one in flight, or the one after the newest planned."""
+        if self.latest_planned is None:
+            return 0
+        return self.latest_planned if self.in_flight is not None else self.latest_planned + 1
+
+    @property
+    def operators(self) -> dict[int, OperatorStateMetadata]:
+        """What the stateful operators say of themselves, by id, as far as it was read: the newest of each."""
+        newest: dict[int, tuple[int, OperatorStateMetadata]] = {}
+        for name, entry in self.entries.items():
+            place = layout.parse(name)
+            if isinstance(entry, OperatorStateMetadata) and isinstance(place, layout.OperatorMetadataFile):
+                written = -1 if place.batch_id is None else place.batch_id
+                if written >= newest.get(place.operator_id, (-1, None))[0]:
+                    newest[place.operator_id] = (written, entry)
+        return {operator_id: entry for operator_id, (_, entry) in sorted(newest.items())}
+
+    @property
+    def operator_names(self) -> tuple[str, ...]:
+        """Spark's names of the stateful operators, in the order of their ids."""
+        return tuple(entry.operator_name for entry in self.operators.values())
+
+    def state_partitions(self, operator_id: int) -> int:
+        """How many partitions of an operator wrote state in the newest committed batch, as far as it was listed."""
+        if self.latest_committed is None:
+            return 0
+        places = (layout.parse(stored.name) for stored in self.below(f"{layout.STATE}/{operator_id}"))
+        version = self.latest_committed + 1
+        return len(
+            {
+                place.store_id.partition
+                for place in places
+                if isinstance(place, layout.StateFile) and place.version == version
+            }
+        )
 
     def predecessor(self, batch_id: int) -> int | None:
         """The batch whose offset entry a restart reads beside that of ``batch_id``; None for the first batch.

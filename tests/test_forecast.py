@@ -2,30 +2,59 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
 from airflow_provider_ckpt import lifecycle
+from airflow_provider_ckpt.checks import check
 from airflow_provider_ckpt.confs import parse_spark_version
-from airflow_provider_ckpt.deploy import DeploySpec, count_of_sources
+from airflow_provider_ckpt.deploy import DeclaredSource, DeploySpec
 from airflow_provider_ckpt.forecast import forecast
 from airflow_provider_ckpt.store import Store
 from tests.codec.test_golden import CASES, EXPECTED
 
+#: A repartition leaves a hole in the log of a file sink, at which the next compaction stops.
+HOLE_IN_SINK_LOG = {"repartition-2-to-4", "repartition-2-to-1", "repartition-offset-log-v2"}
 
-@pytest.mark.parametrize("case", CASES)
-def test_healthy_checkpoints_have_no_findings_above_note(goldens, case):
-    version, _, name = case.partition("/")
-    deploy = EXPECTED[version][name]["deploy"]
-    store = Store.open(str(goldens[case] / "checkpoint"))
+
+def declared_deploy(version: str, name: str, home: Path) -> DeploySpec:
+    """The deploy that wrote a golden, with everything that its owner could declare."""
+    expected = EXPECTED[version][name]
+    deploy = expected["deploy"]
     confs = dict(deploy["confs"])
     if name.startswith("repartition"):  # the query goes on with the partitions it has now
         confs.pop("spark.sql.shuffle.partitions")
-    spec = DeploySpec(parse_spark_version(version), confs, count_of_sources(len(deploy["sources"])))
-    foretold = forecast(lifecycle.observe(store), spec)
+    by_operator = {store["operator_id"]: store["operator_name"] for store in expected["state_metadata"] or []}
+    return DeploySpec(
+        spark_version=parse_spark_version(version),
+        confs=confs,
+        sources=tuple(DeclaredSource(source, kind) for source, kind in deploy["sources"].items()),
+        sink=f"file:{home / 'output'}" if deploy["sink"] == "parquet" else deploy["sink"],
+        operators=tuple(by_operator.values()) if by_operator or not expected["state_partitions"] else None,
+        async_progress=name == "async-progress",
+    )
+
+
+@pytest.mark.parametrize("deep", [False, True], ids=["default", "deep"])
+@pytest.mark.parametrize("case", CASES)
+def test_healthy_checkpoints_have_no_findings_above_note(goldens, case, deep):
+    version, _, name = case.partition("/")
+    deploy = declared_deploy(version, name, goldens[case])
+    sink = Store.open(deploy.file_sink) if deploy.file_sink and name not in HOLE_IN_SINK_LOG else None
+    view = lifecycle.examine(Store.open(str(goldens[case] / "checkpoint")), deep=deep, sink=sink)
+    foretold = forecast(view, deploy)
     assert foretold.verdict == "pass", foretold.findings
     assert foretold.spark_error is None
     assert foretold.resumes_at_batch == EXPECTED[version][name]["planned_batches"][-1] + 1
-    assert [finding for finding in lifecycle.inspect(store, deep=True) if finding.severity != "note"] == []
+    assert [finding for finding in check(view) if finding.severity != "note"] == []
+
+
+@pytest.mark.parametrize("name", sorted(HOLE_IN_SINK_LOG))
+def test_a_repartition_leaves_a_hole_at_which_the_sink_will_stop(goldens, name):
+    sink = Store.open(str(goldens[f"4.3.0/{name}"] / "output"))
+    view = lifecycle.examine(Store.open(str(goldens[f"4.3.0/{name}"] / "checkpoint")), sink=sink)
+    assert [finding.code for finding in check(view) if finding.severity == "error"] == ["CKPT142"]
 
 
 def test_changed_partitions_block_a_stateful_query_and_are_a_note_for_a_stateless_one(goldens):

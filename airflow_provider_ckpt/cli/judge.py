@@ -8,7 +8,7 @@ from pathlib import Path
 import click
 
 from airflow_provider_ckpt import lifecycle
-from airflow_provider_ckpt.cli.options import pairs, shared
+from airflow_provider_ckpt.cli.options import open_store, pairs, shared
 from airflow_provider_ckpt.cli.outputs import Outputs, judge, judging
 from airflow_provider_ckpt.confs import SPARK_MAX, parse_spark_version
 from airflow_provider_ckpt.deploy import (
@@ -47,7 +47,8 @@ _FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
 @click.option("--spark-version", help=f"Spark of the deploy; {'.'.join(map(str, SPARK_MAX))} when nothing says it.")
 @click.option("--sources", "source_count", type=click.IntRange(min=1), help="How many sources the query has.")
 @click.option("--source", "sources", multiple=True, metavar="NAME=TYPE", help="A source, by name or position.")
-@click.option("--sink", metavar="KIND[:URI]", help="The sink, such as file:s3://lake/orders.")
+@click.option("--sink", metavar="KIND[:URI]", help="The sink; the log of file:URI is read, too.")
+@click.option("--deep", is_flag=True, help="Also look at state, source logs and checksums.")
 @judging
 @shared
 def gate(
@@ -58,15 +59,18 @@ def gate(
     source_count: int | None,
     sources: tuple[str, ...],
     sink: str | None,
+    deep: bool,
     storage_options: tuple[str, ...],
     outputs: Outputs,
 ) -> None:
     """Forecast the restart: may this deploy go ahead on this checkpoint? Exit code 1 when it may not."""
     deploy = _read_deploy(conf_file).with_confs(dict(pairs(confs, "--conf")))
     deploy = _declare(deploy, spark_version, source_count, sources, sink)
+    uri = deploy.file_sink
+    sink_store = None if uri is None else open_store(uri, storage_options)
 
     def look(store: Store) -> Judged:
-        foretold = forecast(lifecycle.observe(store), deploy)
+        foretold = forecast(lifecycle.examine(store, deep=deep, sink=sink_store), deploy)
         return Judged(store.location, foretold.findings, foretold)
 
     outputs.finish([judge(location, storage_options, look)])

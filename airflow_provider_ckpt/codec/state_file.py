@@ -34,6 +34,8 @@ def read_zip(data: bytes, name: str) -> tuple[StateTableRef, ...]:
     """The files that a RocksDB ``V.zip`` refers to. Raises MalformedEntryError."""
     try:
         with zipfile.ZipFile(io.BytesIO(data)) as archive:
+            if broken := archive.testzip():
+                raise zipfile.BadZipFile(f"{broken} does not fit its checksum")
             text = java_text.decode_utf8(archive.read("metadata"), name)
     except (zipfile.BadZipFile, KeyError, zlib.error, EOFError, NotImplementedError, RuntimeError) as error:
         raise MalformedEntryError(f"no RocksDB snapshot: {error}", name=name) from error

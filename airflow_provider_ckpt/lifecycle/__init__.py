@@ -14,28 +14,38 @@ from airflow_provider_ckpt.lifecycle.backups import (
     take_backup,
     verify_backup,
 )
-from airflow_provider_ckpt.lifecycle.checking import inspect
+from airflow_provider_ckpt.lifecycle.checking import examine, inspect
+from airflow_provider_ckpt.lifecycle.fleet import FleetRow, Found, find_checkpoints, judge_checkpoints, row_from_dict
+from airflow_provider_ckpt.lifecycle.news import Known, parse_known
 from airflow_provider_ckpt.lifecycle.observing import find_restart_set, observe, read_entries, read_progress
 from airflow_provider_ckpt.lifecycle.records import Record, history
 
 __all__ = [
+    "FleetRow",
+    "Found",
+    "Known",
     "Receipt",
     "Record",
     "Stores",
     "apply",
+    "examine",
     "find_backup",
+    "find_checkpoints",
     "find_restart_set",
     "history",
     "inspect",
+    "judge_checkpoints",
     "list_backups",
     "make_restore",
     "make_rollback",
     "make_undo",
     "observe",
+    "parse_known",
     "plan_of_backup",
     "read_entries",
     "read_progress",
     "restore",
+    "row_from_dict",
     "take_backup",
     "verify_backup",
 ]

@@ -31,7 +31,8 @@ from airflow_provider_ckpt.lifecycle.observing import (
 from airflow_provider_ckpt.objects import StoredObject, digest
 from airflow_provider_ckpt.plans import Action, Plan, kept_objects, or_none, plan_undo
 from airflow_provider_ckpt.restart_set import require
-from airflow_provider_ckpt.rollback import SinkLog, plan_rollback
+from airflow_provider_ckpt.rollback import plan_rollback
+from airflow_provider_ckpt.sink_log import SinkLog
 from airflow_provider_ckpt.sinks import read_file_sink
 from airflow_provider_ckpt.store import Store
 from airflow_provider_ckpt.view import CheckpointView

@@ -5,7 +5,8 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor, as_completed
-from typing import Any, TypeVar
+from contextlib import suppress
+from typing import TypeVar
 
 from tenacity import retry, retry_if_exception_type, stop_after_attempt
 
@@ -14,6 +15,7 @@ from airflow_provider_ckpt.codec import layout
 from airflow_provider_ckpt.codec.offset_log import OffsetSeq
 from airflow_provider_ckpt.compression import decompressors
 from airflow_provider_ckpt.errors import CheckpointFormatError, CheckpointNotFoundError
+from airflow_provider_ckpt.lifecycle.listing import Look, list_logs, look_at
 from airflow_provider_ckpt.objects import StoredObject
 from airflow_provider_ckpt.progress import Progress
 from airflow_provider_ckpt.restart_set import Reads, RestartSet, restart_set
@@ -38,46 +40,57 @@ def now_ms() -> int:
     return time.time_ns() // 1_000_000
 
 
-@retry(retry=retry_if_exception_type(_VanishedError), stop=stop_after_attempt(4), reraise=True)
-def observe(store: Store, *, deep: bool = False, batch_id: int | None = None) -> CheckpointView:
+def observe(
+    store: Store, *, deep: bool = False, batch_id: int | None = None, look: Look | None = None
+) -> CheckpointView:
     """Look at a checkpoint without changing it.
 
     Args:
         store: Where it is.
         deep: List everything, state and source logs included; otherwise the two logs and what is at the top.
         batch_id: Also read the log entries that a restart after this batch needs.
+        look: A first look that was just taken, and need not be taken again.
 
     Raises:
         CheckpointNotFoundError: Nothing there, or no checkpoint.
         StoreError: The storage refused or did not answer.
     """
-    started_ms = now_ms()
-    commits, _ = store.ls(layout.COMMITS)
-    objects, directories = store.ls()
-    offsets, _ = store.ls(layout.OFFSETS)
-    _require_checkpoint(store, objects, directories, [*commits, *offsets])
-    objects = {**objects, **commits, **offsets}
+    if look is not None:
+        with suppress(_VanishedError):
+            return _observe_once(store, deep, batch_id, look)
+    return _observe(store, deep, batch_id)
+
+
+@retry(retry=retry_if_exception_type(_VanishedError), stop=stop_after_attempt(4), reraise=True)
+def _observe(store: Store, deep: bool, batch_id: int | None) -> CheckpointView:
+    return _observe_once(store, deep, batch_id, look_at(store))
+
+
+def _observe_once(store: Store, deep: bool, batch_id: int | None, look: Look) -> CheckpointView:
+    look = list_logs(store, look)
+    _require_checkpoint(store, look)
+    objects = look.objects
     try:
         entries, damaged = decode_entries(store, _entries_to_read(objects, batch_id), store.read)
     except CheckpointNotFoundError as error:  # Spark purged it after it was listed: look again
         raise _VanishedError(error.message, location=error.location, name=error.name) from error
-    stateful = layout.STATE in directories and bool(store.ls(layout.STATE)[1])
     if deep:
         objects = {**objects, **store.find()}
-    return CheckpointView(store.location, started_ms, objects, entries, damaged, deep, stateful)
+    folders = tuple(sorted(name for name in look.directories if "/" in name))
+    return CheckpointView(
+        store.location, look.looked_at_ms, objects, entries, damaged, deep, bool(look.stateful), folders=folders
+    )
 
 
-def _require_checkpoint(
-    store: Store, objects: Mapping[str, Any], directories: Iterable[str], logs: Iterable[str]
-) -> None:
-    parts = {layout.OFFSETS, layout.COMMITS, layout.METADATA} & {*objects, *directories}
-    if parts or any(logs):
+def _require_checkpoint(store: Store, look: Look) -> None:
+    seen = {name.partition("/")[0] for name in look.objects} | look.directories
+    if seen & {layout.OFFSETS, layout.COMMITS, layout.METADATA}:
         return
-    if not objects and not directories:
+    if not seen:
         problem = "is empty" if store.exists() else "does not exist"
         hint = "Give the checkpointLocation of the query, the directory that holds offsets/ and commits/."
         raise CheckpointNotFoundError(f"the location {problem}.", location=store.location, hint=hint)
-    found = ", ".join(sorted([*objects, *directories])[:5])
+    found = ", ".join(sorted(seen)[:5])
     raise CheckpointNotFoundError(
         f"no checkpoint: neither offsets/ nor commits/ nor metadata is here, but {found}.",
         location=store.location,
@@ -137,9 +150,14 @@ def read_progress(store: Store, *, with_offsets: bool = True) -> Progress:
     return Progress(batch_id, entry)
 
 
-def find_restart_set(store: Store, view: CheckpointView, batch_id: int) -> RestartSet:
-    """The files that a restart after one batch needs, and what is missing of them. Reads state files alone."""
-    return drive(restart_set(view, batch_id, decompressors()), store.read)
+def find_restart_set(
+    store: Store, view: CheckpointView, batch_id: int, broken: Mapping[str, str] | None = None
+) -> RestartSet:
+    """The files that a restart after one batch needs, and what is missing of them. Reads state files alone.
+
+    ``broken`` are state files that are known to be of no use, and why.
+    """
+    return drive(restart_set(view, batch_id, decompressors(), broken or {}), store.read)
 
 
 def drive(reads: Reads[Result], read: Callable[[str], bytes]) -> Result:

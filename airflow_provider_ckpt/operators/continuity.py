@@ -45,8 +45,8 @@ class CheckpointContinuityOperator(CheckpointOperator):
         """Compare, log, and fail on a break."""
         with airflow_errors():
             bookmark = _read_bookmark(self.bookmark)
-            sources = declared(DeploySpec(), {"sources": self.sources}).sources or ()
-            kinds = {source.name: source.kind for source in sources if source.kind}
+            sources = declared(DeploySpec(), {"sources": self.sources}).source_kinds or {}
+            kinds = {name: kind for name, kind in sources.items() if kind}
             view = lifecycle.observe(self.store(), batch_id=bookmark.next_batch)
             result = continuity(bookmark, view, kinds)
             rows = [("verdict", result.verdict), ("stopped after", bookmark.batch_id), ("now", result.latest_committed)]

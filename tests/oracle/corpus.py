@@ -232,7 +232,7 @@ LOGS: tuple[str | tuple[str, ...], ...] = (
     "drop metadata",
     "empty metadata",
     "text metadata hello",
-    "text metadata '{\"id\":\"hello\"}'",
+    'text metadata \'{"id":"hello"}\'',
     "text metadata {}",
     "stale metadata",
     "stale offsets/{N}",
@@ -346,11 +346,14 @@ def _logs_elsewhere() -> Iterator[Case]:
     for base in ("file-12", "retain-2", "rate", "two", "offset-v2", "once"):
         yield Case(base)
         yield from _each(base, few)
-    yield from _each("rate", ("line offsets/{N} 2 -", "line offsets/{N} 2 '{\"offset\":5,\"timestamp\":1000}'"))
+    yield from _each("rate", ("line offsets/{N} 2 -", 'line offsets/{N} 2 \'{"offset":5,"timestamp":1000}\''))
     yield from _each(
-        "retain-2", (("drop offsets/9",), ("drop offsets/9", "drop offsets/10"), "drop ../output/_spark_metadata/9.compact")
+        "retain-2",
+        (("drop offsets/9",), ("drop offsets/9", "drop offsets/10"), "drop ../output/_spark_metadata/9.compact"),
     )
-    yield from _each("file-12", ("drop sources/0/9.compact", "drop sources/0/8", "drop sources/0/10", "drop sources/0/11"))
+    yield from _each(
+        "file-12", ("drop sources/0/9.compact", "drop sources/0/8", "drop sources/0/10", "drop sources/0/11")
+    )
 
 
 def _state() -> Iterator[Case]:
@@ -459,7 +462,9 @@ def _formats() -> Iterator[Case]:
 
 def _newest_first(steps: int) -> tuple[str, ...]:
     """The first steps of peeling batches: the commit, then the offsets, newest first; state stays."""
-    places = (("commits", "offsets")[step % 2] + (f"/{{N-{step // 2}}}" if step > 1 else "/{N}") for step in range(steps))
+    places = (
+        ("commits", "offsets")[step % 2] + (f"/{{N-{step // 2}}}" if step > 1 else "/{N}") for step in range(steps)
+    )
     return tuple(f"drop {place}" for place in places)
 
 
@@ -479,7 +484,9 @@ def _pairs() -> Iterator[Case]:
     for first, second in itertools.combinations(logs, 2):
         if first.split()[1] != second.split()[1] and not (first.startswith("drop") and first.split()[1] in second):
             yield Case("file", (first, second))
-    for first, second in itertools.product(logs[1:4] + logs[7:], ("version sources/0/{N} v9", "drop sources/0/{N-2}", "drop sources")):
+    for first, second in itertools.product(
+        logs[1:4] + logs[7:], ("version sources/0/{N} v9", "drop sources/0/{N-2}", "drop sources")
+    ):
         yield Case("file", (first, second))
     for second in ("version sources/0/{N} v9", "drop sources/0/{N-2}", "drop sources/0/{N}"):
         yield Case("file", ("copy commits/{N} commits/{N+1}", second))

@@ -67,14 +67,11 @@ def differences(foretold: Forecast, outcome: Mapping[str, Any]) -> list[str]:
 
 
 def _conf_differences(foretold: Forecast, written: Mapping[str, str] | None) -> list[str]:
-    if written is None:
+    """Confs that Spark wrote otherwise than it had read them, against those that the forecast says will change."""
+    if written is None or not foretold.confs:
         return []
-    effective = {conf.key: conf.effective for conf in foretold.confs}
-    return [
-        f"{key} is {effective.get(key)}, Spark: {value}"
-        for key, value in written.items()
-        if effective and effective.get(key) != value
-    ]
+    changed = {conf.key: conf.effective for conf in foretold.confs if conf.effective != conf.log_value}
+    return [] if changed == written else [f"confs change to {changed}, Spark: {written}"]
 
 
 def compact(text: str) -> str:

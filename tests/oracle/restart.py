@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import json
-import re
 import shutil
 import sys
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
-from dataclasses import asdict, dataclass
+from contextlib import suppress
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -20,11 +19,13 @@ from cases import count_by_window
 from generate import start_spark
 from pyspark.sql import functions as sql
 
-from .corpus import SHUFFLE, Case
-from .prepared import GOLDEN, deploy_confs, files_read, prepare
+from .corpus import Case
+from .prepared import deploy_confs, files_read, prepare
 
 SPARK = tuple(map(int, pyspark.__version__.split(".")[:2]))
-_LOGGER = "org.apache.spark.sql.execution.streaming" + (".checkpointing" if SPARK >= (4, 1) else "") + ".OffsetSeqMetadata"
+_LOGGER = (
+    "org.apache.spark.sql.execution.streaming" + (".checkpointing" if SPARK >= (4, 1) else "") + ".OffsetSeqMetadata"
+)
 
 
 @dataclass(frozen=True)
@@ -38,7 +39,8 @@ class Outcome:
         start: Start offset of each source in the first of them, JSON text or None, by position.
         watermark_ms: Watermark of the first of them, where the query has one.
         warnings: What ``OffsetSeqMetadata`` logged.
-        confs: Once-only confs of the newest offset log entry that was written.
+        confs: Once-only confs of the newest offset log entry that was written, where they are not those of the
+            newest one before; None when none was written.
         sink_wrote_first: Whether a file sink wrote the first batch; None for other sinks.
     """
 
@@ -176,23 +178,13 @@ class Oracle:
         trigger = {"processingTime": "0 seconds"} if deployed.asynchronous else {"availableNow": True}
         try:
             frame = BUILD[case.query or _own_query(case)](bench)
-            query = bench.start(frame, trigger, options=options, sink_name=deployed.sink_name if SPARK >= (4, 3) else None)
+            name = deployed.sink_name if SPARK >= (4, 3) else None
+            query = bench.start(frame, trigger, options=options, sink_name=name)
         except Exception as error:  # what start() throws is an answer
             return None, _java(error)
-        if deployed.asynchronous:
-            try:
-                query.processAllAvailable()
-            except Exception:  # read below
-                pass
-            query.stop()
-        else:
-            try:
-                assert query.awaitTermination(120), f"{case.name}: not done in 120 s"
-            except AssertionError:
-                query.stop()
-                raise
-            except Exception:  # read below
-                pass
+        with suppress(Exception):  # it is asked for below
+            query.processAllAvailable() if deployed.asynchronous else query.awaitTermination(120)
+        query.stop()
         raised = query._jsq.exception()
         return query, raised.get() if raised.isDefined() else None
 
@@ -264,11 +256,23 @@ def _ms(watermark: str | None) -> int | None:
 
 
 def _written_confs(checkpoint: Path, before: Mapping[str, bytes]) -> dict[str, str] | None:
-    """The confs of the newest entry that the restart wrote."""
+    """The confs of the newest entry that the restart wrote, as far as they are not those of the newest one before."""
     offsets = checkpoint / "offsets"
-    written = [path for path in offsets.glob("[0-9]*") if path.is_file() and path.name not in before and path.name.isdigit()]
+    written = [
+        path for path in offsets.glob("[0-9]*") if path.is_file() and path.name not in before and path.name.isdigit()
+    ]
     if not written:
         return None
     newest = max(written, key=lambda path: int(path.name))
-    confs: dict[str, str] = json.loads(newest.read_text().split("\n")[1])["conf"]
+    old = max((name for name in before if name.isdigit()), key=int, default=None)
+    known = {} if old is None else _confs_of(before[old])
+    return {key: value for key, value in _confs_of(newest.read_bytes()).items() if known.get(key) != value}
+
+
+def _confs_of(entry: bytes) -> dict[str, str]:
+    lines = entry.decode().split("\n")
+    try:
+        confs: dict[str, str] = json.loads(lines[1]).get("conf", {})
+    except (ValueError, IndexError):
+        return {}
     return confs

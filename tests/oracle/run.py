@@ -55,7 +55,10 @@ def main() -> int:
             if options.command == "record":
                 recorded[case.name] = outcome
             verdict = "DIFFERS " if differs else ""
-            print(f"{number}/{len(cases)} {verdict}{case.name}: {outcome['error']} {outcome['batches']} ({time.monotonic() - started:.1f} s)", flush=True)
+            print(
+                f"{number}/{len(cases)} {verdict}{case.name}: {outcome['error']} {outcome['batches']} ({time.monotonic() - started:.1f} s)",
+                flush=True,
+            )
             if differs:
                 print(f"  recorded {recorded.get(case.name)}\n  now      {outcome}")
         oracle.spark.stop()

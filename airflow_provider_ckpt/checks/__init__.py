@@ -1,0 +1,21 @@
+"""Rules over a checkpoint as it is: what is damaged, and what will go wrong at the next restart.
+
+A rule is a function from a view to findings. It judges what the view holds: the two logs alone, or everything.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+
+from airflow_provider_ckpt.checks import logs, sidecars, sinks, sources, state
+from airflow_provider_ckpt.findings import Finding, worst_first
+from airflow_provider_ckpt.view import CheckpointView
+
+Rule = Callable[[CheckpointView], Iterable[Finding]]
+
+RULES: tuple[Rule, ...] = (*logs.RULES, *sources.RULES, *state.RULES, *sidecars.RULES, *sinks.RULES)
+
+
+def check(view: CheckpointView) -> tuple[Finding, ...]:
+    """Run every rule; errors first."""
+    return worst_first(finding for rule in RULES for finding in rule(view))

@@ -1,0 +1,314 @@
+"""Rules about the offset log, the commit log and the query id."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from itertools import pairwise
+
+from airflow_provider_ckpt.codec import layout
+from airflow_provider_ckpt.codec.commit_log import CommitMetadata
+from airflow_provider_ckpt.codec.offset_log import OffsetSeq
+from airflow_provider_ckpt.confs import CATALOGUE, SHUFFLE_PARTITIONS
+from airflow_provider_ckpt.errors import IncompleteLogFileError, UnsupportedVersionError
+from airflow_provider_ckpt.findings import Finding
+from airflow_provider_ckpt.view import CheckpointView
+
+_WIDEST_SPAN = 1_000_000
+_RELEVANT = frozenset(conf.key for conf in CATALOGUE)
+
+
+def newest_entry(view: CheckpointView) -> OffsetSeq | None:
+    """The newest offset log entry when it was read and is whole."""
+    return _entry(view, view.latest_planned)
+
+
+def entry_before(view: CheckpointView) -> OffsetSeq | None:
+    """The entry that a restart reads beside the newest one, when it was read and is whole."""
+    return None if view.latest_planned is None else _entry(view, view.predecessor(view.latest_planned))
+
+
+def _entry(view: CheckpointView, batch_id: int | None) -> OffsetSeq | None:
+    entry = None if batch_id is None else view.entries.get(layout.offset_entry(batch_id))
+    return entry if isinstance(entry, OffsetSeq) else None
+
+
+def newest_commit(view: CheckpointView) -> CommitMetadata | None:
+    """The newest commit log entry when it was read and is whole."""
+    if view.latest_committed is None:
+        return None
+    commit = view.entries.get(layout.commit_entry(view.latest_committed))
+    return commit if isinstance(commit, CommitMetadata) else None
+
+
+def read_at_restart(view: CheckpointView) -> tuple[str, ...]:
+    """The small files that a restart reads, in Spark's order."""
+    newest, committed = view.latest_planned, view.latest_committed
+    names = [layout.METADATA]
+    if newest is not None:
+        names.append(layout.offset_entry(newest))
+    if committed is not None:
+        names.append(layout.commit_entry(committed))
+    if newest is not None and (before := view.predecessor(newest)) is not None:
+        names.append(layout.offset_entry(before))
+    return tuple(names)
+
+
+def damaged_entries(view: CheckpointView) -> Iterator[Finding]:
+    """CKPT101 to CKPT103: files that Spark cannot read; a warning where a restart does not read them."""
+    read = read_at_restart(view)
+    for name, error in view.damaged.items():
+        place = layout.parse(name)
+        batch_id = place.batch_id if isinstance(place, layout.LogEntry) else None
+        stops = name in read
+        if not stops and not isinstance(place, layout.LogEntry | layout.QueryMetadataFile):
+            continue
+        code = "CKPT102"
+        hint = error.hint or "Restore the file from a backup, or roll back to a batch before it."
+        if isinstance(error, IncompleteLogFileError):
+            code = "CKPT101"
+            if batch_id is not None and batch_id == view.in_flight:
+                hint = "The batch was never committed: roll back to the batch before it."
+        elif isinstance(error, UnsupportedVersionError):
+            code = "CKPT103"
+        severity, spark_error = ("error", error.spark_error) if stops else ("warning", None)
+        yield Finding(code, severity, error.message, batch_id, name, hint, spark_error)  # type: ignore[arg-type]
+
+
+def missing_metadata(view: CheckpointView) -> Iterator[Finding]:
+    """CKPT104: the query would get a new id, and idempotent sinks would not know it."""
+    if layout.METADATA not in view.objects and (view.planned or view.committed):
+        yield Finding(
+            "CKPT104",
+            "error",
+            "the file metadata with the query id is missing",
+            name=layout.METADATA,
+            hint="Restore it from a backup. Spark before 4.2 would go on under a new id, which duplicates data in "
+            "sinks that know queries by id; Spark 4.2 and later refuses to start.",
+            spark_error="STREAMING_CHECKPOINT_MISSING_METADATA_FILE",
+        )
+
+
+def without_batch_metadata(view: CheckpointView) -> Iterator[Finding]:
+    """CKPT105: an empty second line, which only a continuous query writes, and then in every entry."""
+    newest, before = newest_entry(view), entry_before(view)
+    if newest is None or newest.metadata is not None or before is None or before.metadata is None:
+        return
+    assert view.latest_planned is not None
+    yield Finding(
+        "CKPT105",
+        "error",
+        "the line with watermark and confs is empty",
+        view.latest_planned,
+        layout.offset_entry(view.latest_planned),
+        "Restore the file from a backup, or roll back to the batch before it.",
+        "IllegalArgumentException" if view.in_flight is not None else "NullPointerException",
+    )
+
+
+def missing_predecessor(view: CheckpointView) -> Iterator[Finding]:
+    """CKPT110: Spark reads the newest two offset entries and stops when the older one is not there."""
+    newest = view.latest_planned
+    if newest is None:
+        return
+    before = view.predecessor(newest)
+    if before is not None and before not in view.planned:
+        yield Finding(
+            "CKPT110",
+            "error",
+            f"offsets/{before} is missing, and Spark needs it beside offsets/{newest}",
+            newest,
+            layout.offset_entry(before),
+            "Restore it from a backup, or roll back to a batch with a complete predecessor.",
+            "IllegalArgumentException" if view.in_flight is not None else "IllegalStateException",
+        )
+
+
+def gaps(view: CheckpointView) -> Iterator[Finding]:
+    """CKPT111: batches missing in between; normal with async progress tracking, harmless elsewhere."""
+    planned = view.planned
+    if not planned or planned[-1] - planned[0] > _WIDEST_SPAN:
+        return
+    skipped = sorted(set(range(planned[0], planned[-1])) - set(planned))
+    if skipped:
+        listed = ", ".join(map(str, skipped[:5])) + (", …" if len(skipped) > 5 else "")
+        yield Finding(
+            "CKPT111",
+            "note",
+            f"the offset log has gaps (batches {listed})",
+            hint="Normal with async progress tracking; such a query restarts in that mode alone.",
+        )
+
+
+def commits_ahead(view: CheckpointView) -> Iterator[Finding]:
+    """CKPT112: every restart would run the newest planned batch into the sink and then stop."""
+    planned, committed = view.latest_planned, view.latest_committed
+    if committed is None or (planned is not None and committed <= planned):
+        return
+    yield Finding(
+        "CKPT112",
+        "error",
+        f"batch {committed} is committed, but the newest offset entry is {'none' if planned is None else planned}",
+        committed,
+        layout.commit_entry(committed),
+        "A byte-level copy of a running query looks like this. Remove the commits past the newest offsets: "
+        "ckpt rollback to the newest batch that is in both logs.",
+        "AssertionError" if planned is None else "CONCURRENT_STREAM_LOG_UPDATE",
+    )
+
+
+def commits_trail(view: CheckpointView) -> Iterator[Finding]:
+    """CKPT113: Spark runs again the newest planned batch alone."""
+    planned, committed = view.latest_planned, view.latest_committed
+    if planned is None or planned == committed:
+        return
+    between = [batch for batch in view.planned if (-1 if committed is None else committed) < batch < planned]
+    if between:
+        yield Finding(
+            "CKPT113",
+            "warning",
+            f"batches {between[0]} to {planned} are planned and not committed; Spark runs again batch {planned} alone",
+            planned,
+            hint="If the sink lacks the others, roll back to the batch before them.",
+        )
+
+
+def odd_names(view: CheckpointView) -> Iterator[Finding]:
+    """CKPT115: names that Spark counts as a batch and then cannot open."""
+    for name in view.objects:
+        place = layout.parse(name)
+        if isinstance(place, layout.LogEntry) and not place.canonical:
+            newest = place.batch_id == max(view.batches(place.log))
+            known = f"{place.log}/{place.batch_id}" in view.objects
+            yield Finding(
+                "CKPT115",
+                "error" if newest and not known else "warning",
+                f"Spark counts this name as batch {place.batch_id} and then looks for {place.log}/{place.batch_id}",
+                place.batch_id,
+                name,
+                "Move the file out of the checkpoint.",
+                "FileNotFoundException" if newest and not known else None,
+            )
+
+
+def folders(view: CheckpointView) -> Iterator[Finding]:
+    """CKPT115: a directory where Spark will write a batch."""
+    for name in view.folders:
+        place = layout.parse(name)
+        if not isinstance(place, layout.LogEntry):
+            continue
+        due = place.batch_id == view.next_batch
+        yield Finding(
+            "CKPT115",
+            "error" if place.batch_id >= view.next_batch else "warning",
+            f"a directory stands where Spark writes batch {place.batch_id}",
+            place.batch_id,
+            name,
+            "Move the directory out of the checkpoint.",
+            "CONCURRENT_STREAM_LOG_UPDATE" if due else None,
+        )
+
+
+def null_confs(view: CheckpointView) -> Iterator[Finding]:
+    """CKPT116: a conf without a value in the newest entry."""
+    entry = newest_entry(view)
+    for key, value in (entry.metadata.conf if entry and entry.metadata else {}).items():
+        if value is None and view.latest_planned is not None:
+            stops = key in _RELEVANT
+            yield Finding(
+                "CKPT116",
+                "error" if stops else "warning",
+                f"the conf {key} is null" + (", and Spark stops with 'value cannot be null'" if stops else ""),
+                view.latest_planned,
+                layout.offset_entry(view.latest_planned),
+                "Roll back to the batch before it.",
+                "IllegalArgumentException" if stops else None,
+            )
+
+
+def watermark_goes_back(view: CheckpointView) -> Iterator[Finding]:
+    """CKPT118: Spark never lets a watermark fall; an edit or a mixed-up copy does."""
+    newest, before, commit = newest_entry(view), entry_before(view), newest_commit(view)
+    seen: list[tuple[str, int]] = []
+    for batch_id, entry in ((None, before), (view.latest_planned, newest)):
+        if entry is not None and entry.metadata is not None:
+            name = "the entry before" if batch_id is None else layout.offset_entry(batch_id)
+            seen.append((name, entry.metadata.batch_watermark_ms))
+    if commit is not None and view.latest_committed == view.latest_planned and commit.next_batch_watermark_ms:
+        seen.append((f"commits/{view.latest_committed}", commit.next_batch_watermark_ms))
+    for (_, earlier), (name, later) in pairwise(seen):
+        if later < earlier:
+            yield Finding(
+                "CKPT118",
+                "warning",
+                f"the watermark goes back from {earlier} to {later} ms",
+                view.latest_planned,
+                name if "/" in name else None,
+                "State that was dropped as too old does not come back: late rows would be counted anew. Restore the "
+                "file from a backup.",
+            )
+
+
+def unfinished_repartition(view: CheckpointView) -> Iterator[Finding]:
+    """CKPT119: a repartition that was killed, which Spark 4.2 and later wants finished first."""
+    newest, before = newest_entry(view), entry_before(view)
+    if view.in_flight is None or newest is None or before is None or not newest.metadata or not before.metadata:
+        return
+    old, new = (entry.metadata.conf.get(SHUFFLE_PARTITIONS) for entry in (before, newest) if entry.metadata)
+    if old is not None and new is not None and old != new:
+        yield Finding(
+            "CKPT119",
+            "error",
+            f"batch {view.in_flight} repartitions the state from {old} to {new} and was not finished",
+            view.in_flight,
+            layout.offset_entry(view.in_flight),
+            f"Run the repartition again, or roll back to the batch before {view.in_flight}.",
+            "STREAMING_UNFINISHED_REPARTITION_DETECTED",
+        )
+
+
+def two_writers(view: CheckpointView) -> Iterator[Finding]:
+    """CKPT150: traces of a second query: batch times that go back, or two temporary files for one entry."""
+    newest, before = newest_entry(view), entry_before(view)
+    if newest and before and newest.metadata and before.metadata and view.latest_planned is not None:
+        earlier, later = before.metadata.batch_timestamp_ms, newest.metadata.batch_timestamp_ms
+        if 0 < later < earlier:
+            yield Finding(
+                "CKPT150",
+                "warning",
+                f"batch {view.latest_planned} was planned {earlier - later} ms before the batch that it follows",
+                view.latest_planned,
+                layout.offset_entry(view.latest_planned),
+                "Two queries may share the checkpoint, or a clock was set back. Make sure that one query alone runs.",
+            )
+    temporary: dict[str, int] = {}
+    for name in view.objects:
+        log, _, base = name.rpartition("/")
+        if isinstance(layout.parse(name), layout.Temporary) and base.endswith(".tmp"):
+            entry = f"{log}/{base.removeprefix('.').partition('.')[0]}"
+            temporary[entry] = temporary.get(entry, 0) + 1
+    for entry, count in temporary.items():
+        if count > 1:
+            yield Finding(
+                "CKPT150",
+                "warning",
+                f"{count} writers left a temporary file for {entry}",
+                name=entry,
+                hint="Two queries may share the checkpoint. Make sure that one query alone runs.",
+            )
+
+
+RULES = (
+    damaged_entries,
+    missing_metadata,
+    without_batch_metadata,
+    missing_predecessor,
+    gaps,
+    commits_ahead,
+    commits_trail,
+    odd_names,
+    folders,
+    null_confs,
+    watermark_goes_back,
+    unfinished_repartition,
+    two_writers,
+)

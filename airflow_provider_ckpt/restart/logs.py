@@ -1,0 +1,183 @@
+"""Steps of a restart that read the query id and the two logs."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+
+from airflow_provider_ckpt.checks import logs, sidecars, sources, state
+from airflow_provider_ckpt.checks.logs import entry_before, newest_commit, newest_entry
+from airflow_provider_ckpt.codec import layout
+from airflow_provider_ckpt.confs import SHUFFLE_PARTITIONS, SparkVersion
+from airflow_provider_ckpt.deploy import DeploySpec
+from airflow_provider_ckpt.findings import Finding
+from airflow_provider_ckpt.restart.sources import COMPARED, count_fits, source_findings
+from airflow_provider_ckpt.restart.words import NEW_LOCATION
+from airflow_provider_ckpt.view import CheckpointView
+
+VERIFY_METADATA = "spark.sql.streaming.checkpoint.verifyMetadataExists.enabled"
+
+
+#: The latest log versions that a Spark reads: offset log, commit log.
+_OFFSET_LOG_2_SINCE: SparkVersion = (4, 2)
+_COMMIT_LOG_2_SINCE: SparkVersion = (4, 0)
+_COMMIT_LOG_3_SINCE: SparkVersion = (4, 3)
+_METADATA_REQUIRED_SINCE: SparkVersion = (4, 2)
+_REPARTITION_SINCE: SparkVersion = (4, 2)
+
+
+def query_id(view: CheckpointView, deploy: DeploySpec) -> Iterator[Finding]:
+    """The file ``metadata``; before Spark 4.2 a missing one is silently written anew."""
+    lenient = deploy.spark_version < _METADATA_REQUIRED_SINCE or deploy.confs.get(VERIFY_METADATA) == "false"
+    for finding in logs.missing_metadata(view):
+        yield replace(finding, spark_error=None) if lenient else finding
+    yield from _damaged(view, layout.METADATA)
+
+
+def newest_offsets(view: CheckpointView, deploy: DeploySpec) -> Iterator[Finding]:
+    """The newest offset log entry can be read, also by the target Spark."""
+    yield from (finding for finding in logs.odd_names(view) if _in_log(finding, layout.OFFSETS))
+    if view.latest_planned is None:
+        return
+    yield from _damaged(view, layout.offset_entry(view.latest_planned))
+    entry = newest_entry(view)
+    if entry is not None and entry.version >= 2 and deploy.spark_version < _OFFSET_LOG_2_SINCE:
+        yield Finding(
+            "CKPT220",
+            "error",
+            f"the offset log has version {entry.version}, and Spark {_text(deploy.spark_version)} reads version 1",
+            view.latest_planned,
+            layout.offset_entry(view.latest_planned),
+            f"Stay on Spark {_text(_OFFSET_LOG_2_SINCE)} or later, {NEW_LOCATION}",
+            "INVALID_LOG_VERSION.MAX_SUPPORTED_VERSION" if deploy.spark_version >= (4, 0) else "IllegalStateException",
+        )
+
+
+def newest_commits(view: CheckpointView, deploy: DeploySpec) -> Iterator[Finding]:
+    """The newest commit log entry can be read, also by the target Spark."""
+    yield from (finding for finding in logs.odd_names(view) if _in_log(finding, layout.COMMITS))
+    if view.latest_committed is None:
+        return
+    yield from _damaged(view, layout.commit_entry(view.latest_committed))
+    commit = newest_commit(view)
+    if commit is None:
+        return
+    known = 1 if deploy.spark_version < _COMMIT_LOG_2_SINCE else 2 if deploy.spark_version < _COMMIT_LOG_3_SINCE else 3
+    if commit.version > known:
+        yield Finding(
+            "CKPT221",
+            "error",
+            f"the commit log has version {commit.version}, and Spark {_text(deploy.spark_version)} reads up to {known}",
+            view.latest_committed,
+            layout.commit_entry(view.latest_committed),
+            f"Stay on the Spark that wrote it, {NEW_LOCATION}",
+            _commit_version_error(deploy.spark_version),
+        )
+
+
+def _commit_version_error(spark: SparkVersion) -> str:
+    if spark < (4, 0):
+        return "IllegalStateException"
+    return "INVALID_LOG_VERSION.EXACT_MATCH_VERSION" if spark < (4, 1) else "INVALID_LOG_VERSION.MAX_SUPPORTED_VERSION"
+
+
+def empty_log(view: CheckpointView, deploy: DeploySpec) -> Iterator[Finding]:
+    """Without offsets Spark begins with batch 0: there must be neither commits nor state."""
+    if view.latest_planned is None:
+        yield from logs.commits_ahead(view)
+        yield from state.state_without_log(view)
+
+
+def entry_before_newest(view: CheckpointView, deploy: DeploySpec) -> Iterator[Finding]:
+    """The entry before the newest is there and can be read."""
+    newest = view.latest_planned
+    if newest is None:
+        return
+    before = view.predecessor(newest)
+    if deploy.async_progress is False and before != newest - 1 and newest > 0:
+        yield Finding(
+            "CKPT231",
+            "error",
+            f"offsets/{newest - 1} was skipped by async progress tracking, and the deploy does not use that mode",
+            newest,
+            layout.offset_entry(newest - 1),
+            "Deploy with asyncProgressTrackingEnabled=true.",
+            "IllegalArgumentException" if view.in_flight is not None else "IllegalStateException",
+        )
+    yield from logs.missing_predecessor(view)
+    if before is not None:
+        name = layout.offset_entry(before)
+        yield from _damaged(view, name)
+        if (entry := entry_before(view)) is not None and entry.version == 1 and deploy.sources is not None:
+            yield from count_fits(entry, name, before, len(deploy.sources))
+
+
+def confs(view: CheckpointView, deploy: DeploySpec) -> Iterator[Finding]:
+    """The confs of the newest entry are put into the session."""
+    yield from logs.null_confs(view)
+    yield from shuffle_partitions_missing(view)
+
+
+def shuffle_partitions_missing(view: CheckpointView) -> Iterator[Finding]:
+    """CKPT117: Spark 4.2 wrote entries of version 2 without the number of state partitions."""
+    entry = newest_entry(view)
+    if entry is None or entry.version < 2 or entry.metadata is None or SHUFFLE_PARTITIONS in entry.metadata.conf:
+        return
+    yield Finding(
+        "CKPT117",
+        "warning",
+        f"offsets/{view.latest_planned} does not say how many partitions the state has (SPARK-59662)",
+        view.latest_planned,
+        layout.offset_entry(view.latest_planned or 0),
+        f"Deploy with {SHUFFLE_PARTITIONS} as it was, and upgrade Spark.",
+    )
+
+
+def logs_agree(view: CheckpointView, deploy: DeploySpec) -> Iterator[Finding]:
+    """Which batch is next, and can it be?"""
+    yield from sources.void_offsets(view)
+    yield from (finding for finding in source_findings(view, deploy) if finding.code in COMPARED)
+    if view.latest_planned is not None:
+        yield from logs.commits_ahead(view)
+    yield from logs.commits_trail(view)
+    yield from logs.watermark_goes_back(view)
+    yield from logs.gaps(view)
+    yield from logs.two_writers(view)
+    yield from logs.without_batch_metadata(view)
+    for finding in logs.unfinished_repartition(view):
+        yield finding if deploy.spark_version >= _REPARTITION_SINCE else replace(finding, spark_error=None)
+
+
+def offsets_can_be_written(view: CheckpointView, deploy: DeploySpec) -> Iterator[Finding]:
+    """A new batch is planned first."""
+    if view.in_flight is None:
+        yield from (finding for finding in _obstacles(view) if _in_log(finding, layout.OFFSETS))
+
+
+def batch_can_be_committed(view: CheckpointView, deploy: DeploySpec) -> Iterator[Finding]:
+    """The commit is written last."""
+    in_offsets = view.in_flight is None
+    yield from (f for f in _obstacles(view) if not (in_offsets and _in_log(f, layout.OFFSETS)))
+    yield from sidecars.stale(view)
+
+
+def _obstacles(view: CheckpointView) -> Iterator[Finding]:
+    yield from sidecars.orphans(view)
+    yield from logs.folders(view)
+
+
+def _damaged(view: CheckpointView, name: str) -> Iterator[Finding]:
+    return (finding for finding in logs.damaged_entries(view) if finding.name == name)
+
+
+def other_damage(view: CheckpointView, deploy: DeploySpec) -> Iterator[Finding]:
+    """What a restart does not read."""
+    return (finding for finding in logs.damaged_entries(view) if finding.spark_error is None)
+
+
+def _in_log(finding: Finding, log: str) -> bool:
+    return (finding.name or "").startswith(f"{log}/")
+
+
+def _text(version: SparkVersion) -> str:
+    return ".".join(map(str, version))

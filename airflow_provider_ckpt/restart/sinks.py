@@ -1,0 +1,47 @@
+"""Steps of a restart that concern the sink."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from airflow_provider_ckpt.checks import sinks
+from airflow_provider_ckpt.checks.logs import newest_commit
+from airflow_provider_ckpt.codec import layout
+from airflow_provider_ckpt.deploy import DeploySpec
+from airflow_provider_ckpt.findings import Finding
+from airflow_provider_ckpt.view import CheckpointView
+
+SINK_EVOLUTION = "spark.sql.streaming.queryEvolution.enableSinkEvolution"
+
+
+def name(view: CheckpointView, deploy: DeploySpec) -> Iterator[Finding]:
+    """CKPT223: with sink evolution the sink has a name."""
+    if deploy.sink_name == "" and deploy.switches_on(SINK_EVOLUTION):
+        yield Finding(
+            "CKPT223",
+            "error",
+            "sink evolution is on, and the sink has no name",
+            hint=f"Name the sink, or deploy without {SINK_EVOLUTION}.",
+            spark_error="STREAMING_QUERY_EVOLUTION_ERROR.UNNAMED_STREAMING_SINKS_WITH_ENFORCEMENT",
+        )
+
+
+def sink_takes_it(view: CheckpointView, deploy: DeploySpec) -> Iterator[Finding]:
+    """The file sink writes the batch, rather than skipping it."""
+    for rule in sinks.RULES:
+        yield from rule(view)
+
+
+def evolution(view: CheckpointView, deploy: DeploySpec) -> Iterator[Finding]:
+    """CKPT223: once the commit log names sinks, it goes on doing so."""
+    commit = newest_commit(view)
+    if commit is not None and commit.version >= 3 and not deploy.switches_on(SINK_EVOLUTION):
+        yield Finding(
+            "CKPT223",
+            "error",
+            "the commit log has version 3, which belongs to sink evolution, and the deploy switches that off",
+            view.latest_committed,
+            layout.commit_entry(view.latest_committed or 0),
+            f"Deploy with {SINK_EVOLUTION}=true and a named sink.",
+            "IllegalArgumentException",
+        )

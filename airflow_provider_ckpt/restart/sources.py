@@ -1,0 +1,179 @@
+"""Steps of a restart that concern sources: their number, names and types, and the logs that they keep."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator, Mapping
+
+from airflow_provider_ckpt.checks import sources
+from airflow_provider_ckpt.checks.logs import entry_before, newest_entry
+from airflow_provider_ckpt.codec import layout
+from airflow_provider_ckpt.codec.offset_log import OffsetSeq
+from airflow_provider_ckpt.codec.source_offset import KINDS, SourceOffset
+from airflow_provider_ckpt.deploy import DeploySpec
+from airflow_provider_ckpt.errors import MalformedEntryError
+from airflow_provider_ckpt.findings import Finding
+from airflow_provider_ckpt.restart.words import NEW_LOCATION, listed
+from airflow_provider_ckpt.view import CheckpointView
+
+SOURCE_EVOLUTION = "spark.sql.streaming.queryEvolution.enableSourceEvolution"
+_EVOLUTION_ERROR = "STREAMING_QUERY_EVOLUTION_ERROR"
+
+
+def names(view: CheckpointView, deploy: DeploySpec) -> Iterator[Finding]:
+    """CKPT214: with source evolution every source has a name, without it none has."""
+    if deploy.source_kinds is not None:
+        on = deploy.switches_on(SOURCE_EVOLUTION)
+        named = _named(deploy.source_kinds)
+        if on and len(named) < len(deploy.source_kinds):
+            yield Finding(
+                "CKPT214",
+                "error",
+                "source evolution is on, and a source has no name",
+                hint=f"Name every source, or deploy without {SOURCE_EVOLUTION}.",
+                spark_error=f"{_EVOLUTION_ERROR}.UNNAMED_STREAMING_SOURCES_WITH_ENFORCEMENT",
+            )
+        elif named and not on:
+            yield Finding(
+                "CKPT214",
+                "error",
+                f"source {named[0]} has a name, and source evolution is off",
+                hint=f"Deploy with {SOURCE_EVOLUTION}=true.",
+                spark_error=f"{_EVOLUTION_ERROR}.SOURCE_NAMING_NOT_SUPPORTED",
+            )
+
+
+def source_evolution(view: CheckpointView, deploy: DeploySpec) -> Iterator[Finding]:
+    """CKPT213: source evolution needs an offset log of version 2 from the first batch on."""
+    entry = newest_entry(view)
+    if entry is not None and entry.version == 1 and deploy.switches_on(SOURCE_EVOLUTION):
+        yield Finding(
+            "CKPT213",
+            "error",
+            "source evolution is switched on over an offset log of version 1",
+            view.latest_planned,
+            layout.offset_entry(view.latest_planned or 0),
+            f"Deploy without {SOURCE_EVOLUTION}, {NEW_LOCATION}",
+            f"{_EVOLUTION_ERROR}.CANNOT_ENABLE_ON_EXISTING_CHECKPOINT",
+        )
+
+
+def source_logs(view: CheckpointView, deploy: DeploySpec) -> Iterator[Finding]:
+    """Sources restore themselves from their logs before anything is compared."""
+    yield from (finding for finding in source_findings(view, deploy) if finding.code not in COMPARED)
+
+
+#: What is found when a source's log and its offset are compared.
+COMPARED = ("CKPT123", "CKPT126")
+
+
+def source_findings(view: CheckpointView, deploy: DeploySpec) -> Iterator[Finding]:
+    """Those of sources that the deploy has: an offset log of version 2 may hold others, which Spark ignores."""
+    entry = newest_entry(view)
+    known = deploy.source_kinds if entry is not None and entry.version >= 2 else None
+    return sources.file_source_logs(view, known)
+
+
+def newest_sources(view: CheckpointView, deploy: DeploySpec) -> Iterator[Finding]:
+    """The offsets of the newest entry belong to the declared sources: number, names, types."""
+    entry, batch_id = newest_entry(view), view.latest_planned
+    if entry is None or batch_id is None or deploy.sources is None:
+        return
+    if entry.version == 1:
+        yield from count_fits(entry, layout.offset_entry(batch_id), batch_id, len(deploy.sources))
+    if deploy.source_kinds is None:
+        return
+    if entry.version >= 2:
+        yield from _names_fit(entry, batch_id, view, deploy.source_kinds)
+    if entry.metadata is None:
+        return  # a continuous query, whose sources write offsets of another form
+    recorded = dict(entry.offsets)
+    for name, kind in deploy.source_kinds.items():
+        offset = recorded.get(name)
+        if offset is not None and kind is not None:
+            yield from _type_fits(name, kind, offset, batch_id)
+
+
+def _names_fit(
+    entry: OffsetSeq, batch_id: int, view: CheckpointView, declared: Mapping[str, str | None]
+) -> Iterator[Finding]:
+    recorded, before = dict(entry.offsets), entry_before(view)
+    entry_name = layout.offset_entry(batch_id)
+    if recorded and len(_named(recorded)) == len(recorded) and not _named(declared):
+        yield Finding(
+            "CKPT214",
+            "error",
+            f"the checkpoint has named sources ({listed(recorded)}), and those of the deploy have no names",
+            batch_id,
+            entry_name,
+            f"Name the sources and deploy with {SOURCE_EVOLUTION}=true.",
+            "AssertionError",
+        )
+        return
+    known = recorded.keys() | ({} if before is None else dict(before.offsets)).keys()
+    for name in declared.keys() - known:
+        yield Finding(
+            "CKPT211",
+            "error",
+            f"source {name} is not in the checkpoint, and Spark reads it from the beginning",
+            batch_id,
+            entry_name,
+            f"The checkpoint has {listed(recorded)}. Keep the name, or be sure that the source is new.",
+        )
+    gone = sorted(recorded.keys() - declared.keys())
+    if gone:
+        yield Finding(
+            "CKPT210",
+            "warning",
+            f"the deploy drops the source {listed(gone)}; what it has not read yet is never read",
+            batch_id,
+            entry_name,
+            "Make sure that the source was drained before the deploy.",
+        )
+
+
+def _named(names: Iterable[str]) -> list[str]:
+    """Names that are no positions."""
+    return [name for name in names if not name.isdecimal()]
+
+
+def count_fits(entry: OffsetSeq, name: str, batch_id: int | None, declared: int) -> Iterator[Finding]:
+    """CKPT210: an entry of version 1 has a line for each source."""
+    if len(entry.offsets) != declared:
+        yield Finding(
+            "CKPT210",
+            "error",
+            f"There are [{len(entry.offsets)}] sources in the checkpoint offsets and now there are "
+            f"[{declared}] sources requested by the query.",
+            batch_id,
+            name,
+            f"Keep the sources and their order, {NEW_LOCATION}",
+            "AssertionError",
+        )
+
+
+def _type_fits(source_name: str, kind: str, offset: SourceOffset, batch_id: int) -> Iterator[Finding]:
+    known = KINDS.get(kind)
+    if known is None:
+        return
+    try:
+        offset.view(kind)
+    except MalformedEntryError as error:
+        yield Finding(
+            "CKPT212",
+            "error",
+            f"the offset of source {source_name} is not that of a {kind} source: {error.message}",
+            batch_id,
+            layout.offset_entry(batch_id),
+            f"Keep the sources, their types and their order, {NEW_LOCATION}",
+            _offset_error(kind, offset.json),
+        )
+
+
+def _offset_error(kind: str, text: str) -> str:
+    """What the source throws at an offset that it did not write."""
+    try:
+        json.loads(text)
+    except ValueError:
+        return "JsonParseException" if kind != "kafka" else "IllegalArgumentException"
+    return "IllegalArgumentException" if kind == "kafka" else "MappingException"

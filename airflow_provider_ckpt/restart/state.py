@@ -1,0 +1,190 @@
+"""Steps of a restart that concern state: operators, formats, partitions, files."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+
+from airflow_provider_ckpt.checks import state
+from airflow_provider_ckpt.checks.logs import entry_before, newest_commit, newest_entry
+from airflow_provider_ckpt.codec import layout
+from airflow_provider_ckpt.confs import CATALOGUE, SHUFFLE_PARTITIONS, SparkVersion, forecast_confs
+from airflow_provider_ckpt.deploy import DeploySpec
+from airflow_provider_ckpt.findings import Finding
+from airflow_provider_ckpt.restart.words import NEW_LOCATION, listed
+from airflow_provider_ckpt.view import CheckpointView
+
+STATE_FORMAT = "spark.sql.streaming.stateStore.checkpointFormatVersion"
+ENCODING = "spark.sql.streaming.stateStore.encodingFormat"
+_REPAIRS_SINCE: SparkVersion = (4, 1)
+
+
+def encoding(view: CheckpointView, deploy: DeploySpec) -> Iterator[Finding]:
+    """Spark refuses Avro state for every operator but transformWithState, even where the log says otherwise."""
+    operators = _operators(view, deploy)
+    if deploy.confs.get(ENCODING) != "avro" or not operators:
+        return
+    if not any("transformWithState" in operator for operator in operators):
+        yield Finding(
+            "CKPT230",
+            "error",
+            f"{ENCODING} = avro is for transformWithState alone",
+            hint=f"Deploy without {ENCODING}.",
+            spark_error="_LEGACY_ERROR_TEMP_3102",
+        )
+
+
+def logged_confs(view: CheckpointView) -> dict[str, str | None] | None:
+    """The confs that a restart takes from the log; None when the newest entry has none.
+
+    In an entry of version 2 Spark fills in missing shuffle partitions from what a stateful operator says of its first
+    run, which a repartition does not change.
+    """
+    entry = newest_entry(view)
+    if entry is None or entry.metadata is None:
+        return None
+    conf = dict(entry.metadata.conf)
+    if entry.version >= 2 and SHUFFLE_PARTITIONS not in conf:
+        first_run = [store.num_partitions for operator in view.operators.values() for store in operator.stores]
+        if first_run:
+            conf[SHUFFLE_PARTITIONS] = str(max(first_run))
+    return conf
+
+
+def state_partitions(view: CheckpointView, deploy: DeploySpec) -> Iterator[Finding]:
+    """CKPT205: the query opens another number of state partitions than wrote state last."""
+    conf = logged_confs(view)
+    if conf is None or not view.complete:
+        return
+    outcomes = forecast_confs(conf, deploy.confs, deploy.spark_version)
+    opened = next((outcome.effective for outcome in outcomes if outcome.key == SHUFFLE_PARTITIONS), None)
+    for operator_id, operator in view.operators.items():
+        written = view.state_partitions(operator_id)
+        single = all(store.num_partitions == 1 for store in operator.stores)
+        if single or not written or opened is None or not opened.isdecimal() or int(opened) == written:
+            continue
+        more = int(opened) > written
+        delta = any(stored.name.endswith(".delta") for stored in view.below(f"{layout.STATE}/{operator_id}"))
+        missing = "CANNOT_READ_DELTA_FILE_NOT_EXISTS" if delta else "CANNOT_READ_STREAMING_STATE_FILE"
+        yield Finding(
+            "CKPT205",
+            "error",
+            f"operator {operator_id} has state in {written} partitions, and the query opens {opened}"
+            + ("" if more else ": the state of the others is silently lost"),
+            view.latest_planned,
+            f"{layout.STATE}/{operator_id}",
+            f"Restore the offset entry from a backup, so that it says {SHUFFLE_PARTITIONS} = {written}.",
+            f"CANNOT_LOAD_STATE_STORE.{missing}" if more else None,
+        )
+
+
+def stateful_operators(view: CheckpointView, deploy: DeploySpec) -> Iterator[Finding]:
+    """The declared operators are those that the state belongs to."""
+    yield from state.missing_state_directory(view)
+    if deploy.operators is None or view.latest_planned is None:
+        return
+    if deploy.operators and not view.stateful and not list(state.missing_state_directory(view)):
+        yield Finding(
+            "CKPT132",
+            "error",
+            f"the deploy has the stateful operator {deploy.operators[0]}, and the checkpoint has no state",
+            view.latest_planned,
+            layout.STATE,
+            "Start the query with a new checkpoint location.",
+            "STREAMING_STATEFUL_OPERATOR_MISSING_STATE_DIRECTORY",
+        )
+    recorded = view.operator_names
+    if recorded and recorded != deploy.operators:
+        yield Finding(
+            "CKPT230",
+            "error",
+            f"the state belongs to {listed(recorded)}, and the deploy has {listed(deploy.operators)}",
+            view.latest_planned,
+            layout.STATE,
+            "Keep the stateful operators and their order, " + NEW_LOCATION,
+            "STREAMING_STATEFUL_OPERATOR_NOT_MATCH_IN_STATE_METADATA" if deploy.spark_version >= (4, 0) else None,
+        )
+    elif view.stateful and not deploy.operators and not recorded:
+        yield Finding(
+            "CKPT230",
+            "warning",
+            "the checkpoint has state, and the deploy has no stateful operator",
+            view.latest_planned,
+            layout.STATE,
+            "Is this the checkpoint of the query? ckpt gate --deep compares the operators.",
+        )
+
+
+_STATE_FORMATS = {
+    "stateStoreSave": "spark.sql.streaming.aggregation.stateFormatVersion",
+    "symmetricHashJoin": "spark.sql.streaming.join.stateFormatVersion",
+    "flatMapGroupsWithState": "spark.sql.streaming.flatMapGroupsWithState.stateFormatVersion",
+}
+
+
+def state_format(view: CheckpointView, deploy: DeploySpec) -> Iterator[Finding]:
+    """CKPT204: an entry that lacks, or changes, the state format of an operator makes Spark read old state wrongly."""
+    newest, before = newest_entry(view), entry_before(view)
+    if newest is None or newest.metadata is None or not view.stateful:
+        return
+    fallback = {conf.key: conf.when_absent for conf in CATALOGUE}
+    for operator, key in _STATE_FORMATS.items():
+        if operator not in _operators(view, deploy):
+            continue
+        now = newest.metadata.conf.get(key) or fallback[key]
+        was = (before.metadata.conf.get(key) if before and before.metadata else None) or _DEFAULT_FORMAT
+        if now == was:
+            continue
+        missing = key not in newest.metadata.conf
+        yield Finding(
+            "CKPT204",
+            "error",
+            f"{key} is {'missing, so Spark falls back to' if missing else 'now'} {now}; the state has format {was}",
+            view.latest_planned,
+            layout.offset_entry(view.latest_planned or 0),
+            "Restore the entry from a backup, or roll back to the batch before it.",
+            "IllegalArgumentException" if was == "3" else "STATE_STORE_VALUE_SCHEMA_NOT_COMPATIBLE",
+        )
+
+
+_DEFAULT_FORMAT = "2"
+
+
+def state_loads(view: CheckpointView, deploy: DeploySpec) -> Iterator[Finding]:
+    """Every store finds its files, unless the sink skips the batch, which is then not computed."""
+    skipped = view.sink is not None and (view.sink.latest or -1) >= view.next_batch
+    for finding in _load(view, deploy):
+        yield replace(finding, spark_error=None) if skipped else finding
+
+
+def _load(view: CheckpointView, deploy: DeploySpec) -> Iterator[Finding]:
+    yield from state.commit_without_ids(view)
+    yield from state.ids_of_rerun(view)
+    yield from state_partitions(view, deploy)
+    yield from state.incomplete_chain(view)
+    for finding in state.repaired_snapshot(view):
+        repairs = deploy.spark_version >= _REPAIRS_SINCE
+        error = "CANNOT_LOAD_STATE_STORE.UNCATEGORIZED"
+        yield finding if repairs else replace(finding, severity="error", spark_error=error)
+    yield from state_format_switched(view, deploy)
+
+
+def state_format_switched(view: CheckpointView, deploy: DeploySpec) -> Iterator[Finding]:
+    """CKPT222: the newest commit decides on the state checkpoint format, the session is not asked."""
+    wanted, commit = deploy.confs.get(STATE_FORMAT), newest_commit(view)
+    if wanted is None or commit is None or not view.stateful:
+        return
+    has = "2" if commit.state_unique_ids else "1"
+    if wanted != has:
+        yield Finding(
+            "CKPT222",
+            "error",
+            f"{STATE_FORMAT} = {wanted} will be ignored: the checkpoint has format {has}",
+            view.latest_committed,
+            layout.commit_entry(view.latest_committed or 0),
+            f"Deploy with {STATE_FORMAT}={has}, {NEW_LOCATION}",
+        )
+
+
+def _operators(view: CheckpointView, deploy: DeploySpec) -> tuple[str, ...]:
+    return deploy.operators if deploy.operators is not None else view.operator_names

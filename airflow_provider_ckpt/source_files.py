@@ -1,0 +1,85 @@
+"""Which files of source logs a restart needs. A file source keeps a log of its own; others are taken as a whole."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass, field
+
+from airflow_provider_ckpt.codec import layout
+from airflow_provider_ckpt.codec.offset_log import OffsetSeq
+from airflow_provider_ckpt.codec.source_offset import SourceOffset
+from airflow_provider_ckpt.errors import MalformedEntryError
+from airflow_provider_ckpt.view import CheckpointView
+
+
+@dataclass(slots=True)
+class SourceFiles:
+    """The files, and what is not there of them."""
+
+    names: list[str] = field(default_factory=list)
+    missing: list[str] = field(default_factory=list)
+
+
+def source_files(view: CheckpointView, offsets: OffsetSeq) -> SourceFiles:
+    """Log files of the sources up to where an offset entry says that they stand; all files of unknown sources."""
+    needed = SourceFiles()
+    for source_id, offset in offsets.offsets:
+        log_offset = None if offset is None else file_log_offset(offset.json)
+        entries = source_entries(view, source_id)
+        if log_offset is None or not entries:
+            directory = f"{layout.SOURCES}/{source_id}"
+            needed.names += [
+                stored.name
+                for stored in view.below(directory)
+                if not isinstance(layout.parse(stored.name), layout.Sidecar | layout.Temporary)
+            ]
+        else:
+            needed.names += [entries[entry] for entry in _log_up_to(entries, log_offset, needed)]
+    return needed
+
+
+def source_entries(view: CheckpointView, source_id: str) -> dict[layout.SourceLogEntry, str]:
+    """Names of the log entries that a source keeps, by entry."""
+    places = {stored.name: layout.parse(stored.name) for stored in view.below(f"{layout.SOURCES}/{source_id}")}
+    return {place: name for name, place in places.items() if isinstance(place, layout.SourceLogEntry)}
+
+
+def file_log_offset(offset: str) -> int | None:
+    """The entry of its own log that a file source's offset names, or None when it is no such offset."""
+    try:
+        value = SourceOffset(offset).view("file").value
+    except MalformedEntryError:
+        return None
+    return value["logOffset"] if isinstance(value, dict) else None
+
+
+def source_log_end(entries: Collection[layout.SourceLogEntry], log_offset: int) -> int:
+    """The last entry of a file source's log that a restart at ``log_offset`` needs.
+
+    That is ``log_offset`` itself, unless the entries up to it live on only inside a later compacted one.
+    """
+    if not gaps_up_to(entries, log_offset):
+        return log_offset
+    later = [entry.entry_id for entry in entries if entry.compact and entry.entry_id > log_offset]
+    return min(later, default=log_offset)
+
+
+def _log_up_to(
+    entries: Mapping[layout.SourceLogEntry, str], log_offset: int, needed: SourceFiles
+) -> list[layout.SourceLogEntry]:
+    end = source_log_end(entries.keys(), log_offset)
+    start = _compacted_up_to(entries.keys(), end)
+    source_id = next(iter(entries)).source_id
+    needed.missing += [f"{layout.SOURCES}/{source_id}/{entry_id}" for entry_id in gaps_up_to(entries.keys(), end)]
+    whole = [entry for entry in entries if entry.compact and entry.entry_id == start]
+    return whole + [entry for entry in entries if not entry.compact and start < entry.entry_id <= end]
+
+
+def _compacted_up_to(entries: Collection[layout.SourceLogEntry], log_offset: int) -> int:
+    return max((entry.entry_id for entry in entries if entry.compact and entry.entry_id <= log_offset), default=-1)
+
+
+def gaps_up_to(entries: Collection[layout.SourceLogEntry], log_offset: int) -> list[int]:
+    """Entries that are missing between the newest compacted one and ``log_offset``."""
+    own = {entry.entry_id for entry in entries if not entry.compact}
+    return [entry for entry in range(_compacted_up_to(entries, log_offset) + 1, log_offset + 1) if entry not in own]

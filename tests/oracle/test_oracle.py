@@ -1,0 +1,61 @@
+"""The forecast against real Spark: what it says of every case of the corpus is what Spark did.
+
+What Spark did is recorded for five versions; a sample is asked anew here, everything in ``make oracle``.
+"""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.oracle.corpus import CASES, NOT_KNOWN, Case
+from tests.oracle.judge import differences, foretell
+from tests.oracle.prepared import prepare
+
+HERE = Path(__file__).parent
+ROOT = HERE.parents[1]
+OUTCOMES = {
+    tuple(map(int, path.stem.removeprefix("outcomes-").split("."))): json.loads(path.read_text())
+    for path in sorted(HERE.glob("outcomes-*.json"))
+}
+EVERY = 20
+
+
+def reason_not_known(case: Case) -> str | None:
+    return next((reason for name, reason in NOT_KNOWN.items() if case.name.startswith(name)), None)
+
+
+@pytest.mark.parametrize("spark", OUTCOMES, ids=lambda spark: ".".join(map(str, spark)))
+def test_every_case_was_put_to_spark(spark):
+    assert OUTCOMES[spark].keys() == {case.name for case in CASES.values() if case.runs_on(spark)}
+
+
+def test_the_corpus_covers_the_supported_range():
+    assert len(OUTCOMES[4, 3]) >= 150
+    assert {(3, 5), (4, 0), (4, 3)} <= OUTCOMES.keys()
+
+
+@pytest.mark.parametrize(
+    ("spark", "name"), [(spark, name) for spark, outcomes in OUTCOMES.items() for name in outcomes]
+)
+def test_the_forecast_is_what_spark_did(spark, name, tmp_path):
+    case = CASES[name]
+    prepare(case, tmp_path)
+    found = differences(foretell(case, spark, tmp_path), OUTCOMES[spark][name])
+    if reason_not_known(case):
+        assert found, "it is known after all: take it off the list"
+    else:
+        assert found == []
+
+
+@pytest.mark.spark
+def test_spark_still_does_what_was_recorded():
+    command = [sys.executable, "-m", "tests.oracle.run", "verify", "--every", str(EVERY)]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=280)
+    assert done.returncode == 0, done.stdout[-3000:] + done.stderr[-1000:]
+    asked = done.stdout.count("\n") - 1
+    assert asked >= 25
