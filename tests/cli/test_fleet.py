@@ -1,0 +1,163 @@
+"""``ckpt fleet``: a row per checkpoint, a summary, and an exit code that says whether all is well."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from airflow_provider_ckpt.cli import run
+from airflow_provider_ckpt.lifecycle import FleetRow
+from airflow_provider_ckpt.report import fleet_table
+from tests.fleets import damage, make_fleet, teams
+
+
+@pytest.fixture
+def fleet(goldens, tmp_path) -> Callable[..., Path]:
+    """Makes a root with checkpoints at some locations."""
+
+    def make(*locations: str) -> Path:
+        make_fleet(goldens["4.3.0/agg-hdfs"] / "checkpoint", tmp_path / "root", locations)
+        return tmp_path / "root"
+
+    return make
+
+
+def ckpt(capsys, *arguments: object) -> tuple[int, str, str]:
+    """Run the command as the shell would: exit code, stdout, stderr."""
+    code = run(["fleet", *map(str, arguments)])
+    captured = capsys.readouterr()
+    return code, captured.out, captured.err
+
+
+def test_a_row_for_each_checkpoint_worst_first_and_a_line_that_sums_up(capsys, fleet):
+    root = fleet("a", "b", "c/d")
+    damage(root / "c" / "d" / "offsets" / "7")
+    code, out, err = ckpt(capsys, root)
+    rows = [line for line in out.splitlines() if str(root) in line]
+    assert code == 1 and err == ""
+    assert [line.split()[1] for line in rows] == [f"{root}/c/d", f"{root}/a", f"{root}/b"]
+    assert "error" in rows[0] and "CKPT102" in rows[0] and "pass" in rows[1]
+    assert "3 checkpoints: 1 with errors, 0 with warnings." in out and "a checkpoint." in out.splitlines()[-1]
+
+
+def test_a_healthy_fleet_ends_with_0(capsys, fleet):
+    code, out, _ = ckpt(capsys, fleet("a", "b"))
+    assert code == 0 and "2 checkpoints: 0 with errors" in out
+
+
+def test_a_warning_ends_with_0(capsys, fleet):
+    root = fleet("q")
+    (root / "q" / "commits" / "7").unlink()
+    (root / "q" / "offsets" / "5").write_bytes((root / "q" / "offsets" / "6").read_bytes())
+    (root / "q" / "commits" / "6").rename(root / "q" / "commits" / "5")
+    code, out, _ = ckpt(capsys, root)
+    assert code == 0 and "CKPT113" in out and "1 with warnings" in out
+
+
+def test_json_is_one_document_with_rows_in_the_order_of_directories(capsys, fleet):
+    root = fleet("z", "a/b")
+    damage(root / "a" / "b" / "metadata")
+    code, out, _ = ckpt(capsys, root, "--json")
+    document = json.loads(out)
+    assert code == 1 and document.keys() == {"checkpoints", "summary"}
+    healthy, damaged = document["checkpoints"]
+    assert healthy["location"] == f"{root}/z" and healthy["findings"] == [] and healthy["error"] is None
+    assert (healthy["latest_planned_batch"], healthy["latest_committed_batch"], healthy["in_flight"]) == (7, 7, None)
+    assert healthy["query_id"] and healthy["watermark_ms"] == 1767225640000 and healthy["last_commit_age_ms"] > 0
+    assert damaged["query_id"] is None and [item["code"] for item in damaged["findings"]] == ["CKPT102"]
+    requests = document["summary"].pop("requests")
+    assert document["summary"] == {
+        "checkpoints": 2,
+        "errors": 1,
+        "warnings": 0,
+        "notes": 0,
+        "unreadable": 0,
+        "blocked": 0,
+        "requests_per_checkpoint": requests / 2,
+    }
+
+
+def test_an_empty_fleet(capsys, tmp_path):
+    code, out, _ = ckpt(capsys, tmp_path, "--json")
+    assert code == 0 and json.loads(out)["checkpoints"] == []
+    assert json.loads(out)["summary"]["requests_per_checkpoint"] is None
+    code, out, _ = ckpt(capsys, tmp_path)
+    assert code == 0 and out.startswith("0 checkpoints")
+
+
+def test_several_roots_and_how_deep_to_look(capsys, fleet):
+    root = fleet("a/q", "b/c/q", "b/q")
+    _, out, _ = ckpt(capsys, root / "a", root / "b", "--depth", 1, "--threads", 1, "--json")
+    assert [item["location"] for item in json.loads(out)["checkpoints"]] == [f"{root}/a/q", f"{root}/b/q"]
+
+
+def test_deep_finds_what_a_look_does_not(capsys, golden):
+    checkpoint = golden("agg-hdfs")
+    (checkpoint / "state" / "0" / "0" / "8.delta").unlink()
+    assert ckpt(capsys, checkpoint)[0] == 0
+    code, out, _ = ckpt(capsys, checkpoint, "--deep")
+    assert code == 1 and "CKPT130" in out
+
+
+def test_may_the_whole_fleet_be_deployed(capsys, fleet):
+    root = fleet("a", "b")
+    (root / "a" / "metadata").unlink()
+    code, out, _ = ckpt(capsys, root, "--spark-version", "4.3", "--json")
+    document = json.loads(out)
+    assert code == 1 and [item["verdict"] for item in document["checkpoints"]] == ["block", "pass"]
+    assert document["summary"]["blocked"] == 1
+    code, out, _ = ckpt(capsys, root / "b", "--conf", "spark.sql.shuffle.partitions=8")
+    assert code == 1 and "verdict" in out and "block" in out and "CKPT201" in out
+
+
+def test_a_root_that_is_not_there_prints_no_rows(capsys, fleet, tmp_path):
+    code, out, err = ckpt(capsys, fleet("q"), tmp_path / "nope", "--json")
+    assert code == 3 and json.loads(out)["error"]["code"] == "NOT_FOUND" and "nope" in err
+
+
+@pytest.mark.s3
+def test_a_storage_that_is_down(capsys):
+    options = ("endpoint_url=http://127.0.0.1:9", "key=k", "secret=s")
+    arguments = [part for option in options for part in ("--storage-option", option)]
+    code, out, _ = ckpt(capsys, "s3://bucket/lake", "--json", *arguments)
+    assert code == 5 and json.loads(out)["error"]["code"] == "STORE_UNAVAILABLE"
+
+
+@pytest.mark.parametrize("arguments", [(), ("/x", "--depth", "-1"), ("/x", "--threads", "0"), ("/x", "--spark-version", "2.4"), ("/x", "--conf", "k")])  # fmt: skip
+def test_usage_errors(capsys, arguments):
+    assert ckpt(capsys, *arguments)[0] == 2
+
+
+def test_a_name_that_is_no_text_is_shown_all_the_same(capsys, fleet):
+    root = fleet("q")
+    (root / "q").rename(os.fsdecode(os.fsencode(root) + b"/q-\xff"))
+    assert ckpt(capsys, root)[0] == 0
+    code, out, _ = ckpt(capsys, root, "--json")
+    assert code == 0 and Path(json.loads(out)["checkpoints"][0]["location"]).is_dir()
+
+
+@pytest.mark.s3
+def test_requests_are_counted_and_few(capsys, goldens, s3_server, s3_store):
+    lake = s3_store("lake")
+    for name in teams(5, of=2):
+        source = goldens["4.3.0/agg-hdfs"] / "checkpoint"
+        for path in source.rglob("*"):
+            if path.is_file() and not path.name.endswith(".crc"):
+                lake.create(f"{name}/{path.relative_to(source).as_posix()}", path.read_bytes())
+    options = ("key=test", "secret=test", f"endpoint_url={s3_server}")
+    arguments = [part for option in options for part in ("--storage-option", option)]
+    code, out, _ = ckpt(capsys, lake.location, "--json", *arguments)
+    summary = json.loads(out)["summary"]
+    assert code == 0 and summary["checkpoints"] == 5
+    assert 5 <= summary["requests_per_checkpoint"] <= 6
+
+
+@pytest.mark.parametrize(("seconds", "shown"), [(5, "5 s"), (119, "1 min"), (7200, "2 h"), (3 * 86_400 + 5, "3 d")])
+def test_how_long_ago_the_last_commit_was(seconds, shown):
+    table = fleet_table([FleetRow("q", last_commit_age_ms=seconds * 1000), FleetRow("p")])
+    column = table.columns.index("last commit")
+    assert [row[column] for row in table.rows] == [f"{shown} ago", None]
