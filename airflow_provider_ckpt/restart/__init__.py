@@ -8,10 +8,12 @@ Spark stops with; those that follow would be met next. Mirrors ``MicroBatchExecu
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
+from dataclasses import replace
 
 from airflow_provider_ckpt.deploy import DeploySpec
 from airflow_provider_ckpt.findings import Finding
 from airflow_provider_ckpt.restart import logs, sinks, sources, state
+from airflow_provider_ckpt.restart.errors import error_name
 from airflow_provider_ckpt.view import CheckpointView
 
 Step = Callable[[CheckpointView, DeploySpec], Iterable[Finding]]
@@ -43,7 +45,14 @@ STEPS: tuple[Step, ...] = (
 )
 
 
+#: Before 4.1 the commit log is read after both offset entries.
+_STEPS_BEFORE_4_1 = tuple(step for step in STEPS if step is not logs.newest_commits)
+_AT = _STEPS_BEFORE_4_1.index(logs.entry_before_newest) + 1
+_STEPS_BEFORE_4_1 = (*_STEPS_BEFORE_4_1[:_AT], logs.newest_commits, *_STEPS_BEFORE_4_1[_AT:])
+
+
 def start(view: CheckpointView, deploy: DeploySpec) -> Iterator[Finding]:
     """Every finding against a restart, in Spark's order."""
-    for step in STEPS:
-        yield from step(view, deploy)
+    for step in STEPS if deploy.spark_version >= (4, 1) else _STEPS_BEFORE_4_1:
+        for finding in step(view, deploy):
+            yield replace(finding, spark_error=error_name(finding, deploy.spark_version))

@@ -8,13 +8,17 @@ from dataclasses import replace
 from airflow_provider_ckpt.checks import logs, sidecars, sources, state
 from airflow_provider_ckpt.checks.logs import entry_before, newest_commit, newest_entry
 from airflow_provider_ckpt.codec import layout
-from airflow_provider_ckpt.confs import SHUFFLE_PARTITIONS, SparkVersion
+from airflow_provider_ckpt.codec.commit_log import CommitMetadata
+from airflow_provider_ckpt.confs import CATALOGUE, SHUFFLE_PARTITIONS, SparkVersion, catalogue
 from airflow_provider_ckpt.deploy import DeploySpec
 from airflow_provider_ckpt.findings import Finding
 from airflow_provider_ckpt.restart.sources import COMPARED, count_fits, source_findings
 from airflow_provider_ckpt.restart.words import NEW_LOCATION
 from airflow_provider_ckpt.view import CheckpointView
 
+STATE_FORMAT = "spark.sql.streaming.stateStore.checkpointFormatVersion"
+_MAX_SUPPORTED = "INVALID_LOG_VERSION.MAX_SUPPORTED_VERSION"
+_EXACT_MATCH = "INVALID_LOG_VERSION.EXACT_MATCH_VERSION"
 VERIFY_METADATA = "spark.sql.streaming.checkpoint.verifyMetadataExists.enabled"
 
 
@@ -24,6 +28,8 @@ _COMMIT_LOG_2_SINCE: SparkVersion = (4, 0)
 _COMMIT_LOG_3_SINCE: SparkVersion = (4, 3)
 _METADATA_REQUIRED_SINCE: SparkVersion = (4, 2)
 _REPARTITION_SINCE: SparkVersion = (4, 2)
+#: Since then a missing predecessor of an uncommitted batch is a failed requirement rather than an illegal state.
+_REQUIRES_SINCE: SparkVersion = (4, 1)
 
 
 def query_id(view: CheckpointView, deploy: DeploySpec) -> Iterator[Finding]:
@@ -49,7 +55,7 @@ def newest_offsets(view: CheckpointView, deploy: DeploySpec) -> Iterator[Finding
             view.latest_planned,
             layout.offset_entry(view.latest_planned),
             f"Stay on Spark {_text(_OFFSET_LOG_2_SINCE)} or later, {NEW_LOCATION}",
-            "INVALID_LOG_VERSION.MAX_SUPPORTED_VERSION" if deploy.spark_version >= (4, 0) else "IllegalStateException",
+            _MAX_SUPPORTED,
         )
 
 
@@ -58,9 +64,15 @@ def newest_commits(view: CheckpointView, deploy: DeploySpec) -> Iterator[Finding
     yield from (finding for finding in logs.odd_names(view) if _in_log(finding, layout.COMMITS))
     if view.latest_committed is None:
         return
-    yield from _damaged(view, layout.commit_entry(view.latest_committed))
+    exact = deploy.spark_version == (4, 0)
+    for finding in _damaged(view, layout.commit_entry(view.latest_committed)):
+        too_new = exact and finding.code == "CKPT103"
+        yield replace(finding, spark_error=_EXACT_MATCH) if too_new else finding
     commit = newest_commit(view)
     if commit is None:
+        return
+    if exact:
+        yield from _exact_version(commit, view, deploy)
         return
     known = 1 if deploy.spark_version < _COMMIT_LOG_2_SINCE else 2 if deploy.spark_version < _COMMIT_LOG_3_SINCE else 3
     if commit.version > known:
@@ -71,14 +83,26 @@ def newest_commits(view: CheckpointView, deploy: DeploySpec) -> Iterator[Finding
             view.latest_committed,
             layout.commit_entry(view.latest_committed),
             f"Stay on the Spark that wrote it, {NEW_LOCATION}",
-            _commit_version_error(deploy.spark_version),
+            _MAX_SUPPORTED,
         )
 
 
-def _commit_version_error(spark: SparkVersion) -> str:
-    if spark < (4, 0):
-        return "IllegalStateException"
-    return "INVALID_LOG_VERSION.EXACT_MATCH_VERSION" if spark < (4, 1) else "INVALID_LOG_VERSION.MAX_SUPPORTED_VERSION"
+def _exact_version(commit: CommitMetadata, view: CheckpointView, deploy: DeploySpec) -> Iterator[Finding]:
+    """Spark 4.0 reads the one version that the session's state checkpoint format asks for."""
+    wanted = deploy.confs.get(STATE_FORMAT, "1")
+    if str(commit.version) != wanted:
+        yield Finding(
+            "CKPT221",
+            "error",
+            f"the commit log has version {commit.version}, and Spark 4.0 with {STATE_FORMAT} = {wanted} reads "
+            f"version {wanted} alone",
+            view.latest_committed,
+            layout.commit_entry(view.latest_committed or 0),
+            f"Deploy with {STATE_FORMAT}={commit.version}, or a later Spark."
+            if commit.version <= 2
+            else "Stay on the Spark that wrote it.",
+            _EXACT_MATCH,
+        )
 
 
 def empty_log(view: CheckpointView, deploy: DeploySpec) -> Iterator[Finding]:
@@ -104,7 +128,12 @@ def entry_before_newest(view: CheckpointView, deploy: DeploySpec) -> Iterator[Fi
             "Deploy with asyncProgressTrackingEnabled=true.",
             "IllegalArgumentException" if view.in_flight is not None else "IllegalStateException",
         )
-    yield from logs.missing_predecessor(view)
+    for finding in logs.missing_predecessor(view):
+        yield (
+            finding
+            if deploy.spark_version >= _REQUIRES_SINCE
+            else replace(finding, spark_error="IllegalStateException")
+        )
     if before is not None:
         name = layout.offset_entry(before)
         yield from _damaged(view, name)
@@ -116,6 +145,7 @@ def confs(view: CheckpointView, deploy: DeploySpec) -> Iterator[Finding]:
     """The confs of the newest entry are put into the session."""
     yield from logs.null_confs(view)
     yield from shuffle_partitions_missing(view)
+    yield from _other_spark(view, deploy)
 
 
 def shuffle_partitions_missing(view: CheckpointView) -> Iterator[Finding]:
@@ -131,6 +161,39 @@ def shuffle_partitions_missing(view: CheckpointView) -> Iterator[Finding]:
         layout.offset_entry(view.latest_planned or 0),
         f"Deploy with {SHUFFLE_PARTITIONS} as it was, and upgrade Spark.",
     )
+
+
+def _other_spark(view: CheckpointView, deploy: DeploySpec) -> Iterator[Finding]:
+    """CKPT202, CKPT224: confs that the log does not have yet, and confs that the target Spark does not know."""
+    entry, newest = newest_entry(view), view.latest_planned
+    if entry is None or entry.metadata is None or newest is None:
+        return
+    logged, known = entry.metadata.conf.keys(), {conf.key: conf for conf in catalogue(deploy.spark_version)}
+    absent = [
+        conf for conf in known.values() if conf.key not in logged and conf.when_absent not in (None, conf.default)
+    ]
+    if absent:
+        values = ", ".join(f"{conf.key} = {conf.when_absent}" for conf in absent)
+        yield Finding(
+            "CKPT202",
+            "note",
+            f"an earlier Spark wrote the log; for the life of the query Spark will use {values}",
+            newest,
+            layout.offset_entry(newest),
+            "These are the values from before the confs existed. To have the new ones, start with a new checkpoint "
+            "location.",
+        )
+    later = sorted({conf.key for conf in CATALOGUE} & logged - known.keys())
+    if later:
+        yield Finding(
+            "CKPT224",
+            "warning",
+            f"a later Spark than {_text(deploy.spark_version)} wrote the log, which has {', '.join(later)}",
+            newest,
+            layout.offset_entry(newest),
+            "Spark drops what it does not know, and reads state as that version does. Stay on the later Spark, or try "
+            "the downgrade on a copy first.",
+        )
 
 
 def logs_agree(view: CheckpointView, deploy: DeploySpec) -> Iterator[Finding]:

@@ -45,3 +45,13 @@ def evolution(view: CheckpointView, deploy: DeploySpec) -> Iterator[Finding]:
             f"Deploy with {SINK_EVOLUTION}=true and a named sink.",
             "IllegalArgumentException",
         )
+    active = [sink.sink_name for sink in (commit.sinks if commit else {}).values() if sink.is_active]
+    if active and deploy.sink_name and deploy.sink_name not in active:
+        yield Finding(
+            "CKPT240",
+            "warning",
+            f"the checkpoint wrote to the sink {active[0]}, and the deploy writes to {deploy.sink_name}",
+            view.latest_committed,
+            layout.commit_entry(view.latest_committed or 0),
+            "What was written so far stays in the old sink. Keep the name, if the sink is the same.",
+        )

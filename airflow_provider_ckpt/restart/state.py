@@ -11,18 +11,19 @@ from airflow_provider_ckpt.codec import layout
 from airflow_provider_ckpt.confs import CATALOGUE, SHUFFLE_PARTITIONS, SparkVersion, forecast_confs
 from airflow_provider_ckpt.deploy import DeploySpec
 from airflow_provider_ckpt.findings import Finding
+from airflow_provider_ckpt.restart.logs import STATE_FORMAT
 from airflow_provider_ckpt.restart.words import NEW_LOCATION, listed
 from airflow_provider_ckpt.view import CheckpointView
 
-STATE_FORMAT = "spark.sql.streaming.stateStore.checkpointFormatVersion"
 ENCODING = "spark.sql.streaming.stateStore.encodingFormat"
 _REPAIRS_SINCE: SparkVersion = (4, 1)
+_ENCODING_SINCE: SparkVersion = (4, 0)
 
 
 def encoding(view: CheckpointView, deploy: DeploySpec) -> Iterator[Finding]:
     """Spark refuses Avro state for every operator but transformWithState, even where the log says otherwise."""
     operators = _operators(view, deploy)
-    if deploy.confs.get(ENCODING) != "avro" or not operators:
+    if deploy.confs.get(ENCODING) != "avro" or not operators or deploy.spark_version < _ENCODING_SINCE:
         return
     if not any("transformWithState" in operator for operator in operators):
         yield Finding(

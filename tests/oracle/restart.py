@@ -272,7 +272,6 @@ def _written_confs(checkpoint: Path, before: Mapping[str, bytes]) -> dict[str, s
 def _confs_of(entry: bytes) -> dict[str, str]:
     lines = entry.decode().split("\n")
     try:
-        confs: dict[str, str] = json.loads(lines[1]).get("conf", {})
+        return {key: str(value) for key, value in json.loads(lines[1]).get("conf", {}).items()}
     except (ValueError, IndexError):
         return {}
-    return confs
