@@ -43,9 +43,10 @@ class CheckpointGateOperator(CheckpointOperator, BranchMixIn):
         ``properties_file``) or a ``@task.pyspark`` (its ``config_kwargs`` and connection). Its confs are taken when the
         gate runs; templates in them are rendered in the context of the gate.
     :param sources: The sources of the query: their number, a list of types in order, or types by name.
-    :param sink: The sink, such as ``file:s3://lake/orders``.
+    :param sink: The sink, such as ``file:s3://lake/orders``; the log of a file sink is read, too.
     :param operators: Spark's names of the stateful operators by operator id; empty for a stateless query.
     :param spark_version: Spark of the deploy, such as ``4.3``; the newest known when nothing says it.
+    :param deep: Also look at state, source logs and checksums.
     :param on_block: What a closed gate does: ``fail``; ``skip`` all that is downstream, as ``ShortCircuitOperator``
         does; or ``branch``: lead to ``branch_block`` alone, as an open gate then leads to ``branch_pass`` alone.
     :param branch_pass: The task or task group directly downstream, or several, that an open gate leads to.
@@ -66,6 +67,7 @@ class CheckpointGateOperator(CheckpointOperator, BranchMixIn):
         sink: str | None = None,
         operators: Sequence[str] | str | None = None,
         spark_version: str | None = None,
+        deep: bool = False,
         on_block: Literal["fail", "skip", "branch"] = "fail",
         branch_pass: str | Sequence[str] | None = None,
         branch_block: str | Sequence[str] | None = None,
@@ -83,6 +85,7 @@ class CheckpointGateOperator(CheckpointOperator, BranchMixIn):
         self.sink = sink
         self.operators = operators
         self.spark_version = spark_version
+        self.deep = deep
         self.on_block = on_block
         self.branch_pass = branch_pass
         self.branch_block = branch_block
@@ -90,8 +93,10 @@ class CheckpointGateOperator(CheckpointOperator, BranchMixIn):
     def execute(self, context: Any) -> dict[str, Any]:
         """Forecast, log, and open or close the gate."""
         with airflow_errors():
-            view = lifecycle.observe(self.store())
-            foretold = forecast(view, self._deploy(context))
+            deploy = self._deploy(context)
+            sink = self.store(deploy.file_sink) if deploy.file_sink else None
+            view = lifecycle.examine(self.store(), deep=self.deep, sink=sink)
+            foretold = forecast(view, deploy)
             self.report(*forecast_tables(view.location, foretold))
             with suppress(CheckpointError):  # no bookmark in a log that cannot be read: the forecast says so
                 context["ti"].xcom_push(key=BOOKMARK, value=take_bookmark(view).to_dict())

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -144,7 +145,8 @@ def test_a_deploy_file(checkpoint, tmp_path):
     told = forecast_of(CheckpointGateOperator(task_id="gate", checkpoint=checkpoint, conf_file=str(file)))
     assert told["verdict"] == "block" and told["spark_error"] == "AssertionError"
     one = CheckpointGateOperator(task_id="gate", checkpoint=checkpoint, conf_file=str(file), sources=1)
-    assert forecast_of(one)["verdict"] == "pass"
+    assert forecast_of(one)["verdict"] == "warn"
+    assert [item["code"] for item in forecast_of(one)["findings"]] == ["CKPT224"], "written by a later Spark than 4.2"
     file.write_text("confs: 3")
     with pytest.raises(AirflowFailException, match="deploy.yaml: confs is not a mapping"):
         one.execute({"ti": XComs()})
@@ -154,6 +156,25 @@ def test_a_deploy_file(checkpoint, tmp_path):
 def test_sources_in_every_form(checkpoint, sources):
     gate = CheckpointGateOperator(task_id="gate", checkpoint=checkpoint, sources=sources, operators="", sink="")
     assert forecast_of(gate)["verdict"] == "pass"
+
+
+def test_the_log_of_a_file_sink_is_read(goldens, tmp_path):
+    home = goldens["4.3.0/file-to-parquet-5"]
+    shutil.copytree(home / "output", tmp_path / "output")
+    gate = {"task_id": "gate", "checkpoint": str(home / "checkpoint"), "sink": f"file:{tmp_path / 'output'}"}
+    assert forecast_of(CheckpointGateOperator(**gate))["verdict"] == "pass"
+    (tmp_path / "output" / "_spark_metadata" / "5").write_text("v1")
+    told = forecast_of(CheckpointGateOperator(**gate))
+    assert [item["code"] for item in told["findings"] if item["severity"] == "error"] == ["CKPT140"]
+
+
+def test_a_deep_look_judges_the_state(checkpoint):
+    shutil.rmtree(Path(checkpoint) / "state" / "0" / "0")
+    shallow, deep = (
+        forecast_of(CheckpointGateOperator(task_id="gate", checkpoint=checkpoint, deep=deep)) for deep in (False, True)
+    )
+    assert (shallow["verdict"], "state" in shallow["unknown"]) == ("pass", True)
+    assert (deep["verdict"], "state" in deep["unknown"]) == ("block", False)
 
 
 @pytest.mark.parametrize(("arguments", "said"), [
@@ -176,15 +197,22 @@ def test_a_gate_that_cannot_work_is_no_gate(checkpoint, arguments):
 
 
 def test_a_gate_survives_the_serialisation_of_its_dag(dag, checkpoint):
-    from airflow.serialization.serialized_objects import DagSerialization
-
     submit = SparkSubmitOperator(task_id="submit", conf={PARTITIONS: "8"})
     CheckpointGateOperator(task_id="gate", checkpoint=checkpoint, spark_task=submit, sources=["file"]) >> submit
-    serialised = json.loads(json.dumps(DagSerialization.serialize_dag(dag)))
-    read = DagSerialization.deserialize_dag(serialised)
+    serialised, read = through_serialisation(dag)
     assert read.get_task("gate").downstream_task_ids == {"submit"} and read.get_task("gate").inherits_from_skipmixin
-    fields = next(item["__var"] for item in serialised["tasks"] if item["__var"]["task_id"] == "gate")
+    fields = next(item["__var"] for item in serialised["dag"]["tasks"] if item["__var"]["task_id"] == "gate")
     assert fields["sources"] == ["file"] and PARTITIONS not in json.dumps(fields)
+
+
+def through_serialisation(dag: DAG) -> tuple[dict[str, Any], Any]:
+    """The document that Airflow keeps of a DAG, and the DAG that it reads from there."""
+    try:
+        from airflow.serialization.serialized_objects import DagSerialization as Serialisation
+    except ImportError:  # Airflow 3.1
+        from airflow.serialization.serialized_objects import SerializedDAG as Serialisation
+    document = json.loads(json.dumps(Serialisation.to_dict(dag)))
+    return document, Serialisation.from_dict(document)
 
 
 def test_templated_fields_are_attributes(checkpoint):

@@ -1,0 +1,153 @@
+"""Deploy a streaming query without losing its place: gate, backup, restart, proof, and a rollback when it goes wrong.
+
+    gate ─┬─ backup ── restart ── wait ── continuity ── deployed
+          └─ blocked           (any of the three fails) ── went_wrong ── rollback_plan ── approve ── rollback
+
+* ``gate`` forecasts the restart with the confs of ``restart`` itself. A closed gate leads to ``blocked``, which fails
+  and says why; nothing has been touched then.
+* ``restart`` submits the application. It ends when the application does (a trigger ``availableNow``) or, in cluster
+  mode with ``spark.yarn.submit.waitAppCompletion=false`` or its like, when the application has been accepted.
+* ``wait`` and ``continuity`` look at the checkpoint: a batch is committed after the deploy, and it began where the last
+  one before it had ended.
+* ``approve`` shows the plan of a rollback to where the query was and waits for a person (Browse > Required Actions).
+  To approve is to say that the query is stopped: files cannot tell an idle query from a stopped one.
+
+Stop the old run of the query before this DAG runs, or put a task that stops it before ``restart``.
+"""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+from airflow.providers.apache.spark.operators.spark_submit import SparkSubmitOperator
+from airflow.providers.common.compat.sdk import AirflowFailException
+from airflow.providers.standard.operators.empty import EmptyOperator
+from airflow.providers.standard.operators.hitl import ApprovalOperator
+from airflow.sdk import DAG, Param, task
+
+from airflow_provider_ckpt.operators.checkpoint import (
+    CheckpointBackupOperator,
+    CheckpointContinuityOperator,
+    CheckpointGateOperator,
+    CheckpointRollbackOperator,
+)
+from airflow_provider_ckpt.sensors.checkpoint import CheckpointProgressSensor
+
+#: How long the restarted query may take to its first commit, and a person to the answer.
+PROGRESS_TIMEOUT = timedelta(minutes=30)
+APPROVAL_TIMEOUT = timedelta(days=1)
+
+PARAMS = {
+    "checkpoint": Param(type="string", description="The checkpointLocation of the query"),
+    "checkpoint_conn_id": Param(None, type=["null", "string"], description="Connection of type checkpoint"),
+    "backup_root": Param(type="string", description="Where backups of the query live"),
+    "application": Param(type="string", description="What spark-submit runs: a .py file or a jar"),
+    "application_args": Param([], type="array", description="Its arguments"),
+    "confs": Param({}, type="object", description="What spark-submit gets as --conf"),
+    "sources": Param(
+        None,
+        type=["null", "integer", "array", "object"],
+        description="The sources: their number, a list of types in order, or types by name",
+    ),
+    "sink": Param(None, type=["null", "string"], description="Such as file:s3://lake/orders"),
+    "spark_version": Param(None, type=["null", "string"], description="Such as 4.3"),
+}
+
+APPROVAL = """
+{% set plan = ti.xcom_pull(task_ids='rollback_plan') %}
+The restart of `{{ params.checkpoint }}` failed, made no progress, or did not go on where the query had stopped;
+the log of the red task says which.
+
+Plan `{{ plan['plan_id'] }}` goes back to batch {{ plan['batch_id'] }}, the last one before the deploy,
+in {{ plan['actions'] }} steps. What it removes is kept for `ckpt undo`.
+
+{% for sink in plan['verdicts'] %}
+* Sink {{ sink['sink'] }}: **{{ sink['verdict'] }}**. {{ sink['remedy'] or '' }}
+{% endfor %}
+{% for warning in plan['warnings'] %}
+* {{ warning }}
+{% endfor %}
+
+**Approve only when the query is stopped.**
+"""
+
+with DAG(
+    "pre_deploy_gate",
+    schedule=None,
+    start_date=datetime(2026, 1, 1, tzinfo=UTC),
+    catchup=False,
+    max_active_runs=1,
+    render_template_as_native_obj=True,
+    params=PARAMS,
+    tags=["ckpt"],
+    doc_md=__doc__,
+) as dag:
+    checkpoint = {"checkpoint": "{{ params.checkpoint }}", "checkpoint_conn_id": "{{ params.checkpoint_conn_id }}"}
+
+    restart = SparkSubmitOperator(
+        task_id="restart",
+        application="{{ params.application }}",
+        application_args="{{ params.application_args }}",
+        conf="{{ params.confs }}",
+    )
+
+    gate = CheckpointGateOperator(
+        task_id="gate",
+        spark_task=restart,
+        sources="{{ params.sources }}",
+        sink="{{ params.sink }}",
+        spark_version="{{ params.spark_version }}",
+        on_block="branch",
+        branch_pass="backup",
+        branch_block="blocked",
+        **checkpoint,
+    )
+
+    @task
+    def blocked(forecast: dict[str, Any]) -> None:
+        """Fail with what closed the gate."""
+        errors = [item for item in forecast["findings"] if item["severity"] == "error"]
+        reasons = [f"{item['code']}: {item['message']} {item['hint'] or ''}" for item in errors]
+        raise AirflowFailException("\n".join(reasons) or f"Spark stops with {forecast['spark_error']}")
+
+    backup = CheckpointBackupOperator(task_id="backup", backup_root="{{ params.backup_root }}", **checkpoint)
+
+    wait = CheckpointProgressSensor(
+        task_id="wait",
+        batch_id="{{ ti.xcom_pull(task_ids='gate')['resumes_at_batch'] }}",
+        deferrable=True,
+        poke_interval=15,
+        timeout=PROGRESS_TIMEOUT,
+        **checkpoint,
+    )
+
+    continuity = CheckpointContinuityOperator(
+        task_id="continuity", bookmark=gate.output["bookmark"], sources="{{ params.sources }}", **checkpoint
+    )
+
+    deployed = EmptyOperator(task_id="deployed")
+
+    went_wrong = EmptyOperator(task_id="went_wrong", trigger_rule="one_failed")
+
+    rollback = {
+        "to_batch": "{{ ti.xcom_pull(task_ids='gate', key='bookmark')['batch_id'] }}",
+        "sink": "{{ params.sink }}",
+        **checkpoint,
+    }
+    rollback_plan = CheckpointRollbackOperator(task_id="rollback_plan", plan_only=True, **rollback)
+
+    approve = ApprovalOperator(
+        task_id="approve",
+        subject="Roll back {{ params.checkpoint }}?",
+        body=APPROVAL,
+        response_timeout=APPROVAL_TIMEOUT,
+    )
+
+    roll_back = CheckpointRollbackOperator(task_id="rollback", query_is_stopped=True, **rollback)
+
+    gate >> blocked(gate.output)
+    gate >> backup >> restart >> wait >> continuity >> deployed
+    [restart, wait, continuity] >> went_wrong
+    # a backup that fails is no deploy that went wrong: without a backup there is nothing to go back from
+    [went_wrong, backup] >> rollback_plan >> approve >> roll_back
