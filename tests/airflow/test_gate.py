@@ -275,6 +275,7 @@ def test_what_closed_gates_do_in_a_real_run(airflow_env, checkpoint):
         "skips": "success",
         "session": "skipped",
         "cleanup": "skipped",
+        "teardown": "success",
         "closed": "success",
         "closed_pass": "skipped",
         "closed_block": "success",

@@ -29,7 +29,7 @@ with DAG("gates", schedule=None, start_date=datetime(2026, 1, 1, tzinfo=UTC)) as
         """Never runs."""
 
     skips = CheckpointGateOperator(task_id="skips", spark_task="session", on_block="skip", **common)
-    skips >> session() >> after("cleanup", trigger_rule="all_done")
+    skips >> session() >> [after("cleanup", trigger_rule="all_done"), after("teardown").as_teardown()]
 
     for name, partitions in (("closed", CLOSED), ("open", OPEN)):
         gate = CheckpointGateOperator(
