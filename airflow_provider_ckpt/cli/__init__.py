@@ -8,7 +8,7 @@ from collections.abc import Sequence
 import click
 
 from airflow_provider_ckpt import __version__
-from airflow_provider_ckpt.cli import change, fleet, judge, look
+from airflow_provider_ckpt.cli import backups, change, fleet, judge, look
 from airflow_provider_ckpt.cli.render import print_error
 from airflow_provider_ckpt.errors import CheckpointError
 
@@ -23,7 +23,7 @@ def cli() -> None:
     """
 
 
-for command in (*look.COMMANDS, *judge.COMMANDS, *fleet.COMMANDS, *change.COMMANDS):
+for command in (*look.COMMANDS, *judge.COMMANDS, *fleet.COMMANDS, *backups.COMMANDS, *change.COMMANDS):
     cli.add_command(command)
 
 

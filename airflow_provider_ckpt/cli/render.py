@@ -13,7 +13,9 @@ import click
 from airflow_provider_ckpt.errors import CheckpointError
 
 if TYPE_CHECKING:
+    from airflow_provider_ckpt.lifecycle import Receipt
     from airflow_provider_ckpt.lifecycle.observing import OnStep
+    from airflow_provider_ckpt.plans import Plan
     from airflow_provider_ckpt.report import Table
 
 
@@ -68,3 +70,20 @@ def progress_bar(what: str) -> Iterator[OnStep]:
     with Progress(console=Console(stderr=True), transient=True) as progress:
         task = progress.add_task(what, total=None)
         yield lambda done, total, name: progress.update(task, completed=done, total=total)
+
+
+def report_change(plan: Plan, receipt: Receipt | None, *, as_json: bool) -> None:
+    """A plan, and what was done of it."""
+    if as_json:
+        print_json({"plan": {"plan_id": plan.plan_id, **plan.to_dict()}, "receipt": receipt and receipt.to_dict()})
+        return
+    from airflow_provider_ckpt.report import plan_tables
+
+    print_tables(plan_tables(plan))
+    if receipt is None:
+        click.secho("Nothing was changed. Add --execute to carry the plan out.", fg="yellow")
+    elif receipt.status == "already_applied":
+        click.secho("Nothing was left to do.", fg="green")
+    else:
+        kept = f" What was removed is kept in {receipt.record}." if receipt.record and plan.kind == "rollback" else ""
+        click.secho(f"Done: {receipt.actions} steps.{kept}", fg="green")

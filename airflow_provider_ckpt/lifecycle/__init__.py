@@ -8,9 +8,7 @@ from airflow_provider_ckpt.lifecycle.applying import Receipt, Stores, apply, mak
 from airflow_provider_ckpt.lifecycle.backups import (
     find_backup,
     list_backups,
-    make_restore,
     plan_of_backup,
-    restore,
     take_backup,
     verify_backup,
 )
@@ -19,6 +17,7 @@ from airflow_provider_ckpt.lifecycle.fleet import FleetRow, Found, find_checkpoi
 from airflow_provider_ckpt.lifecycle.news import Known, parse_known
 from airflow_provider_ckpt.lifecycle.observing import find_restart_set, observe, read_entries, read_progress
 from airflow_provider_ckpt.lifecycle.records import Record, history
+from airflow_provider_ckpt.lifecycle.restoring import make_restore, restore
 
 __all__ = [
     "FleetRow",

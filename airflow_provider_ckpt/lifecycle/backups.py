@@ -1,4 +1,4 @@
-"""Backups: taken while the query runs, verified, listed, restored.
+"""Backups: taken while the query runs, listed, verified.
 
 A backup is a directory ``<root>/<backup id>/`` with the checkpoint's files under ``checkpoint/`` and a
 ``manifest.json`` that is written last: without it there is no backup. Batch N is the newest committed one. Its log
@@ -25,9 +25,7 @@ from airflow_provider_ckpt.errors import (
     CheckpointBusyError,
     CheckpointError,
     CheckpointNotFoundError,
-    ObjectExistsError,
 )
-from airflow_provider_ckpt.lifecycle.applying import Receipt
 from airflow_provider_ckpt.lifecycle.observing import (
     OnStep,
     decode_entries,
@@ -39,7 +37,6 @@ from airflow_provider_ckpt.lifecycle.observing import (
     observe,
 )
 from airflow_provider_ckpt.objects import StoredObject
-from airflow_provider_ckpt.plans import Action, Plan, plan_restore
 from airflow_provider_ckpt.restart_set import RestartSet, log_entries, require, restart_set
 from airflow_provider_ckpt.store import Store
 from airflow_provider_ckpt.view import CheckpointView
@@ -266,14 +263,14 @@ def verify_backup(root: Store, backup: Manifest, *, threads: int = THREADS, on_s
         try:
             data = root.read(stored_at)
         except CheckpointNotFoundError:
-            raise _corrupt(root, stored_at, "is missing") from None
+            raise corrupt(root, stored_at, "is missing") from None
         if len(data) != item.size or hashlib.sha256(data).hexdigest() != item.sha256:
-            raise _corrupt(root, stored_at, "is not what was backed up")
+            raise corrupt(root, stored_at, "is not what was backed up")
 
     in_parallel(check, list(stored), threads, on_step)
     chosen = _restart_set_of(root, backup)
     if chosen.missing:
-        raise _corrupt(root, f"{backup.backup_id}/{MANIFEST}", f"lacks {', '.join(chosen.missing[:3])}")
+        raise corrupt(root, f"{backup.backup_id}/{MANIFEST}", f"lacks {', '.join(chosen.missing[:3])}")
 
 
 def _restart_set_of(root: Store, backup: Manifest) -> RestartSet:
@@ -291,82 +288,8 @@ def _restart_set_of(root: Store, backup: Manifest) -> RestartSet:
     return drive(restart_set(view, backup.batch_id, decompressors()), read)
 
 
-def _corrupt(root: Store, name: str, problem: str) -> BackupCorruptError:
+def corrupt(root: Store, name: str, problem: str) -> BackupCorruptError:
+    """The error for an object of a backup."""
     return BackupCorruptError(
         problem + ".", location=root.location, name=name, hint="Do not restore it; take another backup."
     )
-
-
-# --- restoring -----------------------------------------------------------------------------------------------------
-
-
-def make_restore(root: Store, backup: Manifest, target: Store, new_query_id: str | None = None) -> Plan:
-    """Plan to write a backup to a new or empty location, or to complete a restore of it that was killed.
-
-    Raises:
-        ObjectExistsError: There is something else at the location.
-    """
-    plan = plan_restore(backup, root.location, target.location, now_ms(), new_query_id)
-    _require_own(plan, target, target.find())
-    return plan
-
-
-def restore(plan: Plan, root: Store, target: Store, *, on_step: OnStep = no_step) -> Receipt:
-    """Carry out a restore. Killed at any point, the same call completes it.
-
-    Raises:
-        ObjectExistsError: There is something else at the location.
-        BackupCorruptError: An object of the backup is not what its manifest says.
-    """
-    started_ms = now_ms()
-    there = target.find()
-    _require_own(plan, target, there)
-    todo = [action for action in plan.actions if action.name not in there]
-    for done, action in enumerate(todo, start=1):
-        if action.do == "create":
-            target.create(action.name, action.data.encode())
-        else:
-            _copy_verified(root, target, action)
-        on_step(done, len(todo), action.name)
-    target.flush()
-    return Receipt(
-        plan.plan_id,
-        plan.kind,
-        "applied" if todo else "already_applied",
-        target.location,
-        plan.batch_id,
-        len(todo),
-        "",
-        started_ms,
-        now_ms(),
-    )
-
-
-def _copy_verified(root: Store, target: Store, action: Action) -> None:
-    try:
-        size, sha256 = root.copy(action.source, target, action.name)
-    except CheckpointNotFoundError:
-        raise _corrupt(root, action.source, "is missing") from None
-    if (size, sha256) != (action.size, action.sha256):
-        target.delete(action.name)
-        raise _corrupt(root, action.source, "is not what was backed up")
-
-
-def _require_own(plan: Plan, target: Store, there: Mapping[str, StoredObject]) -> None:
-    """What is at the location must be what an earlier run of this very restore wrote."""
-    wanted = {action.name: action for action in plan.actions}
-    for name, stored in there.items():
-        action = wanted.get(name)
-        same = action is not None and stored.size == action.size and _same_content(target, action)
-        if not same:
-            raise ObjectExistsError(
-                "the location is not empty.",
-                location=target.location,
-                name=name,
-                hint="Restore to a new location; a restore never writes over anything.",
-            )
-
-
-def _same_content(target: Store, action: Action) -> bool:
-    data = target.read(action.name)
-    return data == action.data.encode() if action.do == "create" else hashlib.sha256(data).hexdigest() == action.sha256

@@ -12,6 +12,8 @@ from airflow.providers.common.compat.sdk import BaseOperator
 from airflow_provider_ckpt.deploy import DeploySpec, declare
 from airflow_provider_ckpt.errors import CheckpointError
 from airflow_provider_ckpt.hooks.checkpoint import CheckpointHook
+from airflow_provider_ckpt.lifecycle import Receipt
+from airflow_provider_ckpt.plans import Plan
 from airflow_provider_ckpt.report import Table, render
 from airflow_provider_ckpt.store import Store
 
@@ -67,3 +69,16 @@ def _plain(key: str, value: Any) -> Any:
     if isinstance(value, Mapping):
         return dict(value)
     return list(value) if isinstance(value, tuple) else (value if value != "" else None)
+
+
+def result_of(plan: Plan, receipt: Receipt | None) -> dict[str, Any]:
+    """A small XCom: the actions themselves are in the log and in the record."""
+    return {
+        "plan_id": plan.plan_id,
+        "kind": plan.kind,
+        "batch_id": plan.batch_id,
+        "actions": len(plan.actions),
+        "warnings": list(plan.warnings),
+        "verdicts": [{"sink": item.sink, "verdict": item.verdict, "remedy": item.remedy} for item in plan.verdicts],
+        "receipt": receipt.to_dict() if receipt else None,
+    }

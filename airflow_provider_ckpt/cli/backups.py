@@ -1,0 +1,119 @@
+"""Commands about backups: backup, backups, verify, restore."""
+
+from __future__ import annotations
+
+import uuid
+
+import click
+
+from airflow_provider_ckpt import lifecycle
+from airflow_provider_ckpt.cli.options import executing, open_store, shared
+from airflow_provider_ckpt.cli.render import print_json, print_tables, progress_bar, report_change, size, when
+from airflow_provider_ckpt.codec.manifest import Manifest
+from airflow_provider_ckpt.report import Table
+
+
+@click.command()
+@click.argument("location")
+@click.option("--to", "root", required=True, metavar="ROOT", help="Where backups live.")
+@click.option("--dry-run", is_flag=True, help="Show what would be copied.")
+@shared
+def backup(location: str, root: str, dry_run: bool, storage_options: tuple[str, ...], as_json: bool) -> None:
+    """Copy what a restart after the newest committed batch needs; also right while the query runs."""
+    checkpoint = open_store(location, storage_options)
+    if dry_run:
+        view, chosen = lifecycle.plan_of_backup(checkpoint)
+        sizes = {name: view.objects[name].size for name in chosen.names}
+        if as_json:
+            print_json({"location": view.location, "batch_id": chosen.batch_id, "objects": list(chosen.names)})
+        else:
+            print_tables([Table(f"A backup of batch {chosen.batch_id}", ("object", "bytes"), tuple(sizes.items()))])
+        return
+    with progress_bar("copying") as on_step:
+        taken = lifecycle.take_backup(checkpoint, open_store(root, storage_options), on_step=on_step)
+    if as_json:
+        print_json(_backup_document(taken))
+    else:
+        click.echo(
+            f"Backup {taken.backup_id} of batch {taken.batch_id}: "
+            f"{len(taken.objects)} objects, {size(taken.total_bytes)}."
+        )
+
+
+def _backup_document(taken: Manifest) -> dict[str, object]:
+    return {
+        "backup_id": taken.backup_id,
+        "location": taken.location,
+        "query_id": taken.query_id,
+        "batch_id": taken.batch_id,
+        "created_at": when(taken.created_at_ms),
+        "watermark_ms": taken.watermark_ms,
+        "objects": len(taken.objects),
+        "bytes_copied": taken.total_bytes,
+        "bytes_reused": 0,
+    }
+
+
+@click.command()
+@click.argument("root")
+@shared
+def backups(root: str, storage_options: tuple[str, ...], as_json: bool) -> None:
+    """The backups under a root, oldest first."""
+    found = lifecycle.list_backups(open_store(root, storage_options))
+    if as_json:
+        print_json({"backups": [_backup_document(item) for item in found]})
+        return
+    columns = ("backup", "batch", "watermark", "objects", "size", "of")
+    print_tables([Table(root, columns, tuple(map(_backup_row, found)))])
+
+
+def _backup_row(item: Manifest) -> tuple[object, ...]:
+    watermark, total = when(item.watermark_ms), size(item.total_bytes)
+    return item.backup_id, item.batch_id, watermark, len(item.objects), total, item.location
+
+
+@click.command()
+@click.argument("root")
+@click.argument("backup_id")
+@shared
+def verify(root: str, backup_id: str, storage_options: tuple[str, ...], as_json: bool) -> None:
+    """Read a backup back (its id, or `latest`): sizes, hashes, and whether a restart from it is possible."""
+    store = open_store(root, storage_options)
+    found = lifecycle.find_backup(store, backup_id)
+    with progress_bar("verifying") as on_step:
+        lifecycle.verify_backup(store, found, on_step=on_step)
+    if as_json:
+        print_json({**_backup_document(found), "verified": True})
+    else:
+        click.secho(f"Backup {found.backup_id}: {len(found.objects)} objects are what was backed up.", fg="green")
+
+
+@click.command()
+@click.argument("root")
+@click.argument("backup_id")
+@click.option("--to", "location", required=True, metavar="LOC", help="A new or empty location.")
+@click.option("--new-query-id", is_flag=True, help="Give the restored query an id of its own (a fork).")
+@executing
+@shared
+def restore(
+    root: str,
+    backup_id: str,
+    location: str,
+    new_query_id: bool,
+    execute: bool,
+    storage_options: tuple[str, ...],
+    as_json: bool,
+) -> None:
+    """Write a backup (its id, or `latest`) to a new or empty location."""
+    source, target = open_store(root, storage_options), open_store(location, storage_options)
+    found = lifecycle.find_backup(source, backup_id)
+    fork_id = str(uuid.uuid5(uuid.NAMESPACE_URL, f"{found.backup_id} {target.location}")) if new_query_id else None
+    plan = lifecycle.make_restore(source, found, target, fork_id)
+    receipt = None
+    if execute:
+        with progress_bar("restoring") as on_step:
+            receipt = lifecycle.restore(plan, source, target, on_step=on_step)
+    report_change(plan, receipt, as_json=as_json)
+
+
+COMMANDS = (backup, backups, verify, restore)
