@@ -25,11 +25,12 @@ VERIFY_METADATA = "spark.sql.streaming.checkpoint.verifyMetadataExists.enabled"
 #: The latest log versions that a Spark reads: offset log, commit log.
 _OFFSET_LOG_2_SINCE: SparkVersion = (4, 2)
 _COMMIT_LOG_2_SINCE: SparkVersion = (4, 0)
-_COMMIT_LOG_3_SINCE: SparkVersion = (4, 3)
+_COMMIT_LOG_3_SINCE: SparkVersion = (4, 2)
+_EXACT_COMMIT_LOG: tuple[SparkVersion, ...] = ((4, 0), (4, 1))
 _METADATA_REQUIRED_SINCE: SparkVersion = (4, 2)
 _REPARTITION_SINCE: SparkVersion = (4, 2)
 #: Since then a missing predecessor of an uncommitted batch is a failed requirement rather than an illegal state.
-_REQUIRES_SINCE: SparkVersion = (4, 1)
+_REQUIRES_SINCE: SparkVersion = (4, 2)
 
 
 def query_id(view: CheckpointView, deploy: DeploySpec) -> Iterator[Finding]:
@@ -64,7 +65,7 @@ def newest_commits(view: CheckpointView, deploy: DeploySpec) -> Iterator[Finding
     yield from (finding for finding in logs.odd_names(view) if _in_log(finding, layout.COMMITS))
     if view.latest_committed is None:
         return
-    exact = deploy.spark_version == (4, 0)
+    exact = deploy.spark_version in _EXACT_COMMIT_LOG
     for finding in _damaged(view, layout.commit_entry(view.latest_committed)):
         too_new = exact and finding.code == "CKPT103"
         yield replace(finding, spark_error=_EXACT_MATCH) if too_new else finding
@@ -88,14 +89,14 @@ def newest_commits(view: CheckpointView, deploy: DeploySpec) -> Iterator[Finding
 
 
 def _exact_version(commit: CommitMetadata, view: CheckpointView, deploy: DeploySpec) -> Iterator[Finding]:
-    """Spark 4.0 reads the one version that the session's state checkpoint format asks for."""
+    """Spark 4.0 and 4.1 read the one version that the session's state checkpoint format asks for."""
     wanted = deploy.confs.get(STATE_FORMAT, "1")
     if str(commit.version) != wanted:
         yield Finding(
             "CKPT221",
             "error",
-            f"the commit log has version {commit.version}, and Spark 4.0 with {STATE_FORMAT} = {wanted} reads "
-            f"version {wanted} alone",
+            f"the commit log has version {commit.version}, and Spark {_text(deploy.spark_version)} "
+            f"with {STATE_FORMAT} = {wanted} reads version {wanted} alone",
             view.latest_committed,
             layout.commit_entry(view.latest_committed or 0),
             f"Deploy with {STATE_FORMAT}={commit.version}, or a later Spark."

@@ -8,7 +8,7 @@ from dataclasses import replace
 from airflow_provider_ckpt.checks import state
 from airflow_provider_ckpt.checks.logs import entry_before, newest_commit, newest_entry
 from airflow_provider_ckpt.codec import layout
-from airflow_provider_ckpt.confs import CATALOGUE, SHUFFLE_PARTITIONS, SparkVersion, forecast_confs
+from airflow_provider_ckpt.confs import CATALOGUE, SHUFFLE_PARTITIONS, STATE_PROVIDER, SparkVersion, forecast_confs
 from airflow_provider_ckpt.deploy import DeploySpec
 from airflow_provider_ckpt.findings import Finding
 from airflow_provider_ckpt.restart.logs import STATE_FORMAT
@@ -171,20 +171,37 @@ def _load(view: CheckpointView, deploy: DeploySpec) -> Iterator[Finding]:
 
 
 def state_format_switched(view: CheckpointView, deploy: DeploySpec) -> Iterator[Finding]:
-    """CKPT222: the newest commit decides on the state checkpoint format, the session is not asked."""
+    """CKPT222: from Spark 4.3 on the newest commit decides on the state checkpoint format; 4.2 asks the session."""
     wanted, commit = deploy.confs.get(STATE_FORMAT), newest_commit(view)
-    if wanted is None or commit is None or not view.stateful:
+    if commit is None or not view.stateful:
         return
     has = "2" if commit.state_unique_ids else "1"
-    if wanted != has:
-        yield Finding(
-            "CKPT222",
-            "error",
-            f"{STATE_FORMAT} = {wanted} will be ignored: the checkpoint has format {has}",
-            view.latest_committed,
-            layout.commit_entry(view.latest_committed or 0),
-            f"Deploy with {STATE_FORMAT}={has}, {NEW_LOCATION}",
+    if deploy.spark_version == (4, 2) and (wanted or "1") != has:
+        yield _switched(
+            view, f"Spark 4.2 takes {STATE_FORMAT} = {wanted or '1'} from the session", has, _error_in_4_2(view, has)
         )
+    elif wanted is not None and wanted != has:
+        yield _switched(view, f"{STATE_FORMAT} = {wanted} will be ignored", has, None)
+
+
+def _switched(view: CheckpointView, problem: str, has: str, error: str | None) -> Finding:
+    return Finding(
+        "CKPT222",
+        "error",
+        f"{problem}; the checkpoint has format {has}",
+        view.latest_committed,
+        layout.commit_entry(view.latest_committed or 0),
+        f"Deploy with {STATE_FORMAT}={has}, {NEW_LOCATION}",
+        error,
+    )
+
+
+def _error_in_4_2(view: CheckpointView, has: str) -> str | None:
+    if has == "2":
+        return "CANNOT_LOAD_STATE_STORE.UNCATEGORIZED"
+    conf = logged_confs(view) or {}
+    hdfs = "HDFSBackedStateStoreProvider" in (conf.get(STATE_PROVIDER) or "")
+    return "STATE_STORE_CHECKPOINT_IDS_NOT_SUPPORTED" if hdfs else "CANNOT_LOAD_STATE_STORE.UNCATEGORIZED"
 
 
 def _operators(view: CheckpointView, deploy: DeploySpec) -> tuple[str, ...]:

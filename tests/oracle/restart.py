@@ -178,7 +178,7 @@ class Oracle:
         trigger = {"processingTime": "0 seconds"} if deployed.asynchronous else {"availableNow": True}
         try:
             frame = BUILD[case.query or _own_query(case)](bench)
-            name = deployed.sink_name if SPARK >= (4, 3) else None
+            name = deployed.sink_name if SPARK >= (4, 2) else None
             query = bench.start(frame, trigger, options=options, sink_name=name)
         except Exception as error:  # what start() throws is an answer
             return None, _java(error)
