@@ -58,6 +58,16 @@ def golden(goldens: dict[str, Path], tmp_path: Path) -> Callable[[str], Path]:
     return copy
 
 
+@pytest.fixture
+def golden_home(goldens: dict[str, Path], tmp_path: Path) -> Callable[[str], Path]:
+    """A copy of a golden of Spark 4.3 that a test may change: the directory with checkpoint/ and output/."""
+
+    def copy(case: str) -> Path:
+        return Path(shutil.copytree(goldens[f"4.3.0/{case}"], tmp_path / case))
+
+    return copy
+
+
 @pytest.fixture(scope="session")
 def spark() -> Iterator[object]:
     """The one Spark session; tests take sessions of their own from it."""

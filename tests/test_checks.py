@@ -1,0 +1,135 @@
+"""Every rule of the checkpoint and of the restart, each shown by the damage or the deploy that it is for."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+from airflow_provider_ckpt import lifecycle
+from airflow_provider_ckpt.checks import check
+from airflow_provider_ckpt.deploy import DeclaredSource, DeploySpec
+from airflow_provider_ckpt.findings import RULES, Finding
+from airflow_provider_ckpt.forecast import forecast
+from airflow_provider_ckpt.store import Store
+from tests.oracle.mutations import mutate
+
+SHUFFLE = "spark.sql.shuffle.partitions"
+STATE_FORMAT = "spark.sql.streaming.stateStore.checkpointFormatVersion"
+SOURCE_EVOLUTION = "spark.sql.streaming.queryEvolution.enableSourceEvolution"
+SINK_EVOLUTION = "spark.sql.streaming.queryEvolution.enableSinkEvolution"
+
+
+@dataclass(frozen=True)
+class Shown:
+    """A golden of Spark 4.3, what is done to it, a deploy, and where the finding points.
+
+    ``says`` is the severity and the file; with a deploy the forecast is asked, else the check.
+    """
+
+    says: tuple[str, str | None]
+    golden: str = "file-to-parquet-5"
+    mutations: tuple[str, ...] = ()
+    deploy: DeploySpec | None = None
+    sink: bool = False
+
+
+BY_CODE: dict[str, Shown] = {
+    "CKPT101": Shown(("error", "offsets/4"), mutations=("empty offsets/{N}",)),
+    "CKPT102": Shown(("warning", "offsets/2"), mutations=("truncate offsets/{N-2}",)),
+    "CKPT103": Shown(("error", "commits/4"), mutations=("version commits/{N} v9",)),
+    "CKPT104": Shown(("error", "metadata"), mutations=("drop metadata",)),
+    "CKPT105": Shown(("error", "offsets/4"), mutations=("line offsets/{N} 1 ''",)),
+    "CKPT110": Shown(("error", "offsets/3"), mutations=("drop offsets/{N-1}",)),
+    "CKPT111": Shown(("note", None), mutations=("drop offsets/{N-2}",)),
+    "CKPT112": Shown(("error", "commits/4"), mutations=("drop offsets/{N}",)),
+    "CKPT113": Shown(("warning", None), mutations=("drop commits/{N}", "drop commits/{N-1}")),
+    "CKPT115": Shown(("error", "offsets/007"), mutations=("copy offsets/{N} offsets/007",)),
+    "CKPT116": Shown(("error", "offsets/4"), mutations=(f"conf offsets/{{N}} {SHUFFLE} null",)),
+    "CKPT117": Shown(
+        ("warning", "offsets/4"), "offset-log-v2", (f"conf offsets/{{N}} {SHUFFLE} absent",), DeploySpec()
+    ),
+    "CKPT118": Shown(("warning", "offsets/7"), "agg-hdfs", ("watermark offsets/{N} 1",)),
+    "CKPT119": Shown(("error", "offsets/7"), "agg-hdfs", (f"conf offsets/{{N}} {SHUFFLE} '\"4\"'", "drop commits/{N}")),
+    "CKPT120": Shown(("error", "offsets/.4.crc"), mutations=("bare-drop commits/{N}", "bare-drop offsets/{N}")),
+    "CKPT121": Shown(("warning", "offsets/.4.crc"), mutations=("stale offsets/{N}",)),
+    "CKPT122": Shown(("error", "state/0/0/8.delta"), "agg-hdfs", ("rot state/0/0/{V}.delta",)),
+    "CKPT123": Shown(("error", "sources/0/4"), mutations=("drop sources/0/{N}",)),
+    "CKPT124": Shown(("error", "sources/0/2"), mutations=("drop sources/0/{N-2}",)),
+    "CKPT125": Shown(("warning", "offsets/4"), mutations=("line offsets/{N} 2 -",)),
+    "CKPT126": Shown(("error", "offsets/4"), mutations=("line offsets/{N} 2 '{\"logOffset\":0}'",)),
+    "CKPT130": Shown(("error", "state/0/0/8.delta"), "agg-hdfs", ("drop state/0/0/{V}.delta",)),
+    "CKPT131": Shown(("error", "state"), "agg-hdfs", ("drop offsets/*", "drop commits/*")),
+    "CKPT132": Shown(("error", "state"), "agg-rocksdb-v2", ("drop state",)),
+    "CKPT133": Shown(("error", "commits/7"), "agg-rocksdb-v2", ("text commits/{N} v1 {}",)),
+    "CKPT134": Shown(("warning", "state/0/0/5.snapshot"), "agg-hdfs", ("empty state/0/0/*.snapshot",)),
+    "CKPT140": Shown(("error", "_spark_metadata/4"), mutations=("drop commits/{N}", "drop offsets/{N}"), sink=True),
+    "CKPT141": Shown(("warning", "_spark_metadata"), mutations=("drop ../output/_spark_metadata/{N}",), sink=True),
+    "CKPT142": Shown(("error", "_spark_metadata/2"), mutations=("drop ../output/_spark_metadata/{N-2}",), sink=True),
+    "CKPT150": Shown(
+        ("warning", "offsets/5"),
+        mutations=("copy offsets/{N} offsets/.5.aa.tmp", "copy offsets/{N} offsets/.5.bb.tmp"),
+    ),
+    "CKPT201": Shown(("error", None), "agg-hdfs", deploy=DeploySpec(confs={SHUFFLE: "8"})),
+    "CKPT202": Shown(("note", "offsets/4"), mutations=("confs offsets/{N} none",), deploy=DeploySpec()),
+    "CKPT203": Shown(("note", None), deploy=DeploySpec(confs={SHUFFLE: "8"})),
+    "CKPT204": Shown(
+        ("error", "offsets/7"), "agg-hdfs", ("confs offsets/{N} none",), DeploySpec(operators=("stateStoreSave",))
+    ),
+    "CKPT205": Shown(("error", "state/0"), "agg-hdfs", (f"conf offsets/{{N}} {SHUFFLE} '\"1\"'",), DeploySpec()),
+    "CKPT210": Shown(("error", "offsets/4"), deploy=DeploySpec(sources=(DeclaredSource(None),) * 2)),
+    "CKPT211": Shown(
+        ("error", "offsets/3"),
+        "named-sources",
+        deploy=DeploySpec(
+            confs={SOURCE_EVOLUTION: "true"},
+            sources=tuple(DeclaredSource(name, "file") for name in ("orders", "payments", "refunds")),
+        ),
+    ),
+    "CKPT212": Shown(("error", "offsets/4"), deploy=DeploySpec(sources=(DeclaredSource("0", "kafka"),))),
+    "CKPT213": Shown(
+        ("error", "offsets/4"),
+        deploy=DeploySpec(confs={SOURCE_EVOLUTION: "true"}, sources=(DeclaredSource("orders", "file"),)),
+    ),
+    "CKPT214": Shown(("error", None), deploy=DeploySpec(sources=(DeclaredSource("orders", "file"),))),
+    "CKPT220": Shown(("error", "offsets/4"), "offset-log-v2", deploy=DeploySpec((4, 1))),
+    "CKPT221": Shown(("error", "commits/7"), "agg-rocksdb-v2", deploy=DeploySpec((3, 5))),
+    "CKPT222": Shown(("error", "commits/7"), "agg-rocksdb-v2", deploy=DeploySpec(confs={STATE_FORMAT: "1"})),
+    "CKPT223": Shown(("error", "commits/3"), "commit-log-v3", deploy=DeploySpec()),
+    "CKPT224": Shown(("warning", "offsets/4"), deploy=DeploySpec((4, 0))),
+    "CKPT230": Shown(("error", "state"), "agg-hdfs", deploy=DeploySpec(operators=("dedupe",))),
+    "CKPT231": Shown(("error", "offsets/3"), "async-progress", deploy=DeploySpec(async_progress=False)),
+    "CKPT240": Shown(
+        ("warning", "commits/3"),
+        "commit-log-v3",
+        deploy=DeploySpec(confs={SINK_EVOLUTION: "true"}, sink_name="lake"),
+    ),
+}
+
+
+def findings_of(shown: Shown, home: Path) -> tuple[Finding, ...]:
+    mutate(home / "checkpoint", shown.mutations)
+    sink = Store.open(str(home / "output")) if shown.sink else None
+    view = lifecycle.examine(Store.open(str(home / "checkpoint")), deep=True, sink=sink)
+    return check(view) if shown.deploy is None else forecast(view, shown.deploy).findings
+
+
+@pytest.mark.parametrize("code", BY_CODE)
+def test_a_rule_finds_what_it_is_for(code, golden_home):
+    shown = BY_CODE[code]
+    found = {finding.code: finding for finding in findings_of(shown, golden_home(shown.golden))}
+    assert code in found, found
+    assert (found[code].severity, found[code].name) == shown.says
+    assert found[code].severity == "note" or found[code].hint
+
+
+@pytest.mark.parametrize("code", [code for code, shown in BY_CODE.items() if shown.mutations])
+def test_a_rule_is_silent_on_the_healthy_checkpoint(code, golden_home):
+    shown = BY_CODE[code]
+    healthy = Shown(shown.says, shown.golden, (), shown.deploy, shown.sink)
+    assert code not in {finding.code for finding in findings_of(healthy, golden_home(shown.golden))}
+
+
+def test_every_rule_is_shown():
+    assert BY_CODE.keys() == {code for code in RULES if code < "CKPT300"}
