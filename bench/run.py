@@ -49,7 +49,7 @@ print(next(line.split()[1] for line in Path("/proc/self/status").read_text().spl
 def main() -> None:
     """Run every benchmark and print one table."""
     with tempfile.TemporaryDirectory() as directory:
-        rows = [show_against_spark(Path(directory)), *decode_against_json(), *requests_per_poke()]
+        rows = [show_against_spark(Path(directory)), gate_against_pandas(Path(directory)), *decode_against_json(), *requests_per_poke()]
         rows += [*fleet(Path(directory)), fleet_requests()]
     columns = ("what", "ours", "theirs", "ratio", "aim")
     Console(width=150).print(to_rich(Table("Measured side by side in this run", columns, tuple(rows))))
@@ -64,6 +64,14 @@ def show_against_spark(directory: Path) -> tuple[str, ...]:
     ours, theirs = in_turn(lambda: run(ckpt), lambda: run(pyspark), rounds=5)
     ratio = f"{theirs / ours:.0f}x faster"
     return "ckpt show / cold PySpark getLatest", f"{ours:.2f} s", f"{theirs:.2f} s", ratio, ">= 20x faster"
+
+
+def gate_against_pandas(directory: Path) -> tuple[str, ...]:
+    """The whole process of ``ckpt gate`` against a process that does nothing but import pandas."""
+    checkpoint = str(write_checkpoint(directory / "gated", 100))
+    ckpt = [str(Path(sys.executable).with_name("ckpt")), "gate", checkpoint, "--json", "--deep"]
+    ours, theirs = in_turn(lambda: run(ckpt), lambda: run([sys.executable, "-c", "import pandas"]), rounds=7)
+    return "ckpt gate --deep / import pandas", f"{ours:.2f} s", f"{theirs:.2f} s", f"{ours / theirs:.2f}", "< 1"
 
 
 def decode_against_json() -> list[tuple[str, ...]]:
