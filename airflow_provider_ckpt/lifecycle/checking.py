@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import replace
+
+from tenacity import retry, retry_if_exception, stop_after_attempt
 
 from airflow_provider_ckpt import codec
 from airflow_provider_ckpt.checks import check
 from airflow_provider_ckpt.checks.state import MISMATCH
 from airflow_provider_ckpt.codec import layout
 from airflow_provider_ckpt.codec.checksum import HadoopChecksum, SparkChecksum
-from airflow_provider_ckpt.errors import CheckpointFormatError
+from airflow_provider_ckpt.compression import decompressors
+from airflow_provider_ckpt.errors import CheckpointFormatError, CheckpointNotFoundError
 from airflow_provider_ckpt.findings import Finding
 from airflow_provider_ckpt.lifecycle.listing import Look
-from airflow_provider_ckpt.lifecycle.observing import decode_entries, find_restart_set, observe
+from airflow_provider_ckpt.lifecycle.observing import decode_entries, drive, observe
+from airflow_provider_ckpt.restart_set import restart_set
 from airflow_provider_ckpt.sinks import read_file_sink
 from airflow_provider_ckpt.store import Store
 from airflow_provider_ckpt.view import CheckpointView
@@ -38,26 +42,38 @@ def examine(store: Store, *, deep: bool = False, look: Look | None = None, sink:
         CheckpointNotFoundError: Nothing there, or no checkpoint.
         StoreError: The storage refused or did not answer.
     """
-    view = observe(store, deep=deep, look=look)
-    if sink is not None:
-        view = replace(view, sink=read_file_sink(sink))
-    return _look_deeper(store, view) if deep else view
+    view = _examine_all(store) if deep else observe(store, look=look)
+    return view if sink is None else replace(view, sink=read_file_sink(sink))
 
 
-def _look_deeper(store: Store, view: CheckpointView) -> CheckpointView:
+def _is_purged(error: BaseException) -> bool:
+    """An object that was listed and is gone: a running query cleans up."""
+    return isinstance(error, CheckpointNotFoundError) and error.name is not None
+
+
+@retry(retry=retry_if_exception(_is_purged), stop=stop_after_attempt(4), reraise=True)
+def _examine_all(store: Store) -> CheckpointView:
+    return look_deeper(store, observe(store, deep=True), store.read)
+
+
+def look_deeper(store: Store, view: CheckpointView, read: Callable[[str], bytes]) -> CheckpointView:
+    """Add to a complete listing what its log entries say and what the state of the newest commit lacks.
+
+    ``read`` gives the bytes of a listed object: of a checkpoint in the store, or of one that a backup there holds.
+    """
     readable = [name for name in view.objects if _is_text_log(name)]
-    entries, damaged = decode_entries(store, readable, store.read)
+    entries, damaged = decode_entries(store, readable, read)
     view = replace(view, entries={**view.entries, **entries}, damaged={**view.damaged, **damaged})
     newest = view.latest_committed
     if newest is None or {layout.offset_entry(newest), layout.commit_entry(newest)} & view.damaged.keys():
         return view
     try:
-        needed = find_restart_set(store, view, newest)
+        needed = drive(restart_set(view, newest, decompressors()), read)
     except CheckpointFormatError as error:
         return replace(view, missing=(f"{error.name}: {error.message}",))
-    broken = dict(_broken(store, view, needed.names))
+    broken = dict(_broken(view, needed.names, read))
     if broken:
-        needed = find_restart_set(store, view, newest, broken)
+        needed = drive(restart_set(view, newest, decompressors(), broken), read)
     return replace(view, missing=needed.missing, repaired=needed.repaired)
 
 
@@ -69,7 +85,7 @@ def _is_text_log(name: str) -> bool:
     )
 
 
-def _broken(store: Store, view: CheckpointView, names: tuple[str, ...]) -> Iterator[tuple[str, str]]:
+def _broken(view: CheckpointView, names: tuple[str, ...], read: Callable[[str], bytes]) -> Iterator[tuple[str, str]]:
     """State files that do not fit their checksum file. Where there are two kinds, Spark's own is the one it reads."""
     for name in names:
         if not isinstance(layout.parse(name), layout.StateFile | layout.StateTable):
@@ -77,13 +93,13 @@ def _broken(store: Store, view: CheckpointView, names: tuple[str, ...]) -> Itera
         directory, _, base = name.rpartition("/")
         own, hadoop = f"{name}.crc", f"{directory}/.{base}.crc"
         sidecar = own if own in view.objects else hadoop
-        if sidecar in view.objects and not _fits(store, name, sidecar):
+        if sidecar in view.objects and not _fits(name, sidecar, read):
             yield name, f"{MISMATCH} {sidecar.rpartition('/')[2]}"
 
 
-def _fits(store: Store, name: str, sidecar: str) -> bool:
+def _fits(name: str, sidecar: str, read: Callable[[str], bytes]) -> bool:
     try:
-        checksum = codec.decode(sidecar, store.read(sidecar))
+        checksum = codec.decode(sidecar, read(sidecar))
     except CheckpointFormatError:
         return False
-    return not isinstance(checksum, HadoopChecksum | SparkChecksum) or checksum.matches(store.read(name))
+    return not isinstance(checksum, HadoopChecksum | SparkChecksum) or checksum.matches(read(name))
