@@ -12,7 +12,7 @@ import pytest
 
 from airflow_provider_ckpt.errors import CheckpointNotFoundError, StoreError, StoreUnavailableError
 from airflow_provider_ckpt.store import Store
-from tests.store_suite import StoreSuite
+from airflow_provider_ckpt.testing import StoreSuite
 
 
 class TestLocalStore(StoreSuite):
