@@ -95,6 +95,7 @@ class Plan:
         source: Location that copies come from, or empty.
         sink: Location of the sink whose log is trimmed, or empty.
         undoes: Id of the plan that an undo takes back, or empty.
+        notes: How the target was found, and what that means; for people.
     """
 
     kind: Kind
@@ -109,6 +110,7 @@ class Plan:
     source: str = ""
     sink: str = ""
     undoes: str = ""
+    notes: tuple[str, ...] = ()
 
     @property
     def plan_id(self) -> str:
@@ -139,6 +141,7 @@ def plan_from_dict(fields: Mapping[str, Any]) -> Plan:
                 "actions": tuple(Action(**item) for item in values["actions"]),
                 "warnings": tuple(values["warnings"]),
                 "verdicts": tuple(SinkVerdict(**item) for item in values["verdicts"]),
+                "notes": tuple(values.get("notes", ())),
             }
         )
     except (KeyError, TypeError) as error:
@@ -195,7 +198,15 @@ def plan_undo(done: Plan, saved: str, planned_at_ms: int) -> Plan:
 
 
 def plan_restore(
-    manifest: Manifest, root: str, location: str, planned_at_ms: int, new_query_id: str | None = None
+    manifest: Manifest,
+    root: str,
+    location: str,
+    planned_at_ms: int,
+    new_query_id: str | None = None,
+    *,
+    rewritten: Mapping[str, bytes] | None = None,
+    warnings: Iterable[str] = (),
+    verdicts: Iterable[SinkVerdict] = (),
 ) -> Plan:
     """Write a backup to an empty location.
 
@@ -208,19 +219,23 @@ def plan_restore(
         location: Where to.
         planned_at_ms: Now, epoch milliseconds.
         new_query_id: A fork gets an id of its own; None moves the query with its id.
+        rewritten: Objects that get another content, by name; their checksum files are left out.
+        warnings: What a person should know.
+        verdicts: One for each sink.
     """
     newest = layout.offset_entry(manifest.batch_id)
     last = [stored.name for stored in manifest.objects if _is_offset_entry(stored.name) and stored.name != newest]
-    copies = [
+    contents = dict(rewritten or {})
+    if new_query_id is not None:
+        contents[layout.METADATA] = QueryMetadata(new_query_id).encode()
+    actions = [
         Action("copy", stored.name, size=stored.size, sha256=stored.sha256, source=stored.stored_at)
         for stored in manifest.objects
+        if main_name(stored.name) not in contents
     ]
-    if new_query_id is not None:
-        copies = [copy for copy in copies if main_name(copy.name) != layout.METADATA]
-        data = QueryMetadata(new_query_id).encode().decode()
-        copies.append(Action("create", layout.METADATA, size=len(data), data=data))
+    actions += [Action("create", name, size=len(data), data=data.decode()) for name, data in contents.items()]
     rank = {newest: 0, layout.commit_entry(manifest.batch_id): 2, **dict.fromkeys(last, 3)}
-    copies.sort(key=lambda copy: rank.get(main_name(copy.name), 1))
+    actions.sort(key=lambda action: rank.get(main_name(action.name), 1))
     return Plan(
         "restore",
         location,
@@ -228,7 +243,9 @@ def plan_restore(
         manifest.batch_id,
         planned_at_ms,
         (Requirement("location", "empty"),),
-        tuple(copies),
+        tuple(actions),
+        tuple(warnings),
+        tuple(verdicts),
         source=root,
     )
 

@@ -10,7 +10,6 @@ from __future__ import annotations
 import errno
 import hashlib
 import os
-import re
 import uuid
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
@@ -23,6 +22,7 @@ from fsspec.asyn import AsyncFileSystem
 from fsspec.dircache import DirCache
 from fsspec.implementations.local import LocalFileSystem
 
+from airflow_provider_ckpt.credentials import scrub, secrets_of
 from airflow_provider_ckpt.errors import (
     CheckpointError,
     CheckpointNotFoundError,
@@ -40,11 +40,12 @@ SMALL_BYTES = 8 << 20
 _FRESH: Mapping[str, Any] = {"use_listings_cache": False, "skip_instance_cache": True}
 _S3: Mapping[str, Any] = {"max_concurrency": 1, "config_kwargs": {"max_pool_connections": 32}}
 _EXTRAS = {"s3fs": "s3", "gcsfs": "gcs", "adlfs": "azure"}
+#: Where ``mode="create"`` is decided by the storage itself.
+_EXCLUSIVE = {"s3", "gs", "gcs", "abfs", "abfss", "az"}
 _TRANSIENT = {
     getattr(errno, name)
     for name in ("EAGAIN", "EBUSY", "EIO", "ETIMEDOUT", "ESTALE", "EINTR", "ECONNRESET", "ECONNREFUSED", "EHOSTUNREACH")
 }
-_PASSWORD = re.compile(r"(?<=://)([^/@:]*):[^/@]*@")
 
 
 class Calls:
@@ -70,7 +71,7 @@ class Store:
     def __init__(self, fs: fsspec.AbstractFileSystem, root: str, location: str, calls: Calls | None = None) -> None:
         self.fs = _without_listings_cache(fs)
         self.root = root.rstrip("/") or "/"
-        self.location = _PASSWORD.sub(r"\1@", location.rstrip("/") or "/")
+        self.location = scrub(location.rstrip("/") or "/")
         self.calls = calls or Calls()
 
     @classmethod
@@ -86,7 +87,8 @@ class Store:
         except (ImportError, ValueError) as error:
             extra = next((name for module, name in _EXTRAS.items() if module in str(error)), None)
             hint = f"pip install 'airflow-provider-ckpt[{extra}]'" if extra else None
-            raise StoreError(str(error), location=location, hint=hint) from error
+            message = scrub(str(error), secrets_of(location, storage_options))
+            raise StoreError(message, location=scrub(location), hint=hint) from None
         return cls(fs, root, root if isinstance(fs, LocalFileSystem) else location)
 
     def __repr__(self) -> str:
@@ -105,6 +107,11 @@ class Store:
         """The store of another directory beside this one."""
         parent = self.root.rpartition("/")[0]
         return type(self)(self.fs, f"{parent}/{name}", f"{self.location.rpartition('/')[0]}/{name}", self.calls)
+
+    @property
+    def creates_exclusively(self) -> bool:
+        """Whether of several that :meth:`create` one name at once, one is sure to win and the others to fail."""
+        return self.is_local or not _EXCLUSIVE.isdisjoint(_protocols(self.fs))
 
     @property
     def base_name(self) -> str:
@@ -165,6 +172,20 @@ class Store:
         """The bytes of an object. Raises CheckpointNotFoundError when it is not there."""
         with self._errors(name):
             return bytes(self.fs.cat_file(self._path(name)))
+
+    def read_up_to(self, name: str, most: int) -> bytes:
+        """The first bytes of an object, at most that many. Raises CheckpointNotFoundError when it is not there."""
+        with self._errors(name):
+            return bytes(self.fs.cat_file(self._path(name), start=0, end=most))
+
+    def require_inside(self, name: str) -> None:
+        """Raise StoreError when a link on a local disk leads a name out of the location; no other store has links."""
+        if not self.is_local:
+            return
+        with self._errors(name):
+            root, path = Path(self.root).resolve(), Path(self._path(name)).resolve()
+        if not path.is_relative_to(root):
+            raise StoreError("is a link that leads outside", location=self.location, name=name)
 
     # --- changing ----------------------------------------------------------------------------------------------
 
@@ -293,24 +314,37 @@ class Store:
         except CheckpointError:
             raise
         except FileNotFoundError as error:
-            raise CheckpointNotFoundError("not found", **place) from error
+            raise CheckpointNotFoundError("not found", **place) from self._cause(error)
         except FileExistsError as error:
-            raise ObjectExistsError("exists already", **place) from error
+            raise ObjectExistsError("exists already", **place) from self._cause(error)
         except PermissionError as error:
             hint = "Check the permissions of the user, or the credentials of the connection."
-            raise StoreError("permission denied", **place, hint=hint) from error
+            raise StoreError("permission denied", **place, hint=hint) from self._cause(error)
         except OSError as error:
-            raise self._os_error(error, place) from error
+            raise self._os_error(error, place) from self._cause(error)
         except Exception as error:  # each driver has a family of errors of its own
             if "Credentials" in type(error).__name__:
-                raise StoreError(f"no credentials: {error}", **place) from error
-            raise StoreUnavailableError(f"storage failed: {error!r}", **place) from error
+                raise StoreError(f"no credentials: {self._scrubbed(error)}", **place) from self._cause(error)
+            raise StoreUnavailableError(f"storage failed: {self._scrubbed(repr(error))}", **place) from self._cause(
+                error
+            )
+
+    def _scrubbed(self, said: object) -> str:
+        return scrub(str(said), secrets_of(f"{self.fs.protocol}://{self.root}", self.fs.storage_options))
+
+    def _cause(self, error: Exception) -> Exception | None:
+        """What a driver raised, unless a traceback of it would show a secret."""
+        return error if self._scrubbed(repr(error)) == repr(error) else None
 
     def _os_error(self, error: OSError, place: dict[str, Any]) -> StoreError:
-        message = error.strerror or str(error) or type(error).__name__
+        message = self._scrubbed(error.strerror or error) or type(error).__name__
         if self.is_local and error.errno not in _TRANSIENT:
             return StoreError(message, **place)
         return StoreUnavailableError(message, **place)
+
+
+def _protocols(fs: fsspec.AbstractFileSystem) -> tuple[str, ...]:
+    return (fs.protocol,) if isinstance(fs.protocol, str) else tuple(fs.protocol)
 
 
 def _without_listings_cache(fs: fsspec.AbstractFileSystem) -> fsspec.AbstractFileSystem:

@@ -10,7 +10,8 @@ from airflow_provider_ckpt import lifecycle
 from airflow_provider_ckpt.cli.options import executing, open_store, shared
 from airflow_provider_ckpt.cli.render import print_json, print_tables, progress_bar, report_change, size, when
 from airflow_provider_ckpt.codec.manifest import Manifest
-from airflow_provider_ckpt.report import Table
+from airflow_provider_ckpt.moving import PathRule, parse_path_rule
+from airflow_provider_ckpt.report import Table, findings_table
 
 
 @click.command()
@@ -76,16 +77,23 @@ def _backup_row(item: Manifest) -> tuple[object, ...]:
 @click.argument("root")
 @click.argument("backup_id")
 @shared
-def verify(root: str, backup_id: str, storage_options: tuple[str, ...], as_json: bool) -> None:
-    """Read a backup back (its id, or `latest`): sizes, hashes, and whether a restart from it is possible."""
+def verify(root: str, backup_id: str, storage_options: tuple[str, ...], as_json: bool) -> int:
+    """Read a backup back (its id, or `latest`): sizes, hashes, whether a restart from it is possible, every rule.
+
+    Exits with 1 when a rule finds an error, and with 3 when the backup is not what was backed up.
+    """
     store = open_store(root, storage_options)
     found = lifecycle.find_backup(store, backup_id)
     with progress_bar("verifying") as on_step:
-        lifecycle.verify_backup(store, found, on_step=on_step)
+        findings = lifecycle.verify_backup(store, found, on_step=on_step)
     if as_json:
-        print_json({**_backup_document(found), "verified": True})
+        document = {"verified": True, "findings": [finding.to_dict() for finding in findings]}
+        print_json({**_backup_document(found), **document})
     else:
+        if findings:
+            print_tables([findings_table(findings)])
         click.secho(f"Backup {found.backup_id}: {len(found.objects)} objects are what was backed up.", fg="green")
+    return int(any(finding.severity == "error" for finding in findings))
 
 
 @click.command()
@@ -93,6 +101,20 @@ def verify(root: str, backup_id: str, storage_options: tuple[str, ...], as_json:
 @click.argument("backup_id")
 @click.option("--to", "location", required=True, metavar="LOC", help="A new or empty location.")
 @click.option("--new-query-id", is_flag=True, help="Give the restored query an id of its own (a fork).")
+@click.option(
+    "--rewrite-paths",
+    "rewrite_paths",
+    multiple=True,
+    metavar="FROM=TO",
+    help="Absolute paths of input files, in the logs of file sources, that have moved; can be given again.",
+)
+@click.option(
+    "--sink",
+    "sinks",
+    multiple=True,
+    metavar="KIND:URI",
+    help="A sink of the query, such as file:/data/out or delta:s3://lake/orders, for the verdict; can be given again.",
+)
 @executing
 @shared
 def restore(
@@ -100,6 +122,8 @@ def restore(
     backup_id: str,
     location: str,
     new_query_id: bool,
+    rewrite_paths: tuple[str, ...],
+    sinks: tuple[str, ...],
     execute: bool,
     storage_options: tuple[str, ...],
     as_json: bool,
@@ -108,12 +132,26 @@ def restore(
     source, target = open_store(root, storage_options), open_store(location, storage_options)
     found = lifecycle.find_backup(source, backup_id)
     fork_id = str(uuid.uuid5(uuid.NAMESPACE_URL, f"{found.backup_id} {target.location}")) if new_query_id else None
-    plan = lifecycle.make_restore(source, found, target, fork_id)
+    plan = lifecycle.make_restore(
+        source,
+        found,
+        target,
+        fork_id,
+        path_rules=_path_rules(rewrite_paths),
+        sinks=[lifecycle.look_at_sink(sink, lambda place: open_store(place, storage_options)) for sink in sinks],
+    )
     receipt = None
     if execute:
         with progress_bar("restoring") as on_step:
             receipt = lifecycle.restore(plan, source, target, on_step=on_step)
     report_change(plan, receipt, as_json=as_json)
+
+
+def _path_rules(texts: tuple[str, ...]) -> list[PathRule]:
+    try:
+        return [parse_path_rule(text) for text in texts]
+    except ValueError as error:
+        raise click.BadParameter(str(error), param_hint="--rewrite-paths") from None
 
 
 COMMANDS = (backup, backups, verify, restore)

@@ -4,20 +4,20 @@ The one layer that touches storage for a purpose. It knows neither Airflow nor S
 deletes nothing that no plan names.
 """
 
-from airflow_provider_ckpt.lifecycle.applying import Receipt, Stores, apply, make_rollback, make_undo
+from airflow_provider_ckpt.lifecycle.applying import Receipt, Stores, apply, forget, make_rollback, make_undo
 from airflow_provider_ckpt.lifecycle.backups import (
     find_backup,
     list_backups,
     plan_of_backup,
     take_backup,
-    verify_backup,
 )
 from airflow_provider_ckpt.lifecycle.checking import examine, inspect
 from airflow_provider_ckpt.lifecycle.fleet import FleetRow, Found, find_checkpoints, judge_checkpoints, row_from_dict
 from airflow_provider_ckpt.lifecycle.news import Known, parse_known
 from airflow_provider_ckpt.lifecycle.observing import find_restart_set, observe, read_entries, read_progress
-from airflow_provider_ckpt.lifecycle.records import Record, history
-from airflow_provider_ckpt.lifecycle.restoring import make_restore, restore
+from airflow_provider_ckpt.lifecycle.records import Record, find_record, history
+from airflow_provider_ckpt.lifecycle.restoring import look_at_sink, make_restore, restore
+from airflow_provider_ckpt.lifecycle.verifying import verify_backup
 
 __all__ = [
     "FleetRow",
@@ -30,11 +30,14 @@ __all__ = [
     "examine",
     "find_backup",
     "find_checkpoints",
+    "find_record",
     "find_restart_set",
+    "forget",
     "history",
     "inspect",
     "judge_checkpoints",
     "list_backups",
+    "look_at_sink",
     "make_restore",
     "make_rollback",
     "make_undo",

@@ -1,29 +1,99 @@
-"""Restoring a backup to a new or empty location."""
+"""Restoring a backup to a new or empty location: a move when the query keeps its id, else a fork."""
 
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Mapping
+import re
+from collections.abc import Callable, Iterable, Mapping
+from contextlib import suppress
 
+from airflow_provider_ckpt import codec
+from airflow_provider_ckpt.codec import layout
 from airflow_provider_ckpt.codec.manifest import Manifest
-from airflow_provider_ckpt.errors import CheckpointNotFoundError, ObjectExistsError
+from airflow_provider_ckpt.errors import CheckpointFormatError, CheckpointNotFoundError, ObjectExistsError
 from airflow_provider_ckpt.lifecycle.applying import Receipt
-from airflow_provider_ckpt.lifecycle.backups import corrupt
-from airflow_provider_ckpt.lifecycle.observing import OnStep, no_step, now_ms
+from airflow_provider_ckpt.lifecycle.observing import OnStep, in_parallel, no_step, now_ms
+from airflow_provider_ckpt.lifecycle.verifying import THREADS, corrupt, read_verified
+from airflow_provider_ckpt.moving import (
+    PathRule,
+    SinkState,
+    relocate,
+    same_id_warning,
+    verdict_of_fork,
+    verdict_of_move,
+)
 from airflow_provider_ckpt.objects import StoredObject
 from airflow_provider_ckpt.plans import Action, Plan, plan_restore
+from airflow_provider_ckpt.sink_log import SinkLog
 from airflow_provider_ckpt.store import Store
 
+#: How a store on a local disk calls an object until it is whole.
+_UNFINISHED = re.compile(r"\.(.+)\.[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}\.tmp")
 
-def make_restore(root: Store, backup: Manifest, target: Store, new_query_id: str | None = None) -> Plan:
+
+def make_restore(
+    root: Store,
+    backup: Manifest,
+    target: Store,
+    new_query_id: str | None = None,
+    *,
+    path_rules: Iterable[PathRule] = (),
+    sinks: Iterable[SinkState] = (),
+) -> Plan:
     """Plan to write a backup to a new or empty location, or to complete a restore of it that was killed.
+
+    Args:
+        root: Where backups live.
+        backup: Which one.
+        target: Where to.
+        new_query_id: A fork gets an id of its own; None moves the query with its id.
+        path_rules: Absolute paths that change inside the checkpoint, beside those to its own schema files.
+        sinks: Sinks of the query, for the verdicts.
 
     Raises:
         ObjectExistsError: There is something else at the location.
+        BackupCorruptError: A file that holds paths is not what was backed up.
     """
-    plan = plan_restore(backup, root.location, target.location, now_ms(), new_query_id)
+    moved = relocate(
+        _entries_with_paths(root, backup), {item.name for item in backup.objects}, target.location, path_rules
+    )
+    fork = new_query_id is not None
+    verdict_of = verdict_of_fork if fork else verdict_of_move
+    plan = plan_restore(
+        backup,
+        root.location,
+        target.location,
+        now_ms(),
+        new_query_id,
+        rewritten=moved.rewritten,
+        warnings=(*(() if fork else (same_id_warning(backup.query_id, backup.location),)), *moved.warnings),
+        verdicts=[verdict_of(sink, backup.batch_id) for sink in sinks],
+    )
     _require_own(plan, target, target.find())
     return plan
+
+
+def look_at_sink(text: str, open_store: Callable[[str], Store]) -> SinkState:
+    """A sink declared as ``kind`` or ``kind:URI``, and for a file sink the newest batch that its log holds."""
+    kind, _, location = text.partition(":")
+    if kind.lower() != "file" or not location:
+        return SinkState(kind, location)
+    store = open_store(f"file:{location}" if location.startswith("//") else location)
+    objects, _ = store.ls(layout.SINK_LOG)
+    newest = SinkLog(store.location, objects).latest
+    return SinkState(kind, store.location, -1 if newest is None else newest)
+
+
+def _entries_with_paths(root: Store, backup: Manifest) -> dict[str, codec.Encodable]:
+    """The files of a backup that can hold absolute paths; one that cannot be read is restored as it is."""
+    holding = layout.SourceLogEntry | layout.SinkLogEntry | layout.OperatorMetadataFile
+    stored = {item.name: item for item in backup.objects if isinstance(layout.parse(item.name), holding)}
+    contents = in_parallel(lambda name: read_verified(root, stored[name]), list(stored), THREADS)
+    entries = {}
+    for name, data in zip(stored, contents, strict=True):
+        with suppress(CheckpointFormatError):
+            entries[name] = codec.decode(name, data)
+    return entries
 
 
 def restore(plan: Plan, root: Store, target: Store, *, on_step: OnStep = no_step) -> Receipt:
@@ -38,11 +108,14 @@ def restore(plan: Plan, root: Store, target: Store, *, on_step: OnStep = no_step
     _require_own(plan, target, there)
     todo = [action for action in plan.actions if action.name not in there]
     for done, action in enumerate(todo, start=1):
+        target.require_inside(action.name)
         if action.do == "create":
             target.create(action.name, action.data.encode())
         else:
             _copy_verified(root, target, action)
         on_step(done, len(todo), action.name)
+    for name in there.keys() - plan.writes():  # what an earlier run was writing when it was killed
+        target.delete(name)
     target.flush()
     return Receipt(
         plan.plan_id,
@@ -58,6 +131,7 @@ def restore(plan: Plan, root: Store, target: Store, *, on_step: OnStep = no_step
 
 
 def _copy_verified(root: Store, target: Store, action: Action) -> None:
+    root.require_inside(action.source)
     try:
         size, sha256 = root.copy(action.source, target, action.name)
     except CheckpointNotFoundError:
@@ -71,6 +145,8 @@ def _require_own(plan: Plan, target: Store, there: Mapping[str, StoredObject]) -
     """What is at the location must be what an earlier run of this very restore wrote."""
     wanted = {action.name: action for action in plan.actions}
     for name, stored in there.items():
+        if _being_written(name) in wanted:
+            continue
         action = wanted.get(name)
         same = action is not None and stored.size == action.size and _same_content(target, action)
         if not same:
@@ -80,6 +156,13 @@ def _require_own(plan: Plan, target: Store, there: Mapping[str, StoredObject]) -
                 name=name,
                 hint="Restore to a new location; a restore never writes over anything.",
             )
+
+
+def _being_written(name: str) -> str | None:
+    """The object that a store was writing when it was killed, if that is what a name is left of."""
+    directory, _, base = name.rpartition("/")
+    match = _UNFINISHED.fullmatch(base)
+    return (f"{directory}/{match[1]}" if directory else match[1]) if match else None
 
 
 def _same_content(target: Store, action: Action) -> bool:

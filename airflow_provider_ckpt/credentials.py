@@ -1,0 +1,42 @@
+"""Keeping credentials out of what is stored, logged and shown: the one place that knows what they look like."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+HIDDEN = "***"
+#: ``user:password@`` of a URL. A password may hold slashes; digits up to a slash are a port.
+_USERINFO = re.compile(r"(?<=://)([^/@:\s'\"]*):(?!\d+(?:/|\Z))[^\s'\"]*@")
+_PARAMETER = re.compile(
+    r"(?i)([?&](?:[\w-]*(?:signature|token|secret|password|credential|accesskey|access_key|account_key|api_key)|sig|sas)=)"
+    r"[^&\s'\"]+"
+)
+#: Options of storage drivers whose values are secret, whatever they look like.
+_OPTION = re.compile(r"(?i)(\A|_)(key|secret|token|password|passwd|pwd|sas|credentials?|connection_string)(\Z|_)")
+#: A shorter secret would hide common words.
+_SHORTEST = 6
+
+
+def scrub(text: str, secrets: Iterable[str] = ()) -> str:
+    """A text without the passwords of its URLs, their signatures and tokens, and without given secrets."""
+    for secret in secrets:
+        text = text.replace(secret, HIDDEN)
+    return _PARAMETER.sub(rf"\g<1>{HIDDEN}", _USERINFO.sub(r"\1@", text))
+
+
+def secrets_of(location: str, options: Mapping[str, Any]) -> tuple[str, ...]:
+    """The secrets in a location and in the options of a storage driver, longest first."""
+    found = {secret for key, value in _leaves(options) if _OPTION.search(key) for secret in (value,)}
+    for userinfo in _USERINFO.findall(location):
+        found.add(location.partition(f"://{userinfo}:")[2].rpartition("@")[0])
+    return tuple(sorted((secret for secret in found if len(secret) >= _SHORTEST), key=len, reverse=True))
+
+
+def _leaves(options: Mapping[str, Any]) -> Iterable[tuple[str, str]]:
+    for key, value in options.items():
+        if isinstance(value, Mapping):
+            yield from _leaves(value)
+        elif isinstance(value, str):
+            yield str(key), value

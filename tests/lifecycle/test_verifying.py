@@ -1,0 +1,91 @@
+"""A backup is read back and judged as the checkpoint that it would be restored to."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections import Counter
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from airflow_provider_ckpt import lifecycle
+from airflow_provider_ckpt.cli import run
+from airflow_provider_ckpt.codec.manifest import Manifest
+from airflow_provider_ckpt.errors import BackupCorruptError
+from airflow_provider_ckpt.store import Store
+
+CASES = ["file-to-parquet-12", "agg-hdfs", "agg-rocksdb-changelog-v2", "transform-with-state", "two-sources"]
+
+
+@pytest.fixture
+def root(tmp_path: Path) -> Path:
+    return tmp_path / "backups"
+
+
+def back_up(checkpoint: Path, root: Path) -> Manifest:
+    return lifecycle.take_backup(Store.open(str(checkpoint)), Store.open(str(root)))
+
+
+def verify(root: Path, taken: Manifest) -> Counter[tuple[str, str]]:
+    return Counter((item.code, item.severity) for item in lifecycle.verify_backup(Store.open(str(root)), taken))
+
+
+def change(root: Path, taken: Manifest, name: str, edit: Callable[[bytes], bytes]) -> Manifest:
+    """Change an object of a backup, and its manifest with it: what was damaged when the backup was taken."""
+    stored = next(item for item in taken.objects if item.name == name)
+    data = edit((root / stored.stored_at).read_bytes())
+    (root / stored.stored_at).write_bytes(data)
+    changed = replace(stored, size=len(data), sha256=hashlib.sha256(data).hexdigest())
+    taken = replace(taken, objects=tuple(changed if item is stored else item for item in taken.objects))
+    (root / taken.backup_id / "manifest.json").write_bytes(taken.encode())
+    return taken
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_a_backup_has_the_findings_of_its_checkpoint(golden, root, case):
+    checkpoint = golden(case)
+    own = Counter((item.code, item.severity) for item in lifecycle.inspect(Store.open(str(checkpoint)), deep=True))
+    assert verify(root, back_up(checkpoint, root)) == own
+
+
+def test_damage_that_was_backed_up_is_found(golden, root):
+    checkpoint = golden("file-to-parquet-12")
+    sidecar = checkpoint / "sources" / "0" / ".9.compact.crc"
+    sidecar.write_bytes(sidecar.read_bytes()[:-1] + b"x")
+    assert ("CKPT121", "warning") in verify(root, back_up(checkpoint, root))
+
+
+def test_a_restart_that_would_fail_is_a_corrupt_backup(golden, root):
+    taken = back_up(golden("agg-hdfs"), root)
+    state = next(item.name for item in taken.objects if item.name.endswith((".delta", ".snapshot")))
+    with pytest.raises(BackupCorruptError, match="lacks"):
+        verify(root, change(root, taken, state, lambda data: data[:-1] + bytes([data[-1] ^ 1])))
+
+
+def test_a_newest_entry_that_cannot_be_read_is_a_corrupt_backup(golden, root):
+    taken = back_up(golden("file-to-parquet-5"), root)
+    with pytest.raises(BackupCorruptError, match=f"offsets/{taken.batch_id}"):
+        verify(root, change(root, taken, f"offsets/{taken.batch_id}", lambda data: b""))
+
+
+def test_a_manifest_that_names_another_batch_than_its_files_is_corrupt(golden, root):
+    taken = back_up(golden("file-to-parquet-5"), root)
+    with pytest.raises(BackupCorruptError, match="is of batch 3, and the files are of 4"):
+        verify(root, replace(taken, batch_id=3))
+
+
+def test_the_command_shows_findings_and_exits_by_them(golden, root, capsys):
+    taken = back_up(golden("file-to-parquet-5"), root)
+    assert run(["verify", str(root), "latest", "--json"]) == 0
+    document = json.loads(capsys.readouterr().out)
+    assert document["verified"] and document["findings"] == [] and document["backup_id"] == taken.backup_id
+    change(root, taken, "sources/0/2", lambda data: b"v1\nnot json")
+    assert run(["verify", str(root), "latest"]) == 1
+    shown = capsys.readouterr().out
+    assert "CKPT102" in shown and "sources/0/2" in shown
+    (root / taken.backup_id / "checkpoint" / "metadata").write_text("x")
+    assert run(["verify", str(root), "latest"]) == 3
+    assert "is not what was backed up" in capsys.readouterr().err
