@@ -6,6 +6,7 @@ import json
 import shutil
 from datetime import UTC, datetime
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 import pytest
@@ -75,16 +76,22 @@ def test_confs_of_a_submitted_application(dag, tmp_path):
 
 
 def test_confs_of_a_pyspark_task(dag, monkeypatch):
-    """``config_kwargs`` win over the extra fields of the connection, of which only confs count."""
+    """``config_kwargs`` win over the extra fields of the connection, of which only confs count.
+
+    What Airflow does not render for the task is not rendered here.
+    """
     extra = {PARTITIONS: "4", POLICY: "max", "deploy-mode": "client"}
     monkeypatch.setenv("AIRFLOW_CONN_STREAMS", json.dumps({"conn_type": "spark", "host": "local[2]", "extra": extra}))
 
-    @task.pyspark(conn_id="streams", config_kwargs={PARTITIONS: 8})
+    note = {"spark.note": "{{ params.note }}"}
+
+    @task.pyspark(conn_id="streams", config_kwargs={PARTITIONS: 8, **note})
     def session(spark=None):
         """Runs the query."""
 
     session()
-    assert confs_of(dag, "session", {}) == {PARTITIONS: "8", POLICY: "max"}
+    assert "config_kwargs" not in dag.get_task("session").template_fields
+    assert confs_of(dag, "session", {"params": {"note": "x"}}) == {PARTITIONS: "8", POLICY: "max", **note}
 
 
 def test_confs_that_are_computed(dag):
@@ -152,10 +159,18 @@ def test_a_deploy_file(checkpoint, tmp_path):
         one.execute({"ti": XComs()})
 
 
-@pytest.mark.parametrize("sources", [1, "1", ["file"], "[file]", {"0": "file"}, '{"0": "file"}', ("file",), None, ""])
+@pytest.mark.parametrize("sources", [
+    1, "1", ["file"], "[file]", {"0": "file"}, '{"0": "file"}', ("file",), MappingProxyType({"0": "file"}),
+])  # fmt: skip
 def test_sources_in_every_form(checkpoint, sources):
-    gate = CheckpointGateOperator(task_id="gate", checkpoint=checkpoint, sources=sources, operators="", sink="")
-    assert forecast_of(gate)["verdict"] == "pass"
+    told = forecast_of(CheckpointGateOperator(task_id="gate", checkpoint=checkpoint, sources=sources))
+    assert told["verdict"] == "pass" and "sources" not in told["unknown"]
+
+
+def test_empty_text_says_nothing(checkpoint):
+    empty = dict.fromkeys(("confs", "conf_file", "sources", "sink", "operators", "spark_version"), "")
+    told = forecast_of(CheckpointGateOperator(task_id="gate", checkpoint=checkpoint, **empty))
+    assert told["verdict"] == "pass" and {"sources", "sink", "operators"} <= set(told["unknown"])
 
 
 def test_the_log_of_a_file_sink_is_read(goldens, tmp_path):
@@ -180,7 +195,8 @@ def test_a_deep_look_judges_the_state(checkpoint):
 @pytest.mark.parametrize(("arguments", "said"), [
     ({"sources": 0}, "sources is neither"), ({"sources": "{"}, "sources is text, but not YAML"),
     ({"operators": "3"}, "operators is not a list"), ({"confs": "7"}, "confs is not a mapping"),
-    ({"spark_version": "2.4"}, "not in the catalogue"), ({"conf_file": "/no/such/file"}, "/no/such/file"),
+    ({"spark_version": "2.4"}, "not in the catalogue"), ({"spark_version": "4.10"}, "Spark 4.10 is not"),
+    ({"conf_file": "/no/such/file"}, "/no/such/file"),
 ])  # fmt: skip
 def test_arguments_that_make_no_sense_fail_at_once(checkpoint, arguments, said):
     with pytest.raises(AirflowFailException, match=said):
@@ -252,6 +268,10 @@ def test_a_query_that_went_on_and_one_that_did_not(checkpoint):
     assert after(checkpoint, json.dumps(earlier))["verdict"] == "continued"
     with pytest.raises(AirflowFailException, match=r"did not go on.*had ended at '0: 9'"):
         after(checkpoint, {**earlier, "offsets": {"0": "9"}})
+    newest = Path(checkpoint) / "offsets" / "7"
+    newest.write_text(newest.read_text().replace('{"logOffset":5}', '{"logOffset":1}'))
+    with pytest.raises(AirflowFailException, match="source 0 went back: log from 5 to 1"):
+        after(checkpoint, earlier)
 
 
 @pytest.mark.parametrize(("bookmark", "said"), [("{", "no JSON"), (None, "no bookmark"), ({"a": 1}, "no bookmark")])
