@@ -70,8 +70,11 @@ def _conf_differences(foretold: Forecast, written: Mapping[str, str] | None) -> 
     """Confs that Spark wrote otherwise than it had read them, against those that the forecast says will change."""
     if written is None or not foretold.confs:
         return []
-    changed = {conf.key: conf.effective for conf in foretold.confs if conf.effective != conf.log_value}
-    return [] if changed == written else [f"confs change to {changed}, Spark: {written}"]
+    effective = {conf.key: conf.effective for conf in foretold.confs}
+    changed = {conf.key for conf in foretold.confs if conf.effective != conf.log_value}
+    if changed <= written.keys() and all(effective.get(key) == value for key, value in written.items()):
+        return []
+    return [f"confs will be {effective}, Spark changed: {written}"]
 
 
 def compact(text: str) -> str:
