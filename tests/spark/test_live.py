@@ -51,7 +51,12 @@ def ckpt(*arguments: object) -> subprocess.CompletedProcess[str]:
     return subprocess.run(command, capture_output=True, text=True, timeout=150)
 
 
-@pytest.fixture(params=["hdfs", "rocksdb-v2"])
+EXHAUSTIVE = bool(os.environ.get("CKPT_EXHAUSTIVE"))
+CONFIGS = ["hdfs", "rocksdb", "rocksdb-changelog", "rocksdb-v2"] if EXHAUSTIVE else ["hdfs", "rocksdb-v2"]
+BACKUPS = 50 if EXHAUSTIVE else 6  # of each configuration; 200 in all
+
+
+@pytest.fixture(params=CONFIGS)
 def live(request, tmp_path):
     query = LiveQuery(tmp_path / "checkpoint", request.param)
     query.config = request.param
@@ -68,23 +73,22 @@ def test_a_running_query_is_not_touched_and_can_be_backed_up(live, spark, tmp_pa
     )
     assert refused.returncode == 4, refused.stderr
     assert "running" in refused.stderr or "changed since the plan" in refused.stderr
-    assert not (tmp_path / "_ckpt_undo").exists(), "nothing was even begun"
+    assert not list(tmp_path.glob("_ckpt_undo/**/plan.json")), "nothing was even begun"
 
+    store, root = Store.open(str(live.checkpoint)), Store.open(str(tmp_path / "backups"))
     taken = []
-    for _ in range(6):
-        backup = ckpt("backup", live.checkpoint, "--to", tmp_path / "backups", "--json")
-        assert backup.returncode == 0, backup.stderr
-        taken.append(json.loads(backup.stdout))
+    for _ in range(BACKUPS):
+        taken.append(lifecycle.take_backup(store, root))
         time.sleep(0.3)
-    assert taken[-1]["batch_id"] > taken[0]["batch_id"], "the query went on meanwhile"
+    assert taken[-1].batch_id > taken[0].batch_id, "the query went on meanwhile"
     live.kill()
 
     for number, backup in enumerate(taken):
         target = tmp_path / f"restored-{number}"
-        assert ckpt("verify", tmp_path / "backups", backup["backup_id"]).returncode == 0
-        done = ckpt("restore", tmp_path / "backups", backup["backup_id"], "--to", target, "--execute", "--json")
+        assert ckpt("verify", root.location, backup.backup_id).returncode == 0
+        done = ckpt("restore", root.location, backup.backup_id, "--to", target, "--execute", "--json")
         assert json.loads(done.stdout)["receipt"]["status"] == "applied"
-        assert_goes_on(spark, target, live.config, backup["batch_id"])
+        assert_goes_on(spark, target, live.config, backup.batch_id)
 
 
 def newest_restorable(live: LiveQuery) -> int:
