@@ -1,6 +1,6 @@
 """Inside Spark: what a live session is about to restart a query with.
 
-Nothing here imports PySpark: a session is whatever has ``sql`` and ``version``, classic or Spark Connect.
+This module does not import PySpark: a session is whatever has ``sql`` and ``version``, classic or Spark Connect.
 """
 
 from __future__ import annotations
