@@ -1,8 +1,8 @@
-"""The records of changes: what was meant, what was removed, what was done; beside the checkpoint, never inside.
+"""The records of changes: what was meant, by whom, what was removed, what was done; beside the checkpoint, not inside.
 
-``<parent>/_ckpt_undo/<name>/<plan id>/`` holds ``plan.json`` (the intent, written first), ``saved/`` (what is about to
-be removed), ``saved.json`` (all of it is saved: from here on the change can be completed or undone), ``receipt.json``
-(done) and ``undone.json``.
+``<parent>/_ckpt_undo/<name>/<plan id>/`` holds ``plan.json`` and ``begun.json`` (the intent and who had it, written
+first), ``saved/`` (what is about to be removed), ``saved.json`` (all of it is saved: from here on the change can be
+completed or undone), ``receipt.json`` (done), ``undone.json``, and ``forgotten.json`` (what was saved is given up).
 """
 
 from __future__ import annotations
@@ -10,16 +10,19 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from airflow_provider_ckpt.errors import ObjectExistsError, PlanError
+from airflow_provider_ckpt.errors import ObjectExistsError, PlanError, StoreError
 from airflow_provider_ckpt.objects import StoredObject
 from airflow_provider_ckpt.plans import Plan, plan_from_dict
 from airflow_provider_ckpt.store import Store
 
 UNDO_DIRECTORY = "_ckpt_undo"
-PLAN, SAVED, RECEIPT, UNDONE = "plan.json", "saved.json", "receipt.json", "undone.json"
+PLAN, BEGUN, SAVED, RECEIPT = "plan.json", "begun.json", "saved.json", "receipt.json"
+UNDONE, FORGOTTEN = "undone.json", "forgotten.json"
+SAVED_OBJECTS = "saved"
 
 State = Literal["planned", "interrupted", "applied", "undone"]
 
@@ -28,12 +31,42 @@ State = Literal["planned", "interrupted", "applied", "undone"]
 class Record:
     """A change that was made to a checkpoint, or begun.
 
-    ``state`` is ``planned`` (nothing removed yet), ``interrupted`` (some of it removed), ``applied`` or ``undone``.
+    Args:
+        plan: What was meant.
+        state: ``planned`` (nothing removed yet), ``interrupted`` (some of it removed), ``applied`` or ``undone``.
+        location: Of the record.
+        by: Who began it: a task of a DAG run, or user and host; empty when nobody said.
+        begun_at_ms: When, epoch milliseconds; None when the record does not say.
+        done_at_ms: When it was completed, or None.
+        from_batch: The newest committed batch before it, or None.
+        forgotten: Whether what was saved for an undo has been given up.
     """
 
     plan: Plan
     state: State
     location: str
+    by: str = ""
+    begun_at_ms: int | None = None
+    done_at_ms: int | None = None
+    from_batch: int | None = None
+    forgotten: bool = False
+
+    def to_dict(self) -> dict[str, Any]:
+        """JSON-ready, without the steps of the plan."""
+        return {
+            "plan_id": self.plan.plan_id,
+            "kind": self.plan.kind,
+            "from_batch": self.from_batch,
+            "to_batch": self.plan.batch_id,
+            "state": self.state,
+            "by": self.by,
+            "planned_at_ms": self.plan.planned_at_ms,
+            "begun_at_ms": self.begun_at_ms,
+            "done_at_ms": self.done_at_ms,
+            "undoes": self.plan.undoes,
+            "forgotten": self.forgotten,
+            "record": self.location,
+        }
 
 
 def records_of(checkpoint: Store, undo: Store | None = None) -> Store:
@@ -53,9 +86,32 @@ def history(checkpoint: Store, undo: Store | None = None) -> tuple[Record, ...]:
         store = root.child(directory)
         files, _ = store.ls()
         if PLAN in files:
-            plan = plan_from_dict(json.loads(store.read(PLAN)))
-            found.append(Record(plan, _state(files), store.location))
-    return tuple(sorted(found, key=lambda record: record.plan.planned_at_ms))
+            found.append(_record(store, files))
+    return tuple(sorted(found, key=lambda record: record.begun_at_ms or record.plan.planned_at_ms))
+
+
+def _record(store: Store, files: Mapping[str, StoredObject]) -> Record:
+    plan = plan_from_dict(_read(store, PLAN))
+    begun = _read(store, BEGUN) if BEGUN in files else {}
+    receipt = _read(store, RECEIPT) if RECEIPT in files else {}
+    return Record(
+        plan,
+        _state(files),
+        store.location,
+        begun.get("by", ""),
+        begun.get("at_ms"),
+        receipt.get("at_ms"),
+        begun.get("from_batch"),
+        FORGOTTEN in files,
+    )
+
+
+def _read(store: Store, name: str) -> dict[str, Any]:
+    try:
+        value = json.loads(store.read(name))
+    except ValueError:
+        raise StoreError("is no record of a change", location=store.location, name=name) from None
+    return value if isinstance(value, dict) else {}
 
 
 def _state(files: Mapping[str, StoredObject]) -> State:
@@ -66,8 +122,17 @@ def _state(files: Mapping[str, StoredObject]) -> State:
     return "interrupted" if SAVED in files else "planned"
 
 
+def find_record(checkpoint: Store, plan_id: str, undo: Store | None = None) -> Record:
+    """The record of one plan. Raises PlanError when there is none."""
+    found = {record.plan.plan_id: record for record in history(checkpoint, undo)}
+    if plan_id not in found:
+        known = ", ".join(found) or "none"
+        raise PlanError(f"no plan {plan_id!r} was applied here; known are: {known}.", location=checkpoint.location)
+    return found[plan_id]
+
+
 def last_change(checkpoint: Store, undo: Store | None = None) -> Record:
-    """The newest change that can be undone. Raises PlanError when there is none."""
+    """The newest change that is not undone yet. Raises PlanError when there is none that can be."""
     changes = [
         record
         for record in history(checkpoint, undo)
@@ -79,7 +144,44 @@ def last_change(checkpoint: Store, undo: Store | None = None) -> Record:
             location=checkpoint.location,
             hint="Only changes that this tool made, and that were not undone yet, can be undone.",
         )
+    if changes[-1].forgotten:
+        raise PlanError(
+            f"what the {changes[-1].plan.kind} {changes[-1].plan.plan_id} had removed was given up since (--forget), "
+            "so it cannot be undone, nor can anything before it.",
+            location=checkpoint.location,
+            hint="Restore a backup to a new location.",
+        )
     return changes[-1]
+
+
+def forget(record: Record, store: Store) -> int:
+    """Delete what a change has saved for its undo; the record itself stays. Returns the number of objects deleted.
+
+    Args:
+        record: The change, which must not be half done.
+        store: The store of its record.
+
+    Raises:
+        PlanError: It was interrupted, and what it saved is needed to complete or to undo it.
+    """
+    if record.state == "interrupted":
+        raise PlanError(
+            f"the {record.plan.kind} {record.plan.plan_id} was interrupted.",
+            location=record.location,
+            hint="Complete it with the command that began it, or undo it, first.",
+        )
+    write_once(store, FORGOTTEN, {"plan_id": record.plan.plan_id})
+    saved = store.child(SAVED_OBJECTS)
+    names = sorted(saved.find())
+    for name in names:
+        saved.delete(name)
+    return len(names)
+
+
+def note(record: Store, name: str, value: Mapping[str, Any]) -> None:
+    """Write down a fact unless it was before: who did it first, and when, is what counts."""
+    with suppress(ObjectExistsError):
+        record.create(name, json.dumps(value, sort_keys=True).encode())
 
 
 def write_once(record: Store, name: str, value: Mapping[str, Any]) -> None:

@@ -1,0 +1,198 @@
+"""One change at a time: a lock beside the checkpoint.
+
+* A lock is an object ``_ckpt_undo/<name>/lock.json`` that is created exclusively and removed at the end.
+* A lock is never removed by anybody but its holder. Who takes over a stale one creates ``lock-<its token>.json``,
+  exclusively as well, so of several that judge a lock stale one wins. The last lock of that chain is the one in force.
+* Stale is a lock whose process has ended on this machine, and one that a task of the same name left on another machine
+  for the same plan (Airflow runs a task once at a time). Any other needs a person's word.
+* It lies beside the checkpoint wherever the records go, so that two operators with different records see one another.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import socket
+import time
+import uuid
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import asdict, dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+
+from airflow_provider_ckpt.errors import CheckpointBusyError, CheckpointNotFoundError, ObjectExistsError, StoreError
+from airflow_provider_ckpt.lifecycle.observing import now_ms
+from airflow_provider_ckpt.lifecycle.records import records_of
+from airflow_provider_ckpt.store import Store
+
+LOCK = "lock.json"
+#: Where a store has no exclusive create: how long a lock must stand unchanged before it counts.
+SETTLE_S = 1.0
+#: Tokens of the locks that this process holds; its own lock that is not among them was left by a failed release.
+_held: set[str] = set()
+
+
+@dataclass(frozen=True, slots=True)
+class Holder:
+    """Who holds a lock.
+
+    Args:
+        token: Unique to one taking of a lock.
+        by: Who acts: a DAG run's task, or user and host.
+        plan_id: What is being done.
+        machine: Where process ids mean the same: a machine, or a container on it.
+        pid: Of the process.
+        life: Tells a process from a later one with the same id; empty where the system does not say.
+        since_ms: Epoch milliseconds.
+    """
+
+    token: str
+    by: str
+    plan_id: str
+    machine: str
+    pid: int
+    life: str
+    since_ms: int
+
+    @property
+    def is_here(self) -> bool:
+        """Whether it is a process of this machine, so that its end can be seen."""
+        return self.machine == _machine()
+
+    @property
+    def is_gone(self) -> bool:
+        """Whether its process has surely ended, or let go of the lock."""
+        if not self.is_here:
+            return False
+        if self.pid == os.getpid() and self.life == _life(self.pid):
+            return self.token not in _held
+        return not _is_alive(self.pid) or self.life != _life(self.pid)
+
+    def encode(self) -> bytes:
+        """The bytes to store."""
+        return json.dumps(asdict(self), sort_keys=True).encode()
+
+
+def _decode(data: bytes) -> Holder:
+    """A holder; one that nobody knows when the bytes say nothing."""
+    try:
+        return Holder(**json.loads(data))
+    except (ValueError, TypeError):
+        return Holder(hashlib.sha256(data).hexdigest()[:16], "", "", "", 0, "", 0)
+
+
+@contextmanager
+def locked(checkpoint: Store, plan_id: str, by: str, *, break_lock: bool = False) -> Iterator[None]:
+    """Hold the lock of a checkpoint.
+
+    Args:
+        checkpoint: What is going to be changed.
+        plan_id: By which plan.
+        by: Who does it; the same one may go on with the same plan on another machine.
+        break_lock: A person's word that the one who holds it has ended.
+
+    Raises:
+        CheckpointBusyError: Another one holds it.
+    """
+    place = records_of(checkpoint)
+    pid = os.getpid()
+    mine = Holder(uuid.uuid4().hex[:16], by, plan_id, _machine(), pid, _life(pid), now_ms())
+    _held.add(mine.token)
+    try:
+        names = _take(place, checkpoint, mine, break_lock)
+        try:
+            yield
+        except BaseException:
+            with suppress(StoreError):
+                _release(place, names, mine)
+            raise
+        _release(place, names, mine)
+    finally:
+        _held.discard(mine.token)
+
+
+def _take(place: Store, checkpoint: Store, mine: Holder, break_lock: bool) -> list[str]:
+    """Create the lock; returns the names of the whole chain, the own one last."""
+    names, holders = [LOCK], []
+    while (holder := _read(place, names[-1])) is not None:
+        holders.append(holder)
+        names.append(_successor(holder))
+    if holders and not (break_lock or _may_take_over(holders[-1], mine)):
+        raise _busy(checkpoint, holders[-1])
+    try:
+        place.create(names[-1], mine.encode())
+    except ObjectExistsError:
+        winner = _read(place, names[-1])
+        if winner != mine:  # a driver may repeat a request whose answer was lost, and find its own lock
+            raise _busy(checkpoint, winner or mine) from None
+    if not place.creates_exclusively:
+        time.sleep(SETTLE_S)
+        if (winner := _read(place, names[-1])) != mine:
+            raise _busy(checkpoint, winner or mine)
+    return names
+
+
+def _may_take_over(holder: Holder, mine: Holder) -> bool:
+    if holder.is_here:
+        return holder.is_gone
+    return bool(mine.by) and (holder.by, holder.plan_id) == (mine.by, mine.plan_id)
+
+
+def _release(place: Store, names: list[str], mine: Holder) -> None:
+    """Remove the chain, unless somebody broke this lock and stands at its end now."""
+    if _read(place, _successor(mine)) is None:
+        for name in names:
+            place.delete(name)
+
+
+def _successor(holder: Holder) -> str:
+    return f"lock-{holder.token}.json"
+
+
+def _read(place: Store, name: str) -> Holder | None:
+    try:
+        return _decode(place.read(name))
+    except CheckpointNotFoundError:
+        return None
+
+
+def _busy(checkpoint: Store, holder: Holder) -> CheckpointBusyError:
+    since = datetime.fromtimestamp(holder.since_ms / 1000, UTC).isoformat(timespec="seconds")
+    who = f"{holder.by or 'somebody'} (process {holder.pid}, plan {holder.plan_id or 'unknown'}, since {since})"
+    return CheckpointBusyError(
+        f"{who} is changing this checkpoint.",
+        location=checkpoint.location,
+        hint="Nothing was done. When that process has ended, say so: --break-lock (break_lock=True in a DAG).",
+    )
+
+
+# --- processes -----------------------------------------------------------------------------------------------------
+
+
+def _machine() -> str:
+    """The host, and on Linux its boot and its space of process ids: containers may share the name of a host."""
+    parts = [socket.gethostname()]
+    with suppress(OSError):
+        parts.append(Path("/proc/sys/kernel/random/boot_id").read_text().strip())
+        parts.append(str(Path("/proc/self/ns/pid").readlink()))
+    return " ".join(parts)
+
+
+def _life(pid: int) -> str:
+    """When a process was started, in ticks since boot; empty where that cannot be seen, ``ended`` for a zombie."""
+    with suppress(OSError, IndexError):
+        state, *fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+        return "ended" if state in "ZX" else fields[18]
+    return ""
+
+
+def _is_alive(pid: int) -> bool:
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return False
+    except OSError:
+        return True
+    return True

@@ -1,0 +1,171 @@
+"""Where a rollback goes to: a batch, or what a person knows instead of its number.
+
+A target admits a batch that is not past it; a rollback goes to the newest committed batch that its target admits.
+
+* A **timestamp** admits batches that began at or before it (``batchTimestampMs``, the processing time at which Spark
+  planned the batch). Such a batch may have ended later.
+* A **watermark** admits batches that ran with that watermark or a lower one (``batchWatermarkMs`` of the offset log).
+  State is evicted and late rows are dropped by that watermark, so up to such a batch nothing that is later than the
+  target was final. The commit log's ``nextBatchWatermarkMs`` is of a batch that had still to run.
+* **Offsets** admit batches that did not read past them, in any source and lane that is named.
+"""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+
+from airflow_provider_ckpt.codec.offset_log import OffsetSeq
+from airflow_provider_ckpt.codec.source_offset import SourceOffset
+from airflow_provider_ckpt.errors import CheckpointError, PlanError
+from airflow_provider_ckpt.progress import advance, source_kind
+
+
+class RollbackTarget:
+    """Where to go back to."""
+
+    @abstractmethod
+    def admits(self, batch_id: int, entry: OffsetSeq) -> bool:
+        """Whether a batch, with its offset log entry, is not past the target."""
+
+    @abstractmethod
+    def describe(self) -> str:
+        """What a batch that is admitted did, to go after ``a batch that``."""
+
+
+@dataclass(frozen=True, slots=True)
+class ToBatch(RollbackTarget):
+    """The batch of that id, and no other."""
+
+    batch_id: int
+
+    def admits(self, batch_id: int, entry: OffsetSeq) -> bool:
+        """See :class:`RollbackTarget`."""
+        return batch_id <= self.batch_id
+
+    def describe(self) -> str:
+        """See :class:`RollbackTarget`."""
+        return f"is {self.batch_id} or an older one"
+
+
+@dataclass(frozen=True, slots=True)
+class ToTimestamp(RollbackTarget):
+    """The newest committed batch that began at or before a time, epoch milliseconds."""
+
+    timestamp_ms: int
+
+    def admits(self, batch_id: int, entry: OffsetSeq) -> bool:
+        """See :class:`RollbackTarget`."""
+        return entry.metadata is not None and 0 < entry.metadata.batch_timestamp_ms <= self.timestamp_ms
+
+    def describe(self) -> str:
+        """See :class:`RollbackTarget`."""
+        return f"began at or before {time_text(self.timestamp_ms)}"
+
+
+@dataclass(frozen=True, slots=True)
+class ToWatermark(RollbackTarget):
+    """The newest committed batch that ran with a watermark of at most ``watermark_ms``, epoch milliseconds."""
+
+    watermark_ms: int
+
+    def admits(self, batch_id: int, entry: OffsetSeq) -> bool:
+        """See :class:`RollbackTarget`."""
+        return entry.metadata is not None and entry.metadata.batch_watermark_ms <= self.watermark_ms
+
+    def describe(self) -> str:
+        """See :class:`RollbackTarget`."""
+        return f"ran with a watermark of at most {time_text(self.watermark_ms)}"
+
+
+@dataclass(frozen=True, slots=True)
+class ToOffsets(RollbackTarget):
+    """The newest committed batch in which no source is past its offset.
+
+    Args:
+        offsets: Offset as JSON text, by source id (``"0"`` for the first source); sources and lanes that are not named
+            may stand anywhere.
+        kinds: Declared kind by source id.
+    """
+
+    offsets: Mapping[str, str]
+    kinds: Mapping[str, str] = field(default_factory=dict)
+
+    def admits(self, batch_id: int, entry: OffsetSeq) -> bool:
+        """See :class:`RollbackTarget`. Raises CheckpointError when offsets cannot be compared."""
+        return not any(self._is_past(entry, source_id, text) for source_id, text in self.offsets.items())
+
+    def _is_past(self, entry: OffsetSeq, source_id: str, text: str) -> bool:
+        ids = [known for known, _ in entry.offsets]
+        if source_id not in ids:
+            raise CheckpointError(f"the query has no source {source_id!r}; its sources are {', '.join(ids)}")
+        kind = source_kind(entry, source_id, self.kinds)
+        if kind is None:
+            raise CheckpointError(
+                f"offsets of source {source_id} cannot be ordered, because its type is not known",
+                hint=f"Declare it, for example {source_id}=kafka.",
+            )
+        goal, current = SourceOffset(text).view(kind), entry.offset(source_id)
+        if current is None or current.view(kind).value == goal.value:
+            return False
+        stands = current.view(kind)
+        if problem := stands.why_not_comparable(goal):
+            raise CheckpointError(f"offsets of source {source_id} cannot be ordered: {problem}")
+        positions = stands.positions
+        return any(positions[lane] > limit for lane, limit in goal.positions.items() if lane in positions)
+
+    def describe(self) -> str:
+        """See :class:`RollbackTarget`."""
+        wanted = ", ".join(f"source {source_id} {text}" for source_id, text in self.offsets.items())
+        return f"did not read past {wanted}"
+
+
+def choose(target: RollbackTarget, newest_first: Iterable[tuple[int, OffsetSeq]]) -> int | None:
+    """The newest batch that a target admits, or None; entries are looked at only as far as that takes."""
+    return next((batch_id for batch_id, entry in newest_first if target.admits(batch_id, entry)), None)
+
+
+def require_watermark(target: RollbackTarget, watermarks: Iterable[int]) -> None:
+    """Raise PlanError when a watermark is asked for and the query has none; ``watermarks`` are those it shows now."""
+    if isinstance(target, ToWatermark) and not any(watermarks):
+        raise PlanError("the query has no watermark.", hint="Go back by batch or by timestamp.")
+
+
+def notes_of(
+    target: RollbackTarget, batch_id: int, entry: OffsetSeq, newest: OffsetSeq | None, kinds: Mapping[str, str]
+) -> tuple[str, ...]:
+    """How a target led to a batch, and what is read again after a rollback there; sentences for people."""
+    notes = [f"Batch {batch_id} {facts_of(entry)}."]
+    if not isinstance(target, ToBatch):
+        notes.insert(0, f"Batch {batch_id} is the newest committed one that {target.describe()}.")
+    if newest is not None and newest != entry:
+        notes += _read_again(entry, newest, kinds)
+    return tuple(notes)
+
+
+def facts_of(entry: OffsetSeq) -> str:
+    """When a batch began and with which watermark."""
+    if entry.metadata is None:
+        return "does not say when it began"
+    watermark = entry.metadata.batch_watermark_ms
+    began = f"began at {time_text(entry.metadata.batch_timestamp_ms)}"
+    return f"{began} with the watermark {time_text(watermark)}" if watermark else f"{began} without a watermark"
+
+
+def _read_again(entry: OffsetSeq, newest: OffsetSeq, kinds: Mapping[str, str]) -> Iterator[str]:
+    for item in advance(entry, newest, kinds):
+        source = f"Source {item['source']}" + (f" ({item['type']})" if item["type"] else "")
+        if item["total"] is not None:
+            yield f"{source} is read again: {item['total']:,} {item['unit'] or ''}".rstrip() + "."
+        else:
+            yield f"{source} is read again from {item['start']} to {item['end']}; not counted: {item['problem']}."
+
+
+def time_text(at_ms: int) -> str:
+    """Epoch milliseconds for people: ISO 8601 in UTC; as a number where no calendar reaches."""
+    try:
+        return datetime.fromtimestamp(at_ms / 1000, UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
+    except (ValueError, OverflowError, OSError):
+        return f"{at_ms} ms"
