@@ -41,6 +41,9 @@ class FaultyStore(Store):
     def sibling(self, name: str) -> Store:
         return self._with_fault(super().sibling(name))
 
+    def flush(self) -> None:
+        """Nothing: what a process has written outlives its death, and power cuts are not what is tried here."""
+
     def _with_fault(self, store: Any) -> Store:
         store.fault = self.fault
         return store

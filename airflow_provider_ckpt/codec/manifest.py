@@ -1,7 +1,9 @@
 """Our own records: the manifest of a backup, and of what a change removed. JSON, one a directory, written last.
 
 A manifest may come from anywhere, so decoding it refuses names that lead outside: nothing absolute, no ``..``.
-``features`` lists what a reader must understand; an unknown one is refused instead of being half understood.
+``features`` lists what a reader must understand; an unknown one is refused instead of being half understood. That
+an object may lie in the directory of another backup needs no feature: every release has read ``stored_at``, and none
+that cannot follow it has ever deleted a backup.
 """
 
 from __future__ import annotations
@@ -52,7 +54,7 @@ class Manifest:
         created_at_ms: Epoch milliseconds.
         watermark_ms: Watermark of that batch, or None.
         objects: In the order of copying.
-        facts: What helps a person to choose: log versions, state provider, tool version.
+        facts: What helps a person to choose: tags, log versions, state provider, tool version.
     """
 
     backup_id: str
@@ -69,6 +71,21 @@ class Manifest:
     def total_bytes(self) -> int:
         """Sum of the sizes."""
         return sum(stored.size for stored in self.objects)
+
+    @property
+    def own_bytes(self) -> int:
+        """Bytes that were copied for this backup."""
+        return sum(stored.size for stored in self.objects if stored.stored_at.startswith(f"{self.backup_id}/"))
+
+    @property
+    def reused_bytes(self) -> int:
+        """Bytes of the objects that earlier backups hold and this one refers to."""
+        return self.total_bytes - self.own_bytes
+
+    @property
+    def tags(self) -> tuple[str, ...]:
+        """Names that were given to the backup."""
+        return tuple(self.facts.get("tags", ()))
 
     def encode(self) -> bytes:
         """The bytes to store."""
@@ -115,6 +132,9 @@ def _validate(manifest: Manifest) -> None:
     numbers = (manifest.batch_id, manifest.created_at_ms)
     if any(type(number) is not int for number in numbers) or manifest.batch_id < 0:
         raise ValueError("batch id or time is no number")
+    tags = manifest.facts.get("tags", [])
+    if not isinstance(tags, list) or not all(isinstance(tag, str) for tag in tags):
+        raise ValueError("the tags are no list of names")
     names = [stored.name for stored in manifest.objects]
     if len(set(names)) != len(names):
         raise ValueError("a name stands twice")

@@ -1,22 +1,34 @@
-"""Backups: taken while the query runs, listed, verified.
+"""Backups: taken while the query runs, and listed; :mod:`verifying` reads them back.
 
 A backup is a directory ``<root>/<backup id>/`` with the checkpoint's files under ``checkpoint/`` and a
 ``manifest.json`` that is written last: without it there is no backup. Batch N is the newest committed one. Its log
 entries, which Spark purges first, are copied before anything else is listed; when Spark purges or rewrites a file in
 between, the copy starts again with the then newest batch and keeps what it already has.
+
+A backup is incremental: a file that the newest backup of the same query and location has, by name, size and identity,
+is referred to where it lies. Backups and :mod:`prunes <airflow_provider_ckpt.lifecycle.pruning>` of one root may run at
+the same time, because each side first says what it does and then looks at what the other one said:
+
+* A backup writes ``intent.json``, which names the backup that it may refer to, its *base*. Only then it reads the
+  manifest of the base; when that has gone, there is no base. Before the manifest is written everything referred to is
+  seen to exist. After that the intent must still be there, and is deleted.
+* A prune takes the manifest of a dropped backup away. Only then it reads the intents, and spares what their bases name.
+
+So either the backup sees that its base has gone, or the prune sees that it is in use. A directory that has no manifest
+is of a backup under way as long as the youngest object in it is younger than the grace period of the prune.
 """
 
 from __future__ import annotations
 
-import hashlib
-from collections.abc import Collection, Iterable, Mapping
+import json
+import re
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import replace
 from datetime import UTC, datetime
 
 from airflow_provider_ckpt import __version__
 from airflow_provider_ckpt.codec import manifest
-from airflow_provider_ckpt.codec.manifest import Manifest, ManifestObject
+from airflow_provider_ckpt.codec.manifest import Manifest
 from airflow_provider_ckpt.compression import decompressors
 from airflow_provider_ckpt.confs import STATE_PROVIDER
 from airflow_provider_ckpt.errors import (
@@ -25,7 +37,9 @@ from airflow_provider_ckpt.errors import (
     CheckpointBusyError,
     CheckpointError,
     CheckpointNotFoundError,
+    UnsupportedVersionError,
 )
+from airflow_provider_ckpt.lifecycle.copying import Copier, MovedError
 from airflow_provider_ckpt.lifecycle.observing import (
     OnStep,
     decode_entries,
@@ -42,14 +56,14 @@ from airflow_provider_ckpt.store import Store
 from airflow_provider_ckpt.view import CheckpointView
 
 MANIFEST = "manifest.json"
+INTENT = "intent.json"
+#: The manifest of a backup that a prune has dropped, while objects in its directory are still named by others.
+DROPPED = "dropped.json"
 DATA = "checkpoint"
 #: How often a backup begins anew because Spark purged a file under it.
 ATTEMPTS = 8
 THREADS = 8
-
-
-class _MovedError(Exception):
-    """A file went or changed while it was copied."""
+_OWN_ID = re.compile(r"\d{8}T\d{6}\.\d{3}Z-[0-9A-Za-z._-]+\Z")
 
 
 # --- taking --------------------------------------------------------------------------------------------------------
@@ -62,33 +76,43 @@ def plan_of_backup(checkpoint: Store) -> tuple[CheckpointView, RestartSet]:
     return view, require(find_restart_set(checkpoint, view, batch_id), view)
 
 
-def take_backup(checkpoint: Store, root: Store, *, threads: int = THREADS, on_step: OnStep = no_step) -> Manifest:
+def take_backup(
+    checkpoint: Store,
+    root: Store,
+    *,
+    full: bool = False,
+    tags: Sequence[str] = (),
+    threads: int = THREADS,
+    on_step: OnStep = no_step,
+) -> Manifest:
     """Copy the files that a restart after the newest committed batch needs, also while the query runs.
 
     Args:
         checkpoint: The checkpoint.
         root: Where backups live; the new one gets a directory of its own.
+        full: Copy everything, also what an earlier backup has; Spark can then start from the backup's directory.
+        tags: Names that a retention policy can keep a backup for.
         threads: Copies under way at once.
-        on_step: Called after each copied object.
+        on_step: Called after each object.
 
     Raises:
         BatchNotRestorableError: Files are missing although nothing is being purged.
-        CheckpointBusyError: Spark purged files faster than they could be copied, ATTEMPTS times.
+        CheckpointBusyError: Spark purged files faster than they could be copied, ATTEMPTS times; or the backup took
+            longer than the grace period of a prune, which has removed it.
     """
     started_ms = now_ms()
-    backup_id = new_backup_id(started_ms, observe(checkpoint).query_id or "no-id")
-    copier = _Copier(checkpoint, root, f"{backup_id}/{DATA}")
+    query_id = observe(checkpoint).query_id
+    backup_id = new_backup_id(started_ms, query_id or "no-id")
+    base = None if full or not query_id else _declare_base(root, backup_id, query_id, checkpoint.location)
+    if base is None:
+        root.write(f"{backup_id}/{INTENT}", _intent(""))
+    copier = Copier(checkpoint, root, f"{backup_id}/{DATA}", {item.name: item for item in base.objects} if base else {})
     for _ in range(ATTEMPTS):
         try:
             view, chosen = _copy_newest(checkpoint, copier, threads, on_step)
-        except _MovedError:
+        except MovedError:
             continue
-        taken = _manifest(backup_id, view, chosen, copier, started_ms)
-        copier.keep_only(chosen.names)
-        root.flush()
-        root.create(f"{backup_id}/{MANIFEST}", taken.encode())
-        root.flush()
-        return taken
+        return _finish(root, _manifest(backup_id, view, chosen, copier, started_ms, tags), copier)
     raise CheckpointBusyError(
         f"no consistent copy in {ATTEMPTS} attempts: Spark purges files faster than they can be copied.",
         location=checkpoint.location,
@@ -102,26 +126,73 @@ def new_backup_id(at_ms: int, query_id: str) -> str:
     return f"{at:%Y%m%dT%H%M%S}.{at_ms % 1000:03d}Z-{query_id[:8]}"
 
 
-def _copy_newest(
-    checkpoint: Store, copier: _Copier, threads: int, on_step: OnStep
-) -> tuple[CheckpointView, RestartSet]:
-    """One attempt: choose the batch from the commit log, copy its log entries, then list the rest and copy that."""
+def is_own_id(directory: str) -> bool:
+    """Whether a directory has a name as :func:`new_backup_id` makes them."""
+    return bool(_OWN_ID.match(directory))
+
+
+def _declare_base(root: Store, backup_id: str, query_id: str, location: str) -> Manifest | None:
+    """The newest backup of the same query and location, declared to be in use before it is read for good."""
+    candidates = [name for name in root.ls()[1] if is_own_id(name) and name.endswith(f"-{query_id[:8]}")]
+    for candidate in sorted(candidates, reverse=True):
+        with suppress(BackupCorruptError, UnsupportedVersionError):  # nothing to build on, and nothing to stop at
+            root.write(f"{backup_id}/{INTENT}", _intent(candidate))
+            found = read_manifest(root, candidate)
+            if found and (found.query_id, found.location) == (query_id, location):
+                return found
+    return None
+
+
+def _intent(base: str) -> bytes:
+    return json.dumps({"base": base}).encode()
+
+
+def base_of_intent(data: bytes) -> str:
+    """The backup that a backup under way may refer to; empty when there is none. Raises ValueError."""
+    try:
+        base = json.loads(data)["base"]
+    except (KeyError, TypeError) as error:
+        raise ValueError(f"no intent: {error!r}") from error
+    if base != "" and not manifest.is_backup_id(base):
+        raise ValueError("no intent: its base is no backup id")
+    return str(base)
+
+
+def _copy_newest(checkpoint: Store, copier: Copier, threads: int, on_step: OnStep) -> tuple[CheckpointView, RestartSet]:
+    """One attempt: choose the batch from the commit log, copy its log entries, then list the rest and take that in."""
     started = observe(checkpoint)
     batch_id = _newest_committed(started)
     logs = log_entries(started, batch_id)
     copier.copy_anew(logs)
-    entries, damaged = decode_entries(checkpoint, [name for name in logs if name in copier.copied], copier.read)
+    entries, damaged = decode_entries(checkpoint, [name for name in logs if name in copier.held], copier.read)
     objects = {**copier.objects(logs), **checkpoint.find()}
-    copier.forget_changed(objects)
+    copier.use_listing(objects)
+    _require_same(logs, started.objects, objects)
     view = CheckpointView(checkpoint.location, now_ms(), objects, entries, damaged, complete=True)
     chosen = drive(restart_set(view, batch_id, decompressors()), copier.read)
     if chosen.missing and observe(checkpoint).latest_committed != batch_id:
-        raise _MovedError
+        raise MovedError
     require(chosen, view)
-    rest = [name for name in chosen.names if name not in copier.copied]
-    in_parallel(copier.copy, rest, threads, on_step)
-    copier.require_unchanged(chosen.names, objects, checkpoint.find())
+    in_parallel(copier.add, [name for name in chosen.names if name not in copier.held], threads, on_step)
+    copier.mend_references(lambda function, names: in_parallel(function, names, threads))
+    own = [name for name in chosen.names if copier.is_own(name)]
+    copier.require_unchanged(own, _list_again(checkpoint, set(own) - set(logs)))
     return view, chosen
+
+
+def _require_same(names: Iterable[str], before: Mapping[str, StoredObject], now: Mapping[str, StoredObject]) -> None:
+    """Log entries were copied between two listings, which must show the same."""
+    for name in names:
+        if name in before and name in now and now[name].identity not in ("", before[name].identity):
+            raise MovedError
+
+
+def _list_again(checkpoint: Store, copied: Iterable[str]) -> dict[str, StoredObject]:
+    """What the directories show that something was copied from; of a local disk those alone are listed."""
+    directories = sorted({name.rpartition("/")[0] for name in copied})
+    if directories and not checkpoint.is_local:
+        return checkpoint.find()
+    return {name: stored for directory in directories for name, stored in checkpoint.ls(directory)[0].items()}
 
 
 def _newest_committed(view: CheckpointView) -> int:
@@ -132,75 +203,10 @@ def _newest_committed(view: CheckpointView) -> int:
     return view.latest_committed
 
 
-class _Copier:
-    """Copies objects into one backup and remembers what it has, so that a new attempt does not read it again."""
-
-    def __init__(self, checkpoint: Store, root: Store, prefix: str) -> None:
-        self._checkpoint, self._root, self._prefix = checkpoint, root, prefix
-        self.copied: dict[str, tuple[int, str]] = {}
-        self._seen: dict[str, str] = {}
-
-    def stored_at(self, name: str) -> str:
-        """Where a copy is, relative to the root."""
-        return f"{self._prefix}/{name}"
-
-    def copy(self, name: str) -> None:
-        """Copy an object unless it is here already. Raises _MovedError when it is gone."""
-        if name in self.copied:
-            return
-        try:
-            self.copied[name] = self._checkpoint.copy(name, self._root, self.stored_at(name))
-        except CheckpointNotFoundError:
-            raise _MovedError from None
-
-    def copy_anew(self, names: Iterable[str]) -> None:
-        """Copy log entries whatever an earlier attempt has; one that is not there is left out."""
-        for name in names:
-            self._forget(name)
-            with suppress(_MovedError):
-                self.copy(name)
-
-    def read(self, name: str) -> bytes:
-        """The bytes of an object, which is copied with that."""
-        self.copy(name)
-        return self._root.read(self.stored_at(name))
-
-    def objects(self, names: Iterable[str]) -> dict[str, StoredObject]:
-        """What was copied, as a listing would show it."""
-        return {name: StoredObject(name, self.copied[name][0], None, "") for name in names if name in self.copied}
-
-    def forget_changed(self, objects: Mapping[str, StoredObject]) -> None:
-        """Drop copies of an earlier attempt that the new listing shows as rewritten, and note what it shows."""
-        for name, identity in self._seen.items():
-            if name in objects and objects[name].identity != identity:
-                self._forget(name)
-        self._seen = {name: stored.identity for name, stored in objects.items() if stored.identity}
-
-    def require_unchanged(
-        self, names: Iterable[str], before: Mapping[str, StoredObject], now: Mapping[str, StoredObject]
-    ) -> None:
-        """Raise _MovedError when an object was rewritten or was not whole; one that Spark purged meanwhile is fine."""
-        for name in names:
-            rewritten = name in now and before[name].identity not in ("", now[name].identity)
-            if rewritten or self.copied[name][0] != before[name].size:
-                self._forget(name)
-                raise _MovedError
-
-    def keep_only(self, names: Collection[str]) -> None:
-        """Delete copies that an earlier attempt made and the backup does not need."""
-        for name in self.copied.keys() - set(names):
-            self._forget(name)
-
-    def _forget(self, name: str) -> None:
-        if self.copied.pop(name, None):
-            self._root.delete(self.stored_at(name))
-
-
-def _manifest(backup_id: str, view: CheckpointView, chosen: RestartSet, copier: _Copier, at_ms: int) -> Manifest:
-    objects = tuple(
-        ManifestObject(name, *copier.copied[name], copier.stored_at(name), view.objects[name].identity)
-        for name in chosen.names
-    )
+def _manifest(
+    backup_id: str, view: CheckpointView, chosen: RestartSet, copier: Copier, at_ms: int, tags: Sequence[str]
+) -> Manifest:
+    objects = tuple(copier.manifest_object(name) for name in chosen.names)
     offsets, commit = view.offset_seq(chosen.batch_id), view.commit(chosen.batch_id)
     metadata = offsets.metadata
     facts = {
@@ -208,9 +214,29 @@ def _manifest(backup_id: str, view: CheckpointView, chosen: RestartSet, copier: 
         "offset_log_version": offsets.version,
         "commit_log_version": commit.version,
         "state_provider": (metadata.conf.get(STATE_PROVIDER) if metadata else None) or "",
+        "tags": sorted(set(tags)),
     }
     watermark_ms = metadata.batch_watermark_ms if metadata else None
     return Manifest(backup_id, view.location, view.query_id or "", chosen.batch_id, at_ms, watermark_ms, objects, facts)
+
+
+def _finish(root: Store, taken: Manifest, copier: Copier) -> Manifest:
+    """Write the manifest, unless the backup was taken for a killed one meanwhile and swept away."""
+    copier.keep_only({item.name for item in taken.objects})
+    root.flush()
+    root.create(f"{taken.backup_id}/{MANIFEST}", taken.encode())
+    intent = f"{taken.backup_id}/{INTENT}"
+    if intent not in root.ls(taken.backup_id)[0]:
+        root.delete(f"{taken.backup_id}/{MANIFEST}")
+        raise CheckpointBusyError(
+            "the backup took longer than the grace period of a prune, which has removed it.",
+            location=root.location,
+            name=taken.backup_id,
+            hint="Give `ckpt prune` a longer --grace.",
+        )
+    root.flush()
+    root.delete(intent)
+    return taken
 
 
 # --- looking -------------------------------------------------------------------------------------------------------
@@ -220,7 +246,7 @@ def list_backups(root: Store) -> tuple[Manifest, ...]:
     """The backups under a root, oldest first. A directory without a manifest is not one. Raises BackupCorruptError."""
     _, directories = root.ls()
     names = [name for name in directories if manifest.is_backup_id(name)]
-    found = in_parallel(lambda name: _read_manifest(root, name), names, THREADS)
+    found = in_parallel(lambda name: read_manifest(root, name), names, THREADS)
     return tuple(sorted((item for item in found if item), key=lambda item: item.backup_id))
 
 
@@ -230,14 +256,15 @@ def find_backup(root: Store, backup_id: str) -> Manifest:
         backups = list_backups(root)
         if backups:
             return backups[-1]
-    elif manifest.is_backup_id(backup_id) and (found := _read_manifest(root, backup_id)):
+    elif manifest.is_backup_id(backup_id) and (found := read_manifest(root, backup_id)):
         return found
     raise BackupNotFoundError(
         f"no backup {backup_id!r} here.", location=root.location, hint="See `ckpt backups ROOT` for those there are."
     )
 
 
-def _read_manifest(root: Store, backup_id: str) -> Manifest | None:
+def read_manifest(root: Store, backup_id: str) -> Manifest | None:
+    """The manifest of a directory; None when there is none. Raises BackupCorruptError, UnsupportedVersionError."""
     name = f"{backup_id}/{MANIFEST}"
     try:
         found = manifest.decode(root.read(name), name)
@@ -248,48 +275,3 @@ def _read_manifest(root: Store, backup_id: str) -> Manifest | None:
     if found.backup_id != backup_id:
         raise BackupCorruptError(f"the manifest is that of {found.backup_id}", location=root.location, name=name)
     return found
-
-
-def verify_backup(root: Store, backup: Manifest, *, threads: int = THREADS, on_step: OnStep = no_step) -> None:
-    """Read every object back and compare, then see that a restart from the backup is possible.
-
-    Raises:
-        BackupCorruptError: An object is missing or other than the manifest says, or the set is not complete.
-    """
-    stored = {item.stored_at: item for item in backup.objects}
-
-    def check(stored_at: str) -> None:
-        item = stored[stored_at]
-        try:
-            data = root.read(stored_at)
-        except CheckpointNotFoundError:
-            raise corrupt(root, stored_at, "is missing") from None
-        if len(data) != item.size or hashlib.sha256(data).hexdigest() != item.sha256:
-            raise corrupt(root, stored_at, "is not what was backed up")
-
-    in_parallel(check, list(stored), threads, on_step)
-    chosen = _restart_set_of(root, backup)
-    if chosen.missing:
-        raise corrupt(root, f"{backup.backup_id}/{MANIFEST}", f"lacks {', '.join(chosen.missing[:3])}")
-
-
-def _restart_set_of(root: Store, backup: Manifest) -> RestartSet:
-    """What a restart from the backup needs, the backup seen as the checkpoint that it would be restored to."""
-    stored = {item.name: item for item in backup.objects}
-
-    def read(name: str) -> bytes:
-        return root.read(stored[name].stored_at)
-
-    objects = {name: StoredObject(name, item.size, None, item.sha256) for name, item in stored.items()}
-    view = CheckpointView(root.location, backup.created_at_ms, objects, complete=True)
-    logs = [name for name in log_entries(view, backup.batch_id) if name in stored]
-    entries, damaged = decode_entries(root, logs, read)
-    view = replace(view, entries=entries, damaged=damaged)
-    return drive(restart_set(view, backup.batch_id, decompressors()), read)
-
-
-def corrupt(root: Store, name: str, problem: str) -> BackupCorruptError:
-    """The error for an object of a backup."""
-    return BackupCorruptError(
-        problem + ".", location=root.location, name=name, hint="Do not restore it; take another backup."
-    )

@@ -21,7 +21,7 @@ from airflow_provider_ckpt.deploy import DeploySpec
 from airflow_provider_ckpt.errors import CheckpointError, CheckpointNotFoundError
 from airflow_provider_ckpt.findings import SEVERITIES, Finding, Severity, worst_first
 from airflow_provider_ckpt.forecast import forecast
-from airflow_provider_ckpt.lifecycle.backups import DATA, MANIFEST
+from airflow_provider_ckpt.lifecycle.backups import DATA, DROPPED, INTENT, MANIFEST
 from airflow_provider_ckpt.lifecycle.checking import examine
 from airflow_provider_ckpt.lifecycle.listing import Look, look_at
 from airflow_provider_ckpt.lifecycle.records import PLAN, UNDO_DIRECTORY
@@ -39,7 +39,7 @@ NOT_ENTERED = frozenset(
 )
 
 #: What this package itself keeps copies of checkpoints in: a file, and the directory beside it.
-OUR_COPIES = ((MANIFEST, DATA), (PLAN, "saved"))
+OUR_COPIES = ((MANIFEST, DATA), (INTENT, DATA), (DROPPED, DATA), (PLAN, "saved"))
 
 Item = TypeVar("Item")
 Result = TypeVar("Result")

@@ -1,0 +1,145 @@
+"""Copying a checkpoint's objects into a backup, or referring to the copy that an earlier backup has."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable, Collection, Iterable, Mapping
+from contextlib import suppress
+from dataclasses import replace
+
+from airflow_provider_ckpt.codec.manifest import ManifestObject
+from airflow_provider_ckpt.errors import CheckpointNotFoundError
+from airflow_provider_ckpt.objects import StoredObject
+from airflow_provider_ckpt.store import Store
+
+#: Calls a function for each of some names.
+ForEach = Callable[[Callable[[str], None], list[str]], object]
+
+
+class MovedError(Exception):
+    """A file of the checkpoint went or changed while it was copied."""
+
+
+class Copier:
+    """Fills one backup, and remembers what it has, so that a new attempt does not read it again.
+
+    An object is referred to instead of copied when ``base``, the objects of an earlier backup, has one of the same
+    name whose size and identity are those that the checkpoint's listing shows now. A state file that was written anew
+    under its old name has another identity and is copied.
+
+    Args:
+        checkpoint: Where to copy from.
+        root: Where backups live.
+        prefix: Where the copies go, relative to the root.
+        base: The objects of the backup that may be referred to, by name.
+    """
+
+    def __init__(self, checkpoint: Store, root: Store, prefix: str, base: Mapping[str, ManifestObject]) -> None:
+        self._checkpoint, self._root, self._prefix = checkpoint, root, prefix
+        self._base = dict(base)
+        self._listed: Mapping[str, StoredObject] = {}
+        self.held: dict[str, ManifestObject] = {}
+
+    def is_own(self, name: str) -> bool:
+        """Whether the backup has a copy of its own of an object."""
+        return name in self.held and self.held[name].stored_at == f"{self._prefix}/{name}"
+
+    # --- filling -----------------------------------------------------------------------------------------------
+
+    def add(self, name: str) -> None:
+        """Take an object in, unless it is here already. Raises MovedError when it is gone."""
+        if name not in self.held:
+            self.held[name] = self._reusable(name) or self._copy(name)
+
+    def copy_anew(self, names: Iterable[str]) -> None:
+        """Copy log entries whatever an earlier attempt has; one that is not there is left out."""
+        for name in names:
+            self._forget(name)
+            with suppress(MovedError):
+                self.held[name] = self._copy(name)
+
+    def read(self, name: str) -> bytes:
+        """The bytes of an object, which is taken in with that; a reference that does not hold becomes a copy."""
+        self.add(name)
+        item = self.held[name]
+        if self.is_own(name):
+            return self._root.read(item.stored_at)
+        with suppress(CheckpointNotFoundError):
+            data = self._root.read(item.stored_at)
+            if hashlib.sha256(data).hexdigest() == item.sha256:
+                return data
+        self._give_up_reference(name)
+        return self.read(name)
+
+    def mend_references(self, for_each: ForEach) -> None:
+        """Look whether everything that is referred to exists, by one listing of it, and copy what does not.
+
+        Raises MovedError when that is gone from the checkpoint as well.
+        """
+        referred = [name for name in self.held if not self.is_own(name)]
+        directories = sorted({self.held[name].stored_at.partition("/")[0] for name in referred})
+        there: dict[str, StoredObject] = {}
+        for_each(lambda directory: there.update(self._root.find(directory)), directories)
+        lost = [name for name in referred if not _is_whole(self.held[name], there)]
+        for name in lost:
+            self._give_up_reference(name)
+        for_each(self.add, lost)
+
+    def _reusable(self, name: str) -> ManifestObject | None:
+        item, listed = self._base.get(name), self._listed.get(name)
+        if item is None or listed is None or listed.modified_ms is None:  # nothing would tell a rewrite
+            return None
+        return item if (item.size, item.identity) == (listed.size, listed.identity) else None
+
+    def _give_up_reference(self, name: str) -> None:
+        del self.held[name], self._base[name]
+
+    def _copy(self, name: str) -> ManifestObject:
+        stored_at = f"{self._prefix}/{name}"
+        try:
+            size, sha256 = self._checkpoint.copy(name, self._root, stored_at)
+        except CheckpointNotFoundError:
+            raise MovedError from None
+        return ManifestObject(name, size, sha256, stored_at)
+
+    # --- comparing with listings -------------------------------------------------------------------------------
+
+    def objects(self, names: Iterable[str]) -> dict[str, StoredObject]:
+        """What was taken in, as a listing would show it."""
+        return {name: StoredObject(name, self.held[name].size, None, "") for name in names if name in self.held}
+
+    def use_listing(self, objects: Mapping[str, StoredObject]) -> None:
+        """Go by a new listing: what it shows as rewritten since the last one is forgotten."""
+        for name in list(self.held):
+            before, now = self._listed.get(name), objects.get(name)
+            if before is not None and now is not None and before.identity not in ("", now.identity):
+                self._forget(name)
+        self._listed = objects
+
+    def require_unchanged(self, names: Iterable[str], now: Mapping[str, StoredObject]) -> None:
+        """Raise MovedError when an object was rewritten or was not whole; one that Spark purged meanwhile is fine."""
+        for name in names:
+            before = self._listed[name]
+            rewritten = name in now and before.identity not in ("", now[name].identity)
+            if rewritten or self.held[name].size != before.size:
+                self._forget(name)
+                raise MovedError
+
+    def keep_only(self, names: Collection[str]) -> None:
+        """Delete copies that an earlier attempt made and the backup does not need."""
+        for name in self.held.keys() - set(names):
+            self._forget(name)
+
+    def manifest_object(self, name: str) -> ManifestObject:
+        """What the manifest says of an object."""
+        return replace(self.held[name], identity=self._listed[name].identity)
+
+    def _forget(self, name: str) -> None:
+        if self.is_own(name):
+            self._root.delete(self.held[name].stored_at)
+        self.held.pop(name, None)
+
+
+def _is_whole(item: ManifestObject, there: Mapping[str, StoredObject]) -> bool:
+    stored = there.get(item.stored_at)
+    return stored is not None and stored.size == item.size
