@@ -8,16 +8,20 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from urllib.parse import quote
 
 from airflow_provider_ckpt.codec import Encodable, layout
 from airflow_provider_ckpt.codec.paths import paths_of, with_paths
 from airflow_provider_ckpt.plans import SinkVerdict
+from airflow_provider_ckpt.sink_marker import MARKING, SinkMarker
+from airflow_provider_ckpt.sink_verdicts import rollback_verdict
 
 _RULE = re.compile(r"(.+?)=((?:[A-Za-z][\w+.-]*:)?/.*)", re.DOTALL)
 _URI = re.compile(r"([A-Za-z][\w+.-]*):(.*)", re.DOTALL)
 _SCHEMA_PATH = re.compile(rf"(.*)/({layout.STATE}/\d+/_stateSchema/.+)", re.DOTALL)
+#: What Hadoop, and so Spark, calls what fsspec calls otherwise.
+_HADOOP = {"s3": "s3a", "gcs": "gs"}
 #: Schemes that name the same storage.
 _ALIASES = {"": "file", "s3a": "s3", "s3n": "s3", "gcs": "gs", "abfss": "abfs"}
 
@@ -25,70 +29,71 @@ _ALIASES = {"": "file", "s3a": "s3", "s3n": "s3", "gcs": "gs", "abfss": "abfs"}
 # --- sinks ---------------------------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True, slots=True)
-class SinkState:
-    """A sink that was declared, and how far it is known to be.
+def verdict_of_move(marker: SinkMarker, batch_id: int) -> SinkVerdict:
+    """What a sink makes of the query that goes on after ``batch_id`` with the id that the sink knows.
+
+    Every batch that the original ran after the backup runs again: to the sink that is a rollback.
+    """
+    if marker.kind not in MARKING:
+        return _unmarked(marker, batch_id)
+    verdict = rollback_verdict(marker, batch_id, None)
+    if marker.kind == "file" and verdict.remedy and marker.skipped_after(batch_id):
+        remedy = f"After the restore: ckpt rollback --to-batch {batch_id} of it, with --sink and --trim-sink-log."
+        return replace(verdict, remedy=remedy)
+    return verdict
+
+
+def verdict_of_fork(marker: SinkMarker, batch_id: int, *, own_writer: bool = False) -> SinkVerdict:
+    """What a sink makes of the query that goes on after ``batch_id`` with an id that the sink does not know.
 
     Args:
-        kind: ``file``, ``delta``, ``iceberg``, ``kafka``, ``foreachBatch``, …
-        location: URI, or empty.
-        newest_batch: The newest batch that it holds of the query; None when that was not looked at.
+        marker: What the sink remembers of the original.
+        batch_id: The batch of the backup.
+        own_writer: The deploy says what the sink knows the query by (``txnAppId``), so a new id changes nothing.
     """
-
-    kind: str
-    location: str = ""
-    newest_batch: int | None = None
-
-    @property
-    def name(self) -> str:
-        """As it is declared."""
-        return f"{self.kind}:{self.location}" if self.location else self.kind
-
-
-def verdict_of_move(sink: SinkState, batch_id: int) -> SinkVerdict:
-    """What a sink makes of the query that goes on after ``batch_id`` with the id that it knows."""
-    later = f"batch {batch_id + 1}" if sink.newest_batch == batch_id + 1 else f"{batch_id + 1} to {sink.newest_batch}"
-    if sink.kind.lower() in ("file", "delta", "iceberg"):
-        if sink.newest_batch is None:
-            reason = f"it skips batches that it holds; exact if the original wrote nothing after batch {batch_id}"
-            return SinkVerdict(sink.name, "unknown", reason, "Look at what the original wrote after the backup.")
-        if sink.newest_batch <= batch_id:
-            return SinkVerdict(sink.name, "exact", f"it holds nothing after batch {batch_id}")
-        reason = f"it holds {later} of the original and drops them when they run again, whatever they hold by then"
-        return SinkVerdict(sink.name, "skipped", reason, f"Take the sink back to batch {batch_id} before the start.")
-    if sink.kind.lower() == "kafka":
-        reason = f"it knows no batches: what the original wrote after batch {batch_id} is written again"
-        return SinkVerdict(sink.name, "duplicated", reason, "Nothing to do if the original wrote nothing after it.")
-    return _unknown(sink)
+    match marker.kind:
+        case "file":
+            return _fork_to_files(marker, batch_id)
+        case "hudi":
+            own_writer = True
+    if marker.kind not in MARKING:
+        return _unmarked(marker, batch_id)
+    if own_writer:
+        verdict = verdict_of_move(marker, batch_id)
+        both = f"It tells the fork and the original apart by {marker.writer} alone: give the fork another."
+        return replace(verdict, remedy=f"{verdict.remedy} {both}".strip())
+    held = marker.held_after(batch_id)
+    remedy = f"Give the fork a table of its own, or take the table back to batch {batch_id} before the start."
+    if held:
+        why = f"it holds batches {held[0]} to {held[-1]} of the original, and takes them again from an id new to it"
+        return SinkVerdict(marker.name, "duplicated", why, remedy)
+    if marker.last_batch is None:
+        why = "it knows no batch of the original, and takes every batch from an id that is new to it"
+        return SinkVerdict(marker.name, "unknown", why, remedy)
+    why = f"it holds nothing after batch {batch_id}; should the original go on, both write the same rows"
+    return SinkVerdict(marker.name, "exact", why)
 
 
-def verdict_of_fork(sink: SinkState, batch_id: int) -> SinkVerdict:
-    """What a sink makes of the query that goes on after ``batch_id`` with an id that it does not know."""
-    kind = sink.kind.lower()
-    if kind == "file":
-        held = "what its log holds" if sink.newest_batch is None else f"batch {sink.newest_batch}"
-        reason = f"its log counts batches and knows no ids: the fork's batches are dropped up to {held}"
-        remedy = (
-            f"Give the fork a directory of its own. Its log must have an entry for every batch up to {batch_id} since "
-            "the last compaction; one that holds the line v1 alone says that the batch wrote nothing."
-        )
-        if sink.newest_batch is not None and sink.newest_batch <= batch_id:
-            reason = "no batch is dropped now, but two queries that write to one directory drop each other's batches"
-        return SinkVerdict(sink.name, "skipped", reason, remedy)
-    if kind in ("delta", "iceberg"):
-        what = "txnAppId" if kind == "delta" else "query id"
-        reason = f"the {what} is new to the table: what the original wrote after batch {batch_id} is written again"
-        remedy = f"Give the fork a table of its own, or take the table back to batch {batch_id} before the start."
-        return SinkVerdict(sink.name, "duplicated", reason, remedy)
-    if kind == "kafka":
-        reason = f"it knows no batches: what the original wrote after batch {batch_id} is written again"
-        return SinkVerdict(sink.name, "duplicated", reason, "Give the fork a topic of its own.")
-    return _unknown(sink)
+def _fork_to_files(marker: SinkMarker, batch_id: int) -> SinkVerdict:
+    """A file sink knows batches, not queries."""
+    remedy = (
+        f"Give the fork a directory of its own. Its log needs an entry for each batch up to {batch_id} since the last "
+        "compaction; one that holds the line v1 alone says that the batch wrote nothing."
+    )
+    skipped = marker.skipped_after(batch_id)
+    if skipped:
+        why = f"its log counts batches and knows no ids: the fork's batches {skipped[0]} to {skipped[1]} are dropped"
+        return SinkVerdict(marker.name, "skipped", why, remedy)
+    why = f"its log holds nothing after batch {batch_id}; should the original go on, each drops what the other wrote"
+    return SinkVerdict(marker.name, "exact", why, remedy)
 
 
-def _unknown(sink: SinkState) -> SinkVerdict:
-    reason = "what it does with a batch that runs again, and with a query id, is its own affair"
-    return SinkVerdict(sink.name, "unknown", reason, "Make it idempotent by batch id, or take it back by hand.")
+def _unmarked(marker: SinkMarker, batch_id: int) -> SinkVerdict:
+    verdict = rollback_verdict(marker, batch_id, batch_id + 1)
+    if verdict.verdict == "exact":
+        return verdict
+    why = f"it remembers no batches: what the original wrote after batch {batch_id} is written again"
+    return replace(verdict, reason=why)
 
 
 def same_id_warning(query_id: str, location: str) -> str:
@@ -173,7 +178,7 @@ class _Mover:
                 return moved
         schema = None if encoded else _SCHEMA_PATH.fullmatch(path)
         if schema and schema[2] in self._names:
-            return _moved(path, schema[1], self._location) or path
+            return _moved(path, schema[1], spark_uri(self._location)) or path
         return path
 
 
@@ -200,6 +205,12 @@ def _storage(scheme: str) -> str:
     return _ALIASES.get(scheme, scheme)
 
 
+def spark_uri(location: str) -> str:
+    """A location as it is given to Spark."""
+    scheme, rest = _split(location)
+    return f"{_HADOOP.get(scheme, scheme or 'file')}:{rest}"
+
+
 def _encode(path: str) -> str:
     """As the logs of sources and sinks spell it; what is encoded already stays."""
     return quote(path, safe="/:@!$&'()*+,;=~-._%")
@@ -224,7 +235,7 @@ def _warning(group: str, moved: Mapping[str, str], names: Collection[str]) -> st
     kept = next(iter(moved))
     if not group.startswith(layout.STATE):
         what = "output" if group == layout.SINK_LOG else "input"
-        hint = f"If the {what} files move as well, rewrite them: FROM=TO."
+        hint = f"If the {what} files move as well, rewrite them: --rewrite-paths FROM=TO."
     else:
         schema = _SCHEMA_PATH.fullmatch(kept)
         inside = schema is not None and schema[2] in names

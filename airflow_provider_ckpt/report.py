@@ -10,7 +10,10 @@ from airflow_provider_ckpt.codec.manifest import Manifest
 from airflow_provider_ckpt.findings import Finding
 from airflow_provider_ckpt.forecast import Forecast
 from airflow_provider_ckpt.lifecycle.fleet import FleetRow
+from airflow_provider_ckpt.lifecycle.records import Record
+from airflow_provider_ckpt.lifecycle.rehearsing import Rehearsal
 from airflow_provider_ckpt.plans import Plan
+from airflow_provider_ckpt.targets import time_text
 
 if TYPE_CHECKING:
     from rich.table import Table as RichTable
@@ -117,12 +120,31 @@ def plan_tables(plan: Plan, *, most: int = 20) -> list[Table]:
         rows = [*rows[: most - 5], ("…", "", "", f"{len(rows) - most} more", ""), *rows[-5:]]
     title = f"Plan {plan.plan_id}: {plan.kind} of {plan.location} to batch {plan.batch_id}, {len(plan.actions)} steps"
     tables = [Table(title, ("step", "do", "where", "object", "bytes"), tuple(rows))]
+    if plan.notes:
+        tables.append(Table("Target", ("",), tuple((note,) for note in plan.notes)))
     if plan.verdicts:
         verdicts = tuple((item.sink, item.verdict, item.reason, item.remedy) for item in plan.verdicts)
         tables.append(Table("Sinks", ("sink", "verdict", "why", "remedy"), verdicts))
     if plan.warnings:
         tables.append(Table("Warnings", ("",), tuple((warning,) for warning in plan.warnings)))
     return tables
+
+
+def history_table(location: str, changes: Sequence[Record]) -> Table:
+    """What was done to a checkpoint, a row for each change."""
+    rows = tuple(
+        (
+            record.plan.plan_id,
+            record.plan.kind,
+            record.from_batch,
+            record.plan.batch_id if record.plan.kind != "undo" else f"undoes {record.plan.undoes}",
+            f"{record.state}, not to be undone" if record.forgotten else record.state,
+            time_text(record.begun_at_ms or record.plan.planned_at_ms),
+            record.by or None,
+        )
+        for record in changes
+    )
+    return Table(f"Changes of {location}", ("plan", "kind", "from batch", "to", "state", "begun", "by"), rows)
 
 
 def backup_table(taken: Manifest) -> Table:
@@ -137,6 +159,16 @@ def backup_table(taken: Manifest) -> Table:
             ("bytes", taken.total_bytes),
         ],
     )
+
+
+def rehearsal_table(rehearsal: Rehearsal) -> Table:
+    """What a Spark found in a restored backup, a row for each part of the state."""
+    rows: list[tuple[Any, ...]] = [
+        (part.operator_id, part.operator, part.part or None, part.rows) for part in rehearsal.state
+    ]
+    rows += [(operator_id, "not read: no operator metadata", None, None) for operator_id in rehearsal.unread]
+    title = f"Spark {rehearsal.spark_version} opens {rehearsal.backup_id} at batch {rehearsal.batch_id}"
+    return Table(title, ("operator", "is", "part", "rows of state"), tuple(rows))
 
 
 def render(tables: Sequence[Table]) -> str:

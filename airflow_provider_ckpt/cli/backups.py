@@ -7,11 +7,12 @@ import uuid
 import click
 
 from airflow_provider_ckpt import lifecycle
-from airflow_provider_ckpt.cli.options import executing, open_store, shared
+from airflow_provider_ckpt.cli.options import executing, open_store, pairs, shared
 from airflow_provider_ckpt.cli.render import print_json, print_tables, progress_bar, report_change, size, when
 from airflow_provider_ckpt.codec.manifest import Manifest
 from airflow_provider_ckpt.moving import PathRule, parse_path_rule
-from airflow_provider_ckpt.report import Table, findings_table
+from airflow_provider_ckpt.report import Table, findings_table, rehearsal_table
+from airflow_provider_ckpt.sinks import parse_sink
 
 
 @click.command()
@@ -76,8 +77,21 @@ def _backup_row(item: Manifest) -> tuple[object, ...]:
 @click.command()
 @click.argument("root")
 @click.argument("backup_id")
+@click.option("--rehearse", is_flag=True, help="Restore it to a scratch place, and let a real Spark open it there.")
+@click.option("--scratch", metavar="URI", help="Where to rehearse; by default a temporary directory of this machine.")
+@click.option(
+    "--spark-conf", "confs", multiple=True, metavar="KEY=VALUE", help="For the rehearsal's Spark; can be given again."
+)
 @shared
-def verify(root: str, backup_id: str, storage_options: tuple[str, ...], as_json: bool) -> int:
+def verify(
+    root: str,
+    backup_id: str,
+    rehearse: bool,
+    scratch: str | None,
+    confs: tuple[str, ...],
+    storage_options: tuple[str, ...],
+    as_json: bool,
+) -> int:
     """Read a backup back (its id, or `latest`): sizes, hashes, whether a restart from it is possible, every rule.
 
     Exits with 1 when a rule finds an error, and with 3 when the backup is not what was backed up.
@@ -86,13 +100,19 @@ def verify(root: str, backup_id: str, storage_options: tuple[str, ...], as_json:
     found = lifecycle.find_backup(store, backup_id)
     with progress_bar("verifying") as on_step:
         findings = lifecycle.verify_backup(store, found, on_step=on_step)
+    rehearsal = None
+    if rehearse:
+        place = open_store(scratch, storage_options) if scratch else None
+        rehearsal = lifecycle.rehearse(store, found, scratch=place, confs=dict(pairs(confs, "--spark-conf")))
     if as_json:
         document = {"verified": True, "findings": [finding.to_dict() for finding in findings]}
-        print_json({**_backup_document(found), **document})
+        print_json({**_backup_document(found), **document, "rehearsal": rehearsal and rehearsal.to_dict()})
     else:
         if findings:
             print_tables([findings_table(findings)])
         click.secho(f"Backup {found.backup_id}: {len(found.objects)} objects are what was backed up.", fg="green")
+        if rehearsal:
+            print_tables([rehearsal_table(rehearsal)])
     return int(any(finding.severity == "error" for finding in findings))
 
 
@@ -138,7 +158,10 @@ def restore(
         target,
         fork_id,
         path_rules=_path_rules(rewrite_paths),
-        sinks=[lifecycle.look_at_sink(sink, lambda place: open_store(place, storage_options)) for sink in sinks],
+        sinks=[
+            (sink, open_store(sink.directory, storage_options) if sink.directory else None)
+            for sink in map(parse_sink, sinks)
+        ],
     )
     receipt = None
     if execute:

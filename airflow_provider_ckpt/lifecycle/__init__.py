@@ -15,16 +15,21 @@ from airflow_provider_ckpt.lifecycle.checking import examine, inspect
 from airflow_provider_ckpt.lifecycle.fleet import FleetRow, Found, find_checkpoints, judge_checkpoints, row_from_dict
 from airflow_provider_ckpt.lifecycle.news import Known, parse_known
 from airflow_provider_ckpt.lifecycle.observing import find_restart_set, observe, read_entries, read_progress
+from airflow_provider_ckpt.lifecycle.pruning import PrunePlan, PruneReceipt, make_prune, prune
 from airflow_provider_ckpt.lifecycle.records import Record, find_record, history
-from airflow_provider_ckpt.lifecycle.restoring import look_at_sink, make_restore, restore
+from airflow_provider_ckpt.lifecycle.rehearsing import Rehearsal, rehearse
+from airflow_provider_ckpt.lifecycle.restoring import make_restore, restore
 from airflow_provider_ckpt.lifecycle.verifying import verify_backup
 
 __all__ = [
     "FleetRow",
     "Found",
     "Known",
+    "PrunePlan",
+    "PruneReceipt",
     "Receipt",
     "Record",
+    "Rehearsal",
     "Stores",
     "apply",
     "examine",
@@ -37,15 +42,17 @@ __all__ = [
     "inspect",
     "judge_checkpoints",
     "list_backups",
-    "look_at_sink",
+    "make_prune",
     "make_restore",
     "make_rollback",
     "make_undo",
     "observe",
     "parse_known",
     "plan_of_backup",
+    "prune",
     "read_entries",
     "read_progress",
+    "rehearse",
     "restore",
     "row_from_dict",
     "take_backup",

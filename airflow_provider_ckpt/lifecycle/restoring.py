@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import re
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from contextlib import suppress
 
 from airflow_provider_ckpt import codec
@@ -16,15 +16,14 @@ from airflow_provider_ckpt.lifecycle.observing import OnStep, in_parallel, no_st
 from airflow_provider_ckpt.lifecycle.verifying import THREADS, corrupt, read_verified
 from airflow_provider_ckpt.moving import (
     PathRule,
-    SinkState,
     relocate,
     same_id_warning,
     verdict_of_fork,
     verdict_of_move,
 )
 from airflow_provider_ckpt.objects import StoredObject
-from airflow_provider_ckpt.plans import Action, Plan, plan_restore
-from airflow_provider_ckpt.sink_log import SinkLog
+from airflow_provider_ckpt.plans import Action, Plan, SinkVerdict, plan_restore
+from airflow_provider_ckpt.sinks import DeclaredSink, read_marker
 from airflow_provider_ckpt.store import Store
 
 #: How a store on a local disk calls an object until it is whole.
@@ -38,7 +37,7 @@ def make_restore(
     new_query_id: str | None = None,
     *,
     path_rules: Iterable[PathRule] = (),
-    sinks: Iterable[SinkState] = (),
+    sinks: Iterable[tuple[DeclaredSink, Store | None]] = (),
 ) -> Plan:
     """Plan to write a backup to a new or empty location, or to complete a restore of it that was killed.
 
@@ -48,7 +47,7 @@ def make_restore(
         target: Where to.
         new_query_id: A fork gets an id of its own; None moves the query with its id.
         path_rules: Absolute paths that change inside the checkpoint, beside those to its own schema files.
-        sinks: Sinks of the query, for the verdicts.
+        sinks: Sinks of the query, for the verdicts, each with the store of its ``directory``.
 
     Raises:
         ObjectExistsError: There is something else at the location.
@@ -58,7 +57,6 @@ def make_restore(
         _entries_with_paths(root, backup), {item.name for item in backup.objects}, target.location, path_rules
     )
     fork = new_query_id is not None
-    verdict_of = verdict_of_fork if fork else verdict_of_move
     plan = plan_restore(
         backup,
         root.location,
@@ -67,21 +65,17 @@ def make_restore(
         new_query_id,
         rewritten=moved.rewritten,
         warnings=(*(() if fork else (same_id_warning(backup.query_id, backup.location),)), *moved.warnings),
-        verdicts=[verdict_of(sink, backup.batch_id) for sink in sinks],
+        verdicts=[_verdict(sink, store, backup, fork=fork) for sink, store in sinks],
     )
     _require_own(plan, target, target.find())
     return plan
 
 
-def look_at_sink(text: str, open_store: Callable[[str], Store]) -> SinkState:
-    """A sink declared as ``kind`` or ``kind:URI``, and for a file sink the newest batch that its log holds."""
-    kind, _, location = text.partition(":")
-    if kind.lower() != "file" or not location:
-        return SinkState(kind, location)
-    store = open_store(f"file:{location}" if location.startswith("//") else location)
-    objects, _ = store.ls(layout.SINK_LOG)
-    newest = SinkLog(store.location, objects).latest
-    return SinkState(kind, store.location, -1 if newest is None else newest)
+def _verdict(sink: DeclaredSink, store: Store | None, backup: Manifest, *, fork: bool) -> SinkVerdict:
+    marker = read_marker(sink, store, backup.query_id, backup.batch_id)
+    if fork:
+        return verdict_of_fork(marker, backup.batch_id, own_writer=bool(sink.writer))
+    return verdict_of_move(marker, backup.batch_id)
 
 
 def _entries_with_paths(root: Store, backup: Manifest) -> dict[str, codec.Encodable]:

@@ -6,6 +6,7 @@ from airflow_provider_ckpt.operators.continuity import CheckpointContinuityOpera
 from airflow_provider_ckpt.operators.gate import CheckpointGateOperator
 from airflow_provider_ckpt.operators.restore import CheckpointRestoreOperator
 from airflow_provider_ckpt.operators.rollback import CheckpointRollbackOperator
+from airflow_provider_ckpt.operators.verify import CheckpointVerifyOperator
 
 __all__ = [
     "CheckpointBackupOperator",
@@ -14,4 +15,5 @@ __all__ = [
     "CheckpointGateOperator",
     "CheckpointRestoreOperator",
     "CheckpointRollbackOperator",
+    "CheckpointVerifyOperator",
 ]
