@@ -215,6 +215,14 @@ class Store:
         with self._errors(name), suppress(FileNotFoundError):
             self.fs.rm_file(self._path(name))
 
+    def remove_empty(self, directory: str) -> None:
+        """Remove a directory and those inside it, as far as they are empty; only a local disk keeps empty ones."""
+        if self.is_local:
+            with self._errors(directory):
+                for path, _, _ in os.walk(self._path(directory), topdown=False):
+                    with suppress(OSError):
+                        Path(path).rmdir()
+
     def copy(self, name: str, to: Store, to_name: str) -> tuple[int, str]:
         """Copy an object into another store under a name that is free there.
 
