@@ -19,20 +19,27 @@ from airflow_provider_ckpt.source_files import file_log_offset, source_entries, 
 from airflow_provider_ckpt.view import CheckpointView
 
 
-def plan_rollback(view: CheckpointView, target: RestartSet, planned_at_ms: int, sink: SinkLog | None = None) -> Plan:
+def plan_rollback(
+    view: CheckpointView,
+    target: RestartSet,
+    planned_at_ms: int,
+    verdicts: tuple[SinkVerdict, ...] = (),
+    sink_log: SinkLog | None = None,
+) -> Plan:
     """Drop every batch after ``target.batch_id`` in place.
 
     Args:
         view: The whole checkpoint.
         target: The complete restart set of the target batch (see :func:`~airflow_provider_ckpt.restart_set.require`).
         planned_at_ms: Now, epoch milliseconds.
-        sink: The log of the file sink, when the user declared one.
+        verdicts: What becomes of the sinks (see :mod:`~airflow_provider_ckpt.sink_verdicts`).
+        sink_log: The log of the file sink, when the batches are to be removed from it as well.
 
     Raises:
         BatchNotRestorableError: The sink log is to be trimmed and its compacted entries cannot be split.
     """
     batch_id = target.batch_id
-    peeled = _peel(view, batch_id, sink)
+    peeled = _peel(view, batch_id, sink_log)
     deletes = [*peeled, *_source_deletes(view, batch_id)]
     touched = {action.name for action in deletes if action.place == "checkpoint"}
     requirements = [
@@ -42,9 +49,9 @@ def plan_rollback(view: CheckpointView, target: RestartSet, planned_at_ms: int, 
         Requirement("kept_objects", kept_objects(view.objects, touched)),
         Requirement("writer_stopped", "yes"),
     ]
-    if sink is not None and sink.trim:
+    if sink_log is not None:
         trimmed = {action.name for action in deletes if action.place == "sink"}
-        requirements.append(Requirement("kept_sink_log", kept_objects(sink.objects, trimmed)))
+        requirements.append(Requirement("kept_sink_log", kept_objects(sink_log.objects, trimmed)))
     return Plan(
         "rollback",
         view.location,
@@ -54,12 +61,12 @@ def plan_rollback(view: CheckpointView, target: RestartSet, planned_at_ms: int, 
         tuple(requirements),
         tuple(deletes),
         _rollback_warnings(view, batch_id),
-        (_sink_verdict(batch_id, sink),),
-        sink=sink.location if sink is not None and sink.trim else "",
+        verdicts,
+        sink=sink_log.location if sink_log is not None else "",
     )
 
 
-def _peel(view: CheckpointView, batch_id: int, sink: SinkLog | None) -> list[Action]:
+def _peel(view: CheckpointView, batch_id: int, sink_log: SinkLog | None) -> list[Action]:
     """Deletes for each batch after the target, newest first: commit, state, sink log, offsets."""
     later: dict[int, dict[str, list[str]]] = {}
     for name in view.objects:
@@ -72,14 +79,14 @@ def _peel(view: CheckpointView, batch_id: int, sink: SinkLog | None) -> list[Act
             case layout.OperatorMetadataFile(_, int(batch)) | layout.StateSchemaFile(_, int(batch)):
                 if batch > batch_id:
                     later.setdefault(batch, {}).setdefault(layout.STATE, []).append(name)
-    trims = _trimmed_entries(batch_id, sink) if sink is not None and sink.trim else {}
+    trims = _trimmed_entries(batch_id, sink_log) if sink_log is not None else {}
     actions: list[Action] = []
     for batch in sorted({*later, *trims}, reverse=True):
         names = later.get(batch, {})
         for log in (layout.COMMITS, layout.STATE):
             actions += _deletes(view.objects, sorted(names.get(log, [])))
-        if sink is not None:
-            actions += _deletes(sink.objects, trims.get(batch, []), "sink")
+        if sink_log is not None:
+            actions += _deletes(sink_log.objects, trims.get(batch, []), "sink")
         actions += _deletes(view.objects, sorted(names.get(layout.OFFSETS, [])))
     return actions
 
@@ -135,33 +142,6 @@ def _trimmed_entries(batch_id: int, sink: SinkLog) -> dict[int, list[str]]:
         if entry.batch_id > batch_id:
             trims.setdefault(entry.batch_id, []).append(name)
     return trims
-
-
-def _sink_verdict(batch_id: int, sink: SinkLog | None) -> SinkVerdict:
-    if sink is None:
-        return SinkVerdict(
-            "not declared",
-            "unknown",
-            "a sink that remembers batch ids drops the batches that run again; any other gets them twice",
-            "Declare the sink, for example --sink file:URI.",
-        )
-    name = f"file:{sink.location}"
-    later = [entry.batch_id for entry in sink.entries if entry.batch_id > batch_id]
-    if not later:
-        return SinkVerdict(name, "exact", f"its log ends at or before batch {batch_id}")
-    if sink.trim:
-        return SinkVerdict(
-            name,
-            "exact",
-            f"the log entries of batches {min(later)} to {max(later)} are removed with the batches; their data files "
-            "stay in the directory, where only readers that ignore _spark_metadata see them",
-        )
-    return SinkVerdict(
-        name,
-        "skipped",
-        f"its log holds batches {min(later)} to {max(later)}, so batches that run again under these ids are dropped",
-        "Trim the sink log with the rollback: --trim-sink-log.",
-    )
 
 
 def _rollback_warnings(view: CheckpointView, batch_id: int) -> tuple[str, ...]:

@@ -14,11 +14,10 @@ COMPACT_INTERVAL = 10
 
 @dataclass(frozen=True, slots=True)
 class SinkLog:
-    """What was listed of a file sink's ``_spark_metadata``; ``trim`` asks to remove the entries past the target."""
+    """What was listed of a file sink's ``_spark_metadata``."""
 
     location: str
     objects: Mapping[str, StoredObject]
-    trim: bool = False
 
     @property
     def entries(self) -> dict[layout.SinkLogEntry, str]:

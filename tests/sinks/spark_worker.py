@@ -1,0 +1,124 @@
+"""A Spark session with the jars of table formats, in a process and an environment of its own.
+
+It takes one JSON command a line from stdin and answers each with a line that begins with REPLY:
+
+* ``{"do": "run", "input": DIR, "checkpoint": DIR, "sink": KIND, "to": PATH or table, "options": {}}`` runs the query
+  until its input is used up;
+* ``{"do": "read", "sink": KIND, "to": PATH or table}`` answers with the rows;
+* ``{"do": "sql", "text": SQL}`` too.
+
+python spark_worker.py COORDINATES WAREHOUSE
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+from typing import Any
+
+DELTA = {
+    "spark.sql.catalog.spark_catalog": "org.apache.spark.sql.delta.catalog.DeltaCatalog",
+    "spark.databricks.delta.snapshotPartitions": "1",
+}
+HUDI = {
+    "spark.sql.catalog.spark_catalog": "org.apache.spark.sql.hudi.catalog.HoodieCatalog",
+    "spark.serializer": "org.apache.spark.serializer.KryoSerializer",
+    "spark.kryo.registrator": "org.apache.spark.HoodieSparkKryoRegistrar",
+}
+EXTENSIONS = {
+    "delta-spark": "io.delta.sql.DeltaSparkSessionExtension",
+    "iceberg-spark": "org.apache.iceberg.spark.extensions.IcebergSparkSessionExtensions",
+    "hudi-spark": "org.apache.spark.sql.hudi.HoodieSparkSessionExtension",
+}
+HUDI_OPTIONS = {
+    "hoodie.table.name": "orders",
+    "hoodie.datasource.write.operation": "insert",
+    "hoodie.datasource.write.recordkey.field": "key,value",
+    "hoodie.datasource.write.precombine.field": "value",
+    "hoodie.datasource.write.keygenerator.class": "org.apache.hudi.keygen.NonpartitionedKeyGenerator",
+    "hoodie.metadata.enable": "false",
+    "hoodie.embed.timeline.server": "false",
+}
+
+
+def start(coordinates: Path, warehouse: str) -> Any:
+    """A session for the formats of the coordinates; Iceberg tables are in the catalog ``lake``, in the warehouse."""
+    from pyspark.sql import SparkSession
+
+    lines = [line.strip() for line in coordinates.read_text().splitlines()]
+    packages = [line for line in lines if line and not line.startswith(("#", "pyspark"))]
+    confs = {
+        "spark.jars.packages": ",".join(packages),
+        "spark.sql.extensions": ",".join(
+            extension for name, extension in EXTENSIONS.items() if any(name in package for package in packages)
+        ),
+        "spark.sql.catalog.lake": "org.apache.iceberg.spark.SparkCatalog",
+        "spark.sql.catalog.lake.type": "hadoop",
+        "spark.sql.catalog.lake.warehouse": warehouse,
+        "spark.sql.warehouse.dir": f"{warehouse}/spark",
+        "spark.sql.shuffle.partitions": "1",
+        "spark.ui.enabled": "false",
+        "spark.driver.host": "127.0.0.1",
+        **(HUDI if coordinates.stem == "hudi" else DELTA),
+    }
+    builder = SparkSession.builder.master("local[2]").appName("sinks")
+    for key, value in confs.items():
+        builder = builder.config(key, value)
+    spark = builder.getOrCreate()
+    spark.sparkContext.setLogLevel("ERROR")
+    return spark
+
+
+def run(spark: Any, command: dict[str, Any]) -> None:
+    """Run the query until its input is used up, one file a batch."""
+    rows = spark.readStream.schema("key string, value long").option("maxFilesPerTrigger", 1).json(command["input"])
+    writer = rows.writeStream.option("checkpointLocation", command["checkpoint"]).trigger(availableNow=True)
+    to = command["to"]
+    match command["sink"]:
+        case "iceberg":
+            query = writer.toTable(to)
+        case "foreachBatch":
+
+            def write(batch: Any, batch_id: int) -> None:
+                once = batch.write.format("delta").option("txnAppId", "orders").option("txnVersion", batch_id)
+                once.mode("append").save(to)
+
+            query = writer.foreachBatch(write).start()
+        case "hudi":
+            query = writer.format("hudi").options(**HUDI_OPTIONS, **command.get("options", {})).start(to)
+        case kind:
+            query = writer.format(kind).start(to)
+    query.awaitTermination(240)
+    assert not query.isActive, "the query did not finish"
+
+
+def rows_of(spark: Any, command: dict[str, str]) -> list[list[Any]]:
+    """The rows of a table as it is now."""
+    kind, to = command["sink"], command["to"]
+    table = spark.table(to) if kind == "iceberg" else spark.read.format(kind).load(to)
+    return [list(row) for row in table.select("key", "value").collect()]
+
+
+def answer(spark: Any, command: dict[str, Any]) -> Any:
+    """Do what a command says."""
+    match command["do"]:
+        case "run":
+            return run(spark, command)
+        case "read":
+            return rows_of(spark, command)
+    return [list(row) for row in spark.sql(command["text"]).collect()]
+
+
+def main() -> None:
+    spark = start(Path(sys.argv[1]), sys.argv[2])
+    for line in sys.stdin:
+        try:
+            reply = {"ok": answer(spark, json.loads(line))}
+        except Exception as error:  # for the test that asked
+            reply = {"error": f"{type(error).__name__}: {error}"[:2000]}
+        print("REPLY " + json.dumps(reply, default=str), flush=True)
+
+
+if __name__ == "__main__":
+    main()
