@@ -12,15 +12,17 @@ A target admits a batch that is not past it; a rollback goes to the newest commi
 
 from __future__ import annotations
 
+import json
 from abc import abstractmethod
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
+from typing import Any
 
 from airflow_provider_ckpt.codec.offset_log import OffsetSeq
 from airflow_provider_ckpt.codec.source_offset import SourceOffset
 from airflow_provider_ckpt.errors import CheckpointError, PlanError
-from airflow_provider_ckpt.progress import advance, source_kind
+from airflow_provider_ckpt.progress import advance, parse_time_ms, source_kind
 
 
 class RollbackTarget:
@@ -169,3 +171,51 @@ def time_text(at_ms: int) -> str:
         return datetime.fromtimestamp(at_ms / 1000, UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
     except (ValueError, OverflowError, OSError):
         return f"{at_ms} ms"
+
+
+def parse_target(
+    *,
+    batch: int | str | None = None,
+    timestamp: int | str | None = None,
+    watermark: int | str | None = None,
+    offsets: str | Mapping[str, Any] | None = None,
+    kinds: Mapping[str, str] | None = None,
+) -> RollbackTarget:
+    """The one target that was given, from what a person or a template wrote; empty text says nothing.
+
+    Args:
+        batch: A batch id.
+        timestamp: ISO 8601 (UTC when it names no zone), or epoch milliseconds.
+        watermark: The same.
+        offsets: An offset by source id, such as ``{"0": {"topic": {"0": 5}}}``; JSON when it is text.
+        kinds: Declared type by source id, to compare offsets.
+
+    Raises:
+        ValueError: None or several are given, or one makes no sense.
+    """
+    given = {"batch": batch, "timestamp": timestamp, "watermark": watermark, "offsets": offsets}
+    named = [name for name, value in given.items() if value is not None and value != ""]
+    if len(named) != 1:
+        found = " and ".join(named) or "none"
+        raise ValueError(f"say where to go back to by one of batch, timestamp, watermark and offsets; given: {found}")
+    match named[0]:
+        case "batch":
+            return ToBatch(_batch_id(str(batch)))
+        case "timestamp":
+            return ToTimestamp(parse_time_ms(str(timestamp)))
+        case "watermark":
+            return ToWatermark(parse_time_ms(str(watermark)))
+    return ToOffsets(_offsets(offsets), kinds or {})
+
+
+def _batch_id(text: str) -> int:
+    if not text.strip().isdecimal():
+        raise ValueError(f"{text!r} is no batch id")
+    return int(text)
+
+
+def _offsets(given: Any) -> dict[str, str]:
+    wanted = json.loads(given) if isinstance(given, str) else given
+    if not isinstance(wanted, Mapping) or not wanted:
+        raise ValueError('offsets are an object by source id, such as {"0": {"topic": {"0": 5}}}')
+    return {str(key): json.dumps(value, separators=(",", ":")) for key, value in wanted.items()}

@@ -141,8 +141,8 @@ def _may_take_over(holder: Holder, mine: Holder) -> bool:
 
 
 def _release(place: Store, names: list[str], mine: Holder) -> None:
-    """Remove the chain, unless somebody broke this lock and stands at its end now."""
-    if _read(place, _successor(mine)) is None:
+    """Remove the chain, unless somebody broke this lock: then what is there is no longer ours."""
+    if _read(place, names[-1]) == mine and _read(place, _successor(mine)) is None:
         for name in names:
             place.delete(name)
 

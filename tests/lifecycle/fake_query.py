@@ -1,0 +1,75 @@
+"""A writer that leaves files as a stateful query of Spark does (HDFS-backed state, format 1), without Spark."""
+
+from __future__ import annotations
+
+import json
+
+from airflow_provider_ckpt.store import Store
+
+QUERY_ID = "7f0c55e2-9a1b-4b5e-9c3d-2f6f4d0f1a10"
+PARTITIONS, SNAPSHOT_EVERY = 2, 3
+FIRST_MS = 1_767_225_600_000
+MINUTE_MS = 60_000
+ROWS = 10
+
+
+class FakeQuery:
+    """Writes batches; ``files`` is what the checkpoint holds, as the writer knows it."""
+
+    def __init__(self, store: Store) -> None:
+        self.store = store
+        self.files: dict[str, bytes] = {}
+        self._write("metadata", json.dumps({"id": QUERY_ID}).encode())
+
+    def commit(self, batch_id: int, content: str = "a") -> None:
+        """Plan a batch unless that was done, write its state, commit it."""
+        if f"offsets/{batch_id}" not in self.files:
+            self.plan(batch_id)
+        version = batch_id + 1
+        for partition in range(PARTITIONS):
+            state = f"state/0/{partition}/{version}"
+            self._write(f"{state}.delta", f"{content} {version} {partition}".encode())
+            if version % SNAPSHOT_EVERY == 0:
+                self._write(f"{state}.snapshot", f"{content} up to {version} {partition}".encode())
+        self._write(f"commits/{batch_id}", b'v1\n{"nextBatchWatermarkMs":%d}' % watermark_ms(batch_id + 1))
+
+    def plan(self, batch_id: int) -> None:
+        """Write the offsets of a batch and no more."""
+        metadata = {
+            "batchWatermarkMs": watermark_ms(batch_id),
+            "batchTimestampMs": timestamp_ms(batch_id),
+            "conf": {"spark.sql.shuffle.partitions": str(PARTITIONS)},
+        }
+        offset = {"offset": ROWS * (batch_id + 1), "timestamp": 0}
+        self._write(f"offsets/{batch_id}", f"v1\n{json.dumps(metadata)}\n{json.dumps(offset)}".encode())
+
+    def _write(self, name: str, data: bytes) -> None:
+        self.store.write(name, data)
+        self.files[name] = data
+
+
+def timestamp_ms(batch_id: int) -> int:
+    """When a batch began: one a minute."""
+    return FIRST_MS + batch_id * MINUTE_MS
+
+
+def watermark_ms(batch_id: int) -> int:
+    """The watermark of a batch; the first one has none."""
+    return FIRST_MS - 1000 * MINUTE_MS + batch_id * MINUTE_MS if batch_id > 0 else 0
+
+
+def after_rollback(files: dict[str, bytes], batch_id: int) -> dict[str, bytes]:
+    """What a rollback leaves of the files."""
+
+    def stays(name: str) -> bool:
+        number = name.rpartition("/")[2].split(".")[0]
+        if name.startswith(("offsets/", "commits/")):
+            return int(number) <= batch_id
+        return not name.startswith("state/") or int(number) <= batch_id + 1
+
+    return {name: data for name, data in files.items() if stays(name)}
+
+
+def read_all(store: Store) -> dict[str, bytes]:
+    """Every file of a checkpoint."""
+    return {name: store.read(name) for name in store.find()}
