@@ -2,83 +2,128 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import click
 
 from airflow_provider_ckpt import lifecycle
-from airflow_provider_ckpt.cli.options import executing, open_store, shared, stopping
+from airflow_provider_ckpt.cli.options import (
+    Command,
+    executing,
+    open_store,
+    pairs,
+    shared,
+    stopping,
+    user_and_host,
+)
 from airflow_provider_ckpt.cli.render import progress_bar, report_change
 from airflow_provider_ckpt.lifecycle import Stores
 from airflow_provider_ckpt.plans import Plan
 from airflow_provider_ckpt.sinks import parse_sink
+from airflow_provider_ckpt.targets import parse_target
+
+
+def acting(command: Command) -> Command:
+    """What the commands that change a checkpoint in place have in common."""
+    command = click.option(
+        "--break-lock", is_flag=True, help="Your word that another operator who holds the lock has ended."
+    )(command)
+    return stopping(executing(shared(command)))
 
 
 @click.command()
 @click.argument("location")
-@click.option("--to-batch", "batch_id", required=True, type=click.IntRange(min=0), help="The last batch to keep.")
-@click.option("--sink", metavar="KIND:URI", help="The sink of the query, such as file:/data/out.")
+@click.option("--to-batch", "batch", type=click.IntRange(min=0), help="The last batch to keep.")
+@click.option("--to-timestamp", "timestamp", metavar="TIME", help="To the newest batch that began at or before a time.")
+@click.option("--to-watermark", "watermark", metavar="TIME", help="To the newest batch with at most this watermark.")
+@click.option(
+    "--to-offsets",
+    "offsets",
+    metavar="JSON",
+    help='To the newest batch that is not past these offsets, such as {"0": {"topic": {"0": 5}}}.',
+)
+@click.option("--source", "sources", multiple=True, metavar="ID=TYPE", help="The type of a source, such as 0=kafka.")
+@click.option("--backups", "backup_root", metavar="ROOT", help="Where to look for a batch that was purged.")
+@click.option("--sink", metavar="KIND[:URI]", help="The sink: file, delta, iceberg or hudi with its URI; kafka, …")
 @click.option("--trim-sink-log", is_flag=True, help="Remove the dropped batches from the file sink's log as well.")
-@stopping
-@executing
-@shared
+@acting
 def rollback(
     location: str,
-    batch_id: int,
+    batch: int | None,
+    timestamp: str | None,
+    watermark: str | None,
+    offsets: str | None,
+    sources: tuple[str, ...],
+    backup_root: str | None,
     sink: str | None,
     trim_sink_log: bool,
-    query_is_stopped: bool,
-    quiet_s: float | None,
     undo_root: str | None,
-    execute: bool,
     storage_options: tuple[str, ...],
-    as_json: bool,
+    **how: Any,
 ) -> None:
-    """Drop every batch after one, in place; what is removed is kept for undo."""
+    """Drop every batch after one, in place; what is removed is kept for undo.
+
+    Times are ISO 8601 (UTC when they name no zone) or epoch milliseconds.
+    """
     if trim_sink_log and not sink:
         raise click.UsageError("--trim-sink-log needs --sink file:URI")
+    kinds = dict(pairs(sources, "--source"))
+    try:
+        target = parse_target(batch=batch, timestamp=timestamp, watermark=watermark, offsets=offsets, kinds=kinds)
+    except ValueError as error:
+        raise click.UsageError(f"{error} (--to-batch, --to-timestamp, --to-watermark, --to-offsets)") from None
+    declared = parse_sink(sink) if sink else None
     stores = Stores(
         open_store(location, storage_options),
-        open_store(parse_sink(sink), storage_options) if sink else None,
+        open_store(declared.directory, storage_options) if declared and declared.directory else None,
         open_store(undo_root, storage_options) if undo_root else None,
     )
-    plan = lifecycle.make_rollback(stores, batch_id, trim_sink_log=trim_sink_log)
-    _carry_out(plan, stores, execute, query_is_stopped, quiet_s, as_json)
+    backups = open_store(backup_root, storage_options) if backup_root else None
+    plan = lifecycle.make_rollback(
+        stores, target, trim_sink_log=trim_sink_log, sink=declared, sources=kinds, backups=backups
+    )
+    _carry_out(plan, stores, **how)
 
 
 @click.command()
 @click.argument("location")
 @click.option("--sink", metavar="KIND:URI", help="The sink, when its log was trimmed.")
-@stopping
-@executing
-@shared
-def undo(
-    location: str,
-    sink: str | None,
-    query_is_stopped: bool,
-    quiet_s: float | None,
-    undo_root: str | None,
-    execute: bool,
-    storage_options: tuple[str, ...],
-    as_json: bool,
-) -> None:
+@acting
+def undo(location: str, sink: str | None, undo_root: str | None, storage_options: tuple[str, ...], **how: Any) -> None:
     """Take back the newest rollback, as long as the query has not run since."""
     stores = Stores(
         open_store(location, storage_options),
         undo=open_store(undo_root, storage_options) if undo_root else None,
     )
     plan = lifecycle.make_undo(stores)
-    where = parse_sink(sink) if sink else plan.sink
+    where = parse_sink(sink).directory if sink else plan.sink
     if where:
         stores = Stores(stores.checkpoint, open_store(where, storage_options), stores.undo)
-    _carry_out(plan, stores, execute, query_is_stopped, quiet_s, as_json)
+    _carry_out(plan, stores, **how)
 
 
 def _carry_out(
-    plan: Plan, stores: Stores, execute: bool, query_is_stopped: bool, quiet_s: float | None, as_json: bool
+    plan: Plan,
+    stores: Stores,
+    *,
+    execute: bool,
+    query_is_stopped: bool,
+    quiet_s: float | None,
+    break_lock: bool,
+    as_json: bool,
 ) -> None:
     receipt = None
     if execute:
         with progress_bar(plan.kind) as on_step:
-            receipt = lifecycle.apply(plan, stores, query_is_stopped=query_is_stopped, quiet_s=quiet_s, on_step=on_step)
+            receipt = lifecycle.apply(
+                plan,
+                stores,
+                by=user_and_host(),
+                query_is_stopped=query_is_stopped,
+                quiet_s=quiet_s,
+                break_lock=break_lock,
+                on_step=on_step,
+            )
     report_change(plan, receipt, as_json=as_json)
 
 

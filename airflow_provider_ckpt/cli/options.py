@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import getpass
+import os
+import socket
 from collections.abc import Callable, Iterable
 from typing import Any, TypeVar
 
@@ -50,6 +53,15 @@ def stopping(command: Command) -> Command:
         is_flag=True,
         help="Your word that no query writes to the checkpoint; files alone cannot show that.",
     )(command)
+
+
+def user_and_host() -> str:
+    """Who is at the command line, for the history of changes."""
+    try:
+        user = getpass.getuser()
+    except (OSError, KeyError):  # a container may run as a user without a name
+        user = f"uid {os.getuid()}"
+    return f"{user}@{socket.gethostname()}"
 
 
 def open_store(location: str, storage_options: Iterable[str]) -> Store:

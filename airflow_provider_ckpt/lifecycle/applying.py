@@ -1,7 +1,8 @@
 """Carrying out plans that change a checkpoint in place: rollback and undo.
 
-Everything is looked at again first, and a checkpoint that has moved is refused with nothing done. What will be removed
-is saved before the first removal. Killed at any point, applying the same plan again completes what is missing.
+One operator at a time, by a lock. Everything is looked at again first, and a checkpoint that has moved is refused with
+nothing done. What will be removed is saved before the first removal. Killed at any point, applying the same plan again
+completes what is missing.
 """
 
 from __future__ import annotations
@@ -9,17 +10,20 @@ from __future__ import annotations
 import itertools
 import time
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 from airflow_provider_ckpt.codec import layout
 from airflow_provider_ckpt.errors import (
+    BatchNotRestorableError,
     CheckpointBusyError,
+    CheckpointFormatError,
     PlanError,
     StalePlanError,
     StoreError,
 )
 from airflow_provider_ckpt.lifecycle import records
+from airflow_provider_ckpt.lifecycle.locks import locked
 from airflow_provider_ckpt.lifecycle.observing import (
     OnStep,
     find_restart_set,
@@ -28,17 +32,25 @@ from airflow_provider_ckpt.lifecycle.observing import (
     observe,
     restorable_batches,
 )
+from airflow_provider_ckpt.lifecycle.resolving import backups_hint, resolve
 from airflow_provider_ckpt.objects import StoredObject, digest
 from airflow_provider_ckpt.plans import Action, Plan, kept_objects, or_none, plan_undo
 from airflow_provider_ckpt.restart_set import require
 from airflow_provider_ckpt.rollback import plan_rollback
 from airflow_provider_ckpt.sink_log import SinkLog
-from airflow_provider_ckpt.sinks import read_file_sink
+from airflow_provider_ckpt.sink_verdicts import rollback_verdict
+from airflow_provider_ckpt.sinks import DeclaredSink, read_file_sink, read_marker
 from airflow_provider_ckpt.store import Store
+from airflow_provider_ckpt.targets import RollbackTarget, ToBatch, notes_of
 from airflow_provider_ckpt.view import CheckpointView
 
 #: A writer is watched for at least this long.
 MIN_WATCH_S = 2.0
+#: A warning.
+NO_EXCLUSIVE_CREATE = (
+    "This storage cannot create an object exclusively, so the lock is written and read back: "
+    "two operators who begin at the very same time may both go on."
+)
 #: Bounds of the quiet period that is read off the rhythm of the commits.
 MIN_QUIET_S, MAX_QUIET_S = 5.0, 60.0
 
@@ -80,7 +92,7 @@ class Stores:
 
     Args:
         checkpoint: What is changed.
-        sink: Output directory of a file sink whose log is trimmed.
+        sink: The sink: the output directory of a file sink, or a table.
         undo: Root of the records; None for the directory beside the checkpoint.
     """
 
@@ -100,21 +112,80 @@ class Stores:
         return records.records_of(self.checkpoint, self.undo).child(plan_id)
 
 
-def make_rollback(stores: Stores, batch_id: int, *, trim_sink_log: bool = False) -> Plan:
-    """Plan to drop every batch after ``batch_id``, or find the plan of a rollback there that was interrupted.
+def make_rollback(
+    stores: Stores,
+    target: int | RollbackTarget,
+    *,
+    trim_sink_log: bool = False,
+    sink: DeclaredSink | None = None,
+    sources: Mapping[str, str] | None = None,
+    backups: Store | None = None,
+) -> Plan:
+    """Plan to drop every batch after the one that a target means, or find the plan of a rollback there that was killed.
+
+    Args:
+        stores: Where.
+        target: A batch id, or another :mod:`target <airflow_provider_ckpt.targets>`.
+        trim_sink_log: Remove the dropped batches from the file sink's log as well.
+        sink: What ``stores.sink`` is, or a sink that has no place; a file sink when nothing says otherwise.
+        sources: Declared types by source id, to count what will be read again.
+        backups: A backup root, in which to look for an older batch when the checkpoint holds none any more.
 
     Raises:
         BatchNotRestorableError: The batch cannot be gone back to; the error names those that can.
     """
+    goal = ToBatch(target) if isinstance(target, int) else target
+    try:
+        return _make_rollback(stores, goal, trim_sink_log, sink, sources or {})
+    except BatchNotRestorableError as error:
+        if backups is not None:
+            hint = backups_hint(backups, goal, observe(stores.checkpoint).query_id)
+            error.hint = f"{error.hint} {hint}" if error.hint else hint
+        raise
+
+
+def _make_rollback(
+    stores: Stores,
+    target: RollbackTarget,
+    trim_sink_log: bool,
+    sink: DeclaredSink | None,
+    sources: Mapping[str, str],
+) -> Plan:
+    checkpoint = stores.checkpoint
+    batch_id = resolve(checkpoint, target)
     if (begun := _interrupted_rollback(stores, batch_id)) is not None:
         return begun
-    checkpoint = stores.checkpoint
     view = observe(checkpoint, deep=True, batch_id=batch_id)
     chosen = find_restart_set(checkpoint, view, batch_id)
     if chosen.missing:
         require(chosen, view, restorable_batches(checkpoint, view, batch_id))
-    sink = read_file_sink(stores.sink, trim=trim_sink_log) if stores.sink else None
-    return plan_rollback(view, chosen, now_ms(), sink)
+    sink_log = _log_to_trim(stores, sink) if trim_sink_log else None
+    declared = sink or (DeclaredSink("file", stores.sink.location) if stores.sink else DeclaredSink(""))
+    marker = read_marker(declared, stores.sink, view.query_id, batch_id)
+    verdict = rollback_verdict(marker, batch_id, view.latest_planned, trimmed=sink_log is not None)
+    plan = plan_rollback(view, chosen, now_ms(), (verdict,), sink_log)
+    return _warned(replace(plan, notes=_notes(view, target, batch_id, sources)), checkpoint)
+
+
+def _log_to_trim(stores: Stores, sink: DeclaredSink | None) -> SinkLog:
+    if stores.sink is None or (sink is not None and sink.kind != "file"):
+        raise PlanError("only a file sink has a log that can be trimmed", hint="Declare it: --sink file:URI.")
+    return read_file_sink(stores.sink)
+
+
+def _warned(plan: Plan, checkpoint: Store) -> Plan:
+    """The plan with what its reader should know of the storage."""
+    if checkpoint.creates_exclusively:
+        return plan
+    return replace(plan, warnings=(*plan.warnings, NO_EXCLUSIVE_CREATE))
+
+
+def _notes(view: CheckpointView, target: RollbackTarget, batch_id: int, sources: Mapping[str, str]) -> tuple[str, ...]:
+    try:
+        newest = view.latest_offset_seq
+    except CheckpointFormatError:
+        newest = None  # going back from a damaged entry: what was read since cannot be told
+    return notes_of(target, batch_id, view.offset_seq(batch_id), newest, sources)
 
 
 def _interrupted_rollback(stores: Stores, batch_id: int) -> Plan | None:
@@ -135,15 +206,18 @@ def _interrupted_rollback(stores: Stores, batch_id: int) -> Plan | None:
 def make_undo(stores: Stores) -> Plan:
     """Plan to take back the newest change that is not undone yet. Raises PlanError when there is none."""
     record = records.last_change(stores.checkpoint, stores.undo)
-    return plan_undo(record.plan, f"{record.location}/saved", now_ms())
+    plan = plan_undo(record.plan, f"{record.location}/{records.SAVED_OBJECTS}", now_ms())
+    return _warned(plan, stores.checkpoint)
 
 
 def apply(
     plan: Plan,
     stores: Stores,
     *,
+    by: str = "",
     query_is_stopped: bool = False,
     quiet_s: float | None = None,
+    break_lock: bool = False,
     on_step: OnStep = no_step,
 ) -> Receipt:
     """Carry out a rollback or an undo.
@@ -151,17 +225,27 @@ def apply(
     Args:
         plan: What to do.
         stores: Where.
+        by: Who does it, for the history: a task of a DAG run, or user and host.
         query_is_stopped: The user's word that no query writes to the checkpoint; files alone cannot show that.
         quiet_s: Seconds to watch for a change, on top of that word; None to judge by the rhythm of the commits.
+        break_lock: The user's word that another operator who holds the lock has ended.
         on_step: Called after each step.
 
     Raises:
         StalePlanError: The checkpoint is not what it was when the plan was made.
-        CheckpointBusyError: No word that the query is stopped, or it wrote something.
+        CheckpointBusyError: No word that the query is stopped, or it wrote something; or another operator is at work.
     """
+    with locked(stores.checkpoint, plan.plan_id, by, break_lock=break_lock):
+        return _apply(plan, stores, by, query_is_stopped, quiet_s, on_step)
+
+
+def _apply(
+    plan: Plan, stores: Stores, by: str, query_is_stopped: bool, quiet_s: float | None, on_step: OnStep
+) -> Receipt:
     started_ms = now_ms()
     record = stores.record(plan.plan_id)
     files, _ = record.ls()
+    _refuse_taken_back(plan, files)
     begun = records.SAVED in files
     found = _Found(stores, plan)
     _validate(plan, found, begun=begun)
@@ -169,6 +253,8 @@ def apply(
     if todo:
         _require_stopped(plan, stores, found.view, query_is_stopped, quiet_s)
         records.write_once(record, records.PLAN, plan.to_dict())
+        who = {"by": by, "at_ms": started_ms, "from_batch": found.view.latest_committed}
+        records.note(record, records.BEGUN, who)
         if not begun:
             _save(plan, stores, record)
     for done, action in enumerate(todo, start=1):
@@ -186,16 +272,44 @@ def apply(
         started_ms,
         now_ms(),
     )
-    _finish(plan, stores, receipt, begun=bool(todo) or begun)
+    _finish(plan, stores, receipt, by, begun=bool(todo) or begun)
     return receipt
 
 
-def _finish(plan: Plan, stores: Stores, receipt: Receipt, *, begun: bool) -> None:
+def _refuse_taken_back(plan: Plan, files: Mapping[str, StoredObject]) -> None:
+    """A plan that was undone is over; applied again it would save nothing, and could not be undone."""
+    given_up = records.FORGOTTEN in files and records.RECEIPT not in files
+    if records.UNDONE in files or given_up:
+        raise StalePlanError(
+            f"plan {plan.plan_id} was {'given up' if given_up else 'undone'} since it was made.",
+            location=plan.location,
+            batch_id=plan.batch_id,
+            hint="Nothing was done. Plan again.",
+        )
+
+
+def _finish(plan: Plan, stores: Stores, receipt: Receipt, by: str, *, begun: bool) -> None:
     stores.checkpoint.flush()
+    done = {"by": by, "at_ms": receipt.finished_at_ms}
     if begun:
-        records.write_once(stores.record(plan.plan_id), records.RECEIPT, {"plan_id": plan.plan_id})
+        records.note(stores.record(plan.plan_id), records.RECEIPT, {"plan_id": plan.plan_id, **done})
     if plan.undoes:
-        records.write_once(stores.record(plan.undoes), records.UNDONE, {"undone_by": plan.plan_id})
+        records.note(stores.record(plan.undoes), records.UNDONE, {"undone_by": plan.plan_id, **done})
+
+
+def forget(plan_id: str, stores: Stores, *, by: str = "") -> int:
+    """Delete what a change has saved for its undo; it cannot be undone afterwards, nor can anything before it.
+
+    Returns:
+        The number of objects deleted.
+
+    Raises:
+        PlanError: There is no such change, or it was interrupted and needs what it saved.
+        CheckpointBusyError: Another operator is at work.
+    """
+    with locked(stores.checkpoint, plan_id, by):
+        record = records.find_record(stores.checkpoint, plan_id, stores.undo)
+        return records.forget(record, stores.record(plan_id))
 
 
 # --- checking ------------------------------------------------------------------------------------------------------
@@ -207,7 +321,7 @@ class _Found:
     def __init__(self, stores: Stores, plan: Plan) -> None:
         self.view = observe(stores.checkpoint, deep=True)
         self.sink: SinkLog | None = read_file_sink(stores.place("sink")) if plan.sink else None
-        self._saved = stores.record(plan.undoes).child("saved") if plan.undoes else None
+        self._saved = stores.record(plan.undoes).child(records.SAVED_OBJECTS) if plan.undoes else None
         self._stores = stores
         self._plan = plan
 
@@ -306,7 +420,7 @@ def _watch_s(view: CheckpointView) -> float:
 
 def _save(plan: Plan, stores: Stores, record: Store) -> None:
     """Give every object that will be removed a second name outside the checkpoint, and see that it is whole there."""
-    saved = record.child("saved")
+    saved = record.child(records.SAVED_OBJECTS)
     deletes = [action for action in plan.actions if action.do == "delete"]
     there = saved.find() if deletes else {}
     for action in deletes:
@@ -329,4 +443,4 @@ def _act(action: Action, plan: Plan, stores: Stores) -> None:
     if action.do == "delete":
         store.delete(action.name)
     else:
-        stores.record(plan.undoes).child("saved").keep(action.source, store, action.name)
+        stores.record(plan.undoes).child(records.SAVED_OBJECTS).keep(action.source, store, action.name)

@@ -78,6 +78,7 @@ def result_of(plan: Plan, receipt: Receipt | None) -> dict[str, Any]:
         "kind": plan.kind,
         "batch_id": plan.batch_id,
         "actions": len(plan.actions),
+        "notes": list(plan.notes),
         "warnings": list(plan.warnings),
         "verdicts": [{"sink": item.sink, "verdict": item.verdict, "remedy": item.remedy} for item in plan.verdicts],
         "receipt": receipt.to_dict() if receipt else None,

@@ -2,65 +2,168 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
+import yaml
+
 from airflow_provider_ckpt import lifecycle
+from airflow_provider_ckpt.errors import CheckpointError, PlanError
 from airflow_provider_ckpt.hooks.checkpoint import airflow_errors
 from airflow_provider_ckpt.lifecycle import Stores
 from airflow_provider_ckpt.operators.base import CheckpointOperator, result_of
+from airflow_provider_ckpt.plans import Plan, plan_from_dict
 from airflow_provider_ckpt.report import plan_tables
 from airflow_provider_ckpt.sinks import parse_sink
+from airflow_provider_ckpt.targets import RollbackTarget, parse_target
+
+#: XCom key of the whole plan that a task with ``plan_only`` has made.
+PLAN_KEY = "plan"
 
 
 class CheckpointRollbackOperator(CheckpointOperator):
     """Drops every batch after one, in place. What is removed is kept for ``ckpt undo``.
 
+    Where to is one of ``to_batch``, ``to_timestamp``, ``to_watermark`` and ``to_offsets``, or all of it is in ``plan``.
     Run again after an interruption, it completes itself.
 
     :param to_batch: The last batch to keep.
+    :param to_timestamp: The newest batch that began at or before this time (ISO 8601, or epoch milliseconds).
+    :param to_watermark: The newest batch that ran with this watermark or a lower one.
+    :param to_offsets: The newest batch that is not past these offsets, by source id; JSON when it is text.
+    :param plan: The plan that another task made with ``plan_only`` and a person has approved (its XCom ``plan``). That
+        plan is carried out and no other; when the checkpoint has changed since, it is refused.
+    :param sources: Types of the sources by id, such as ``{"0": "kafka"}``.
     :param query_is_stopped: Your word that no query writes to the checkpoint, or a callable that finds out.
-    :param sink: The sink of the query, such as ``file:s3://bucket/out``; without it its verdict is unknown.
+    :param sink: The sink of the query: ``file:``, ``delta:``, ``iceberg:`` or ``hudi:`` with its URI, ``kafka``,
+        ``foreachBatch``; without it its verdict is unknown.
     :param trim_sink_log: Remove the dropped batches from the file sink's log as well.
+    :param backup_root: Where to look for an older batch when the checkpoint holds none any more.
     :param undo_root: Where to keep what is removed; by default beside the checkpoint.
     :param quiet_period: Seconds to watch for a writer; by default judged by the rhythm of the commits.
-    :param plan_only: Show the plan and change nothing.
+    :param break_lock: Your word that another operator who holds the lock of the checkpoint has ended.
+    :param plan_only: Show the plan, push it to the XCom ``plan``, and change nothing.
     """
 
-    template_fields: Sequence[str] = (*CheckpointOperator.template_fields, "to_batch", "sink", "undo_root")
+    template_fields: Sequence[str] = (
+        *CheckpointOperator.template_fields,
+        "to_batch",
+        "to_timestamp",
+        "to_watermark",
+        "to_offsets",
+        "plan",
+        "sources",
+        "sink",
+        "trim_sink_log",
+        "backup_root",
+        "undo_root",
+    )
 
     def __init__(
         self,
         *,
-        to_batch: int | str,
+        to_batch: int | str | None = None,
+        to_timestamp: int | str | None = None,
+        to_watermark: int | str | None = None,
+        to_offsets: str | Mapping[str, Any] | None = None,
+        plan: Any = None,
+        sources: Any = None,
         query_is_stopped: bool | Callable[[], bool] = False,
         sink: str | None = None,
-        trim_sink_log: bool = False,
+        trim_sink_log: bool | str = False,
+        backup_root: str | None = None,
         undo_root: str | None = None,
         quiet_period: float | None = None,
+        break_lock: bool = False,
         plan_only: bool = False,
         **kwargs: Any,
     ) -> None:
         super().__init__(**kwargs)
         self.to_batch = to_batch
+        self.to_timestamp = to_timestamp
+        self.to_watermark = to_watermark
+        self.to_offsets = to_offsets
+        self.plan = plan
+        self.sources = sources
         self.query_is_stopped = query_is_stopped
         self.sink = sink
         self.trim_sink_log = trim_sink_log
+        self.backup_root = backup_root
         self.undo_root = undo_root
         self.quiet_period = quiet_period
+        self.break_lock = break_lock
         self.plan_only = plan_only
 
     def execute(self, context: Any) -> dict[str, Any]:
         """Plan, log the plan, and carry it out."""
         with airflow_errors():
-            stores = Stores(
-                self.store(),
-                self.store(parse_sink(self.sink)) if self.sink else None,
-                self.store(self.undo_root) if self.undo_root else None,
-            )
-            plan = lifecycle.make_rollback(stores, int(self.to_batch), trim_sink_log=self.trim_sink_log)
+            plan, stores = self._approved() if self.plan else self._planned()
             self.report(*plan_tables(plan))
             if self.plan_only:
+                context["ti"].xcom_push(key=PLAN_KEY, value=plan.to_dict())
                 return result_of(plan, None)
             stopped = self.query_is_stopped() if callable(self.query_is_stopped) else self.query_is_stopped
-            return result_of(plan, lifecycle.apply(plan, stores, query_is_stopped=stopped, quiet_s=self.quiet_period))
+            receipt = lifecycle.apply(
+                plan,
+                stores,
+                by=task_of(context),
+                query_is_stopped=stopped,
+                quiet_s=self.quiet_period,
+                break_lock=self.break_lock,
+            )
+            return result_of(plan, receipt)
+
+    def _planned(self) -> tuple[Plan, Stores]:
+        """A plan made now, or one that was begun and interrupted."""
+        kinds = {str(source_id): kind for source_id, kind in (_yaml(self.sources) or {}).items()}
+        sink = parse_sink(self.sink) if self.sink else None
+        stores = self._stores(sink.directory if sink else None)
+        plan = lifecycle.make_rollback(
+            stores,
+            self._target(kinds),
+            trim_sink_log=bool(_yaml(self.trim_sink_log)),
+            sink=sink,
+            sources=kinds,
+            backups=self.store(self.backup_root) if self.backup_root else None,
+        )
+        return plan, stores
+
+    def _target(self, kinds: Mapping[str, str]) -> RollbackTarget:
+        try:
+            return parse_target(
+                batch=self.to_batch,
+                timestamp=self.to_timestamp,
+                watermark=self.to_watermark,
+                offsets=self.to_offsets,
+                kinds=kinds,
+            )
+        except ValueError as error:
+            raise CheckpointError(str(error)) from error
+
+    def _approved(self) -> tuple[Plan, Stores]:
+        """The plan that was given, which must be one of this checkpoint."""
+        plan = plan_from_dict(_yaml(self.plan))
+        stores = self._stores(plan.sink)
+        if (plan.kind, plan.location) != ("rollback", stores.checkpoint.location):
+            raise PlanError(
+                f"the plan is a {plan.kind} of {plan.location}, not a rollback of this checkpoint.",
+                location=stores.checkpoint.location,
+            )
+        return plan, stores
+
+    def _stores(self, sink: str | None) -> Stores:
+        return Stores(
+            self.store(), self.store(sink) if sink else None, self.store(self.undo_root) if self.undo_root else None
+        )
+
+
+def task_of(context: Any) -> str:
+    """Who acts, for the history: the task of a DAG run, the same for each of its tries."""
+    ti = context["ti"]
+    mapped = f"[{ti.map_index}]" if getattr(ti, "map_index", -1) >= 0 else ""
+    return f"{ti.dag_id}/{ti.run_id}/{ti.task_id}{mapped}"
+
+
+def _yaml(value: Any) -> Any:
+    """A value that a template may have made text; YAML, and so JSON."""
+    return yaml.safe_load(value) if isinstance(value, str) else value

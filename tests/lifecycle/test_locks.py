@@ -70,13 +70,12 @@ def test_of_many_at_once_one_gets_it(checkpoint):
                 with locked(checkpoint, f"p{number}", ""):
                     inside.append(number)
                     most.append(len(inside))
-                    done.wait(0.02)
+                    threading.Event().wait(0.02)
                     inside.remove(number)
             except CheckpointBusyError:
                 return False
             return True
 
-        done = threading.Event()
         with ThreadPoolExecutor(6) as pool:
             got = list(pool.map(act, range(6)))
         assert any(got) and max(most) == 1

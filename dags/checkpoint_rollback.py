@@ -1,0 +1,119 @@
+"""Roll a streaming query back, when a person has seen the plan and what becomes of the sink.
+
+    plan ── approve ── rollback ── restart ── wait
+
+* ``plan`` finds the batch: by its id, by the time at which it began, by watermark or by source offsets. It changes
+  nothing; it shows every step and the verdict for the sink.
+* ``approve`` shows the plan and waits for a person (Browse > Required Actions). To approve is to say that the query is
+  stopped: files cannot tell an idle query from a stopped one.
+* ``rollback`` carries out the very plan that was approved. When the checkpoint has changed since, it is refused and
+  nothing is done. What it removes is kept for ``ckpt undo``; ``ckpt history`` shows who did it.
+* ``restart`` submits the application, ``wait`` sees that its first batch is committed.
+
+A rejected plan ends the run with its other tasks skipped.
+"""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+
+from airflow.providers.apache.spark.operators.spark_submit import SparkSubmitOperator
+from airflow.providers.standard.operators.hitl import ApprovalOperator
+from airflow.sdk import DAG, Param
+
+from airflow_provider_ckpt.operators.checkpoint import CheckpointRollbackOperator
+from airflow_provider_ckpt.sensors.checkpoint import CheckpointProgressSensor
+
+#: How long the restarted query may take to its first commit, and a person to the answer.
+PROGRESS_TIMEOUT = timedelta(minutes=30)
+APPROVAL_TIMEOUT = timedelta(days=1)
+
+PARAMS = {
+    "checkpoint": Param(type="string", description="The checkpointLocation of the query"),
+    "checkpoint_conn_id": Param(None, type=["null", "string"], description="Connection of type checkpoint"),
+    "to_batch": Param(None, type=["null", "integer"], description="The last batch to keep"),
+    "to_timestamp": Param(None, type=["null", "string"], description="Or: batches that began after this time go"),
+    "to_watermark": Param(None, type=["null", "string"], description="Or: batches with a later watermark go"),
+    "to_offsets": Param(None, type=["null", "object"], description="Or: batches past these offsets go, by source id"),
+    "sources": Param(None, type=["null", "object"], description="Types of the sources by id, such as kafka"),
+    "sink": Param(None, type=["null", "string"], description="Such as file:s3://lake/orders"),
+    "trim_sink_log": Param(False, type="boolean", description="Remove the dropped batches from a file sink's log, too"),
+    "backup_root": Param(None, type=["null", "string"], description="Where to look for a batch that was purged"),
+    "application": Param(type="string", description="What spark-submit runs: a .py file or a jar"),
+    "application_args": Param([], type="array", description="Its arguments"),
+    "confs": Param({}, type="object", description="What spark-submit gets as --conf"),
+}
+
+APPROVAL = """
+{% set plan = ti.xcom_pull(task_ids='plan') %}
+Plan `{{ plan['plan_id'] }}` takes `{{ params.checkpoint }}` back to batch {{ plan['batch_id'] }} in
+{{ plan['actions'] }} steps. What it removes is kept for `ckpt undo`; every step is in the log of the task `plan`.
+
+{% for note in plan['notes'] %}
+* {{ note }}
+{% endfor %}
+{% for sink in plan['verdicts'] %}
+* Sink {{ sink['sink'] }}: **{{ sink['verdict'] }}**. {{ sink['remedy'] or '' }}
+{% endfor %}
+{% for warning in plan['warnings'] %}
+* {{ warning }}
+{% endfor %}
+
+**Approve only when the query is stopped.**
+"""
+
+with DAG(
+    "checkpoint_rollback",
+    schedule=None,
+    start_date=datetime(2026, 1, 1, tzinfo=UTC),
+    catchup=False,
+    max_active_runs=1,
+    render_template_as_native_obj=True,
+    params=PARAMS,
+    tags=["ckpt"],
+    doc_md=__doc__,
+) as dag:
+    checkpoint = {"checkpoint": "{{ params.checkpoint }}", "checkpoint_conn_id": "{{ params.checkpoint_conn_id }}"}
+
+    plan = CheckpointRollbackOperator(
+        task_id="plan",
+        to_batch="{{ params.to_batch }}",
+        to_timestamp="{{ params.to_timestamp }}",
+        to_watermark="{{ params.to_watermark }}",
+        to_offsets="{{ params.to_offsets }}",
+        sources="{{ params.sources }}",
+        sink="{{ params.sink }}",
+        trim_sink_log="{{ params.trim_sink_log }}",
+        backup_root="{{ params.backup_root }}",
+        plan_only=True,
+        **checkpoint,
+    )
+
+    approve = ApprovalOperator(
+        task_id="approve",
+        subject="Roll back {{ params.checkpoint }}?",
+        body=APPROVAL,
+        response_timeout=APPROVAL_TIMEOUT,
+    )
+
+    rollback = CheckpointRollbackOperator(
+        task_id="rollback", plan=plan.output["plan"], query_is_stopped=True, **checkpoint
+    )
+
+    restart = SparkSubmitOperator(
+        task_id="restart",
+        application="{{ params.application }}",
+        application_args="{{ params.application_args }}",
+        conf="{{ params.confs }}",
+    )
+
+    wait = CheckpointProgressSensor(
+        task_id="wait",
+        batch_id="{{ ti.xcom_pull(task_ids='plan')['batch_id'] + 1 }}",
+        deferrable=True,
+        poke_interval=15,
+        timeout=PROGRESS_TIMEOUT,
+        **checkpoint,
+    )
+
+    plan >> approve >> rollback >> restart >> wait

@@ -1,0 +1,71 @@
+"""The DAG ``checkpoint_rollback`` in a real run: a person approves, exactly that plan is applied, the query restarts."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+
+import pytest
+
+from airflow_provider_ckpt import lifecycle
+from airflow_provider_ckpt.store import Store
+from tests.airflow.conftest import read_run, run
+from tests.airflow.test_pre_deploy_gate import CONFS, JOB, PERSON, env  # noqa: F401  the fixture
+
+pytestmark = [pytest.mark.airflow, pytest.mark.spark]
+
+#: One who changes the checkpoint between the plan and the approval.
+MEDDLER = """
+from pathlib import Path
+Path({path!r}).write_bytes(b"v1\\n" + b'{{"nextBatchWatermarkMs":1}}')
+"""
+
+
+def roll_back(env, checkpoint, person: str, **params) -> tuple[subprocess.CompletedProcess[str], str]:  # noqa: F811
+    """Run the DAG with somebody who answers; the process, and what that person was shown."""
+    conf = {
+        "checkpoint": str(checkpoint),
+        "application": str(JOB),
+        "application_args": [str(checkpoint)],
+        "confs": CONFS,
+        "sources": {"0": "rate-micro-batch"},
+        **params,
+    }
+    answering = subprocess.Popen([sys.executable, "-c", person], env=env, stdout=subprocess.PIPE, text=True)
+    try:
+        done = run(["dags", "test", "checkpoint_rollback", "--conf", json.dumps(conf)], env, check=False)
+    finally:
+        answering.terminate()
+    return done, answering.communicate()[0]
+
+
+def test_the_plan_that_a_person_approved_is_applied_and_the_query_goes_on(env, golden):  # noqa: F811
+    """Back to the offset 15 of a source that reads five rows a batch, which is after batch 2."""
+    checkpoint = golden("rate-micro-batch")
+    done, asked = roll_back(env, checkpoint, PERSON, to_offsets={"0": {"offset": 15, "timestamp": 0}}, sink="kafka")
+    states, values = read_run(env, "checkpoint_rollback")
+    said = done.stdout[-4000:] + done.stderr[-4000:]
+    assert states == dict.fromkeys(("plan", "approve", "rollback", "restart", "wait"), "success"), said
+    assert "newest committed one that did not read past" in asked and "is read again" in asked
+    assert "Sink kafka" in asked and "Approve only when the query is stopped" in asked
+    kept = values["plan"]["batch_id"]
+    assert values["rollback"]["plan_id"] == values["plan"]["plan_id"], "what was approved is what ran"
+    changes = lifecycle.history(Store.open(str(checkpoint)))
+    assert [(change.state, change.plan.batch_id) for change in changes] == [("applied", kept)]
+    assert changes[0].by.startswith("checkpoint_rollback/") and changes[0].by.endswith("/rollback")
+    assert values["wait"]["batch_id"] == kept + 1 == lifecycle.observe(Store.open(str(checkpoint))).latest_committed
+
+
+def test_a_plan_that_went_stale_while_a_person_thought_is_refused(env, golden):  # noqa: F811
+    checkpoint = golden("rate-micro-batch")
+    meddler = MEDDLER.format(path=str(checkpoint / "commits" / "4"))
+    person = PERSON.replace(
+        "with create_session() as session:\n    answer", f"{meddler}\nwith create_session() as session:\n    answer"
+    )
+    done, _ = roll_back(env, checkpoint, person, to_batch=2)
+    states, _ = read_run(env, "checkpoint_rollback")
+    assert states["approve"] == "success" and states["rollback"] == "failed", done.stdout[-4000:]
+    assert "STALE_PLAN" in done.stdout + done.stderr
+    assert states["restart"] == states["wait"] == "upstream_failed"
+    assert lifecycle.observe(Store.open(str(checkpoint))).latest_committed == 4, "nothing was done"
