@@ -10,6 +10,7 @@ from airflow_provider_ckpt.codec.manifest import Manifest
 from airflow_provider_ckpt.findings import Finding
 from airflow_provider_ckpt.forecast import Forecast
 from airflow_provider_ckpt.lifecycle.fleet import FleetRow
+from airflow_provider_ckpt.lifecycle.pruning import PrunePlan
 from airflow_provider_ckpt.lifecycle.records import Record
 from airflow_provider_ckpt.lifecycle.rehearsing import Rehearsal
 from airflow_provider_ckpt.plans import Plan
@@ -156,9 +157,27 @@ def backup_table(taken: Manifest) -> Table:
             ("query id", taken.query_id),
             ("batch", taken.batch_id),
             ("objects", len(taken.objects)),
-            ("bytes", taken.total_bytes),
+            ("bytes copied", taken.own_bytes),
+            ("bytes reused", taken.reused_bytes),
+            ("tags", ", ".join(taken.tags) or None),
         ],
     )
+
+
+def prune_tables(plan: PrunePlan) -> list[Table]:
+    """What a prune keeps and why, and what it sweeps."""
+    decisions = tuple(
+        (item.backup_id, "keep" if item.keep else "drop", ", ".join(item.reasons) or "no rule keeps it")
+        for item in plan.decisions
+    )
+    sweeps = tuple((item.directory, item.objects, item.bytes) for item in plan.sweeps)
+    tables = [Table(f"Backups in {plan.location}", ("backup", "", "why"), decisions)]
+    if sweeps:
+        tables.append(Table("To be swept", ("directory", "objects", "bytes"), sweeps))
+    if plan.referred_bytes:
+        title = "Of dropped backups, because others refer to it"
+        tables.append(facts(title, [("bytes that stay", plan.referred_bytes)]))
+    return tables
 
 
 def rehearsal_table(rehearsal: Rehearsal) -> Table:

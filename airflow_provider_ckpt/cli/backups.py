@@ -1,4 +1,4 @@
-"""Commands about backups: backup, backups, verify, restore."""
+"""Commands about backups: backup, backups, verify, restore, and prune from its own module."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ import click
 
 from airflow_provider_ckpt import lifecycle
 from airflow_provider_ckpt.cli.options import executing, open_store, pairs, shared
+from airflow_provider_ckpt.cli.prune import prune
 from airflow_provider_ckpt.cli.render import print_json, print_tables, progress_bar, report_change, size, when
 from airflow_provider_ckpt.codec.manifest import Manifest
 from airflow_provider_ckpt.moving import PathRule, parse_path_rule
@@ -18,9 +19,19 @@ from airflow_provider_ckpt.sinks import parse_sink
 @click.command()
 @click.argument("location")
 @click.option("--to", "root", required=True, metavar="ROOT", help="Where backups live.")
-@click.option("--dry-run", is_flag=True, help="Show what would be copied.")
+@click.option("--full", is_flag=True, help="Copy everything, also what an earlier backup has; stands alone.")
+@click.option("--tag", "tags", multiple=True, metavar="NAME", help="A name to keep the backup for; repeatable.")
+@click.option("--dry-run", is_flag=True, help="Show what a full backup would copy.")
 @shared
-def backup(location: str, root: str, dry_run: bool, storage_options: tuple[str, ...], as_json: bool) -> None:
+def backup(
+    location: str,
+    root: str,
+    full: bool,
+    tags: tuple[str, ...],
+    dry_run: bool,
+    storage_options: tuple[str, ...],
+    as_json: bool,
+) -> None:
     """Copy what a restart after the newest committed batch needs; also right while the query runs."""
     checkpoint = open_store(location, storage_options)
     if dry_run:
@@ -32,13 +43,14 @@ def backup(location: str, root: str, dry_run: bool, storage_options: tuple[str, 
             print_tables([Table(f"A backup of batch {chosen.batch_id}", ("object", "bytes"), tuple(sizes.items()))])
         return
     with progress_bar("copying") as on_step:
-        taken = lifecycle.take_backup(checkpoint, open_store(root, storage_options), on_step=on_step)
+        place = open_store(root, storage_options)
+        taken = lifecycle.take_backup(checkpoint, place, full=full, tags=tags, on_step=on_step)
     if as_json:
         print_json(_backup_document(taken))
     else:
         click.echo(
             f"Backup {taken.backup_id} of batch {taken.batch_id}: "
-            f"{len(taken.objects)} objects, {size(taken.total_bytes)}."
+            f"{len(taken.objects)} objects, {size(taken.own_bytes)} copied, {size(taken.reused_bytes)} reused."
         )
 
 
@@ -51,8 +63,9 @@ def _backup_document(taken: Manifest) -> dict[str, object]:
         "created_at": when(taken.created_at_ms),
         "watermark_ms": taken.watermark_ms,
         "objects": len(taken.objects),
-        "bytes_copied": taken.total_bytes,
-        "bytes_reused": 0,
+        "bytes_copied": taken.own_bytes,
+        "bytes_reused": taken.reused_bytes,
+        "tags": list(taken.tags),
     }
 
 
@@ -65,13 +78,14 @@ def backups(root: str, storage_options: tuple[str, ...], as_json: bool) -> None:
     if as_json:
         print_json({"backups": [_backup_document(item) for item in found]})
         return
-    columns = ("backup", "batch", "watermark", "objects", "size", "of")
+    columns = ("backup", "batch", "watermark", "objects", "own", "reused", "tags", "of")
     print_tables([Table(root, columns, tuple(map(_backup_row, found)))])
 
 
 def _backup_row(item: Manifest) -> tuple[object, ...]:
-    watermark, total = when(item.watermark_ms), size(item.total_bytes)
-    return item.backup_id, item.batch_id, watermark, len(item.objects), total, item.location
+    sizes = size(item.own_bytes), size(item.reused_bytes)
+    tags = ", ".join(item.tags) or None
+    return item.backup_id, item.batch_id, when(item.watermark_ms), len(item.objects), *sizes, tags, item.location
 
 
 @click.command()
@@ -177,4 +191,4 @@ def _path_rules(texts: tuple[str, ...]) -> list[PathRule]:
         raise click.BadParameter(str(error), param_hint="--rewrite-paths") from None
 
 
-COMMANDS = (backup, backups, verify, restore)
+COMMANDS = (backup, backups, verify, restore, prune)

@@ -14,21 +14,26 @@ from airflow_provider_ckpt.report import backup_table
 class CheckpointBackupOperator(CheckpointOperator):
     """Copies what a restart after the newest committed batch needs; also right while the query runs.
 
-    Returns the backup's id, batch, watermark, number of objects and bytes.
+    Returns the backup's id, batch, watermark, number of objects, and the bytes copied and reused.
 
     :param backup_root: Where backups live.
+    :param full: Copy everything, also what an earlier backup has; Spark can then start from the backup's directory.
+    :param tags: Names that a prune can keep the backup for.
     """
 
-    template_fields: Sequence[str] = (*CheckpointOperator.template_fields, "backup_root")
+    template_fields: Sequence[str] = (*CheckpointOperator.template_fields, "backup_root", "tags")
 
-    def __init__(self, *, backup_root: str, **kwargs: Any) -> None:
+    def __init__(self, *, backup_root: str, full: bool = False, tags: Sequence[str] = (), **kwargs: Any) -> None:
         super().__init__(**kwargs)
         self.backup_root = backup_root
+        self.full = full
+        self.tags = tags
 
     def execute(self, context: Any) -> dict[str, Any]:
         """Take the backup."""
         with airflow_errors():
-            taken = lifecycle.take_backup(self.store(), self.store(self.backup_root))
+            root = self.store(self.backup_root)
+            taken = lifecycle.take_backup(self.store(), root, full=self.full, tags=self.tags)
         self.report(backup_table(taken))
         return {
             "backup_id": taken.backup_id,
@@ -36,6 +41,7 @@ class CheckpointBackupOperator(CheckpointOperator):
             "batch_id": taken.batch_id,
             "watermark_ms": taken.watermark_ms,
             "objects": len(taken.objects),
-            "bytes_copied": taken.total_bytes,
-            "bytes_reused": 0,
+            "bytes_copied": taken.own_bytes,
+            "bytes_reused": taken.reused_bytes,
+            "tags": list(taken.tags),
         }

@@ -4,6 +4,7 @@ from airflow_provider_ckpt.operators.backup import CheckpointBackupOperator
 from airflow_provider_ckpt.operators.check import CheckpointCheckOperator
 from airflow_provider_ckpt.operators.continuity import CheckpointContinuityOperator
 from airflow_provider_ckpt.operators.gate import CheckpointGateOperator
+from airflow_provider_ckpt.operators.prune import CheckpointPruneOperator
 from airflow_provider_ckpt.operators.restore import CheckpointRestoreOperator
 from airflow_provider_ckpt.operators.rollback import CheckpointRollbackOperator
 from airflow_provider_ckpt.operators.verify import CheckpointVerifyOperator
@@ -13,6 +14,7 @@ __all__ = [
     "CheckpointCheckOperator",
     "CheckpointContinuityOperator",
     "CheckpointGateOperator",
+    "CheckpointPruneOperator",
     "CheckpointRestoreOperator",
     "CheckpointRollbackOperator",
     "CheckpointVerifyOperator",

@@ -1,0 +1,79 @@
+"""The command that prunes backups."""
+
+from __future__ import annotations
+
+import re
+
+import click
+
+from airflow_provider_ckpt import lifecycle
+from airflow_provider_ckpt.cli.options import executing, open_store, shared
+from airflow_provider_ckpt.cli.render import print_json, print_tables, progress_bar, size
+from airflow_provider_ckpt.lifecycle.pruning import GRACE_MS
+from airflow_provider_ckpt.report import prune_tables
+from airflow_provider_ckpt.retention import RetentionPolicy
+
+_UNITS_MS = {"s": 1_000, "m": 60_000, "h": 3_600_000, "d": 86_400_000}
+_COUNT = click.IntRange(min=0)
+
+
+def _milliseconds(context: click.Context, option: click.Parameter, value: str) -> int:
+    """A duration of the command line: a whole number and a unit."""
+    match = re.fullmatch(r"(\d+)([smhd])", value)
+    if match is None:
+        raise click.BadParameter(f"{value!r} is no duration: a whole number and s, m, h or d, such as 36h")
+    return int(match[1]) * _UNITS_MS[match[2]]
+
+
+@click.command()
+@click.argument("root")
+@click.option("--keep-last", type=_COUNT, default=0, metavar="N", help="Keep the newest N of each query.")
+@click.option("--keep-hourly", type=_COUNT, default=0, metavar="N", help="Keep one of each of the last N hours.")
+@click.option("--keep-daily", type=_COUNT, default=0, metavar="N", help="Keep one of each of the last N days (UTC).")
+@click.option("--keep-weekly", type=_COUNT, default=0, metavar="N", help="Keep one of each of the last N ISO weeks.")
+@click.option("--keep-monthly", type=_COUNT, default=0, metavar="N", help="Keep one of each of the last N months.")
+@click.option("--keep-tag", "keep_tags", multiple=True, metavar="NAME", help="Keep all with this tag; repeatable.")
+@click.option(
+    "--min-redundancy",
+    type=click.IntRange(min=1),
+    default=1,
+    metavar="N",
+    help="Leave N backups of each query, whatever else; 1 by default.",
+)
+@click.option(
+    "--grace",
+    "grace_ms",
+    callback=_milliseconds,
+    default=f"{GRACE_MS // 1000}s",
+    metavar="DURATION",
+    help="How old what no backup names must be, such as 36h; 1d by default. Longer than any backup takes.",
+)
+@executing
+@shared
+def prune(
+    root: str, grace_ms: int, execute: bool, storage_options: tuple[str, ...], as_json: bool, **rules: object
+) -> None:
+    """Drop backups that no rule keeps, and sweep what no backup names any more."""
+    try:
+        policy = RetentionPolicy(**rules)  # type: ignore[arg-type]  # click has checked them
+    except ValueError as error:
+        raise click.UsageError(f"{error}: give one of the --keep options") from None
+    store = open_store(root, storage_options)
+    plan = lifecycle.make_prune(store, policy, grace_ms=grace_ms)
+    if not as_json:
+        print_tables(prune_tables(plan))
+    receipt = None
+    if execute:
+        with progress_bar("sweeping") as on_step:
+            receipt = lifecycle.prune(plan, store, on_step=on_step)
+    if as_json:
+        print_json({"plan": plan.to_dict(), "receipt": receipt and receipt.to_dict()})
+    elif receipt is None:
+        click.secho("Nothing was deleted. Add --execute to carry the plan out.", fg="yellow")
+    elif receipt.status == "already_applied":
+        click.secho("Nothing was left to do.", fg="green")
+    else:
+        click.secho(
+            f"Done: {len(receipt.dropped)} backups dropped, {receipt.objects} objects and {size(receipt.bytes)} swept.",
+            fg="green",
+        )

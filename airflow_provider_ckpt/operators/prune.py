@@ -1,0 +1,74 @@
+"""The operator that prunes backups."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import timedelta
+from typing import Any
+
+from airflow.providers.common.compat.sdk import BaseOperator
+
+from airflow_provider_ckpt import lifecycle
+from airflow_provider_ckpt.hooks.checkpoint import CheckpointHook, airflow_errors
+from airflow_provider_ckpt.lifecycle.pruning import GRACE_MS
+from airflow_provider_ckpt.report import prune_tables, render
+from airflow_provider_ckpt.retention import RetentionPolicy
+
+
+class CheckpointPruneOperator(BaseOperator):
+    """Drops backups that no rule keeps, and sweeps what no backup names any more. Run again, it completes itself.
+
+    Returns the decisions, and a receipt with counts and bytes.
+
+    :param backup_root: Where backups live, relative to the connection's base or any fsspec URL.
+    :param checkpoint_conn_id: Connection of type ``checkpoint``.
+    :param keep_last: Keep so many of the newest of each query.
+    :param keep_hourly: Keep the newest of each of the last so many hours that have backups; the others likewise.
+    :param keep_daily: Days, in UTC.
+    :param keep_weekly: ISO weeks.
+    :param keep_monthly: Months.
+    :param keep_tags: Keep every backup that has one of these tags.
+    :param min_redundancy: Leave so many backups of each query, whatever else.
+    :param grace: How old what no backup names must be; longer than any backup takes.
+    :param plan_only: Show the plan, and delete nothing.
+    """
+
+    template_fields: Sequence[str] = ("backup_root", "checkpoint_conn_id", "keep_tags")
+    ui_color = "#e6f0f9"
+
+    def __init__(
+        self,
+        *,
+        backup_root: str,
+        checkpoint_conn_id: str | None = None,
+        keep_last: int = 0,
+        keep_hourly: int = 0,
+        keep_daily: int = 0,
+        keep_weekly: int = 0,
+        keep_monthly: int = 0,
+        keep_tags: Sequence[str] = (),
+        min_redundancy: int = 1,
+        grace: timedelta = timedelta(milliseconds=GRACE_MS),
+        plan_only: bool = False,
+        **kwargs: Any,
+    ) -> None:
+        super().__init__(**kwargs)
+        counts = (keep_last, keep_hourly, keep_daily, keep_weekly, keep_monthly)
+        RetentionPolicy(*counts, tuple(keep_tags), min_redundancy)  # a DAG with a senseless policy does not load
+        self.backup_root = backup_root
+        self.checkpoint_conn_id = checkpoint_conn_id
+        self.counts = counts
+        self.keep_tags = keep_tags
+        self.min_redundancy = min_redundancy
+        self.grace = grace
+        self.plan_only = plan_only
+
+    def execute(self, context: Any) -> dict[str, Any]:
+        """Prune."""
+        policy = RetentionPolicy(*self.counts, tuple(self.keep_tags), self.min_redundancy)
+        with airflow_errors():
+            root = CheckpointHook(self.checkpoint_conn_id).store(self.backup_root)
+            plan = lifecycle.make_prune(root, policy, grace_ms=int(self.grace.total_seconds() * 1000))
+            self.log.info("\n%s", render(prune_tables(plan)))
+            receipt = None if self.plan_only else lifecycle.prune(plan, root)
+        return {"plan": plan.to_dict(), "receipt": receipt and receipt.to_dict()}

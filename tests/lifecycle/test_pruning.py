@@ -1,0 +1,277 @@
+"""Prunes: what is dropped and swept, what stays, and what ends a prune with nothing done."""
+
+from __future__ import annotations
+
+import itertools
+import json
+import os
+from collections.abc import Callable
+
+import pytest
+
+from airflow_provider_ckpt import lifecycle
+from airflow_provider_ckpt.errors import BackupCorruptError
+from airflow_provider_ckpt.lifecycle.pruning import GRACE_MS
+from airflow_provider_ckpt.retention import RetentionPolicy
+from airflow_provider_ckpt.store import Store
+from tests.backup_lab import Query, assert_whole, files, make_older, unnamed
+
+LAST = RetentionPolicy(keep_last=1)
+
+
+@pytest.fixture
+def orders(goldens, tmp_path) -> Query:
+    return Query(goldens["4.3.0/agg-hdfs"] / "checkpoint", tmp_path / "checkpoint")
+
+
+@pytest.fixture
+def root(tmp_path) -> Store:
+    return Store.open(str(tmp_path / "backups"))
+
+
+def prune(root: Store, policy: RetentionPolicy = LAST, **options: int) -> lifecycle.PruneReceipt:
+    return lifecycle.prune(lifecycle.make_prune(root, policy, **options), root)
+
+
+def ids(root: Store) -> list[str]:
+    return [item.backup_id for item in lifecycle.list_backups(root)]
+
+
+def test_a_plan_changes_nothing_and_is_json(orders, root, tmp_path):
+    dropped = [orders.back_up(root, batch) for batch in (3, 5)]
+    orders.back_up(root, 7)
+    before = files(tmp_path / "backups")
+    plan = lifecycle.make_prune(root, LAST)
+    assert files(tmp_path / "backups") == before
+    assert plan.dropped == tuple(item.backup_id for item in dropped)
+    document = json.loads(json.dumps(plan.to_dict()))
+    assert document["decisions"][2]["reasons"] == ["last 1"] and document["policy"]["keep_last"] == 1
+
+
+def test_what_a_backup_that_stays_refers_to_stays(orders, root):
+    first = orders.back_up(root, 5)
+    last = orders.back_up(root, 7)
+    referred = {item.stored_at for item in last.objects if item.stored_at.startswith(first.backup_id)}
+    plan = lifecycle.make_prune(root, LAST)
+    receipt = lifecycle.prune(plan, root)
+    assert receipt.status == "applied" and receipt.dropped == (first.backup_id,)
+    assert receipt.objects == len(first.objects) - len(referred) == sum(item.objects for item in plan.sweeps)
+    assert receipt.bytes == first.total_bytes - last.reused_bytes and plan.referred_bytes == last.reused_bytes > 0
+    assert ids(root) == [last.backup_id] and referred <= root.find().keys()
+    assert_whole(root)
+    lifecycle.verify_backup(root, last)
+    assert unnamed(root) == {f"{first.backup_id}/dropped.json"}
+
+
+def test_an_increment_after_a_prune_goes_on_referring(orders, root):
+    orders.back_up(root, 5)
+    orders.back_up(root, 6)
+    prune(root)
+    third = orders.back_up(root, 7)
+    prune(root)
+    assert third.reused_bytes > 0
+    assert ids(root) == [third.backup_id]
+    lifecycle.verify_backup(root, third)
+
+
+def test_what_was_kept_for_a_reference_goes_with_the_last_one(orders, root, tmp_path):
+    first = orders.back_up(root)
+    second = orders.back_up(root)
+    prune(root)
+    third = orders.back_up(root, full=True)
+    receipt = prune(root)
+    assert receipt.dropped == (second.backup_id,)
+    assert receipt.bytes == second.own_bytes + second.reused_bytes
+    assert [path.name for path in (tmp_path / "backups").iterdir()] == [third.backup_id], "not even an empty directory"
+    assert first.backup_id not in str(list(root.find()))
+
+
+def test_a_second_prune_has_nothing_to_do(orders, root):
+    orders.back_up(root, 5)
+    orders.back_up(root, 7)
+    prune(root)
+    before = root.find()
+    receipt = prune(root)
+    assert (receipt.status, receipt.dropped, receipt.objects, receipt.bytes) == ("already_applied", (), 0, 0)
+    assert root.find() == before
+
+
+def test_a_manifest_that_cannot_be_read_ends_it_with_nothing_done(orders, root, tmp_path):
+    orders.back_up(root, 5)
+    plan = lifecycle.make_prune(root, LAST)
+    broken = orders.back_up(root, 6)
+    orders.back_up(root, 7)
+    (tmp_path / "backups" / broken.backup_id / "manifest.json").write_text("{}")
+    before = files(tmp_path / "backups")
+    for act in (lambda: lifecycle.make_prune(root, LAST), lambda: lifecycle.prune(plan, root)):
+        with pytest.raises(BackupCorruptError):
+            act()
+    assert files(tmp_path / "backups") == before
+
+
+def test_a_plan_never_takes_more_than_the_policy_allows_now(orders, root):
+    """Another prune, with another policy, ran in between."""
+    first = orders.back_up(root, 5)
+    second = orders.back_up(root, 6)
+    plan = lifecycle.make_prune(root, LAST)
+    assert plan.dropped == (first.backup_id,)
+    for name in [name for name in root.find() if name.startswith(second.backup_id)]:
+        root.delete(name)
+    assert lifecycle.prune(plan, root).dropped == ()
+    assert ids(root) == [first.backup_id]
+
+
+def killed(orders: Query, root: Store) -> str:
+    """A backup that was killed right before its manifest."""
+    taken = orders.back_up(root, full=True)
+    root.delete(f"{taken.backup_id}/manifest.json")
+    root.create(f"{taken.backup_id}/intent.json", b'{"base": ""}')
+    return taken.backup_id
+
+
+def test_leftovers_of_a_killed_backup_go_after_the_grace_period(orders, root, tmp_path):
+    left = killed(orders, root)
+    last = orders.back_up(root)
+    assert prune(root).status == "already_applied", "it may still be under way"
+    make_older(tmp_path / "backups" / left, days=0.9)
+    assert prune(root).status == "already_applied"
+    make_older(tmp_path / "backups" / left, days=0.2)
+    receipt = prune(root)
+    assert receipt.objects == len(last.objects) and receipt.dropped == ()
+    assert [path.name for path in (tmp_path / "backups").iterdir()] == [last.backup_id]
+
+
+def test_the_grace_period_can_be_chosen(orders, root, tmp_path):
+    left = killed(orders, root)
+    make_older(tmp_path / "backups" / left, days=0.1)
+    assert lifecycle.make_prune(root, LAST, grace_ms=GRACE_MS).sweeps == ()
+    assert prune(root, grace_ms=3_600_000).objects > 0
+
+
+def test_one_young_object_shows_that_a_slow_backup_lives(orders, root, tmp_path):
+    left = killed(orders, root)
+    make_older(tmp_path / "backups" / left, days=30)
+    root.create(f"{left}/checkpoint/state/0/0/99.delta", b"x")
+    assert prune(root).status == "already_applied"
+
+
+def test_the_base_of_a_backup_under_way_stays(orders, root):
+    """Dropped, but in use: the backup under way has read its manifest already."""
+    base, under_way = orders.back_up(root, 5), killed(orders, root)
+    root.write(f"{under_way}/intent.json", json.dumps({"base": base.backup_id}).encode())
+    orders.back_up(root, 7, full=True)
+    before = {item.stored_at for item in base.objects}
+    assert prune(root).dropped == (base.backup_id,)
+    assert before <= root.find().keys()
+    assert prune(root).status == "already_applied", "still in use"
+    root.delete(f"{under_way}/intent.json")
+    assert prune(root).objects == len(before)
+
+
+def test_an_intent_that_cannot_be_read_ends_it(orders, root):
+    under_way = killed(orders, root)
+    root.write(f"{under_way}/intent.json", b"[]")
+    with pytest.raises(BackupCorruptError, match="intent"):
+        lifecycle.make_prune(root, LAST)
+
+
+def test_a_prune_that_was_killed_between_drop_and_sweep_is_completed_at_once(orders, root):
+    first = orders.back_up(root, 5)
+    orders.back_up(root, 7, full=True)
+    root.create(f"{first.backup_id}/dropped.json", root.read(f"{first.backup_id}/manifest.json"))
+    assert prune(root).dropped == (first.backup_id,), "it was still a backup"
+    assert unnamed(root) == set()
+
+    orders.back_up(root, full=True)
+    dropped = ids(root)[0]
+    root.create(f"{dropped}/dropped.json", root.read(f"{dropped}/manifest.json"))
+    root.delete(f"{dropped}/manifest.json")
+    assert prune(root).objects > 0, "no grace period for what a prune has dropped"
+    assert unnamed(root) == set()
+
+
+#: Every how many calls the two are made to meet.
+STRIDE = 1 if os.environ.get("CKPT_EXHAUSTIVE") else 11
+
+
+def test_an_increment_that_is_taken_at_any_call_of_a_prune_is_whole(orders, root):
+    """Its base may just have been dropped, or its base's objects swept."""
+    for at in itertools.count(1, STRIDE):
+        orders.back_up(root, 5)
+        orders.back_up(root, 6)
+        busy = Interrupted.over(root, at, lambda: orders.back_up(root, 7))
+        lifecycle.prune(lifecycle.make_prune(busy, LAST), busy)
+        for taken in assert_whole(root):
+            lifecycle.verify_backup(root, taken)
+        if busy.calls_left > 0:
+            break
+    assert at > 20
+
+
+def test_an_increment_is_whole_whenever_a_prune_runs(orders, root):
+    """The base is dropped by a prune that keeps a tagged backup alone."""
+    policy = RetentionPolicy(keep_tags=("kept",))
+    orders.back_up(root, 7, full=True, tags=["kept"])
+    for at in itertools.count(1, STRIDE):
+        orders.back_up(root, 5)
+        orders.commit_up_to(7)
+        busy = Interrupted.over(root, at, lambda: prune(root, policy))
+        taken = lifecycle.take_backup(orders.store, busy, tags=["kept"], threads=1)
+        assert taken.backup_id in ids(root)
+        assert_whole(root)
+        lifecycle.verify_backup(root, taken)
+        prune(root, policy)
+        if busy.calls_left > 0:
+            break
+    assert at > 20
+
+
+class Interrupted(Store):
+    """Does something else right before its n-th call."""
+
+    calls_left: int
+    interrupt: Callable[[], object]
+
+    @classmethod
+    def over(cls, store: Store, at: int, interrupt: Callable[[], object]) -> Interrupted:
+        found = cls.open(store.location)
+        found.calls_left, found.interrupt = at, interrupt
+        return found
+
+    def _errors(self, name):
+        calls_left = getattr(self, "calls_left", 0)
+        self.calls_left = calls_left - 1
+        if calls_left == 1:
+            self.interrupt()
+        return super()._errors(name)
+
+
+@pytest.mark.parametrize("name", ["lake", "20261121T100000.000Z-0a3c26f7-not-ours", "tables.d"])
+def test_directories_that_are_not_ours_are_left_alone(orders, root, tmp_path, name):
+    foreign = tmp_path / "backups" / name / "data"
+    foreign.mkdir(parents=True)
+    (foreign / "part-0.parquet").write_bytes(b"x")
+    make_older(foreign, days=300 if name[0].isalpha() else 0)
+    orders.back_up(root, 5)
+    orders.back_up(root, 7)
+    prune(root)
+    assert (foreign / "part-0.parquet").exists()
+
+
+def test_a_manifest_of_something_else_ends_it(orders, root, tmp_path):
+    """A directory of dbt, say: whoever prunes the wrong place loses nothing."""
+    (tmp_path / "backups" / "dbt").mkdir(parents=True)
+    (tmp_path / "backups" / "dbt" / "manifest.json").write_text('{"metadata": {}, "nodes": {}}')
+    orders.back_up(root, 5)
+    orders.back_up(root, 7)
+    with pytest.raises(BackupCorruptError):
+        lifecycle.make_prune(root, LAST)
+
+
+def test_redundancy_is_counted_for_each_query(orders, root, goldens, tmp_path):
+    other = Query(goldens["4.3.0/agg-rocksdb"] / "checkpoint", tmp_path / "other")
+    for query in (orders, other):
+        query.back_up(root, 3)
+        query.back_up(root, 4)
+    prune(root)
+    assert len({item.query_id for item in assert_whole(root)}) == len(ids(root)) == 2
