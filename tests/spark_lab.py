@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import os
+import sys
 import time
 from collections import Counter
 from collections.abc import Iterable, Mapping
@@ -39,6 +40,7 @@ def start_spark() -> Any:
     """A local session with frequent state maintenance, so that snapshots appear within a test."""
     from pyspark.sql import SparkSession
 
+    os.environ.setdefault("PYSPARK_PYTHON", sys.executable)  # for state that Python workers compute
     builder = (
         SparkSession.builder.master("local[2]")
         .appName("airflow-provider-ckpt tests")
@@ -102,15 +104,12 @@ class Lab:
     def run(self, checkpoint: Path | None = None, pause_s: float = 0.0) -> Run:
         """Run until the input is used up, as a fresh start of the query does."""
         run = Run()
-        session = self._session()
 
         def keep(batch: Any, batch_id: int) -> None:
             run.batches[batch_id] = sorted(tuple(row) for row in batch.collect())
             time.sleep(pause_s)
 
-        stream = (
-            session.readStream.schema("key string, value long").option("maxFilesPerTrigger", 1).json(str(self.input))
-        )
+        stream = self.stream()
         result = stream if self.config == "stateless" else stream.groupBy("key").sum("value")
         mode = "append" if self.config == "stateless" else "complete"
         query = (
@@ -123,6 +122,11 @@ class Lab:
         query.awaitTermination(120)
         assert not query.isActive, "the query did not finish in 120 s"
         return run
+
+    def stream(self) -> Any:
+        """The input as a stream, one file a batch, in a session of its own with the confs of the lab."""
+        reader = self._session().readStream.schema("key string, value long")
+        return reader.option("maxFilesPerTrigger", 1).json(str(self.input))
 
     def _session(self) -> Any:
         session = self.spark.newSession()

@@ -2,18 +2,23 @@
 
 from __future__ import annotations
 
+import os
 import shutil
+from collections import Counter
+from pathlib import Path
 
 import pytest
 
 from airflow_provider_ckpt import lifecycle
 from airflow_provider_ckpt.errors import ObjectExistsError
+from airflow_provider_ckpt.moving import PathRule
 from airflow_provider_ckpt.store import Store
 from tests.spark_lab import STATE_CONFS, Lab, truth
 
 pytestmark = pytest.mark.spark
 
 BATCHES = 6
+EXHAUSTIVE = bool(os.environ.get("CKPT_EXHAUSTIVE"))
 
 
 @pytest.fixture(params=STATE_CONFS)
@@ -92,3 +97,104 @@ def test_a_fork_has_an_id_of_its_own_and_goes_on(lab, tmp_path):
     lifecycle.restore(lifecycle.make_restore(root, taken, target, fork_id), root, target)
     assert lifecycle.observe(target).query_id == fork_id != taken.query_id
     assert list(lab.run(tmp_path / "fork").batches) == [BATCHES]
+
+
+# --- elsewhere, with the original gone ------------------------------------------------------------------------------
+
+
+def count_per_key(lab: Lab, checkpoint: Path) -> dict[str, int]:
+    """Run an arbitrary stateful operator over the input that is left: the running count of rows by key."""
+    from pyspark.sql.streaming.stateful_processor import StatefulProcessor
+
+    class Count(StatefulProcessor):
+        def init(self, handle):
+            self.count = handle.getValueState("count", "rows LONG")
+
+        def handleInputRows(self, key, rows, timers):
+            before = self.count.get()[0] if self.count.exists() else 0
+            frames = list(rows)
+            self.count.update((before + sum(len(frame) for frame in frames),))
+            yield frames[0].head(1)[["key"]].assign(rows=self.count.get()[0])
+
+        def close(self):
+            pass
+
+    stream = lab.stream().groupBy("key").transformWithStateInPandas(Count(), "key string, rows long", "Update", "None")
+    counts: dict[str, int] = {}
+    query = (
+        stream.writeStream.foreachBatch(lambda batch, _: counts.update({row.key: row.rows for row in batch.collect()}))
+        .outputMode("update")
+        .option("checkpointLocation", str(checkpoint))
+        .trigger(availableNow=True)
+        .start()
+    )
+    query.awaitTermination(120)
+    return counts
+
+
+def join_with_itself(lab: Lab, checkpoint: Path) -> dict[str, int]:
+    """Run a stream-stream join over the input that is left: joined rows by key."""
+    stream = lab.stream()
+    joined = stream.alias("l").join(stream.alias("r"), "key").select("key")
+    counts: Counter[str] = Counter()
+    query = (
+        joined.writeStream.foreachBatch(lambda batch, _: counts.update(row.key for row in batch.collect()))
+        .option("checkpointLocation", str(checkpoint))
+        .trigger(availableNow=True)
+        .start()
+    )
+    query.awaitTermination(120)
+    return dict(counts)
+
+
+SCHEMA_PATHS = {
+    "transform-with-state": (count_per_key, {}),
+    "join-state-format-3": (join_with_itself, {"spark.sql.streaming.join.stateFormatVersion": "3"}),
+}
+
+
+@pytest.mark.parametrize("case", SCHEMA_PATHS if EXHAUSTIVE else ["transform-with-state"])
+def test_state_with_absolute_schema_paths_moves_with_the_original_gone(spark, tmp_path, case):
+    run, confs = SCHEMA_PATHS[case]
+    lab = Lab(spark, tmp_path, "rocksdb-changelog", confs)
+    root, moved, copied = (tmp_path / name for name in ("backups", "moved", "copied"))
+    lab.write(range(3))
+    run(lab, lab.checkpoint)
+    lab.write([3])
+    taken = lifecycle.take_backup(Store.open(str(lab.checkpoint)), Store.open(str(root)))
+    shutil.copytree(lab.checkpoint, tmp_path / "expected")
+    expected = run(lab, tmp_path / "expected")
+    shutil.copytree(root / taken.backup_id / "checkpoint", copied)
+    shutil.rmtree(lab.checkpoint)
+
+    target = Store.open(str(moved))
+    plan = lifecycle.make_restore(Store.open(str(root)), taken, target)
+    assert any(f"such as file:{lab.checkpoint}/state/0/" in warning for warning in plan.warnings)
+    lifecycle.restore(plan, Store.open(str(root)), target)
+    assert run(lab, moved) == expected != {}
+    assert not lab.checkpoint.exists()
+    if case == "transform-with-state":
+        with pytest.raises(Exception, match=r"does not exist|STATE_STORE|FileNotFound"):
+            run(lab, copied)
+
+
+def test_a_query_whose_input_moved_goes_on_when_the_paths_are_rewritten(spark, tmp_path):
+    old, new, root = Lab(spark, tmp_path / "old", "hdfs"), Lab(spark, tmp_path / "new", "hdfs"), tmp_path / "backups"
+    old.write(range(BATCHES))
+    old.run()
+    taken = lifecycle.take_backup(Store.open(str(old.checkpoint)), Store.open(str(root)))
+    new.input.parent.mkdir()
+    old.input.rename(new.input)
+    new.write([BATCHES])
+    rule = PathRule(str(old.input), str(new.input))
+    for place, rules in ((new.checkpoint, [rule]), (tmp_path / "as-it-is", [])):
+        target = Store.open(str(place))
+        plan = lifecycle.make_restore(Store.open(str(root)), taken, target, path_rules=rules)
+        assert any("sources/0: 6" in warning for warning in plan.warnings)
+        lifecycle.restore(plan, Store.open(str(root)), target)
+        assert not [found for found in lifecycle.inspect(target, deep=True) if found.severity == "error"]
+    run = new.run()
+    assert list(run.batches) == [BATCHES], "no file is read again"
+    assert run.result == truth(dict.fromkeys(range(BATCHES + 1), "A"))
+    with pytest.raises(Exception, match="Wrong basePath"):
+        new.run(tmp_path / "as-it-is")
