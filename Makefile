@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test lint fmt exhaustive oracle goldens ends bench java clean
+.PHONY: help demo test lint fmt exhaustive oracle goldens sinks ends bench java clean
 
 help: ## This list
 	@awk -F':.*## ' '/^[a-z-]+:.*## / {printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -47,6 +47,15 @@ oracle: $(READY) java ## The whole oracle corpus, put to real Spark anew (8 minu
 goldens: $(READY) java ## Write the checkpoints of the installed Spark anew and compare with those recorded
 	$(BIN)/python tests/golden/generate.py --root $$(mktemp -d) verify
 
+sinks: $(READY) java .venv-lakes/.ready .venv-hudi/.ready ## Rollbacks of queries into real Delta, Iceberg, Hudi tables; downloads 0.9 GB once (8 minutes)
+	CKPT_SINKS=1 $(BIN)/python -m pytest -q tests/spark/test_sinks.py --timeout 1800
+
+.venv-%/.ready: tests/sinks/%.txt
+	$(PYTHON) -m venv --clear .venv-$*
+	.venv-$*/bin/pip install --quiet "pip>=25.1"
+	.venv-$*/bin/pip install --quiet "$$(grep == $<)"
+	@touch $@
+
 ends: java ## The tests without Spark on both ends of the supported ranges of Python and Airflow
 	sh tests/ends.sh
 
@@ -54,4 +63,4 @@ bench: $(READY) java ## Costs, as ratios measured in one run
 	$(BIN)/python bench/run.py
 
 clean: ## Remove what make has made
-	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .import_linter_cache .hypothesis
+	rm -rf $(VENV) .venv-* .mypy_cache .ruff_cache .pytest_cache .import_linter_cache .hypothesis

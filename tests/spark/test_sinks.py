@@ -1,0 +1,140 @@
+"""What a rollback does to tables of real Delta, Iceberg and Hudi, without the remedy and with it.
+
+Every story begins with six batches in the table. The data of batches 3 to 5 were wrong (A) and are repaired (B); the
+checkpoint goes back to batch 2, and the query goes on. The remedy that is carried out is the text of the verdict.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import shlex
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from airflow_provider_ckpt import lifecycle
+from airflow_provider_ckpt.cli import run
+from airflow_provider_ckpt.lifecycle import Stores
+from airflow_provider_ckpt.plans import SinkVerdict
+from airflow_provider_ckpt.sinks import parse_sink
+from airflow_provider_ckpt.store import Store
+from tests.sinks.lab import FORMATS, TableLab, expected
+from tests.sinks.worker import Worker
+
+pytestmark = [pytest.mark.spark, pytest.mark.timeout(900)]
+
+BATCHES, KEEP = 6, 2
+WRONG = expected(dict.fromkeys(range(BATCHES), "A"))
+RIGHT = expected({number: "A" if number <= KEEP else "B" for number in range(BATCHES)})
+KEPT = expected(dict.fromkeys(range(KEEP + 1), "A"))
+
+
+@pytest.fixture(scope="module")
+def workers(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, Worker]]:
+    root = tmp_path_factory.mktemp("sinks")
+    started = {formats: Worker(formats, root / formats) for formats in set(FORMATS.values())}
+    yield started
+    for worker in started.values():
+        worker.stop()
+
+
+@pytest.fixture
+def lab(workers, tmp_path, request) -> TableLab:
+    """Six batches in a new table of the format, and repaired input."""
+    kind = request.param
+    lab = TableLab(None, tmp_path, kind, worker=workers[FORMATS[kind]])
+    lab.write(range(BATCHES))
+    lab.create()
+    lab.drain()
+    assert lab.rows() == WRONG
+    lab.write(range(KEEP + 1, BATCHES), "B")
+    return lab
+
+
+def roll_back(lab: TableLab) -> SinkVerdict:
+    """Roll the checkpoint back to KEEP; the verdict that the plan gives."""
+    sink = parse_sink(lab.sink)
+    stores = Stores(Store.open(str(lab.checkpoint)), Store.open(sink.directory or ""))
+    plan = lifecycle.make_rollback(stores, KEEP, sink=sink)
+    lifecycle.apply(plan, stores, query_is_stopped=True, quiet_s=0)
+    return plan.verdicts[0]
+
+
+def take(remedy: str, lab: TableLab) -> None:
+    """Do what a remedy says."""
+    if "python -c" in remedy:
+        _, *arguments = shlex.split(remedy.split("one commit: ")[1].split(". RESTORE TABLE")[0])
+        subprocess.run([sys.executable, *arguments], check=True)
+        return
+    assert lab.worker
+    if lab.config == "hudi":
+        lab.worker.sql(f"CREATE TABLE orders USING hudi LOCATION '{lab.table}'")
+    for call in re.findall(r"CALL [^)]*\)", remedy):
+        name = "orders" if lab.config == "hudi" else "db.orders"
+        lab.worker.sql(call.replace("<catalog>", "lake").replace("<table>", name))
+
+
+@pytest.mark.parametrize("lab", FORMATS, indirect=True)
+def test_the_replay_is_dropped_until_the_remedy_is_taken(lab):
+    assert roll_back(lab).verdict == "skipped"
+    lab.drain()
+    assert lab.rows() == WRONG, "the wrong rows stay, the right ones are lost, as foretold"
+
+    verdict = roll_back(lab)
+    assert verdict.verdict == "skipped"
+    take(verdict.remedy, lab)
+    assert lab.rows() == KEPT, "as of the batch kept"
+    assert roll_back(lab).verdict == "exact", "a new plan sees that the remedy was taken"
+    lab.drain()
+    assert lab.rows() == RIGHT
+
+
+@pytest.mark.parametrize("lab", ["delta", "foreachBatch"], indirect=True)
+def test_a_delta_restore_in_sql_alone_loses_the_rows(lab):
+    lab.worker.sql(f"RESTORE TABLE delta.`{lab.table}` TO VERSION AS OF {KEEP}")
+    verdict = roll_back(lab)
+    assert verdict.verdict == "skipped"
+    assert "neither old nor new" in verdict.reason
+    lab.drain()
+    assert lab.rows() == KEPT, "batches 3 to 5 have run again, and none of their rows is there"
+
+    verdict = roll_back(lab)
+    take(verdict.remedy, lab)
+    lab.drain()
+    assert lab.rows() == RIGHT
+
+
+@pytest.mark.parametrize("lab", ["delta"], indirect=True)
+def test_a_delta_restore_in_sql_is_right_with_a_new_query_id(lab, tmp_path, capsys):
+    roll_back(lab)
+    assert run(["backup", str(lab.checkpoint), "--to", str(tmp_path / "backups"), "--json"]) == 0
+    backup_id = json.loads(capsys.readouterr().out)["backup_id"]
+    fork = tmp_path / "fork"
+    options = ["--to", str(fork), "--new-query-id", "--execute", "--json"]
+    assert run(["restore", str(tmp_path / "backups"), backup_id, *options]) == 0
+    lab.worker.sql(f"RESTORE TABLE delta.`{lab.table}` TO VERSION AS OF {KEEP}")
+    lab.drain(fork)
+    assert lab.rows() == RIGHT
+
+
+@pytest.mark.parametrize("lab", ["delta"], indirect=True)
+def test_a_delta_marker_that_is_rewound_without_the_rows_duplicates_them(lab):
+    """What the verdict calls duplicated: the rows are there, and the table no longer knows it."""
+    query_id = json.loads((lab.checkpoint / "metadata").read_text())["id"]
+    forget_batches_after(KEEP, query_id, Path(lab.table))
+    verdict = roll_back(lab)
+    assert verdict.verdict == "duplicated"
+    lab.drain()
+    assert lab.rows() == WRONG + RIGHT - KEPT
+
+
+def forget_batches_after(batch_id: int, query_id: str, table: Path) -> None:
+    """Write an older marker over the newest one and leave the rows, as an expired marker does."""
+    commit = {"commitInfo": {"timestamp": 0, "operation": "MANUAL", "operationParameters": {}}}
+    marker = {"txn": {"appId": query_id, "version": batch_id}}
+    path = table / "_delta_log" / f"{BATCHES:020}.json"
+    path.write_text(f"{json.dumps(commit)}\n{json.dumps(marker)}\n")
