@@ -22,6 +22,7 @@ from fsspec.asyn import AsyncFileSystem
 from fsspec.dircache import DirCache
 from fsspec.implementations.local import LocalFileSystem
 
+from airflow_provider_ckpt.copies import CHUNK_BYTES, copy_file, copy_in_s3, same_s3
 from airflow_provider_ckpt.credentials import scrub, secrets_of
 from airflow_provider_ckpt.errors import (
     CheckpointError,
@@ -32,7 +33,6 @@ from airflow_provider_ckpt.errors import (
 )
 from airflow_provider_ckpt.objects import StoredObject
 
-CHUNK_BYTES = 1 << 20
 #: Objects up to this size are held in memory while they are copied.
 SMALL_BYTES = 8 << 20
 
@@ -224,11 +224,19 @@ class Store:
                         Path(path).rmdir()
 
     def copy(self, name: str, to: Store, to_name: str) -> tuple[int, str]:
-        """Copy an object into another store under a name that is free there.
+        """Copy an object into another store under a name that is free there; inside one S3, S3 does it.
 
         Returns:
             Size in bytes and SHA-256 (hex) of what was read and written.
         """
+        if self.is_local and to.is_local:
+            with self._errors(name):
+                return copy_file(self._path(name), to._path(to_name))
+        if same_s3(self.fs, to.fs):
+            with self._errors(name):
+                copied = copy_in_s3(self.fs, self._path(name), to._path(to_name))
+            if copied is not None:
+                return copied
         with self._errors(name), self.fs.open(self._path(name), "rb") as source:
             data = source.read(SMALL_BYTES + 1)
             if len(data) <= SMALL_BYTES:
