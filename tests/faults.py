@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from typing import Any
 
 from airflow_provider_ckpt.errors import StoreUnavailableError
@@ -24,6 +25,13 @@ class Fault:
         return self.calls == self.at
 
 
+def calls_to_fail(count: int, samples: int) -> list[int]:
+    """Which of an action's calls to let fail: all of them with CKPT_EXHAUSTIVE, else a sample with first and last."""
+    if os.environ.get("CKPT_EXHAUSTIVE"):
+        return list(range(1, count + 1))
+    return sorted({1 + round(number * (count - 1) / (samples - 1)) for number in range(samples)})
+
+
 class FaultyStore(Store):
     """A store whose calls go through a :class:`Fault`."""
 
@@ -34,6 +42,13 @@ class FaultyStore(Store):
         store = cls.open(location)
         store.fault = fault
         return store
+
+    @classmethod
+    def of(cls, store: Store, fault: Fault) -> FaultyStore:
+        """The same location, with faults."""
+        faulty = cls(store.fs, store.root, store.location)
+        faulty.fault = fault
+        return faulty
 
     def child(self, name: str) -> Store:
         return self._with_fault(super().child(name))

@@ -38,7 +38,7 @@ while task is None or task.state != "awaiting_input":
     assert time.monotonic() < deadline, "nobody was asked"
     time.sleep(1)
     with create_session() as session:
-        asked = session.scalar(select(HITLDetail))
+        asked = session.scalar(select(HITLDetail).order_by(HITLDetail.created_at.desc()))
         task = asked and asked.task_instance
 with create_session() as session:
     answer = UpdateHITLDetailPayload(chosen_options=["Approve"], params_input={})

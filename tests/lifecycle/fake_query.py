@@ -16,9 +16,11 @@ ROWS = 10
 class FakeQuery:
     """Writes batches; ``files`` is what the checkpoint holds, as the writer knows it."""
 
-    def __init__(self, store: Store) -> None:
+    def __init__(self, store: Store, *, has_watermark: bool = True) -> None:
         self.store = store
+        self.watermark_ms = watermark_ms if has_watermark else lambda batch_id: 0
         self.files: dict[str, bytes] = {}
+        self.written = 0
         self._write("metadata", json.dumps({"id": QUERY_ID}).encode())
 
     def commit(self, batch_id: int, content: str = "a") -> None:
@@ -28,22 +30,24 @@ class FakeQuery:
         version = batch_id + 1
         for partition in range(PARTITIONS):
             state = f"state/0/{partition}/{version}"
-            self._write(f"{state}.delta", f"{content} {version} {partition}".encode())
+            self._write(f"{state}.delta", f"{content} {version} {partition} {self.written}".encode())
             if version % SNAPSHOT_EVERY == 0:
-                self._write(f"{state}.snapshot", f"{content} up to {version} {partition}".encode())
-        self._write(f"commits/{batch_id}", b'v1\n{"nextBatchWatermarkMs":%d}' % watermark_ms(batch_id + 1))
+                self._write(f"{state}.snapshot", f"{content} up to {version} {partition} {self.written}".encode())
+        self._write(f"commits/{batch_id}", b'v1\n{"nextBatchWatermarkMs":%d}' % self.watermark_ms(batch_id + 1))
 
     def plan(self, batch_id: int) -> None:
         """Write the offsets of a batch and no more."""
         metadata = {
-            "batchWatermarkMs": watermark_ms(batch_id),
+            "batchWatermarkMs": self.watermark_ms(batch_id),
             "batchTimestampMs": timestamp_ms(batch_id),
             "conf": {"spark.sql.shuffle.partitions": str(PARTITIONS)},
+            "written": self.written,  # no two runs of a batch write the same bytes
         }
         offset = {"offset": ROWS * (batch_id + 1), "timestamp": 0}
         self._write(f"offsets/{batch_id}", f"v1\n{json.dumps(metadata)}\n{json.dumps(offset)}".encode())
 
     def _write(self, name: str, data: bytes) -> None:
+        self.written += 1
         self.store.write(name, data)
         self.files[name] = data
 

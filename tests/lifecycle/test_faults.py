@@ -12,10 +12,11 @@ from airflow_provider_ckpt import lifecycle
 from airflow_provider_ckpt.errors import CheckpointError, PlanError
 from airflow_provider_ckpt.lifecycle import Stores
 from airflow_provider_ckpt.store import Store
-from tests.faults import Fault, FaultyStore
+from tests.faults import Fault, FaultyStore, calls_to_fail
 
 CASES = ["file-to-parquet-12", "agg-hdfs", "agg-rocksdb-changelog-v2"]
 KEEP = 4
+SAMPLES = 16
 
 
 def files(directory: Path) -> dict[str, bytes]:
@@ -43,6 +44,12 @@ def undo(checkpoint: Path, fault: Fault) -> None:
     lifecycle.apply(plan, places, query_is_stopped=True, quiet_s=0)
 
 
+def assert_complete(checkpoint: Store) -> None:
+    """A restart after the newest committed batch finds all that it needs."""
+    view = lifecycle.observe(checkpoint, deep=True)
+    assert lifecycle.find_restart_set(checkpoint, view, view.latest_committed).missing == ()
+
+
 def every_call(
     tmp_path: Path, prepare: Callable[[Path], None], act: Callable[[Path, Fault], None], after: bool
 ) -> None:
@@ -53,7 +60,7 @@ def every_call(
     act(reference, counted)
     wanted = files(reference)
     assert counted.calls > 20
-    for at in range(1, counted.calls + 1):
+    for at in calls_to_fail(counted.calls, SAMPLES):
         checkpoint = tmp_path / "round" / "checkpoint"
         prepare(checkpoint)
         fault = Fault(at, after=after)
@@ -63,6 +70,7 @@ def every_call(
             assert "injected" in str(error), f"call {at}: {error}"
         left = lifecycle.inspect(Store.open(str(checkpoint)), deep=True)
         assert [finding for finding in left if finding.severity == "error"] == [], f"after call {at}"
+        assert_complete(Store.open(str(checkpoint)))
         act(checkpoint, Fault())
         assert files(checkpoint) == wanted, f"completed after call {at}"
         shutil.rmtree(checkpoint.parent)

@@ -1,0 +1,91 @@
+"""Rollback and undo, with lock and records, on a storage that fails at every call in turn: on disk and over HTTP."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+
+from airflow_provider_ckpt import lifecycle
+from airflow_provider_ckpt.errors import CheckpointError, PlanError
+from airflow_provider_ckpt.lifecycle import Stores
+from airflow_provider_ckpt.lifecycle.locks import locked
+from airflow_provider_ckpt.lifecycle.records import records_of
+from airflow_provider_ckpt.store import Store
+from tests.faults import Fault, FaultyStore, calls_to_fail
+from tests.lifecycle.fake_query import FakeQuery, after_rollback, read_all
+from tests.lifecycle.test_faults import assert_complete
+
+BATCHES, KEEP = 4, 2
+SAMPLES = {"local": 16, "s3": 4}
+
+Act = Callable[[Store], None]
+
+
+@pytest.fixture(params=["local", "s3"])
+def place(request, tmp_path) -> tuple[Callable[[str], Store], int]:
+    """Opens locations, and how many calls to let fail there."""
+    if request.param == "s3":
+        return request.getfixturevalue("s3_store"), SAMPLES["s3"]
+    return (lambda name: Store.open(str(tmp_path / name))), SAMPLES["local"]
+
+
+def roll_back(checkpoint: Store) -> None:
+    stores = Stores(checkpoint)
+    lifecycle.apply(lifecycle.make_rollback(stores, KEEP), stores, query_is_stopped=True, quiet_s=0)
+
+
+def undo(checkpoint: Store) -> None:
+    stores = Stores(checkpoint)
+    try:
+        plan = lifecycle.make_undo(stores)
+    except PlanError as error:
+        assert "nothing to undo" in str(error)
+        return
+    lifecycle.apply(plan, stores, query_is_stopped=True, quiet_s=0)
+
+
+@pytest.mark.s3
+@pytest.mark.parametrize("after", [False, True], ids=["refused", "answer lost"])
+@pytest.mark.parametrize("act", [roll_back, undo])
+def test_a_fault_at_every_call(place, act, after):
+    opened, samples = place
+
+    def prepared(name: str) -> FakeQuery:
+        query = FakeQuery(FaultyStore.of(opened(f"{name}/orders"), Fault()))
+        for batch_id in range(BATCHES):
+            query.commit(batch_id)
+        if act is undo:
+            roll_back(query.store)
+        return query
+
+    query = prepared("counted")
+    query.store.fault = counted = Fault()
+    act(query.store)
+    wanted = after_rollback(query.files, KEEP) if act is roll_back else query.files
+    assert read_all(opened("counted/orders")) == wanted
+    for at in calls_to_fail(counted.calls, samples):
+        checkpoint = prepared(f"round-{at}").store
+        checkpoint.fault = Fault(at, after=after)
+        try:
+            act(checkpoint)
+        except CheckpointError as error:
+            assert "injected" in str(error), f"call {at}: {error}"
+        checkpoint.fault = Fault()
+        assert_sound_and_nothing_lost(checkpoint, query.files, at)
+        act(checkpoint)
+        assert read_all(checkpoint) == wanted, f"completed after call {at}"
+        with locked(checkpoint, "the next one", ""):
+            pass
+        assert records_of(checkpoint).ls()[0] == {}, f"the lock of call {at} is no obstacle"
+
+
+def assert_sound_and_nothing_lost(checkpoint: Store, files: dict[str, bytes], at: int) -> None:
+    errors = [finding for finding in lifecycle.inspect(checkpoint, deep=True) if finding.severity == "error"]
+    assert errors == [], f"after call {at}"
+    assert_complete(checkpoint)
+    left = set(read_all(checkpoint).items())
+    for record in records_of(checkpoint).ls()[1]:
+        saved = records_of(checkpoint).child(f"{record}/saved/checkpoint")
+        left |= set(read_all(saved).items())
+    assert set(files.items()) <= left, f"lost after call {at}"

@@ -1,0 +1,183 @@
+"""A checkpoint through any sequence of commits, crashes, backups, rollbacks, undos and prunes, against a model.
+
+The model is a dictionary of files, a stack of changes that can be taken back, and what each backup was taken of.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import tempfile
+from pathlib import Path
+
+import pytest
+from hypothesis import settings
+from hypothesis import strategies as st
+from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule, run_state_machine_as_test
+
+from airflow_provider_ckpt import lifecycle
+from airflow_provider_ckpt.errors import PlanError, StoreUnavailableError
+from airflow_provider_ckpt.lifecycle import Stores
+from airflow_provider_ckpt.plans import Plan
+from airflow_provider_ckpt.retention import RetentionPolicy
+from airflow_provider_ckpt.store import Store
+from tests.faults import Fault, FaultyStore
+from tests.lifecycle.fake_query import FakeQuery, after_rollback, read_all
+
+Files = dict[str, bytes]
+#: The storage call that fails, or none; most actions here take some 50 calls.
+CRASHES = st.one_of(st.none(), st.integers(1, 120))
+
+
+class Checkpoint(RuleBasedStateMachine):
+    """One query, its checkpoint and its backups."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.root = Path(tempfile.mkdtemp(prefix="model-"))
+        self.query = FakeQuery(FaultyStore.over(str(self.root / "orders"), Fault()))
+        self.backups = FaultyStore.over(str(self.root / "backups"), Fault())
+        self.undoable: list[tuple[Files, Files]] = []  # before and after each change, oldest first
+        self.taken: dict[str, Files] = {}
+        self.query.commit(0)
+
+    def teardown(self) -> None:
+        shutil.rmtree(self.root)
+
+    # --- the query ---------------------------------------------------------------------------------------------
+
+    @property
+    def batches(self) -> list[int]:
+        return sorted(int(name[8:]) for name in self.query.files if name.startswith("commits/"))
+
+    @rule(content=st.sampled_from("abc"))
+    def the_query_runs_a_batch(self, content: str) -> None:
+        self.query.commit(self.batches[-1] + 1, content)
+
+    @rule()
+    def the_query_dies_in_a_batch(self) -> None:
+        self.query.plan(self.batches[-1] + 1)
+
+    # --- changes -----------------------------------------------------------------------------------------------
+
+    @rule(data=st.data(), crash=CRASHES, after=st.booleans())
+    def roll_back(self, data: st.DataObject, crash: int | None, after: bool) -> None:
+        """Sometimes it crashes; then the same is done again, or what was done of it is undone."""
+        target = data.draw(st.sampled_from(self.batches))
+        before, wanted = dict(self.query.files), after_rollback(self.query.files, target)
+        if self._crashes(lambda: self._roll_back(target), crash, after):
+            self._assert_sound()
+            begun = lifecycle.history(self.query.store)[-1:]
+            half_done = bool(begun) and begun[0].state == "interrupted"
+            if half_done and data.draw(st.booleans(), "undo it"):
+                self._undo()
+                self.query.files = before
+                return
+            self._roll_back(target)
+        self.query.files = dict(wanted)
+        if wanted != before:
+            self.undoable.append((before, wanted))
+
+    @precondition(lambda self: self.undoable)
+    @rule(crash=CRASHES, after=st.booleans())
+    def undo(self, crash: int | None, after: bool) -> None:
+        """It gives every byte back, or refuses when the query has run since."""
+        before, wanted = self.undoable[-1]
+        if self.query.files != wanted:
+            with pytest.raises(PlanError):
+                self._undo()
+            return
+        if self._crashes(self._undo, crash, after):
+            self._assert_sound()
+            if lifecycle.history(self.query.store)[-1].state != "applied" or self._changes() == len(self.undoable):
+                self._undo()
+        self.undoable.pop()
+        self.query.files = dict(before)
+
+    def _changes(self) -> int:
+        """Changes that are not undone yet."""
+        changes = lifecycle.history(self.query.store)
+        return sum(item.plan.kind == "rollback" and item.state in ("applied", "interrupted") for item in changes)
+
+    def _roll_back(self, target: int) -> None:
+        self._apply(lifecycle.make_rollback(Stores(self.query.store), target))
+
+    def _undo(self) -> None:
+        self._apply(lifecycle.make_undo(Stores(self.query.store)))
+
+    def _apply(self, plan: Plan) -> None:
+        lifecycle.apply(plan, Stores(self.query.store), by="the model", query_is_stopped=True, quiet_s=0)
+
+    def _crashes(self, act, at: int | None, after: bool) -> bool:
+        """Do something with a storage that fails at a call; whether that came to pass."""
+        self.query.store.fault = self.backups.fault = Fault(at, after=after)
+        try:
+            act()
+        except StoreUnavailableError as error:
+            assert "injected" in str(error)
+            return True
+        finally:
+            self.query.store.fault = self.backups.fault = Fault()
+        return False
+
+    def _assert_sound(self) -> None:
+        findings = lifecycle.inspect(self.query.store, deep=True)
+        assert [finding for finding in findings if finding.severity == "error"] == []
+        view = lifecycle.observe(self.query.store, deep=True)
+        assert lifecycle.find_restart_set(self.query.store, view, view.latest_committed).missing == ()
+
+    # --- backups -----------------------------------------------------------------------------------------------
+
+    @rule(crash=CRASHES, after=st.booleans(), full=st.booleans())
+    def back_up(self, crash: int | None, after: bool, full: bool) -> None:
+        """One that crashes does not exist, unless it was its last answer that got lost."""
+        self._crashes(lambda: lifecycle.take_backup(self.query.store, self.backups, full=full, threads=1), crash, after)
+        for backup in lifecycle.list_backups(self.backups):
+            self.taken.setdefault(backup.backup_id, dict(self.query.files))
+
+    @precondition(lambda self: self.taken)
+    @rule(last=st.integers(1, 3), crash=CRASHES, after=st.booleans())
+    def prune(self, last: int, crash: int | None, after: bool) -> None:
+        """It keeps the newest ones, and those restore as before."""
+        kept = sorted(self.taken)[-last:]
+
+        def act() -> None:
+            plan = lifecycle.make_prune(self.backups, RetentionPolicy(keep_last=last), grace_ms=0)
+            lifecycle.prune(plan, self.backups, threads=1)
+
+        if self._crashes(act, crash, after):
+            assert set(kept) <= {backup.backup_id for backup in lifecycle.list_backups(self.backups)}
+            act()
+        assert [backup.backup_id for backup in lifecycle.list_backups(self.backups)] == kept
+        self.taken = {backup_id: self.taken[backup_id] for backup_id in kept}
+
+    @precondition(lambda self: self.taken)
+    @rule(data=st.data())
+    def restore(self, data: st.DataObject) -> None:
+        backup_id = data.draw(st.sampled_from(sorted(self.taken)))
+        backup, target = lifecycle.find_backup(self.backups, backup_id), self.root / "restored"
+        place = FaultyStore.over(str(target), Fault())
+        lifecycle.restore(lifecycle.make_restore(self.backups, backup, place), self.backups, place)
+        restored, then = read_all(place), self.taken[backup_id]
+        assert restored.items() <= then.items()
+        newest = max(int(name[8:]) for name in then if name.startswith("commits/"))
+        assert backup.batch_id == newest and f"commits/{newest}" in restored
+        view = lifecycle.observe(place, deep=True)
+        assert lifecycle.find_restart_set(place, view, newest).missing == ()
+        shutil.rmtree(target)
+
+    # --- always ------------------------------------------------------------------------------------------------
+
+    @invariant()
+    def the_files_are_those_of_the_model(self) -> None:
+        assert read_all(Store.open(str(self.root / "orders"))) == self.query.files
+
+    @invariant()
+    def what_can_be_undone_is_what_the_model_says(self) -> None:
+        assert self._changes() == len(self.undoable)
+
+
+def test_any_sequence_of_events():
+    exhaustive = bool(os.environ.get("CKPT_EXHAUSTIVE"))
+    rounds = settings(max_examples=400 if exhaustive else 40, stateful_step_count=25 if exhaustive else 15)
+    run_state_machine_as_test(Checkpoint, settings=rounds)
