@@ -42,6 +42,7 @@ def acting(command: Command) -> Command:
     metavar="JSON",
     help='To the newest batch that is not past these offsets, such as {"0": {"topic": {"0": 5}}}.',
 )
+@click.option("--to-backup", "backup", metavar="ROOT/ID", help="To the batch of a backup, as long as it is not purged.")
 @click.option("--source", "sources", multiple=True, metavar="ID=TYPE", help="The type of a source, such as 0=kafka.")
 @click.option("--backups", "backup_root", metavar="ROOT", help="Where to look for a batch that was purged.")
 @click.option("--sink", metavar="KIND[:URI]", help="The sink: file, delta, iceberg or hudi with its URI; kafka, …")
@@ -53,6 +54,7 @@ def rollback(
     timestamp: str | None,
     watermark: str | None,
     offsets: str | None,
+    backup: str | None,
     sources: tuple[str, ...],
     backup_root: str | None,
     sink: str | None,
@@ -68,13 +70,19 @@ def rollback(
     if trim_sink_log and not sink:
         raise click.UsageError("--trim-sink-log needs --sink file:URI")
     kinds = dict(pairs(sources, "--source"))
+    checkpoint = open_store(location, storage_options)
+    if backup is not None:
+        root, _, backup_id = backup.rstrip("/").rpartition("/")
+        if not root or batch is not None:
+            raise click.UsageError("--to-backup takes ROOT/ID, and no --to-batch beside it")
+        batch = lifecycle.batch_of_backup(checkpoint, open_store(root, storage_options), backup_id)
     try:
         target = parse_target(batch=batch, timestamp=timestamp, watermark=watermark, offsets=offsets, kinds=kinds)
     except ValueError as error:
-        raise click.UsageError(f"{error} (--to-batch, --to-timestamp, --to-watermark, --to-offsets)") from None
+        raise click.UsageError(str(error)) from None
     declared = parse_sink(sink) if sink else None
     stores = Stores(
-        open_store(location, storage_options),
+        checkpoint,
         open_store(declared.directory, storage_options) if declared and declared.directory else None,
         open_store(undo_root, storage_options) if undo_root else None,
     )

@@ -18,6 +18,7 @@ from airflow_provider_ckpt.lifecycle.observing import find_restart_set, observe,
 from airflow_provider_ckpt.lifecycle.pruning import PrunePlan, PruneReceipt, make_prune, prune
 from airflow_provider_ckpt.lifecycle.records import Record, find_record, history
 from airflow_provider_ckpt.lifecycle.rehearsing import Rehearsal, rehearse
+from airflow_provider_ckpt.lifecycle.resolving import batch_of_backup
 from airflow_provider_ckpt.lifecycle.restoring import make_restore, restore
 from airflow_provider_ckpt.lifecycle.verifying import verify_backup
 
@@ -32,6 +33,7 @@ __all__ = [
     "Rehearsal",
     "Stores",
     "apply",
+    "batch_of_backup",
     "examine",
     "find_backup",
     "find_checkpoints",

@@ -1,0 +1,106 @@
+"""``ckpt rollback``, ``ckpt undo`` and ``ckpt history``, from end to end in this process."""
+
+from __future__ import annotations
+
+import getpass
+import json
+import socket
+
+import pytest
+
+from airflow_provider_ckpt import lifecycle
+from airflow_provider_ckpt.cli import run
+from airflow_provider_ckpt.lifecycle.locks import locked
+from airflow_provider_ckpt.store import Store
+from tests.lifecycle.fake_query import FakeQuery, read_all, timestamp_ms
+
+DO_IT = ["--execute", "--i-know-it-is-stopped", "--quiet-period", "0"]
+
+
+@pytest.fixture
+def query(tmp_path) -> FakeQuery:
+    """Six batches, 0 to 5, and a backup of the first three."""
+    query = FakeQuery(Store.open(str(tmp_path / "orders")))
+    for batch_id in range(6):
+        query.commit(batch_id)
+        if batch_id == 2:
+            lifecycle.take_backup(query.store, Store.open(str(tmp_path / "backups")))
+    return query
+
+
+def ckpt(capsys, *arguments: object) -> tuple[int, dict]:
+    code = run([*map(str, arguments), "--json"])
+    return code, json.loads(capsys.readouterr().out)
+
+
+def test_a_change_from_its_plan_to_its_end(query, capsys):
+    where = query.store.location
+    by_time = ["rollback", where, "--to-timestamp", timestamp_ms(3), "--source", "0=rate-micro-batch"]
+    code, planned = ckpt(capsys, *by_time)
+    assert code == 0 and planned["plan"]["batch_id"] == 3 and planned["receipt"] is None
+    assert planned["plan"]["notes"][-1] == "Source 0 (rate-micro-batch) is read again: 20 rows."
+    assert read_all(query.store) == query.files, "a plan changes nothing"
+
+    code, applied = ckpt(capsys, *by_time, *DO_IT)
+    plan_id = applied["receipt"]["plan_id"]
+    code, told = ckpt(capsys, "history", where)
+    (change,) = told["changes"]
+    assert (change["plan_id"], change["from_batch"], change["to_batch"]) == (plan_id, 5, 3)
+    assert change["by"] == f"{getpass.getuser()}@{socket.gethostname()}"
+    code, shown = ckpt(capsys, "history", where, "--plan", plan_id)
+    assert len(shown["plan"]["actions"]) == applied["receipt"]["actions"]
+
+    assert ckpt(capsys, "undo", where, *DO_IT)[0] == 0
+    assert read_all(query.store) == query.files
+    states = [item["state"] for item in ckpt(capsys, "history", where)[1]["changes"]]
+    assert states == ["undone", "applied"]
+
+
+def test_forgetting_is_shown_first(query, capsys):
+    where = query.store.location
+    plan_id = ckpt(capsys, "rollback", where, "--to-batch", 3, *DO_IT)[1]["receipt"]["plan_id"]
+    assert ckpt(capsys, "history", where, "--forget", plan_id)[1]["objects_deleted"] is None
+    assert ckpt(capsys, "history", where, "--forget", plan_id, "--execute")[1]["objects_deleted"] > 0
+    code, refused = ckpt(capsys, "undo", where, *DO_IT)
+    assert code == 4 and "given up" in refused["error"]["message"]
+
+
+def test_people_get_tables(query, capsys):
+    where = query.store.location
+    assert run(["rollback", where, "--to-batch", "3", *DO_IT]) == 0
+    assert "without a watermark" not in capsys.readouterr().out
+    assert run(["history", where]) == 0
+    assert "applied" in capsys.readouterr().out
+
+
+def test_a_lock_is_broken_only_by_a_word(query, capsys):
+    rollback = ["rollback", query.store.location, "--to-batch", 3, *DO_IT]
+    with locked(query.store, "another", "ann@host"):
+        code, refused = ckpt(capsys, *rollback)
+        assert code == 4 and "ann@host" in refused["error"]["message"]
+        assert ckpt(capsys, *rollback, "--break-lock")[0] == 0
+
+
+def test_back_to_a_backup_in_place_as_long_as_its_batch_is_kept(query, capsys, tmp_path):
+    root = tmp_path / "backups"
+    (backup,) = lifecycle.list_backups(Store.open(str(root)))
+    to_backup = ["rollback", query.store.location, "--to-backup", f"{root}/{backup.backup_id}"]
+    assert ckpt(capsys, *to_backup)[1]["plan"]["batch_id"] == 2
+    query.store.delete("offsets/2")
+    code, refused = ckpt(capsys, *to_backup)
+    assert code == 4 and refused["error"]["code"] == "BATCH_NOT_RESTORABLE"
+    assert f"ckpt restore {root} {backup.backup_id} --to" in refused["error"]["hint"]
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        [],
+        ["--to-batch", 1, "--to-timestamp", "2026-01-01"],
+        ["--to-timestamp", "soon"],
+        ["--to-offsets", "{"],
+        ["--to-backup", "no-root"],
+    ],
+)
+def test_what_is_no_target_is_a_usage_error(query, arguments):
+    assert run(["rollback", query.store.location, *map(str, arguments)]) == 2
