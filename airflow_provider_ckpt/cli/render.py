@@ -48,10 +48,13 @@ def print_tables(tables: Sequence[Table]) -> None:
 
 
 def when(at_ms: int | None) -> str | None:
-    """Epoch milliseconds for people and JSON: ISO 8601 in UTC."""
+    """Epoch milliseconds for people and JSON: ISO 8601 in UTC, or as they are where no calendar reaches."""
     if at_ms is None:
         return None
-    return datetime.fromtimestamp(at_ms / 1000, UTC).isoformat(timespec="milliseconds")
+    try:
+        return datetime.fromtimestamp(at_ms / 1000, UTC).isoformat(timespec="milliseconds")
+    except (ValueError, OverflowError, OSError):
+        return f"{at_ms} ms"
 
 
 def size(count: int) -> str:

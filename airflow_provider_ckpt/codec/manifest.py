@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
@@ -20,6 +20,7 @@ from airflow_provider_ckpt.errors import BackupCorruptError, UnsupportedVersionE
 FORMAT_VERSION = 1
 KNOWN_FEATURES: frozenset[str] = frozenset()
 _SHA256 = re.compile(r"[0-9a-f]{64}\Z")
+_CONTROL = re.compile(r"[\x00-\x1f\x7f]")
 _ID = re.compile(r"[0-9A-Za-z][0-9A-Za-z._-]{0,120}\Z")
 
 
@@ -118,7 +119,7 @@ def decode(data: bytes, name: str) -> Manifest:
 
 def _object(item: Any) -> ManifestObject:
     stored = ManifestObject(**item)
-    if type(stored.size) is not int or stored.size < 0 or not _SHA256.match(stored.sha256):
+    if not _is_count(stored.size) or not _SHA256.match(stored.sha256):
         raise ValueError(f"size or SHA-256 of {abbreviate(str(stored.name))} is none")
     for name in (stored.name, stored.stored_at):
         if not is_inside(name):
@@ -129,15 +130,31 @@ def _object(item: Any) -> ManifestObject:
 def _validate(manifest: Manifest) -> None:
     if not is_backup_id(manifest.backup_id):
         raise ValueError(f"{abbreviate(str(manifest.backup_id))} is no backup id")
-    numbers = (manifest.batch_id, manifest.created_at_ms)
-    if any(type(number) is not int for number in numbers) or manifest.batch_id < 0:
+    if not _is_count(manifest.batch_id) or not _is_count(manifest.created_at_ms):
         raise ValueError("batch id or time is no number")
+    if manifest.watermark_ms is not None and not _is_count(abs(manifest.watermark_ms)):
+        raise ValueError("the watermark is no number")
+    if not isinstance(manifest.location, str) or not isinstance(manifest.query_id, str):
+        raise ValueError("location or query id is no text")
     tags = manifest.facts.get("tags", [])
     if not isinstance(tags, list) or not all(isinstance(tag, str) for tag in tags):
         raise ValueError("the tags are no list of names")
     names = [stored.name for stored in manifest.objects]
     if len(set(names)) != len(names):
         raise ValueError("a name stands twice")
+    directories = {parent for name in names for parent in _parents(name)}
+    if directories & set(names):
+        raise ValueError(f"{abbreviate(min(directories & set(names)))} is a file and a directory")
+
+
+def _is_count(value: Any) -> bool:
+    return type(value) is int and 0 <= value < 1 << 63
+
+
+def _parents(name: str) -> Iterator[str]:
+    while "/" in name:
+        name = name.rpartition("/")[0]
+        yield name
 
 
 def is_inside(name: Any) -> bool:
@@ -146,8 +163,8 @@ def is_inside(name: Any) -> bool:
         isinstance(name, str)
         and bool(name)
         and "\\" not in name
-        and "\0" not in name
         and "://" not in name
+        and not _CONTROL.search(name)
         and not {"", ".", ".."} & set(name.split("/"))
     )
 

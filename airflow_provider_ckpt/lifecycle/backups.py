@@ -60,6 +60,8 @@ INTENT = "intent.json"
 #: The manifest of a backup that a prune has dropped, while objects in its directory are still named by others.
 DROPPED = "dropped.json"
 DATA = "checkpoint"
+#: A manifest has about 400 bytes an object.
+MOST_MANIFEST_BYTES = 256 << 20
 #: How often a backup begins anew because Spark purged a file under it.
 ATTEMPTS = 8
 THREADS = 8
@@ -267,7 +269,11 @@ def read_manifest(root: Store, backup_id: str) -> Manifest | None:
     """The manifest of a directory; None when there is none. Raises BackupCorruptError, UnsupportedVersionError."""
     name = f"{backup_id}/{MANIFEST}"
     try:
-        found = manifest.decode(root.read(name), name)
+        root.require_inside(name)
+        data = root.read_up_to(name, MOST_MANIFEST_BYTES + 1)
+        if len(data) > MOST_MANIFEST_BYTES:
+            raise BackupCorruptError(f"the manifest is larger than {MOST_MANIFEST_BYTES} bytes", name=name)
+        found = manifest.decode(data, name)
     except CheckpointNotFoundError:
         return None
     except CheckpointError as error:

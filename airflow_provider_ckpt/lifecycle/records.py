@@ -91,7 +91,11 @@ def history(checkpoint: Store, undo: Store | None = None) -> tuple[Record, ...]:
 
 
 def _record(store: Store, files: Mapping[str, StoredObject]) -> Record:
-    plan = plan_from_dict(_read(store, PLAN))
+    data = store.read(PLAN)
+    if hashlib.sha256(data).hexdigest()[:16] != store.base_name:  # the id of a plan is a digest of its bytes
+        hint = "Do not act on it. Look at it, and move its directory away."
+        raise StoreError("is not what was recorded", location=store.location, name=PLAN, hint=hint)
+    plan = plan_from_dict(_parsed(store, PLAN, data))
     begun = _read(store, BEGUN) if BEGUN in files else {}
     receipt = _read(store, RECEIPT) if RECEIPT in files else {}
     return Record(
@@ -107,8 +111,12 @@ def _record(store: Store, files: Mapping[str, StoredObject]) -> Record:
 
 
 def _read(store: Store, name: str) -> dict[str, Any]:
+    return _parsed(store, name, store.read(name))
+
+
+def _parsed(store: Store, name: str, data: bytes) -> dict[str, Any]:
     try:
-        value = json.loads(store.read(name))
+        value = json.loads(data)
     except ValueError:
         raise StoreError("is no record of a change", location=store.location, name=name) from None
     return value if isinstance(value, dict) else {}
