@@ -54,9 +54,8 @@ def read(sink: DeclaredSink, store: Store, query_id: str, batch_id: int) -> Sink
     names = {int(match[1]): name for name in store.ls(LOG)[0] if (match := _COMMIT.fullmatch(name))}
     if not names:
         raise StoreError("is no Delta table: it has no commits in _delta_log", location=store.location)
-    last, made_of, undone = _go_back(_newest_first(store, names), writer, batch_id)
-    if last is None and min(names) > 0:  # the log is cleaned up, and a checkpoint of it may still know
-        last = _transaction_version(store, writer)
+    made_of, undone = _go_back(_newest_first(store, names), writer, batch_id)
+    last = _transaction_version(store, writer)
     return SinkMarker("delta", store.location, writer, last, tuple(reversed(made_of)), undone)
 
 
@@ -68,18 +67,13 @@ def _newest_first(store: Store, names: Mapping[int, str]) -> Iterator[_Commit]:
         version -= 1
 
 
-def _go_back(
-    commits: Iterator[_Commit], writer: str, batch_id: int
-) -> tuple[int | None, list[SinkCommit], tuple[int, ...]]:
-    """The newest marker; what the table is made of, newest first; the batches that restores took back."""
-    last: int | None = None
+def _go_back(commits: Iterator[_Commit], writer: str, batch_id: int) -> tuple[list[SinkCommit], tuple[int, ...]]:
+    """What the table is made of, newest first; the batches that restores took back."""
     made_of: list[SinkCommit] = []
     undone: list[int] = []
     reach: int | None = None  # the newest version that is still part of the table; None for all
     for commit in commits:
-        marked = commit.txns.get(writer)
-        last = marked if last is None else last
-        batch = None if commit.is_restore else marked
+        batch = None if commit.is_restore else commit.txns.get(writer)
         if reach is not None and commit.version > reach:
             undone += [] if batch is None else [batch]
             continue
@@ -87,7 +81,7 @@ def _go_back(
         if (batch is not None and batch <= batch_id) or (commit.is_restore and commit.restored is None):
             break  # far enough; or restored to a time, which is read by the clock of a session that is gone
         reach = commit.restored if commit.is_restore else None
-    return last, made_of, tuple(undone)
+    return made_of, tuple(undone)
 
 
 def _parse(version: int, data: bytes) -> _Commit:
@@ -108,12 +102,13 @@ def _parse(version: int, data: bytes) -> _Commit:
 
 
 def _transaction_version(store: Store, writer: str) -> int | None:
+    """The marker; it may live on in a checkpoint of the log alone, and expires where the table says so."""
     try:
         from deltalake import DeltaTable
         from deltalake.exceptions import DeltaError
     except ImportError as error:
         hint = "pip install 'airflow-provider-ckpt[delta]'"
-        raise StoreError("its log has to be read from a checkpoint", location=store.location, hint=hint) from error
+        raise StoreError("Delta tables need deltalake", location=store.location, hint=hint) from error
     try:
         return DeltaTable(_url(store), storage_options=_options(store)).transaction_version(writer)
     except (DeltaError, OSError) as error:

@@ -97,6 +97,21 @@ def test_a_marker_that_lives_on_in_a_checkpoint_of_the_log_alone_is_found(table)
     assert found.version_of(2) is None
 
 
+def test_a_marker_that_the_table_lets_expire_is_forgotten_while_the_rows_stay(tmp_path):
+    path = str(tmp_path / "table")
+    retention = {"delta.setTransactionRetentionDuration": "interval 1 days"}
+    for batch, last_updated_ms in ((2, None), (3, 0)):
+        write_deltalake(
+            path,
+            pa.table({"value": [batch]}),
+            mode="append",
+            configuration=retention if batch == 2 else None,
+            commit_properties=CommitProperties(app_transactions=[Transaction("q", batch, last_updated_ms)]),
+        )
+    found = marker(f"delta:{path}", "q", 2)
+    assert (found.last_batch, found.held_after(2)) == (None, (3,))
+
+
 def test_the_same_on_s3(s3_server, s3_store):
     """deltalake has other names for the options of S3."""
     options = {"key": "test", "secret": "test", "endpoint_url": s3_server}

@@ -11,8 +11,8 @@ import re
 import shlex
 import subprocess
 import sys
+import time
 from collections.abc import Iterator
-from pathlib import Path
 
 import pytest
 
@@ -122,19 +122,12 @@ def test_a_delta_restore_in_sql_is_right_with_a_new_query_id(lab, tmp_path, caps
 
 
 @pytest.mark.parametrize("lab", ["delta"], indirect=True)
-def test_a_delta_marker_that_is_rewound_without_the_rows_duplicates_them(lab):
-    """What the verdict calls duplicated: the rows are there, and the table no longer knows it."""
-    query_id = json.loads((lab.checkpoint / "metadata").read_text())["id"]
-    forget_batches_after(KEEP, query_id, Path(lab.table))
-    verdict = roll_back(lab)
-    assert verdict.verdict == "duplicated"
+def test_a_delta_marker_that_has_expired_lets_the_rows_in_twice(lab):
+    lab.worker.sql(
+        f"ALTER TABLE delta.`{lab.table}` "
+        "SET TBLPROPERTIES ('delta.setTransactionRetentionDuration' = 'interval 1 seconds')"
+    )
+    time.sleep(2)
+    assert roll_back(lab).verdict == "duplicated"
     lab.drain()
     assert lab.rows() == WRONG + RIGHT - KEPT
-
-
-def forget_batches_after(batch_id: int, query_id: str, table: Path) -> None:
-    """Write an older marker over the newest one and leave the rows, as an expired marker does."""
-    commit = {"commitInfo": {"timestamp": 0, "operation": "MANUAL", "operationParameters": {}}}
-    marker = {"txn": {"appId": query_id, "version": batch_id}}
-    path = table / "_delta_log" / f"{BATCHES:020}.json"
-    path.write_text(f"{json.dumps(commit)}\n{json.dumps(marker)}\n")
