@@ -12,6 +12,7 @@ from airflow_provider_ckpt.operators.checkpoint import (
     CheckpointGateOperator,
     CheckpointRestoreOperator,
     CheckpointRollbackOperator,
+    CheckpointVerifyOperator,
 )
 from airflow_provider_ckpt.sensors.checkpoint import CheckpointProgressSensor
 
@@ -41,6 +42,12 @@ with DAG("all_operators", schedule=None, start_date=datetime(2026, 1, 1, tzinfo=
         >> CheckpointGateOperator(task_id="gate", confs={"spark.sql.shuffle.partitions": "2"}, sources=1, **common)
         >> CheckpointCheckOperator(task_id="check", deep=True, fail_on="warning", **common)
         >> CheckpointBackupOperator(task_id="backup", backup_root="backups", **common)
+        >> CheckpointVerifyOperator(
+            task_id="verify",
+            checkpoint_conn_id="lake",
+            backup_root="backups",
+            backup_id="{{ ti.xcom_pull(task_ids='backup')['backup_id'] }}",
+        )
         >> CheckpointRollbackOperator(
             task_id="rollback",
             to_batch="{{ dag_run.conf['to_batch'] }}",
