@@ -26,10 +26,10 @@ class Fault:
 
 
 def calls_to_fail(count: int, samples: int) -> list[int]:
-    """Which of an action's calls to let fail: all of them with CKPT_EXHAUSTIVE, else a sample with first and last."""
+    """Which of an action's calls to let fail: all of them with CKPT_EXHAUSTIVE, else a sample all over."""
     if os.environ.get("CKPT_EXHAUSTIVE"):
         return list(range(1, count + 1))
-    return sorted({1 + round(number * (count - 1) / (samples - 1)) for number in range(samples)})
+    return sorted({1 + round((number + 0.5) * (count - 1) / samples) for number in range(samples)})
 
 
 class FaultyStore(Store):

@@ -4,7 +4,7 @@ The one layer that touches storage for a purpose. It knows neither Airflow nor S
 deletes nothing that no plan names.
 """
 
-from airflow_provider_ckpt.lifecycle.applying import Receipt, Stores, apply, forget, make_rollback, make_undo
+from airflow_provider_ckpt.lifecycle.applying import Receipt, Stores, apply, forget
 from airflow_provider_ckpt.lifecycle.backups import (
     find_backup,
     list_backups,
@@ -15,6 +15,7 @@ from airflow_provider_ckpt.lifecycle.checking import examine, inspect
 from airflow_provider_ckpt.lifecycle.fleet import FleetRow, Found, find_checkpoints, judge_checkpoints, row_from_dict
 from airflow_provider_ckpt.lifecycle.news import Known, parse_known
 from airflow_provider_ckpt.lifecycle.observing import find_restart_set, observe, read_entries, read_progress
+from airflow_provider_ckpt.lifecycle.planning import make_rollback, make_undo
 from airflow_provider_ckpt.lifecycle.pruning import PrunePlan, PruneReceipt, make_prune, prune
 from airflow_provider_ckpt.lifecycle.records import Record, find_record, history
 from airflow_provider_ckpt.lifecycle.rehearsing import Rehearsal, rehearse

@@ -10,14 +10,12 @@ from __future__ import annotations
 import itertools
 import time
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass
 from typing import Any
 
 from airflow_provider_ckpt.codec import layout
 from airflow_provider_ckpt.errors import (
-    BatchNotRestorableError,
     CheckpointBusyError,
-    CheckpointFormatError,
     PlanError,
     StalePlanError,
     StoreError,
@@ -26,31 +24,19 @@ from airflow_provider_ckpt.lifecycle import records
 from airflow_provider_ckpt.lifecycle.locks import locked
 from airflow_provider_ckpt.lifecycle.observing import (
     OnStep,
-    find_restart_set,
     no_step,
     now_ms,
     observe,
-    restorable_batches,
 )
-from airflow_provider_ckpt.lifecycle.resolving import backups_hint, resolve
 from airflow_provider_ckpt.objects import StoredObject, digest
-from airflow_provider_ckpt.plans import Action, Plan, kept_objects, or_none, plan_undo
-from airflow_provider_ckpt.restart_set import require
-from airflow_provider_ckpt.rollback import plan_rollback
+from airflow_provider_ckpt.plans import Action, Plan, kept_objects, or_none
 from airflow_provider_ckpt.sink_log import SinkLog
-from airflow_provider_ckpt.sink_verdicts import rollback_verdict
-from airflow_provider_ckpt.sinks import DeclaredSink, read_file_sink, read_marker
+from airflow_provider_ckpt.sinks import read_file_sink
 from airflow_provider_ckpt.store import Store
-from airflow_provider_ckpt.targets import RollbackTarget, ToBatch, notes_of
 from airflow_provider_ckpt.view import CheckpointView
 
 #: A writer is watched for at least this long.
 MIN_WATCH_S = 2.0
-#: A warning.
-NO_EXCLUSIVE_CREATE = (
-    "This storage cannot create an object exclusively, so the lock is written and read back: "
-    "two operators who begin at the very same time may both go on."
-)
 #: Bounds of the quiet period that is read off the rhythm of the commits.
 MIN_QUIET_S, MAX_QUIET_S = 5.0, 60.0
 
@@ -112,104 +98,6 @@ class Stores:
         return records.records_of(self.checkpoint, self.undo).child(plan_id)
 
 
-def make_rollback(
-    stores: Stores,
-    target: int | RollbackTarget,
-    *,
-    trim_sink_log: bool = False,
-    sink: DeclaredSink | None = None,
-    sources: Mapping[str, str] | None = None,
-    backups: Store | None = None,
-) -> Plan:
-    """Plan to drop every batch after the one that a target means, or find the plan of a rollback there that was killed.
-
-    Args:
-        stores: Where.
-        target: A batch id, or another :mod:`target <airflow_provider_ckpt.targets>`.
-        trim_sink_log: Remove the dropped batches from the file sink's log as well.
-        sink: What ``stores.sink`` is, or a sink that has no place; a file sink when nothing says otherwise.
-        sources: Declared types by source id, to count what will be read again.
-        backups: A backup root, in which to look for an older batch when the checkpoint holds none any more.
-
-    Raises:
-        BatchNotRestorableError: The batch cannot be gone back to; the error names those that can.
-    """
-    goal = ToBatch(target) if isinstance(target, int) else target
-    try:
-        return _make_rollback(stores, goal, trim_sink_log, sink, sources or {})
-    except BatchNotRestorableError as error:
-        if backups is not None:
-            hint = backups_hint(backups, goal, observe(stores.checkpoint).query_id)
-            error.hint = f"{error.hint} {hint}" if error.hint else hint
-        raise
-
-
-def _make_rollback(
-    stores: Stores,
-    target: RollbackTarget,
-    trim_sink_log: bool,
-    sink: DeclaredSink | None,
-    sources: Mapping[str, str],
-) -> Plan:
-    checkpoint = stores.checkpoint
-    batch_id = resolve(checkpoint, target)
-    if (begun := _interrupted_rollback(stores, batch_id)) is not None:
-        return begun
-    view = observe(checkpoint, deep=True, batch_id=batch_id)
-    chosen = find_restart_set(checkpoint, view, batch_id)
-    if chosen.missing:
-        require(chosen, view, restorable_batches(checkpoint, view, batch_id))
-    sink_log = _log_to_trim(stores, sink) if trim_sink_log else None
-    declared = sink or (DeclaredSink("file", stores.sink.location) if stores.sink else DeclaredSink(""))
-    marker = read_marker(declared, stores.sink, view.query_id, batch_id)
-    verdict = rollback_verdict(marker, batch_id, view.latest_planned, trimmed=sink_log is not None)
-    plan = plan_rollback(view, chosen, now_ms(), (verdict,), sink_log)
-    return _warned(replace(plan, notes=_notes(view, target, batch_id, sources)), checkpoint)
-
-
-def _log_to_trim(stores: Stores, sink: DeclaredSink | None) -> SinkLog:
-    if stores.sink is None or (sink is not None and sink.kind != "file"):
-        raise PlanError("only a file sink has a log that can be trimmed", hint="Declare it: --sink file:URI.")
-    return read_file_sink(stores.sink)
-
-
-def _warned(plan: Plan, checkpoint: Store) -> Plan:
-    """The plan with what its reader should know of the storage."""
-    if checkpoint.creates_exclusively:
-        return plan
-    return replace(plan, warnings=(*plan.warnings, NO_EXCLUSIVE_CREATE))
-
-
-def _notes(view: CheckpointView, target: RollbackTarget, batch_id: int, sources: Mapping[str, str]) -> tuple[str, ...]:
-    try:
-        newest = view.latest_offset_seq
-    except CheckpointFormatError:
-        newest = None  # going back from a damaged entry: what was read since cannot be told
-    return notes_of(target, batch_id, view.offset_seq(batch_id), newest, sources)
-
-
-def _interrupted_rollback(stores: Stores, batch_id: int) -> Plan | None:
-    """A rollback to the same batch that was killed on its way and can still be completed."""
-    history = records.history(stores.checkpoint, stores.undo)
-    if not history or history[-1].state != "interrupted" or history[-1].plan.kind != "rollback":
-        return None
-    plan = history[-1].plan
-    if plan.batch_id != batch_id:
-        return None
-    try:
-        _validate(plan, _Found(stores, plan), begun=True)
-    except StalePlanError:
-        return None  # the query has run since; every prefix is a sound checkpoint, so a new plan is right
-    return plan
-
-
-def make_undo(stores: Stores) -> Plan:
-    """Plan to take back the newest change that is not undone yet. Raises PlanError when there is none."""
-    record = records.last_change(stores.checkpoint, stores.undo)
-    plan = plan_undo(record.plan, f"{record.location}/{records.SAVED_OBJECTS}", now_ms())
-    return _warned(plan, stores.checkpoint)
-
-
 def apply(
     plan: Plan,
     stores: Stores,
@@ -247,8 +135,8 @@ def _apply(
     files, _ = record.ls()
     _refuse_taken_back(plan, files)
     begun = records.SAVED in files
-    found = _Found(stores, plan)
-    _validate(plan, found, begun=begun)
+    found = Found(stores, plan)
+    validate(plan, found, begun=begun)
     todo = [action for action in plan.actions if not found.is_done(action)]
     if todo:
         _require_stopped(plan, stores, found.view, query_is_stopped, quiet_s)
@@ -315,7 +203,7 @@ def forget(plan_id: str, stores: Stores, *, by: str = "") -> int:
 # --- checking ------------------------------------------------------------------------------------------------------
 
 
-class _Found:
+class Found:
     """What stands now in the places that a plan works on."""
 
     def __init__(self, stores: Stores, plan: Plan) -> None:
@@ -356,7 +244,8 @@ class _Found:
         return self._stores.place(action.place).read(action.name) == self._saved.read(action.source)
 
 
-def _validate(plan: Plan, found: _Found, *, begun: bool) -> None:
+def validate(plan: Plan, found: Found, *, begun: bool) -> None:
+    """Raise StalePlanError for a checkpoint that a plan was not made for, and that it has not ``begun`` to change."""
     place: dict[str, Any] = {"location": plan.location, "batch_id": plan.batch_id}
     hint = "Nothing was done. Plan again." if plan.kind != "undo" else "Nothing was done."
     for requirement in plan.requirements:

@@ -16,8 +16,8 @@ from tests.faults import Fault, FaultyStore, calls_to_fail
 from tests.lifecycle.fake_query import FakeQuery, after_rollback, read_all
 from tests.lifecycle.test_faults import assert_complete
 
-BATCHES, KEEP = 4, 2
-SAMPLES = {"local": 16, "s3": 4}
+BATCHES, KEEP = 3, 1
+SAMPLES = {"local": 16, "s3": 2}
 
 Act = Callable[[Store], None]
 
