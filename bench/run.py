@@ -20,6 +20,8 @@ from pathlib import Path
 from rich.console import Console
 
 from airflow_provider_ckpt import codec, lifecycle
+from airflow_provider_ckpt.lifecycle import Stores
+from airflow_provider_ckpt.objects import StoredObject
 from airflow_provider_ckpt.report import Table, to_rich
 from airflow_provider_ckpt.store import Store
 
@@ -27,6 +29,11 @@ PARTITIONS = 10_000
 LOG_LENGTHS = (10, 100, 1_000)
 FLEET_SIZES = (100, 2_000)
 FLEET_BATCHES = 10
+#: A state of 1 GB in 20,000 files: so many partitions, each a chain of so many changes.
+STATE_PARTITIONS, STATE_VERSIONS, STATE_FILE_BYTES = 100, 200, 50_000
+S3_PARTITIONS, S3_VERSIONS = 10, 20
+BACKUP_ROUNDS = 3
+ROLLBACK_BYTES = {"small": 10_000, "large": 200_000}
 CONF = {"spark.sql.shuffle.partitions": "200", "spark.sql.streaming.multipleWatermarkPolicy": "min"}
 
 SPARK_LATEST = """
@@ -49,8 +56,14 @@ print(next(line.split()[1] for line in Path("/proc/self/status").read_text().spl
 def main() -> None:
     """Run every benchmark and print one table."""
     with tempfile.TemporaryDirectory() as directory:
-        rows = [show_against_spark(Path(directory)), gate_against_pandas(Path(directory)), *decode_against_json(), *requests_per_poke()]
+        rows = [
+            show_against_spark(Path(directory)),
+            gate_against_pandas(Path(directory)),
+            *decode_against_json(),
+            *requests_per_poke(),
+        ]
         rows += [*fleet(Path(directory)), fleet_requests()]
+        rows += [*backups(Path(directory)), *backups_in_s3(Path(directory)), rollback_by_state(Path(directory))]
     columns = ("what", "ours", "theirs", "ratio", "aim")
     Console(width=150).print(to_rich(Table("Measured side by side in this run", columns, tuple(rows))))
 
@@ -152,6 +165,123 @@ def fleet_requests() -> tuple[str, ...]:
     return "S3 requests a checkpoint of a fleet, found and checked", f"{len(sent) / count:.2f}", "-", "-", "<= 6"
 
 
+def backups(directory: Path) -> list[tuple[str, ...]]:
+    """A full backup of a large state against other ways to copy it, and a second backup when nothing has changed.
+
+    Ours reads back nothing, but hashes every byte and returns when all of it is on the disk, as ``cp -a; sync`` does.
+    """
+    checkpoint = write_state(directory / "stateful", STATE_PARTITIONS, STATE_VERSIONS)
+    copies = directory / "copies"
+    ways: dict[str, Callable[[], object]] = {
+        "ours": lambda: lifecycle.take_backup(Store.open(str(checkpoint)), Store.open(str(copies)), full=True),
+        "cp -a; sync": lambda: (run(["cp", "-a", str(checkpoint), str(copies)]), os.sync()),
+        "cp -a": lambda: run(["cp", "-a", str(checkpoint), str(copies)]),
+    }
+    if shutil.which("rclone"):
+        ways["rclone copy"] = lambda: run(["rclone", "copy", str(checkpoint), str(copies)])
+    taken: dict[str, list[float]] = {way: [] for way in ways}
+    for _, (way, copy) in itertools.product(range(BACKUP_ROUNDS), ways.items()):
+        shutil.rmtree(copies, ignore_errors=True)
+        os.sync()
+        started = time.perf_counter()
+        copy()
+        taken[way].append(time.perf_counter() - started)
+    ours, *others = [(way, statistics.median(seconds)) for way, seconds in taken.items()]
+    what = f"full backup, {STATE_PARTITIONS * STATE_VERSIONS:,} state files of {STATE_FILE_BYTES // 1000} KB"
+    rows: list[tuple[str, ...]] = [
+        (f"{what} / {way}", f"{ours[1]:.1f} s", f"{theirs:.1f} s", f"{ours[1] / theirs:.2f}x", "<= 1.3x")
+        for way, theirs in others
+    ]
+    return [*rows, *unchanged_backup(checkpoint, copies)]
+
+
+def unchanged_backup(checkpoint: Path, root: Path) -> list[tuple[str, ...]]:
+    """What a second backup of an unchanged checkpoint moves and asks."""
+    shutil.rmtree(root, ignore_errors=True)
+    source, place = CountedStore.open(str(checkpoint)), CountedStore.open(str(root))
+    source.listings, place.listings = [], []
+    lifecycle.take_backup(source, place)
+    source.listings.clear()
+    place.listings.clear()
+    started = time.perf_counter()
+    again = lifecycle.take_backup(source, place)
+    seconds = time.perf_counter() - started
+    moved = sum(item.size for item in again.objects if item.stored_at.startswith(f"{again.backup_id}/state/"))
+    listed = [name for name in source.listings if name.startswith("state/0/")]
+    referred = [name for name in place.listings if "/checkpoint/state/0/" in name]
+    return [
+        ("unchanged second backup, bytes of state moved", str(moved), "-", "-", "0"),
+        ("unchanged second backup, bytes of log entries moved", str(again.own_bytes), "-", "-", "-"),
+        ("unchanged second backup, listings a state directory", f"{len(listed) / STATE_PARTITIONS:g}", "-", "-", "1"),
+        ("  and of what it refers to", f"{len(referred) / STATE_PARTITIONS:g}", "-", "-", "1"),
+        ("unchanged second backup, time", f"{seconds:.1f} s", "-", "-", "-"),
+    ]
+
+
+class CountedStore(Store):
+    """Notes what is listed."""
+
+    listings: list[str]
+
+    def ls(self, directory: str = "") -> tuple[dict[str, StoredObject], list[str]]:
+        """As a store does it."""
+        self.listings.append(directory)
+        return super().ls(directory)
+
+
+def rollback_by_state(directory: Path) -> tuple[str, ...]:
+    """A rollback over six batches of twelve, planned and applied, where state files are small and where they are large.
+
+    What is removed is kept by a second name on the same disk, so the bytes are never read.
+    """
+    places = [Stores(Store.open(str(write_batches(directory / name, size)))) for name, size in ROLLBACK_BYTES.items()]
+    taken: list[list[float]] = [[] for _ in places]
+    for _, (stores, seconds) in itertools.product(range(5), zip(places, taken, strict=True)):
+        os.sync()
+        started = time.perf_counter()
+        lifecycle.apply(lifecycle.make_rollback(stores, 5), stores, query_is_stopped=True, quiet_s=0)
+        seconds.append(time.perf_counter() - started)
+        lifecycle.apply(lifecycle.make_undo(stores), stores, query_is_stopped=True, quiet_s=0)
+    few, many = (statistics.median(seconds) for seconds in taken)
+    name = "rollback of 6 batches, 20x the bytes of state / 1x"
+    return name, f"{many * 1e3:.0f} ms", f"{few * 1e3:.0f} ms", f"{many / few:.2f}x", "<= 1.2x"
+
+
+def write_batches(root: Path, state_bytes: int) -> Path:
+    """A stopped query of twelve batches with state in twenty partitions, each file of so many bytes."""
+    write_state(root, 20, 12, state_bytes)
+    store = Store.open(str(root))
+    metadata = json.dumps({"batchWatermarkMs": 0, "conf": {"spark.sql.shuffle.partitions": "20"}})
+    for batch in range(10):
+        store.create(f"offsets/{batch}", f"v1\n{metadata}\n{batch}".encode())
+        store.create(f"commits/{batch}", b'v1\n{"nextBatchWatermarkMs":0}')
+    return root
+
+
+def backups_in_s3(directory: Path) -> list[tuple[str, ...]]:
+    """Bytes of state that pass through the client, and requests, of a backup inside one S3."""
+    checkpoint = write_state(directory / "small", S3_PARTITIONS, S3_VERSIONS)
+    files = [path for path in checkpoint.rglob("*") if path.is_file()]
+    with s3_store() as (lake, sent):
+        for path in files:
+            lake.create(f"orders/{path.relative_to(checkpoint).as_posix()}", path.read_bytes())
+        sent.clear()
+        taken = lifecycle.take_backup(lake.child("orders"), lake.child("backups"))
+        asked = [name.rpartition(".")[2] for name in sent]
+        state = [item for item in taken.objects if item.name.startswith("state/")]
+        reads, logs = asked.count("GetObject"), len(taken.objects) - len(state)
+        sent.clear()
+        again = lifecycle.take_backup(lake.child("orders"), lake.child("backups"))
+        moved = again.own_bytes - sum(item.size for item in again.objects if not item.name.startswith("state/"))
+    return [
+        ("backup inside S3, objects of state, and those copied by S3", f"{len(state)}", "-", "-", "-"),
+        ("backup inside S3, GET requests in all, for log entries", f"{reads} for {logs}", "-", "-", "-"),
+        ("backup inside S3, requests an object", f"{len(asked) / len(taken.objects):.2f}", "-", "-", "-"),
+        ("unchanged second backup inside S3, bytes of state moved", str(max(0, moved)), "-", "-", "0"),
+        ("unchanged second backup inside S3, requests", str(len(sent)), "-", "-", "-"),
+    ]
+
+
 @contextmanager
 def s3_store() -> Iterator[tuple[Store, list[str]]]:
     """A store in a bucket of its own of a real S3 API, and the requests that it has sent."""
@@ -201,6 +331,23 @@ def write_checkpoint(root: Path, batches: int) -> Path:
     for batch in range(batches):
         store.create(f"offsets/{batch}", kafka_entry(12))
         store.create(f"commits/{batch}", b'v1\n{"nextBatchWatermarkMs":0}')
+    return root
+
+
+def write_state(root: Path, partitions: int, versions: int, file_bytes: int = STATE_FILE_BYTES) -> Path:
+    """A stopped query with an HDFS-backed state, all of whose files a restart needs."""
+    data, last = os.urandom(file_bytes), versions - 1
+    metadata = json.dumps({"batchWatermarkMs": 0, "conf": {"spark.sql.shuffle.partitions": str(partitions)}})
+    logs = Store.open(str(root))
+    logs.create("metadata", json.dumps({"id": str(uuid.uuid4())}).encode())
+    for batch in (last - 1, last):
+        logs.create(f"offsets/{batch}", f"v1\n{metadata}\n{batch}".encode())
+        logs.create(f"commits/{batch}", b'v1\n{"nextBatchWatermarkMs":0}')
+    for partition in range(partitions):
+        directory = root / "state" / "0" / str(partition)
+        directory.mkdir(parents=True)
+        for version in range(1, versions + 1):
+            (directory / f"{version}.delta").write_bytes(data)
     return root
 
 
