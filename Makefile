@@ -25,8 +25,8 @@ java: ## A Java runtime, installed with the system's package manager when there 
 demo: $(READY) java ## A real query: waited for, gated, backed up, broken, rolled back, proven right (2 minutes)
 	$(BIN)/python demo/run.py
 
-test: $(READY) java ## Every test that CI runs
-	$(BIN)/python -m pytest -q
+test: $(READY) java ## Every test that CI runs, on two processes
+	$(BIN)/python -m pytest -q -n 2 --dist loadfile
 
 lint: $(READY) ## ruff, mypy, import-linter
 	$(BIN)/ruff check .
