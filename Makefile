@@ -47,7 +47,7 @@ oracle: $(READY) java ## The whole oracle corpus, put to real Spark anew (8 minu
 goldens: $(READY) java ## Write the checkpoints of the installed Spark anew and compare with those recorded
 	$(BIN)/python tests/golden/generate.py --root $$(mktemp -d) verify
 
-sinks: $(READY) java .venv-lakes/.ready .venv-hudi/.ready ## Rollbacks of queries into real Delta, Iceberg, Hudi tables; downloads 0.9 GB once (8 minutes)
+sinks: $(READY) java .venv-lakes/.ready .venv-hudi/.ready ## Rollbacks into real Delta, Iceberg, Hudi tables (8 minutes)
 	CKPT_SINKS=1 $(BIN)/python -m pytest -q tests/spark/test_sinks.py --timeout 1800
 
 .venv-%/.ready: tests/sinks/%.txt
