@@ -161,6 +161,18 @@ def relocate(
     return Relocation(rewritten, (*warnings, *unused))
 
 
+def sink_log_warning(location: str, paths: Collection[str]) -> str | None:
+    """What to know of the log of a file sink that names files outside its directory: the output was moved."""
+    outside = [path for path in paths if _moved(path, _encode(location), location) is None]
+    if not outside:
+        return None
+    return (
+        f"The log of the sink {location} names {len(outside)} of {len(paths)} files outside of it, such as "
+        f"{outside[0]}: Spark reads those, and of a directory that was moved only what is written from now on. The log "
+        "stays as it is."
+    )
+
+
 class _Mover:
     """Moves single paths, and notes which rules were of use."""
 

@@ -10,19 +10,22 @@ from contextlib import suppress
 from airflow_provider_ckpt import codec
 from airflow_provider_ckpt.codec import layout
 from airflow_provider_ckpt.codec.manifest import Manifest
+from airflow_provider_ckpt.codec.paths import paths_of
 from airflow_provider_ckpt.errors import CheckpointFormatError, CheckpointNotFoundError, ObjectExistsError
 from airflow_provider_ckpt.lifecycle.applying import Receipt
-from airflow_provider_ckpt.lifecycle.observing import OnStep, in_parallel, no_step, now_ms
+from airflow_provider_ckpt.lifecycle.observing import OnStep, decode_entries, in_parallel, no_step, now_ms
 from airflow_provider_ckpt.lifecycle.verifying import THREADS, corrupt, read_verified
 from airflow_provider_ckpt.moving import (
     PathRule,
     relocate,
     same_id_warning,
+    sink_log_warning,
     verdict_of_fork,
     verdict_of_move,
 )
 from airflow_provider_ckpt.objects import StoredObject
 from airflow_provider_ckpt.plans import Action, Plan, SinkVerdict, plan_restore
+from airflow_provider_ckpt.sink_log import SinkLog
 from airflow_provider_ckpt.sinks import DeclaredSink, read_marker
 from airflow_provider_ckpt.store import Store
 
@@ -56,7 +59,9 @@ def make_restore(
     moved = relocate(
         _entries_with_paths(root, backup), {item.name for item in backup.objects}, target.location, path_rules
     )
-    fork = new_query_id is not None
+    fork, sinks = new_query_id is not None, tuple(sinks)
+    own = () if fork else (same_id_warning(backup.query_id, backup.location),)
+    elsewhere = (_sink_paths(store) for sink, store in sinks if sink.kind == "file" and store)
     plan = plan_restore(
         backup,
         root.location,
@@ -64,7 +69,7 @@ def make_restore(
         now_ms(),
         new_query_id,
         rewritten=moved.rewritten,
-        warnings=(*(() if fork else (same_id_warning(backup.query_id, backup.location),)), *moved.warnings),
+        warnings=(*own, *moved.warnings, *filter(None, elsewhere)),
         verdicts=[_verdict(sink, store, backup, fork=fork) for sink, store in sinks],
     )
     _require_own(plan, target, target.find())
@@ -76,6 +81,15 @@ def _verdict(sink: DeclaredSink, store: Store | None, backup: Manifest, *, fork:
     if fork:
         return verdict_of_fork(marker, backup.batch_id, own_writer=bool(sink.writer))
     return verdict_of_move(marker, backup.batch_id)
+
+
+def _sink_paths(store: Store) -> str | None:
+    """A warning when the log of a file sink names files elsewhere; what it holds since its last compaction is read."""
+    entries = SinkLog(store.location, store.ls(layout.SINK_LOG)[0]).entries
+    start = max((entry.batch_id for entry in entries if entry.compact), default=0)
+    names = [name for entry, name in entries.items() if entry.batch_id >= start]
+    decoded, _ = decode_entries(store, names, store.read)
+    return sink_log_warning(store.location, [path for entry in decoded.values() for path in paths_of(entry)])
 
 
 def _entries_with_paths(root: Store, backup: Manifest) -> dict[str, codec.Encodable]:

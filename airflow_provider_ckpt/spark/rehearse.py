@@ -1,9 +1,9 @@
 """A rehearsal: a Spark of its own opens a restored checkpoint, with Spark's own readers of logs and state.
 
 Run as ``python -m airflow_provider_ckpt.spark.rehearse``, with a request on stdin and the answer on the last line of
-stdout, both JSON. A request has ``location`` as Spark writes it, ``batch_id``, ``confs``, a local directory ``scratch``,
-and ``reads``, the options of the state reader for each part of the state. An answer has ``spark``, ``logs`` and ``state``
-in the order of the request, or ``failed`` with what could not be opened and why.
+stdout, both JSON. A request has ``location`` as Spark writes it, ``batch_id``, ``confs``, a local directory
+``scratch``, and ``reads``, the options of the state reader for each part of the state. An answer has ``spark``,
+``logs`` and ``state`` in the order of the request, or ``failed`` with what could not be opened and why.
 """
 
 from __future__ import annotations

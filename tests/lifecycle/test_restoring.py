@@ -17,6 +17,7 @@ from airflow_provider_ckpt.errors import CheckpointError, ObjectExistsError
 from airflow_provider_ckpt.forecast import forecast
 from airflow_provider_ckpt.lifecycle.checking import examine
 from airflow_provider_ckpt.moving import PathRule
+from airflow_provider_ckpt.sinks import parse_sink
 from airflow_provider_ckpt.store import Store
 from tests.faults import Fault, FaultyStore
 
@@ -126,6 +127,15 @@ def test_the_command_shows_verdicts_paths_and_changes_nothing(golden, root, tmp_
     (log / str(taken.batch_id + 1)).write_text("v1")
     assert run([*arguments, *options, "--json"]) == 0
     assert [item["verdict"] for item in json.loads(capsys.readouterr().out)["plan"]["verdicts"]] == ["skipped"]
+
+
+def test_a_moved_file_sink_is_told_of(goldens, root, tmp_path):
+    """The golden's output was written elsewhere: its log names files that are not in this directory."""
+    home = goldens["4.3.0/file-to-parquet-12"]
+    taken, output = back_up(home, root), Store.open(str(home / "output"))
+    sinks = [(parse_sink(f"file:{output.location}"), output)]
+    warned = lifecycle.make_restore(root, taken, Store.open(str(tmp_path / "new")), sinks=sinks).warnings
+    assert any("names 12 of 12 files outside of it, such as file:///golden/" in warning for warning in warned)
 
 
 def test_a_rule_that_is_none_is_a_usage_error(root, tmp_path, goldens):
