@@ -11,7 +11,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterator, Mapping
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from typing import Any
 
 from airflow_provider_ckpt.codec.java_text import abbreviate
@@ -90,8 +90,10 @@ class Manifest:
 
     def encode(self) -> bytes:
         """The bytes to store."""
-        fields = {"format_version": FORMAT_VERSION, **asdict(self)}
-        return json.dumps(fields, indent=1, sort_keys=True).encode()
+        own = {name: getattr(self, name) for name in self.__slots__}
+        # asdict copies deeply, and an indent needs the slow encoder: much, for the objects of a large state
+        objects = [{name: getattr(item, name) for name in item.__slots__} for item in self.objects]
+        return json.dumps({**own, "format_version": FORMAT_VERSION, "objects": objects}, sort_keys=True).encode()
 
 
 def decode(data: bytes, name: str) -> Manifest:
