@@ -39,7 +39,7 @@ fmt: $(READY) ## Format and mend what ruff can
 	$(BIN)/ruff format .
 
 exhaustive: $(READY) java ## The tests that are sampled in `make test`, in full
-	CKPT_EXHAUSTIVE=1 $(BIN)/python -m pytest -q tests/lifecycle tests/spark tests/differential --timeout 1800
+	CKPT_EXHAUSTIVE=1 $(BIN)/python -m pytest -q tests/lifecycle tests/spark tests/differential tests/airflow --timeout 1800
 
 oracle: $(READY) java ## The whole oracle corpus, put to real Spark anew (8 minutes)
 	$(BIN)/python -m tests.oracle.run verify

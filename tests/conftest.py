@@ -21,6 +21,14 @@ settings.register_profile("ci", deadline=None, suppress_health_check=list(Health
 settings.load_profile("ci")
 
 
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Tests marked ``exhaustive`` are for ``make exhaustive``: `make test` stays under its time without them."""
+    if not os.environ.get("CKPT_EXHAUSTIVE"):
+        late = [item for item in items if item.get_closest_marker("exhaustive")]
+        config.hook.pytest_deselected(items=late)
+        items[:] = [item for item in items if item not in late]
+
+
 def golden_archives() -> list[Path]:
     """Every golden checkpoint of every Spark version."""
     archives = sorted(GOLDEN.glob("spark-*/*.tar.gz"))

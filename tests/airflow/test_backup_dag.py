@@ -55,6 +55,7 @@ def test_a_fleet_is_backed_up_pruned_and_rehearsed(dag_run, goldens, tmp_path):
     assert '"rows": ' in json.dumps(values["rehearse"]["rehearsal"]), "a real Spark has read the state"
 
 
+@pytest.mark.exhaustive
 def test_a_checkpoint_that_cannot_be_backed_up_fails_the_run_and_stops_no_other(dag_run, goldens, tmp_path):
     for name in ("a", "b"):
         shutil.copytree(goldens["4.3.0/agg-hdfs"] / "checkpoint", tmp_path / "fleet" / name)

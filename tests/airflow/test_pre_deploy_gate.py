@@ -100,6 +100,7 @@ def test_a_deploy_that_the_gate_stops_touches_nothing(env, golden):
     assert values["gate"]["verdict"] == "block" and sorted(checkpoint.rglob("*")) == before
 
 
+@pytest.mark.exhaustive
 def test_a_deploy_that_fails_is_rolled_back_when_a_person_approves(env, golden):
     checkpoint = golden("rate-micro-batch")
     person = subprocess.Popen([sys.executable, "-c", PERSON], env=env, stdout=subprocess.PIPE, text=True)

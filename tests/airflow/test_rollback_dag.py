@@ -57,6 +57,7 @@ def test_the_plan_that_a_person_approved_is_applied_and_the_query_goes_on(env, g
     assert values["wait"]["batch_id"] == kept + 1 == lifecycle.observe(Store.open(str(checkpoint))).latest_committed
 
 
+@pytest.mark.exhaustive
 def test_a_plan_that_went_stale_while_a_person_thought_is_refused(env, golden):  # noqa: F811
     checkpoint = golden("rate-micro-batch")
     meddler = MEDDLER.format(path=str(checkpoint / "commits" / "4"))

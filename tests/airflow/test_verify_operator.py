@@ -32,6 +32,7 @@ def test_a_corrupt_backup_fails_for_good(root):
 
 
 @pytest.mark.spark
+@pytest.mark.exhaustive
 def test_a_rehearsal_tells_what_spark_read(root):
     found = CheckpointVerifyOperator(task_id="verify", backup_root=str(root), rehearse=True).execute({})
     assert found["rehearsal"]["spark_version"] == "4.3.0" and found["rehearsal"]["batch_id"] == 4

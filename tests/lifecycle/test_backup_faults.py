@@ -108,6 +108,7 @@ def test_a_backup_to_s3_survives_a_fault_at_every_call(query, s3_store, after):
     fail_at_every_call_of_a_backup(query, s3_store, after, HTTP_SAMPLES)
 
 
+@pytest.mark.exhaustive
 @pytest.mark.s3
 @LOST_OR_REFUSED
 def test_a_prune_on_s3_survives_a_fault_at_every_call(query, s3_store, after):

@@ -46,7 +46,9 @@ def undo(checkpoint: Store) -> None:
 
 
 @pytest.mark.s3
-@pytest.mark.parametrize("after", [False, True], ids=["refused", "answer lost"])
+@pytest.mark.parametrize(
+    "after", [pytest.param(False, marks=pytest.mark.exhaustive, id="refused"), pytest.param(True, id="answer lost")]
+)
 @pytest.mark.parametrize("act", [roll_back, undo])
 def test_a_fault_at_every_call(place, act, after):
     opened, samples = place

@@ -174,6 +174,7 @@ def test_a_restore_survives_a_fault_at_every_call(goldens, tmp_path, case, after
 
 
 @pytest.mark.s3
+@pytest.mark.exhaustive
 @pytest.mark.parametrize("after", [False, True] if EXHAUSTIVE else [True])
 @pytest.mark.parametrize("case", CASES if EXHAUSTIVE else ["file-to-parquet-5"])
 def test_a_restore_on_s3_survives_a_fault_at_every_call(goldens, s3_store, case, after):

@@ -26,7 +26,7 @@ def command(checkpoint: Path) -> list[str]:
     return [ckpt, "rollback", str(checkpoint), "--to-batch", str(KEEP), *options]
 
 
-@pytest.mark.parametrize("config", ["stateless", "rocksdb-v2"])
+@pytest.mark.parametrize("config", [pytest.param("stateless", marks=pytest.mark.exhaustive), "rocksdb-v2"])
 def test_a_killed_rollback_leaves_a_sound_checkpoint_and_completes(spark, tmp_path, config):
     lab = lab_with_a_bad_deploy(spark, tmp_path, config)
     lab.write([BATCHES], "B")

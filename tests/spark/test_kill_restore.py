@@ -20,7 +20,7 @@ pytestmark = pytest.mark.spark
 
 BATCHES = 6
 EXHAUSTIVE = bool(os.environ.get("CKPT_EXHAUSTIVE"))
-KILLS, EVERY = (24, 2) if EXHAUSTIVE else (4, 2)
+KILLS, EVERY = (24, 2) if EXHAUSTIVE else (2, 2)
 
 
 @pytest.mark.parametrize("config", ["stateless", "hdfs", "rocksdb-v2"] if EXHAUSTIVE else ["rocksdb-v2"])

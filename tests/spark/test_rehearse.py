@@ -43,7 +43,7 @@ OPENED = {
     "commit-log-v3": [],
     "file-to-parquet-12": [],
 }
-SAMPLE = ("transform-with-state", "agg-rocksdb-changelog-v2")
+SAMPLE = ("transform-with-state",)
 #: A state file that the restart needs, by golden.
 DAMAGED = {
     "agg-hdfs": "state/0/1/8.delta",
