@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import json
 import shutil
-import threading
+import subprocess
+import sys
 import time
 from pathlib import Path
 
@@ -45,17 +46,18 @@ def test_every_operator_on_local_disk_with_a_wait_that_defers(airflow_env, golde
     for path in late:
         path.rename(tmp_path / path.name)
 
-    def commit_later() -> None:
-        time.sleep(14)
+    env = {**airflow_env, "AIRFLOW_CONN_LAKE": connection(str(base))}
+    log = tmp_path / "log"
+    airflow = str(Path(sys.executable).with_name("airflow"))
+    with log.open("w") as out:
+        command = [airflow, "dags", "test", "all_operators", "--conf", json.dumps(conf)]
+        running = subprocess.Popen(command, env=env, stdout=out, stderr=subprocess.STDOUT)
+        while running.poll() is None and "running trigger in line" not in log.read_text():
+            time.sleep(0.5)
         for path in late:
             shutil.copy(tmp_path / path.name, path)
-
-    thread = threading.Thread(target=commit_later)
-    thread.start()
-    env = {**airflow_env, "AIRFLOW_CONN_LAKE": connection(str(base))}
-    done = run(["dags", "test", "all_operators", "--conf", json.dumps(conf)], env)
-    thread.join()
-    assert "running trigger in line" in done.stdout + done.stderr
+        assert running.wait(240) == 0, log.read_text()[-4000:]
+    assert "running trigger in line" in log.read_text()
     check_outcome(str(base))
 
 
