@@ -146,7 +146,7 @@ class Oracle:
             wrote = any(name in now and now[name] != sunk.get(name) for name in names)
         return Outcome(
             condition,
-            message and message.replace(str(home), "<home>")[:300],
+            message and message.replace(str(home), "<home>").replace(str(self.root), "<root>")[:300],
             batches,
             [_text(source.get("startOffset")) for source in first.get("sources", [])],
             _ms(first.get("eventTime", {}).get("watermark")),
