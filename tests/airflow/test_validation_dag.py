@@ -56,6 +56,7 @@ def test_only_what_is_new_alerts(validate, goldens, tmp_path):
     assert code == 1 and len(told) == 2 and "commits/7" in told[0] and "CKPT104" in told[1]
 
 
+@pytest.mark.exhaustive
 def test_roots_without_checkpoints_are_nothing_new(validate, tmp_path):
     for root in ("orders", "logs"):
         (tmp_path / root).mkdir()
@@ -63,6 +64,7 @@ def test_roots_without_checkpoints_are_nothing_new(validate, tmp_path):
     assert code == 0 and "Nothing new in 0 checkpoints" in log
 
 
+@pytest.mark.exhaustive
 def test_a_root_that_is_not_there_fails(validate):
     code, log = validate()
     assert code == 1 and "NOT_FOUND" in log and str(Path("orders")) in log

@@ -27,6 +27,7 @@ def test_spark_still_writes_the_recorded_checkpoints(tmp_path):
     assert done.returncode == 0, done.stdout
 
 
+@pytest.mark.exhaustive
 def test_a_tampered_golden_is_found(tmp_path):
     recorded = tmp_path / "recorded"
     shutil.copytree(GOLDEN / "spark-4.3.0", recorded)

@@ -34,7 +34,8 @@ def test_a_killed_rollback_leaves_a_sound_checkpoint_and_completes(spark, tmp_pa
     for kill in range(KILLS):
         checkpoint = copied(lab.checkpoint, tmp_path / f"kill-{kill}")
         process = subprocess.Popen(command(checkpoint), stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-        while process.poll() is None and not (checkpoint.parent / "_ckpt_undo").exists():
+        records = checkpoint.parent / "_ckpt_undo" / checkpoint.name
+        while process.poll() is None and not list(records.glob("*/plan.json")):
             pass
         time.sleep(rng.choice((0, 0.001, 0.002, 0.004, 0.008, 0.016)))
         process.kill()
