@@ -16,6 +16,8 @@ the same time, because each side first says what it does and then looks at what 
 
 So either the backup sees that its base has gone, or the prune sees that it is in use. A directory that has no manifest
 is of a backup under way as long as the youngest object in it is younger than the grace period of the prune.
+One hole is left: a backup that outlasts the grace period, and is killed after its manifest was written and before its
+intent was looked at, may name what a prune has swept. ``ckpt verify`` finds it.
 """
 
 from __future__ import annotations
