@@ -154,6 +154,13 @@ class CheckpointBusyError(PlanError):
     code = "CHECKPOINT_BUSY"
 
 
+class WaitLostError(CheckpointError):
+    """What was waited for cannot come any more: the checkpoint was replaced, or rolled back below the start."""
+
+    code = "WAIT_LOST"
+    exit_code = 4
+
+
 class GateFailedError(CheckpointError):
     """The gate is closed: ``findings`` say why."""
 

@@ -1,33 +1,65 @@
-"""How far a query has come, and whether that is far enough. Only committed batches count."""
+"""How far a query has come. Only committed batches count."""
 
 from __future__ import annotations
 
-import json
-from abc import abstractmethod
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field
-from typing import Any, ClassVar
+from dataclasses import dataclass, field
+from typing import Any
 
 from airflow_provider_ckpt.codec.offset_log import OffsetSeq
-from airflow_provider_ckpt.codec.source_offset import KINDS, SourceOffset, kind_of_provider
+from airflow_provider_ckpt.codec.source_offset import KINDS, kind_of_provider
 from airflow_provider_ckpt.errors import CheckpointError
 
 
 @dataclass(frozen=True, slots=True)
 class Progress:
-    """The newest committed batch and, when it was read, its offset log entry.
+    """What one look at a checkpoint showed.
 
-    ``batch_id`` is None before the first commit.
+    Args:
+        batch_id: The newest committed batch; None before the first commit.
+        offsets: Its offset log entry, when it was read.
+        planned: The newest planned batch, when the offset log was listed.
+        query_id: Id of the query, when it is known.
+        commits: When the batches that the commit log holds were committed, by the clock of the storage, epoch
+            milliseconds; None where the storage does not say.
+        looked_at_ms: When the look was taken, epoch milliseconds.
     """
 
     batch_id: int | None
     offsets: OffsetSeq | None = None
+    planned: int | None = None
+    query_id: str | None = None
+    commits: Mapping[int, int | None] = field(default_factory=dict)
+    looked_at_ms: int = 0
 
     @property
     def watermark_ms(self) -> int | None:
         """Watermark that the batch ran with, epoch milliseconds; None when it is not known."""
         metadata = self.offsets.metadata if self.offsets else None
         return metadata.batch_watermark_ms if metadata else None
+
+    @property
+    def committed_at_ms(self) -> int | None:
+        """When the batch was committed, by the clock of the storage, epoch milliseconds."""
+        return None if self.batch_id is None else self.commits.get(self.batch_id)
+
+    @property
+    def quiet_ms(self) -> int:
+        """How long ago the batch was committed, milliseconds. Raises CheckpointError when the storage does not say."""
+        if self.committed_at_ms is None:
+            raise CheckpointError(
+                f"the storage does not say when batch {or_none(self.batch_id)} was committed",
+                batch_id=self.batch_id,
+                hint="Wait for a batch, offsets or a watermark instead.",
+            )
+        return max(0, self.looked_at_ms - self.committed_at_ms)
+
+    @property
+    def happened_at_ms(self) -> int:
+        """When the batch was planned, by the offset log, else when it was committed, else when it was looked at."""
+        metadata = self.offsets.metadata if self.offsets else None
+        planned_ms = metadata.batch_timestamp_ms if metadata else 0
+        return planned_ms or self.committed_at_ms or self.looked_at_ms
 
 
 def source_kind(offsets: OffsetSeq, source_id: str, declared: Mapping[str, str]) -> str | None:
@@ -44,174 +76,9 @@ def source_kind(offsets: OffsetSeq, source_id: str, declared: Mapping[str, str])
     return kind
 
 
-class Target:
-    """Something to wait for. Targets are values: they compare, print, and go through JSON."""
-
-    name: ClassVar[str]
-    #: Whether deciding takes the offset log entry, or the batch id is enough.
-    needs_offsets: ClassVar[bool] = True
-
-    @abstractmethod
-    def reached(self, progress: Progress) -> bool:
-        """Whether the committed progress is there."""
-
-    @abstractmethod
-    def explain(self, progress: Progress) -> str:
-        """Where the query stands against the target, for people."""
-
-    def to_dict(self) -> dict[str, Any]:
-        """JSON-ready; :func:`target_from_dict` is the way back."""
-        return {"target": self.name, **asdict(self)}  # type: ignore[call-overload]
-
-
-@dataclass(frozen=True, slots=True)
-class BatchCommitted(Target):
-    """Batch ``batch_id``, or a later one, is committed."""
-
-    name: ClassVar[str] = "batch"
-    needs_offsets: ClassVar[bool] = False
-
-    batch_id: int
-
-    def reached(self, progress: Progress) -> bool:
-        """See :class:`Target`."""
-        return progress.batch_id is not None and progress.batch_id >= self.batch_id
-
-    def explain(self, progress: Progress) -> str:
-        """See :class:`Target`."""
-        return f"committed batch {_or_none(progress.batch_id)}, waiting for batch {self.batch_id}"
-
-
-@dataclass(frozen=True, slots=True)
-class WatermarkPassed(Target):
-    """The newest committed batch ran with a watermark of at least ``watermark_ms`` (epoch milliseconds)."""
-
-    name: ClassVar[str] = "watermark"
-
-    watermark_ms: int
-
-    def reached(self, progress: Progress) -> bool:
-        """See :class:`Target`."""
-        return progress.watermark_ms is not None and progress.watermark_ms >= self.watermark_ms
-
-    def explain(self, progress: Progress) -> str:
-        """See :class:`Target`."""
-        return (
-            f"committed batch {_or_none(progress.batch_id)} with watermark {_or_none(progress.watermark_ms)}, "
-            f"waiting for {self.watermark_ms}"
-        )
-
-
-@dataclass(frozen=True, slots=True)
-class OffsetsReached(Target):
-    """Every source named in ``offsets`` stands at its offset or past it.
-
-    Args:
-        offsets: Offset as JSON text, by source id (``"0"`` for the first source).
-        kinds: Declared kind by source id; without one an offset can only be equal, and that is refused.
-    """
-
-    name: ClassVar[str] = "offsets"
-
-    offsets: Mapping[str, str]
-    kinds: Mapping[str, str] = field(default_factory=dict)
-
-    def reached(self, progress: Progress) -> bool:
-        """See :class:`Target`. Raises CheckpointError when an offset cannot be compared."""
-        return progress.offsets is not None and all(
-            self._source_reached(progress.offsets, source_id, text) for source_id, text in self.offsets.items()
-        )
-
-    def _source_reached(self, offsets: OffsetSeq, source_id: str, text: str) -> bool:
-        ids = [known for known, _ in offsets.offsets]
-        if source_id not in ids:
-            raise CheckpointError(f"the query has no source {source_id!r}; its sources are {', '.join(ids)}")
-        current = offsets.offset(source_id)
-        if current is None:
-            return False
-        kind = source_kind(offsets, source_id, self.kinds)
-        if kind is None:
-            raise CheckpointError(
-                f"offsets of source {source_id} cannot be ordered, because its type is not known",
-                hint=f"Declare it, for example {source_id}=kafka.",
-            )
-        try:
-            return current.view(kind).has_reached(SourceOffset(text).view(kind))
-        except ValueError as error:
-            raise CheckpointError(f"offsets of source {source_id} cannot be ordered: {error}") from error
-
-    def explain(self, progress: Progress) -> str:
-        """See :class:`Target`."""
-        current = progress.offsets.offsets if progress.offsets else ()
-        stands = {source_id: offset.json if offset else "-" for source_id, offset in current}
-        waits = ", ".join(
-            f"source {source_id} at {stands.get(source_id, 'none')} for {text}"
-            for source_id, text in self.offsets.items()
-        )
-        return f"committed batch {_or_none(progress.batch_id)}, waiting with {waits}"
-
-
-@dataclass(frozen=True, slots=True)
-class AllOf(Target):
-    """Every one of several targets is reached."""
-
-    name: ClassVar[str] = "all_of"
-
-    targets: tuple[Target, ...]
-
-    def reached(self, progress: Progress) -> bool:
-        """See :class:`Target`."""
-        return all(target.reached(progress) for target in self.targets)
-
-    def explain(self, progress: Progress) -> str:
-        """See :class:`Target`."""
-        open_targets = [target for target in self.targets if not target.reached(progress)]
-        return "; ".join(target.explain(progress) for target in open_targets or self.targets)
-
-    def to_dict(self) -> dict[str, Any]:
-        """See :class:`Target`."""
-        return {"target": self.name, "targets": [target.to_dict() for target in self.targets]}
-
-
-def target_from_dict(fields: Mapping[str, Any]) -> Target:
-    """The target that :meth:`Target.to_dict` wrote. Raises CheckpointError for anything else."""
-    values = dict(fields)
-    name = values.pop("target", None)
-    try:
-        if name == AllOf.name:
-            return AllOf(tuple(target_from_dict(target) for target in values["targets"]))
-        return _TARGETS[str(name)](**values)
-    except (KeyError, TypeError) as error:
-        raise CheckpointError(f"no target: {json.dumps(dict(fields), default=str)}") from error
-
-
-_TARGETS: Mapping[str, type[Target]] = {
-    target.name: target for target in (BatchCommitted, WatermarkPassed, OffsetsReached)
-}
-
-
-def _or_none(value: int | None) -> str:
+def or_none(value: int | None) -> str:
+    """A batch id as text, or ``none``."""
     return "none" if value is None else str(value)
-
-
-def parse_time_ms(text: str) -> int:
-    """A time as epoch milliseconds: ISO 8601 (UTC when it names no zone) or epoch milliseconds as a number.
-
-    Raises ValueError.
-    """
-    if text.strip().lstrip("-").isdecimal():
-        return int(text)
-    import pendulum
-
-    try:
-        parsed = pendulum.parse(text, exact=True)
-    except ValueError as error:
-        raise ValueError(f"no time: {text!r}") from error
-    if isinstance(parsed, pendulum.Date) and not isinstance(parsed, pendulum.DateTime):
-        parsed = pendulum.datetime(parsed.year, parsed.month, parsed.day)
-    if not isinstance(parsed, pendulum.DateTime):
-        raise ValueError(f"{text!r} is no point in time; give a date, or a date and a time")
-    return int(parsed.timestamp() * 1000)
 
 
 def advance(start: OffsetSeq | None, end: OffsetSeq, declared: Mapping[str, str]) -> list[dict[str, Any]]:

@@ -14,7 +14,7 @@ from airflow_provider_ckpt.lifecycle.pruning import PrunePlan
 from airflow_provider_ckpt.lifecycle.records import Record
 from airflow_provider_ckpt.lifecycle.rehearsing import Rehearsal
 from airflow_provider_ckpt.plans import Plan
-from airflow_provider_ckpt.targets import time_text
+from airflow_provider_ckpt.times import time_text
 
 if TYPE_CHECKING:
     from rich.table import Table as RichTable

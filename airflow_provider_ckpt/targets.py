@@ -8,6 +8,8 @@ A target admits a batch that is not past it; a rollback goes to the newest commi
   State is evicted and late rows are dropped by that watermark, so up to such a batch nothing that is later than the
   target was final. The commit log's ``nextBatchWatermarkMs`` is of a batch that had still to run.
 * **Offsets** admit batches that did not read past them, in any source and lane that is named.
+
+A **backup** is a target of another kind: it names its batch, and has its files when Spark has purged them.
 """
 
 from __future__ import annotations
@@ -16,13 +18,13 @@ import json
 from abc import abstractmethod
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
-from datetime import UTC, datetime
 from typing import Any
 
 from airflow_provider_ckpt.codec.offset_log import OffsetSeq
 from airflow_provider_ckpt.codec.source_offset import SourceOffset
 from airflow_provider_ckpt.errors import CheckpointError, PlanError
-from airflow_provider_ckpt.progress import advance, parse_time_ms, source_kind
+from airflow_provider_ckpt.progress import advance, source_kind
+from airflow_provider_ckpt.times import parse_time_ms, time_text
 
 
 class RollbackTarget:
@@ -124,6 +126,19 @@ class ToOffsets(RollbackTarget):
         return f"did not read past {wanted}"
 
 
+@dataclass(frozen=True, slots=True)
+class ToBackup:
+    """The batch that a backup was taken at.
+
+    Args:
+        root: Location of the backup root.
+        backup_id: Which backup, or ``latest``.
+    """
+
+    root: str
+    backup_id: str
+
+
 def choose(target: RollbackTarget, newest_first: Iterable[tuple[int, OffsetSeq]]) -> int | None:
     """The newest batch that a target admits, or None; entries are looked at only as far as that takes."""
     return next((batch_id for batch_id, entry in newest_first if target.admits(batch_id, entry)), None)
@@ -165,22 +180,15 @@ def _read_again(entry: OffsetSeq, newest: OffsetSeq, kinds: Mapping[str, str]) -
             yield f"{source} is read again from {item['start']} to {item['end']}; not counted: {item['problem']}."
 
 
-def time_text(at_ms: int) -> str:
-    """Epoch milliseconds for people: ISO 8601 in UTC; as a number where no calendar reaches."""
-    try:
-        return datetime.fromtimestamp(at_ms / 1000, UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
-    except (ValueError, OverflowError, OSError):
-        return f"{at_ms} ms"
-
-
 def parse_target(
     *,
     batch: int | str | None = None,
     timestamp: int | str | None = None,
     watermark: int | str | None = None,
     offsets: str | Mapping[str, Any] | None = None,
+    backup: str | None = None,
     kinds: Mapping[str, str] | None = None,
-) -> RollbackTarget:
+) -> RollbackTarget | ToBackup:
     """The one target that was given, from what a person or a template wrote; empty text says nothing.
 
     Args:
@@ -188,16 +196,17 @@ def parse_target(
         timestamp: ISO 8601 (UTC when it names no zone), or epoch milliseconds.
         watermark: The same.
         offsets: An offset by source id, such as ``{"0": {"topic": {"0": 5}}}``; JSON when it is text.
+        backup: ``ROOT/ID``.
         kinds: Declared type by source id, to compare offsets.
 
     Raises:
         ValueError: None or several are given, or one makes no sense.
     """
-    given = {"batch": batch, "timestamp": timestamp, "watermark": watermark, "offsets": offsets}
+    given = {"batch": batch, "timestamp": timestamp, "watermark": watermark, "offsets": offsets, "backup": backup}
     named = [name for name, value in given.items() if value is not None and value != ""]
     if len(named) != 1:
         found = " and ".join(named) or "none"
-        raise ValueError(f"say where to go back to by one of batch, timestamp, watermark and offsets; given: {found}")
+        raise ValueError(f"say where to go back to by one of {', '.join(given)}; given: {found}")
     match named[0]:
         case "batch":
             return ToBatch(_batch_id(str(batch)))
@@ -205,7 +214,16 @@ def parse_target(
             return ToTimestamp(parse_time_ms(str(timestamp)))
         case "watermark":
             return ToWatermark(parse_time_ms(str(watermark)))
+        case "backup":
+            return _to_backup(str(backup))
     return ToOffsets(_offsets(offsets), kinds or {})
+
+
+def _to_backup(text: str) -> ToBackup:
+    root, _, backup_id = text.rstrip("/").rpartition("/")
+    if not root or not backup_id:
+        raise ValueError(f"{text!r} is not ROOT/ID of a backup")
+    return ToBackup(root, backup_id)
 
 
 def _batch_id(text: str) -> int:

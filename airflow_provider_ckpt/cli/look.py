@@ -1,9 +1,7 @@
-"""Commands that look and change nothing: show, log, diff, check, gate, wait."""
+"""Commands that look and change nothing: show, log, diff."""
 
 from __future__ import annotations
 
-import json
-import time
 from typing import Any
 
 import click
@@ -14,16 +12,8 @@ from airflow_provider_ckpt.cli.render import print_json, print_tables, when
 from airflow_provider_ckpt.codec.commit_log import CommitMetadata
 from airflow_provider_ckpt.codec.layout import commit_entry, offset_entry
 from airflow_provider_ckpt.codec.offset_log import OffsetSeq
-from airflow_provider_ckpt.errors import CheckpointNotFoundError, StoreUnavailableError
-from airflow_provider_ckpt.progress import (
-    AllOf,
-    BatchCommitted,
-    OffsetsReached,
-    Target,
-    WatermarkPassed,
-    advance,
-    parse_time_ms,
-)
+from airflow_provider_ckpt.errors import CheckpointNotFoundError
+from airflow_provider_ckpt.progress import advance
 from airflow_provider_ckpt.report import Table, facts
 from airflow_provider_ckpt.view import CheckpointView
 
@@ -196,87 +186,4 @@ def diff(
     print_tables([Table(f"{view.location}: batches {first} to {second}", columns, tuple(table))])
 
 
-@click.command()
-@click.argument("location")
-@click.option("--batch", "batch_id", type=int, help="Until this batch, or a later one, is committed.")
-@click.option("--watermark", help="Until the watermark has passed this time (ISO 8601, or epoch milliseconds).")
-@click.option(
-    "--offsets", help='Until these offsets are reached: JSON by source id, such as {"0": {"topic": {"0": 5}}}.'
-)
-@click.option("--source", "sources", multiple=True, metavar="ID=TYPE", help=_SOURCE_HELP)
-@click.option(
-    "--timeout", type=click.FloatRange(min=0), metavar="SECONDS", help="Give up after this long, with code 1."
-)
-@click.option("--poll-interval", default=5.0, show_default=True, type=click.FloatRange(min=0.05), metavar="SECONDS")
-@shared
-def wait(
-    location: str,
-    batch_id: int | None,
-    watermark: str | None,
-    offsets: str | None,
-    sources: tuple[str, ...],
-    timeout: float | None,
-    poll_interval: float,
-    storage_options: tuple[str, ...],
-    as_json: bool,
-) -> None:
-    """Wait for committed progress; several targets must all be reached. Exit code 1 on a timeout."""
-    target = _target(batch_id, watermark, offsets, sources)
-    store = open_store(location, storage_options)
-    deadline = None if timeout is None else time.monotonic() + timeout
-    said = ""
-    while True:
-        try:
-            progress = lifecycle.read_progress(store, with_offsets=target.needs_offsets)
-            reached, text = target.reached(progress), target.explain(progress)
-        except StoreUnavailableError as error:
-            reached, text = False, str(error)
-        expired = deadline is not None and time.monotonic() >= deadline
-        if reached or expired:
-            break
-        if text != said:
-            click.echo(text, err=True)
-            said = text
-        time.sleep(poll_interval if deadline is None else max(0.0, min(poll_interval, deadline - time.monotonic())))
-    document = {
-        "location": store.location,
-        "reached": reached,
-        "batch_id": progress.batch_id,
-        "watermark_ms": progress.watermark_ms,
-        "target": target.to_dict(),
-    }
-    if as_json:
-        print_json(document)
-    else:
-        click.secho(f"Reached: {text}" if reached else f"Timed out: {text}", fg="green" if reached else "red")
-    raise click.exceptions.Exit(0 if reached else 1)
-
-
-def _target(batch_id: int | None, watermark: str | None, offsets: str | None, sources: tuple[str, ...]) -> Target:
-    targets: list[Target] = []
-    if batch_id is not None:
-        targets.append(BatchCommitted(batch_id))
-    if watermark is not None:
-        try:
-            targets.append(WatermarkPassed(parse_time_ms(watermark)))
-        except ValueError as error:
-            raise click.BadParameter(str(error), param_hint="--watermark") from None
-    if offsets is not None:
-        targets.append(_offsets_target(offsets, dict(pairs(sources, "--source"))))
-    if not targets:
-        raise click.UsageError("say what to wait for: --batch, --watermark or --offsets")
-    return targets[0] if len(targets) == 1 else AllOf(tuple(targets))
-
-
-def _offsets_target(text: str, kinds: dict[str, str]) -> OffsetsReached:
-    try:
-        wanted = json.loads(text)
-    except ValueError as error:
-        raise click.BadParameter(f"not JSON: {error}", param_hint="--offsets") from None
-    if not isinstance(wanted, dict) or not wanted:
-        raise click.BadParameter("give an object by source id", param_hint="--offsets")
-    compact = {key: json.dumps(value, separators=(",", ":")) for key, value in wanted.items()}
-    return OffsetsReached(compact, kinds)
-
-
-COMMANDS = (show, log, diff, wait)
+COMMANDS = (show, log, diff)

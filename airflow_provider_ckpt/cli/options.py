@@ -11,8 +11,36 @@ from typing import Any, TypeVar
 import click
 
 from airflow_provider_ckpt.store import Store
+from airflow_provider_ckpt.times import parse_duration_ms, parse_time_ms
 
 Command = TypeVar("Command", bound=Callable[..., Any])
+
+
+class _Milliseconds(click.ParamType):  # type: ignore[type-arg]  # generic since click 8.2
+    """A text that stands for milliseconds."""
+
+    def __init__(self, name: str, parse: Callable[[str], int]) -> None:
+        self.name = name
+        self._parse = parse
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> int:
+        """Parse; a text that makes no sense is a usage error."""
+        try:
+            return self._parse(str(value))
+        except ValueError as error:
+            self.fail(str(error), param, ctx)
+
+
+def _duration_ms(text: str) -> int:
+    if (parsed := parse_duration_ms(text)) < 0:
+        raise ValueError(f"{text} is less than nothing")
+    return parsed
+
+
+#: ISO 8601 or epoch milliseconds; becomes epoch milliseconds.
+TIME = _Milliseconds("time", parse_time_ms)
+#: ISO 8601 such as PT5M, or seconds; becomes milliseconds.
+DURATION = _Milliseconds("duration", _duration_ms)
 
 
 def shared(command: Command) -> Command:

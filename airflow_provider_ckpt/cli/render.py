@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
@@ -73,6 +73,49 @@ def progress_bar(what: str) -> Iterator[OnStep]:
     with Progress(console=Console(stderr=True), transient=True) as progress:
         task = progress.add_task(what, total=None)
         yield lambda done, total, name: progress.update(task, completed=done, total=total)
+
+
+#: Told how a wait stands: a text, and how much is left in a unit of its own, when that can be said.
+Bar = Callable[[str, float | None], None]
+
+
+@contextmanager
+def waiting_bar() -> Iterator[Bar]:
+    """A live bar on stderr for a wait; where stderr is no terminal, a line whenever there is something new."""
+    from rich.console import Console
+
+    console = Console(stderr=True)
+    if not console.is_terminal:
+        yield _lines()
+        return
+    from rich.progress import BarColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
+
+    columns = (SpinnerColumn(), TimeElapsedColumn(), BarColumn(bar_width=24), TextColumn("{task.description}"))
+    with Progress(*columns, console=console, transient=True) as progress:
+        task = progress.add_task("looking", total=None)
+        most = 0.0
+
+        def show(text: str, left: float | None) -> None:
+            nonlocal most
+            most = max(most, left or 0.0)
+            total = most if left is not None and most else None
+            progress.update(
+                task, description=text, total=total, completed=most - left if total and left is not None else 0
+            )
+
+        yield show
+
+
+def _lines() -> Bar:
+    said = ""
+
+    def show(text: str, left: float | None) -> None:
+        nonlocal said
+        if text != said:
+            click.echo(text, err=True)
+        said = text
+
+    return show
 
 
 def report_change(plan: Plan, receipt: Receipt | None, *, as_json: bool) -> None:

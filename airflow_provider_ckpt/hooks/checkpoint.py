@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any
 
@@ -12,7 +12,9 @@ from airflow.sdk.io import get_fs, has_fs
 
 from airflow_provider_ckpt.errors import CheckpointError
 from airflow_provider_ckpt.get_provider_info import UI_FIELD_BEHAVIOUR
+from airflow_provider_ckpt.source_ends import Access, DeclaredEnds, parse_end
 from airflow_provider_ckpt.store import Store
+from airflow_provider_ckpt.waiting import SourceEnds
 
 
 class CheckpointHook(BaseHook):
@@ -42,6 +44,22 @@ class CheckpointHook(BaseHook):
     def get_conn(self) -> Any:
         """The connection, or None when the hook has none."""
         return self.get_connection(self.checkpoint_conn_id) if self.checkpoint_conn_id else None
+
+    def url(self, location: str) -> str:
+        """A location as it is opened: a relative one behind the base location of the connection."""
+        connection = self.get_conn()
+        return location if connection is None else self._url(connection.host or "", location)
+
+    def source_ends(self, checkpoint: str, sources: Mapping[str, str], kafka_conn_id: str | None = None) -> SourceEnds:
+        """Where the data of a query's sources ends.
+
+        :param checkpoint: The checkpoint of the query.
+        :param sources: Where each source reads from, by id, such as ``{"0": "kafka:host:9092"}``.
+        :param kafka_conn_id: Connection of type ``kafka``, whose extra configures the client.
+        """
+        config = self.get_connection(kafka_conn_id).extra_dejson if kafka_conn_id else {}
+        ends = {source_id: parse_end(place) for source_id, place in sources.items()}
+        return DeclaredEnds(ends, Access(self.store, self.store(checkpoint), config))
 
     def store(self, location: str) -> Store:
         """Open a location; a relative one is put behind the base location of the connection.

@@ -14,14 +14,15 @@ from airflow_provider_ckpt.lifecycle.backups import (
 from airflow_provider_ckpt.lifecycle.checking import examine, inspect
 from airflow_provider_ckpt.lifecycle.fleet import FleetRow, Found, find_checkpoints, judge_checkpoints, row_from_dict
 from airflow_provider_ckpt.lifecycle.news import Known, parse_known
-from airflow_provider_ckpt.lifecycle.observing import find_restart_set, observe, read_entries, read_progress
+from airflow_provider_ckpt.lifecycle.observing import find_restart_set, observe, read_entries
 from airflow_provider_ckpt.lifecycle.planning import make_rollback, make_undo
 from airflow_provider_ckpt.lifecycle.pruning import PrunePlan, PruneReceipt, make_prune, prune
 from airflow_provider_ckpt.lifecycle.records import Record, find_record, history
 from airflow_provider_ckpt.lifecycle.rehearsing import Rehearsal, rehearse
-from airflow_provider_ckpt.lifecycle.resolving import batch_of_backup
 from airflow_provider_ckpt.lifecycle.restoring import make_restore, restore
 from airflow_provider_ckpt.lifecycle.verifying import verify_backup
+from airflow_provider_ckpt.lifecycle.waits import Wait, begin, outcome, wait_from_dict
+from airflow_provider_ckpt.lifecycle.watching import Watched, answer, look
 
 __all__ = [
     "FleetRow",
@@ -33,8 +34,11 @@ __all__ = [
     "Record",
     "Rehearsal",
     "Stores",
+    "Wait",
+    "Watched",
+    "answer",
     "apply",
-    "batch_of_backup",
+    "begin",
     "examine",
     "find_backup",
     "find_checkpoints",
@@ -45,19 +49,21 @@ __all__ = [
     "inspect",
     "judge_checkpoints",
     "list_backups",
+    "look",
     "make_prune",
     "make_restore",
     "make_rollback",
     "make_undo",
     "observe",
+    "outcome",
     "parse_known",
     "plan_of_backup",
     "prune",
     "read_entries",
-    "read_progress",
     "rehearse",
     "restore",
     "row_from_dict",
     "take_backup",
     "verify_backup",
+    "wait_from_dict",
 ]

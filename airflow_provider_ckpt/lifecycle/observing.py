@@ -6,24 +6,23 @@ import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor, as_completed
 from contextlib import suppress
+from threading import Event, Lock
 from typing import TypeVar
 
 from tenacity import retry, retry_if_exception_type, stop_after_attempt
 
 from airflow_provider_ckpt import codec
 from airflow_provider_ckpt.codec import layout
-from airflow_provider_ckpt.codec.offset_log import OffsetSeq
 from airflow_provider_ckpt.compression import decompressors
 from airflow_provider_ckpt.errors import CheckpointFormatError, CheckpointNotFoundError
 from airflow_provider_ckpt.lifecycle.listing import Look, list_logs, look_at
 from airflow_provider_ckpt.objects import StoredObject
-from airflow_provider_ckpt.progress import Progress
 from airflow_provider_ckpt.restart_set import Reads, RestartSet, restart_set
 from airflow_provider_ckpt.store import Store
 from airflow_provider_ckpt.view import CheckpointView, batch_ids
 
 Result = TypeVar("Result")
-#: Called with the steps done, all steps, and the object at hand.
+#: Called with the steps done, all steps, and the object at hand; from any thread, never from two at once.
 OnStep = Callable[[int, int, str], None]
 
 
@@ -132,24 +131,6 @@ def read_entries(
     return decode_entries(store, [name for name in names if name in found], store.read)
 
 
-def read_progress(store: Store, *, with_offsets: bool = True) -> Progress:
-    """How far the query has committed, for the price of one listing and at most one read.
-
-    A checkpoint that does not exist yet has made no progress. Raises CheckpointFormatError, StoreError.
-    """
-    commits, _ = store.ls(layout.COMMITS)
-    batch_id = max(batch_ids(commits, layout.COMMITS), default=None)
-    if batch_id is None or not with_offsets:
-        return Progress(batch_id)
-    name = layout.offset_entry(batch_id)
-    try:
-        entry = codec.decode(name, store.read(name))
-    except CheckpointFormatError as error:
-        raise error.at(store.location) from None
-    assert isinstance(entry, OffsetSeq)
-    return Progress(batch_id, entry)
-
-
 def find_restart_set(
     store: Store, view: CheckpointView, batch_id: int, broken: Mapping[str, str] | None = None
 ) -> RestartSet:
@@ -187,13 +168,22 @@ def in_parallel(
     function: Callable[[str], Result], names: Sequence[str], threads: int, on_step: OnStep = no_step
 ) -> list[Result]:
     """Call a function for each name on a few threads; results in order, the first error ends it."""
+    results: dict[str, Result] = {}
+    todo, stopped, telling = iter(names), Event(), Lock()
+
+    def work() -> None:
+        for name in todo:
+            results[name] = function(name)
+            with telling:
+                on_step(len(results), len(names), name)
+            if stopped.is_set():
+                return
+
     with ThreadPoolExecutor(threads) as pool:
-        futures = {pool.submit(function, name): name for name in names}
+        workers = [pool.submit(work) for _ in range(min(threads, len(names)))]
         try:
-            for done, future in enumerate(as_completed(futures), start=1):
-                future.result()
-                on_step(done, len(names), futures[future])
+            for worker in as_completed(workers):
+                worker.result()
         finally:
-            for future in futures:
-                future.cancel()
-    return [future.result() for future in futures]
+            stopped.set()
+    return [results[name] for name in names]

@@ -1,4 +1,4 @@
-"""The trigger: polls a checkpoint in the triggerer until a target is reached."""
+"""The trigger: waits in the triggerer for a target, or watches a stream for an asset."""
 
 from __future__ import annotations
 
@@ -12,19 +12,39 @@ from airflow.triggers.base import BaseEventTrigger, TriggerEvent
 
 from airflow_provider_ckpt.errors import CheckpointError, StoreUnavailableError
 from airflow_provider_ckpt.hooks.checkpoint import CheckpointHook
-from airflow_provider_ckpt.lifecycle import read_progress
-from airflow_provider_ckpt.progress import Progress, target_from_dict
-from airflow_provider_ckpt.store import Store
+from airflow_provider_ckpt.lifecycle import Wait, begin, outcome
+from airflow_provider_ckpt.progress import Progress
+from airflow_provider_ckpt.triggers.polls import SharedLooks, polls
+from airflow_provider_ckpt.triggers.watch import Every, Seen
+from airflow_provider_ckpt.waiting import SourceEnds, Target, start_from_dict, target_from_dict
+from airflow_provider_ckpt.waiting.pace import eta_text, pause_s
+
+#: A log line at most so often, seconds: ten thousand waits share one process.
+LOG_S = 60.0
+#: What a watcher has seen is remembered so long after its event, seconds: by then the event is in the database.
+SETTLE_S = 3.0
 
 
 class CheckpointProgressTrigger(BaseEventTrigger):
-    """Fires once when the committed progress of a checkpoint has reached a target.
+    """Fires when the committed progress of a checkpoint has reached a target; without one, again and again.
 
-    It keeps nothing but its arguments, so a restarted triggerer goes on where it was. Every look at the storage runs on
-    a thread. A storage that does not answer is asked again; any other error is an event.
+    With a ``target`` it fires once and ends; that is what the sensor defers to. Without, it is for an ``AssetWatcher``
+    and fires for each look that shows newly committed batches, or with ``every="PT1H"`` for each that shows the
+    watermark past another full hour. It then remembers what it has seen in the asset's state store, so that what is
+    committed while the triggerer is down is told of later; Airflow before 3.3 has no such store, and there each start
+    begins with an event. An event is never lost; when the triggerer dies within seconds of one, it may come twice.
+
+    All that wait on one checkpoint share their looks. A storage that does not answer is asked again; any other error is
+    an event. The pause follows the stream: a quarter of ``poke_interval`` near the target, four times it when the
+    stream is slow.
 
     :param checkpoint: Location of the checkpoint.
-    :param target: The target, as :meth:`~airflow_provider_ckpt.progress.Target.to_dict` writes it.
+    :param target: The target, as :meth:`~airflow_provider_ckpt.waiting.Target.to_dict` writes it.
+    :param every: For a watcher: ``batch``, or the length of event-time windows as ISO 8601.
+    :param timezone: For a watcher: the zone whose days, weeks and months the windows are.
+    :param start: Where the query stood when the wait began; None to begin now.
+    :param sources: Where each source reads from, by id, such as ``{"0": "kafka:host:9092"}``.
+    :param kafka_conn_id: Connection of type ``kafka``, whose extra configures the client.
     :param checkpoint_conn_id: Connection of type ``checkpoint``, or None.
     :param poke_interval: Seconds between two looks.
     :param deadline_ms: Wall-clock time to give up at, epoch milliseconds, or None.
@@ -34,7 +54,12 @@ class CheckpointProgressTrigger(BaseEventTrigger):
         self,
         *,
         checkpoint: str,
-        target: dict[str, Any],
+        target: dict[str, Any] | None = None,
+        every: str = "batch",
+        timezone: str = "UTC",
+        start: dict[str, Any] | None = None,
+        sources: dict[str, str] | None = None,
+        kafka_conn_id: str | None = None,
         checkpoint_conn_id: str | None = None,
         poke_interval: float = 30.0,
         deadline_ms: int | None = None,
@@ -42,64 +67,125 @@ class CheckpointProgressTrigger(BaseEventTrigger):
         super().__init__()
         self.checkpoint = checkpoint
         self.target = target
+        self.every = every
+        self.timezone = timezone
+        self.start = start
+        self.sources = sources
+        self.kafka_conn_id = kafka_conn_id
         self.checkpoint_conn_id = checkpoint_conn_id
         self.poke_interval = poke_interval
         self.deadline_ms = deadline_ms
-        self._store: Store | None = None
+        self._said: tuple[float, str] = (float("-inf"), "")
 
     def serialize(self) -> tuple[str, dict[str, Any]]:
         """Class path and arguments."""
-        return (
-            "airflow_provider_ckpt.triggers.checkpoint.CheckpointProgressTrigger",
-            {
-                "checkpoint": self.checkpoint,
-                "target": self.target,
-                "checkpoint_conn_id": self.checkpoint_conn_id,
-                "poke_interval": self.poke_interval,
-                "deadline_ms": self.deadline_ms,
-            },
+        names = (
+            "checkpoint",
+            "target",
+            "every",
+            "timezone",
+            "start",
+            "sources",
+            "kafka_conn_id",
+            "checkpoint_conn_id",
+            "poke_interval",
+            "deadline_ms",
         )
+        path = "airflow_provider_ckpt.triggers.checkpoint.CheckpointProgressTrigger"
+        return path, {name: getattr(self, name) for name in names}
 
     async def run(self) -> AsyncIterator[TriggerEvent]:
-        """Poll until the target is reached, the deadline has passed, or an error says that waiting is of no use."""
+        """Look until the target is reached, the deadline has passed, or an error says that waiting is of no use."""
         try:
-            target = target_from_dict(self.target)
-            while True:
-                progress = await asyncio.to_thread(self._look, target.needs_offsets)
-                if progress is not None and target.reached(progress):
-                    yield TriggerEvent(event_of(progress))
+            async with polls().of(self.checkpoint_conn_id, self.checkpoint) as looks:
+                if self.target is not None:
+                    yield TriggerEvent(await self._wait(looks, target_from_dict(self.target)))
                     return
-                if self.deadline_ms is not None and time.time() * 1000 >= self.deadline_ms:
-                    yield TriggerEvent(event_of(progress, "timeout"))
-                    return
-                if progress is not None:
-                    self.log.info("%s: %s", self.checkpoint, target.explain(progress))
-                await asyncio.sleep(self._pause_s())
+                async for event in self._watch(looks):
+                    yield event
         except CheckpointError as error:
             yield TriggerEvent({"status": "error", "retryable": error.retryable, **error.to_dict()})
 
-    def _look(self, with_offsets: bool) -> Progress | None:
-        """One blocking look; None when the storage does not answer."""
-        if self._store is None:
-            self._store = CheckpointHook(self.checkpoint_conn_id).store(self.checkpoint)
+    # --- a wait ------------------------------------------------------------------------------------------------
+
+    async def _wait(self, looks: SharedLooks, target: Target) -> dict[str, Any]:
+        """Wait for the one event: the target is reached, or the deadline has passed."""
+        ends = self._ends(target)
+        wait = Wait(self.checkpoint, target, start_from_dict(self.start), ends) if self.start is not None else None
+        pause = 0.0 if wait is None else self._jitter(self.poke_interval / 2)
+        progress: Progress | None = None
+        while True:
+            seen = await self._look(looks, pause, target)
+            progress = seen or progress
+            pause = self.poke_interval
+            if seen is not None:
+                if wait is None:
+                    wait = await looks.polls.in_thread(self._begin, target, seen, ends)
+                asks = wait.target.asks_ends_again
+                standing = await looks.polls.in_thread(wait.standing, seen) if asks else wait.standing(seen)
+                if standing.reached(seen):
+                    return outcome("reached", seen, standing)
+                self._say(standing, seen, looks.earlier)
+                pause = pause_s(self.poke_interval, standing, seen, looks.earlier)
+            if self.deadline_ms is not None and time.time() * 1000 >= self.deadline_ms:
+                return outcome("timeout", progress)
+            pause = self._before_deadline(self._jitter(pause))
+
+    def _begin(self, target: Target, progress: Progress, ends: SourceEnds | None) -> Wait:
+        return begin(self.checkpoint, target, progress, at_ms=progress.looked_at_ms, ends=ends)
+
+    def _ends(self, target: Target) -> SourceEnds | None:
+        """Where the sources end, for a target that asks."""
+        if not self.sources or not (target.asks_ends or target.asks_ends_again):
+            return None
+        return CheckpointHook(self.checkpoint_conn_id).source_ends(self.checkpoint, self.sources, self.kafka_conn_id)
+
+    async def _look(self, looks: SharedLooks, pause: float, target: Target) -> Progress | None:
+        """The next look; None when the storage does not answer."""
         try:
-            return read_progress(self._store, with_offsets=with_offsets)
+            return await looks.within(pause, target.needs)
         except StoreUnavailableError as error:
-            self.log.warning("asking again in %.0f s: %s", self.poke_interval, error)
+            self.log.warning("asking again: %s", error)
             return None
 
-    def _pause_s(self) -> float:
-        """The interval, a little varied so that many triggers do not poll in step, and never past the deadline."""
-        pause = self.poke_interval * random.uniform(0.9, 1.1)
-        if self.deadline_ms is None:
-            return pause
-        return max(0.0, min(pause, self.deadline_ms / 1000 - time.time()))
+    def _say(self, target: Target, progress: Progress, earlier: Progress | None) -> None:
+        """A line in the log, when there is something new to say and the last one is a while ago."""
+        said_at, said = self._said
+        if time.monotonic() - said_at < LOG_S:
+            return
+        text = f"{target.explain(progress)}{eta_text(target, progress, earlier)}"
+        if text != said:
+            self.log.info("%s: %s", self.checkpoint, text)
+            self._said = (time.monotonic(), text)
 
+    @staticmethod
+    def _jitter(pause: float) -> float:
+        """A little varied, so that many triggers do not look in step."""
+        return pause * random.uniform(0.9, 1.1)
 
-def event_of(progress: Progress | None, status: str = "reached") -> dict[str, Any]:
-    """What an event says: how the wait ended, and where the query stood."""
-    return {
-        "status": status,
-        "batch_id": progress.batch_id if progress else None,
-        "watermark_ms": progress.watermark_ms if progress else None,
-    }
+    def _before_deadline(self, pause: float) -> float:
+        return pause if self.deadline_ms is None else max(0.0, min(pause, self.deadline_ms / 1000 - time.time()))
+
+    # --- a watcher ---------------------------------------------------------------------------------------------
+
+    async def _watch(self, looks: SharedLooks) -> AsyncIterator[TriggerEvent]:
+        """An event for each look that shows news, for ever."""
+        every = Every(self.every, self.timezone)
+        memory = getattr(self, "asset_state_store", None)
+        seen = Seen.from_dict(await memory.aget("seen", None)) if memory is not None else None
+        pause = 0.0
+        while True:
+            try:
+                progress = await looks.within(pause, every.needs)
+            except StoreUnavailableError as error:
+                self.log.warning("asking again: %s", error)
+                pause = self._jitter(self.poke_interval)
+                continue
+            now = every.seen(progress)
+            if now is not None and every.is_news(seen, now):
+                yield TriggerEvent({**outcome("progress", progress), "checkpoint": self.checkpoint})
+                seen = now
+                if memory is not None:
+                    await asyncio.sleep(SETTLE_S)
+                    await memory.aset("seen", seen.to_dict())
+            pause = self._jitter(self.poke_interval)

@@ -1,0 +1,50 @@
+"""A store whose driver speaks asyncio, used in an event loop without a thread."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from airflow_provider_ckpt.objects import StoredObject
+from airflow_provider_ckpt.store import Store
+
+
+class AsyncStore(Store):
+    """Listing and reading in an event loop, natively: S3 alone, the one such driver that is tested here.
+
+    It has a file system of its own: one that is shared with blocking callers would be bound to the wrong event loop.
+    """
+
+    @classmethod
+    async def beside(cls, store: Store) -> AsyncStore | None:
+        """A native store of the same location; None when its driver has to block."""
+        if "s3" not in store.fs.protocol:
+            return None
+        options = {**store.fs.storage_options, "asynchronous": True, "skip_instance_cache": True}
+        fs = type(store.fs)(*store.fs.storage_args, **options)
+        await fs.set_session()
+        return cls(fs, store.root, store.location, store.calls)
+
+    async def listing(self, directory: str) -> dict[str, StoredObject]:
+        """The objects of one directory, as :meth:`Store.ls` has them."""
+        path = self._path(directory)
+        with self._errors(directory):
+            try:
+                infos = await self.fs._ls(path, detail=True, refresh=True)  # noqa: SLF001
+            except FileNotFoundError:
+                return {}
+        return self._split(info for info in infos if not self._same(info["name"], path))[0]
+
+    async def fetch(self, name: str) -> bytes:
+        """The bytes of an object, as :meth:`Store.read` has them."""
+        with self._errors(name):
+            return bytes(await self.fs._cat_file(self._path(name)))  # noqa: SLF001
+
+    def at(self, location: str) -> AsyncStore:
+        """See :meth:`Store.at`."""
+        store = super().at(location)
+        return AsyncStore(store.fs, store.root, store.location, store.calls)
+
+    async def close(self) -> None:
+        """Close the connections."""
+        session: Any = await self.fs.set_session()
+        await session.close()

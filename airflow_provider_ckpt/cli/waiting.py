@@ -1,0 +1,186 @@
+"""``ckpt wait``: wait for committed progress in a shell or a pipeline."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any
+
+import click
+
+from airflow_provider_ckpt.cli.options import DURATION, TIME, open_store, pairs, shared
+from airflow_provider_ckpt.cli.render import Bar, print_json, waiting_bar
+from airflow_provider_ckpt.errors import StoreUnavailableError
+from airflow_provider_ckpt.lifecycle import Wait, Watched, answer, begin, outcome
+from airflow_provider_ckpt.progress import Progress
+from airflow_provider_ckpt.store import Store
+from airflow_provider_ckpt.waiting import SourceEnds, Target, all_of, any_of, target_from_dict
+from airflow_provider_ckpt.waiting.pace import eta_text, pause_s
+
+_SOURCE_HELP = (
+    "The type of a source, such as 0=kafka, to compare offsets; or where it reads from, such as 0=kafka:host:9092, "
+    "0=delta:URI, 0=iceberg:URI, 0=file:DIRECTORY, for --caught-up, --until and --lag."
+)
+
+
+@click.command()
+@click.argument("location")
+@click.option("--batch", "batch_id", type=int, help="Until this batch, or a later one, is committed.")
+@click.option("--next-batch", is_flag=True, help="Until a batch is committed that began after now.")
+@click.option(
+    "--watermark", type=TIME, help="Until the watermark has passed this time (ISO 8601, or epoch milliseconds)."
+)
+@click.option(
+    "--offsets", help='Until these offsets are reached: JSON by source id, such as {"0": {"topic": {"0": 5}}}.'
+)
+@click.option("--caught-up", is_flag=True, help="Until all that is in the sources now is in a committed batch.")
+@click.option("--until", type=TIME, help="Until all that was in the sources at this time is in a committed batch.")
+@click.option(
+    "--lag",
+    metavar="LAG",
+    help="Until the query is behind by no more than a duration (PT5M) or so many records (1000).",
+)
+@click.option("--idle", type=DURATION, help="Until all batches are committed, and nothing was for so long (PT10M).")
+@click.option("--stalled", type=DURATION, help="Until nothing was committed for so long, whatever the reason.")
+@click.option(
+    "--target", "spelled", multiple=True, metavar="JSON", help='Any target: {"target": "batch", "batch_id": 5}.'
+)
+@click.option(
+    "--any", "one_is_enough", is_flag=True, help="One of the targets is enough; otherwise all must be reached."
+)
+@click.option("--source", "sources", multiple=True, metavar="ID=TYPE[:PLACE]", help=_SOURCE_HELP)
+@click.option(
+    "--kafka-config", "kafka_config", multiple=True, metavar="KEY=VALUE", help="An option of the Kafka client."
+)
+@click.option("--timeout", type=DURATION, help="Give up after this long (seconds, or PT1H), with code 1.")
+@click.option("--deadline", type=TIME, help="Give up at this time, with code 1.")
+@click.option("--poll-interval", default=5.0, show_default=True, type=click.FloatRange(min=0.05), metavar="SECONDS")
+@shared
+def wait(
+    location: str,
+    sources: tuple[str, ...],
+    kafka_config: tuple[str, ...],
+    timeout: int | None,
+    deadline: int | None,
+    poll_interval: float,
+    one_is_enough: bool,
+    storage_options: tuple[str, ...],
+    as_json: bool,
+    **given: Any,
+) -> None:
+    """Wait for committed progress; several targets must all be reached, unless --any is given.
+
+    Exit code 0: reached. 1: not by the deadline. 4: it cannot be reached any more, because the checkpoint was replaced
+    or rolled back below where the wait began.
+    """
+    declared = dict(pairs(sources, "--source"))
+    targets = [target_from_dict(fields) for fields in _spelled(given, declared)]
+    if not targets:
+        raise click.UsageError("say what to wait for, such as --batch, --watermark or --caught-up")
+    target = any_of(*targets) if one_is_enough else all_of(*targets)
+    store = open_store(location, storage_options)
+    ends = _ends(store, target, declared, kafka_config, storage_options)
+    ends_ms = [deadline, None if timeout is None else int(time.time() * 1000) + timeout]
+    end_ms = min((at_ms for at_ms in ends_ms if at_ms is not None), default=None)
+    with waiting_bar() as bar:
+        document = _wait(store, target, ends, end_ms, poll_interval, bar)
+    document = {"location": store.location, "reached": document["status"] == "reached", **document}
+    if as_json:
+        print_json(document)
+    elif document["reached"]:
+        click.secho(f"Reached: {document['text']}", fg="green")
+    else:
+        click.secho(f"Timed out: {document['text']}", fg="red")
+    raise click.exceptions.Exit(0 if document["reached"] else 1)
+
+
+def _wait(
+    store: Store, target: Target, ends: SourceEnds | None, end_ms: int | None, interval_s: float, bar: Bar
+) -> dict[str, Any]:
+    watched = Watched(store.location)
+    begun: Wait | None = None
+    progress: Progress | None = None
+    standing = target
+    while True:
+        pause, text = interval_s, ""
+        try:
+            progress = answer(watched.look(target.needs), store)
+            begun = begun or begin(store.location, target, progress, at_ms=progress.looked_at_ms, ends=ends)
+            standing = begun.standing(progress)
+            text = standing.explain(progress)
+            if standing.reached(progress):
+                return {**outcome("reached", progress, standing), "text": text, "target": begun.target.to_dict()}
+            pause = pause_s(interval_s, standing, progress, watched.earlier)
+            bar(text + eta_text(standing, progress, watched.earlier), standing.remaining(progress))
+        except StoreUnavailableError as error:
+            text = str(error)
+            bar(text, None)
+        if end_ms is not None and time.time() * 1000 >= end_ms:
+            return {
+                **outcome("timeout", progress),
+                "text": text,
+                "target": (begun.target if begun else target).to_dict(),
+            }
+        time.sleep(pause if end_ms is None else max(0.0, min(pause, end_ms / 1000 - time.time())))
+
+
+#: What an option becomes, by its name.
+_SPELLED: Mapping[str, Callable[[Any], Mapping[str, Any]]] = {
+    "batch_id": lambda batch_id: {"target": "batch", "batch_id": batch_id},
+    "next_batch": lambda _: {"target": "next_batch"},
+    "watermark": lambda at_ms: {"target": "watermark", "watermark_ms": at_ms},
+    "offsets": lambda text: {"target": "offsets", "offsets": _object(text, "--offsets")},
+    "caught_up": lambda _: {"target": "frozen_end"},
+    "until": lambda at_ms: {"target": "frozen_end", "at_ms": at_ms},
+    "lag": lambda text: {"target": "caught_up", **_lag(text)},
+    "idle": lambda for_ms: {"target": "idle", "for_ms": for_ms},
+    "stalled": lambda for_ms: {"target": "stalled", "for_ms": for_ms},
+}
+
+
+def _spelled(given: Mapping[str, Any], declared: Mapping[str, str]) -> Iterator[Mapping[str, Any]]:
+    """The targets that the options name."""
+    kinds = {source: place.partition(":")[0] for source, place in declared.items()}
+    for name, spell in _SPELLED.items():
+        if given[name] is not None and given[name] is not False:
+            yield {**spell(given[name]), **({"kinds": kinds} if name == "offsets" else {})}
+    for text in given["spelled"]:
+        yield _object(text, "--target")
+
+
+def _lag(text: str) -> dict[str, Any]:
+    """A number is records, anything else a duration."""
+    if text.isdecimal():
+        return {"lag_units": int(text)}
+    return {"lag_ms": DURATION.convert(text, None, None)}
+
+
+def _object(text: str, option: str) -> dict[str, Any]:
+    try:
+        value = json.loads(text)
+    except ValueError as error:
+        raise click.BadParameter(f"not JSON: {error}", param_hint=option) from None
+    if not isinstance(value, dict) or not value:
+        raise click.BadParameter("give a JSON object", param_hint=option)
+    return value
+
+
+def _ends(
+    store: Store,
+    target: Target,
+    declared: Mapping[str, str],
+    kafka_config: tuple[str, ...],
+    storage_options: tuple[str, ...],
+) -> SourceEnds | None:
+    """Where the sources end, for a target that asks; declared sources then have to say where they are."""
+    if not declared or not (target.asks_ends or target.asks_ends_again):
+        return None
+    from airflow_provider_ckpt.source_ends import Access, DeclaredEnds, parse_end
+
+    ends = {source_id: parse_end(place) for source_id, place in declared.items()}
+    config = dict(pairs(kafka_config, "--kafka-config"))
+    return DeclaredEnds(ends, Access(lambda location: open_store(location, storage_options), store, config))
+
+
+COMMANDS = (wait,)

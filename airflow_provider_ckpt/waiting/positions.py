@@ -1,0 +1,254 @@
+"""Targets that are positions in the sources of a query."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import ClassVar
+
+from airflow_provider_ckpt.codec.source_offset import SourceOffset, TypedOffset
+from airflow_provider_ckpt.errors import CheckpointError
+from airflow_provider_ckpt.progress import Progress, or_none, source_kind
+from airflow_provider_ckpt.times import duration_text, time_text
+from airflow_provider_ckpt.waiting.targets import Needs, SourceEnds, Target
+
+
+@dataclass(frozen=True, slots=True)
+class OffsetsReached(Target):
+    """Every source named in ``offsets`` stands at its offset or past it, partition by partition.
+
+    Args:
+        offsets: Offset as JSON text, by source id (``"0"`` for the first source).
+        kinds: Declared kind by source id; without one an offset can only be equal, and that is refused.
+        slack: So many units (records, for Kafka) may be missing in all; 0 for none.
+    """
+
+    name: ClassVar[str] = "offsets"
+
+    offsets: Mapping[str, str]
+    kinds: Mapping[str, str] = field(default_factory=dict)
+    slack: int = 0
+
+    def reached(self, progress: Progress) -> bool:
+        """See :class:`Target`. Raises CheckpointError when an offset cannot be compared."""
+        if progress.offsets is None:
+            return False
+        if all(self._source_reached(progress, source_id) for source_id in self.offsets):
+            return True
+        missing = self.remaining(progress) if self.slack else None
+        return missing is not None and missing <= self.slack
+
+    def _source_reached(self, progress: Progress, source_id: str) -> bool:
+        pair = self._typed(progress, source_id)
+        if pair is None:
+            return False
+        current, goal = pair
+        try:
+            return current.has_reached(goal)
+        except ValueError as error:
+            raise CheckpointError(f"offsets of source {source_id} cannot be ordered: {error}") from error
+
+    def _typed(self, progress: Progress, source_id: str) -> tuple[TypedOffset, TypedOffset] | None:
+        """Where a source stands, and where it has to; None when it has no offset yet."""
+        offsets = progress.offsets
+        assert offsets is not None
+        ids = [known for known, _ in offsets.offsets]
+        if source_id not in ids:
+            raise CheckpointError(f"the query has no source {source_id!r}; its sources are {', '.join(ids)}")
+        current = offsets.offset(source_id)
+        if current is None:
+            return None
+        kind = source_kind(offsets, source_id, self.kinds)
+        if kind is None:
+            raise CheckpointError(
+                f"offsets of source {source_id} cannot be ordered, because its type is not known",
+                hint=f"Declare it, for example {source_id}=kafka.",
+            )
+        return current.view(kind), SourceOffset(self.offsets[source_id]).view(kind)
+
+    def remaining(self, progress: Progress) -> float | None:
+        """Units of the sources (records, for Kafka); None where they cannot be counted."""
+        if progress.offsets is None:
+            return None
+        missing = 0
+        for source_id in self.offsets:
+            pair = self._typed(progress, source_id)
+            if pair is None:
+                return None
+            current, goal = pair
+            try:
+                missing += sum(max(0, lane) for lane in goal.minus(current).values())
+            except ValueError:
+                return 0.0 if self._source_reached(progress, source_id) and len(self.offsets) == 1 else None
+        return float(missing)
+
+    def explain(self, progress: Progress) -> str:
+        """See :class:`Target`."""
+        current = progress.offsets.offsets if progress.offsets else ()
+        stands = {source_id: offset.json if offset else "-" for source_id, offset in current}
+        waits = ", ".join(
+            f"source {source_id} at {stands.get(source_id, 'none')} for {text}"
+            for source_id, text in self.offsets.items()
+        )
+        slack = f", give or take {self.slack:,}" if self.slack else ""
+        return f"committed batch {or_none(progress.batch_id)}, waiting with {waits}{slack}"
+
+
+@dataclass(frozen=True, slots=True)
+class SnapshotReached(Target):
+    """An Iceberg source has read a snapshot. Snapshot ids have no order, so its ancestors are part of the target.
+
+    Args:
+        source_id: Which source.
+        snapshot_id: The snapshot that was the newest to read.
+        position: How many data files it added.
+        before: Its ancestors that the source may still stand at; any other snapshot is a later one.
+    """
+
+    name: ClassVar[str] = "snapshot"
+
+    source_id: str
+    snapshot_id: int
+    position: int
+    before: tuple[int, ...] = ()
+
+    def reached(self, progress: Progress) -> bool:
+        """See :class:`Target`. Raises CheckpointError when the source is none of Iceberg's."""
+        stands = self._stands(progress)
+        if stands is None or stands[0] == -1 or stands[0] in self.before:
+            return False
+        return stands[0] != self.snapshot_id or stands[1] >= self.position
+
+    def _stands(self, progress: Progress) -> tuple[int, int] | None:
+        offset = progress.offsets.offset(self.source_id) if progress.offsets else None
+        if offset is None:
+            return None
+        value = offset.view("iceberg").value
+        return value["snapshot_id"], value["position"]
+
+    def explain(self, progress: Progress) -> str:
+        """See :class:`Target`."""
+        stands = self._stands(progress)
+        where = "nowhere" if stands is None else f"file {stands[1]} of snapshot {stands[0]}"
+        return (
+            f"committed batch {or_none(progress.batch_id)}, source {self.source_id} at {where}, "
+            f"waiting for file {self.position} of snapshot {self.snapshot_id}"
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class FilesRead(Target):
+    """What a look found of a directory that a file source reads.
+
+    Args:
+        source_id: Which source.
+        unread: How many files that have to be read are in no committed batch.
+        newest: One of them, for people.
+    """
+
+    name: ClassVar[str] = "files_read"
+    needs: ClassVar[Needs] = Needs()
+
+    source_id: str
+    unread: int
+    newest: str | None = None
+
+    def reached(self, progress: Progress) -> bool:
+        """See :class:`Target`."""
+        return self.unread == 0
+
+    def explain(self, progress: Progress) -> str:
+        """See :class:`Target`."""
+        such = f", such as {self.newest}" if self.newest else ""
+        return f"source {self.source_id} has {self.unread:,} files to read{such}"
+
+    def remaining(self, progress: Progress) -> float | None:
+        """Files."""
+        return self.unread
+
+
+@dataclass(frozen=True, slots=True)
+class FilesWritten(Target):
+    """Every file that was in the directory of a file source at ``at_ms`` (epoch milliseconds) is in a committed batch.
+
+    The directory and the source's own log are looked at again with every look.
+    """
+
+    name: ClassVar[str] = "files"
+    asks_ends_again: ClassVar[bool] = True
+
+    source_id: str
+    at_ms: int
+
+    def reached(self, progress: Progress) -> bool:
+        """Not before a look at the directory: see :meth:`at_look`."""
+        return False
+
+    def explain(self, progress: Progress) -> str:
+        """See :class:`Target`."""
+        return f"waiting for source {self.source_id} to read the files of {time_text(self.at_ms)}"
+
+    def at_look(self, ends: SourceEnds, progress: Progress) -> Target:
+        """What is left of them: :class:`FilesRead`."""
+        return ends.files_at(self.source_id, self.at_ms, progress)
+
+
+@dataclass(frozen=True, slots=True)
+class FrozenEnd(Target):
+    """All that had been written to the sources at ``at_ms`` is in a committed batch.
+
+    The end is taken once, when the wait begins, from where the data is: the broker, the table, the directory. What is
+    written later is not waited for.
+
+    Args:
+        at_ms: Epoch milliseconds, by the timestamps of records, table versions and files; None is the beginning of the
+            wait, and then the true end, whatever the timestamps say.
+    """
+
+    name: ClassVar[str] = "frozen_end"
+    asks_ends: ClassVar[bool] = True
+
+    at_ms: int | None = None
+
+    def reached(self, progress: Progress) -> bool:
+        """Not before the end is known: see :meth:`frozen`."""
+        return False
+
+    def explain(self, progress: Progress) -> str:
+        """See :class:`Target`."""
+        return f"waiting for all that was written until {'now' if self.at_ms is None else time_text(self.at_ms)}"
+
+    def frozen(self, ends: SourceEnds, progress: Progress) -> Target:
+        """The position where the sources end."""
+        return ends.end_at(self.at_ms, progress)
+
+
+@dataclass(frozen=True, slots=True)
+class CaughtUp(Target):
+    """The query is behind its sources by no more than a lag; their ends are asked for with every look.
+
+    Args:
+        lag_ms: All that was written so long ago (milliseconds) is in a committed batch.
+        lag_units: So many units of the sources that can be counted (records, for Kafka) are not in a committed batch;
+            instead of ``lag_ms``.
+    """
+
+    name: ClassVar[str] = "caught_up"
+    asks_ends_again: ClassVar[bool] = True
+
+    lag_ms: int | None = None
+    lag_units: int | None = None
+
+    def reached(self, progress: Progress) -> bool:
+        """Not before the ends were asked for: see :meth:`at_look`."""
+        return False
+
+    def explain(self, progress: Progress) -> str:
+        """See :class:`Target`."""
+        lag = f"{self.lag_units:,} units" if self.lag_ms is None else f"{duration_text(self.lag_ms)}"
+        return f"waiting for a lag of at most {lag}"
+
+    def at_look(self, ends: SourceEnds, progress: Progress) -> Target:
+        """All that was written until the lag began."""
+        at_ms = None if self.lag_ms is None else progress.looked_at_ms - self.lag_ms
+        return ends.end_at(at_ms, progress, slack=self.lag_units or 0).at_look(ends, progress)

@@ -1,0 +1,247 @@
+"""What can be waited for, as small values: they compare, explain themselves, combine, and go through JSON.
+
+Only committed batches count. A target that means *now* (the next batch, the end of the sources) says so until it is
+:meth:`~Target.begun`; from then on it holds the time, so that a wait which is taken up again elsewhere waits for the
+same thing.
+"""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from dataclasses import asdict, dataclass, replace
+from typing import Any, ClassVar, Protocol
+
+from airflow_provider_ckpt.errors import CheckpointError
+from airflow_provider_ckpt.progress import Progress, or_none
+from airflow_provider_ckpt.times import duration_text, time_text
+
+
+@dataclass(frozen=True, slots=True)
+class Needs:
+    """What a look has to bring for a target to be judged, beside the commit log's listing.
+
+    Args:
+        offsets: The offset log entry of the newest committed batch.
+        planned_after_ms: The newest planned batch, once nothing was committed for so long; None for never.
+    """
+
+    offsets: bool = False
+    planned_after_ms: int | None = None
+
+    def __or__(self, other: Needs) -> Needs:
+        waits = [needs.planned_after_ms for needs in (self, other) if needs.planned_after_ms is not None]
+        return Needs(self.offsets or other.offsets, min(waits, default=None))
+
+
+class SourceEnds(Protocol):
+    """Where the data of the query's sources ends."""
+
+    def end_at(self, at_ms: int | None, progress: Progress, *, slack: int = 0) -> Target:
+        """All that was written to the sources at a time; None is now. May be short of it by ``slack`` units."""
+
+    def files_at(self, source_id: str, at_ms: int, progress: Progress) -> Target:
+        """All files of one directory that were there at a time."""
+
+
+class Target:
+    """Something to wait for."""
+
+    name: ClassVar[str]
+    #: What judging takes.
+    needs: ClassVar[Needs] = Needs(offsets=True)
+    #: Whether the ends of the sources have to be asked for, once at the beginning.
+    asks_ends: ClassVar[bool] = False
+    #: Whether they have to be asked for at every look.
+    asks_ends_again: ClassVar[bool] = False
+
+    @abstractmethod
+    def reached(self, progress: Progress) -> bool:
+        """Whether the committed progress is there."""
+
+    @abstractmethod
+    def explain(self, progress: Progress) -> str:
+        """Where the query stands against the target, for people."""
+
+    def remaining(self, progress: Progress) -> float | None:
+        """How much is left, in a unit of the target's own, 0 when it is reached; None when that cannot be said."""
+        return None
+
+    def eta_ms(self, earlier: Progress, latest: Progress) -> float | None:
+        """Milliseconds until the target is reached at the rate between two looks; None when there is no telling."""
+        before, now = self.remaining(earlier), self.remaining(latest)
+        if now == 0:
+            return 0.0
+        took_ms = latest.happened_at_ms - earlier.happened_at_ms
+        if before is None or now is None or took_ms <= 0 or before <= now:
+            return None
+        return now * took_ms / (before - now)
+
+    def met(self, progress: Progress) -> tuple[Target, ...]:
+        """Which targets are reached: this one, or those that it is made of."""
+        return (self,) if self.reached(progress) else ()
+
+    def begun(self, now_ms: int) -> Target:
+        """The same target with *now* replaced by a time, epoch milliseconds."""
+        return self
+
+    def frozen(self, ends: SourceEnds, progress: Progress) -> Target:
+        """The same target with the ends of the sources taken, once for all looks."""
+        return self
+
+    def at_look(self, ends: SourceEnds, progress: Progress) -> Target:
+        """The same target with what has to be asked for at every look."""
+        return self
+
+    def to_dict(self) -> dict[str, Any]:
+        """JSON-ready; :func:`~airflow_provider_ckpt.waiting.target_from_dict` is the way back."""
+        return {"target": self.name, **asdict(self)}  # type: ignore[call-overload]
+
+
+@dataclass(frozen=True, slots=True)
+class BatchCommitted(Target):
+    """Batch ``batch_id``, or a later one, is committed."""
+
+    name: ClassVar[str] = "batch"
+    needs: ClassVar[Needs] = Needs()
+
+    batch_id: int
+
+    def reached(self, progress: Progress) -> bool:
+        """See :class:`Target`."""
+        return progress.batch_id is not None and progress.batch_id >= self.batch_id
+
+    def explain(self, progress: Progress) -> str:
+        """See :class:`Target`."""
+        return f"committed batch {or_none(progress.batch_id)}, waiting for batch {self.batch_id}"
+
+    def remaining(self, progress: Progress) -> float | None:
+        """Batches."""
+        return max(0, self.batch_id - (-1 if progress.batch_id is None else progress.batch_id))
+
+
+@dataclass(frozen=True, slots=True)
+class NextBatch(Target):
+    """A batch is committed that Spark planned after ``after_ms``; None is the beginning of the wait.
+
+    The time is compared with ``batchTimestampMs`` of the offset log, which is by the clock of the Spark driver. A batch
+    that was under way already does not count: it may have missed what was written last.
+    """
+
+    name: ClassVar[str] = "next_batch"
+
+    after_ms: int | None = None
+
+    def reached(self, progress: Progress) -> bool:
+        """See :class:`Target`. Raises CheckpointError when the log does not say when batches began."""
+        if self.after_ms is None or progress.offsets is None:
+            return False
+        if progress.offsets.metadata is None:
+            raise CheckpointError("the offset log does not say when a batch began, so there is no next batch after now")
+        return progress.offsets.metadata.batch_timestamp_ms > self.after_ms
+
+    def explain(self, progress: Progress) -> str:
+        """See :class:`Target`."""
+        after = "now" if self.after_ms is None else time_text(self.after_ms)
+        return f"committed batch {or_none(progress.batch_id)}, waiting for one that began after {after}"
+
+    def begun(self, now_ms: int) -> Target:
+        """See :class:`Target`."""
+        return self if self.after_ms is not None else replace(self, after_ms=now_ms)
+
+
+@dataclass(frozen=True, slots=True)
+class WatermarkPassed(Target):
+    """The newest committed batch ran with a watermark of at least ``watermark_ms`` (epoch milliseconds)."""
+
+    name: ClassVar[str] = "watermark"
+
+    watermark_ms: int
+
+    def reached(self, progress: Progress) -> bool:
+        """See :class:`Target`."""
+        return progress.watermark_ms is not None and progress.watermark_ms >= self.watermark_ms
+
+    def explain(self, progress: Progress) -> str:
+        """See :class:`Target`."""
+        stands = "none" if progress.watermark_ms is None else time_text(progress.watermark_ms)
+        return (
+            f"committed batch {or_none(progress.batch_id)} with the watermark {stands}, "
+            f"waiting for {time_text(self.watermark_ms)}"
+        )
+
+    def remaining(self, progress: Progress) -> float | None:
+        """Milliseconds of event time; None while the query has no watermark (0 is none, too)."""
+        return max(0, self.watermark_ms - progress.watermark_ms) if progress.watermark_ms else None
+
+
+@dataclass(frozen=True, slots=True)
+class Idle(Target):
+    """Every planned batch is committed, and nothing was committed for ``for_ms`` (milliseconds).
+
+    That is by the clock of the storage, which says when the newest entry of the commit log was written.
+    """
+
+    name: ClassVar[str] = "idle"
+
+    for_ms: int
+
+    @property
+    def needs(self) -> Needs:  # type: ignore[override]
+        """See :class:`Target`."""
+        return Needs(planned_after_ms=self.for_ms)
+
+    def reached(self, progress: Progress) -> bool:
+        """See :class:`Target`. Raises CheckpointError when the storage does not say when an object was written."""
+        return progress.planned == progress.batch_id is not None and progress.quiet_ms >= self.for_ms
+
+    def explain(self, progress: Progress) -> str:
+        """See :class:`Target`."""
+        if progress.batch_id is None:
+            return "no batch is committed"
+        busy = f", batch {progress.planned} is under way" if (progress.planned or 0) > progress.batch_id else ""
+        return f"{_quiet(progress)}{busy}, waiting for {duration_text(self.for_ms)} of that"
+
+    def eta_ms(self, earlier: Progress, latest: Progress) -> float | None:
+        """Until the time is up, when nothing comes."""
+        return max(0.0, self.for_ms - latest.quiet_ms) if latest.batch_id is not None else None
+
+
+@dataclass(frozen=True, slots=True)
+class Stalled(Target):
+    """Nothing was committed for ``for_ms`` (milliseconds), whatever the reason: no data, a stuck batch, a dead job.
+
+    Before the first commit that counts from ``since_ms`` (epoch milliseconds; None is the beginning of the wait).
+    """
+
+    name: ClassVar[str] = "stalled"
+    needs: ClassVar[Needs] = Needs()
+
+    for_ms: int
+    since_ms: int | None = None
+
+    def reached(self, progress: Progress) -> bool:
+        """See :class:`Target`. Raises CheckpointError when the storage does not say when an object was written."""
+        return self._quiet_ms(progress) >= self.for_ms
+
+    def _quiet_ms(self, progress: Progress) -> int:
+        if progress.batch_id is not None:
+            return progress.quiet_ms
+        return 0 if self.since_ms is None else progress.looked_at_ms - self.since_ms
+
+    def explain(self, progress: Progress) -> str:
+        """See :class:`Target`."""
+        return f"{_quiet(progress)}, a stall after {duration_text(self.for_ms)}"
+
+    def eta_ms(self, earlier: Progress, latest: Progress) -> float | None:
+        """Until the time is up, when nothing comes."""
+        return max(0.0, self.for_ms - self._quiet_ms(latest))
+
+    def begun(self, now_ms: int) -> Target:
+        """See :class:`Target`."""
+        return self if self.since_ms is not None else replace(self, since_ms=now_ms)
+
+
+def _quiet(progress: Progress) -> str:
+    if progress.batch_id is None:
+        return "no batch is committed"
+    return f"batch {progress.batch_id} was committed {duration_text(progress.quiet_ms)} ago"
