@@ -29,7 +29,7 @@ class Requirement:
 
     Kinds: ``query_id``; ``latest_committed`` and ``latest_planned`` (batch ids, or ``none``; a plan that was begun
     changes them itself); ``kept_objects`` and ``kept_sink_log`` (digest over what the plan leaves alone);
-    ``writer_stopped``.
+    ``writer_stopped``; ``backup`` (the id of the one that copies come from, which are compared with ``sha256``).
     """
 
     kind: str
@@ -46,7 +46,7 @@ class Action:
         place: The store it is in.
         size: Bytes.
         identity: What the object must still be when it is deleted.
-        sha256: What a copy must be, hex; empty when it is not known.
+        sha256: What a copy must be, hex; empty when it is not known. Of an undo's delete: what had been added.
         source: Where a copy comes from, relative to the source store.
         data: Content of a created object.
     """
@@ -162,7 +162,7 @@ def kept_objects(objects: Mapping[str, StoredObject], touched: Iterable[str]) ->
 
 
 def plan_undo(done: Plan, saved: str, planned_at_ms: int) -> Plan:
-    """Put back what a plan removed, in the reverse order, as long as the checkpoint stands where the plan left it.
+    """Put back what a plan removed and remove what it added, in the reverse order, as long as it left things so.
 
     Args:
         done: The plan that was applied, as a whole or in part.
@@ -170,15 +170,10 @@ def plan_undo(done: Plan, saved: str, planned_at_ms: int) -> Plan:
         planned_at_ms: Now, epoch milliseconds.
 
     Raises:
-        PlanError: The plan removed nothing.
+        PlanError: The plan changed nothing.
     """
-    if not any(action.do == "delete" for action in done.actions):
-        raise PlanError(f"a {done.kind} removes nothing, so there is nothing to undo", location=done.location)
-    actions = tuple(
-        Action("copy", action.name, action.place, action.size, source=f"{action.place}/{action.name}")
-        for action in reversed(done.actions)
-        if action.do == "delete"
-    )
+    if not done.actions:
+        raise PlanError(f"the {done.kind} changed nothing, so there is nothing to undo", location=done.location)
     return Plan(
         "undo",
         done.location,
@@ -186,12 +181,18 @@ def plan_undo(done: Plan, saved: str, planned_at_ms: int) -> Plan:
         done.batch_id,
         planned_at_ms,
         tuple(item for item in done.requirements if not item.kind.startswith("latest_")),
-        actions,
+        tuple(_reversed(action) for action in reversed(done.actions)),
         (f"Undoes the {done.kind} to batch {done.batch_id} ({done.plan_id}).",),
         source=saved,
         sink=done.sink,
         undoes=done.plan_id,
     )
+
+
+def _reversed(action: Action) -> Action:
+    if action.do == "delete":
+        return Action("copy", action.name, action.place, action.size, source=f"{action.place}/{action.name}")
+    return Action("delete", action.name, action.place, action.size, sha256=action.sha256)
 
 
 # --- restore -------------------------------------------------------------------------------------------------------
@@ -224,7 +225,7 @@ def plan_restore(
         verdicts: One for each sink.
     """
     newest = layout.offset_entry(manifest.batch_id)
-    last = [stored.name for stored in manifest.objects if _is_offset_entry(stored.name) and stored.name != newest]
+    last = [stored.name for stored in manifest.objects if is_offset_entry(stored.name) and stored.name != newest]
     contents = dict(rewritten or {})
     if new_query_id is not None:
         contents[layout.METADATA] = QueryMetadata(new_query_id).encode()
@@ -250,7 +251,8 @@ def plan_restore(
     )
 
 
-def _is_offset_entry(name: str) -> bool:
+def is_offset_entry(name: str) -> bool:
+    """Whether a name is that of an entry of the offset log."""
     place = layout.parse(name)
     return isinstance(place, layout.LogEntry) and place.log == layout.OFFSETS
 

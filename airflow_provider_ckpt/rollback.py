@@ -3,16 +3,41 @@
 It peels one batch at a time, newest first: its commit, then the state that it produced, then its entry in the log of
 the sink, then its offsets; entries of source logs go last. Sidecars go before their objects. Each prefix of that is a
 checkpoint from which Spark starts correctly, which tests with real Spark show action by action.
+
+When Spark has purged the batch, its files come back from a backup, and what is left of the batches after it is
+*exchanged* for them:
+
+1. Every batch is peeled but the oldest that is planned, P. Up to here Spark starts as in any rollback. From here on it
+   refuses (``batch P-1 doesn't exist``), so nothing can be mixed into a state, whatever happened since the backup.
+2. State and source log entries that the backup does not have go, newest first; then those of the backup that are not
+   there come, and its commit.
+3. Its two offset entries come, then the commits of later batches go, then what they have in the sink log, and last
+   ``offsets/P``. Spark starts after the batch of the backup, with exactly what the backup holds.
+
+When the oldest planned batch comes right after that of the backup, or the batch itself is still planned, Spark may
+start at P in step 3: it runs P again on the state of the backup, or stops because the state or the source log entries
+of P are gone. Undo goes through the same states backwards.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 
 from airflow_provider_ckpt.codec import layout
+from airflow_provider_ckpt.codec.manifest import Manifest
 from airflow_provider_ckpt.errors import BatchNotRestorableError
 from airflow_provider_ckpt.objects import StoredObject
-from airflow_provider_ckpt.plans import Action, Place, Plan, Requirement, SinkVerdict, kept_objects, or_none
+from airflow_provider_ckpt.plans import (
+    Action,
+    Place,
+    Plan,
+    Requirement,
+    SinkVerdict,
+    is_offset_entry,
+    kept_objects,
+    main_name,
+    or_none,
+)
 from airflow_provider_ckpt.restart_set import RestartSet
 from airflow_provider_ckpt.sink_log import SinkLog
 from airflow_provider_ckpt.source_files import file_log_offset, source_entries, source_log_end
@@ -39,19 +64,24 @@ def plan_rollback(
         BatchNotRestorableError: The sink log is to be trimmed and its compacted entries cannot be split.
     """
     batch_id = target.batch_id
-    peeled = _peel(view, batch_id, sink_log)
-    deletes = [*peeled, *_source_deletes(view, batch_id)]
-    touched = {action.name for action in deletes if action.place == "checkpoint"}
-    requirements = [
-        Requirement("query_id", view.query_id or "none"),
-        Requirement("latest_committed", or_none(view.latest_committed)),
-        Requirement("latest_planned", or_none(view.latest_planned)),
-        Requirement("kept_objects", kept_objects(view.objects, touched)),
-        Requirement("writer_stopped", "yes"),
-    ]
-    if sink_log is not None:
-        trimmed = {action.name for action in deletes if action.place == "sink"}
-        requirements.append(Requirement("kept_sink_log", kept_objects(sink_log.objects, trimmed)))
+    trims = _trimmed_entries(batch_id, sink_log) if sink_log is not None else {}
+    actions = [*_peel(view, batch_id, trims, sink_log), *_source_deletes(view, batch_id)]
+    requirements = _requirements(view, actions, sink_log)
+    warnings = (*_in_flight_warnings(view, batch_id), *_source_warnings(view, batch_id))
+    return _plan(view, batch_id, planned_at_ms, requirements, actions, warnings, verdicts, sink_log)
+
+
+def _plan(
+    view: CheckpointView,
+    batch_id: int,
+    planned_at_ms: int,
+    requirements: Iterable[Requirement],
+    actions: Iterable[Action],
+    warnings: Iterable[str],
+    verdicts: tuple[SinkVerdict, ...],
+    sink_log: SinkLog | None,
+    source: str = "",
+) -> Plan:
     return Plan(
         "rollback",
         view.location,
@@ -59,15 +89,34 @@ def plan_rollback(
         batch_id,
         planned_at_ms,
         tuple(requirements),
-        tuple(deletes),
-        _rollback_warnings(view, batch_id),
+        tuple(actions),
+        tuple(warnings),
         verdicts,
-        sink=sink_log.location if sink_log is not None else "",
+        source,
+        sink_log.location if sink_log is not None else "",
     )
 
 
-def _peel(view: CheckpointView, batch_id: int, sink_log: SinkLog | None) -> list[Action]:
-    """Deletes for each batch after the target, newest first: commit, state, sink log, offsets."""
+def _requirements(view: CheckpointView, actions: Iterable[Action], sink_log: SinkLog | None) -> list[Requirement]:
+    """What must not have changed when the plan is applied."""
+    touched = {(action.place, action.name) for action in actions}
+    requirements = [
+        Requirement("query_id", view.query_id or "none"),
+        Requirement("latest_committed", or_none(view.latest_committed)),
+        Requirement("latest_planned", or_none(view.latest_planned)),
+        Requirement("kept_objects", kept_objects(view.objects, (n for place, n in touched if place == "checkpoint"))),
+        Requirement("writer_stopped", "yes"),
+    ]
+    if sink_log is not None:
+        trimmed = (name for place, name in touched if place == "sink")
+        requirements.append(Requirement("kept_sink_log", kept_objects(sink_log.objects, trimmed)))
+    return requirements
+
+
+def _peel(
+    view: CheckpointView, batch_id: int, trims: Mapping[int, list[str]], sink_log: SinkLog | None
+) -> list[Action]:
+    """Deletes for each batch after one, newest first: commit, state, sink log, offsets."""
     later: dict[int, dict[str, list[str]]] = {}
     for name in view.objects:
         place = layout.parse(name)
@@ -79,7 +128,6 @@ def _peel(view: CheckpointView, batch_id: int, sink_log: SinkLog | None) -> list
             case layout.OperatorMetadataFile(_, int(batch)) | layout.StateSchemaFile(_, int(batch)):
                 if batch > batch_id:
                     later.setdefault(batch, {}).setdefault(layout.STATE, []).append(name)
-    trims = _trimmed_entries(batch_id, sink_log) if sink_log is not None else {}
     actions: list[Action] = []
     for batch in sorted({*later, *trims}, reverse=True):
         names = later.get(batch, {})
@@ -144,10 +192,14 @@ def _trimmed_entries(batch_id: int, sink: SinkLog) -> dict[int, list[str]]:
     return trims
 
 
-def _rollback_warnings(view: CheckpointView, batch_id: int) -> tuple[str, ...]:
+def _in_flight_warnings(view: CheckpointView, batch_id: int) -> tuple[str, ...]:
+    if view.in_flight is None or view.in_flight <= batch_id:
+        return ()
+    return (f"Batch {view.in_flight} was planned and not committed; it is dropped as well.",)
+
+
+def _source_warnings(view: CheckpointView, batch_id: int) -> tuple[str, ...]:
     warnings = []
-    if view.in_flight is not None and view.in_flight > batch_id:
-        warnings.append(f"Batch {view.in_flight} was planned and not committed; it is dropped as well.")
     for source_id, offset in view.offset_seq(batch_id).offsets:
         log_offset = None if offset is None else file_log_offset(offset.json)
         entries = source_entries(view, source_id)
@@ -157,3 +209,106 @@ def _rollback_warnings(view: CheckpointView, batch_id: int) -> tuple[str, ...]:
                 "the files of the dropped batches come back in one batch."
             )
     return tuple(warnings)
+
+
+# --- from a backup -------------------------------------------------------------------------------------------------
+
+EXCHANGE_WARNING = (
+    "On the way there is a stretch in which Spark refuses to start from this checkpoint. Should the rollback be "
+    "interrupted there, run the same command again, or undo it."
+)
+
+
+def plan_exchange(
+    view: CheckpointView,
+    backup: Manifest,
+    root: str,
+    planned_at_ms: int,
+    verdicts: tuple[SinkVerdict, ...] = (),
+    sink_log: SinkLog | None = None,
+) -> Plan:
+    """Go back in place to the batch of a backup, whose files come from there as far as the checkpoint lacks them.
+
+    Args:
+        view: The whole checkpoint.
+        backup: The backup; its objects are the restart set of its batch, and those that are there already are the same.
+        root: Location of the backup root.
+        planned_at_ms: Now, epoch milliseconds.
+        verdicts: What becomes of the sinks.
+        sink_log: The log of the file sink, when the batches are to be removed from it as well.
+
+    Raises:
+        BatchNotRestorableError: The checkpoint has gone another way than the backup, or the sink log cannot be trimmed.
+    """
+    batch_id = backup.batch_id
+    _require_later(view, batch_id)
+    copies = _copies(view, backup)
+    oldest = min((batch for batch in view.planned if batch > batch_id), default=batch_id)
+    trims = _trimmed_entries(batch_id, sink_log) if sink_log is not None else {}
+    above = {batch: names for batch, names in trims.items() if batch > oldest}
+    peeled = _peel(view, oldest, above, sink_log)
+    actions = [*peeled, *_exchange(view, backup, copies, {action.name for action in peeled})]
+    if sink_log is not None:
+        below = [name for batch in sorted(trims.keys() - above.keys(), reverse=True) for name in trims[batch]]
+        actions += _deletes(sink_log.objects, below, "sink")
+    if oldest != batch_id:
+        actions += _deletes(view.objects, [layout.offset_entry(oldest)])
+    requirements = [*_requirements(view, actions, sink_log), Requirement("backup", backup.backup_id)]
+    warnings = (*_in_flight_warnings(view, batch_id), EXCHANGE_WARNING)
+    return _plan(view, batch_id, planned_at_ms, requirements, actions, warnings, verdicts, sink_log, root)
+
+
+def _require_later(view: CheckpointView, batch_id: int) -> None:
+    """All that the checkpoint has planned comes after the batch of the backup, unless that is still there itself."""
+    if batch_id in view.planned or (view.planned and min(view.planned) > batch_id):
+        return
+    planned = f"the batches {view.planned[0]} to {view.planned[-1]} are" if view.planned else "no batch is"
+    raise BatchNotRestorableError(
+        f"{planned} planned here, so batch {batch_id} of the backup is none that was left behind and purged.",
+        location=view.location,
+        batch_id=batch_id,
+    )
+
+
+def _copies(view: CheckpointView, backup: Manifest) -> list[Action]:
+    """What comes from the backup, in its order: each object before its sidecars."""
+    wanted = {item.name for item in backup.objects}
+    missing = [item for item in backup.objects if item.name not in view.objects]
+    for item in missing:
+        orphans = [name for name in layout.sidecars(item.name) if name in view.objects and name not in wanted]
+        if orphans:
+            raise BatchNotRestorableError(
+                "is a checksum file of an object that is gone, and would not fit the one of the backup.",
+                location=view.location,
+                name=orphans[0],
+                batch_id=backup.batch_id,
+            )
+    return [Action("copy", item.name, size=item.size, sha256=item.sha256, source=item.stored_at) for item in missing]
+
+
+def _exchange(
+    view: CheckpointView, backup: Manifest, copies: Iterable[Action], peeled: Collection[str]
+) -> list[Action]:
+    """What is left of later batches goes and what the backup has comes, but for the last offset entry."""
+    kept = {item.name for item in backup.objects} | set(peeled)
+    state, sources, commits = [], [], []
+    for name in view.objects.keys() - kept:
+        match layout.parse(name):
+            case layout.StateFile(version=version):
+                state.append((version, name))
+            case layout.OperatorMetadataFile(_, int(batch)) | layout.StateSchemaFile(_, int(batch)):
+                state.append((batch + 1, name))
+            case layout.SourceLogEntry(entry_id=entry_id):
+                sources.append((entry_id, name))
+            case layout.LogEntry(layout.COMMITS, batch) if batch > backup.batch_id:
+                commits.append((batch, name))
+    return [
+        *_deletes(view.objects, _newest_names(state)),
+        *_deletes(view.objects, _newest_names(sources)),
+        *sorted(copies, key=lambda action: is_offset_entry(main_name(action.name))),
+        *_deletes(view.objects, _newest_names(commits)),
+    ]
+
+
+def _newest_names(numbered: list[tuple[int, str]]) -> list[str]:
+    return [name for _, name in sorted(numbered, reverse=True)]

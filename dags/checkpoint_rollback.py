@@ -2,8 +2,8 @@
 
     plan ── approve ── rollback ── restart ── wait
 
-* ``plan`` finds the batch: by its id, by the time at which it began, by watermark or by source offsets. It changes
-  nothing; it shows every step and the verdict for the sink.
+* ``plan`` finds the batch: by its id, by the time at which it began, by watermark, by source offsets or by a backup. It
+  changes nothing; it shows every step and the verdict for the sink.
 * ``approve`` shows the plan and waits for a person (Browse > Required Actions). To approve is to say that the query is
   stopped: files cannot tell an idle query from a stopped one.
 * ``rollback`` carries out the very plan that was approved. When the checkpoint has changed since, it is refused and
@@ -35,6 +35,9 @@ PARAMS = {
     "to_timestamp": Param(None, type=["null", "string"], description="Or: batches that began after this time go"),
     "to_watermark": Param(None, type=["null", "string"], description="Or: batches with a later watermark go"),
     "to_offsets": Param(None, type=["null", "object"], description="Or: batches past these offsets go, by source id"),
+    "to_backup": Param(
+        None, type=["null", "string"], description="Or: the batch of a backup, ROOT/ID; also a purged one"
+    ),
     "sources": Param(None, type=["null", "object"], description="Types of the sources by id, such as kafka"),
     "sink": Param(None, type=["null", "string"], description="Such as file:s3://lake/orders"),
     "trim_sink_log": Param(False, type="boolean", description="Remove the dropped batches from a file sink's log, too"),
@@ -81,6 +84,7 @@ with DAG(
         to_timestamp="{{ params.to_timestamp }}",
         to_watermark="{{ params.to_watermark }}",
         to_offsets="{{ params.to_offsets }}",
+        to_backup="{{ params.to_backup }}",
         sources="{{ params.sources }}",
         sink="{{ params.sink }}",
         trim_sink_log="{{ params.trim_sink_log }}",
@@ -97,7 +101,11 @@ with DAG(
     )
 
     rollback = CheckpointRollbackOperator(
-        task_id="rollback", plan=plan.output["plan"], query_is_stopped=True, **checkpoint
+        task_id="rollback",
+        plan=plan.output["plan"],
+        approved_by="{{ (ti.xcom_pull(task_ids='approve')['responded_by_user'] or {}).get('name') }}",
+        query_is_stopped=True,
+        **checkpoint,
     )
 
     restart = SparkSubmitOperator(

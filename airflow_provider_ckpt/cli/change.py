@@ -20,7 +20,7 @@ from airflow_provider_ckpt.cli.render import progress_bar, report_change
 from airflow_provider_ckpt.lifecycle import Stores
 from airflow_provider_ckpt.plans import Plan
 from airflow_provider_ckpt.sinks import parse_sink
-from airflow_provider_ckpt.targets import parse_target
+from airflow_provider_ckpt.targets import ToBackup, parse_target
 
 
 def acting(command: Command) -> Command:
@@ -42,7 +42,7 @@ def acting(command: Command) -> Command:
     metavar="JSON",
     help='To the newest batch that is not past these offsets, such as {"0": {"topic": {"0": 5}}}.',
 )
-@click.option("--to-backup", "backup", metavar="ROOT/ID", help="To the batch of a backup, as long as it is not purged.")
+@click.option("--to-backup", "backup", metavar="ROOT/ID", help="To the batch of a backup, also when it was purged.")
 @click.option("--source", "sources", multiple=True, metavar="ID=TYPE", help="The type of a source, such as 0=kafka.")
 @click.option("--backups", "backup_root", metavar="ROOT", help="Where to look for a batch that was purged.")
 @click.option("--sink", metavar="KIND[:URI]", help="The sink: file, delta, iceberg or hudi with its URI; kafka, …")
@@ -70,26 +70,22 @@ def rollback(
     if trim_sink_log and not sink:
         raise click.UsageError("--trim-sink-log needs --sink file:URI")
     kinds = dict(pairs(sources, "--source"))
-    checkpoint = open_store(location, storage_options)
-    if backup is not None:
-        root, _, backup_id = backup.rstrip("/").rpartition("/")
-        if not root or batch is not None:
-            raise click.UsageError("--to-backup takes ROOT/ID, and no --to-batch beside it")
-        batch = lifecycle.batch_of_backup(checkpoint, open_store(root, storage_options), backup_id)
     try:
-        target = parse_target(batch=batch, timestamp=timestamp, watermark=watermark, offsets=offsets, kinds=kinds)
+        target = parse_target(
+            batch=batch, timestamp=timestamp, watermark=watermark, offsets=offsets, backup=backup, kinds=kinds
+        )
     except ValueError as error:
         raise click.UsageError(str(error)) from None
+    if isinstance(target, ToBackup):
+        backup_root = target.root
     declared = parse_sink(sink) if sink else None
     stores = Stores(
-        checkpoint,
+        open_store(location, storage_options),
         open_store(declared.directory, storage_options) if declared and declared.directory else None,
         open_store(undo_root, storage_options) if undo_root else None,
+        open_store(backup_root, storage_options) if backup_root else None,
     )
-    backups = open_store(backup_root, storage_options) if backup_root else None
-    plan = lifecycle.make_rollback(
-        stores, target, trim_sink_log=trim_sink_log, sink=declared, sources=kinds, backups=backups
-    )
+    plan = lifecycle.make_rollback(stores, target, trim_sink_log=trim_sink_log, sink=declared, sources=kinds)
     _carry_out(plan, stores, **how)
 
 

@@ -7,6 +7,7 @@ completes what is missing.
 
 from __future__ import annotations
 
+import hashlib
 import itertools
 import time
 from collections.abc import Mapping
@@ -18,9 +19,8 @@ from airflow_provider_ckpt.errors import (
     CheckpointBusyError,
     PlanError,
     StalePlanError,
-    StoreError,
 )
-from airflow_provider_ckpt.lifecycle import records
+from airflow_provider_ckpt.lifecycle import records, saving
 from airflow_provider_ckpt.lifecycle.locks import locked
 from airflow_provider_ckpt.lifecycle.observing import (
     OnStep,
@@ -80,11 +80,13 @@ class Stores:
         checkpoint: What is changed.
         sink: The sink: the output directory of a file sink, or a table.
         undo: Root of the records; None for the directory beside the checkpoint.
+        backups: Root of backups, for the files of a batch that was purged.
     """
 
     checkpoint: Store
     sink: Store | None = None
     undo: Store | None = None
+    backups: Store | None = None
 
     def place(self, name: str) -> Store:
         """The store that an action works on."""
@@ -122,6 +124,7 @@ def apply(
     Raises:
         StalePlanError: The checkpoint is not what it was when the plan was made.
         CheckpointBusyError: No word that the query is stopped, or it wrote something; or another operator is at work.
+        BackupCorruptError: What comes from a backup is not what was backed up; nothing was removed.
     """
     with locked(stores.checkpoint, plan.plan_id, by, break_lock=break_lock):
         return _apply(plan, stores, by, query_is_stopped, quiet_s, on_step)
@@ -143,8 +146,10 @@ def _apply(
         records.write_once(record, records.PLAN, plan.to_dict())
         who = {"by": by, "at_ms": started_ms, "from_batch": found.view.latest_committed}
         records.note(record, records.BEGUN, who)
+        if not plan.undoes:
+            saving.stage(todo, plan, stores.checkpoint, stores.backups, record, begun=begun)
         if not begun:
-            _save(plan, stores, record)
+            saving.save(todo, stores.place, record)
     for done, action in enumerate(todo, start=1):
         _act(action, plan, stores)
         on_step(done, len(todo), action.name)
@@ -179,8 +184,11 @@ def _refuse_taken_back(plan: Plan, files: Mapping[str, StoredObject]) -> None:
 def _finish(plan: Plan, stores: Stores, receipt: Receipt, by: str, *, begun: bool) -> None:
     stores.checkpoint.flush()
     done = {"by": by, "at_ms": receipt.finished_at_ms}
+    record = stores.record(plan.plan_id)
     if begun:
-        records.note(stores.record(plan.plan_id), records.RECEIPT, {"plan_id": plan.plan_id, **done})
+        records.note(record, records.RECEIPT, {"plan_id": plan.plan_id, **done})
+    if plan.source and not plan.undoes:
+        records.clear(record, records.STAGED_OBJECTS)
     if plan.undoes:
         records.note(stores.record(plan.undoes), records.UNDONE, {"undone_by": plan.plan_id, **done})
 
@@ -237,11 +245,19 @@ class Found:
                 return kept_objects(self.objects("sink"), touched["sink"])
         return None
 
-    def same_as_saved(self, action: Action) -> bool:
-        """Whether an object that an undo would put back is the saved one, put back before."""
-        if self._saved is None or self.objects(action.place)[action.name].size != action.size:
-            return False
-        return self._stores.place(action.place).read(action.name) == self._saved.read(action.source)
+    def is_stale(self, action: Action, *, begun: bool) -> bool:
+        """Whether an object is neither what an action was planned for nor what it leaves behind."""
+        stored = self.objects(action.place).get(action.name)
+        if action.do == "delete" and action.identity:
+            return not begun if stored is None else stored.identity != action.identity
+        return stored is not None and not (stored.size == action.size and self._is_ours(action))
+
+    def _is_ours(self, action: Action) -> bool:
+        """Whether an object is what a change, or its undo, has put there."""
+        data = self._stores.place(action.place).read(action.name)
+        if action.sha256:
+            return hashlib.sha256(data).hexdigest() == action.sha256
+        return self._saved is not None and data == self._saved.read(action.source)
 
 
 def validate(plan: Plan, found: Found, *, begun: bool) -> None:
@@ -260,20 +276,21 @@ def validate(plan: Plan, found: Found, *, begun: bool) -> None:
                 hint=hint,
             )
     for action in plan.actions:
-        stored = found.objects(action.place).get(action.name)
-        if action.do == "delete":
-            stale = (stored is None and not begun) or (stored is not None and stored.identity != action.identity)
-        else:
-            stale = stored is not None and not found.same_as_saved(action)
-        if stale:
-            expected = action.identity if action.do == "delete" else "nothing"
+        if found.is_stale(action, begun=begun):
+            stored = found.objects(action.place).get(action.name)
             raise StalePlanError(
-                f"the checkpoint has changed since the plan: expected {expected}, "
+                f"the checkpoint has changed since the plan: expected {_expected(action)}, "
                 f"found {stored.identity if stored else 'nothing'}.",
                 **place,
                 name=action.name,
                 hint=hint,
             )
+
+
+def _expected(action: Action) -> str:
+    if action.do == "delete":
+        return action.identity or f"what has the SHA-256 {action.sha256}, or nothing"
+    return "nothing"
 
 
 def _require_stopped(
@@ -307,29 +324,11 @@ def _watch_s(view: CheckpointView) -> float:
 # --- acting --------------------------------------------------------------------------------------------------------
 
 
-def _save(plan: Plan, stores: Stores, record: Store) -> None:
-    """Give every object that will be removed a second name outside the checkpoint, and see that it is whole there."""
-    saved = record.child(records.SAVED_OBJECTS)
-    deletes = [action for action in plan.actions if action.do == "delete"]
-    there = saved.find() if deletes else {}
-    for action in deletes:
-        name = f"{action.place}/{action.name}"
-        if name in there:  # of a run that was killed while it saved: begin this one again
-            saved.delete(name)
-        stores.place(action.place).keep(action.name, saved, name)
-    whole = saved.find() if deletes else {}
-    for action in deletes:
-        name = f"{action.place}/{action.name}"
-        if name not in whole or whole[name].size != action.size:
-            raise StoreError("could not be saved before its removal", location=plan.location, name=action.name)
-    record.flush()
-    records.write_once(record, records.SAVED, {"objects": len(deletes)})
-    record.flush()
-
-
 def _act(action: Action, plan: Plan, stores: Stores) -> None:
     store = stores.place(action.place)
     if action.do == "delete":
         store.delete(action.name)
-    else:
+    elif plan.undoes:
         stores.record(plan.undoes).child(records.SAVED_OBJECTS).keep(action.source, store, action.name)
+    else:
+        stores.record(plan.plan_id).child(records.STAGED_OBJECTS).keep(action.name, store, action.name)

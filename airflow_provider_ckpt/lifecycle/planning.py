@@ -2,22 +2,32 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import replace
+from collections.abc import Callable, Mapping
+from contextlib import suppress
+from dataclasses import dataclass, replace
 
+from airflow_provider_ckpt.codec.manifest import Manifest
+from airflow_provider_ckpt.codec.offset_log import OffsetSeq
 from airflow_provider_ckpt.errors import BatchNotRestorableError, CheckpointFormatError, PlanError, StalePlanError
 from airflow_provider_ckpt.lifecycle import records
 from airflow_provider_ckpt.lifecycle.applying import Found, Stores, validate
+from airflow_provider_ckpt.lifecycle.backups import find_backup
+from airflow_provider_ckpt.lifecycle.exchanging import (
+    keeps_batch,
+    read_restart_set,
+    require_exchangeable,
+    require_same_query,
+)
 from airflow_provider_ckpt.lifecycle.observing import find_restart_set, now_ms, observe, restorable_batches
 from airflow_provider_ckpt.lifecycle.resolving import backups_hint, resolve
-from airflow_provider_ckpt.plans import Plan, plan_undo
+from airflow_provider_ckpt.plans import Plan, Requirement, SinkVerdict, plan_undo
 from airflow_provider_ckpt.restart_set import require
-from airflow_provider_ckpt.rollback import plan_rollback
+from airflow_provider_ckpt.rollback import plan_exchange, plan_rollback
 from airflow_provider_ckpt.sink_log import SinkLog
 from airflow_provider_ckpt.sink_verdicts import rollback_verdict
 from airflow_provider_ckpt.sinks import DeclaredSink, read_file_sink, read_marker
 from airflow_provider_ckpt.store import Store
-from airflow_provider_ckpt.targets import RollbackTarget, ToBatch, notes_of
+from airflow_provider_ckpt.targets import RollbackTarget, ToBackup, ToBatch, notes_of
 from airflow_provider_ckpt.view import CheckpointView
 
 #: A warning.
@@ -29,57 +39,105 @@ NO_EXCLUSIVE_CREATE = (
 
 def make_rollback(
     stores: Stores,
-    target: int | RollbackTarget,
+    target: int | RollbackTarget | ToBackup,
     *,
     trim_sink_log: bool = False,
     sink: DeclaredSink | None = None,
     sources: Mapping[str, str] | None = None,
-    backups: Store | None = None,
 ) -> Plan:
     """Plan to drop every batch after the one that a target means, or find the plan of a rollback there that was killed.
 
     Args:
-        stores: Where.
-        target: A batch id, or another :mod:`target <airflow_provider_ckpt.targets>`.
+        stores: Where. In ``stores.backups`` an older batch is looked for when the checkpoint holds none any more.
+        target: A batch id, or another :mod:`target <airflow_provider_ckpt.targets>`; ``stores.backups`` is the root of
+            a backup that is one.
         trim_sink_log: Remove the dropped batches from the file sink's log as well.
         sink: What ``stores.sink`` is, or a sink that has no place; a file sink when nothing says otherwise.
         sources: Declared types by source id, to count what will be read again.
-        backups: A backup root, in which to look for an older batch when the checkpoint holds none any more.
 
     Raises:
         BatchNotRestorableError: The batch cannot be gone back to; the error names those that can.
+        BackupNotFoundError: No such backup.
+        BackupCorruptError: The backup is not complete.
     """
+    wish = _Wish(trim_sink_log, sink, sources or {})
+    if isinstance(target, ToBackup):
+        return _make_rollback_to_backup(stores, target, wish)
     goal = ToBatch(target) if isinstance(target, int) else target
     try:
-        return _make_rollback(stores, goal, trim_sink_log, sink, sources or {})
+        return _make_rollback(stores, goal, wish)
     except BatchNotRestorableError as error:
-        if backups is not None:
-            hint = backups_hint(backups, goal, observe(stores.checkpoint).query_id)
+        if stores.backups is not None:
+            hint = backups_hint(stores.backups, goal, observe(stores.checkpoint).query_id)
             error.hint = f"{error.hint} {hint}" if error.hint else hint
         raise
 
 
-def _make_rollback(
-    stores: Stores,
-    target: RollbackTarget,
-    trim_sink_log: bool,
-    sink: DeclaredSink | None,
-    sources: Mapping[str, str],
-) -> Plan:
+@dataclass(frozen=True, slots=True)
+class _Wish:
+    """What was said about a rollback beside its target; see :func:`make_rollback`."""
+
+    trim_sink_log: bool
+    sink: DeclaredSink | None
+    sources: Mapping[str, str]
+
+
+def _make_rollback(stores: Stores, target: RollbackTarget, wish: _Wish) -> Plan:
     checkpoint = stores.checkpoint
     batch_id = resolve(checkpoint, target)
-    if (begun := _interrupted_rollback(stores, batch_id)) is not None:
+    if (begun := _interrupted_rollback(stores, lambda plan: plan.batch_id == batch_id)) is not None:
         return begun
     view = observe(checkpoint, deep=True, batch_id=batch_id)
     chosen = find_restart_set(checkpoint, view, batch_id)
     if chosen.missing:
         require(chosen, view, restorable_batches(checkpoint, view, batch_id))
-    sink_log = _log_to_trim(stores, sink) if trim_sink_log else None
-    declared = sink or (DeclaredSink("file", stores.sink.location) if stores.sink else DeclaredSink(""))
-    marker = read_marker(declared, stores.sink, view.query_id, batch_id)
-    verdict = rollback_verdict(marker, batch_id, view.latest_planned, trimmed=sink_log is not None)
+    verdict, sink_log = _judge_sink(stores, view, batch_id, wish)
     plan = plan_rollback(view, chosen, now_ms(), (verdict,), sink_log)
-    return _warned(replace(plan, notes=_notes(view, target, batch_id, sources)), checkpoint)
+    return _told(plan, checkpoint, _notes(view, target, batch_id, view.offset_seq(batch_id), wish.sources))
+
+
+def _make_rollback_to_backup(stores: Stores, target: ToBackup, wish: _Wish) -> Plan:
+    """An ordinary rollback as long as the checkpoint holds all that it needs; else the backup's files come back."""
+    checkpoint, root = stores.checkpoint, stores.backups
+    if root is None:
+        raise PlanError(f"the root {target.root} of the backup was not opened.", location=checkpoint.location)
+    wanted = Requirement("backup", target.backup_id)
+    if (begun := _interrupted_rollback(stores, lambda plan: wanted in plan.requirements)) is not None:
+        return begun  # everything was copied before it began: it does not matter whether the backup is there
+    backup = find_backup(root, target.backup_id)
+    try:
+        return _back_to(stores, root, backup, wish)
+    except BatchNotRestorableError as error:
+        error.hint = (
+            f"Restore it to a new location and start the query there: ckpt restore {root.location} {backup.backup_id} "
+            f"--to {checkpoint.location}-batch-{backup.batch_id} --execute"
+        )
+        raise
+
+
+def _back_to(stores: Stores, root: Store, backup: Manifest, wish: _Wish) -> Plan:
+    checkpoint, batch_id = stores.checkpoint, backup.batch_id
+    if keeps_batch(checkpoint, backup):
+        with suppress(BatchNotRestorableError):
+            return _make_rollback(stores, ToBatch(batch_id), wish)
+    view = observe(checkpoint, deep=True)
+    require_same_query(view, backup)
+    held, backup = read_restart_set(root, backup)
+    require_exchangeable(checkpoint, view, root, backup)
+    verdict, sink_log = _judge_sink(stores, view, batch_id, wish)
+    plan = plan_exchange(view, backup, root.location, now_ms(), (verdict,), sink_log)
+    coming = [action.size for action in plan.actions if action.do == "copy"]
+    notes = _notes(view, ToBatch(batch_id), batch_id, held.offset_seq(batch_id), wish.sources)
+    note = f"{len(coming)} files, {sum(coming):,} bytes, come back from backup {backup.backup_id}."
+    return _told(plan, checkpoint, (*notes, note))
+
+
+def _judge_sink(stores: Stores, view: CheckpointView, batch_id: int, wish: _Wish) -> tuple[SinkVerdict, SinkLog | None]:
+    """What becomes of the sink, and its log when it is to be trimmed."""
+    sink_log = _log_to_trim(stores, wish.sink) if wish.trim_sink_log else None
+    declared = wish.sink or (DeclaredSink("file", stores.sink.location) if stores.sink else DeclaredSink(""))
+    marker = read_marker(declared, stores.sink, view.query_id, batch_id)
+    return rollback_verdict(marker, batch_id, view.latest_planned, trimmed=sink_log is not None), sink_log
 
 
 def _log_to_trim(stores: Stores, sink: DeclaredSink | None) -> SinkLog:
@@ -88,28 +146,29 @@ def _log_to_trim(stores: Stores, sink: DeclaredSink | None) -> SinkLog:
     return read_file_sink(stores.sink)
 
 
-def _warned(plan: Plan, checkpoint: Store) -> Plan:
-    """The plan with what its reader should know of the storage."""
-    if checkpoint.creates_exclusively:
-        return plan
-    return replace(plan, warnings=(*plan.warnings, NO_EXCLUSIVE_CREATE))
+def _told(plan: Plan, checkpoint: Store, notes: tuple[str, ...] = ()) -> Plan:
+    """The plan with what its reader should know of the target and of the storage."""
+    warnings = () if checkpoint.creates_exclusively else (NO_EXCLUSIVE_CREATE,)
+    return replace(plan, notes=notes, warnings=(*plan.warnings, *warnings))
 
 
-def _notes(view: CheckpointView, target: RollbackTarget, batch_id: int, sources: Mapping[str, str]) -> tuple[str, ...]:
+def _notes(
+    view: CheckpointView, target: RollbackTarget, batch_id: int, entry: OffsetSeq, sources: Mapping[str, str]
+) -> tuple[str, ...]:
     try:
         newest = view.latest_offset_seq
     except CheckpointFormatError:
         newest = None  # going back from a damaged entry: what was read since cannot be told
-    return notes_of(target, batch_id, view.offset_seq(batch_id), newest, sources)
+    return notes_of(target, batch_id, entry, newest, sources)
 
 
-def _interrupted_rollback(stores: Stores, batch_id: int) -> Plan | None:
-    """A rollback to the same batch that was killed on its way and can still be completed."""
+def _interrupted_rollback(stores: Stores, leads_there: Callable[[Plan], bool]) -> Plan | None:
+    """A rollback to the same place that was killed on its way and can still be completed."""
     history = records.history(stores.checkpoint, stores.undo)
     if not history or history[-1].state != "interrupted" or history[-1].plan.kind != "rollback":
         return None
     plan = history[-1].plan
-    if plan.batch_id != batch_id:
+    if not leads_there(plan):
         return None
     try:
         validate(plan, Found(stores, plan), begun=True)
@@ -122,4 +181,4 @@ def make_undo(stores: Stores) -> Plan:
     """Plan to take back the newest change that is not undone yet. Raises PlanError when there is none."""
     record = records.last_change(stores.checkpoint, stores.undo)
     plan = plan_undo(record.plan, f"{record.location}/{records.SAVED_OBJECTS}", now_ms())
-    return _warned(plan, stores.checkpoint)
+    return _told(plan, stores.checkpoint)

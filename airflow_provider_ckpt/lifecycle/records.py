@@ -1,8 +1,9 @@
 """The records of changes: what was meant, by whom, what was removed, what was done; beside the checkpoint, not inside.
 
 ``<parent>/_ckpt_undo/<name>/<plan id>/`` holds ``plan.json`` and ``begun.json`` (the intent and who had it, written
-first), ``saved/`` (what is about to be removed), ``saved.json`` (all of it is saved: from here on the change can be
-completed or undone), ``receipt.json`` (done), ``undone.json``, and ``forgotten.json`` (what was saved is given up).
+first), ``staged/`` (what comes from a backup, verified; until it is in its place), ``saved/`` (what is about to be
+removed), ``saved.json`` (all of it is saved: from here on the change can be completed or undone), ``receipt.json``
+(done), ``undone.json``, and ``forgotten.json`` (what was saved is given up).
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ from airflow_provider_ckpt.store import Store
 UNDO_DIRECTORY = "_ckpt_undo"
 PLAN, BEGUN, SAVED, RECEIPT = "plan.json", "begun.json", "saved.json", "receipt.json"
 UNDONE, FORGOTTEN = "undone.json", "forgotten.json"
-SAVED_OBJECTS = "saved"
+SAVED_OBJECTS, STAGED_OBJECTS = "saved", "staged"
 
 State = Literal["planned", "interrupted", "applied", "undone"]
 
@@ -179,10 +180,15 @@ def forget(record: Record, store: Store) -> int:
             hint="Complete it with the command that began it, or undo it, first.",
         )
     write_once(store, FORGOTTEN, {"plan_id": record.plan.plan_id})
-    saved = store.child(SAVED_OBJECTS)
-    names = sorted(saved.find())
+    return clear(store, SAVED_OBJECTS)
+
+
+def clear(record: Store, directory: str) -> int:
+    """Delete the objects of one directory of a record; returns their number."""
+    store = record.child(directory)
+    names = sorted(store.find())
     for name in names:
-        saved.delete(name)
+        store.delete(name)
     return len(names)
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Iterator
 from dataclasses import dataclass
 
@@ -12,7 +11,7 @@ from airflow_provider_ckpt.codec.commit_log import CommitMetadata
 from airflow_provider_ckpt.codec.manifest import Manifest
 from airflow_provider_ckpt.codec.offset_log import OffsetSeq
 from airflow_provider_ckpt.errors import BatchNotRestorableError, CheckpointFormatError, CheckpointNotFoundError
-from airflow_provider_ckpt.lifecycle.backups import find_backup, list_backups
+from airflow_provider_ckpt.lifecycle.backups import list_backups
 from airflow_provider_ckpt.lifecycle.observing import observe
 from airflow_provider_ckpt.store import Store
 from airflow_provider_ckpt.targets import RollbackTarget, ToBatch, choose, facts_of, require_watermark
@@ -62,38 +61,6 @@ def resolve(checkpoint: Store, target: RollbackTarget) -> int:
             f"no committed batch that is kept {target.describe()}: {oldest}.", location=checkpoint.location
         )
     return batch_id
-
-
-def batch_of_backup(checkpoint: Store, root: Store, backup_id: str) -> int:
-    """The batch that a backup was taken at, when a rollback in place leads there.
-
-    That is so as long as both logs of the checkpoint hold the very entries that were backed up. Otherwise every file
-    would have to be exchanged under the eyes of Spark, which is refused: a restore to a new location does it safely.
-
-    Raises:
-        BatchNotRestorableError: The batch was purged, or another one has its number; the error says how to restore it.
-        BackupNotFoundError: No such backup.
-    """
-    backup = find_backup(root, backup_id)
-    stored = {item.name: item.sha256 for item in backup.objects}
-    names = (layout.offset_entry(backup.batch_id), layout.commit_entry(backup.batch_id))
-    if all(_sha256_of(checkpoint, name) == stored.get(name) for name in names):
-        return backup.batch_id
-    raise BatchNotRestorableError(
-        f"batch {backup.batch_id} of backup {backup.backup_id} is not in the logs of this checkpoint any more, "
-        "and a backup is never put over a checkpoint in place.",
-        location=checkpoint.location,
-        batch_id=backup.batch_id,
-        hint=f"Restore it to a new location and start the query there: ckpt restore {root.location} {backup.backup_id} "
-        f"--to {checkpoint.location}-batch-{backup.batch_id} --execute",
-    )
-
-
-def _sha256_of(checkpoint: Store, name: str) -> str | None:
-    try:
-        return hashlib.sha256(checkpoint.read(name)).hexdigest()
-    except CheckpointNotFoundError:
-        return None
 
 
 def _watermarks(view: CheckpointView) -> Iterator[int]:

@@ -15,7 +15,7 @@ from airflow_provider_ckpt.operators.base import CheckpointOperator, result_of
 from airflow_provider_ckpt.plans import Plan, plan_from_dict
 from airflow_provider_ckpt.report import plan_tables
 from airflow_provider_ckpt.sinks import parse_sink
-from airflow_provider_ckpt.targets import RollbackTarget, parse_target
+from airflow_provider_ckpt.targets import RollbackTarget, ToBackup, parse_target
 
 #: XCom key of the whole plan that a task with ``plan_only`` has made.
 PLAN_KEY = "plan"
@@ -24,13 +24,15 @@ PLAN_KEY = "plan"
 class CheckpointRollbackOperator(CheckpointOperator):
     """Drops every batch after one, in place. What is removed is kept for ``ckpt undo``.
 
-    Where to is one of ``to_batch``, ``to_timestamp``, ``to_watermark`` and ``to_offsets``, or all of it is in ``plan``.
+    Where to is one of ``to_batch``, ``to_timestamp``, ``to_watermark``, ``to_offsets`` and ``to_backup``, or all of it
+    is in ``plan``.
     Run again after an interruption, it completes itself.
 
     :param to_batch: The last batch to keep.
     :param to_timestamp: The newest batch that began at or before this time (ISO 8601, or epoch milliseconds).
     :param to_watermark: The newest batch that ran with this watermark or a lower one.
     :param to_offsets: The newest batch that is not past these offsets, by source id; JSON when it is text.
+    :param to_backup: The batch of a backup, as ``ROOT/ID``; its files come back from there when Spark has purged them.
     :param plan: The plan that another task made with ``plan_only`` and a person has approved (its XCom ``plan``). That
         plan is carried out and no other; when the checkpoint has changed since, it is refused.
     :param sources: Types of the sources by id, such as ``{"0": "kafka"}``.
@@ -39,6 +41,7 @@ class CheckpointRollbackOperator(CheckpointOperator):
         ``foreachBatch``; without it its verdict is unknown.
     :param trim_sink_log: Remove the dropped batches from the file sink's log as well.
     :param backup_root: Where to look for an older batch when the checkpoint holds none any more.
+    :param approved_by: Who has approved the plan, for the history; empty when nobody was asked.
     :param undo_root: Where to keep what is removed; by default beside the checkpoint.
     :param quiet_period: Seconds to watch for a writer; by default judged by the rhythm of the commits.
     :param break_lock: Your word that another operator who holds the lock of the checkpoint has ended.
@@ -51,11 +54,13 @@ class CheckpointRollbackOperator(CheckpointOperator):
         "to_timestamp",
         "to_watermark",
         "to_offsets",
+        "to_backup",
         "plan",
         "sources",
         "sink",
         "trim_sink_log",
         "backup_root",
+        "approved_by",
         "undo_root",
     )
 
@@ -66,12 +71,14 @@ class CheckpointRollbackOperator(CheckpointOperator):
         to_timestamp: int | str | None = None,
         to_watermark: int | str | None = None,
         to_offsets: str | Mapping[str, Any] | None = None,
+        to_backup: str | None = None,
         plan: Any = None,
         sources: Any = None,
         query_is_stopped: bool | Callable[[], bool] = False,
         sink: str | None = None,
         trim_sink_log: bool | str = False,
         backup_root: str | None = None,
+        approved_by: str | None = None,
         undo_root: str | None = None,
         quiet_period: float | None = None,
         break_lock: bool = False,
@@ -83,12 +90,14 @@ class CheckpointRollbackOperator(CheckpointOperator):
         self.to_timestamp = to_timestamp
         self.to_watermark = to_watermark
         self.to_offsets = to_offsets
+        self.to_backup = to_backup
         self.plan = plan
         self.sources = sources
         self.query_is_stopped = query_is_stopped
         self.sink = sink
         self.trim_sink_log = trim_sink_log
         self.backup_root = backup_root
+        self.approved_by = approved_by
         self.undo_root = undo_root
         self.quiet_period = quiet_period
         self.break_lock = break_lock
@@ -106,7 +115,7 @@ class CheckpointRollbackOperator(CheckpointOperator):
             receipt = lifecycle.apply(
                 plan,
                 stores,
-                by=task_of(context),
+                by=f"{task_of(context)}, approved by {self.approved_by}" if self.approved_by else task_of(context),
                 query_is_stopped=stopped,
                 quiet_s=self.quiet_period,
                 break_lock=self.break_lock,
@@ -116,25 +125,24 @@ class CheckpointRollbackOperator(CheckpointOperator):
     def _planned(self) -> tuple[Plan, Stores]:
         """A plan made now, or one that was begun and interrupted."""
         kinds = {str(source_id): kind for source_id, kind in (_yaml(self.sources) or {}).items()}
+        target = self._target(kinds)
         sink = parse_sink(self.sink) if self.sink else None
-        stores = self._stores(sink.directory if sink else None)
+        stores = self._stores(
+            sink.directory if sink else None, target.root if isinstance(target, ToBackup) else self.backup_root
+        )
         plan = lifecycle.make_rollback(
-            stores,
-            self._target(kinds),
-            trim_sink_log=bool(_yaml(self.trim_sink_log)),
-            sink=sink,
-            sources=kinds,
-            backups=self.store(self.backup_root) if self.backup_root else None,
+            stores, target, trim_sink_log=bool(_yaml(self.trim_sink_log)), sink=sink, sources=kinds
         )
         return plan, stores
 
-    def _target(self, kinds: Mapping[str, str]) -> RollbackTarget:
+    def _target(self, kinds: Mapping[str, str]) -> RollbackTarget | ToBackup:
         try:
             return parse_target(
                 batch=self.to_batch,
                 timestamp=self.to_timestamp,
                 watermark=self.to_watermark,
                 offsets=self.to_offsets,
+                backup=self.to_backup,
                 kinds=kinds,
             )
         except ValueError as error:
@@ -143,7 +151,7 @@ class CheckpointRollbackOperator(CheckpointOperator):
     def _approved(self) -> tuple[Plan, Stores]:
         """The plan that was given, which must be one of this checkpoint."""
         plan = plan_from_dict(_yaml(self.plan))
-        stores = self._stores(plan.sink)
+        stores = self._stores(plan.sink, plan.source)
         if (plan.kind, plan.location) != ("rollback", stores.checkpoint.location):
             raise PlanError(
                 f"the plan is a {plan.kind} of {plan.location}, not a rollback of this checkpoint.",
@@ -151,9 +159,9 @@ class CheckpointRollbackOperator(CheckpointOperator):
             )
         return plan, stores
 
-    def _stores(self, sink: str | None) -> Stores:
+    def _stores(self, sink: str | None, backups: str | None) -> Stores:
         return Stores(
-            self.store(), self.store(sink) if sink else None, self.store(self.undo_root) if self.undo_root else None
+            self.store(), *(self.store(place) if place else None for place in (sink, self.undo_root, backups))
         )
 
 

@@ -53,7 +53,8 @@ def test_the_plan_that_a_person_approved_is_applied_and_the_query_goes_on(env, g
     assert values["rollback"]["plan_id"] == values["plan"]["plan_id"], "what was approved is what ran"
     changes = lifecycle.history(Store.open(str(checkpoint)))
     assert [(change.state, change.plan.batch_id) for change in changes] == [("applied", kept)]
-    assert changes[0].by.startswith("checkpoint_rollback/") and changes[0].by.endswith("/rollback")
+    assert changes[0].by.startswith("checkpoint_rollback/")
+    assert changes[0].by.endswith("/rollback, approved by admin"), "the history names the person"
     assert values["wait"]["batch_id"] == kept + 1 == lifecycle.observe(Store.open(str(checkpoint))).latest_committed
 
 

@@ -12,7 +12,7 @@ from airflow_provider_ckpt import lifecycle
 from airflow_provider_ckpt.cli import run
 from airflow_provider_ckpt.lifecycle.locks import locked
 from airflow_provider_ckpt.store import Store
-from tests.lifecycle.fake_query import FakeQuery, read_all, timestamp_ms
+from tests.lifecycle.fake_query import FakeQuery, purge, read_all, timestamp_ms
 
 DO_IT = ["--execute", "--i-know-it-is-stopped", "--quiet-period", "0"]
 
@@ -81,13 +81,29 @@ def test_a_lock_is_broken_only_by_a_word(query, capsys):
         assert ckpt(capsys, *rollback, "--break-lock")[0] == 0
 
 
-def test_back_to_a_backup_in_place_as_long_as_its_batch_is_kept(query, capsys, tmp_path):
+@pytest.mark.parametrize("below", [0, 4], ids=["kept", "purged"])
+def test_back_to_a_backup_in_place_whether_its_batch_is_kept_or_purged(query, capsys, tmp_path, below):
     root = tmp_path / "backups"
     (backup,) = lifecycle.list_backups(Store.open(str(root)))
+    purge(query, below)
     to_backup = ["rollback", query.store.location, "--to-backup", f"{root}/{backup.backup_id}"]
-    assert ckpt(capsys, *to_backup)[1]["plan"]["batch_id"] == 2
+    code, planned = ckpt(capsys, *to_backup, "--sink", "kafka")
+    coming = [action["name"] for action in planned["plan"]["actions"] if action["do"] == "copy"]
+    assert (code, planned["plan"]["batch_id"]) == (0, 2)
+    assert ("offsets/2" in coming, "commits/2" in coming) == (below > 0, below > 0)
+    assert planned["plan"]["verdicts"][0]["verdict"] == "duplicated"
+    code, applied = ckpt(capsys, *to_backup, *DO_IT)
+    assert code == 0 and applied["receipt"]["status"] == "applied"
+    assert lifecycle.observe(query.store).latest_committed == lifecycle.observe(query.store).latest_planned == 2
+    assert ckpt(capsys, "undo", query.store.location, *DO_IT)[0] == 0
+    assert read_all(query.store) == query.files
+
+
+def test_a_backup_of_another_history_is_to_be_restored_elsewhere(query, capsys, tmp_path):
+    root = tmp_path / "backups"
+    (backup,) = lifecycle.list_backups(Store.open(str(root)))
     query.store.delete("offsets/2")
-    code, refused = ckpt(capsys, *to_backup)
+    code, refused = ckpt(capsys, "rollback", query.store.location, "--to-backup", f"{root}/{backup.backup_id}")
     assert code == 4 and refused["error"]["code"] == "BATCH_NOT_RESTORABLE"
     assert f"ckpt restore {root} {backup.backup_id} --to" in refused["error"]["hint"]
 
@@ -100,6 +116,7 @@ def test_back_to_a_backup_in_place_as_long_as_its_batch_is_kept(query, capsys, t
         ["--to-timestamp", "soon"],
         ["--to-offsets", "{"],
         ["--to-backup", "no-root"],
+        ["--to-backup", "root/id", "--to-batch", 1],
     ],
 )
 def test_what_is_no_target_is_a_usage_error(query, arguments):

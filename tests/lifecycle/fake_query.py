@@ -52,6 +52,16 @@ class FakeQuery:
         self.files[name] = data
 
 
+def purge(query: FakeQuery, below: int) -> None:
+    """Remove what Spark purges: log entries of batches below one, and state that a restart there does not need."""
+    oldest = below - below % SNAPSHOT_EVERY
+    for name in list(query.files):
+        number = name.rpartition("/")[2].split(".")[0]
+        if name != "metadata" and int(number) < (oldest if name.startswith("state/") else below):
+            query.store.delete(name)
+            del query.files[name]
+
+
 def timestamp_ms(batch_id: int) -> int:
     """When a batch began: one a minute."""
     return FIRST_MS + batch_id * MINUTE_MS

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from airflow_provider_ckpt import lifecycle
@@ -150,12 +152,13 @@ def test_what_was_purged_is_named_with_the_backups_that_hold_it(query, stores, t
     for name in ("offsets/0", "offsets/1", "commits/0", "commits/1"):
         query.store.delete(name)
     older, newer = lifecycle.list_backups(root)
+    stores = replace(stores, backups=root)
     with pytest.raises(BatchNotRestorableError) as refused:
-        lifecycle.make_rollback(stores, ToTimestamp(timestamp_ms(0)), backups=root)
+        lifecycle.make_rollback(stores, ToTimestamp(timestamp_ms(0)))
     assert "the oldest is batch 2, which began at 2026-01-01T00:02:00.000Z" in str(refused.value)
     assert older.backup_id in str(refused.value) and newer.backup_id not in str(refused.value)
     with pytest.raises(BatchNotRestorableError, match=newer.backup_id):
-        lifecycle.make_rollback(stores, 1, backups=root)
+        lifecycle.make_rollback(stores, 1)
 
 
 def test_a_query_without_a_watermark_has_no_such_target(tmp_path):
