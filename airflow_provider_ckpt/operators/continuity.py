@@ -1,4 +1,4 @@
-"""The operator that looks whether a restarted query went on where it had stopped."""
+"""The operator that looks whether a query went on where it had stopped."""
 
 from __future__ import annotations
 
@@ -7,57 +7,91 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from airflow.providers.common.compat.sdk import AirflowException
+from airflow.sdk import Variable
 
 from airflow_provider_ckpt import lifecycle
-from airflow_provider_ckpt.continuity import Bookmark, bookmark_from_dict, continuity
+from airflow_provider_ckpt.continuity import Bookmark, Continuity, bookmark_from_dict, continuity, take_bookmark
 from airflow_provider_ckpt.deploy import DeploySpec
 from airflow_provider_ckpt.errors import CheckpointError, GateFailedError
 from airflow_provider_ckpt.hooks.checkpoint import airflow_errors
 from airflow_provider_ckpt.operators.base import CheckpointOperator, declared
 from airflow_provider_ckpt.report import facts, findings_table
+from airflow_provider_ckpt.view import CheckpointView
 
 
 class CheckpointContinuityOperator(CheckpointOperator):
-    """Fails when a restarted query did not go on where it had stopped: rescanned, skipped, or lost its identity.
+    """Fails when a query did not go on where it had stopped: rescanned, skipped, or lost its identity.
 
-    Returns the verdict (``continued``, or ``doubtful`` with warnings), the newest committed batch and the findings.
-    While nothing new is committed the task fails in a way that retries help with; wait with a
+    After a deploy, compare with the bookmark of the gate. On a schedule, let the operator keep its own from run to run:
+    it then alerts of whatever happened to the stream since the last run, once, by failing without retries.
+
+    Returns the verdict (``continued``, ``doubtful`` with warnings, ``pending`` while nothing new is committed, and on a
+    schedule ``begun`` the first time), the newest committed batch and the findings. After a deploy, ``pending`` fails in
+    a way that retries help with; wait with a
     :class:`~airflow_provider_ckpt.sensors.checkpoint.CheckpointProgressSensor` before it.
 
     :param bookmark: Where the query stood, as the gate leaves it: ``gate.output["bookmark"]``, or that as JSON text.
+    :param bookmark_variable: Name of the Airflow Variable that keeps where the query stood; instead of ``bookmark``.
     :param sources: The sources of the query as the gate takes them; offsets of an unknown type have no order.
     """
 
-    template_fields: Sequence[str] = (*CheckpointOperator.template_fields, "bookmark", "sources")
+    template_fields: Sequence[str] = (
+        *CheckpointOperator.template_fields,
+        "bookmark",
+        "bookmark_variable",
+        "sources",
+    )
 
     def __init__(
         self,
         *,
-        bookmark: Any,
+        bookmark: Any = None,
+        bookmark_variable: str | None = None,
         sources: int | Sequence[str] | Mapping[str, str | None] | str | None = None,
         **kwargs: Any,
     ) -> None:
         super().__init__(**kwargs)
         self.bookmark = bookmark
+        self.bookmark_variable = bookmark_variable
         self.sources = sources
 
     def execute(self, context: Any) -> dict[str, Any]:
         """Compare, log, and fail on a break."""
         with airflow_errors():
-            bookmark = _read_bookmark(self.bookmark)
-            sources = declared(DeploySpec(), {"sources": self.sources}).source_kinds or {}
-            kinds = {name: kind for name, kind in sources.items() if kind}
+            kept = Variable.get(self.bookmark_variable, default=None) if self.bookmark_variable else self.bookmark
+            if self.bookmark_variable and kept is None:
+                return self._begin()
+            bookmark = _read_bookmark(kept)
             view = lifecycle.observe(self.store(), batch_id=bookmark.next_batch)
-            result = continuity(bookmark, view, kinds)
-            rows = [("verdict", result.verdict), ("stopped after", bookmark.batch_id), ("now", result.latest_committed)]
-            self.report(facts(view.location, rows), findings_table(result.findings))
+            result = continuity(bookmark, view, self._kinds())
+            self._report(view, result)
+            if self.bookmark_variable and result.verdict != "pending":
+                self._remember(view)
             if result.verdict == "broken":
                 reasons = "; ".join(item.message for item in result.findings if item.severity == "error")
                 message = f"the query did not go on where it had stopped: {reasons}"
                 raise GateFailedError(message, location=view.location, findings=result.findings)
-        if result.verdict == "pending":
+        if result.verdict == "pending" and not self.bookmark_variable:
             raise AirflowException(f"{view.location}: no batch was committed after batch {bookmark.batch_id}")
         return result.to_dict()
+
+    def _begin(self) -> dict[str, Any]:
+        """The first run on a schedule: there is nothing yet to compare with."""
+        view = lifecycle.observe(self.store())
+        self._remember(view)
+        return {"verdict": "begun", "latest_committed_batch": view.latest_committed, "findings": []}
+
+    def _remember(self, view: CheckpointView) -> None:
+        Variable.set(self.bookmark_variable, json.dumps(take_bookmark(view).to_dict()))
+
+    def _kinds(self) -> dict[str, str]:
+        sources = declared(DeploySpec(), {"sources": self.sources}).source_kinds or {}
+        return {name: kind for name, kind in sources.items() if kind}
+
+    def _report(self, view: CheckpointView, result: Continuity) -> None:
+        stopped_after = result.bookmark.batch_id
+        rows = [("verdict", result.verdict), ("stopped after", stopped_after), ("now", result.latest_committed)]
+        self.report(facts(view.location, rows), findings_table(result.findings))
 
 
 def _read_bookmark(value: Any) -> Bookmark:
