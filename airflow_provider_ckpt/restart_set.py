@@ -226,7 +226,7 @@ def _operator_files(view: CheckpointView, batch_id: int) -> list[str]:
     """Schemas and operator metadata: small, written once, and those of later batches are not wanted."""
     names = []
     for stored in view.below(layout.STATE):
-        place = layout.parse(stored.name)
+        place = layout.parse(stored.name) if "/_" in stored.name else None  # most are state files
         if isinstance(place, layout.OperatorMetadataFile | layout.StateSchemaFile) and (
             place.batch_id is None or place.batch_id <= batch_id
         ):

@@ -11,8 +11,8 @@ import errno
 import hashlib
 import os
 import uuid
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager, suppress
+from collections.abc import Mapping
+from contextlib import suppress
 from pathlib import Path
 from threading import Lock
 from typing import IO, Any
@@ -103,6 +103,11 @@ class Store:
         """The store of a directory inside this one."""
         return type(self)(self.fs, self._path(name), f"{self.location.rstrip('/')}/{name}", self.calls)
 
+    def at(self, location: str) -> Store:
+        """The store of any other location on the same file system."""
+        root = str(self.fs._strip_protocol(location))  # noqa: SLF001
+        return type(self)(self.fs, root, root if self.is_local else location, self.calls)
+
     def sibling(self, name: str) -> Store:
         """The store of another directory beside this one."""
         parent = self.root.rpartition("/")[0]
@@ -128,11 +133,13 @@ class Store:
         path = self._path(directory) if directory else self.root
         with self._errors(directory):
             try:
+                if self.is_local:
+                    return _scan(path, f"{directory}/" if directory else "")
                 infos = self.fs.ls(path, detail=True)
-            except FileNotFoundError as error:
-                if self.is_local and Path(path).is_dir():
-                    raise OSError(errno.EAGAIN, "a file vanished while the directory was listed") from error
+            except FileNotFoundError:
                 return {}, []
+            except NotADirectoryError:
+                infos = [{"type": "file", "name": path}]
         if len(infos) == 1 and infos[0]["type"] == "file" and self._same(infos[0]["name"], path):
             raise StoreError("is a file, not a directory", location=self.location, name=directory or None)
         return self._split(info for info in infos if not self._same(info["name"], path))
@@ -265,8 +272,8 @@ class Store:
     # --- inside ------------------------------------------------------------------------------------------------
 
     def _path(self, name: str) -> str:
-        parts = name.split("/")
-        if not name or name.startswith("/") or "\\" in name or "\0" in name or {"", ".", ".."} & set(parts):
+        inside = f"/{name}/"
+        if "//" in inside or "/../" in inside or "/./" in inside or "\\" in name or "\0" in name:
             raise StoreError(f"{name!r} is no name inside a location", location=self.location)
         return f"{self.root.rstrip('/')}/{name}"
 
@@ -279,7 +286,7 @@ class Store:
         for info in infos:
             path = info["name"].strip("/")
             name = path[len(prefix) :].lstrip("/") if prefix else path
-            if info["type"] == "directory" or (info["type"] == "other" and Path(info["name"]).is_dir()):
+            if info["type"] == "directory":
                 directories.append(name)
             elif name and not info["name"].endswith("/") and not name.endswith("_$folder$"):
                 objects[name] = _stored_object(name, info)
@@ -321,42 +328,54 @@ class Store:
                     fill(file)
         return size, sha256.hexdigest()
 
-    @contextmanager
-    def _errors(self, name: str) -> Iterator[None]:
+    def _errors(self, name: str) -> _Call:
+        return _Call(self, name)
+
+    def typed_error(self, error: Exception, name: str) -> CheckpointError:
+        """What is raised instead of an error of a driver."""
         place: dict[str, Any] = {"location": self.location, "name": name or None}
-        self.calls.add()
-        try:
-            yield
-        except CheckpointError:
-            raise
-        except FileNotFoundError as error:
-            raise CheckpointNotFoundError("not found", **place) from self._cause(error)
-        except FileExistsError as error:
-            raise ObjectExistsError("exists already", **place) from self._cause(error)
-        except PermissionError as error:
-            hint = "Check the permissions of the user, or the credentials of the connection."
-            raise StoreError("permission denied", **place, hint=hint) from self._cause(error)
-        except OSError as error:
-            raise self._os_error(error, place) from self._cause(error)
-        except Exception as error:  # each driver has a family of errors of its own
-            if "Credentials" in type(error).__name__:
-                raise StoreError(f"no credentials: {self._scrubbed(error)}", **place) from self._cause(error)
-            raise StoreUnavailableError(f"storage failed: {self._scrubbed(repr(error))}", **place) from self._cause(
-                error
-            )
+        match error:
+            case FileNotFoundError():
+                return CheckpointNotFoundError("not found", **place)
+            case FileExistsError():
+                return ObjectExistsError("exists already", **place)
+            case PermissionError():
+                hint = "Check the permissions of the user, or the credentials of the connection."
+                return StoreError("permission denied", **place, hint=hint)
+            case OSError():
+                return self._os_error(error, place)
+        if "Credentials" in type(error).__name__:  # each driver has a family of errors of its own
+            return StoreError(f"no credentials: {self._scrubbed(error)}", **place)
+        return StoreUnavailableError(f"storage failed: {self._scrubbed(repr(error))}", **place)
+
+    def safe_cause(self, error: Exception) -> Exception | None:
+        """What a driver raised, unless a traceback of it would show a secret."""
+        return error if self._scrubbed(repr(error)) == repr(error) else None
 
     def _scrubbed(self, said: object) -> str:
         return scrub(str(said), secrets_of(f"{self.fs.protocol}://{self.root}", self.fs.storage_options))
-
-    def _cause(self, error: Exception) -> Exception | None:
-        """What a driver raised, unless a traceback of it would show a secret."""
-        return error if self._scrubbed(repr(error)) == repr(error) else None
 
     def _os_error(self, error: OSError, place: dict[str, Any]) -> StoreError:
         message = self._scrubbed(error.strerror or error) or type(error).__name__
         if self.is_local and error.errno not in _TRANSIENT:
             return StoreError(message, **place)
         return StoreUnavailableError(message, **place)
+
+
+class _Call:
+    """One call of a storage: it is counted, and what the driver raises becomes an error of ours."""
+
+    __slots__ = ("_name", "_store")
+
+    def __init__(self, store: Store, name: str) -> None:
+        self._store, self._name = store, name
+
+    def __enter__(self) -> None:
+        self._store.calls.add()
+
+    def __exit__(self, kind: object, error: BaseException | None, traceback: object) -> None:
+        if isinstance(error, Exception) and not isinstance(error, CheckpointError):
+            raise self._store.typed_error(error, self._name) from self._store.safe_cause(error)
 
 
 def _protocols(fs: fsspec.AbstractFileSystem) -> tuple[str, ...]:
@@ -379,5 +398,25 @@ def _stored_object(name: str, info: Mapping[str, Any]) -> StoredObject:
         modified = modified.timestamp()
     modified_ms = int(modified * 1000) if isinstance(modified, int | float) else None
     size = int(info["size"] or 0)
-    identity = info.get("ETag") or info.get("etag") or f"{size}-{modified}-{info.get('ino', '')}"
+    identity = info.get("ETag") or info.get("etag") or f"{size}-{modified}"
     return StoredObject(name, size, modified_ms, str(identity).strip('"'))
+
+
+def _scan(path: str, prefix: str) -> tuple[dict[str, StoredObject], list[str]]:
+    """A local directory as :meth:`Store.ls` shows it: links are followed, and what goes meanwhile is left out."""
+    objects, directories = {}, []
+    with os.scandir(path) as entries:
+        for entry in entries:
+            name = prefix + entry.name
+            if entry.is_dir():
+                directories.append(name)
+                continue
+            try:
+                seen = entry.stat()
+            except FileNotFoundError:
+                if entry.is_symlink():  # to nowhere
+                    objects[name] = StoredObject(name, 0, None, "")
+                continue
+            size, modified = seen.st_size, seen.st_mtime
+            objects[name] = StoredObject(name, size, int(modified * 1000), f"{size}-{modified}-{seen.st_ino}")
+    return objects, directories

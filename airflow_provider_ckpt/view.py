@@ -183,7 +183,7 @@ class CheckpointView:
 
 def batch_ids(names: Mapping[str, StoredObject], log: str) -> tuple[int, ...]:
     """Batch ids that a listing shows for ``offsets`` or ``commits``, ascending, as Spark counts them."""
-    places = (layout.parse(name) for name in names)
+    places = (layout.parse(name) for name in names if name.startswith(log))
     return tuple(
         sorted({place.batch_id for place in places if isinstance(place, layout.LogEntry) and place.log == log})
     )

@@ -136,6 +136,23 @@ def test_a_directory_that_may_not_be_read_is_an_error_and_never_empty(tmp_path, 
             directory.chmod(stat.S_IRWXU)
 
 
+def test_a_local_listing_follows_links_and_shows_those_to_nowhere(tmp_path):
+    elsewhere, root = tmp_path / "elsewhere", tmp_path / "checkpoint"
+    for directory in (elsewhere, root):
+        directory.mkdir()
+    (elsewhere / "5").write_bytes(b"v1\n{}")
+    (root / "commits").symlink_to(elsewhere)
+    (root / "metadata").symlink_to(elsewhere / "5")
+    (root / "lost").symlink_to(elsewhere / "6")
+    store = Store.open(str(root))
+    objects, directories = store.ls()
+    assert {name: stored.size for name, stored in objects.items()} == {"metadata": 5, "lost": 0}
+    assert directories == ["commits"] and list(store.find("commits")) == ["commits/5"]
+    before = objects["metadata"].identity
+    (elsewhere / "5").write_bytes(b"v1\n[]!")
+    assert store.ls()[0]["metadata"].identity != before
+
+
 def test_a_file_is_no_location(tmp_path):
     (tmp_path / "checkpoint").write_text("x")
     with pytest.raises(StoreError, match="a file, not a directory"):

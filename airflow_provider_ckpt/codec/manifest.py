@@ -91,9 +91,12 @@ class Manifest:
     def encode(self) -> bytes:
         """The bytes to store."""
         own = {name: getattr(self, name) for name in self.__slots__}
-        # asdict copies deeply, and an indent needs the slow encoder: much, for the objects of a large state
-        objects = [{name: getattr(item, name) for name in item.__slots__} for item in self.objects]
-        return json.dumps({**own, "format_version": FORMAT_VERSION, "objects": objects}, sort_keys=True).encode()
+        # an indent needs the slow encoder, and a copy of everything as asdict makes it is much of a large state
+        return json.dumps({**own, "format_version": FORMAT_VERSION}, sort_keys=True, default=_fields).encode()
+
+
+def _fields(item: ManifestObject) -> dict[str, Any]:
+    return {name: getattr(item, name) for name in item.__slots__}
 
 
 def decode(data: bytes, name: str) -> Manifest:

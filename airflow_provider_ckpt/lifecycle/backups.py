@@ -24,8 +24,9 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterable, Mapping, Sequence
-from contextlib import suppress
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager, suppress
 from datetime import UTC, datetime
 
 from airflow_provider_ckpt import __version__
@@ -117,9 +118,13 @@ def take_backup(
     for _ in range(ATTEMPTS):
         try:
             view, chosen = _copy_newest(checkpoint, copier, threads, on_step)
+            with _meanwhile(root.flush):
+                _require_unchanged(checkpoint, copier, chosen.names, log_entries(view, chosen.batch_id))
+                copier.keep_only(chosen.names)
+                taken = _manifest(backup_id, view, chosen, copier, started_ms, tags)
         except MovedError:
             continue
-        return _finish(root, _manifest(backup_id, view, chosen, copier, started_ms, tags), copier)
+        return _finish(root, taken)
     raise CheckpointBusyError(
         f"no consistent copy in {ATTEMPTS} attempts: Spark purges files faster than they can be copied.",
         location=checkpoint.location,
@@ -182,9 +187,16 @@ def _copy_newest(checkpoint: Store, copier: Copier, threads: int, on_step: OnSte
     require(chosen, view)
     in_parallel(copier.add, [name for name in chosen.names if name not in copier.held], threads, on_step)
     copier.mend_references(lambda function, names: in_parallel(function, names, threads))
-    own = [name for name in chosen.names if copier.is_own(name)]
-    copier.require_unchanged(own, _list_again(checkpoint, set(own) - set(logs)))
     return view, chosen
+
+
+@contextmanager
+def _meanwhile(action: Callable[[], None]) -> Iterator[None]:
+    """Let something that waits for a disk run beside the body, and wait for it in the end."""
+    with ThreadPoolExecutor(1) as pool:
+        running = pool.submit(action)
+        yield
+        running.result()
 
 
 def _require_same(names: Iterable[str], before: Mapping[str, StoredObject], now: Mapping[str, StoredObject]) -> None:
@@ -194,12 +206,18 @@ def _require_same(names: Iterable[str], before: Mapping[str, StoredObject], now:
             raise MovedError
 
 
-def _list_again(checkpoint: Store, copied: Iterable[str]) -> dict[str, StoredObject]:
-    """What the directories show that something was copied from; of a local disk those alone are listed."""
-    directories = sorted({name.rpartition("/")[0] for name in copied})
+def _require_unchanged(checkpoint: Store, copier: Copier, copied: Iterable[str], logs: Iterable[str]) -> None:
+    """List again what something was copied from, beside the log entries; of a local disk those directories alone.
+
+    Raises MovedError.
+    """
+    own = [name for name in copied if copier.is_own(name)]
+    directories = sorted({name.rpartition("/")[0] for name in set(own) - set(logs)})
     if directories and not checkpoint.is_local:
-        return checkpoint.find()
-    return {name: stored for directory in directories for name, stored in checkpoint.ls(directory)[0].items()}
+        now = checkpoint.find()
+    else:
+        now = {name: stored for directory in directories for name, stored in checkpoint.ls(directory)[0].items()}
+    copier.require_unchanged(own, now)
 
 
 def _newest_committed(view: CheckpointView) -> int:
@@ -227,10 +245,8 @@ def _manifest(
     return Manifest(backup_id, view.location, view.query_id or "", chosen.batch_id, at_ms, watermark_ms, objects, facts)
 
 
-def _finish(root: Store, taken: Manifest, copier: Copier) -> Manifest:
+def _finish(root: Store, taken: Manifest) -> Manifest:
     """Write the manifest, unless the backup was taken for a killed one meanwhile and swept away."""
-    copier.keep_only({item.name for item in taken.objects})
-    root.flush()
     root.create(f"{taken.backup_id}/{MANIFEST}", taken.encode())
     intent = f"{taken.backup_id}/{INTENT}"
     if intent not in root.ls(taken.backup_id)[0]:

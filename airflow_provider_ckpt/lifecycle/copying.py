@@ -5,7 +5,6 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Callable, Collection, Iterable, Mapping
 from contextlib import suppress
-from dataclasses import replace
 
 from airflow_provider_ckpt.codec.manifest import ManifestObject
 from airflow_provider_ckpt.errors import CheckpointNotFoundError
@@ -132,7 +131,8 @@ class Copier:
 
     def manifest_object(self, name: str) -> ManifestObject:
         """What the manifest says of an object."""
-        return replace(self.held[name], identity=self._listed[name].identity)
+        held = self.held[name]
+        return ManifestObject(name, held.size, held.sha256, held.stored_at, self._listed[name].identity)
 
     def _forget(self, name: str) -> None:
         if self.is_own(name):

@@ -6,6 +6,7 @@ import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor, as_completed
 from contextlib import suppress
+from itertools import count
 from threading import Event, Lock
 from typing import TypeVar
 
@@ -169,13 +170,13 @@ def in_parallel(
 ) -> list[Result]:
     """Call a function for each name on a few threads; results in order, the first error ends it."""
     results: dict[str, Result] = {}
-    todo, stopped, telling = iter(names), Event(), Lock()
+    todo, done, stopped, telling = iter(names), count(1), Event(), Lock()
 
     def work() -> None:
         for name in todo:
             results[name] = function(name)
             with telling:
-                on_step(len(results), len(names), name)
+                on_step(next(done), len(names), name)
             if stopped.is_set():
                 return
 
