@@ -26,8 +26,8 @@ class CheckpointContinuityOperator(CheckpointOperator):
     it then alerts of whatever happened to the stream since the last run, once, by failing without retries.
 
     Returns the verdict (``continued``, ``doubtful`` with warnings, ``pending`` while nothing new is committed, and on a
-    schedule ``begun`` the first time), the newest committed batch and the findings. After a deploy, ``pending`` fails in
-    a way that retries help with; wait with a
+    schedule ``begun`` the first time), the newest committed batch and the findings. After a deploy, ``pending`` fails
+    in a way that retries help with; wait with a
     :class:`~airflow_provider_ckpt.sensors.checkpoint.CheckpointProgressSensor` before it.
 
     :param bookmark: Where the query stood, as the gate leaves it: ``gate.output["bookmark"]``, or that as JSON text.
