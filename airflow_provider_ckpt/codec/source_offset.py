@@ -58,6 +58,8 @@ class SourceKind:
         unit: What the distance between two positions of a lane counts; None when it counts nothing.
         identity: Offsets with another identity cannot be compared (Delta: the table id).
         ordered: False when positions have no order outside the source (Iceberg snapshot ids).
+        in_first_snapshot: Whether the source still reads what the table held when the query began (Delta); until it
+            has, nothing of that counts as read.
     """
 
     name: str
@@ -66,6 +68,7 @@ class SourceKind:
     unit: str | None
     identity: Callable[[Any], str] = lambda value: ""
     ordered: bool = True
+    in_first_snapshot: Callable[[Any], bool] = lambda value: False
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,6 +102,8 @@ class TypedOffset:
             return True
         if problem := self.why_not_comparable(target):
             raise ValueError(problem)
+        if self.kind.in_first_snapshot(self.value) and not self.kind.in_first_snapshot(target.value):
+            return False
         positions = self.positions
         return all(lane in positions and positions[lane] >= goal for lane, goal in target.positions.items())
 
@@ -215,6 +220,7 @@ KINDS: Mapping[str, SourceKind] = {
             lambda value: {"table": (value["reservoirVersion"], value["index"])},
             "table versions",
             identity=lambda value: str(value["reservoirId"]),
+            in_first_snapshot=lambda value: bool(value.get("isStartingVersion")),
         ),
         SourceKind(
             "iceberg",

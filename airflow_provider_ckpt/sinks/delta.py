@@ -103,6 +103,18 @@ def _parse(version: int, data: bytes) -> _Commit:
 
 def _transaction_version(store: Store, writer: str) -> int | None:
     """The marker; it may live on in a checkpoint of the log alone, and expires where the table says so."""
+    table = open_table(store)
+    from deltalake.exceptions import DeltaError
+
+    try:
+        version: int | None = table.transaction_version(writer)
+    except (DeltaError, OSError) as error:
+        raise StoreError(f"deltalake cannot read it: {error}", location=store.location) from error
+    return version
+
+
+def open_table(store: Store, *, without_files: bool = False) -> Any:
+    """The table at a location, as deltalake has it. Raises StoreError."""
     try:
         from deltalake import DeltaTable
         from deltalake.exceptions import DeltaError
@@ -110,7 +122,7 @@ def _transaction_version(store: Store, writer: str) -> int | None:
         hint = "pip install 'airflow-provider-ckpt[delta]'"
         raise StoreError("Delta tables need deltalake", location=store.location, hint=hint) from error
     try:
-        return DeltaTable(_url(store), storage_options=_options(store)).transaction_version(writer)
+        return DeltaTable(_url(store), storage_options=_options(store), without_files=without_files)
     except (DeltaError, OSError) as error:
         raise StoreError(f"deltalake cannot read it: {error}", location=store.location) from error
 

@@ -26,7 +26,7 @@ _NAME = re.compile(rf"{METADATA}/(?:v(\d+)|(\d{{5,}})-.+?)(?:\.gz)?\.metadata\.j
 
 def read(sink: DeclaredSink, store: Store, query_id: str, batch_id: int) -> SinkMarker:
     """What an Iceberg table remembers of a query. Raises StoreError."""
-    metadata = _parse(store, sink.metadata_file or _current(store))
+    metadata = current_metadata(store, sink.metadata_file)
     snapshot = metadata.snapshot_by_id(metadata.current_snapshot_id) if metadata.current_snapshot_id else None
     last: int | None = None
     made_of: list[SinkCommit] = []
@@ -42,6 +42,11 @@ def read(sink: DeclaredSink, store: Store, query_id: str, batch_id: int) -> Sink
     others = (_batch_of(other, query_id) for other in metadata.snapshots if other.snapshot_id not in ancestors)
     undone = tuple(batch for batch in others if batch is not None)
     return SinkMarker("iceberg", sink.location, query_id, last, tuple(reversed(made_of)), undone)
+
+
+def current_metadata(store: Store, metadata_file: str = "") -> Any:
+    """The metadata of a table, of the file that was declared or of the newest. Raises StoreError."""
+    return _parse(store, metadata_file or _current(store))
 
 
 def _batch_of(snapshot: Any, query_id: str) -> int | None:
