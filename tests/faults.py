@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from threading import Lock
 from typing import Any
 
 from airflow_provider_ckpt.errors import StoreUnavailableError
@@ -19,10 +20,12 @@ class Fault:
 
     def __init__(self, at: int | None = None, *, after: bool = False) -> None:
         self.at, self.after, self.calls = at, after, 0
+        self._counting = Lock()
 
     def hits(self) -> bool:
-        self.calls += 1
-        return self.calls == self.at
+        with self._counting:
+            self.calls += 1
+            return self.calls == self.at
 
 
 def calls_to_fail(count: int, samples: int) -> list[int]:

@@ -42,7 +42,7 @@ from airflow_provider_ckpt.errors import (
     CheckpointNotFoundError,
     UnsupportedVersionError,
 )
-from airflow_provider_ckpt.lifecycle.copying import Copier, MovedError
+from airflow_provider_ckpt.lifecycle.copying import THREADS, Copier, MovedError, copies_at_once
 from airflow_provider_ckpt.lifecycle.observing import (
     OnStep,
     decode_entries,
@@ -67,8 +67,6 @@ DATA = "checkpoint"
 MOST_MANIFEST_BYTES = 256 << 20
 #: How often a backup begins anew because Spark purged a file under it.
 ATTEMPTS = 8
-THREADS = 8
-LOCAL_THREADS = 2
 _OWN_ID = re.compile(r"\d{8}T\d{6}\.\d{3}Z-[0-9A-Za-z._-]+\Z")
 
 
@@ -98,7 +96,7 @@ def take_backup(
         root: Where backups live; the new one gets a directory of its own.
         full: Copy everything, also what an earlier backup has; Spark can then start from the backup's directory.
         tags: Names that a retention policy can keep a backup for.
-        threads: Copies under way at once; by default few on a local disk, where the CPU is what they wait for.
+        threads: Copies under way at once; by default few on a local disk.
         on_step: Called after each object.
 
     Raises:
@@ -107,8 +105,7 @@ def take_backup(
             longer than the grace period of a prune, which has removed it.
     """
     started_ms = now_ms()
-    if threads is None:
-        threads = LOCAL_THREADS if checkpoint.is_local and root.is_local else THREADS
+    threads = threads or copies_at_once(checkpoint, root)
     query_id = observe(checkpoint).query_id
     backup_id = new_backup_id(started_ms, query_id or "no-id")
     base = None if full or not query_id else _declare_base(root, backup_id, query_id, checkpoint.location)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import replace
 
 from tenacity import retry, retry_if_exception, stop_after_attempt
@@ -15,8 +15,9 @@ from airflow_provider_ckpt.codec.checksum import HadoopChecksum, SparkChecksum
 from airflow_provider_ckpt.compression import decompressors
 from airflow_provider_ckpt.errors import CheckpointFormatError, CheckpointNotFoundError
 from airflow_provider_ckpt.findings import Finding
+from airflow_provider_ckpt.lifecycle.copying import THREADS
 from airflow_provider_ckpt.lifecycle.listing import Look
-from airflow_provider_ckpt.lifecycle.observing import decode_entries, drive, observe
+from airflow_provider_ckpt.lifecycle.observing import decode_entries, drive, in_parallel, observe
 from airflow_provider_ckpt.restart_set import restart_set
 from airflow_provider_ckpt.sinks import read_file_sink
 from airflow_provider_ckpt.store import Store
@@ -71,7 +72,7 @@ def look_deeper(store: Store, view: CheckpointView, read: Callable[[str], bytes]
         needed = drive(restart_set(view, newest, decompressors()), read)
     except CheckpointFormatError as error:
         return replace(view, missing=(f"{error.name}: {error.message}",))
-    broken = dict(_broken(view, needed.names, read))
+    broken = _broken(view, needed.names, read)
     if broken:
         needed = drive(restart_set(view, newest, decompressors(), broken), read)
     return replace(view, missing=needed.missing, repaired=needed.repaired)
@@ -85,16 +86,23 @@ def _is_text_log(name: str) -> bool:
     )
 
 
-def _broken(view: CheckpointView, names: tuple[str, ...], read: Callable[[str], bytes]) -> Iterator[tuple[str, str]]:
-    """State files that do not fit their checksum file. Where there are two kinds, Spark's own is the one it reads."""
-    for name in names:
-        if not isinstance(layout.parse(name), layout.StateFile | layout.StateTable):
-            continue
-        directory, _, base = name.rpartition("/")
-        own, hadoop = f"{name}.crc", f"{directory}/.{base}.crc"
-        sidecar = own if own in view.objects else hadoop
-        if sidecar in view.objects and not _fits(name, sidecar, read):
-            yield name, f"{MISMATCH} {sidecar.rpartition('/')[2]}"
+def _broken(view: CheckpointView, names: tuple[str, ...], read: Callable[[str], bytes]) -> dict[str, str]:
+    """State files that do not fit their checksum file, and what to say of each."""
+    sidecars = {name: sidecar for name in names if (sidecar := _sidecar_of_state(view, name))}
+    fit = in_parallel(lambda name: _fits(name, sidecars[name], read), list(sidecars), THREADS)
+    return {
+        name: f"{MISMATCH} {sidecar.rpartition('/')[2]}"
+        for (name, sidecar), fits in zip(sidecars.items(), fit, strict=True)
+        if not fits
+    }
+
+
+def _sidecar_of_state(view: CheckpointView, name: str) -> str | None:
+    """The checksum file of a state file. Where there are two kinds, Spark's own is the one it reads."""
+    if not isinstance(layout.parse(name), layout.StateFile | layout.StateTable):
+        return None
+    directory, _, base = name.rpartition("/")
+    return next((sidecar for sidecar in (f"{name}.crc", f"{directory}/.{base}.crc") if sidecar in view.objects), None)
 
 
 def _fits(name: str, sidecar: str, read: Callable[[str], bytes]) -> bool:

@@ -13,6 +13,13 @@ from airflow_provider_ckpt.store import Store
 
 #: Calls a function for each of some names.
 ForEach = Callable[[Callable[[str], None], list[str]], object]
+#: How many reads or copies are under way at once; between local disks the CPU is what they wait for.
+THREADS, LOCAL_THREADS = 8, 2
+
+
+def copies_at_once(source: Store, target: Store) -> int:
+    """How many copies between two stores are best under way at a time."""
+    return LOCAL_THREADS if source.is_local and target.is_local else THREADS
 
 
 class MovedError(Exception):

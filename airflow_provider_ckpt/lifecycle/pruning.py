@@ -32,12 +32,12 @@ from airflow_provider_ckpt.lifecycle.backups import (
     DROPPED,
     INTENT,
     MANIFEST,
-    THREADS,
     base_of_intent,
     is_own_id,
     list_backups,
     read_manifest,
 )
+from airflow_provider_ckpt.lifecycle.copying import THREADS
 from airflow_provider_ckpt.lifecycle.observing import OnStep, in_parallel, no_step, now_ms
 from airflow_provider_ckpt.objects import StoredObject
 from airflow_provider_ckpt.retention import Decision, RetentionPolicy, decide

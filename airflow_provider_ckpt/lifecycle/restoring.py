@@ -6,6 +6,7 @@ import hashlib
 import re
 from collections.abc import Iterable, Mapping
 from contextlib import suppress
+from itertools import count, groupby
 
 from airflow_provider_ckpt import codec
 from airflow_provider_ckpt.codec import layout
@@ -13,8 +14,9 @@ from airflow_provider_ckpt.codec.manifest import Manifest
 from airflow_provider_ckpt.codec.paths import paths_of
 from airflow_provider_ckpt.errors import CheckpointFormatError, CheckpointNotFoundError, ObjectExistsError
 from airflow_provider_ckpt.lifecycle.applying import Receipt
+from airflow_provider_ckpt.lifecycle.copying import THREADS, copies_at_once
 from airflow_provider_ckpt.lifecycle.observing import OnStep, decode_entries, in_parallel, no_step, now_ms
-from airflow_provider_ckpt.lifecycle.verifying import THREADS, corrupt, read_verified
+from airflow_provider_ckpt.lifecycle.verifying import corrupt, read_verified
 from airflow_provider_ckpt.moving import (
     PathRule,
     relocate,
@@ -24,7 +26,7 @@ from airflow_provider_ckpt.moving import (
     verdict_of_move,
 )
 from airflow_provider_ckpt.objects import StoredObject
-from airflow_provider_ckpt.plans import Action, Plan, SinkVerdict, plan_restore
+from airflow_provider_ckpt.plans import Action, Plan, SinkVerdict, main_name, plan_restore
 from airflow_provider_ckpt.sink_log import SinkLog
 from airflow_provider_ckpt.sinks import DeclaredSink, read_marker
 from airflow_provider_ckpt.store import Store
@@ -104,24 +106,40 @@ def _entries_with_paths(root: Store, backup: Manifest) -> dict[str, codec.Encoda
     return entries
 
 
-def restore(plan: Plan, root: Store, target: Store, *, on_step: OnStep = no_step) -> Receipt:
+def restore(
+    plan: Plan, root: Store, target: Store, *, threads: int | None = None, on_step: OnStep = no_step
+) -> Receipt:
     """Carry out a restore. Killed at any point, the same call completes it.
+
+    Log entries are written one after the other in the order of the plan, and what lies between them is on the disk
+    before the next one is; that itself has no order.
+
+    Args:
+        plan: What to do.
+        root: Where backups live.
+        target: Where to.
+        threads: Copies under way at once; by default few on a local disk.
+        on_step: Called after each object.
 
     Raises:
         ObjectExistsError: There is something else at the location.
         BackupCorruptError: An object of the backup is not what its manifest says.
     """
     started_ms = now_ms()
+    threads = threads or copies_at_once(root, target)
     there = target.find()
     _require_own(plan, target, there)
-    todo = [action for action in plan.actions if action.name not in there]
-    for done, action in enumerate(todo, start=1):
-        target.require_inside(action.name)
-        if action.do == "create":
-            target.create(action.name, action.data.encode())
-        else:
-            _copy_verified(root, target, action)
-        on_step(done, len(todo), action.name)
+    todo = {action.name: action for action in plan.actions if action.name not in there}
+    done = count(1)
+    for in_order, names in groupby(todo, key=_is_log_entry):
+        in_parallel(
+            lambda name: _write(root, target, todo[name]),
+            list(names),
+            1 if in_order else threads,
+            lambda _done, _total, name: on_step(next(done), len(todo), name),
+        )
+        if not in_order:
+            target.flush()
     for name in there.keys() - plan.writes():  # what an earlier run was writing when it was killed
         target.delete(name)
     target.flush()
@@ -138,7 +156,15 @@ def restore(plan: Plan, root: Store, target: Store, *, on_step: OnStep = no_step
     )
 
 
-def _copy_verified(root: Store, target: Store, action: Action) -> None:
+def _is_log_entry(name: str) -> bool:
+    return isinstance(layout.parse(main_name(name)), layout.LogEntry)
+
+
+def _write(root: Store, target: Store, action: Action) -> None:
+    target.require_inside(action.name)
+    if action.do == "create":
+        target.create(action.name, action.data.encode())
+        return
     root.require_inside(action.source)
     try:
         size, sha256 = root.copy(action.source, target, action.name)

@@ -6,6 +6,8 @@ A backup is seen as the checkpoint that it would be restored to, so every rule a
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Callable
+from threading import Lock
 
 from airflow_provider_ckpt.checks import check
 from airflow_provider_ckpt.codec import layout
@@ -13,12 +15,11 @@ from airflow_provider_ckpt.codec.manifest import Manifest, ManifestObject
 from airflow_provider_ckpt.errors import BackupCorruptError, CheckpointNotFoundError
 from airflow_provider_ckpt.findings import Finding
 from airflow_provider_ckpt.lifecycle.checking import look_deeper
+from airflow_provider_ckpt.lifecycle.copying import THREADS
 from airflow_provider_ckpt.lifecycle.observing import OnStep, in_parallel, no_step
 from airflow_provider_ckpt.objects import StoredObject
 from airflow_provider_ckpt.store import Store
 from airflow_provider_ckpt.view import CheckpointView
-
-THREADS = 8
 
 
 def verify_backup(
@@ -38,11 +39,30 @@ def verify_backup(
     Raises:
         BackupCorruptError: An object is missing or other than the manifest says, or the set is not complete.
     """
-    stored = {item.stored_at: item for item in backup.objects}
-    in_parallel(lambda stored_at: len(read_verified(root, stored[stored_at])), list(stored), threads, on_step)
-    view = view_of_backup(root, backup)
+    reader = _Reader(root, backup, on_step)
+    view = view_of_backup(root, backup, reader.read)
+    rest = [item.name for item in backup.objects if item.name not in reader.seen]
+    in_parallel(lambda name: len(reader.read(name)), rest, threads)
     _require_restartable(root, backup, view)
     return check(view)
+
+
+class _Reader:
+    """Reads objects of a backup by their names in the checkpoint, and tells of each one the first time."""
+
+    def __init__(self, root: Store, backup: Manifest, on_step: OnStep) -> None:
+        self._root, self._stored = root, {item.name: item for item in backup.objects}
+        self._on_step, self._telling = on_step, Lock()
+        self.seen: set[str] = set()
+
+    def read(self, name: str) -> bytes:
+        """The bytes of an object. Raises BackupCorruptError."""
+        data = read_verified(self._root, self._stored[name])
+        with self._telling:
+            if name not in self.seen:
+                self.seen.add(name)
+                self._on_step(len(self.seen), len(self._stored), name)
+        return data
 
 
 def read_verified(root: Store, item: ManifestObject) -> bytes:
@@ -57,10 +77,9 @@ def read_verified(root: Store, item: ManifestObject) -> bytes:
     return data
 
 
-def view_of_backup(root: Store, backup: Manifest) -> CheckpointView:
+def view_of_backup(root: Store, backup: Manifest, read: Callable[[str], bytes]) -> CheckpointView:
     """The backup as the checkpoint that it would be restored to, with everything read that the rules judge."""
-    stored = {item.name: item for item in backup.objects}
-    objects = {name: StoredObject(name, item.size, None, item.sha256) for name, item in stored.items()}
+    objects = {item.name: StoredObject(item.name, item.size, None, item.sha256) for item in backup.objects}
     view = CheckpointView(
         f"{root.location.rstrip('/')}/{backup.backup_id}",
         backup.created_at_ms,
@@ -68,7 +87,7 @@ def view_of_backup(root: Store, backup: Manifest) -> CheckpointView:
         complete=True,
         stateful=any(name.startswith(f"{layout.STATE}/") for name in objects),
     )
-    return look_deeper(root, view, lambda name: read_verified(root, stored[name]))
+    return look_deeper(root, view, read)
 
 
 def _require_restartable(root: Store, backup: Manifest, view: CheckpointView) -> None:

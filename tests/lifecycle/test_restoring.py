@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import threading
 from collections.abc import Callable
 from pathlib import Path
 
@@ -141,6 +142,57 @@ def test_a_moved_file_sink_is_told_of(goldens, root, tmp_path):
 def test_a_rule_that_is_none_is_a_usage_error(root, tmp_path, goldens):
     back_up(goldens["4.3.0/file-to-parquet-5"], root)
     assert run(["restore", root.location, "latest", "--to", str(tmp_path / "new"), "--rewrite-paths", "in"]) == 2
+
+
+# --- how it is written ----------------------------------------------------------------------------------------------
+
+
+class Watched(Store):
+    """Notes what is copied to it and when it is flushed."""
+
+    def copy(self, name, to, to_name):
+        self.together.wait() if self.together and to_name.startswith("state/") else None
+        copied = super().copy(name, to, to_name)
+        to.events.append(to_name)
+        return copied
+
+    def flush(self):
+        self.events.append("flush")
+
+
+def watched(location: str, together: threading.Barrier | None = None) -> Watched:
+    store = Watched.open(location)
+    store.events, store.together = [], together
+    return store
+
+
+def is_log_entry(name: str) -> bool:
+    return name.startswith(("offsets/", "commits/"))
+
+
+@pytest.mark.parametrize("threads", [1, 4])
+def test_log_entries_are_written_in_order_around_the_rest(goldens, root, tmp_path, threads):
+    taken = back_up(goldens["4.3.0/agg-rocksdb"], root)
+    target, told = watched(str(tmp_path / "restored")), []
+    plan = lifecycle.make_restore(root, taken, target)
+    lifecycle.restore(plan, watched(root.location), target, threads=threads, on_step=lambda *step: told.append(step))
+    ordered = [action.name for action in plan.actions if is_log_entry(action.name)]
+    assert [name for name in target.events if is_log_entry(name)] == ordered
+    assert ordered[0] == f"offsets/{taken.batch_id}" and f"offsets/{taken.batch_id - 1}" in ordered[-2:]
+    between = target.events.index("flush")
+    assert {name for name in target.events[:between] if not is_log_entry(name)} == plan.writes() - set(ordered)
+    assert f"commits/{taken.batch_id}" in target.events[between:], "what came before it is on the disk"
+    assert [done for done, _, _ in told] == list(range(1, len(plan.actions) + 1))
+    assert {name for _, _, name in told} == plan.writes()
+
+
+def test_state_is_copied_several_files_at_a_time(goldens, root, tmp_path):
+    taken = back_up(goldens["4.3.0/agg-hdfs"], root)
+    state = sum(item.name.startswith("state/") for item in taken.objects)
+    assert state % 2 == 0
+    source, target = watched(root.location, threading.Barrier(2, timeout=20)), watched(str(tmp_path / "restored"))
+    lifecycle.restore(lifecycle.make_restore(source, taken, target), source, target, threads=2)
+    assert sum(name.startswith("state/") for name in target.events) == state
 
 
 # --- interrupted ----------------------------------------------------------------------------------------------------

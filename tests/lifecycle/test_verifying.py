@@ -51,6 +51,29 @@ def test_a_backup_has_the_findings_of_its_checkpoint(golden, root, case):
     assert verify(root, back_up(checkpoint, root)) == own
 
 
+@pytest.mark.parametrize("case", ["agg-hdfs", "agg-rocksdb-v2"])
+def test_each_object_is_read_and_told_once(golden, root, case):
+    """State has checksum files: what they are compared with is not read again for the hash."""
+    taken, told = back_up(golden(case), root), []
+    assert any(item.name.startswith("state/") and item.name.endswith(".crc") for item in taken.objects)
+    store = Reading.open(str(root))
+    store.reads = Counter()
+    lifecycle.verify_backup(store, taken, on_step=lambda *step: told.append(step))
+    assert store.reads.keys() == {item.stored_at for item in taken.objects}
+    twice = {name.rpartition("/")[2].rpartition(".")[2] for name, reads in store.reads.items() if reads > 1}
+    assert twice <= {"zip", "changelog", "metadata"}, "those that say what else there must be"
+    assert [done for done, _, _ in told] == list(range(1, len(taken.objects) + 1))
+    assert {name for _, _, name in told} == {item.name for item in taken.objects}
+
+
+class Reading(Store):
+    """Counts what is read."""
+
+    def read(self, name):
+        self.reads[name] += 1
+        return super().read(name)
+
+
 def test_damage_that_was_backed_up_is_found(golden, root):
     checkpoint = golden("file-to-parquet-12")
     sidecar = checkpoint / "sources" / "0" / ".9.compact.crc"
