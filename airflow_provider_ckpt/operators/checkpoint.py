@@ -8,6 +8,7 @@ from airflow_provider_ckpt.operators.prune import CheckpointPruneOperator
 from airflow_provider_ckpt.operators.restore import CheckpointRestoreOperator
 from airflow_provider_ckpt.operators.rollback import CheckpointRollbackOperator
 from airflow_provider_ckpt.operators.verify import CheckpointVerifyOperator
+from airflow_provider_ckpt.operators.windows import CheckpointWindowsOperator
 
 __all__ = [
     "CheckpointBackupOperator",
@@ -18,4 +19,5 @@ __all__ = [
     "CheckpointRestoreOperator",
     "CheckpointRollbackOperator",
     "CheckpointVerifyOperator",
+    "CheckpointWindowsOperator",
 ]

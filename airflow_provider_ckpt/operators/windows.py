@@ -1,0 +1,182 @@
+"""The operator that makes asset partitions of the event time that a stream has completed."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import datetime, timedelta
+from itertools import islice
+from typing import Any, NamedTuple
+
+from airflow.providers.common.compat.sdk import AirflowFailException, Asset
+
+from airflow_provider_ckpt import lifecycle
+from airflow_provider_ckpt.errors import CheckpointError
+from airflow_provider_ckpt.hooks.checkpoint import airflow_errors
+from airflow_provider_ckpt.operators.base import CheckpointOperator
+from airflow_provider_ckpt.progress import Progress
+from airflow_provider_ckpt.report import facts
+from airflow_provider_ckpt.times import parse_time_ms, time_text
+from airflow_provider_ckpt.waiting.windows import Window, Windows
+
+#: What the extra of an asset event says, and the key in the asset's state store: the end of the newest window.
+MARK = "windows_until_ms"
+#: Events of the asset that are read at once.
+PAGE = 100
+#: Keys that the returned value names; a few say enough.
+SHOWN = 10
+
+
+class Emitted(NamedTuple):
+    """What the newest of our events says."""
+
+    until_ms: int
+    window: str | None = None
+    timezone: str | None = None
+
+
+class CheckpointWindowsOperator(CheckpointOperator):
+    """Adds a partition key to an asset for every window of event time that the committed watermark has passed.
+
+    Exactly once for each window, over retries, clears, restarts and concurrent runs, and none is skipped when the
+    watermark jumps. What was emitted is read from the asset's own events: they get into the database in the one
+    transaction that makes this task a success, so no second memory can disagree with them. Give each asset one task: two
+    DAGs that look at the same moment would both emit. Only when ``airflow db clean`` has removed all events of a quiet
+    stream, the asset's state store is asked; it knows what the last run had found, so that nothing is skipped then, but
+    what that run emitted may come again.
+
+    A run without new windows succeeds, and leaves no event. Keys are the starts of windows, in the form that Airflow's
+    ``StartOfHourMapper`` and ``StartOfDayMapper`` read; see :mod:`airflow_provider_ckpt.waiting.windows`. As ever in
+    Airflow, a DAG that is paused gets no partitions, not even later. Needs Airflow 3.3.
+
+    Returns the newest keys, their ``count``, ``windows_until_ms``, and the ``batch_id`` and ``watermark_ms`` looked at.
+
+    :param asset: The asset that gets the partitions; it becomes an outlet and an inlet of the task.
+    :param window: Length of the windows: ``PT1H``, ``P1D``, ``P1W``, ``P1M``, or a duration. An asset keeps its length.
+    :param timezone: The zone whose days, weeks and months the windows are.
+    :param start: The time that the first run begins with; None is the newest window that is closed then.
+    :param max_windows: Refuse to emit more than so many at once: a row with a wrong event time starts no flood of runs.
+    """
+
+    template_fields: Sequence[str] = (*CheckpointOperator.template_fields, "start")
+
+    def __init__(
+        self,
+        *,
+        asset: Asset,
+        window: str | timedelta,
+        timezone: str = "UTC",
+        start: str | datetime | None = None,
+        max_windows: int = 1000,
+        **kwargs: Any,
+    ) -> None:
+        kwargs["inlets"] = [*(kwargs.get("inlets") or ()), asset]
+        kwargs["outlets"] = [*(kwargs.get("outlets") or ()), asset]
+        super().__init__(**{"max_active_tis_per_dag": 1, **kwargs})
+        self.asset = asset
+        self.window = Windows(window, timezone).length  # a typing error is found when the DAG is read
+        self.timezone = timezone
+        self.start = start
+        self.max_windows = max_windows
+
+    def execute(self, context: Any) -> dict[str, Any]:
+        """Look, and emit what is new."""
+        outlet = context["outlet_events"][self.asset]
+        if not hasattr(outlet, "add_partitions"):
+            raise AirflowFailException("CheckpointWindowsOperator needs Airflow 3.3 or later, for add_partitions")
+        with airflow_errors():
+            windows = Windows(self.window, self.timezone)
+            emitted = self._emitted(context)
+            progress = lifecycle.look(self.store())
+            found = self._new(windows, emitted, progress)
+        until_ms = found[-1].end_ms if found else emitted and emitted.until_ms
+        if found:
+            outlet.add_partitions([item.key for item in found])
+            outlet.extra = {
+                MARK: until_ms,
+                "window": windows.length,
+                "timezone": windows.timezone,
+                "batch_id": progress.batch_id,
+                "watermark_ms": progress.watermark_ms,
+            }
+        else:
+            self._leave_no_event()
+        self._say(progress, found)
+        return {
+            "windows": [item.key for item in found[-SHOWN:]],
+            "count": len(found),
+            MARK: until_ms,
+            "batch_id": progress.batch_id,
+            "watermark_ms": progress.watermark_ms,
+        }
+
+    def _new(self, windows: Windows, emitted: Emitted | None, progress: Progress) -> list[Window]:
+        """The windows to emit."""
+        if not progress.watermark_ms:  # 0 is Spark's word for none
+            return []
+        if emitted is not None:
+            self._check_same_windows(windows, emitted)
+            after_ms = emitted.until_ms
+        elif self.start:
+            after_ms = self._start_ms()
+        else:
+            after_ms = windows.boundary(progress.watermark_ms) - 1
+        found = list(islice(windows.closed(after_ms, progress.watermark_ms), self.max_windows + 1))
+        if len(found) > self.max_windows:
+            raise CheckpointError(
+                f"more than {self.max_windows} windows of {windows.length} are closed between {time_text(after_ms)} "
+                f"and the watermark, {time_text(progress.watermark_ms)}",
+                location=self.store().location,
+                batch_id=progress.batch_id,
+                hint="Raise max_windows if that watermark is right; else a row of the stream has a wrong event time.",
+            )
+        return found
+
+    def _start_ms(self) -> int:
+        try:
+            return parse_time_ms(self.start)  # type: ignore[arg-type]
+        except ValueError as error:
+            raise CheckpointError(f"start: {error}") from error
+
+    def _check_same_windows(self, windows: Windows, emitted: Emitted) -> None:
+        """Keys of one asset mean one kind of window: a day and its first hour would share a key."""
+        if emitted.window is None or (emitted.window, emitted.timezone) == (windows.length, windows.timezone):
+            return
+        raise CheckpointError(
+            f"the asset {self.asset.name!r} has windows of {emitted.window} in {emitted.timezone}, and cannot get such "
+            f"of {windows.length} in {windows.timezone}",
+            hint=f"Give them an asset of their own, with start={time_text(emitted.until_ms)!r} to go on from there.",
+        )
+
+    def _emitted(self, context: Any) -> Emitted | None:
+        """What was emitted so far, by the newest events of the asset that are ours; None before the first."""
+        memory = context["asset_state_store"][self.asset]
+        events = context["inlet_events"][self.asset].ascending(False)
+        size = PAGE
+        while True:
+            page = list(events.limit(size))
+            ours = [event for event in page if isinstance((event.extra or {}).get(MARK), int)]
+            if ours:
+                newest = max(ours, key=lambda event: event.extra[MARK]).extra
+                memory.set(MARK, newest[MARK])
+                return Emitted(newest[MARK], newest.get("window"), newest.get("timezone"))
+            if len(page) < size:
+                until_ms = memory.get(MARK)
+                return None if until_ms is None else Emitted(int(until_ms))
+            size *= 10  # others' events: further back
+
+    def _leave_no_event(self) -> None:
+        """Airflow makes an event for every outlet of a successful task: for this run the asset is none."""
+        self.outlets: list[Any] = [item for item in self.outlets if item != self.asset]
+
+    def _say(self, progress: Progress, found: list[Window]) -> None:
+        if not progress.watermark_ms:
+            self.log.info("%s: no batch with a watermark is committed", self.checkpoint)
+            return
+        rows: list[tuple[str, object]] = [
+            ("newest committed batch", progress.batch_id),
+            ("watermark", time_text(progress.watermark_ms)),
+            ("windows", len(found)),
+        ]
+        if found:
+            rows += [("from", found[0].key), ("to", found[-1].key)]
+        self.report(facts(self.store().location, rows))
