@@ -20,14 +20,14 @@ from airflow_provider_ckpt.waiting.windows import Window, Windows
 
 #: What the extra of an asset event says, and the key in the asset's state store: the end of the newest window.
 MARK = "windows_until_ms"
-#: Events of the asset that are read at once.
+#: So many events of the ledger are read: the clocks of API servers differ, so the newest may not be the last.
 PAGE = 100
 #: Keys that the returned value names; a few say enough.
 SHOWN = 10
 
 
 class Emitted(NamedTuple):
-    """What the newest of our events says."""
+    """What the ledger says."""
 
     until_ms: int
     window: str | None = None
@@ -38,11 +38,14 @@ class CheckpointWindowsOperator(CheckpointOperator):
     """Adds a partition key to an asset for every window of event time that the committed watermark has passed.
 
     Exactly once for each window, over retries, clears, restarts and concurrent runs, and none is skipped when the
-    watermark jumps. What was emitted is read from the asset's own events: they get into the database in the one
-    transaction that makes this task a success, so no second memory can disagree with them. Give each asset one task: two
-    DAGs that look at the same moment would both emit. Only when ``airflow db clean`` has removed all events of a quiet
-    stream, the asset's state store is asked; it knows what the last run had found, so that nothing is skipped then, but
-    what that run emitted may come again.
+    watermark jumps. What was emitted is read from the events of a second asset, the *ledger*, which is named after the
+    first one with ``_ledger`` behind it. Its events get into the database together with the partitions, in the one
+    transaction that makes this task a success, so no memory can disagree with them. (The asset's own events would do,
+    but Airflow up to 3.3.2 cannot read them while a run that they have started is queued, apache/airflow#71360.)
+
+    Give each asset one task: two DAGs that look at the same moment would both emit. Only when ``airflow db clean`` has
+    removed all events of a quiet stream, the state store of the ledger is asked; it knows what the last run had found,
+    so that nothing is skipped then, but what that run emitted may come again.
 
     A run without new windows succeeds, and leaves no event. Keys are the starts of windows, in the form that Airflow's
     ``StartOfHourMapper`` and ``StartOfDayMapper`` read; see :mod:`airflow_provider_ckpt.waiting.windows`. As ever in
@@ -50,7 +53,7 @@ class CheckpointWindowsOperator(CheckpointOperator):
 
     Returns the newest keys, their ``count``, ``windows_until_ms``, and the ``batch_id`` and ``watermark_ms`` looked at.
 
-    :param asset: The asset that gets the partitions; it becomes an outlet and an inlet of the task.
+    :param asset: The asset that gets the partitions. It and its ledger become outlets of the task.
     :param window: Length of the windows: ``PT1H``, ``P1D``, ``P1W``, ``P1M``, or a duration. An asset keeps its length.
     :param timezone: The zone whose days, weeks and months the windows are.
     :param start: The time that the first run begins with; None is the newest window that is closed then.
@@ -69,10 +72,12 @@ class CheckpointWindowsOperator(CheckpointOperator):
         max_windows: int = 1000,
         **kwargs: Any,
     ) -> None:
-        kwargs["inlets"] = [*(kwargs.get("inlets") or ()), asset]
-        kwargs["outlets"] = [*(kwargs.get("outlets") or ()), asset]
+        ledger = Asset(f"{asset.name}_ledger")
+        kwargs["inlets"] = [*(kwargs.get("inlets") or ()), ledger]
+        kwargs["outlets"] = [*(kwargs.get("outlets") or ()), asset, ledger]
         super().__init__(**{"max_active_tis_per_dag": 1, **kwargs})
         self.asset = asset
+        self.ledger = ledger
         self.window = Windows(window, timezone).length  # a typing error is found when the DAG is read
         self.timezone = timezone
         self.start = start
@@ -91,7 +96,7 @@ class CheckpointWindowsOperator(CheckpointOperator):
         until_ms = found[-1].end_ms if found else emitted and emitted.until_ms
         if found:
             outlet.add_partitions([item.key for item in found])
-            outlet.extra = {
+            outlet.extra = context["outlet_events"][self.ledger].extra = {
                 MARK: until_ms,
                 "window": windows.length,
                 "timezone": windows.timezone,
@@ -148,25 +153,21 @@ class CheckpointWindowsOperator(CheckpointOperator):
         )
 
     def _emitted(self, context: Any) -> Emitted | None:
-        """What was emitted so far, by the newest events of the asset that are ours; None before the first."""
-        memory = context["asset_state_store"][self.asset]
-        events = context["inlet_events"][self.asset].ascending(False)
-        size = PAGE
-        while True:
-            page = list(events.limit(size))
-            ours = [event for event in page if isinstance((event.extra or {}).get(MARK), int)]
-            if ours:
-                newest = max(ours, key=lambda event: event.extra[MARK]).extra
-                memory.set(MARK, newest[MARK])
-                return Emitted(newest[MARK], newest.get("window"), newest.get("timezone"))
-            if len(page) < size:
-                until_ms = memory.get(MARK)
-                return None if until_ms is None else Emitted(int(until_ms))
-            size *= 10  # others' events: further back
+        """What was emitted so far, as the ledger says; None before the first."""
+        memory = context["asset_state_store"][self.ledger]
+        events = context["inlet_events"][self.ledger].ascending(False).limit(PAGE)
+        marks = [event.extra for event in events if MARK in (event.extra or {})]
+        if not marks:
+            until_ms = memory.get(MARK)
+            return None if until_ms is None else Emitted(int(until_ms))
+        newest = max(marks, key=lambda extra: int(extra[MARK]))
+        memory.set(MARK, newest[MARK])
+        return Emitted(int(newest[MARK]), newest.get("window"), newest.get("timezone"))
 
     def _leave_no_event(self) -> None:
-        """Airflow makes an event for every outlet of a successful task: for this run the asset is none."""
-        self.outlets: list[Any] = [item for item in self.outlets if item != self.asset]
+        """Airflow makes an event for every outlet of a successful task: for this run these two are none."""
+        ours = (self.asset, self.ledger)
+        self.outlets: list[Any] = [item for item in self.outlets if item not in ours]
 
     def _say(self, progress: Progress, found: list[Window]) -> None:
         if not progress.watermark_ms:

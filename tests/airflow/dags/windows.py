@@ -22,7 +22,7 @@ def dag_of(name: str, story: str, **arguments: Any) -> DAG:
     return dag
 
 
-for story in ("hours", "foreign", "purged"):
+for story in ("hours", "queued", "purged"):
     globals()[story] = dag_of(story, story)
 start = dag_of("start", "start", start="{{ dag_run.conf['start'] }}")
 flood = dag_of("flood", "flood", max_windows=24)
