@@ -241,7 +241,7 @@ def plan_exchange(
         BatchNotRestorableError: The checkpoint has gone another way than the backup, or the sink log cannot be trimmed.
     """
     batch_id = backup.batch_id
-    _require_later(view, batch_id)
+    _require_later(view, backup)
     copies = _copies(view, backup)
     oldest = min((batch for batch in view.planned if batch > batch_id), default=batch_id)
     trims = _trimmed_entries(batch_id, sink_log) if sink_log is not None else {}
@@ -258,15 +258,17 @@ def plan_exchange(
     return _plan(view, batch_id, planned_at_ms, requirements, actions, warnings, verdicts, sink_log, root)
 
 
-def _require_later(view: CheckpointView, batch_id: int) -> None:
-    """All that the checkpoint has planned comes after the batch of the backup, unless that is still there itself."""
-    if batch_id in view.planned or (view.planned and min(view.planned) > batch_id):
+def _require_later(view: CheckpointView, backup: Manifest) -> None:
+    """What is planned and not of the backup comes after its batch, unless that is still planned itself."""
+    own = {item.name for item in backup.objects}
+    others = [batch for batch in view.planned if layout.offset_entry(batch) not in own]
+    if backup.batch_id in view.planned or (others and others[0] > backup.batch_id):
         return
     planned = f"the batches {view.planned[0]} to {view.planned[-1]} are" if view.planned else "no batch is"
     raise BatchNotRestorableError(
-        f"{planned} planned here, so batch {batch_id} of the backup is none that was left behind and purged.",
+        f"{planned} planned here, so batch {backup.batch_id} of the backup is none that was left behind and purged.",
         location=view.location,
-        batch_id=batch_id,
+        batch_id=backup.batch_id,
     )
 
 

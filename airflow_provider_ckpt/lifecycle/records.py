@@ -180,7 +180,7 @@ def forget(record: Record, store: Store) -> int:
             hint="Complete it with the command that began it, or undo it, first.",
         )
     write_once(store, FORGOTTEN, {"plan_id": record.plan.plan_id})
-    return clear(store, SAVED_OBJECTS)
+    return clear(store, SAVED_OBJECTS) + clear(store, STAGED_OBJECTS)
 
 
 def clear(record: Store, directory: str) -> int:

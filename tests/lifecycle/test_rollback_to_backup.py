@@ -20,6 +20,7 @@ from airflow_provider_ckpt.errors import (
     StoreError,
 )
 from airflow_provider_ckpt.lifecycle import Stores
+from airflow_provider_ckpt.lifecycle.locks import locked
 from airflow_provider_ckpt.lifecycle.records import records_of
 from airflow_provider_ckpt.plans import Plan, plan_from_dict
 from airflow_provider_ckpt.store import Store
@@ -56,8 +57,8 @@ class House:
     def now(self) -> Files:
         return read_all(self.query.store)
 
-    def plan(self) -> Plan:
-        return lifecycle.make_rollback(self.stores, ToBackup(self.root.location, self.backup_id))
+    def plan(self, backup_id: str = "") -> Plan:
+        return lifecycle.make_rollback(self.stores, ToBackup(self.root.location, backup_id or self.backup_id))
 
     def apply(self, plan: Plan, **options: object) -> lifecycle.Receipt:
         return lifecycle.apply(plan, self.stores, **STOPPED, **options)
@@ -312,7 +313,7 @@ def test_stopped_after_any_step_it_is_completed_or_taken_back(tmp_path):
         if step % 2:
             house.undo()
             assert house.now == before, step
-        house.apply(house.plan())
+        house.apply(house.plan("latest"))  # which is another plan, made from where the first one stopped
         assert house.now == house.backed_up, step
 
 
@@ -371,6 +372,8 @@ def test_a_fault_at_every_call(opened, act, after):
         assert_nothing_lost(house, before, at)
         carry_out(house)
         assert house.now == (house.backed_up if act == "roll back" else before), f"completed after call {at}"
+        with locked(house.query.store, "the next one", ""):
+            pass
         assert records_of(house.query.store).ls()[0] == {}, f"the lock of call {at} is no obstacle"
 
 

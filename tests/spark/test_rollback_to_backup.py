@@ -82,7 +82,7 @@ def late(config: str, batches: int, *quick: tuple[str, int]) -> object:
 
 
 @pytest.mark.parametrize(
-    ("config", "batches"), [late(config, batches, ("hdfs", 9)) for config in STATE_CONFS for batches in PURGED]
+    ("config", "batches"), [late(config, batches, ("stateless", 9)) for config in STATE_CONFS for batches in PURGED]
 )
 def test_every_prefix_starts_right_or_is_refused_and_the_same_command_completes_it(spark, tmp_path, config, batches):
     """Stop after each action and start real Spark; where it refuses, run the command again, and start again."""
@@ -90,7 +90,7 @@ def test_every_prefix_starts_right_or_is_refused_and_the_same_command_completes_
     steps = len(house.plan(house.lab.checkpoint).actions)
     every = range(1, steps)
     refused = 0
-    for stop in every if os.environ.get("CKPT_EXHAUSTIVE") else every[steps // 8 :: steps // 3]:
+    for stop in every if os.environ.get("CKPT_EXHAUSTIVE") else every[steps // 9 :: steps // 3]:
         checkpoint = house.copied(f"prefix-{stop}")
         with pytest.raises(Exception, match="^$"):
             house.apply(house.plan(checkpoint), checkpoint, on_step=stop_after(stop))
