@@ -176,11 +176,10 @@ def _ends(
     """Where the sources end, for a target that asks; declared sources then have to say where they are."""
     if not declared or not (target.asks_ends or target.asks_ends_again):
         return None
-    from airflow_provider_ckpt.source_ends import Access, DeclaredEnds, parse_end
+    from airflow_provider_ckpt.source_ends import Access, DeclaredEnds
 
-    ends = {source_id: parse_end(place) for source_id, place in declared.items()}
     config = dict(pairs(kafka_config, "--kafka-config"))
-    return DeclaredEnds(ends, Access(lambda location: open_store(location, storage_options), store, config))
+    return DeclaredEnds(declared, Access(lambda location: open_store(location, storage_options), store, config))
 
 
 COMMANDS = (wait,)

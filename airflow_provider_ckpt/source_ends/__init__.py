@@ -14,6 +14,7 @@ from dataclasses import dataclass, field
 from importlib import import_module
 from typing import Any, Protocol
 
+from airflow_provider_ckpt.codec.source_offset import KINDS as SOURCE_KINDS
 from airflow_provider_ckpt.codec.source_offset import SourceOffset
 from airflow_provider_ckpt.credentials import scrub
 from airflow_provider_ckpt.errors import CheckpointError, StoreError
@@ -141,18 +142,27 @@ def end_of(
 
 
 class DeclaredEnds:
-    """The ends of the declared sources of a query (:class:`~airflow_provider_ckpt.waiting.SourceEnds`).
+    """The ends of all sources of a query, as its user declares them (:class:`~airflow_provider_ckpt.waiting.SourceEnds`).
 
-    Sources that are not declared are not waited for.
+    Args:
+        sources: By source id what :func:`parse_end` reads; or a mere type for a source that has no end to wait for,
+            such as ``rate``. A source that is not named at all is an error as soon as an end is asked for: forgetting
+            one would make a wait end too early.
+        access: How they are come by.
+
+    Raises:
+        StoreError: A declaration cannot be read, or a library for it is missing.
     """
 
-    def __init__(self, declared: Mapping[str, DeclaredEnd], access: Access) -> None:
-        if not declared:
+    def __init__(self, sources: Mapping[str, str], access: Access) -> None:
+        self._endless = {source_id for source_id, text in sources.items() if _is_endless(text)}
+        declared = {source_id: parse_end(sources[source_id]) for source_id in sources.keys() - self._endless}
+        self._ends = {source_id: open_end(declared[source_id], source_id, access) for source_id in sorted(declared)}
+        if not self._ends:
             raise CheckpointError(
                 "where the sources of the query end cannot be asked for, because none was declared",
                 hint="Declare them by their ids, for example 0=kafka:broker:9092/orders.",
             )
-        self._ends = {source_id: open_end(end, source_id, access) for source_id, end in declared.items()}
 
     def end_at(self, at_ms: int | None, progress: Progress, *, slack: int = 0) -> Target:
         """All that was written to the sources at a time; None is now. May be short of it by ``slack`` units in all.
@@ -165,6 +175,7 @@ class DeclaredEnds:
                 f"what will have been written until {time_text(at_ms)} cannot be known yet",
                 hint="Wait until then first.",
             )
+        self._require_all(progress)
         targets = [end.end_at(at_ms, self._stands(source_id, progress), slack) for source_id, end in self._ends.items()]
         counted = [target for target in targets if isinstance(target, OffsetsReached)]
         others = [target for target in targets if not isinstance(target, OffsetsReached)]
@@ -178,6 +189,16 @@ class DeclaredEnds:
         found: Target = unread(at_ms, self._stands(source_id, progress))
         return found
 
+    def _require_all(self, progress: Progress) -> None:
+        ids = [source_id for source_id, _ in progress.offsets.offsets] if progress.offsets else []
+        missing = [source_id for source_id in ids if source_id not in self._endless and source_id not in self._ends]
+        if missing:
+            raise CheckpointError(
+                f"source {missing[0]} was not declared, so nobody knows where its data ends",
+                hint=f"Declare where it reads from, for example {missing[0]}=kafka:broker:9092; or its mere type, such "
+                f"as {missing[0]}=rate, when it is not to be waited for.",
+            )
+
     def _stands(self, source_id: str, progress: Progress) -> SourceOffset | None:
         if progress.offsets is None:
             return None
@@ -185,6 +206,11 @@ class DeclaredEnds:
         if source_id not in ids:
             raise CheckpointError(f"the query has no source {source_id!r}; its sources are {', '.join(ids)}")
         return progress.offsets.offset(source_id)
+
+
+def _is_endless(text: str) -> bool:
+    """Whether a declaration names a type of source that nobody can ask for an end."""
+    return text.lower() in {kind.lower() for kind in SOURCE_KINDS} - set(KINDS)
 
 
 def _as_one(targets: list[OffsetsReached], slack: int) -> list[Target]:

@@ -52,7 +52,7 @@ def ends() -> Callable[..., DeclaredEnds]:
     """The ends of the sources of a query, by source id, beside its checkpoint."""
 
     def declare(checkpoint: Path, **declared: str) -> DeclaredEnds:
-        named = {source_id.removeprefix("s"): parse_end(text) for source_id, text in declared.items()}
+        named = {source_id.removeprefix("s"): text for source_id, text in declared.items()}
         return DeclaredEnds(named, Access(Store.open, Store.open(str(checkpoint))))
 
     return declare
