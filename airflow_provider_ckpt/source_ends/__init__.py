@@ -142,7 +142,7 @@ def end_of(
 
 
 class DeclaredEnds:
-    """The ends of all sources of a query, as its user declares them (:class:`~airflow_provider_ckpt.waiting.SourceEnds`).
+    """The ends of all sources that a user declares of a query (:class:`~airflow_provider_ckpt.waiting.SourceEnds`).
 
     Args:
         sources: By source id what :func:`parse_end` reads; or a mere type for a source that has no end to wait for,
