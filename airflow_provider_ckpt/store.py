@@ -38,7 +38,7 @@ SMALL_BYTES = 8 << 20
 
 #: What the drivers need to answer truthfully and with as few requests as possible.
 _FRESH: Mapping[str, Any] = {"use_listings_cache": False, "skip_instance_cache": True}
-_S3: Mapping[str, Any] = {"max_concurrency": 1, "config_kwargs": {"max_pool_connections": 32}}
+_S3: Mapping[str, Any] = {"config_kwargs": {"max_pool_connections": 32}}
 _EXTRAS = {"s3fs": "s3", "gcsfs": "gcs", "adlfs": "azure"}
 #: Where ``mode="create"`` is decided by the storage itself.
 _EXCLUSIVE = {"s3", "gs", "gcs", "abfs", "abfss", "az"}
@@ -69,7 +69,7 @@ class Store:
     """
 
     def __init__(self, fs: fsspec.AbstractFileSystem, root: str, location: str, calls: Calls | None = None) -> None:
-        self.fs = _without_listings_cache(fs)
+        self.fs = _truthful(fs)
         self.root = root.rstrip("/") or "/"
         self.location = scrub(location.rstrip("/") or "/")
         self.calls = calls or Calls()
@@ -382,12 +382,14 @@ def _protocols(fs: fsspec.AbstractFileSystem) -> tuple[str, ...]:
     return (fs.protocol,) if isinstance(fs.protocol, str) else tuple(fs.protocol)
 
 
-def _without_listings_cache(fs: fsspec.AbstractFileSystem) -> fsspec.AbstractFileSystem:
-    """The same file system, which may be shared, asking the storage for each listing from now on."""
+def _truthful(fs: fsspec.AbstractFileSystem) -> fsspec.AbstractFileSystem:
+    """The same file system, which may be shared: it asks for each listing from now on, and reads by one request."""
     cache = getattr(fs, "dircache", None)
     if isinstance(cache, DirCache) and cache.use_listings_cache:
         cache.use_listings_cache = False
         cache.clear()
+    if "s3" in _protocols(fs):
+        fs.max_concurrency = 1  # otherwise s3fs asks for the size before it reads
     return fs
 
 

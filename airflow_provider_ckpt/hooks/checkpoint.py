@@ -12,7 +12,7 @@ from airflow.sdk.io import get_fs, has_fs
 
 from airflow_provider_ckpt.errors import CheckpointError
 from airflow_provider_ckpt.get_provider_info import UI_FIELD_BEHAVIOUR
-from airflow_provider_ckpt.source_ends import Access, DeclaredEnds, parse_end
+from airflow_provider_ckpt.source_ends import Access, DeclaredEnds
 from airflow_provider_ckpt.store import Store
 from airflow_provider_ckpt.waiting import SourceEnds
 
@@ -35,6 +35,7 @@ class CheckpointHook(BaseHook):
     def __init__(self, checkpoint_conn_id: str | None = None) -> None:
         super().__init__()
         self.checkpoint_conn_id = checkpoint_conn_id
+        self._opened: dict[tuple[str, ...], Any] = {}
 
     @classmethod
     def get_ui_field_behaviour(cls) -> dict[str, Any]:
@@ -58,8 +59,7 @@ class CheckpointHook(BaseHook):
         :param kafka_conn_id: Connection of type ``kafka``, whose extra configures the client.
         """
         config = self.get_connection(kafka_conn_id).extra_dejson if kafka_conn_id else {}
-        ends = {source_id: parse_end(place) for source_id, place in sources.items()}
-        return DeclaredEnds(ends, Access(self.store, self.store(checkpoint), config))
+        return DeclaredEnds(sources, Access(self.store, self.store(checkpoint), config))
 
     def store(self, location: str) -> Store:
         """Open a location; a relative one is put behind the base location of the connection.
@@ -77,9 +77,16 @@ class CheckpointHook(BaseHook):
         scheme = url.partition("://")[0] if "://" in url else "file"
         storage_conn_id = extra.get("storage_conn_id")
         if storage_conn_id and has_fs(scheme):
-            fs = get_fs(scheme, storage_conn_id, options or None)
+            fs = self._fs(scheme, storage_conn_id, options)
             return Store(fs, fs._strip_protocol(url), url)  # noqa: SLF001
         return Store.open(url, **options)
+
+    def _fs(self, scheme: str, storage_conn_id: str, options: dict[str, Any]) -> Any:
+        """One file system for all locations of a connection, so that S3 sees what it can copy by itself."""
+        key = (scheme, storage_conn_id, json.dumps(options, sort_keys=True))
+        if key not in self._opened:
+            self._opened[key] = get_fs(scheme, storage_conn_id, options or None)
+        return self._opened[key]
 
     def test_connection(self) -> tuple[bool, str]:
         """List the base location, for the test button of the connection form."""
