@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test lint fmt exhaustive oracle goldens sinks ends bench java clean
+.PHONY: help demo test lint fmt exhaustive oracle goldens sinks ends bench java maven clean
 
 help: ## This list
 	@awk -F':.*## ' '/^[a-z-]+:.*## / {printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -22,10 +22,13 @@ $(READY): pyproject.toml constraints.txt
 java: ## A Java runtime, installed with the system's package manager when there is none
 	@sh demo/java.sh
 
+maven: java ## Maven, which fetches the Kafka broker of the tests, installed in the same way
+	@sh tests/maven.sh
+
 demo: $(READY) java ## A real query: waited for, gated, backed up, broken, rolled back, proven right (2 minutes)
 	$(BIN)/python demo/run.py
 
-test: $(READY) java ## Every test that CI runs, on two processes
+test: $(READY) java maven ## Every test that CI runs, on two processes
 	$(BIN)/python -m pytest -q -n 2 --dist loadfile
 
 lint: $(READY) ## ruff, mypy, import-linter
@@ -47,8 +50,8 @@ oracle: $(READY) java ## The whole oracle corpus, put to real Spark anew (8 minu
 goldens: $(READY) java ## Write the checkpoints of the installed Spark anew and compare with those recorded
 	$(BIN)/python tests/golden/generate.py --root $$(mktemp -d) verify
 
-sinks: $(READY) java .venv-lakes/.ready .venv-hudi/.ready ## Rollbacks into real Delta, Iceberg, Hudi tables (8 minutes)
-	CKPT_SINKS=1 $(BIN)/python -m pytest -q tests/spark/test_sinks.py --timeout 1800
+sinks: $(READY) java .venv-lakes/.ready .venv-hudi/.ready ## Rollbacks into real Delta, Iceberg, Hudi tables (8 minutes), and where these end
+	CKPT_SINKS=1 $(BIN)/python -m pytest -q tests/spark/test_sinks.py tests/source_ends/test_tables.py --timeout 1800
 
 .venv-%/.ready: tests/sinks/%.txt
 	$(PYTHON) -m venv --clear .venv-$*
@@ -63,4 +66,4 @@ bench: $(READY) java ## Costs, as ratios measured in one run
 	$(BIN)/python bench/run.py
 
 clean: ## Remove what make has made
-	rm -rf $(VENV) .venv-* .mypy_cache .ruff_cache .pytest_cache .import_linter_cache .hypothesis
+	rm -rf $(VENV) .venv-* .kafka .mypy_cache .ruff_cache .pytest_cache .import_linter_cache .hypothesis

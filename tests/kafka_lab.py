@@ -143,15 +143,11 @@ def _free_port() -> int:
         return int(probe.getsockname()[1])
 
 
-def register_source(spark: Any) -> None:
-    """Teach a session to read `kafka_records`: the offsets it writes have the shape of those of Spark's connector.
+def _reader() -> type:
+    """The class that reads, made here so that Python workers get it by value."""
+    from pyspark.sql.datasource import DataSourceStreamReader, InputPartition
 
-    The connector itself is not in the Maven repository for every version of Spark. Options: `bootstrap`, `topic`, and
-    `limit`, an offset that no partition is read past.
-    """
-    from pyspark.sql.datasource import DataSource, DataSourceStreamReader, InputPartition
-
-    class Records(DataSourceStreamReader):  # local, so that Python workers get it by value
+    class Records(DataSourceStreamReader):
         def __init__(self, options: Any) -> None:
             self.options = dict(options)
 
@@ -194,6 +190,19 @@ def register_source(spark: Any) -> None:
                 yield (at, message.offset(), message.value().decode())
             consumer.close()
 
+    return Records
+
+
+def register_source(spark: Any) -> None:
+    """Teach a session to read `kafka_records`: the offsets it writes have the shape of those of Spark's connector.
+
+    The connector itself needs jars that are not to be had for every version of Spark. Options: `bootstrap`, `topic`,
+    and `limit`, an offset that no partition is read past.
+    """
+    from pyspark.sql.datasource import DataSource, DataSourceStreamReader
+
+    reader = _reader()
+
     class Source(DataSource):
         @classmethod
         def name(cls) -> str:
@@ -203,7 +212,7 @@ def register_source(spark: Any) -> None:
             return "partition int, offset long, value string"
 
         def streamReader(self, schema: Any) -> DataSourceStreamReader:
-            return Records(self.options)
+            return reader(self.options)
 
     spark.dataSource.register(Source)
 

@@ -2,7 +2,7 @@
 
 A source that has processed version v stands before version v+1 (``DeltaSourceOffset`` with the base index). Versions
 that hold no data for a stream (OPTIMIZE, properties, columns) are stepped over from the end: Delta 4.4 writes an empty
-batch for each of them, others write none, and neither has to be waited for.
+batch for them, a Delta that writes none need not be waited for. Deletes are data: a change feed has them.
 
 At a time, the end is the newest version that is not later, by the earlier of the times in the commit and of its file.
 
@@ -50,6 +50,7 @@ class End:
     def __init__(self, declared: DeclaredEnd, source_id: str, access: Access) -> None:
         self.source_id = source_id
         self.store = access.open_store(declared.directory)
+        self._id = ""
 
     def end_at(self, at_ms: int | None, stands: SourceOffset | None, slack: int = 0) -> Target:
         """See :meth:`~airflow_provider_ckpt.source_ends.SourceEnd.end_at`."""
@@ -79,6 +80,12 @@ class End:
         """The version that the query stands before when it has read everything; None when it has."""
         commits = self._commits()
         oldest = min(commits)
+        if at and at["reservoirVersion"] > max(commits) + 1:
+            raise StoreError(
+                f"the query stands before version {at['reservoirVersion']}, and the newest is {max(commits)}: the "
+                "table was created anew, or has lost versions",
+                location=self.store.location,
+            )
         start = oldest if at is None else max(oldest, at["reservoirVersion"])
         first_snapshot = bool(at and at.get("isStartingVersion"))
         in_time = at_ms is None
@@ -133,7 +140,9 @@ class End:
             raise StoreError(message, location=self.store.location, name=stored.name) from error
 
     def _table_id(self) -> str:
-        return str(open_table(self.store, without_files=True).metadata().id)
+        """Asked for once: it takes a load of the table."""
+        self._id = self._id or str(open_table(self.store, without_files=True).metadata().id)
+        return self._id
 
 
 def _position(stands: SourceOffset | None, source_id: str) -> dict[str, Any] | None:

@@ -87,7 +87,8 @@ class End:
 
     def _listed(self) -> dict[str, int]:
         """What Spark lists, by name relative to the directory, with the time of the last modification."""
-        sink_log = {} if self.pattern else self.store.ls(layout.SINK_LOG)[0]
+        whole = self.pattern in ("", RECURSIVE)
+        sink_log = self.store.ls(layout.SINK_LOG)[0] if whole else {}
         if sink_log:
             return self._of_sink(sink_log)
         found = self.store.find()
@@ -158,7 +159,8 @@ class End:
 
     def _require_same_directory(self, read: set[str], prefix: str) -> None:
         """Files that were read elsewhere tell that the declaration is wrong; without them there is no telling."""
-        if read and not any(path.startswith(f"{prefix}/") for path in read):
+        below = f"{prefix}/" if prefix else ""
+        if read and not any(path.startswith(below) for path in read):
             raise StoreError(
                 f"the query reads files of another directory, such as {next(iter(sorted(read)))}",
                 location=self.store.location,

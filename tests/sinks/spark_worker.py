@@ -4,6 +4,8 @@ It takes one JSON command a line from stdin and answers each with a line that be
 
 * ``{"do": "run", "input": DIR, "checkpoint": DIR, "sink": KIND, "to": PATH or table, "options": {}}`` runs the query
   until its input is used up;
+* ``{"do": "stream", "source": KIND, "from": PATH or table, "checkpoint": DIR, "options": {}}`` reads a table as a stream
+  until it is used up, and answers with the rows of each batch: batch id and count;
 * ``{"do": "read", "sink": KIND, "to": PATH or table}`` answers with the rows;
 * ``{"do": "sql", "text": SQL}`` too.
 
@@ -93,6 +95,21 @@ def run(spark: Any, command: dict[str, Any]) -> None:
     assert not query.isActive, "the query did not finish"
 
 
+def stream(spark: Any, command: dict[str, Any]) -> list[tuple[int, int]]:
+    """Read a table as a stream until it is used up."""
+    counts: list[tuple[int, int]] = []
+
+    def count(batch: Any, batch_id: int) -> None:
+        counts.append((batch_id, batch.count()))
+
+    rows = spark.readStream.format(command["source"]).options(**command["options"]).load(command["from"])
+    writer = rows.writeStream.option("checkpointLocation", command["checkpoint"]).foreachBatch(count)
+    query = writer.trigger(availableNow=True).start()
+    query.awaitTermination(240)
+    assert not query.isActive, "the query did not finish"
+    return counts
+
+
 def rows_of(spark: Any, command: dict[str, str]) -> list[list[Any]]:
     """The rows of a table as it is now."""
     kind, to = command["sink"], command["to"]
@@ -105,6 +122,8 @@ def answer(spark: Any, command: dict[str, Any]) -> Any:
     match command["do"]:
         case "run":
             return run(spark, command)
+        case "stream":
+            return stream(spark, command)
         case "read":
             return rows_of(spark, command)
     return [list(row) for row in spark.sql(command["text"]).collect()]
