@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from typing import Any
 
 from airflow_provider_ckpt.objects import StoredObject
@@ -19,7 +20,8 @@ class AsyncStore(Store):
         """A native store of the same location; None when its driver has to block."""
         if "s3" not in store.fs.protocol:
             return None
-        options = {**store.fs.storage_options, "asynchronous": True, "skip_instance_cache": True}
+        session = await asyncio.to_thread(_session, store.fs)
+        options = {**store.fs.storage_options, "asynchronous": True, "skip_instance_cache": True, "session": session}
         fs = type(store.fs)(*store.fs.storage_args, **options)
         await fs.set_session()
         return cls(fs, store.root, store.location, store.calls)
@@ -29,7 +31,7 @@ class AsyncStore(Store):
         path = self._path(directory)
         with self._errors(directory):
             try:
-                infos = await self.fs._ls(path, detail=True, refresh=True)  # noqa: SLF001
+                infos = await self.fs._lsdir(path, refresh=True)  # noqa: SLF001 - one request also when it is empty
             except FileNotFoundError:
                 return {}
         return self._split(info for info in infos if not self._same(info["name"], path))[0]
@@ -48,3 +50,14 @@ class AsyncStore(Store):
         """Close the connections."""
         session: Any = await self.fs.set_session()
         await session.close()
+
+
+def _session(fs: Any) -> Any:
+    """The session of an S3 driver, which has read what it knows of S3: that would block an event loop for 0.1 s."""
+    from aiobotocore.session import AioSession
+
+    session = fs.storage_options.get("session") or AioSession(**fs.kwargs)
+    loader = session.get_component("data_loader")
+    loader.load_service_model("s3", "service-2")
+    loader.load_service_model("s3", "endpoint-rule-set-1")
+    return session

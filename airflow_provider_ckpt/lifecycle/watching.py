@@ -102,7 +102,7 @@ class Watched:
         if needs.planned_after_ms is not None and progress.batch_id is not None:
             progress = replace(progress, planned=(yield from self._planned(progress, needs.planned_after_ms)))
         query_id = self.latest.query_id if self.latest else None
-        if query_id is None or not same:
+        if not same or progress.batch_id is None:
             query_id = yield from self._query_id()
         progress = replace(progress, query_id=query_id)
         if not same:
@@ -142,8 +142,11 @@ class Watched:
         return entry
 
     def _planned(self, progress: Progress, after_ms: int) -> Asks[int | None]:
-        """The newest planned batch, when the query has been quiet for so long; what is busy need not be listed."""
-        if progress.quiet_ms < after_ms:
+        """The newest planned batch, when the query has been quiet for so long; what is busy need not be listed.
+
+        Where the storage does not say how long that is, the target does, and others that share the look are not hurt.
+        """
+        if progress.committed_at_ms is None or progress.quiet_ms < after_ms:
             return None
         objects = yield from self._ask(List(layout.OFFSETS))
         return max(batch_ids(objects, layout.OFFSETS), default=None)

@@ -110,7 +110,8 @@ class CheckpointProgressTrigger(BaseEventTrigger):
 
     async def _wait(self, looks: SharedLooks, target: Target) -> dict[str, Any]:
         """Wait for the one event: the target is reached, or the deadline has passed."""
-        ends = self._ends(target)
+        asks = target.asks_ends or target.asks_ends_again
+        ends = await looks.polls.in_thread(self._ends) if asks and self.sources else None
         wait = Wait(self.checkpoint, target, start_from_dict(self.start), ends) if self.start is not None else None
         pause = 0.0 if wait is None else self._jitter(self.poke_interval / 2)
         progress: Progress | None = None
@@ -121,8 +122,8 @@ class CheckpointProgressTrigger(BaseEventTrigger):
             if seen is not None:
                 if wait is None:
                     wait = await looks.polls.in_thread(self._begin, target, seen, ends)
-                asks = wait.target.asks_ends_again
-                standing = await looks.polls.in_thread(wait.standing, seen) if asks else wait.standing(seen)
+                again = wait.target.asks_ends_again
+                standing = await looks.polls.in_thread(wait.standing, seen) if again else wait.standing(seen)
                 if standing.reached(seen):
                     return outcome("reached", seen, standing)
                 self._say(standing, seen, looks.earlier)
@@ -134,11 +135,10 @@ class CheckpointProgressTrigger(BaseEventTrigger):
     def _begin(self, target: Target, progress: Progress, ends: SourceEnds | None) -> Wait:
         return begin(self.checkpoint, target, progress, at_ms=progress.looked_at_ms, ends=ends)
 
-    def _ends(self, target: Target) -> SourceEnds | None:
-        """Where the sources end, for a target that asks."""
-        if not self.sources or not (target.asks_ends or target.asks_ends_again):
-            return None
-        return CheckpointHook(self.checkpoint_conn_id).source_ends(self.checkpoint, self.sources, self.kafka_conn_id)
+    def _ends(self) -> SourceEnds:
+        """Where the sources end, for a target that asks; opens the storage."""
+        sources = self.sources or {}
+        return CheckpointHook(self.checkpoint_conn_id).source_ends(self.checkpoint, sources, self.kafka_conn_id)
 
     async def _look(self, looks: SharedLooks, pause: float, target: Target) -> Progress | None:
         """The next look; None when the storage does not answer."""

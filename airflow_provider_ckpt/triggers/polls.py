@@ -52,6 +52,9 @@ class Polls:
             if not shared.users:
                 del self._shared[key]
                 await shared.close()
+            if not self._shared and _POLLS.get(loop := asyncio.get_running_loop()) is self:
+                del _POLLS[loop]
+                self._pool.shutdown(wait=False)
 
     async def in_thread(self, function: Callable[..., Result], *arguments: Any) -> Result:
         """Call something that blocks."""
@@ -71,18 +74,25 @@ class Polls:
         hook = CheckpointHook(checkpoint_conn_id)
         url = await self.in_thread(hook.url, location)
         key = (checkpoint_conn_id, _driver_key(url))
-        driver = self._drivers.get(key)
-        if driver is None:
-            store = await self.in_thread(hook.store, location)
-            if (driver := self._drivers.get(key)) is None:  # nobody else was quicker
-                driver = self._drivers[key] = _Driver(key, store, await AsyncStore.beside(store))
+        driver = self._drivers.setdefault(key, _Driver(key))
         driver.users += 1
+        try:
+            async with driver.opening:
+                if driver.store is None:
+                    store = await self.in_thread(hook.store, location)
+                    driver.native = await AsyncStore.beside(store)
+                    driver.store = store
+        except BaseException:
+            await self._leave(driver)
+            raise
         store = driver.store.at(url)
         return _Opened(store, driver.native.at(url) if driver.native else None, Watched(store.location), driver)
 
     async def release(self, opened: _Opened) -> None:
         """A checkpoint is not looked at any more."""
-        driver = opened.driver
+        await self._leave(opened.driver)
+
+    async def _leave(self, driver: _Driver) -> None:
         driver.users -= 1
         if not driver.users:
             del self._drivers[driver.key]
@@ -95,9 +105,10 @@ class _Driver:
     """What several checkpoints of one storage share."""
 
     key: tuple[str | None, str]
-    store: Store
-    native: AsyncStore | None
+    store: Store | None = None
+    native: AsyncStore | None = None
     users: int = 0
+    opening: asyncio.Lock = field(default_factory=asyncio.Lock)
 
 
 @dataclass(slots=True)
@@ -155,6 +166,7 @@ class SharedLooks:
         """Nobody waits any more."""
         if self._looking is not None:
             self._looking.cancel()
+            await asyncio.gather(self._looking, return_exceptions=True)
         if self.opened is not None:
             await self.polls.release(self.opened)
 

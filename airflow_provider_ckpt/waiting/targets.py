@@ -192,7 +192,9 @@ class Idle(Target):
 
     def reached(self, progress: Progress) -> bool:
         """See :class:`Target`. Raises CheckpointError when the storage does not say when an object was written."""
-        return progress.planned == progress.batch_id is not None and progress.quiet_ms >= self.for_ms
+        if progress.batch_id is None:
+            return False
+        return progress.quiet_ms >= self.for_ms and progress.planned == progress.batch_id
 
     def explain(self, progress: Progress) -> str:
         """See :class:`Target`."""
