@@ -65,7 +65,7 @@ def read_restart_set(root: Store, backup: Manifest) -> tuple[CheckpointView, Man
 def require_exchangeable(checkpoint: Store, view: CheckpointView, root: Store, backup: Manifest) -> None:
     """See that what is in the checkpoint already is the same, and that what comes belongs to this very place.
 
-    Raises BatchNotRestorableError: An object has been written anew under its old name, or names another location.
+    Raises BatchNotRestorableError when an object was written anew under its old name, or leads to another location.
     """
     same_place = backup.location == view.location
     for item in backup.objects:
@@ -79,7 +79,7 @@ def require_exchangeable(checkpoint: Store, view: CheckpointView, root: Store, b
             )
     for name in _with_paths_elsewhere(checkpoint, view, root, backup):
         raise BatchNotRestorableError(
-            f"of backup {backup.backup_id} names files in {backup.location}, and this is another place.",
+            f"of backup {backup.backup_id} leads to schema files of a checkpoint at another place.",
             location=view.location,
             name=name,
             batch_id=backup.batch_id,

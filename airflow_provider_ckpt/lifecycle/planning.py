@@ -108,7 +108,7 @@ def _make_rollback_to_backup(stores: Stores, target: ToBackup, wish: _Wish) -> P
     try:
         return _back_to(stores, root, backup, wish)
     except BatchNotRestorableError as error:
-        error.hint = (
+        error.hint = error.hint or (
             f"Restore it to a new location and start the query there: ckpt restore {root.location} {backup.backup_id} "
             f"--to {checkpoint.location}-batch-{backup.batch_id} --execute"
         )

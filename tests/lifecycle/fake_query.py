@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 
 from airflow_provider_ckpt.store import Store
 
@@ -82,6 +83,42 @@ def after_rollback(files: dict[str, bytes], batch_id: int) -> dict[str, bytes]:
         return not name.startswith("state/") or int(number) <= batch_id + 1
 
     return {name: data for name, data in files.items() if stays(name)}
+
+
+def is_restorable(files: Mapping[str, bytes], batch_id: int) -> bool:
+    """Whether a restart after a batch finds its log entries, the offsets before it, and its state."""
+    logs = {f"offsets/{batch_id}", f"commits/{batch_id}", f"offsets/{max(batch_id - 1, 0)}"}
+    return logs <= files.keys() and all(
+        _has_state(files, f"state/0/{partition}", batch_id + 1) for partition in range(PARTITIONS)
+    )
+
+
+def _has_state(files: Mapping[str, bytes], store: str, version: int) -> bool:
+    base = next((base for base in range(version, 0, -1) if f"{store}/{base}.snapshot" in files), 0)
+    return all(f"{store}/{step}.delta" in files for step in range(base + 1, version + 1))
+
+
+def after_exchange(files: dict[str, bytes], backup: Mapping[str, bytes]) -> dict[str, bytes] | None:
+    """What a rollback to a backup leaves of the files; None when it is refused.
+
+    Args:
+        files: The checkpoint as it is.
+        backup: What the backup holds.
+    """
+    batch_id = max(int(name[8:]) for name in backup if name.startswith("commits/"))
+    logs = (f"offsets/{batch_id}", f"commits/{batch_id}")
+    if all(files.get(name) == backup[name] for name in logs) and is_restorable(files, batch_id):
+        return after_rollback(files, batch_id)
+    others = [int(name[8:]) for name in files if name.startswith("offsets/") and name not in backup]
+    left_behind = logs[0] in files or (bool(others) and min(others) > batch_id)
+    if not left_behind or any(files[name] != backup[name] for name in files.keys() & backup.keys()):
+        return None
+    older = {
+        name: data
+        for name, data in files.items()
+        if name.startswith(("offsets/", "commits/")) and int(name[8:]) < batch_id
+    }
+    return {**older, **backup}
 
 
 def read_all(store: Store) -> dict[str, bytes]:

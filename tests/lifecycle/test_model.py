@@ -1,4 +1,4 @@
-"""A checkpoint through any sequence of commits, crashes, backups, rollbacks, undos and prunes, against a model.
+"""A checkpoint through any sequence of commits, purges, crashes, backups, rollbacks, undos and prunes, against a model.
 
 The model is a dictionary of files, a stack of changes that can be taken back, and what each backup was taken of.
 """
@@ -8,6 +8,7 @@ from __future__ import annotations
 import os
 import shutil
 import tempfile
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -16,13 +17,14 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule, run_state_machine_as_test
 
 from airflow_provider_ckpt import lifecycle
-from airflow_provider_ckpt.errors import PlanError, StoreUnavailableError
+from airflow_provider_ckpt.errors import BatchNotRestorableError, PlanError, StoreUnavailableError
 from airflow_provider_ckpt.lifecycle import Stores
 from airflow_provider_ckpt.plans import Plan
 from airflow_provider_ckpt.retention import RetentionPolicy
 from airflow_provider_ckpt.store import Store
+from airflow_provider_ckpt.targets import ToBackup
 from tests.faults import Fault, FaultyStore
-from tests.lifecycle.fake_query import FakeQuery, after_rollback, read_all
+from tests.lifecycle.fake_query import FakeQuery, after_exchange, after_rollback, is_restorable, purge, read_all
 
 Files = dict[str, bytes]
 #: The storage call that fails, or none; most actions here take some 50 calls.
@@ -40,6 +42,7 @@ class Checkpoint(RuleBasedStateMachine):
         self.undoable: list[tuple[Files, Files]] = []  # before and after each change, oldest first
         self.taken: dict[str, Files] = {}
         self.query.commit(0)
+        self.back_up(None, False, False)
 
     def teardown(self) -> None:
         shutil.rmtree(self.root)
@@ -50,9 +53,13 @@ class Checkpoint(RuleBasedStateMachine):
     def batches(self) -> list[int]:
         return sorted(int(name[8:]) for name in self.query.files if name.startswith("commits/"))
 
-    @rule(content=st.sampled_from("abc"))
-    def the_query_runs_a_batch(self, content: str) -> None:
-        self.query.commit(self.batches[-1] + 1, content)
+    @rule(content=st.sampled_from("abc"), count=st.integers(1, 3), keep=st.one_of(st.none(), st.integers(2, 4)))
+    def the_query_runs(self, content: str, count: int, keep: int | None) -> None:
+        """Some batches, and sometimes it purges all but the newest."""
+        for _ in range(count):
+            self.query.commit(self.batches[-1] + 1, content)
+        if keep:
+            purge(self.query, self.batches[-1] - keep + 1)
 
     @rule()
     def the_query_dies_in_a_batch(self) -> None:
@@ -63,9 +70,33 @@ class Checkpoint(RuleBasedStateMachine):
     @rule(data=st.data(), crash=CRASHES, after=st.booleans())
     def roll_back(self, data: st.DataObject, crash: int | None, after: bool) -> None:
         """Sometimes it crashes; then the same is done again, or what was done of it is undone."""
-        target = data.draw(st.sampled_from(self.batches))
-        before, wanted = dict(self.query.files), after_rollback(self.query.files, target)
-        if self._crashes(lambda: self._roll_back(target), crash, after):
+        target = data.draw(st.sampled_from([batch for batch in self.batches if is_restorable(self.query.files, batch)]))
+        wanted = after_rollback(self.query.files, target)
+        self._change(lambda: self._apply(lifecycle.make_rollback(self._stores, target)), wanted, data, crash, after)
+
+    @precondition(lambda self: self.taken)
+    @rule(data=st.data(), crash=CRASHES, after=st.booleans())
+    def roll_back_to_a_backup(self, data: st.DataObject, crash: int | None, after: bool) -> None:
+        """Whatever was purged, rolled back and run anew since: all of the backup is there, or nothing was done."""
+        backup = lifecycle.find_backup(self.backups, data.draw(st.sampled_from(sorted(self.taken))))
+        then = self.taken[backup.backup_id]
+        wanted = after_exchange(self.query.files, {item.name: then[item.name] for item in backup.objects})
+        target = ToBackup(self.backups.location, backup.backup_id)
+
+        def act() -> None:
+            self._apply(lifecycle.make_rollback(self._stores, target))
+
+        if wanted is None:
+            with pytest.raises(BatchNotRestorableError):
+                act()
+        else:
+            self._change(act, wanted, data, crash, after)
+
+    def _change(
+        self, act: Callable[[], None], wanted: Files, data: st.DataObject, crash: int | None, after: bool
+    ) -> None:
+        before = dict(self.query.files)
+        if self._crashes(act, crash, after):
             self._assert_sound()
             begun = lifecycle.history(self.query.store)[-1:]
             half_done = bool(begun) and begun[0].state == "interrupted"
@@ -73,7 +104,7 @@ class Checkpoint(RuleBasedStateMachine):
                 self._undo()
                 self.query.files = before
                 return
-            self._roll_back(target)
+            act()
         self.query.files = dict(wanted)
         if wanted != before:
             self.undoable.append((before, wanted))
@@ -99,14 +130,15 @@ class Checkpoint(RuleBasedStateMachine):
         changes = lifecycle.history(self.query.store)
         return sum(item.plan.kind == "rollback" and item.state in ("applied", "interrupted") for item in changes)
 
-    def _roll_back(self, target: int) -> None:
-        self._apply(lifecycle.make_rollback(Stores(self.query.store), target))
+    @property
+    def _stores(self) -> Stores:
+        return Stores(self.query.store, backups=self.backups)
 
     def _undo(self) -> None:
-        self._apply(lifecycle.make_undo(Stores(self.query.store)))
+        self._apply(lifecycle.make_undo(self._stores))
 
     def _apply(self, plan: Plan) -> None:
-        lifecycle.apply(plan, Stores(self.query.store), by="the model", query_is_stopped=True, quiet_s=0)
+        lifecycle.apply(plan, self._stores, by="the model", query_is_stopped=True, quiet_s=0)
 
     def _crashes(self, act, at: int | None, after: bool) -> bool:
         """Do something with a storage that fails at a call; whether that came to pass."""
@@ -121,9 +153,12 @@ class Checkpoint(RuleBasedStateMachine):
         return False
 
     def _assert_sound(self) -> None:
+        """Spark refuses the newest batch for want of the one before it, or nothing is missing."""
+        view = lifecycle.observe(self.query.store, deep=True)
+        if view.latest_planned > 0 and view.latest_planned - 1 not in view.planned:
+            return
         findings = lifecycle.inspect(self.query.store, deep=True)
         assert [finding for finding in findings if finding.severity == "error"] == []
-        view = lifecycle.observe(self.query.store, deep=True)
         assert lifecycle.find_restart_set(self.query.store, view, view.latest_committed).missing == ()
 
     # --- backups -----------------------------------------------------------------------------------------------

@@ -295,6 +295,31 @@ def test_what_has_run_since_is_not_undone(house):
     assert house.now == before
 
 
+@pytest.mark.parametrize("moved", [False, True])
+def test_operator_metadata_comes_back_only_to_the_place_that_its_paths_lead_to(goldens, tmp_path, moved):
+    """Spark would read the schemas of the place that they name, of another checkpoint then."""
+    old, root = (
+        Store.open(str(goldens["4.3.0/transform-with-state"] / "checkpoint")),
+        Store.open(str(tmp_path / "root")),
+    )
+    checkpoint = Store.open(str(tmp_path / "orders"))
+    taken = lifecycle.take_backup(old, root, threads=1)
+    lifecycle.restore(lifecycle.make_restore(root, taken, checkpoint), root, checkpoint)
+    if not moved:
+        taken = lifecycle.take_backup(checkpoint, root, threads=1)
+    whole, lost = read_all(checkpoint), f"offsets/{taken.batch_id - 1}"
+    metadata = next(name for name in sorted(whole) if "/_metadata/v2/" in name and "/." not in name)
+    for name in (lost, metadata):
+        checkpoint.delete(name)
+    stores = Stores(checkpoint, backups=root)
+    if moved:
+        with pytest.raises(BatchNotRestorableError, match="another place"):
+            lifecycle.make_rollback(stores, ToBackup(root.location, taken.backup_id))
+        return
+    lifecycle.apply(lifecycle.make_rollback(stores, ToBackup(root.location, taken.backup_id)), stores, **STOPPED)
+    assert read_all(checkpoint) == whole
+
+
 # --- interruptions --------------------------------------------------------------------------------------------------
 
 
