@@ -59,7 +59,7 @@ sinks: $(READY) java .venv-lakes/.ready .venv-hudi/.ready ## Rollbacks into real
 	.venv-$*/bin/pip install --quiet "$$(grep == $<)"
 	@touch $@
 
-ends: java ## The tests without Spark on both ends of the supported ranges of Python and Airflow
+ends: java maven ## The tests without Spark on both ends of the supported ranges of Python and Airflow
 	sh tests/ends.sh
 
 bench: $(READY) java ## Costs, as ratios measured in one run
