@@ -72,16 +72,18 @@ def same_s3(fs: Any, other: Any) -> bool:
     return "s3" in fs.protocol and "s3" in other.protocol and fs.storage_options == other.storage_options
 
 
-def copy_in_s3(fs: Any, source: str, target: str) -> tuple[int, str] | None:
+def copy_in_s3(fs: Any, source: str, target: str, *, is_free: bool) -> tuple[int, str] | None:
     """Let S3 copy an object to a name that is free, and tell the SHA-256 of what it wrote.
 
-    None when it does not tell: stores that only resemble S3 may not. Nothing is at the target then.
+    Unless it is known to be free, that is asked first. None when S3 does not tell the hash: stores that only resemble
+    S3 may not. Nothing is at the target then.
     """
     (bucket, key, _), (to_bucket, to_key, _) = fs.split_path(source), fs.split_path(target)
     size = fs.call_s3("head_object", Bucket=bucket, Key=key)["ContentLength"]
-    with suppress(FileNotFoundError):
-        fs.call_s3("head_object", Bucket=to_bucket, Key=to_key)
-        raise FileExistsError(target)
+    if not is_free:
+        with suppress(FileNotFoundError):
+            fs.call_s3("head_object", Bucket=to_bucket, Key=to_key)
+            raise FileExistsError(target)
     if size > S3_COPY_BYTES:
         return None
     place = {"Bucket": to_bucket, "Key": to_key}

@@ -230,8 +230,10 @@ class Store:
                     with suppress(OSError):
                         Path(path).rmdir()
 
-    def copy(self, name: str, to: Store, to_name: str) -> tuple[int, str]:
+    def copy(self, name: str, to: Store, to_name: str, *, is_free: bool = False) -> tuple[int, str]:
         """Copy an object into another store under a name that is free there; inside one S3, S3 does it.
+
+        ``is_free`` says that nobody else can write there, which saves S3 a request.
 
         Returns:
             Size in bytes and SHA-256 (hex) of what was read and written.
@@ -241,7 +243,7 @@ class Store:
                 return copy_file(self._path(name), to._path(to_name))
         if same_s3(self.fs, to.fs):
             with self._errors(name):
-                copied = copy_in_s3(self.fs, self._path(name), to._path(to_name))
+                copied = copy_in_s3(self.fs, self._path(name), to._path(to_name), is_free=is_free)
             if copied is not None:
                 return copied
         with self._errors(name), self.fs.open(self._path(name), "rb") as source:

@@ -51,6 +51,14 @@ class TestS3Store(StoreSuite):
             assert dict(counted) == expected
             assert store.calls.count - before == 1
 
+    def test_a_copy_inside_one_s3_moves_no_bytes(self, store: Store, s3_requests):
+        """A name that nobody else can have needs no look whether it is free."""
+        store.create("state/0/0/1.delta", b"x" * 1_000)
+        for is_free, heads in ((False, 2), (True, 1)):
+            with s3_requests(store) as counted:
+                store.copy("state/0/0/1.delta", store.sibling("backup"), f"{is_free}.delta", is_free=is_free)
+            assert dict(counted) == {"HeadObject": heads, "CopyObject": 1}
+
     def test_the_first_objects_are_those_first_in_name(self, store: Store):
         names = ["a/9", "a/x/1", "a0", "b"]
         for name in reversed(names):

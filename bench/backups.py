@@ -1,0 +1,103 @@
+"""Backups on a local disk: a full one against other ways to copy, and one of an unchanged checkpoint."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import statistics
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+from measuring import Row, require_rclone, run
+from samples import write_state
+
+from airflow_provider_ckpt import lifecycle
+from airflow_provider_ckpt.codec.manifest import Manifest
+from airflow_provider_ckpt.objects import StoredObject
+from airflow_provider_ckpt.store import Store
+
+#: A state of 1 GB in 20,000 files: so many partitions, each a chain of so many changes.
+PARTITIONS, VERSIONS, FILE_BYTES = 100, 200, 50_000
+ROUNDS = 3
+
+
+def measure(directory: Path) -> Iterator[Row]:
+    """Every row of this subject."""
+    require_rclone()
+    checkpoint = write_state(directory / "stateful", PARTITIONS, VERSIONS, FILE_BYTES)
+    yield from full_backup(checkpoint, directory / "copies")
+    yield from unchanged_backup(checkpoint, directory / "backups")
+
+
+def full_backup(checkpoint: Path, copies: Path) -> Iterator[Row]:
+    """A full backup against ``cp -a`` and ``rclone copy``: each returns when what it wrote is on the disk.
+
+    Only ours hashes every byte. Nothing is deleted in between: for minutes after that ext4 looks for a free inode among
+    those that were just deleted, and every way to copy is several times slower.
+    """
+    ways: dict[str, Callable[[str], object]] = {
+        "ours": lambda to: lifecycle.take_backup(Store.open(str(checkpoint)), Store.open(to), full=True),
+        "cp -a; sync": lambda to: (run(["cp", "-a", str(checkpoint), to]), os.sync()),
+        "rclone copy; sync": lambda to: (run(["rclone", "copy", str(checkpoint), to]), os.sync()),
+    }
+    require_space(copies.parent, ROUNDS * len(ways) * PARTITIONS * VERSIONS * FILE_BYTES)
+    copies.mkdir()
+    taken: dict[str, list[float]] = {way: [] for way in ways}
+    for number in range(ROUNDS):
+        order = list(ways)[number % len(ways) :] + list(ways)[: number % len(ways)]
+        for way in order:
+            os.sync()
+            started = time.perf_counter()
+            ways[way](str(copies / f"{way.split()[0]}-{number}"))
+            taken[way].append(time.perf_counter() - started)
+    ours = taken.pop("ours")
+    what = f"full backup, {PARTITIONS * VERSIONS:,} state files of {FILE_BYTES // 1000} KB"
+    for way, theirs in taken.items():
+        ratio = statistics.median(one / other for one, other in zip(ours, theirs, strict=True))
+        times = (f"{statistics.median(seconds):.1f} s" for seconds in (ours, theirs))
+        yield f"{what} / {way}", *times, f"{ratio:.2f}x", "<= 1.3x" if way.startswith("cp") else "< 1x"
+
+
+def require_space(directory: Path, most_bytes: int) -> None:
+    """End the benchmark when the copies would not fit."""
+    if shutil.disk_usage(directory).free < 1.5 * most_bytes:
+        raise SystemExit(f"{directory} needs {1.5 * most_bytes / 1e9:.0f} GB free; set TMPDIR to a larger disk.")
+
+
+def unchanged_backup(checkpoint: Path, root: Path) -> Iterator[Row]:
+    """What a second backup of an unchanged checkpoint moves and asks."""
+    source, place = CountedStore.open(str(checkpoint)), CountedStore.open(str(root))
+    source.listings, place.listings = [], []
+    first_s, _ = timed_backup(source, place)
+    source.listings.clear()
+    place.listings.clear()
+    seconds, again = timed_backup(source, place)
+    moved = sum(
+        item.size for item in again.objects if item.stored_at.startswith(f"{again.backup_id}/checkpoint/state/")
+    )
+    listed = [name for name in source.listings if name.startswith("state/0/")]
+    referred = [name for name in place.listings if "/checkpoint/state/0/" in name]
+    yield "unchanged second backup, bytes of state moved", str(moved), "-", "-", "0"
+    yield "unchanged second backup, bytes of log entries moved", str(again.own_bytes - moved), "-", "-", "-"
+    yield "unchanged second backup, listings a state directory", f"{len(listed) / PARTITIONS:g}", "-", "-", "1"
+    yield "  and of what it refers to", f"{len(referred) / PARTITIONS:g}", "-", "-", "1"
+    yield "unchanged second backup / first", f"{seconds:.1f} s", f"{first_s:.1f} s", f"{seconds / first_s:.2f}x", "-"
+
+
+def timed_backup(source: Store, root: Store) -> tuple[float, Manifest]:
+    """The seconds that a backup takes, and what it took."""
+    started = time.perf_counter()
+    taken = lifecycle.take_backup(source, root)
+    return time.perf_counter() - started, taken
+
+
+class CountedStore(Store):
+    """Notes what is listed."""
+
+    listings: list[str]
+
+    def ls(self, directory: str = "") -> tuple[dict[str, StoredObject], list[str]]:
+        """As a store does it."""
+        self.listings.append(directory)
+        return super().ls(directory)
