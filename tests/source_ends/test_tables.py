@@ -124,6 +124,14 @@ def test_at_a_time_it_is_as_it_was_then(table, end):
             assert step == 0 or later == end(table.as_of(step - 1)), state
 
 
+@pytest.mark.s3
+def test_a_table_in_s3_ends_where_it_does_on_disk(table, end, s3_store):
+    there, here = s3_store("table"), table.home / "table"
+    for path in here.rglob("*.json"):
+        there.create(str(path.relative_to(here)), path.read_bytes())
+    assert end(f"{table.kind}:{there.location}", open_store=lambda location: there) == end(table.as_of(-1))
+
+
 def times_ms(table: Table) -> dict[int, int]:
     """When the table was changed, by step."""
     if table.kind == "iceberg":
