@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test lint fmt exhaustive oracle goldens sinks ends bench java maven clean
+.PHONY: help demo test lint fmt exhaustive oracle goldens sinks ends bench java clean
 
 help: ## This list
 	@awk -F':.*## ' '/^[a-z-]+:.*## / {printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -22,13 +22,10 @@ $(READY): pyproject.toml constraints.txt
 java: ## A Java runtime, installed with the system's package manager when there is none
 	@sh demo/java.sh
 
-maven: java ## Maven, which fetches the Kafka broker of the tests, installed in the same way
-	@sh tests/maven.sh
-
 demo: $(READY) java ## A real query: waited for, gated, backed up, broken, rolled back, proven right (2 minutes)
 	$(BIN)/python demo/run.py
 
-test: $(READY) java maven ## Every test that CI runs, on two processes
+test: $(READY) java .kafka/.ready ## Every test that CI runs, on two processes
 	$(BIN)/python -m pytest -q -n 2 --dist loadfile
 
 lint: $(READY) ## ruff, mypy, import-linter
@@ -59,7 +56,13 @@ sinks: $(READY) java .venv-lakes/.ready .venv-hudi/.ready ## Rollbacks into real
 	.venv-$*/bin/pip install --quiet "$$(grep == $<)"
 	@touch $@
 
-ends: java maven ## The tests without Spark on both ends of the supported ranges of Python and Airflow
+.kafka/.ready: tests/kafka.xml
+	@sh tests/maven.sh
+	rm -rf .kafka
+	mvn -q -B -f $< dependency:copy-dependencies
+	@touch $@
+
+ends: java .kafka/.ready ## The tests without Spark on both ends of the supported ranges of Python and Airflow
 	sh tests/ends.sh
 
 bench: $(READY) java ## Costs, as ratios measured in one run
