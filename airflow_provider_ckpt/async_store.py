@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from functools import cache
 from typing import Any
 
 from airflow_provider_ckpt.objects import StoredObject
@@ -53,11 +54,22 @@ class AsyncStore(Store):
 
 
 def _session(fs: Any) -> Any:
-    """The session of an S3 driver, which has read what it knows of S3: that would block an event loop for 0.1 s."""
-    from aiobotocore.session import AioSession
+    """The session of an S3 driver, which has read what it has to know of S3: in the event loop that would block it."""
+    from aiobotocore.session import AioSession  # type: ignore[import-untyped]
 
-    session = fs.storage_options.get("session") or AioSession(**fs.kwargs)
-    loader = session.get_component("data_loader")
+    if session := fs.storage_options.get("session"):
+        return session
+    session = AioSession(**fs.kwargs)
+    session.register_component("data_loader", _descriptions())
+    return session
+
+
+@cache
+def _descriptions() -> Any:
+    """What botocore knows of S3, 10 MB, once for all sessions."""
+    from botocore.session import Session  # type: ignore[import-untyped]
+
+    loader = Session().get_component("data_loader")
     loader.load_service_model("s3", "service-2")
     loader.load_service_model("s3", "endpoint-rule-set-1")
-    return session
+    return loader

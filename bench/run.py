@@ -16,20 +16,22 @@ import fleets
 import looking
 import object_stores
 import rollbacks
-from measuring import Row
+import waits
 from rich.console import Console
 
 from airflow_provider_ckpt.report import Table, to_rich
 
 #: Each gives its rows, and may write to an empty directory.
-SUBJECTS: dict[str, Callable[[Path], Iterator[Row]]] = {
+SUBJECTS: dict[str, Callable[[Path], Iterator[tuple[str, ...]]]] = {
     "backups": backups.measure,
     "s3": object_stores.measure,
     "rollbacks": rollbacks.measure,
     "looking": looking.measure,
     "fleets": fleets.measure,
+    "waits": waits.measure,
 }
 COLUMNS = ("what", "ours", "theirs", "ratio", "aim")
+OWN_COLUMNS = {"waits": waits.COLUMNS}
 
 
 def main(wanted: list[str]) -> None:
@@ -46,7 +48,7 @@ def main(wanted: list[str]) -> None:
             title = (
                 f"{subject}: measured side by side in this run; load {busy:.1f} before it, on {os.cpu_count()} cores"
             )
-            Console(width=150).print(to_rich(Table(title, COLUMNS, rows)))
+            Console(width=150).print(to_rich(Table(title, OWN_COLUMNS.get(subject, COLUMNS), rows)))
 
 
 if __name__ == "__main__":

@@ -2,7 +2,7 @@
 
 The storage is a real S3 API in a process of its own. Every query commits a batch per poll interval, so that most looks
 find something new, and its watermark stands still, so that no wait may look more seldom because its target is far. The
-waits are real triggers, run as the triggerer runs them. ``python bench/waits.py`` runs this alone.
+waits are real triggers, run as the triggerer runs them.
 """
 
 from __future__ import annotations
@@ -26,10 +26,6 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from rich.console import Console
-
-from airflow_provider_ckpt.report import Table, to_rich
-
 INTERVAL_S = 30.0
 WAITS_PER_CHECKPOINT = 10
 CHECKPOINTS_PER_BUCKET = 50
@@ -39,57 +35,52 @@ KEPT_BATCHES = 5
 STARTED_AT_ONCE, STARTED_EVERY_S = 50, 0.2
 #: The first look of a wait comes within half an interval; what is measured after that is longer than an interval.
 SETTLE_S, STEADY_S = 17.0, 32.0
+#: The process that waits for nothing is measured for less.
+IDLE_S = 10.0
 PROBE_S = 0.1
 NATIVE, THREADS = "S3 natively", "S3 on threads"
 RUNS = ((NATIVE, 0), (NATIVE, 100), (NATIVE, 1_000), (NATIVE, 10_000), (THREADS, 1_000))
 CONNECTION = "waits"
 COLUMNS = (
-    "waits",
-    "storage",
-    "loop delay p50/p99/max ms",
-    "by own work p99/max ms",
-    "delay while they start",
-    "memory a wait",
-    "requests a look",
-    "looks a checkpoint in 30 s",
-    "CPU",
-    "fired of due",
-    "commit to event p50/max s",
+    f"{WAITS_PER_CHECKPOINT} waits a checkpoint, poke_interval {INTERVAL_S:g} s",
+    *(f"{waits:,} waits" + (", threads" if storage == THREADS else "") for storage, waits in RUNS),
+    "aim",
 )
 
 
-def main() -> None:
-    """Run every number of waits in a process of its own, and print one table."""
-    rows = []
-    for storage, waits in RUNS:
-        with s3_in_a_process(max(1, waits // WAITS_PER_CHECKPOINT)) as url:
-            command = [sys.executable, __file__, "wait", url, str(waits), storage]
-            done = subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True, env=airflow_env(url))
-        rows.append(as_row(storage, waits, json.loads(done.stdout.splitlines()[-1])))
-    aims = ("aim", "", "p99 < 100", "", "", "", "<= 2", "", "", "all", "")
-    title = f"Waits in one process, {WAITS_PER_CHECKPOINT} a checkpoint, poke_interval {INTERVAL_S:g} s"
-    Console(width=180).print(to_rich(Table(title, COLUMNS, (*rows, aims))))
+def measure(directory: Path) -> Iterator[tuple[str, ...]]:
+    """Run every number of waits in a process of its own; no waits are the machine's own delay."""
+    runs = [measure_in_a_process(storage, waits) for storage, waits in RUNS]
+    for what, (show, aim) in ROWS.items():
+        yield what, *(show(got) if got["waits"] or "loop" in what else "-" for got in runs), aim
 
 
-def as_row(storage: str, waits: int, got: dict[str, Any]) -> tuple[str, ...]:
-    """What a run has measured, for people; no waits are the machine's own delay."""
-    if not waits:
-        return "0", "-", delays_text(got["delays_s"]), own_text(got["own_delays_s"]), *["-"] * (len(COLUMNS) - 4)
-    looks, late = got["looks"], got["commit_to_event_s"]
-    looks_a_checkpoint = looks / (waits / WAITS_PER_CHECKPOINT) * 30 / STEADY_S
-    return (
-        f"{waits:,}",
-        storage,
-        delays_text(got["delays_s"]),
-        own_text(got["own_delays_s"]),
-        delays_text(got["starting_delays_s"]),
-        f"{got['grown_kib'] / waits:.1f} KiB",
-        f"{got['requests'] / looks:.2f}",
-        f"{looks_a_checkpoint:.2f}",
-        f"{got['cpu']:.0%}",
-        f"{len(late):,} of {got['due']:,}",
-        f"{statistics.median(late):.1f} / {max(late):.1f}",
-    )
+def measure_in_a_process(storage: str, waits: int) -> dict[str, Any]:
+    """One number of waits."""
+    with s3_in_a_process(max(1, waits // WAITS_PER_CHECKPOINT)) as url:
+        command = [sys.executable, __file__, "wait", url, str(waits), storage]
+        done = subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True, env=airflow_env(url))
+    return json.loads(done.stdout.splitlines()[-1])
+
+
+#: What is shown of a run, and what it should be.
+ROWS: dict[str, tuple[Callable[[dict[str, Any]], str], str]] = {
+    "event loop, delay p50 / p99 / max, ms": (lambda got: delays_text(got["delays_s"]), "p99 < 100"),
+    "event loop, of that by its own work": (lambda got: delays_text(got["own_delays_s"]), ""),
+    "  while the waits start": (lambda got: delays_text(got["starting_delays_s"]), ""),
+    "requests a look": (lambda got: f"{got['requests'] / got['looks']:.2f}", "<= 2"),
+    "looks a checkpoint in 30 s": (
+        lambda got: f"{got['looks'] * WAITS_PER_CHECKPOINT / got['waits'] * 30 / STEADY_S:.2f}",
+        "",
+    ),
+    "memory a wait": (lambda got: f"{got['grown_kib'] / got['waits']:.1f} KiB", ""),
+    "CPU of one core": (lambda got: f"{got['cpu']:.0%}", ""),
+    "waits that fired, of those that were due": (lambda got: f"{len(got['late_s']):,} of {got['due']:,}", "all"),
+    "from commit to event, p50 / max, s": (
+        lambda got: f"{statistics.median(got['late_s']):.1f} / {max(got['late_s']):.1f}",
+        "",
+    ),
+}
 
 
 def delays_text(delays_s: list[float]) -> str:
@@ -97,11 +88,6 @@ def delays_text(delays_s: list[float]) -> str:
     ordered = sorted(delays_s)
     picked = ordered[len(ordered) // 2], ordered[int(len(ordered) * 0.99)], ordered[-1]
     return " / ".join(f"{delay * 1000:.1f}" for delay in picked)
-
-
-def own_text(delays_s: list[float]) -> str:
-    """What of the delays the process has made itself, not the machine: 99th percentile and maximum, milliseconds."""
-    return delays_text(delays_s).partition(" / ")[2]
 
 
 def airflow_env(url: str) -> dict[str, str]:
@@ -138,9 +124,8 @@ class Waits:
     async def measure(self) -> dict[str, Any]:
         """Start them, and see what they cost once all have begun."""
         if self.count:
-            await asyncio.create_task(
-                self._wait(0, {"target": "batch", "batch_id": 0})
-            )  # what is loaded once is loaded
+            first = self._wait(0, {"target": "batch", "batch_id": 0})
+            await asyncio.create_task(first)  # what is loaded once is loaded
         probe = asyncio.create_task(self._probe())
         before_kib = memory_kib()
         await self._start()
@@ -148,7 +133,7 @@ class Waits:
             await asyncio.sleep(SETTLE_S)
         await self._ask("reset")
         started, cpu_s = len(self.delays_s), time.process_time()
-        await asyncio.sleep(STEADY_S)
+        await asyncio.sleep(STEADY_S if self.count else IDLE_S)
         counted = await self._ask("counts")
         cpu, grown_kib = (time.process_time() - cpu_s) / STEADY_S, memory_kib() - before_kib
         probe.cancel()
@@ -165,9 +150,10 @@ class Waits:
             "grown_kib": grown_kib,
             "cpu": cpu,
             "due": self.due,
-            "commit_to_event_s": late,
-            **counted,
-            "commits": None,
+            "late_s": late,
+            "waits": self.count,
+            "requests": counted["requests"] if self.count else 0,
+            "looks": counted["looks"] if self.count else 0,
         }
 
     async def _start(self) -> None:
@@ -317,9 +303,8 @@ def serve(count: str) -> None:
 
     logging.getLogger("werkzeug").setLevel(logging.ERROR)
     queries = Queries(int(count))
-    server = make_server(
-        "127.0.0.1", 0, queries.counting(DomainDispatcherApplication(create_backend_app)), threaded=True
-    )
+    app = queries.counting(DomainDispatcherApplication(create_backend_app))
+    server = make_server("127.0.0.1", 0, app, threaded=True)
     threading.Thread(target=queries.run, daemon=True).start()
     print(f"http://127.0.0.1:{server.server_port}", flush=True)
     server.serve_forever()
@@ -343,5 +328,3 @@ if __name__ == "__main__":
             serve(count)
         case ["wait", url, count, storage]:
             wait_here(url, count, storage)
-        case _:
-            main()

@@ -25,9 +25,10 @@ from airflow_provider_ckpt.waiting import Needs
 
 Result = TypeVar("Result")
 
-#: Threads for stores that block, and looks that are under way at once.
+#: Threads for stores that block.
 THREADS = 16
-LOOKS = 16
+#: Looks that are under way at once: their answers may all come in one turn of the event loop, at 3 ms each.
+LOOKS = 8
 
 
 class Polls:

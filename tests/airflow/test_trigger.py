@@ -1,112 +1,382 @@
-"""The trigger: it fires when it should, survives a storage that is away, and never blocks the loop."""
+"""The trigger: it fires when it should, survives a storage that is away and its own restart, and tells of a stream."""
 
 from __future__ import annotations
 
 import asyncio
-import shutil
+import json
 import time
 from pathlib import Path
 
 import pytest
+from hypothesis import given, settings
 
-from airflow_provider_ckpt import lifecycle
 from airflow_provider_ckpt.errors import StoreUnavailableError
-from airflow_provider_ckpt.progress import BatchCommitted, WatermarkPassed
+from airflow_provider_ckpt.hooks.checkpoint import CheckpointHook
+from airflow_provider_ckpt.lifecycle import begin, look
 from airflow_provider_ckpt.store import Store
 from airflow_provider_ckpt.triggers import checkpoint as module
 from airflow_provider_ckpt.triggers.checkpoint import CheckpointProgressTrigger
+from airflow_provider_ckpt.waiting import BatchCommitted, CaughtUp, FrozenEnd, Needs, NextBatch, Target, WatermarkPassed
+from tests.lifecycle.fake_query import QUERY_ID, FakeQuery, read_all, watermark_ms
+from tests.waiting.histories import histories
+from tests.waiting.meanings import Begun, Ends, meanings
+from tests.waiting.test_histories import meant, world
 
 pytestmark = pytest.mark.airflow
 
-
-BATCH_7 = BatchCommitted(7)
-
-
-def trigger(checkpoint: Path | str, target=BATCH_7, **arguments: object) -> CheckpointProgressTrigger:
-    return CheckpointProgressTrigger(
-        checkpoint=str(checkpoint), target=target.to_dict(), **{"poke_interval": 0.05, **arguments}
-    )
+HOUR_MS = 3_600_000
 
 
-def first_event(waiting: CheckpointProgressTrigger, seconds: float = 20) -> dict:
+@pytest.fixture
+def query(tmp_path) -> FakeQuery:
+    """Three committed batches."""
+    query = FakeQuery(Store.open(str(tmp_path / "orders")))
+    for batch_id in range(3):
+        commit(query, batch_id)
+    return query
+
+
+def commit(query: FakeQuery, batch_id: int) -> None:
+    query.plan(batch_id)
+    query._write(f"commits/{batch_id}", b"v1\n{}")
+
+
+def trigger(query: FakeQuery | str, target: Target | None = None, **arguments: object) -> CheckpointProgressTrigger:
+    checkpoint = query if isinstance(query, str) else query.store.location
+    spelled = target.to_dict() if target else None
+    return CheckpointProgressTrigger(checkpoint=checkpoint, target=spelled, **{"poke_interval": 0.05, **arguments})
+
+
+def restarted(waiting: CheckpointProgressTrigger) -> CheckpointProgressTrigger:
+    """The trigger as another triggerer has it: through JSON."""
+    path, arguments = waiting.serialize()
+    assert path == f"{CheckpointProgressTrigger.__module__}.{CheckpointProgressTrigger.__qualname__}"
+    written = json.dumps(arguments)
+    again = CheckpointProgressTrigger(**json.loads(written))
+    assert json.dumps(again.serialize()[1]) == written
+    return again
+
+
+def first_event(waiting: CheckpointProgressTrigger, seconds: float = 30) -> dict:
     async def first():
-        return await asyncio.wait_for(anext(waiting.run()), seconds)
+        events = waiting.run()
+        try:
+            return await asyncio.wait_for(anext(events), seconds)
+        finally:
+            await events.aclose()
 
     return asyncio.run(first()).payload
 
 
-def test_it_fires_when_the_batch_is_committed(golden, tmp_path):
-    checkpoint = golden("agg-hdfs")
-    commit = checkpoint / "commits" / "7"
-    commit.rename(tmp_path / "7")
+def failing(monkeypatch, fail) -> None:
+    """Every listing goes through ``fail`` first."""
+
+    class Failing(Store):
+        def ls(self, directory: str = ""):
+            fail(self)
+            return super().ls(directory)
+
+    monkeypatch.setattr(CheckpointHook, "store", lambda self, location: Failing.open(location))
+
+
+# --- a wait ----------------------------------------------------------------------------------------------------------
+
+
+def test_it_fires_when_the_batch_is_committed(query):
+    query.plan(3)
 
     async def commit_while_it_waits():
-        event = asyncio.ensure_future(anext(trigger(checkpoint).run()))
+        event = asyncio.ensure_future(anext(trigger(query, BatchCommitted(3)).run()))
         await asyncio.sleep(0.5)
         assert not event.done(), "a planned batch does not count"
-        shutil.copy(tmp_path / "7", commit)
-        return (await asyncio.wait_for(event, 10)).payload
+        query._write("commits/3", b"v1\n{}")
+        return (await asyncio.wait_for(event, 30)).payload
 
-    assert asyncio.run(commit_while_it_waits())["batch_id"] == 7
-
-
-def test_it_serialises_all_it_needs(golden):
-    waiting = trigger(golden("agg-hdfs"), WatermarkPassed(5), checkpoint_conn_id=None, deadline_ms=9_999_999_999_999)
-    path, arguments = waiting.serialize()
-    again = CheckpointProgressTrigger(**arguments)
-    assert again.serialize() == (path, arguments)
-    assert first_event(again)["status"] == "reached", "a restarted trigger goes on"
+    assert asyncio.run(commit_while_it_waits()) == {
+        "status": "reached",
+        "batch_id": 3,
+        "watermark_ms": None,
+        "query_id": QUERY_ID,
+        "met": ["batch"],
+    }
 
 
-def test_the_deadline_is_wall_clock(golden):
-    event = first_event(trigger(golden("agg-hdfs"), BatchCommitted(99), deadline_ms=int(time.time() * 1000) + 300))
-    assert event == {"status": "timeout", "batch_id": 7, "watermark_ms": None}
+def test_it_fires_once(query):
+    async def events():
+        return [event async for event in trigger(query, BatchCommitted(1)).run()]
+
+    assert len(asyncio.run(events())) == 1
 
 
-def test_a_damaged_checkpoint_is_an_error_event(golden):
-    checkpoint = golden("agg-hdfs")
-    (checkpoint / "offsets" / "7").write_bytes(b"")
-    event = first_event(trigger(checkpoint, WatermarkPassed(5)))
+def test_every_argument_survives_serialisation(query):
+    arguments = {
+        "target": BatchCommitted(7).to_dict(),
+        "every": "PT1H",
+        "timezone": "Europe/Berlin",
+        "start": {"query_id": QUERY_ID, "batch_id": 2, "committed_at_ms": 5},
+        "sources": {"0": "kafka:host:9092"},
+        "kafka_conn_id": "broker",
+        "checkpoint_conn_id": "lake",
+        "poke_interval": 7.5,
+        "deadline_ms": 9_999_999_999_999,
+    }
+    waiting = CheckpointProgressTrigger(checkpoint="orders", **arguments)
+    assert restarted(waiting).serialize()[1] == {"checkpoint": "orders", **arguments}
+
+
+def test_the_deadline_is_wall_clock_and_outlives_a_restart(query):
+    ends_ms = int(time.time() * 1000) + 600
+    waiting = trigger(query, WatermarkPassed(2**62), deadline_ms=ends_ms)
+
+    async def killed():
+        events = asyncio.ensure_future(anext(waiting.run()))
+        await asyncio.sleep(0.2)
+        events.cancel()
+        await asyncio.gather(events, return_exceptions=True)
+
+    asyncio.run(killed())
+    event = first_event(restarted(waiting))
+    assert int(time.time() * 1000) >= ends_ms
+    assert (event["status"], event["batch_id"], event["watermark_ms"]) == ("timeout", 2, watermark_ms(2))
+
+
+@settings(max_examples=25)
+@given(histories, meanings)
+def test_one_that_is_restarted_for_every_look_fires_exactly_when_the_definition_says(history, meaning):
+    with world() as query, pytest.MonkeyPatch.context() as monkeypatch:
+        monkeypatch.setattr(CheckpointHook, "source_ends", lambda *_: Ends(query))
+        location, begun = str(query.root), None
+        for step in [step for step in history if step.on(query) or step.looked_at]:
+            if begun is None:
+                progress = look(Store.open(location), meaning.target.needs | Needs(offsets=True))
+                wait = begin(location, meaning.target, progress, at_ms=query.now_ms, ends=Ends(query))
+                begun = Begun.of(query)
+            arguments = {"start": wait.start.to_dict(), "sources": {"0": "kafka:nowhere"}}
+            event = first_event(restarted(trigger(location, wait.target, **arguments, poke_interval=0, deadline_ms=1)))
+            verdict = meant(meaning, query, begun)
+            said = "lost" if event.get("code") == "WAIT_LOST" else event["status"]
+            assert said == {"open": "timeout"}.get(verdict, verdict), step
+            if verdict != "open":
+                begun = None
+
+
+def test_one_that_goes_on_remembers_what_now_meant(query):
+    """The sensor has begun it: the batch that was planned in between is the next one."""
+    began = begin("orders", NextBatch(), look(query.store), at_ms=0)
+    assert first_event(trigger(query, began.target, start=began.start.to_dict()))["batch_id"] == 2
+    event = first_event(trigger(query, NextBatch(), deadline_ms=1))
+    assert event["status"] == "timeout", "one that begins now waits for a batch after now"
+
+
+@pytest.mark.parametrize("target", [FrozenEnd(), CaughtUp(lag_ms=0)])
+def test_the_ends_of_the_sources_are_asked_for_off_the_event_loop(query, monkeypatch, target):
+    import threading
+
+    asked = set()
+
+    class EndsHere:
+        def end_at(self, at_ms, progress, *, slack=0):
+            asked.add(threading.get_ident())
+            return BatchCommitted(2)
+
+    def opened(*_):
+        asked.add(threading.get_ident())
+        return EndsHere()
+
+    monkeypatch.setattr(CheckpointHook, "source_ends", opened)
+    assert first_event(trigger(query, target, sources={"0": "kafka:host:9092"}))["met"] == ["batch"]
+    assert asked and threading.get_ident() not in asked
+
+
+def test_ends_that_nobody_declared_are_an_error_event(query):
+    event = first_event(trigger(query, FrozenEnd()))
+    assert (event["status"], event["retryable"]) == ("error", False) and "no source was declared" in event["message"]
+
+
+# --- trouble ---------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("change", ["replaced", "rolled back"])
+def test_a_target_that_cannot_come_any_more_is_an_error_event(query, change):
+    async def change_while_it_waits():
+        event = asyncio.ensure_future(anext(trigger(query, BatchCommitted(9)).run()))
+        await asyncio.sleep(0.5)
+        for name in read_all(query.store) if change == "replaced" else ["commits/2", "offsets/2"]:
+            query.store.delete(name)
+        return (await asyncio.wait_for(event, 30)).payload
+
+    event = asyncio.run(change_while_it_waits())
+    assert (event["status"], event["code"], event["retryable"]) == ("error", "WAIT_LOST", False)
+    assert event["location"] == query.store.location
+
+
+def test_a_damaged_checkpoint_is_an_error_event(query):
+    query.store.write("offsets/2", b"")
+    event = first_event(trigger(query, WatermarkPassed(5)))
     assert event["status"] == "error" and event["code"] == "INCOMPLETE_LOG_FILE" and event["retryable"] is False
 
 
-def test_a_storage_that_is_away_is_asked_again(golden, monkeypatch):
-    answers = []
+def test_a_target_that_is_none_is_an_error_event(query):
+    arguments = {"checkpoint": query.store.location, "target": {"target": "bach"}}
+    event = first_event(CheckpointProgressTrigger(**arguments))
+    assert event["status"] == "error" and "no target" in event["message"]
 
-    def flaky(store: Store, **options: object):
-        answers.append(1)
-        if len(answers) < 4:
+
+def test_a_storage_that_is_away_is_asked_again(query, monkeypatch):
+    asked = []
+
+    def away(store: Store) -> None:
+        asked.append(store)
+        if len(asked) < 4:
             raise StoreUnavailableError("away", location=store.location)
-        return lifecycle.read_progress(store, **options)
 
-    monkeypatch.setattr(module, "read_progress", flaky)
-    assert first_event(trigger(golden("agg-hdfs")))["status"] == "reached"
-    assert len(answers) == 4
+    failing(monkeypatch, away)
+    assert first_event(trigger(query, BatchCommitted(2)))["status"] == "reached"
+    assert len(asked) == 4
 
 
-def test_a_bug_is_not_made_an_event(golden, monkeypatch):
-    def bug(store: Store, **options: object):
+def test_a_storage_that_stays_away_ends_with_the_deadline(query, monkeypatch):
+    def away(store: Store) -> None:
+        raise StoreUnavailableError("away", location=store.location)
+
+    failing(monkeypatch, away)
+    event = first_event(trigger(query, BatchCommitted(2), deadline_ms=int(time.time() * 1000) + 200))
+    assert (event["status"], event["batch_id"]) == ("timeout", None)
+
+
+def test_a_bug_is_not_made_an_event(query, monkeypatch):
+    def bug(store: Store) -> None:
         raise RuntimeError("a bug")
 
-    monkeypatch.setattr(module, "read_progress", bug)
+    failing(monkeypatch, bug)
     with pytest.raises(RuntimeError, match="a bug"):
-        first_event(trigger(golden("agg-hdfs")))
+        first_event(trigger(query, BatchCommitted(2)))
 
 
-def test_the_event_loop_is_never_blocked(golden, monkeypatch):
-    def slow(store: Store, **options: object):
-        time.sleep(1.0)
-        return lifecycle.read_progress(store, **options)
+# --- a watcher -------------------------------------------------------------------------------------------------------
 
-    monkeypatch.setattr(module, "read_progress", slow)
 
-    async def beside():
-        event = asyncio.ensure_future(anext(trigger(golden("agg-hdfs")).run()))
-        delays = []
-        while not event.done():
-            before = time.monotonic()
-            await asyncio.sleep(0.01)
-            delays.append(time.monotonic() - before - 0.01)
-        return max(delays)
+class AssetState:
+    """What Airflow 3.3 gives a watcher to remember in."""
 
-    assert asyncio.run(beside()) < 0.5
+    def __init__(self) -> None:
+        self.kept: dict[str, str] = {}
+
+    async def aget(self, key: str, default: object = None) -> object:
+        return json.loads(self.kept[key]) if key in self.kept else default
+
+    async def aset(self, key: str, value: object) -> None:
+        self.kept[key] = json.dumps(value)
+
+
+def told(watching: CheckpointProgressTrigger, *happens, memory: AssetState | None = None) -> list[dict]:
+    """The events of a watcher: at its start, and after each thing that happens."""
+    if memory is not None:
+        watching.asset_state_store = memory
+
+    async def watch():
+        events: list[dict] = []
+
+        async def listen():
+            async for event in watching.run():
+                events.append(event.payload)  # noqa: PERF401 - it never ends
+
+        listening = asyncio.ensure_future(listen())
+        for happen in (lambda: None, *happens):
+            happen()
+            await asyncio.sleep(0.5)
+        listening.cancel()
+        await asyncio.gather(listening, return_exceptions=True)
+        return events
+
+    return asyncio.run(watch())
+
+
+@pytest.fixture(autouse=True)
+def settled_at_once(monkeypatch):
+    monkeypatch.setattr(module, "SETTLE_S", 0.0)
+
+
+def test_a_watcher_tells_of_each_new_batch(query):
+    events = told(trigger(query), lambda: query.plan(3), lambda: query._write("commits/3", b"v1\n{}"))
+    assert [event["batch_id"] for event in events] == [2, 3], "what is planned is no news"
+    assert events[1] == {
+        "status": "progress",
+        "checkpoint": query.store.location,
+        "batch_id": 3,
+        "watermark_ms": watermark_ms(3),
+        "query_id": QUERY_ID,
+        "met": [],
+    }
+
+
+def test_a_watcher_that_remembers_tells_nothing_twice_and_what_it_has_missed(query):
+    memory = AssetState()
+    assert [event["batch_id"] for event in told(trigger(query), memory=memory)] == [2]
+    assert told(restarted(trigger(query)), memory=memory) == []
+    commit(query, 3)
+    commit(query, 4)
+    assert [event["batch_id"] for event in told(restarted(trigger(query)), memory=memory)] == [4]
+
+
+def test_without_a_memory_each_start_begins_with_an_event(query):
+    for _ in range(2):
+        assert [event["batch_id"] for event in told(trigger(query))] == [2]
+
+
+def test_an_event_is_never_lost_when_the_triggerer_dies_before_it_is_settled(query, monkeypatch):
+    monkeypatch.setattr(module, "SETTLE_S", 3600.0)
+    memory = AssetState()
+    for _ in range(2):
+        assert [event["batch_id"] for event in told(trigger(query), memory=memory)] == [2]
+
+
+def test_a_watcher_of_windows_tells_when_the_watermark_is_past_another_one(query):
+    hours = [60 * number for number in (1, 2)]
+    events = told(
+        trigger(query, every="PT1H"),
+        lambda: commit(query, hours[0] - 21),
+        lambda: commit(query, hours[0] - 19),
+        lambda: commit(query, hours[1] - 21),
+        lambda: commit(query, hours[1] + 50),
+    )
+    boundaries = [event["watermark_ms"] // HOUR_MS for event in events]
+    assert boundaries == sorted(set(boundaries)) and len(events) >= 3
+    every_batch = [watermark_ms(batch) // HOUR_MS for batch in (2, 39, 41, 99, 170)]
+    assert boundaries == sorted(set(every_batch)), "no boundary is told twice, none is missed"
+
+
+def test_another_query_in_the_same_place_is_news(query):
+    def replaced() -> None:
+        for name in read_all(query.store):
+            query.store.delete(name)
+        query._write("metadata", json.dumps({"id": QUERY_ID.replace("7f", "8f")}).encode())
+        commit(query, 2)
+
+    events = told(trigger(query), replaced)
+    assert [event["query_id"] for event in events] == [QUERY_ID, QUERY_ID.replace("7f", "8f")]
+
+
+def test_a_watcher_asks_a_storage_that_is_away_again(query, monkeypatch):
+    asked = []
+
+    def away(store: Store) -> None:
+        asked.append(store)
+        if len(asked) < 3:
+            raise StoreUnavailableError("away", location=store.location)
+
+    failing(monkeypatch, away)
+    assert [event["batch_id"] for event in told(trigger(query))] == [2]
+
+
+def test_a_watcher_of_no_windows_is_an_error_event(query):
+    event = first_event(trigger(query, every="hourly"))
+    assert event["status"] == "error" and event["retryable"] is False
+
+
+def test_looking_writes_nothing(query):
+    root = Path(query.store.location)
+    before = {path: path.stat().st_mtime_ns for path in root.rglob("*")}
+    first_event(trigger(query, WatermarkPassed(1)))
+    told(trigger(query))
+    assert {path: path.stat().st_mtime_ns for path in root.rglob("*")} == before

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable
 from dataclasses import dataclass
 
@@ -21,7 +22,7 @@ from airflow_provider_ckpt.waiting import (
     all_of,
     any_of,
 )
-from tests.waiting.histories import FILES, HOUR_MS, SNAPSHOTS, World, histories
+from tests.waiting.histories import FILES, HOUR_MS, SNAPSHOTS, World
 
 __all__ = ["KAFKA", "Begun", "Ends", "Meaning", "is_lost", "meanings", "monotone_meanings"]
 
@@ -75,11 +76,14 @@ class Ends:
 
     def end_at(self, at_ms, progress, *, slack=0):
         ends = self.world.ends_at(self.world.now_ms if at_ms is None else at_ms)
-        text = '{"events":{"0":%d,"1":%d}}' % ends
-        return OffsetsReached({"0": text}, KAFKA, slack)
+        return OffsetsReached({"0": _kafka(dict(enumerate(ends)))}, KAFKA, slack)
 
     def files_at(self, source_id, at_ms, progress):
         raise AssertionError
+
+
+def _kafka(lanes: dict[int, int]) -> str:
+    return json.dumps({"events": lanes})
 
 
 def _has_read(world: World, ends: tuple[int, int]) -> bool:
@@ -92,9 +96,7 @@ def _quiet_ms(world: World) -> int:
 
 
 def batch(batch_id: int) -> Meaning:
-    return Meaning(
-        BatchCommitted(batch_id), lambda world, _: world.newest is not None and world.newest >= batch_id
-    )
+    return Meaning(BatchCommitted(batch_id), lambda world, _: world.newest is not None and world.newest >= batch_id)
 
 
 def next_batch() -> Meaning:
@@ -112,9 +114,8 @@ def watermark(watermark_ms: int) -> Meaning:
 
 
 def offsets(first: int, second: int | None) -> Meaning:
-    lanes = {"0": first} if second is None else {"0": first, "1": second}
-    text = '{"events":{%s}}' % ",".join(f'"{lane}":{offset}' for lane, offset in lanes.items())
-    return Meaning(OffsetsReached({"0": text}, KAFKA), lambda world, _: _has_read(world, (first, second or 0)))
+    lanes = {0: first} if second is None else {0: first, 1: second}
+    return Meaning(OffsetsReached({"0": _kafka(lanes)}, KAFKA), lambda world, _: _has_read(world, (first, second or 0)))
 
 
 def snapshot(number: int, position: int) -> Meaning:
@@ -138,9 +139,7 @@ def frozen_end(ago_ms: int | None) -> Meaning:
 
 
 def caught_up_by_time(lag_ms: int) -> Meaning:
-    return Meaning(
-        CaughtUp(lag_ms=lag_ms), lambda world, _: _has_read(world, world.ends_at(world.now_ms - lag_ms))
-    )
+    return Meaning(CaughtUp(lag_ms=lag_ms), lambda world, _: _has_read(world, world.ends_at(world.now_ms - lag_ms)))
 
 
 def caught_up_by_count(lag_units: int) -> Meaning:
@@ -200,7 +199,9 @@ parts = st.one_of(
 def _combined(leaves: st.SearchStrategy[Meaning]) -> st.SearchStrategy[Meaning]:
     return st.recursive(
         leaves,
-        lambda inner: st.lists(inner, min_size=1, max_size=3).map(every) | st.lists(inner, min_size=1, max_size=3).map(one),
+        lambda inner: (
+            st.lists(inner, min_size=1, max_size=3).map(every) | st.lists(inner, min_size=1, max_size=3).map(one)
+        ),
         max_leaves=4,
     )
 

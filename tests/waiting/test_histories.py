@@ -55,9 +55,7 @@ class Waiting:
         return "reached" if reached else "open"
 
     def begin(self, progress: Progress) -> Wait:
-        return begin(
-            self.store.location, self.meaning.target, progress, at_ms=progress.looked_at_ms, ends=self.ends
-        )
+        return begin(self.store.location, self.meaning.target, progress, at_ms=progress.looked_at_ms, ends=self.ends)
 
     def restart(self) -> None:
         """The process dies, and another takes the wait up: all it has is JSON."""
