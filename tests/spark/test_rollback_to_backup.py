@@ -77,7 +77,7 @@ def build(spark, root: Path, config: str, batches: int) -> House:
 
 
 def late(config: str, batches: int, *quick: tuple[str, int]) -> object:
-    marks = () if (config, batches) in quick else (pytest.mark.exhaustive,)
+    marks = () if (config, batches) in quick else (pytest.mark.exhaustive, pytest.mark.timeout(1800))
     return pytest.param(config, batches, marks=marks, id=f"{config}, left is {PURGED[batches]}")
 
 
@@ -108,7 +108,8 @@ def test_every_prefix_starts_right_or_is_refused_and_the_same_command_completes_
 )
 def test_the_query_goes_on_and_purges_as_ever_and_undo_gives_every_byte_back(spark, tmp_path, config, batches):
     house = build(spark, tmp_path, config, batches)
-    before, checkpoint = snapshot(house.lab.checkpoint), house.lab.checkpoint
+    checkpoint = house.copied("another place")  # of which the state maintenance of this session does not know
+    before = snapshot(checkpoint)
     house.apply(house.plan(checkpoint), checkpoint)
     lifecycle.apply(
         lifecycle.make_undo(house.stores(checkpoint)), house.stores(checkpoint), query_is_stopped=True, quiet_s=0
@@ -120,7 +121,7 @@ def test_the_query_goes_on_and_purges_as_ever_and_undo_gives_every_byte_back(spa
     run = house.restart(checkpoint, "the rollback")
     assert run is not None and sorted(run.batches) == list(range(KEEP + 1, batches + 1))
     house.lab.write([batches + 1], "B")
-    again = house.lab.run()
+    again = house.lab.run(checkpoint)
     assert again.first_batch == batches + 1
     if config != "stateless":
         assert again.result == truth({number: "A" if number <= KEEP else "B" for number in range(batches + 2)})
