@@ -122,8 +122,10 @@ class CheckpointProgressSensor(BaseSensorOperator):
         if self.batch_id is not None:
             spelled.append({"target": "batch", "batch_id": self.batch_id})
         if self.watermark is not None:
-            time = self.watermark.isoformat() if isinstance(self.watermark, datetime) else self.watermark
-            spelled.append({"target": "watermark", "watermark_ms": time})
+            passed = self.watermark
+            if isinstance(passed, datetime) and passed.tzinfo:  # one without a zone is refused later
+                passed = passed.isoformat()
+            spelled.append({"target": "watermark", "watermark_ms": passed})
         if self.offsets is not None:
             kinds = {source: declared.partition(":")[0] for source, declared in self.sources.items()}
             spelled.append({"target": "offsets", "offsets": self.offsets, "kinds": kinds})

@@ -1,21 +1,45 @@
-"""The sensor: when it defers, when it must not, and how it ends."""
+"""The sensor: when it defers, when it must not, how it ends, and what of it survives which journey."""
 
 from __future__ import annotations
 
-from datetime import UTC, datetime
+import json
+import shutil
+import time
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 from airflow.providers.common.compat.sdk import (
+    DAG,
     AirflowException,
     AirflowFailException,
     AirflowSensorTimeout,
+    PokeReturnValue,
     TaskDeferred,
 )
 
-from airflow_provider_ckpt.sensors.checkpoint import CheckpointProgressSensor
+from airflow_provider_ckpt.errors import StoreUnavailableError
+from airflow_provider_ckpt.hooks.checkpoint import CheckpointHook
+from airflow_provider_ckpt.sensors.checkpoint import NEVER_MS, CheckpointProgressSensor
+from airflow_provider_ckpt.store import Store
 from airflow_provider_ckpt.triggers.checkpoint import CheckpointProgressTrigger
+from airflow_provider_ckpt.waiting import (
+    AnyOf,
+    BatchCommitted,
+    CaughtUp,
+    FrozenEnd,
+    Idle,
+    NextBatch,
+    Stalled,
+    WatermarkPassed,
+    target_from_dict,
+)
 
 pytestmark = pytest.mark.airflow
+
+WATERMARK_MS = 1767225640000
+YEAR_MS = 365 * 86_400_000
 
 
 @pytest.fixture
@@ -30,68 +54,301 @@ def sensor(checkpoint: str, **arguments: object) -> CheckpointProgressSensor:
     )
 
 
+def deferred(waiting: CheckpointProgressSensor) -> TaskDeferred:
+    with pytest.raises(TaskDeferred) as raised:
+        waiting.execute({})
+    return raised.value
+
+
 REACHED = [
     {"batch_id": 7},
     {"batch_id": "3"},
     {"watermark": "2026-01-01T00:00:40Z"},
     {"watermark": datetime(2026, 1, 1, tzinfo=UTC)},
-    {"watermark": 1767225640000},
+    {"watermark": WATERMARK_MS},
     {"watermark": "2026-01-01"},
     {"offsets": {"0": {"logOffset": 5}}, "sources": {"0": "file"}},
-    {"offsets": '{"0": {"logOffset": 2}}', "sources": {"0": "file"}},
+    {"offsets": '{"0": {"logOffset": 2}}', "sources": {"0": "file:s3://landing/orders"}},
     {"batch_id": 7, "watermark": "2026-01-01T00:00:40Z"},
+    {"target": {"target": "batch", "batch_id": "7"}},
+    {"target": AnyOf((BatchCommitted(99), WatermarkPassed(WATERMARK_MS)))},
+    {"target": Idle(0)},
+    {"target": {"target": "stalled", "for_ms": "PT0S"}},
+    {"target": NextBatch(0)},
 ]
 NOT_REACHED = [
     {"batch_id": 8},
     {"watermark": "2026-01-01T00:00:40.001Z"},
     {"offsets": {"0": {"logOffset": 6}}, "sources": {"0": "file"}},
     {"batch_id": 7, "watermark": "2030-01-01"},
+    {"target": {"target": "next_batch"}},
+    {"target": Stalled(100 * YEAR_MS)},
+    {"target": BatchCommitted(7), "batch_id": 8},
 ]
+
+
+# --- reached or not --------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("deferrable", [False, True])
 @pytest.mark.parametrize("target", REACHED)
 def test_a_reached_target_never_defers(checkpoint, target, deferrable):
-    assert sensor(checkpoint, deferrable=deferrable, **target).execute({}) == {
-        "batch_id": 7,
-        "watermark_ms": 1767225640000,
-    } or (set(target) == {"batch_id"})
+    result = sensor(checkpoint, deferrable=deferrable, **target).execute({})
+    assert result["batch_id"] == 7 and result["met"] and "status" not in result
+    assert result["watermark_ms"] in (WATERMARK_MS, None) and result["query_id"]
 
 
 @pytest.mark.parametrize("target", NOT_REACHED)
 def test_a_non_deferrable_sensor_never_defers(checkpoint, target):
     with pytest.raises(AirflowSensorTimeout):
-        sensor(checkpoint, deferrable=False, **target).execute({})
+        sensor(checkpoint, deferrable=False, timeout=0.3, **target).execute({})
 
 
-@pytest.mark.parametrize("target", NOT_REACHED)
-def test_a_deferrable_sensor_defers_with_all_that_the_trigger_needs(checkpoint, target):
-    with pytest.raises(TaskDeferred) as deferred:
-        sensor(checkpoint, deferrable=True, checkpoint_conn_id=None, **target).execute({})
-    trigger = deferred.value.trigger
-    path, arguments = trigger.serialize()
-    assert path == "airflow_provider_ckpt.triggers.checkpoint.CheckpointProgressTrigger"
-    assert arguments["checkpoint"] == checkpoint and arguments["poke_interval"] == 0.1
-    assert arguments["deadline_ms"] > 0, "a wall-clock deadline, which survives a restart of the triggerer"
-    assert CheckpointProgressTrigger(**arguments).serialize() == (path, arguments)
-    assert deferred.value.method_name == "execute_complete"
+def test_a_poke_looks_once(checkpoint, monkeypatch):
+    listed, ls = [], Store.ls
+    monkeypatch.setattr(Store, "ls", lambda self, directory="": listed.append(directory) or ls(self, directory))
+    waiting = sensor(checkpoint, batch_id=8)
+    for pokes in (1, 2, 3):
+        assert waiting.poke({}) is False
+        assert listed == ["commits"] * pokes
+
+
+def test_a_batch_that_is_committed_while_it_pokes(checkpoint, tmp_path):
+    commit = Path(checkpoint) / "commits/7"
+    commit.rename(tmp_path / "7")
+    waiting = sensor(checkpoint, batch_id=7)
+    assert waiting.poke({}) is False, "a planned batch does not count"
+    shutil.copy(tmp_path / "7", commit)
+    poked = waiting.poke({})
+    assert isinstance(poked, PokeReturnValue) and poked.is_done and poked.xcom_value["batch_id"] == 7
 
 
 def test_a_checkpoint_that_does_not_exist_yet_is_waited_for(tmp_path):
-    with pytest.raises(TaskDeferred):
-        sensor(str(tmp_path / "later"), batch_id=0, deferrable=True).execute({})
+    deferred(sensor(str(tmp_path / "later"), batch_id=0, deferrable=True))
+    assert sensor(str(tmp_path / "later"), batch_id=0).poke({}) is False
 
 
 @pytest.mark.parametrize(("arguments", "message"), [
-    ({}, "waits for nothing"), ({"batch_id": "five"}, "five"), ({"watermark": "soon"}, "no time"),
+    ({}, "nothing to wait for"), ({"batch_id": "five"}, "five"), ({"watermark": "soon"}, "no time"),
     ({"watermark": datetime(2026, 1, 1)}, "no time zone"), ({"offsets": "{"}, "wait"),
     ({"offsets": {"0": 5}}, "type is not known"), ({"offsets": {"7": 5}}, "no source '7'"),
     ({"offsets": {"0": 5}, "sources": {"0": "nokind"}}, "unknown source type"),
+    ({"target": {"target": "bach"}}, "no target"), ({"target": FrozenEnd()}, "no source was declared"),
+    ({"batch_id": 99, "deadline": "soon"}, "deadline: no time"),
+    ({"batch_id": 99, "deadline": datetime(2026, 1, 1)}, "deadline: .* no time zone"),
 ])  # fmt: skip
 def test_arguments_that_make_no_sense_fail_at_once(checkpoint, arguments, message):
     for deferrable in (False, True):
         with pytest.raises(AirflowFailException, match=message):
             sensor(checkpoint, deferrable=deferrable, **arguments).execute({})
+
+
+@pytest.mark.parametrize("deferrable", [False, True])
+def test_a_damaged_checkpoint_fails_at_once(checkpoint, deferrable):
+    (Path(checkpoint) / "offsets/7").write_bytes(b"")
+    with pytest.raises(AirflowFailException, match="INCOMPLETE_LOG_FILE: .*offsets/7"):
+        sensor(checkpoint, watermark=5, deferrable=deferrable).execute({})
+
+
+@pytest.mark.parametrize("change", ["replaced", "rolled back"])
+def test_it_fails_at_once_when_the_target_cannot_come_any_more(checkpoint, change):
+    waiting = sensor(checkpoint, batch_id=9)
+    assert waiting.poke({}) is False
+    if change == "rolled back":
+        (Path(checkpoint) / "commits/7").unlink()
+    else:
+        (Path(checkpoint) / "metadata").write_text(json.dumps({"id": "7f0c55e2-9a1b-4b5e-9c3d-2f6f4d0f1a10"}))
+        (Path(checkpoint) / "commits/7").unlink()
+        (Path(checkpoint) / "commits/7").write_text("v1\n{}")
+    with pytest.raises(AirflowFailException, match="WAIT_LOST"):
+        waiting.poke({})
+
+
+# --- deferring -------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("target", NOT_REACHED)
+def test_a_deferrable_sensor_defers_with_all_that_the_trigger_needs(checkpoint, target):
+    before_ms = int(time.time() * 1000)
+    defers = deferred(sensor(checkpoint, deferrable=True, checkpoint_conn_id=None, **target))
+    path, arguments = defers.trigger.serialize()
+    assert path == "airflow_provider_ckpt.triggers.checkpoint.CheckpointProgressTrigger"
+    assert arguments["checkpoint"] == checkpoint and arguments["poke_interval"] == 0.1
+    assert before_ms + 1000 <= arguments["deadline_ms"] <= before_ms + 60_000, "wall clock: it survives a restart"
+    assert arguments["start"]["batch_id"] == 7, "where the query stood when the worker looked"
+    assert CheckpointProgressTrigger(**json.loads(json.dumps(arguments))).serialize()[1] == json.loads(
+        json.dumps(arguments)
+    )
+    assert defers.method_name == "execute_complete"
+
+
+def test_every_parameter_reaches_the_trigger(checkpoint, monkeypatch):
+    monkeypatch.setenv("AIRFLOW_CONN_LAKE", json.dumps({"conn_type": "checkpoint"}))
+    ends = SimpleNamespace(end_at=lambda at_ms, progress, slack=0: BatchCommitted(99))
+    monkeypatch.setattr(CheckpointHook, "source_ends", lambda *_: ends)
+    waiting = sensor(
+        checkpoint,
+        batch_id=8,
+        target=CaughtUp(lag_ms=5),
+        sources={"0": "kafka:host:9092"},
+        kafka_conn_id="broker",
+        checkpoint_conn_id="lake",
+        poke_interval=7.5,
+        timeout=3600,
+        deadline="2020-01-01T00:00:00Z",
+        deferrable=True,
+    )
+    _, arguments = deferred(waiting).trigger.serialize()
+    start = arguments.pop("start")
+    assert start["query_id"] and start["batch_id"] == 7 and start["committed_at_ms"]
+    assert target_from_dict(arguments.pop("target")).targets == (BatchCommitted(8), CaughtUp(lag_ms=5))
+    assert arguments == {
+        "checkpoint": checkpoint,
+        "every": "batch",
+        "timezone": "UTC",
+        "sources": {"0": "kafka:host:9092"},
+        "kafka_conn_id": "broker",
+        "checkpoint_conn_id": "lake",
+        "poke_interval": 7.5,
+        "deadline_ms": 1_577_836_800_000,
+    }
+
+
+def test_now_is_when_the_worker_looked(checkpoint):
+    before_ms = int(time.time() * 1000)
+    trigger = deferred(sensor(checkpoint, deferrable=True, target=NextBatch())).trigger
+    assert before_ms <= trigger.target["after_ms"] <= int(time.time() * 1000)
+
+
+def test_a_storage_that_is_away_defers_and_the_trigger_begins(checkpoint, monkeypatch):
+    def away(self, location):
+        raise StoreUnavailableError("away", location=location)
+
+    monkeypatch.setattr(CheckpointHook, "store", away)
+    before_ms = int(time.time() * 1000)
+    trigger = deferred(sensor(checkpoint, deferrable=True, target=NextBatch())).trigger
+    assert trigger.start is None and trigger.target["after_ms"] >= before_ms, "now is the same for all that follows"
+    with pytest.raises(AirflowException) as failed:
+        sensor(checkpoint, batch_id=7).poke({})
+    assert not isinstance(failed.value, AirflowFailException), "another try can help"
+
+
+# --- deadlines -------------------------------------------------------------------------------------------------------
+
+
+def test_a_poke_after_the_deadline_is_the_last(checkpoint):
+    for deadline in ("2020-01-01", 1_577_836_800_000, datetime(2020, 1, 1, tzinfo=UTC)):
+        with pytest.raises(AirflowSensorTimeout, match="by 2020|by 1577836800000"):
+            sensor(checkpoint, batch_id=8, deadline=deadline).poke({})
+        assert sensor(checkpoint, batch_id=7, deadline=deadline).poke({}), "what is reached is reached"
+    assert sensor(checkpoint, batch_id=8, deadline="2999-01-01").poke({}) is False
+
+
+def test_the_earlier_of_deadline_and_timeout_counts(checkpoint):
+    now_ms = time.time() * 1000
+    by_timeout = deferred(sensor(checkpoint, batch_id=8, deferrable=True, deadline="2999-01-01", timeout=60))
+    assert by_timeout.trigger.deadline_ms == pytest.approx(now_ms + 60_000, abs=30_000)
+    without = deferred(sensor(checkpoint, batch_id=8, deferrable=True, deadline="", timeout=timedelta(hours=1)))
+    assert without.trigger.deadline_ms == pytest.approx(now_ms + 3_600_000, abs=30_000)
+    assert sensor(checkpoint, batch_id=8)._deadline_ms() == NEVER_MS
+
+
+# --- rescheduling ----------------------------------------------------------------------------------------------------
+
+
+class TaskState:
+    """What Airflow 3.3 gives a task to remember in: JSON, by key."""
+
+    def __init__(self) -> None:
+        self.kept: dict[str, str] = {}
+
+    def get(self, key: str, default: object = None) -> object:
+        return json.loads(self.kept[key]) if key in self.kept else default
+
+    def set(self, key: str, value: object) -> None:
+        self.kept[key] = json.dumps(value)
+
+
+def rescheduled(checkpoint: str, memory: TaskState | None, try_number: int = 1, **arguments: object) -> object:
+    """A poke in a process of its own."""
+    context = {"ti": SimpleNamespace(try_number=try_number), "task_state_store": memory}
+    return sensor(checkpoint, mode="reschedule", **arguments).poke(context)
+
+
+def test_in_reschedule_mode_it_remembers_where_it_began(checkpoint):
+    memory = TaskState()
+    assert rescheduled(checkpoint, memory, batch_id=9) is False
+    (Path(checkpoint) / "commits/7").unlink()
+    with pytest.raises(AirflowFailException, match="WAIT_LOST"):
+        rescheduled(checkpoint, memory, batch_id=9)
+    assert rescheduled(checkpoint, memory, try_number=2, batch_id=9) is False, "another try begins anew"
+
+
+def test_in_reschedule_mode_now_stays_what_it_was(checkpoint):
+    memory = TaskState()
+    assert rescheduled(checkpoint, memory, target=NextBatch()) is False
+    (kept,) = memory.kept.values()
+    after_ms = json.loads(kept)["target"]["after_ms"]
+    assert after_ms
+    assert rescheduled(checkpoint, memory, target=NextBatch()) is False
+    assert memory.kept == {"wait-1": kept}
+
+
+def test_without_a_memory_a_target_that_means_now_is_refused_in_reschedule_mode(checkpoint):
+    with pytest.raises(AirflowFailException, match="from 3.3 on; use deferrable=True"):
+        rescheduled(checkpoint, None, target=NextBatch())
+    assert rescheduled(checkpoint, None, batch_id=8) is False
+
+
+# --- start_from_trigger ----------------------------------------------------------------------------------------------
+
+
+def test_the_scheduler_is_told_what_the_trigger_needs(checkpoint):
+    waiting = sensor(
+        checkpoint,
+        batch_id="{{ params.batch }}",
+        sources={"0": "kafka"},
+        checkpoint_conn_id="lake",
+        kafka_conn_id="broker",
+        start_from_trigger=True,
+        timeout=60,
+    )
+    given = waiting.start_trigger_args
+    assert (given.next_method, given.timeout) == ("execute_complete", timedelta(seconds=60))
+    trigger = CheckpointProgressTrigger(**given.trigger_kwargs)
+    assert trigger.serialize()[0] == given.trigger_cls
+    assert trigger.serialize()[1] == {
+        "checkpoint": checkpoint,
+        "target": {"target": "batch", "batch_id": "{{ params.batch }}"},
+        "every": "batch",
+        "timezone": "UTC",
+        "start": None,
+        "sources": {"0": "kafka"},
+        "kafka_conn_id": "broker",
+        "checkpoint_conn_id": "lake",
+        "poke_interval": 0.1,
+        "deadline_ms": None,
+    }
+    rendered = set(CheckpointProgressSensor.template_fields) & given.trigger_kwargs.keys()
+    assert rendered >= {"checkpoint", "target", "sources"}, "which the triggerer renders"
+
+
+@pytest.mark.parametrize("arguments", [
+    {}, {"batch_id": 5, "watermark": 5}, {"batch_id": 5, "deadline": 5}, {"target": NextBatch()},
+    {"target": AnyOf((BatchCommitted(5), FrozenEnd()))}, {"target": {"target": "frozen_end"}},
+])  # fmt: skip
+def test_what_cannot_start_from_the_trigger_is_refused_when_the_dag_is_parsed(checkpoint, arguments):
+    with pytest.raises(ValueError, match="start_from_trigger takes"):
+        sensor(checkpoint, start_from_trigger=True, **arguments)
+
+
+def test_a_worker_that_runs_it_all_the_same_looks_and_defers(checkpoint):
+    """``dags test``, and Airflow before 3.3, do not start from the trigger."""
+    waiting = sensor(checkpoint, batch_id=8, deferrable=True, start_from_trigger=True)
+    assert deferred(waiting).trigger.start["batch_id"] == 7
+
+
+# --- the end of a deferral -------------------------------------------------------------------------------------------
 
 
 def test_the_end_of_a_deferral(checkpoint):
@@ -113,6 +370,57 @@ def test_the_end_of_a_deferral(checkpoint):
         waiting.execute_complete({}, {**error, "retryable": False})
     with pytest.raises(AirflowException):
         waiting.execute_complete({}, {**error, "retryable": True})
+
+
+# --- serialisation ---------------------------------------------------------------------------------------------------
+
+
+def through_serialisation(waiting_in: DAG):
+    """The task as the scheduler has it."""
+    try:
+        from airflow.serialization.serialized_objects import DagSerialization as Serialisation
+    except ImportError:  # before Airflow 3.3
+        from airflow.serialization.serialized_objects import SerializedDAG as Serialisation
+    written = json.loads(json.dumps(Serialisation.to_dict(waiting_in)))
+    return Serialisation.from_dict(written).get_task("wait")
+
+
+def test_every_parameter_survives_the_serialisation_of_the_dag(checkpoint):
+    with DAG("waits", schedule=None) as dag:
+        waiting = sensor(
+            checkpoint,
+            batch_id="{{ params.batch }}",
+            watermark=datetime(2026, 1, 1, tzinfo=UTC),
+            offsets={"0": {"t": {"0": 5}}},
+            target=AnyOf((BatchCommitted(5), Idle(7))),
+            sources={"0": "kafka:host:9092"},
+            kafka_conn_id="broker",
+            deadline="{{ data_interval_end }}",
+            checkpoint_conn_id="lake",
+            deferrable=True,
+        )
+    task = through_serialisation(dag)
+    fields = {name: getattr(task, name) for name in CheckpointProgressSensor.template_fields}
+    for name in set(fields) - {"watermark"}:
+        assert fields[name] == getattr(waiting, name)
+    again = CheckpointProgressSensor(task_id="again", **{**fields, "batch_id": 5})
+    waiting.batch_id = 5
+    assert again.wanted() == waiting.wanted()
+
+
+def test_start_from_trigger_survives_the_serialisation_of_the_dag(checkpoint):
+    from airflow.serialization.serialized_objects import BaseSerialization
+
+    with DAG("waits", schedule=None) as dag:
+        waiting = sensor(checkpoint, target=AnyOf((BatchCommitted(5), Idle(7))), start_from_trigger=True)
+    task = through_serialisation(dag)
+    assert task.start_from_trigger is True
+    given = task.start_trigger_args
+    kwargs = given.trigger_kwargs
+    if "__var" in kwargs:  # as the database keeps them
+        kwargs = BaseSerialization.deserialize(kwargs)
+    assert kwargs == waiting.start_trigger_args.trigger_kwargs
+    assert (given.trigger_cls, given.next_method) == (waiting.start_trigger_args.trigger_cls, "execute_complete")
 
 
 def test_templated_fields_are_attributes(checkpoint):
