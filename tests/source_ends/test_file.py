@@ -204,6 +204,19 @@ def test_files_in_s3_are_known_by_bucket_and_key(s3_store, logged):
     assert open_end(declared, "0", access).unread(None, stands) == FilesRead("0", 1, "day=1/c")
 
 
+def test_of_a_compacted_entry_counts_what_the_query_has_come_to(unread, logged, tmp_path):
+    """Spark removes the single entries after a while; a query that was rolled back stands in the midst of the rest."""
+    source, checkpoint = tmp_path / "in", logged()
+    names = [f"f{number}" for number in range(10)]
+    write(source, *names)
+    log = FileSourceLog(tuple(FileEntry(f"file://{source}/{name}", 0, at) for at, name in enumerate(names)))
+    (checkpoint / "sources/0/0").unlink()
+    (checkpoint / "sources/0/9.compact").write_bytes(log.encode())
+    for batch_id in (7, 9):
+        (checkpoint / f"offsets/{batch_id}").write_text(f'v1\n{{}}\n{{"logOffset":{batch_id}}}')
+    assert [unread(source, checkpoint, batch_id) for batch_id in (7, 9)] == [2, 0]
+
+
 def test_a_log_with_a_hole_is_an_error(unread, logged, tmp_path):
     checkpoint = logged("file:///data/in/a")
     (checkpoint / "offsets/5").write_text('v1\n{}\n{"logOffset":5}')
