@@ -45,7 +45,8 @@ class CheckpointWindowsOperator(CheckpointOperator):
 
     Give each asset one task: two DAGs that look at the same moment would both emit. Only when ``airflow db clean`` has
     removed all events of a quiet stream, the state store of the ledger is asked; it knows what the last run had found,
-    so that nothing is skipped then, but what that run emitted may come again.
+    so that nothing is skipped then, but what that run emitted may come again. And mind that SQLite locks no rows: there
+    a success that takes longer to report than ``[workers] execution_api_timeout`` may count twice.
 
     A run without new windows succeeds, and leaves no event. Keys are the starts of windows, in the form that Airflow's
     ``StartOfHourMapper`` and ``StartOfDayMapper`` read; see :mod:`airflow_provider_ckpt.waiting.windows`. As ever in
