@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import shutil
+import time
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -73,7 +74,16 @@ def build(spark, root: Path, config: str, batches: int) -> House:
     left = lifecycle.observe(Store.open(str(lab.checkpoint))).planned
     assert left == tuple(range(batches - 3, batches))
     lab.write(range(KEEP + 1, batches + 1), "B")  # one more, so that something runs wherever the rollback stops
+    settle(lab.checkpoint)
     return House(lab, backups, taken.backup_id)
+
+
+def settle(directory: Path) -> None:
+    """Wait until the state maintenance of the session has left the checkpoint."""
+    before: set[Path] = set()
+    while before != (now := set(directory.rglob("*"))):
+        before = now
+        time.sleep(0.5)
 
 
 def late(config: str, batches: int, *quick: tuple[str, int]) -> object:
