@@ -1,0 +1,294 @@
+"""``ckpt wait``: what it waits for, how it ends, and what it says meanwhile."""
+
+from __future__ import annotations
+
+import json
+import os
+import pty
+import shutil
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from airflow_provider_ckpt.cli import run
+from airflow_provider_ckpt.errors import StoreUnavailableError
+from airflow_provider_ckpt.store import Store
+from tests.test_house import loaded_by
+
+WATERMARK_MS = 1767225640000
+FAST = ("--poll-interval", "0.05")
+NOW = ("--timeout", "0", *FAST)
+
+
+@pytest.fixture
+def ckpt(capsys):
+    """The command as the shell runs it: exit code, stdout, stderr."""
+
+    def call(*arguments: object) -> tuple[int, str, str]:
+        code = run(["wait", *map(str, arguments)])
+        captured = capsys.readouterr()
+        return code, captured.out, captured.err
+
+    return call
+
+
+@pytest.fixture
+def checkpoint(golden) -> Path:
+    """Eight committed batches, watermark 2026-01-01T00:00:40Z, file source at log entry 5."""
+    return golden("agg-hdfs")
+
+
+@pytest.fixture
+def soon(tmp_path):
+    """Lets something happen while the command waits."""
+    threads = []
+
+    def after(seconds: float, happen: Callable[[], object]) -> None:
+        thread = threading.Timer(seconds, happen)
+        threads.append(thread)
+        thread.start()
+
+    yield after
+    for thread in threads:
+        thread.join()
+
+
+REACHED = {
+    "batch": ("--batch", 7),
+    "watermark": ("--watermark", "2026-01-01T00:00:40Z"),
+    "watermark, milliseconds": ("--watermark", WATERMARK_MS),
+    "offsets": ("--offsets", '{"0": {"logOffset": 5}}', "--source", "0=file"),
+    "idle": ("--idle", "0"),
+    "stalled": ("--stalled", "PT0S"),
+    "target": ("--target", '{"target": "batch", "batch_id": "7"}'),
+    "two of two": ("--batch", 7, "--watermark", "2026-01-01"),
+    "one of two is enough": ("--batch", 99, "--watermark", "2026-01-01", "--any"),
+    "two spelled out": (
+        "--target",
+        '{"target": "batch", "batch_id": 7}',
+        "--target",
+        '{"target": "idle", "for_ms": 0}',
+    ),
+}
+NOT_REACHED = {
+    "batch": ("--batch", 8),
+    "watermark": ("--watermark", "2026-01-01T00:00:40.001Z"),
+    "offsets": ("--offsets", '{"0": {"logOffset": 6}}', "--source", "0=file"),
+    "next batch": ("--next-batch",),
+    "idle": ("--idle", "P36500D"),
+    "stalled": ("--stalled", "P36500D"),
+    "one of two": ("--batch", 7, "--watermark", "2030-01-01"),
+    "none of two": ("--batch", 8, "--watermark", "2030-01-01", "--any"),
+}
+NO_USAGE = {
+    "nothing to wait for": (),
+    "no time": ("--watermark", "yesterday-ish"),
+    "no duration": ("--idle", "P1M"),
+    "no JSON": ("--offsets", "{"),
+    "no object": ("--target", "5"),
+    "no lag": ("--lag", "soon"),
+    "no source": ("--batch", 7, "--source", "kafka"),
+    "no pause": ("--batch", 7, "--poll-interval", 0),
+}
+NO_SENSE = {
+    "a source that the query does not have": (("--offsets", '{"7": 5}'), "no source '7'"),
+    "a source without a type": (("--offsets", '{"0": 5}'), "type is not known"),
+    "no such target": (("--target", '{"target": "bach"}'), "no target"),
+    "ends that nobody declared": (("--caught-up",), "no source was declared"),
+    "an end that is still to come": (("--until", "2999-01-01", "--source", "0=file:/landing"), "cannot be known yet"),
+}
+
+
+# --- exit codes ------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("options", REACHED.values(), ids=REACHED)
+def test_what_is_reached_ends_at_once_with_0(ckpt, checkpoint, options):
+    code, out, err = ckpt(checkpoint, *options)
+    assert (code, err) == (0, "") and out.startswith("Reached: ")
+
+
+@pytest.mark.parametrize("options", NOT_REACHED.values(), ids=NOT_REACHED)
+def test_what_is_not_reached_in_time_ends_with_1(ckpt, checkpoint, options):
+    code, out, err = ckpt(checkpoint, *options, *NOW)
+    assert code == 1 and out.startswith("Timed out: ")
+    assert out.removeprefix("Timed out: ").strip() in err, "it says on stderr what it waits for"
+
+
+@pytest.mark.parametrize("options", NO_USAGE.values(), ids=NO_USAGE)
+def test_what_cannot_be_read_is_a_usage_error_2(ckpt, checkpoint, options):
+    code, out, err = ckpt(checkpoint, *options, *(() if "--poll-interval" in options else NOW))
+    assert (code, out) == (2, "") and err
+
+
+@pytest.mark.parametrize(("options", "problem"), NO_SENSE.values(), ids=NO_SENSE)
+def test_what_does_not_fit_the_query_ends_with_3(ckpt, checkpoint, options, problem):
+    code, _, err = ckpt(checkpoint, *options, *FAST)
+    assert code == 3 and problem in err
+
+
+def test_a_damaged_checkpoint_ends_with_3(ckpt, checkpoint):
+    (checkpoint / "offsets/7").write_bytes(b"")
+    code, _, err = ckpt(checkpoint, "--watermark", "2030-01-01", *FAST)
+    assert code == 3 and "offsets/7" in err
+
+
+def test_a_target_that_cannot_come_any_more_ends_with_4(ckpt, checkpoint, soon):
+    soon(0.3, (checkpoint / "commits/7").unlink)
+    code, out, err = ckpt(checkpoint, "--batch", 9, "--json", *FAST)
+    assert code == 4
+    error = json.loads(out or err.splitlines()[-1])["error"]
+    assert error["code"] == "WAIT_LOST" and error["location"] == str(checkpoint)
+
+
+def test_a_storage_that_is_away_is_asked_again_until_the_time_is_up(ckpt, checkpoint, monkeypatch):
+    asked, ls = [], Store.ls
+
+    def away(self: Store, directory: str = ""):
+        asked.append(directory)
+        if len(asked) < 4:
+            raise StoreUnavailableError("away", location=self.location)
+        return ls(self, directory)
+
+    monkeypatch.setattr(Store, "ls", away)
+    assert ckpt(checkpoint, "--batch", 7, *FAST)[0] == 0
+    assert len(asked) == 4
+    asked.clear()
+    code, out, err = ckpt(checkpoint, "--batch", 7, *NOW)
+    assert code == 1 and "away" in out and "away" in err
+
+
+# --- waiting ---------------------------------------------------------------------------------------------------------
+
+
+def test_it_ends_when_the_batch_is_committed(ckpt, checkpoint, tmp_path, soon):
+    commit = checkpoint / "commits/7"
+    commit.rename(tmp_path / "7")
+    soon(0.4, lambda: shutil.copy(tmp_path / "7", commit))
+    began = time.monotonic()
+    code, _, err = ckpt(checkpoint, "--batch", 7, *FAST)
+    assert code == 0 and time.monotonic() - began >= 0.4, "a planned batch does not count"
+    assert err == "committed batch 6, waiting for batch 7\n", "one line as long as nothing changes"
+
+
+def test_a_checkpoint_that_does_not_exist_yet_is_waited_for(ckpt, checkpoint, tmp_path, soon):
+    later = tmp_path / "later"
+    soon(0.3, lambda: shutil.copytree(checkpoint, later))
+    assert ckpt(later, "--batch", 7, *FAST)[0] == 0
+
+
+def test_the_deadline_is_a_time_and_the_earlier_one_counts(ckpt, checkpoint):
+    assert ckpt(checkpoint, "--batch", 8, "--deadline", "2026-01-01", "--timeout", "PT1H", *FAST)[0] == 1
+    began = time.monotonic()
+    assert ckpt(checkpoint, "--batch", 8, "--deadline", "2999-01-01", "--timeout", 0.5, *FAST)[0] == 1
+    assert 0.5 <= time.monotonic() - began < 30
+    assert ckpt(checkpoint, "--batch", 7, "--deadline", "2026-01-01", *FAST)[0] == 0, "it looks once all the same"
+
+
+def test_the_end_of_a_directory_is_waited_for(ckpt, checkpoint, tmp_path):
+    landing = tmp_path / "orders"
+    landing.mkdir()
+    for entry in (checkpoint / "sources/0").glob("[0-9]*"):
+        entry.write_text(entry.read_text().replace("/golden/agg-hdfs/input/orders", str(landing)))
+    declared = ("--source", f"0=file:{landing}")
+    (landing / "000.json").write_text("{}")
+    for option in (("--caught-up",), ("--lag", "PT0S")):
+        assert ckpt(checkpoint, *option, *declared, *FAST)[0] == 0, "the query has read that file"
+    (landing / "unread.json").write_text("{}")
+    for option in (("--caught-up",), ("--lag", "PT0S")):
+        code, _, err = ckpt(checkpoint, *option, *declared, *NOW)
+        assert code == 1 and "1 files to read, such as" in err and "unread.json" in err
+    assert ckpt(checkpoint, "--until", "2026-01-01", *declared, *FAST)[0] == 0, "it came later"
+
+
+def test_looking_writes_nothing(ckpt, checkpoint):
+    before = {path: path.stat().st_mtime_ns for path in checkpoint.rglob("*")}
+    ckpt(checkpoint, "--batch", 8, "--idle", "PT1H", *NOW)
+    assert {path: path.stat().st_mtime_ns for path in checkpoint.rglob("*")} == before
+
+
+# --- what it says ----------------------------------------------------------------------------------------------------
+
+
+def test_json_goes_to_stdout_alone(ckpt, checkpoint):
+    code, out, err = ckpt(checkpoint, "--batch", 99, "--watermark", "2026-01-01", "--any", "--json")
+    document = json.loads(out)
+    assert (code, err) == (0, "")
+    assert document.pop("query_id") and document.pop("text")
+    assert document == {
+        "location": str(checkpoint),
+        "reached": True,
+        "status": "reached",
+        "batch_id": 7,
+        "watermark_ms": WATERMARK_MS,
+        "met": ["watermark"],
+        "target": {
+            "target": "any_of",
+            "targets": [
+                {"target": "batch", "batch_id": 99},
+                {"target": "watermark", "watermark_ms": 1767225600000},
+            ],
+        },
+    }
+
+
+def test_json_of_a_timeout_says_where_the_query_stands(ckpt, checkpoint):
+    code, out, _ = ckpt(checkpoint, "--next-batch", "--json", *NOW)
+    document = json.loads(out)
+    assert code == 1 and document["status"] == "timeout" and document["reached"] is False
+    assert document["batch_id"] == 7 and document["met"] == []
+    assert document["target"]["after_ms"] > WATERMARK_MS, "what now meant"
+
+
+def test_the_target_of_one_wait_can_be_given_to_another(ckpt, checkpoint):
+    _, out, _ = ckpt(checkpoint, "--next-batch", "--batch", 9, "--json", *NOW)
+    target = json.loads(out)["target"]
+    _, again, _ = ckpt(checkpoint, "--target", json.dumps(target), "--json", *NOW)
+    assert json.loads(again)["target"] == target
+
+
+def test_lines_on_stderr_tell_of_progress_and_of_the_time_that_is_left(ckpt, checkpoint, tmp_path, soon):
+    for number in (6, 7):
+        (checkpoint / f"commits/{number}").rename(tmp_path / str(number))
+    for number in range(6):
+        at_s = time.time() - (6 - number) * 30
+        os.utime(checkpoint / f"commits/{number}", (at_s, at_s))
+    soon(0.3, lambda: shutil.copy(tmp_path / "6", checkpoint / "commits/6"))
+    soon(0.6, lambda: shutil.copy(tmp_path / "7", checkpoint / "commits/7"))
+    code, _, err = ckpt(checkpoint, "--batch", 7, *FAST)
+    lines = [line.partition(", about ")[0] for line in err.splitlines()]
+    assert code == 0 and "left" in err
+    assert list(dict.fromkeys(lines)) == [f"committed batch {number}, waiting for batch 7" for number in (5, 6)]
+
+
+def test_a_terminal_gets_a_live_bar(checkpoint):
+    leader, follower = pty.openpty()
+    command = [str(Path(sys.executable).with_name("ckpt")), "wait", str(checkpoint), "--batch", "8", "--timeout", "1"]
+    done = subprocess.run(
+        [*command, *FAST], stdout=subprocess.PIPE, stderr=follower, env={**os.environ, "TERM": "xterm"}
+    )
+    os.close(follower)
+    shown = os.read(leader, 1 << 20).decode()
+    os.close(leader)
+    assert done.returncode == 1 and done.stdout.startswith(b"Timed out: ")
+    assert "\x1b[" in shown and "waiting for batch 8" in shown
+
+
+def test_waiting_is_cheap(checkpoint):
+    arguments = ["wait", str(checkpoint), "--batch", "7", "--json"]
+    loaded = loaded_by(f"from airflow_provider_ckpt.cli import run\nrun({arguments!r})")
+    assert not loaded & {
+        "airflow",
+        "pyspark",
+        "pandas",
+        "s3fs",
+        "pendulum",
+        "confluent_kafka",
+        "deltalake",
+        "pyiceberg",
+    }
