@@ -55,7 +55,7 @@ class AsyncStore(Store):
 
 def _session(fs: Any) -> Any:
     """The session of an S3 driver, which has read what it has to know of S3: in the event loop that would block it."""
-    from aiobotocore.session import AioSession  # type: ignore[import-untyped]
+    from aiobotocore.session import AioSession
 
     if session := fs.storage_options.get("session"):
         return session
@@ -67,7 +67,7 @@ def _session(fs: Any) -> Any:
 @cache
 def _descriptions() -> Any:
     """What botocore knows of S3, 10 MB, once for all sessions."""
-    from botocore.session import Session  # type: ignore[import-untyped]
+    from botocore.session import Session
 
     loader = Session().get_component("data_loader")
     loader.load_service_model("s3", "service-2")

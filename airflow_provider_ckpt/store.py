@@ -10,7 +10,6 @@ from __future__ import annotations
 import errno
 import hashlib
 import os
-import uuid
 from collections.abc import Mapping
 from contextlib import suppress
 from pathlib import Path
@@ -22,7 +21,6 @@ from fsspec.asyn import AsyncFileSystem
 from fsspec.dircache import DirCache
 from fsspec.implementations.local import LocalFileSystem
 
-from airflow_provider_ckpt.copies import CHUNK_BYTES, copy_file, copy_in_s3, same_s3
 from airflow_provider_ckpt.credentials import scrub, secrets_of
 from airflow_provider_ckpt.errors import (
     CheckpointError,
@@ -31,7 +29,9 @@ from airflow_provider_ckpt.errors import (
     StoreError,
     StoreUnavailableError,
 )
+from airflow_provider_ckpt.local_disk import CHUNK_BYTES, copy_file, publish, scan
 from airflow_provider_ckpt.objects import StoredObject
+from airflow_provider_ckpt.s3_copies import copy_in_s3, same_s3
 
 #: Objects up to this size are held in memory while they are copied.
 SMALL_BYTES = 8 << 20
@@ -134,7 +134,7 @@ class Store:
         with self._errors(directory):
             try:
                 if self.is_local:
-                    return _scan(path, f"{directory}/" if directory else "")
+                    return scan(path, f"{directory}/" if directory else "")
                 infos = self.fs.ls(path, detail=True)
             except FileNotFoundError:
                 return {}, []
@@ -200,7 +200,7 @@ class Store:
         """Write an object that must not exist yet. Raises ObjectExistsError."""
         with self._errors(name):
             if self.is_local:
-                self._publish_local(name, lambda file: file.write(data), replace=False)
+                publish(self._path(name), lambda file: file.write(data), replace=False)
             else:
                 self.fs.pipe_file(self._path(name), data, mode="create")
 
@@ -208,7 +208,7 @@ class Store:
         """Write an object, replacing what was there; readers see the old bytes or the new ones."""
         with self._errors(name):
             if self.is_local:
-                self._publish_local(name, lambda file: file.write(data), replace=True)
+                publish(self._path(name), lambda file: file.write(data), replace=True)
             else:
                 self.fs.pipe_file(self._path(name), data)
 
@@ -294,20 +294,6 @@ class Store:
                 objects[name] = _stored_object(name, info)
         return objects, directories
 
-    def _publish_local(self, name: str, fill: Any, *, replace: bool) -> None:
-        target = Path(self._path(name))
-        target.parent.mkdir(parents=True, exist_ok=True)
-        temporary = target.with_name(f".{target.name}.{uuid.uuid4()}.tmp")
-        try:
-            with temporary.open("xb") as file:
-                fill(file)
-            if replace:
-                temporary.replace(target)
-            else:
-                os.link(temporary, target)
-        finally:
-            temporary.unlink(missing_ok=True)
-
     def _create_from(self, name: str, head: bytes, source: IO[bytes]) -> tuple[int, str]:
         sha256, size = hashlib.sha256(), 0
 
@@ -322,7 +308,7 @@ class Store:
 
         with self._errors(name):
             if self.is_local:
-                self._publish_local(name, fill, replace=False)
+                publish(self._path(name), fill, replace=False)
             elif self.fs.exists(self._path(name)):
                 raise FileExistsError(name)
             else:
@@ -404,23 +390,3 @@ def _stored_object(name: str, info: Mapping[str, Any]) -> StoredObject:
     size = int(info["size"] or 0)
     identity = info.get("ETag") or info.get("etag") or f"{size}-{modified}"
     return StoredObject(name, size, modified_ms, str(identity).strip('"'))
-
-
-def _scan(path: str, prefix: str) -> tuple[dict[str, StoredObject], list[str]]:
-    """A local directory as :meth:`Store.ls` shows it: links are followed, and what goes meanwhile is left out."""
-    objects, directories = {}, []
-    with os.scandir(path) as entries:
-        for entry in entries:
-            name = prefix + entry.name
-            if entry.is_dir():
-                directories.append(name)
-                continue
-            try:
-                seen = entry.stat()
-            except FileNotFoundError:
-                if entry.is_symlink():  # to nowhere
-                    objects[name] = StoredObject(name, 0, None, "")
-                continue
-            size, modified = seen.st_size, seen.st_mtime
-            objects[name] = StoredObject(name, size, int(modified * 1000), f"{size}-{modified}-{seen.st_ino}")
-    return objects, directories

@@ -1,19 +1,54 @@
-"""Copies inside one storage that are cheaper than reading here and writing there."""
+"""A directory of this machine, without the detours of a driver: state has many small files."""
 
 from __future__ import annotations
 
-import base64
 import hashlib
 import os
 import threading
 import uuid
-from contextlib import suppress
+from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
+
+from airflow_provider_ckpt.objects import StoredObject
 
 CHUNK_BYTES = 1 << 20
-#: What S3 copies by one request; of larger objects it has no SHA-256 of the whole.
-S3_COPY_BYTES = 5 << 30
+
+
+def scan(path: str, prefix: str) -> tuple[dict[str, StoredObject], list[str]]:
+    """A local directory as the store's ``ls`` shows it: links are followed, and what goes meanwhile is left out."""
+    objects, directories = {}, []
+    with os.scandir(path) as entries:
+        for entry in entries:
+            name = prefix + entry.name
+            if entry.is_dir():
+                directories.append(name)
+                continue
+            try:
+                seen = entry.stat()
+            except FileNotFoundError:
+                if entry.is_symlink():  # to nowhere
+                    objects[name] = StoredObject(name, 0, None, "")
+                continue
+            size, modified = seen.st_size, seen.st_mtime
+            objects[name] = StoredObject(name, size, int(modified * 1000), f"{size}-{modified}-{seen.st_ino}")
+    return objects, directories
+
+
+def publish(path: str, fill: Callable[[IO[bytes]], Any], *, replace: bool) -> None:
+    """Write a file that appears whole: in the place of another, or under a name that must be free."""
+    target = Path(path)
+    target.parent.mkdir(parents=True, exist_ok=True)
+    temporary = target.with_name(f".{target.name}.{uuid.uuid4()}.tmp")
+    try:
+        with temporary.open("xb") as file:
+            fill(file)
+        if replace:
+            temporary.replace(target)
+        else:
+            os.link(temporary, target)
+    finally:
+        temporary.unlink(missing_ok=True)
 
 
 class _OfThread(threading.local):
@@ -65,31 +100,3 @@ def _pour(reading: int, writing: int) -> tuple[int, str]:
             written += os.write(writing, buffer[written:count])
         size += count
     return size, sha256.hexdigest()
-
-
-def same_s3(fs: Any, other: Any) -> bool:
-    """Whether two file systems are one S3, reached in the same way."""
-    return "s3" in fs.protocol and "s3" in other.protocol and fs.storage_options == other.storage_options
-
-
-def copy_in_s3(fs: Any, source: str, target: str, *, is_free: bool) -> tuple[int, str] | None:
-    """Let S3 copy an object to a name that is free, and tell the SHA-256 of what it wrote.
-
-    Unless it is known to be free, that is asked first. None when S3 does not tell the hash: stores that only resemble
-    S3 may not. Nothing is at the target then.
-    """
-    (bucket, key, _), (to_bucket, to_key, _) = fs.split_path(source), fs.split_path(target)
-    size = fs.call_s3("head_object", Bucket=bucket, Key=key)["ContentLength"]
-    if not is_free:
-        with suppress(FileNotFoundError):
-            fs.call_s3("head_object", Bucket=to_bucket, Key=to_key)
-            raise FileExistsError(target)
-    if size > S3_COPY_BYTES:
-        return None
-    place = {"Bucket": to_bucket, "Key": to_key}
-    copied = fs.call_s3("copy_object", **place, CopySource={"Bucket": bucket, "Key": key}, ChecksumAlgorithm="SHA256")
-    told = copied["CopyObjectResult"].get("ChecksumSHA256")
-    if not told:
-        fs.call_s3("delete_object", **place)
-        return None
-    return size, base64.b64decode(told).hex()
