@@ -7,7 +7,7 @@ import uuid
 import click
 
 from airflow_provider_ckpt import lifecycle
-from airflow_provider_ckpt.cli.options import executing, open_store, pairs, shared
+from airflow_provider_ckpt.cli.options import executing, open_store, pairs, shared, user_and_host
 from airflow_provider_ckpt.cli.prune import prune
 from airflow_provider_ckpt.cli.render import print_json, print_tables, progress_bar, report_change, size, when
 from airflow_provider_ckpt.codec.manifest import Manifest
@@ -180,7 +180,7 @@ def restore(
     receipt = None
     if execute:
         with progress_bar("restoring") as on_step:
-            receipt = lifecycle.restore(plan, source, target, on_step=on_step)
+            receipt = lifecycle.restore(plan, source, target, by=user_and_host(), on_step=on_step)
     report_change(plan, receipt, as_json=as_json)
 
 

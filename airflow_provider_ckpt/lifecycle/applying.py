@@ -52,7 +52,7 @@ class Receipt:
         location: The checkpoint.
         batch_id: The batch that the plan goes to, or for an undo went to.
         actions: Steps that were carried out in this run.
-        record: Location of the record, with what was saved; empty for a restore.
+        record: Location of the record, with what was saved; empty when there is none.
         started_at_ms: Epoch milliseconds.
         finished_at_ms: Epoch milliseconds.
     """

@@ -145,7 +145,7 @@ def last_change(checkpoint: Store, undo: Store | None = None) -> Record:
     changes = [
         record
         for record in history(checkpoint, undo)
-        if record.plan.kind != "undo" and record.state in ("applied", "interrupted")
+        if record.plan.kind not in ("undo", "restore") and record.state in ("applied", "interrupted")
     ]
     if not changes:
         raise PlanError(

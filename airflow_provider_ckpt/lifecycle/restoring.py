@@ -13,6 +13,7 @@ from airflow_provider_ckpt.codec import layout
 from airflow_provider_ckpt.codec.manifest import Manifest
 from airflow_provider_ckpt.codec.paths import paths_of
 from airflow_provider_ckpt.errors import CheckpointFormatError, CheckpointNotFoundError, ObjectExistsError
+from airflow_provider_ckpt.lifecycle import records
 from airflow_provider_ckpt.lifecycle.applying import Receipt
 from airflow_provider_ckpt.lifecycle.copying import THREADS, copies_at_once
 from airflow_provider_ckpt.lifecycle.observing import OnStep, decode_entries, in_parallel, no_step, now_ms
@@ -107,7 +108,7 @@ def _entries_with_paths(root: Store, backup: Manifest) -> dict[str, codec.Encoda
 
 
 def restore(
-    plan: Plan, root: Store, target: Store, *, threads: int | None = None, on_step: OnStep = no_step
+    plan: Plan, root: Store, target: Store, *, by: str = "", threads: int | None = None, on_step: OnStep = no_step
 ) -> Receipt:
     """Carry out a restore. Killed at any point, the same call completes it.
 
@@ -118,6 +119,7 @@ def restore(
         plan: What to do.
         root: Where backups live.
         target: Where to.
+        by: Who does it, for the history of the new checkpoint; when nobody says, nothing is recorded.
         threads: Copies under way at once; by default few on a local disk.
         on_step: Called after each object.
 
@@ -130,6 +132,10 @@ def restore(
     there = target.find()
     _require_own(plan, target, there)
     todo = {action.name: action for action in plan.actions if action.name not in there}
+    record = records.records_of(target).child(plan.plan_id) if by and todo else None
+    if record is not None:
+        records.write_once(record, records.PLAN, plan.to_dict())
+        records.note(record, records.BEGUN, {"by": by, "at_ms": started_ms, "from_batch": None})
     done = count(1)
     for in_order, names in groupby(todo, key=_is_log_entry):
         in_parallel(
@@ -143,6 +149,8 @@ def restore(
     for name in there.keys() - plan.writes():  # what an earlier run was writing when it was killed
         target.delete(name)
     target.flush()
+    if record is not None:
+        records.note(record, records.RECEIPT, {"plan_id": plan.plan_id, "by": by, "at_ms": now_ms()})
     return Receipt(
         plan.plan_id,
         plan.kind,
@@ -150,7 +158,7 @@ def restore(
         target.location,
         plan.batch_id,
         len(todo),
-        "",
+        record.location if record is not None else "",
         started_ms,
         now_ms(),
     )

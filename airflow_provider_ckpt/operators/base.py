@@ -83,3 +83,10 @@ def result_of(plan: Plan, receipt: Receipt | None) -> dict[str, Any]:
         "verdicts": [{"sink": item.sink, "verdict": item.verdict, "remedy": item.remedy} for item in plan.verdicts],
         "receipt": receipt.to_dict() if receipt else None,
     }
+
+
+def task_of(context: Any) -> str:
+    """Who acts, for the history: the task of a DAG run, the same for each of its tries."""
+    ti = context["ti"]
+    mapped = f"[{ti.map_index}]" if getattr(ti, "map_index", -1) >= 0 else ""
+    return f"{ti.dag_id}/{ti.run_id}/{ti.task_id}{mapped}"

@@ -9,7 +9,7 @@ from typing import Any
 from airflow_provider_ckpt import lifecycle
 from airflow_provider_ckpt.hooks.checkpoint import airflow_errors
 from airflow_provider_ckpt.moving import PathRule
-from airflow_provider_ckpt.operators.base import CheckpointOperator, result_of
+from airflow_provider_ckpt.operators.base import CheckpointOperator, result_of, task_of
 from airflow_provider_ckpt.report import plan_tables
 from airflow_provider_ckpt.sinks import parse_sink
 
@@ -70,4 +70,5 @@ class CheckpointRestoreOperator(CheckpointOperator):
                 ],
             )
             self.report(*plan_tables(plan))
-            return result_of(plan, None if self.plan_only else lifecycle.restore(plan, root, target))
+            receipt = None if self.plan_only else lifecycle.restore(plan, root, target, by=task_of(context))
+            return result_of(plan, receipt)

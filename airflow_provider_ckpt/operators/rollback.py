@@ -11,7 +11,7 @@ from airflow_provider_ckpt import lifecycle
 from airflow_provider_ckpt.errors import CheckpointError, PlanError
 from airflow_provider_ckpt.hooks.checkpoint import airflow_errors
 from airflow_provider_ckpt.lifecycle import Stores
-from airflow_provider_ckpt.operators.base import CheckpointOperator, result_of
+from airflow_provider_ckpt.operators.base import CheckpointOperator, result_of, task_of
 from airflow_provider_ckpt.plans import Plan, plan_from_dict
 from airflow_provider_ckpt.report import plan_tables
 from airflow_provider_ckpt.sinks import parse_sink
@@ -163,13 +163,6 @@ class CheckpointRollbackOperator(CheckpointOperator):
         return Stores(
             self.store(), *(self.store(place) if place else None for place in (sink, self.undo_root, backups))
         )
-
-
-def task_of(context: Any) -> str:
-    """Who acts, for the history: the task of a DAG run, the same for each of its tries."""
-    ti = context["ti"]
-    mapped = f"[{ti.map_index}]" if getattr(ti, "map_index", -1) >= 0 else ""
-    return f"{ti.dag_id}/{ti.run_id}/{ti.task_id}{mapped}"
 
 
 def _yaml(value: Any) -> Any:

@@ -49,6 +49,19 @@ def test_each_change_says_who_when_from_and_to(stores):
     assert lifecycle.find_record(stores.checkpoint, changes[0].plan.plan_id).plan == changes[0].plan
 
 
+def test_a_restored_checkpoint_says_where_it_comes_from_and_by_whom(stores, tmp_path):
+    root, target = Store.open(str(tmp_path / "backups")), Store.open(str(tmp_path / "moved"))
+    backup = lifecycle.take_backup(stores.checkpoint, root)
+    receipt = lifecycle.restore(lifecycle.make_restore(root, backup, target), root, target, by="ann@host")
+    [made] = lifecycle.history(target)
+    assert (made.plan.kind, made.plan.source, made.state, made.by) == ("restore", root.location, "applied", "ann@host")
+    assert receipt.record == made.location
+    with pytest.raises(PlanError, match="nothing to undo"):
+        lifecycle.make_undo(Stores(target))
+    lifecycle.restore(lifecycle.make_restore(root, backup, target), root, target, by="bob@host")
+    assert lifecycle.history(target) == (made,), "a second one had nothing to do"
+
+
 def test_the_first_one_to_begin_is_the_one_remembered(stores):
     plan = lifecycle.make_rollback(stores, 2)
 
