@@ -15,22 +15,23 @@ def same_s3(fs: Any, other: Any) -> bool:
     return "s3" in fs.protocol and "s3" in other.protocol and fs.storage_options == other.storage_options
 
 
-def copy_in_s3(fs: Any, source: str, target: str, *, is_free: bool) -> tuple[int, str] | None:
+def copy_in_s3(fs: Any, source: str, target: str, *, is_free: bool, size: int | None = None) -> tuple[int, str] | None:
     """Let S3 copy an object to a name that is free, and tell the SHA-256 of what it wrote.
 
-    Unless it is known to be free, that is asked first. None when S3 does not tell the hash: stores that only resemble
-    S3 may not. Nothing is at the target then.
+    Unless it is known to be free, that is asked first; and how large the object is, unless a listing has told. None
+    when S3 does not tell the hash: stores that only resemble S3 may not. Nothing is at the target then.
     """
     (bucket, key, _), (to_bucket, to_key, _) = fs.split_path(source), fs.split_path(target)
-    size = fs.call_s3("head_object", Bucket=bucket, Key=key)["ContentLength"]
+    place, copy_source = {"Bucket": to_bucket, "Key": to_key}, {"Bucket": bucket, "Key": key}
+    if size is None:
+        size = int(fs.call_s3("head_object", **copy_source)["ContentLength"])
     if not is_free:
         with suppress(FileNotFoundError):
-            fs.call_s3("head_object", Bucket=to_bucket, Key=to_key)
+            fs.call_s3("head_object", **place)
             raise FileExistsError(target)
     if size > S3_COPY_BYTES:
         return None
-    place = {"Bucket": to_bucket, "Key": to_key}
-    copied = fs.call_s3("copy_object", **place, CopySource={"Bucket": bucket, "Key": key}, ChecksumAlgorithm="SHA256")
+    copied = fs.call_s3("copy_object", **place, CopySource=copy_source, ChecksumAlgorithm="SHA256")
     told = copied["CopyObjectResult"].get("ChecksumSHA256")
     if not told:
         fs.call_s3("delete_object", **place)

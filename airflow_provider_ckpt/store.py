@@ -230,10 +230,18 @@ class Store:
                     with suppress(OSError):
                         Path(path).rmdir()
 
-    def copy(self, name: str, to: Store, to_name: str, *, is_free: bool = False) -> tuple[int, str]:
+    def copy(
+        self, name: str, to: Store, to_name: str, *, is_free: bool = False, size: int | None = None
+    ) -> tuple[int, str]:
         """Copy an object into another store under a name that is free there; inside one S3, S3 does it.
 
-        ``is_free`` says that nobody else can write there, which saves S3 a request.
+        Args:
+            name: What to copy.
+            to: Where to.
+            to_name: Its name there.
+            is_free: Nobody else can write there; this saves S3 a request.
+            size: Its bytes, when a listing has shown them and the caller looks whether it is still the same; this saves
+                S3 another.
 
         Returns:
             Size in bytes and SHA-256 (hex) of what was read and written.
@@ -243,7 +251,7 @@ class Store:
                 return copy_file(self._path(name), to._path(to_name))
         if same_s3(self.fs, to.fs):
             with self._errors(name):
-                copied = copy_in_s3(self.fs, self._path(name), to._path(to_name), is_free=is_free)
+                copied = copy_in_s3(self.fs, self._path(name), to._path(to_name), is_free=is_free, size=size)
             if copied is not None:
                 return copied
         with self._errors(name), self.fs.open(self._path(name), "rb") as source:

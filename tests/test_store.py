@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import os
 import stat
 import uuid
@@ -52,12 +53,14 @@ class TestS3Store(StoreSuite):
             assert store.calls.count - before == 1
 
     def test_a_copy_inside_one_s3_moves_no_bytes(self, store: Store, s3_requests):
-        """A name that nobody else can have needs no look whether it is free."""
+        """A name that nobody else can have needs no look whether it is free; nor a size that a listing has shown."""
         store.create("state/0/0/1.delta", b"x" * 1_000)
-        for is_free, heads in ((False, 2), (True, 1)):
+        known = [{}, {"is_free": True}, {"is_free": True, "size": 1_000}]
+        for at, arguments in enumerate(known):
             with s3_requests(store) as counted:
-                store.copy("state/0/0/1.delta", store.sibling("backup"), f"{is_free}.delta", is_free=is_free)
-            assert dict(counted) == {"HeadObject": heads, "CopyObject": 1}
+                copied = store.copy("state/0/0/1.delta", store.sibling("backup"), f"{at}.delta", **arguments)
+            assert copied == (1_000, hashlib.sha256(b"x" * 1_000).hexdigest())
+            assert (counted["HeadObject"], counted["CopyObject"]) == (2 - at, 1)
 
     def test_the_first_objects_are_those_first_in_name(self, store: Store):
         names = ["a/9", "a/x/1", "a0", "b"]

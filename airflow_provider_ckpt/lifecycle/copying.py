@@ -103,7 +103,8 @@ class Copier:
     def _copy(self, name: str) -> ManifestObject:
         stored_at = f"{self._prefix}/{name}"
         try:
-            size, sha256 = self._checkpoint.copy(name, self._root, stored_at, is_free=True)
+            listed = self._listed[name].size if name in self._listed else None
+            size, sha256 = self._checkpoint.copy(name, self._root, stored_at, is_free=True, size=listed)
         except CheckpointNotFoundError:
             raise MovedError from None
         return ManifestObject(name, size, sha256, stored_at)
