@@ -168,6 +168,7 @@ class Step:
     looked_at: bool = True
 
     def on(self, world: World) -> None:
+        world.pass_time(1)  # nothing happens in the very millisecond in which somebody looks
         getattr(world, self.name)(*self.arguments)
         world.pass_time(self.pause_ms)
 
