@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import os
 import shutil
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from uuid import UUID
 
@@ -197,11 +197,25 @@ set_backs = st.one_of(
 ).map(lambda step: [step])
 
 
-def _histories(parts: st.SearchStrategy[list[Step]], size: int) -> st.SearchStrategy[list[Step]]:
-    return st.lists(parts, min_size=1, max_size=size).map(lambda lists: [step for steps in lists for step in steps])
+def _unseen(steps: list[Step]) -> list[Step]:
+    return [replace(step, looked_at=False) for step in steps]
+
+
+#: Rolled back, and come as far again or further, before anybody looks.
+come_backs = st.builds(
+    lambda set_back, batches, last: [*_unseen([*set_back, *batches]), replace(last, looked_at=True)],
+    set_backs,
+    st.lists(batches, min_size=1, max_size=4).map(lambda lists: [step for steps in lists for step in steps]),
+    commits,
+)
+
+
+def _histories(parts: st.SearchStrategy[list[Step]], fewest: int, most: int) -> st.SearchStrategy[list[Step]]:
+    lists = st.lists(parts, min_size=fewest, max_size=most)
+    return lists.map(lambda lists: [step for steps in lists for step in steps])
 
 
 #: Nothing is undone.
-sound_histories = _histories(st.one_of(forward, forward, forward, purges), 10)
+sound_histories = _histories(st.one_of(forward, forward, forward, purges), 1, 10)
 #: Anything may be.
-histories = _histories(st.one_of(forward, forward, forward, purges, set_backs), 12)
+histories = _histories(st.one_of(batches, batches, forward, purges, set_backs, come_backs), 4, 10)

@@ -24,7 +24,7 @@ from airflow_provider_ckpt.waiting import (
 )
 from tests.waiting.histories import FILES, HOUR_MS, SNAPSHOTS, World
 
-__all__ = ["KAFKA", "Begun", "Ends", "Meaning", "is_lost", "meanings", "monotone_meanings"]
+__all__ = ["KAFKA", "KINDS", "Begun", "Ends", "Meaning", "is_lost", "meanings", "monotone_meanings"]
 
 KAFKA = {"0": "kafka"}
 ICEBERG = "1"
@@ -178,22 +178,22 @@ def one(parts: list[Meaning]) -> Meaning:
 
 
 durations_ms = st.sampled_from([0, 1, 1_500, 60_000, HOUR_MS])
-monotone_parts = st.one_of(
-    st.builds(batch, st.integers(0, 12)),
-    st.builds(next_batch),
-    st.builds(watermark, st.sampled_from([1, 1_000, 61_000, 5 * HOUR_MS, 11 * HOUR_MS])),
-    st.builds(offsets, st.integers(0, 200), st.none() | st.integers(0, 200)),
-    st.builds(snapshot, st.integers(0, len(SNAPSHOTS) - 1), st.integers(1, FILES)),
-    st.builds(frozen_end, st.none() | durations_ms),
-)
-parts = st.one_of(
-    monotone_parts,
-    monotone_parts,
-    st.builds(caught_up_by_time, durations_ms),
-    st.builds(caught_up_by_count, st.integers(0, 100)),
-    st.builds(idle, durations_ms),
-    st.builds(stalled, durations_ms),
-)
+MONOTONE = {
+    "batch": st.builds(batch, st.integers(0, 12)),
+    "next_batch": st.builds(next_batch),
+    "watermark": st.builds(watermark, st.sampled_from([1, 1_000, 61_000, 5 * HOUR_MS, 11 * HOUR_MS])),
+    "offsets": st.builds(offsets, st.integers(0, 200), st.none() | st.integers(0, 200)),
+    "snapshot": st.builds(snapshot, st.integers(0, len(SNAPSHOTS) - 1), st.integers(1, FILES)),
+    "frozen_end": st.builds(frozen_end, st.none() | durations_ms),
+}
+#: Every kind of target.
+KINDS = {
+    **MONOTONE,
+    "caught_up, time": st.builds(caught_up_by_time, durations_ms),
+    "caught_up, records": st.builds(caught_up_by_count, st.integers(0, 100)),
+    "idle": st.builds(idle, durations_ms),
+    "stalled": st.builds(stalled, durations_ms),
+}
 
 
 def _combined(leaves: st.SearchStrategy[Meaning]) -> st.SearchStrategy[Meaning]:
@@ -207,5 +207,6 @@ def _combined(leaves: st.SearchStrategy[Meaning]) -> st.SearchStrategy[Meaning]:
 
 
 #: What holds once nothing is undone, holds for ever.
-monotone_meanings = _combined(monotone_parts)
-meanings = _combined(parts)
+monotone_meanings = _combined(st.one_of(*MONOTONE.values()))
+meanings = _combined(st.one_of(*KINDS.values()))
+KINDS["combined"] = meanings

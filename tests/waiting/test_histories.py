@@ -10,7 +10,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from unittest import mock
 
-from hypothesis import given
+import pytest
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from airflow_provider_ckpt.errors import WaitLostError
@@ -18,7 +19,7 @@ from airflow_provider_ckpt.lifecycle import Wait, Watched, answer, begin, wait_f
 from airflow_provider_ckpt.progress import Progress
 from airflow_provider_ckpt.store import Store
 from tests.waiting.histories import Step, World, histories, sound_histories
-from tests.waiting.meanings import Begun, Ends, Meaning, is_lost, meanings, monotone_meanings
+from tests.waiting.meanings import KINDS, Begun, Ends, Meaning, is_lost, meanings, monotone_meanings
 
 
 @contextmanager
@@ -71,8 +72,11 @@ def meant(meaning: Meaning, world: World, begun: Begun) -> str:
     return "reached" if meaning.holds(world, begun) else "open"
 
 
-@given(histories, meanings, st.sets(st.integers(0, 40)))
-def test_each_look_ends_the_wait_exactly_when_the_definition_says(history: list[Step], meaning, restarts):
+@pytest.mark.parametrize("kind", KINDS)
+@settings(max_examples=60)
+@given(data=st.data(), history=histories, restarts=st.sets(st.integers(0, 40)))
+def test_each_look_ends_the_wait_exactly_when_the_definition_says(kind, data, history: list[Step], restarts):
+    meaning = data.draw(KINDS[kind])
     with world() as query:
         steady, restarted = Waiting(query, meaning), Waiting(query, meaning)
         begun = None
