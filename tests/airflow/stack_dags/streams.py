@@ -55,7 +55,7 @@ def watcher(checkpoint: str, every: str) -> AssetWatcher:
 
 wait("wait", timeout=600)
 wait("wait_from_trigger", timeout=600, start_from_trigger=True)
-wait("wait_30_seconds", timeout=30)
+wait("wait_40_seconds", timeout=40)
 
 batches = Asset("batches", watchers=[watcher("watched", "batch")])
 
