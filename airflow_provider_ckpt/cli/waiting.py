@@ -72,7 +72,7 @@ def wait(
     """Wait for committed progress; several targets must all be reached, unless --any is given.
 
     Exit code 0: reached. 1: not by the deadline. 4: it cannot be reached any more, because the checkpoint was replaced
-    or rolled back below where the wait began.
+    or rolled back below where the wait began. 5: at the deadline the storage did not answer.
     """
     declared = dict(pairs(sources, "--source"))
     targets = [target_from_dict(fields) for fields in _spelled(given, declared)]
@@ -114,15 +114,20 @@ def _wait(
             pause = pause_s(interval_s, standing, progress, watched.earlier)
             bar(text + eta_text(standing, progress, watched.earlier), standing.remaining(progress))
         except StoreUnavailableError as error:
-            text = str(error)
-            bar(text, None)
-        if end_ms is not None and time.time() * 1000 >= end_ms:
+            if _is_over(end_ms):
+                raise
+            bar(str(error), None)
+        if _is_over(end_ms):
             return {
                 **outcome("timeout", progress),
                 "text": text,
                 "target": (begun.target if begun else target).to_dict(),
             }
         time.sleep(pause if end_ms is None else max(0.0, min(pause, end_ms / 1000 - time.time())))
+
+
+def _is_over(end_ms: int | None) -> bool:
+    return end_ms is not None and time.time() * 1000 >= end_ms
 
 
 #: What an option becomes, by its name.

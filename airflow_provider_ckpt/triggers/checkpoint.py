@@ -34,9 +34,9 @@ class CheckpointProgressTrigger(BaseEventTrigger):
     committed while the triggerer is down is told of later; Airflow before 3.3 has no such store, and there each start
     begins with an event. An event is never lost; when the triggerer dies within seconds of one, it may come twice.
 
-    All that wait on one checkpoint share their looks. A storage that does not answer is asked again; any other error is
-    an event. The pause follows the stream: a quarter of ``poke_interval`` near the target, four times it when the
-    stream is slow.
+    All that wait on one checkpoint share their looks. A storage that does not answer is asked again. Any other error is
+    an event for a wait, and for a watcher a line in the log of the triggerer. The pause follows the stream: a quarter
+    of ``poke_interval`` near the target, four times it when the stream is slow.
 
     :param checkpoint: Location of the checkpoint.
     :param target: The target, as :meth:`~airflow_provider_ckpt.waiting.Target.to_dict` writes it.
@@ -48,6 +48,8 @@ class CheckpointProgressTrigger(BaseEventTrigger):
     :param checkpoint_conn_id: Connection of type ``checkpoint``, or None.
     :param poke_interval: Seconds between two looks.
     :param deadline_ms: Wall-clock time to give up at, epoch milliseconds, or None.
+
+    Raises CheckpointError for ``every`` that is no length of windows.
     """
 
     def __init__(
@@ -75,6 +77,7 @@ class CheckpointProgressTrigger(BaseEventTrigger):
         self.checkpoint_conn_id = checkpoint_conn_id
         self.poke_interval = poke_interval
         self.deadline_ms = deadline_ms
+        self._every = Every(every, timezone)
         self._said: tuple[float, str] = (float("-inf"), "")
 
     def serialize(self) -> tuple[str, dict[str, Any]]:
@@ -116,18 +119,19 @@ class CheckpointProgressTrigger(BaseEventTrigger):
         pause = 0.0 if wait is None else self._jitter(self.poke_interval / 2)
         progress: Progress | None = None
         while True:
-            seen = await self._look(looks, pause, target)
-            progress = seen or progress
-            pause = self.poke_interval
-            if seen is not None:
+            try:
+                progress = await looks.within(pause, target.needs)
                 if wait is None:
-                    wait = await looks.polls.in_thread(self._begin, target, seen, ends)
+                    wait = await looks.polls.in_thread(self._begin, target, progress, ends)
                 again = wait.target.asks_ends_again
-                standing = await looks.polls.in_thread(wait.standing, seen) if again else wait.standing(seen)
-                if standing.reached(seen):
-                    return outcome("reached", seen, standing)
-                self._say(standing, seen, looks.earlier)
-                pause = pause_s(self.poke_interval, standing, seen, looks.earlier)
+                standing = await looks.polls.in_thread(wait.standing, progress) if again else wait.standing(progress)
+                if standing.reached(progress):
+                    return outcome("reached", progress, standing)
+                self._say(standing, progress, looks.earlier)
+                pause = pause_s(self.poke_interval, standing, progress, looks.earlier)
+            except StoreUnavailableError as error:  # the storage, or a source that was asked for its end
+                self.log.warning("asking again: %s", error)
+                pause = self.poke_interval
             if self.deadline_ms is not None and time.time() * 1000 >= self.deadline_ms:
                 return outcome("timeout", progress)
             pause = self._before_deadline(self._jitter(pause))
@@ -139,14 +143,6 @@ class CheckpointProgressTrigger(BaseEventTrigger):
         """Where the sources end, for a target that asks; opens the storage."""
         sources = self.sources or {}
         return CheckpointHook(self.checkpoint_conn_id).source_ends(self.checkpoint, sources, self.kafka_conn_id)
-
-    async def _look(self, looks: SharedLooks, pause: float, target: Target) -> Progress | None:
-        """The next look; None when the storage does not answer."""
-        try:
-            return await looks.within(pause, target.needs)
-        except StoreUnavailableError as error:
-            self.log.warning("asking again: %s", error)
-            return None
 
     def _say(self, target: Target, progress: Progress, earlier: Progress | None) -> None:
         """A line in the log, when there is something new to say and the last one is a while ago."""
@@ -170,19 +166,17 @@ class CheckpointProgressTrigger(BaseEventTrigger):
 
     async def _watch(self, looks: SharedLooks) -> AsyncIterator[TriggerEvent]:
         """An event for each look that shows news, for ever."""
-        every = Every(self.every, self.timezone)
         memory = getattr(self, "asset_state_store", None)
         seen = Seen.from_dict(await memory.aget("seen", None)) if memory is not None else None
         pause = 0.0
         while True:
             try:
-                progress = await looks.within(pause, every.needs)
-            except StoreUnavailableError as error:
-                self.log.warning("asking again: %s", error)
-                pause = self._jitter(self.poke_interval)
-                continue
-            now = every.seen(progress)
-            if now is not None and every.is_news(seen, now):
+                progress = await looks.within(pause, self._every.needs)
+                now = self._every.seen(progress)
+            except CheckpointError as error:  # an event would start DAGs: a watcher tells of progress alone
+                self.log.warning("looking again: %s", error)
+                now = None
+            if now is not None and self._every.is_news(seen, now):
                 yield TriggerEvent({**outcome("progress", progress), "checkpoint": self.checkpoint})
                 seen = now
                 if memory is not None:

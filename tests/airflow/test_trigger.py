@@ -11,7 +11,7 @@ from unittest import mock
 import pytest
 from hypothesis import given, settings
 
-from airflow_provider_ckpt.errors import StoreUnavailableError
+from airflow_provider_ckpt.errors import CheckpointError, StoreUnavailableError
 from airflow_provider_ckpt.hooks.checkpoint import CheckpointHook
 from airflow_provider_ckpt.lifecycle import begin, look
 from airflow_provider_ckpt.store import Store
@@ -385,9 +385,17 @@ def test_a_watcher_asks_a_storage_that_is_away_again(query, monkeypatch):
     assert [event["batch_id"] for event in told(trigger(query))] == [2]
 
 
-def test_a_watcher_of_no_windows_is_an_error_event(query):
-    event = first_event(trigger(query, every="hourly"))
-    assert event["status"] == "error" and event["retryable"] is False
+def test_a_watcher_of_no_windows_is_an_error_when_the_dag_is_read(query):
+    with pytest.raises(CheckpointError, match="no length of a window: 'hourly'"):
+        trigger(query, every="hourly")
+
+
+def test_a_damaged_entry_starts_no_dag_and_the_watcher_goes_on(query):
+    entry = Path(query.store.location) / "offsets" / "2"
+    whole = entry.read_bytes()
+    entry.write_bytes(b"nonsense")
+    events = told(trigger(query), lambda: entry.write_bytes(whole))
+    assert [(event["status"], event["batch_id"]) for event in events] == [("progress", 2)]
 
 
 def test_looking_writes_nothing(query):

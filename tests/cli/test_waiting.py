@@ -160,7 +160,7 @@ def test_a_storage_that_is_away_is_asked_again_until_the_time_is_up(ckpt, checkp
     assert len(asked) == 4
     asked.clear()
     code, out, err = ckpt(checkpoint, "--batch", 7, *NOW)
-    assert code == 1 and "away" in out and "away" in err
+    assert code == 5 and "away" in err, "whether it was reached, nobody knows"
 
 
 # --- waiting ---------------------------------------------------------------------------------------------------------
