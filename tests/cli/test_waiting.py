@@ -159,7 +159,7 @@ def test_a_storage_that_is_away_is_asked_again_until_the_time_is_up(ckpt, checkp
     assert ckpt(checkpoint, "--batch", 7, *FAST)[0] == 0
     assert len(asked) == 4
     asked.clear()
-    code, out, err = ckpt(checkpoint, "--batch", 7, *NOW)
+    code, _, err = ckpt(checkpoint, "--batch", 7, *NOW)
     assert code == 5 and "away" in err, "whether it was reached, nobody knows"
 
 
