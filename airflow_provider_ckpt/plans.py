@@ -257,11 +257,6 @@ def is_offset_entry(name: str) -> bool:
     return isinstance(place, layout.LogEntry) and place.log == layout.OFFSETS
 
 
-def or_none(batch_id: int | None) -> str:
-    """A batch id as text, or ``none``."""
-    return "none" if batch_id is None else str(batch_id)
-
-
 def main_name(name: str) -> str:
     """The object that a sidecar belongs to; any other name as it is."""
     place = layout.parse(name)

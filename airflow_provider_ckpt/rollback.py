@@ -36,8 +36,8 @@ from airflow_provider_ckpt.plans import (
     is_offset_entry,
     kept_objects,
     main_name,
-    or_none,
 )
+from airflow_provider_ckpt.progress import or_none
 from airflow_provider_ckpt.restart_set import RestartSet
 from airflow_provider_ckpt.sink_log import SinkLog
 from airflow_provider_ckpt.source_files import file_log_offset, source_entries, source_log_end

@@ -29,7 +29,8 @@ from airflow_provider_ckpt.lifecycle.observing import (
     observe,
 )
 from airflow_provider_ckpt.objects import StoredObject, digest
-from airflow_provider_ckpt.plans import Action, Plan, kept_objects, or_none
+from airflow_provider_ckpt.plans import Action, Plan, kept_objects
+from airflow_provider_ckpt.progress import or_none
 from airflow_provider_ckpt.sink_log import SinkLog
 from airflow_provider_ckpt.sinks import read_file_sink
 from airflow_provider_ckpt.store import Store
