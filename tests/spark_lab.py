@@ -153,3 +153,11 @@ def truth(files: Mapping[int, str]) -> dict[str, int]:
         for key, value in rows_of(number, letter):
             total[key] += value
     return dict(total)
+
+
+def settle(directory: Path) -> None:
+    """Wait until the state maintenance of the session has left the checkpoint."""
+    before: set[Path] = set()
+    while before != (now := set(directory.rglob("*"))):
+        before = now
+        time.sleep(0.5)

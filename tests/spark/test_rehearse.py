@@ -44,11 +44,12 @@ OPENED = {
     "file-to-parquet-12": [],
 }
 SAMPLE = ("transform-with-state",)
-#: A state file that the restart needs, by golden.
+#: A state file that the restart needs, and how far into it the byte is, by golden. The first half of that changelog is
+#: the lineage, whose damage we find ourselves.
 DAMAGED = {
-    "agg-hdfs": "state/0/1/8.delta",
-    "agg-rocksdb-changelog-v2": "state/0/1/8_",
-    "agg-rocksdb": "state/0/1/SSTs/",
+    "agg-hdfs": ("state/0/1/8.delta", 0.5),
+    "agg-rocksdb-changelog-v2": ("state/0/1/8_", 0.9),
+    "agg-rocksdb": ("state/0/1/SSTs/", 0.5),
 }
 DAMAGED_SAMPLE = ("agg-hdfs",)
 
@@ -75,7 +76,7 @@ def test_a_backup_whose_state_spark_cannot_read_is_corrupt(golden, tmp_path, cas
     for sidecar in checkpoint.rglob("*.crc"):
         sidecar.unlink()
     taken = back_up(checkpoint, root)
-    flipped = flip(root, taken, DAMAGED[case])
+    flipped = flip(root, taken, *DAMAGED[case])
     lifecycle.verify_backup(Store.open(str(root)), flipped)
     assert run(["verify", str(root), "latest", "--rehearse", "--json"]) == 3
     error = json.loads(capsys.readouterr().out)["error"]
@@ -83,10 +84,10 @@ def test_a_backup_whose_state_spark_cannot_read_is_corrupt(golden, tmp_path, cas
     assert "the state of operator 0 (stateStoreSave), partition 1, does not open in Spark" in error["message"]
 
 
-def flip(root: Path, taken: Manifest, start: str) -> Manifest:
+def flip(root: Path, taken: Manifest, start: str, place: float) -> Manifest:
     stored = next(item for item in taken.objects if item.name.startswith(start))
     data = bytearray((root / stored.stored_at).read_bytes())
-    data[len(data) // 2] ^= 0x55
+    data[int(len(data) * place)] ^= 0x55
     (root / stored.stored_at).write_bytes(data)
     changed = replace(stored, sha256=hashlib.sha256(data).hexdigest())
     taken = replace(taken, objects=tuple(changed if item is stored else item for item in taken.objects))

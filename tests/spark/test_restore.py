@@ -13,7 +13,7 @@ from airflow_provider_ckpt import lifecycle
 from airflow_provider_ckpt.errors import ObjectExistsError
 from airflow_provider_ckpt.moving import PathRule
 from airflow_provider_ckpt.store import Store
-from tests.spark_lab import STATE_CONFS, Lab, truth
+from tests.spark_lab import STATE_CONFS, Lab, settle, truth
 
 pytestmark = pytest.mark.spark
 
@@ -162,6 +162,7 @@ def test_state_with_absolute_schema_paths_moves_with_the_original_gone(spark, tm
     run(lab, lab.checkpoint)
     lab.write([3])
     taken = lifecycle.take_backup(Store.open(str(lab.checkpoint)), Store.open(str(root)))
+    settle(lab.checkpoint)
     shutil.copytree(lab.checkpoint, tmp_path / "expected")
     expected = run(lab, tmp_path / "expected")
     shutil.copytree(root / taken.backup_id / "checkpoint", copied)

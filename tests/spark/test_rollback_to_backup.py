@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import shutil
-import time
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -16,7 +15,7 @@ from airflow_provider_ckpt.plans import Plan
 from airflow_provider_ckpt.store import Store
 from airflow_provider_ckpt.targets import ToBackup
 from tests.spark.test_rollback import KEEP, assert_right, snapshot, stop_after
-from tests.spark_lab import STATE_CONFS, Lab, Run, truth
+from tests.spark_lab import STATE_CONFS, Lab, Run, settle, truth
 
 pytestmark = pytest.mark.spark
 
@@ -76,14 +75,6 @@ def build(spark, root: Path, config: str, batches: int) -> House:
     lab.write(range(KEEP + 1, batches + 1), "B")  # one more, so that something runs wherever the rollback stops
     settle(lab.checkpoint)
     return House(lab, backups, taken.backup_id)
-
-
-def settle(directory: Path) -> None:
-    """Wait until the state maintenance of the session has left the checkpoint."""
-    before: set[Path] = set()
-    while before != (now := set(directory.rglob("*"))):
-        before = now
-        time.sleep(0.5)
 
 
 def late(config: str, batches: int, *quick: tuple[str, int]) -> object:
