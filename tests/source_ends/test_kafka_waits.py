@@ -1,0 +1,102 @@
+"""Waits for what a real broker holds, as users write them: the command, the sensor, the trigger."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from pathlib import Path
+
+import pytest
+
+from airflow_provider_ckpt.cli import run
+from airflow_provider_ckpt.sensors.checkpoint import CheckpointProgressSensor
+from airflow_provider_ckpt.triggers.checkpoint import CheckpointProgressTrigger
+from airflow_provider_ckpt.waiting import CaughtUp, FrozenEnd
+
+pytestmark = pytest.mark.timeout(180)
+
+NOW = ("--timeout", "0.2", "--poll-interval", "0.1")
+
+
+class Reader:
+    """A query that stands where a test says; its log entries are in the form of Spark's."""
+
+    def __init__(self, checkpoint: Path, topic: str) -> None:
+        self.checkpoint, self.topic, self.batches = checkpoint, topic, 0
+        for directory in ("offsets", "commits"):
+            (checkpoint / directory).mkdir(parents=True)
+        (checkpoint / "metadata").write_text('{"id":"7f0c55e2-9a1b-4b5e-9c3d-2f6f4d0f1a10"}')
+
+    def commit(self, offset: int) -> None:
+        metadata = {"batchWatermarkMs": 0, "batchTimestampMs": 1_767_225_600_000 + self.batches, "conf": {}}
+        offsets = json.dumps({self.topic: {"0": offset}})
+        (self.checkpoint / f"offsets/{self.batches}").write_text(f"v1\n{json.dumps(metadata)}\n{offsets}")
+        (self.checkpoint / f"commits/{self.batches}").write_text('v1\n{"nextBatchWatermarkMs":0}')
+        self.batches += 1
+
+
+@pytest.fixture
+def reader(kafka, tmp_path) -> Reader:
+    """A query that has read 10 of 15 records."""
+    reader = Reader(tmp_path / "checkpoint", kafka.create())
+    kafka.produce(reader.topic, 15)
+    reader.commit(10)
+    return reader
+
+
+def test_the_command_waits_for_what_was_there_and_for_a_lag(kafka, reader, capsys):
+    source = ("--source", f"0=kafka:{kafka.bootstrap}")
+
+    def wait(*options: str) -> int:
+        return run(["wait", str(reader.checkpoint), *options, *NOW])
+
+    assert wait("--caught-up", *source) == 1
+    assert (wait("--lag", "4", *source), wait("--lag", "5", *source)) == (1, 0)
+    assert wait("--caught-up", "--source", "0=kafka", "--kafka-config", f"bootstrap.servers={kafka.bootstrap}") == 1
+    reader.commit(15)
+    assert wait("--caught-up", *source) == 0
+    assert wait("--caught-up") == 3
+    assert "no source was declared" in capsys.readouterr().err
+
+
+@pytest.fixture
+def broker_connection(kafka, monkeypatch) -> str:
+    extra = {"bootstrap.servers": kafka.bootstrap}
+    monkeypatch.setenv("AIRFLOW_CONN_BROKER", json.dumps({"conn_type": "kafka", "extra": extra}))
+    return "broker"
+
+
+def test_the_sensor_takes_the_end_once(kafka, reader, broker_connection):
+    sensor = CheckpointProgressSensor(
+        task_id="wait",
+        checkpoint=str(reader.checkpoint),
+        target=FrozenEnd(),
+        sources={"0": "kafka"},
+        kafka_conn_id=broker_connection,
+    )
+    assert not sensor.poke({})
+    kafka.produce(reader.topic, 5)
+    reader.commit(15)
+    assert sensor.poke({}).xcom_value["met"] == ["offsets"], "what came later is not waited for"
+
+
+def test_the_trigger_asks_again_how_far_behind_the_query_is(kafka, reader, broker_connection):
+    trigger = CheckpointProgressTrigger(
+        checkpoint=str(reader.checkpoint),
+        target=CaughtUp(lag_units=3).to_dict(),
+        sources={"0": f"kafka:/{reader.topic}"},
+        kafka_conn_id=broker_connection,
+        poke_interval=0.1,
+    )
+
+    async def first_event() -> dict:
+        event = asyncio.ensure_future(anext(trigger.run()))
+        await asyncio.sleep(1)
+        kafka.produce(reader.topic, 5)
+        reader.commit(15)
+        await asyncio.sleep(1)
+        assert not event.done(), "5 records are behind again"
+        reader.commit(17)
+        return (await asyncio.wait_for(event, 30)).payload
+
+    assert asyncio.run(first_event())["batch_id"] == 2
