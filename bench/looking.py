@@ -10,7 +10,9 @@ from pathlib import Path
 from measuring import Row, in_turn, run, s3_store
 from samples import kafka_entry, write_checkpoint
 
-from airflow_provider_ckpt import codec, lifecycle
+from airflow_provider_ckpt import codec
+from airflow_provider_ckpt.lifecycle.watching import RATE_BATCHES, Watched, answer
+from airflow_provider_ckpt.waiting import Needs
 
 PARTITIONS = 10_000
 LOG_LENGTHS = (10, 100, 1_000)
@@ -77,16 +79,22 @@ def decode_against_json() -> list[Row]:
 
 
 def requests_per_poke() -> list[Row]:
-    """Requests that one poke of a sensor sends to an S3 API, by the length of the log."""
+    """Requests that a look at a new batch sends to S3, which lists 1,000 names at once, by the length of the log."""
     rows = []
     for length in LOG_LENGTHS:
         with s3_store() as (store, sent):
-            for batch in range(length):
+            newest = length - 1
+            for batch in range(length - 2):
                 store.create(f"commits/{batch}", b"v1\n{}")
-            store.create(f"offsets/{length - 1}", kafka_entry(10))
-            for with_offsets, target in ((False, "batch"), (True, "watermark or offsets")):
+            for batch in (max(0, length - RATE_BATCHES - 3), *range(length - 4, length)):
+                store.write(f"offsets/{batch}", kafka_entry(10))
+            for batch, needs, target in ((newest - 1, Needs(), "batch"), (newest, Needs(offsets=True), "watermark")):
+                watched = Watched(store.location)
+                answer(watched.look(needs), store)
+                store.create(f"commits/{batch}", b"v1\n{}")
                 sent.clear()
-                assert lifecycle.read_progress(store, with_offsets=with_offsets).batch_id == length - 1
-                name = f"S3 requests a poke for a {target}, {length:,} batches kept"
-                rows.append((name, str(len(sent)), "-", "-", "<= 2"))
+                assert answer(watched.look(needs), store).batch_id == batch
+                rows.append(
+                    (f"S3 requests a look for a {target}, {length:,} batches kept", str(len(sent)), "-", "-", "<= 2")
+                )
     return rows
