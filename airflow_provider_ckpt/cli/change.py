@@ -77,6 +77,8 @@ def rollback(
     except ValueError as error:
         raise click.UsageError(str(error)) from None
     if isinstance(target, ToBackup):
+        if backup_root:
+            raise click.UsageError("--to-backup names its root; --backups is for the other targets")
         backup_root = target.root
     declared = parse_sink(sink) if sink else None
     stores = Stores(

@@ -78,8 +78,11 @@ class End:
             for name, modified_ms in listed.items()
             if (at_ms is None or modified_ms <= at_ms) and f"{prefix}/{name}".lstrip("/") not in read
         ]
-        if listed and len(open_files) == len(listed):
+        if len(open_files) == len(listed):  # none of them was read: is this the place?
             self._require_same_directory(read, prefix)
+        if not listed and not read and not self.store.exists():
+            hint = "Declare the directory as the query names it; before its first file there is nothing to wait for."
+            raise StoreError("there is nothing here", location=self.store.location, hint=hint)
         newest = max(open_files, default=(0, None))[1]
         return FilesRead(self.source_id, max(0, len(open_files) - slack), newest)
 

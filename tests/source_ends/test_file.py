@@ -185,6 +185,14 @@ def test_a_directory_that_the_query_does_not_read_is_refused(unread, logged, tmp
         unread(tmp_path / "in", logged("file:///data/in/a"), 0)
 
 
+@pytest.mark.parametrize(
+    ("read", "said"), [([], "there is nothing here"), (["file:///data/in/a"], "reads files of another directory")]
+)
+def test_a_directory_that_is_not_there_is_never_read_to_its_end(unread, logged, tmp_path, read, said):
+    with pytest.raises(StoreError, match=said):
+        unread(tmp_path / "nowhere", logged(*read), 0)
+
+
 @pytest.mark.parametrize("path", ["file:{0}/a%20b", "file://{0}/a%20b", "{0}/a%20b"])
 def test_paths_compare_however_they_are_spelled(unread, logged, tmp_path, path):
     write(tmp_path / "in", "a b")
