@@ -1,19 +1,37 @@
 #!/bin/sh
 # Both ends of the supported ranges: the oldest Airflow on the oldest Python, the newest Airflow on the newest Python.
-# The tests that need neither Spark nor a scheduler run on each. Interpreters are looked for by name.
+# The tests that need neither Spark nor a scheduler run on each.
 set -eu
 cd "$(dirname "$0")/.."
 
-end() { # python, constraints
-  command -v "$1" >/dev/null 2>&1 || { echo "$1 is needed for this end of the range"; exit 1; }
-  venv=".venv-$1"
-  "$1" -m venv "$venv"
+runs() { # interpreter, version
+  [ "$("$1" -c 'import sys; print("%d.%d" % sys.version_info[:2])' 2>/dev/null)" = "$2" ]
+}
+
+# A name on the PATH may be a version manager's shim that finds no interpreter: only one that runs counts.
+find_python() { # version
+  for candidate in "python$1" "${PYENV_ROOT:-$HOME/.pyenv}/versions/$1".*/bin/python \
+    "$HOME/.local/share/uv/python/cpython-$1".*/bin/python "$(uv python find "$1" 2>/dev/null || true)"; do
+    if [ -n "$candidate" ] && runs "$candidate" "$1"; then
+      echo "$candidate"
+      return
+    fi
+  done
+  echo "no Python $1 that runs was found; install one (uv python install $1, pyenv install $1)" >&2
+  return 1
+}
+
+end() { # version, constraints
+  python=$(find_python "$1")
+  venv=".venv-python$1"
+  echo "== $python"
+  "$python" -m venv --clear "$venv"
   "$venv/bin/pip" install --quiet "pip>=25.1"
-  "$venv/bin/pip" install --quiet -c "$2" apache-airflow-providers-apache-spark
-  "$venv/bin/pip" install --quiet -c "$2" --group test -e ".[spark,s3]"
+  "$venv/bin/pip" install --quiet -c "$2" --group test # brings pyspark-client; pyspark has to come after it
+  "$venv/bin/pip" install --quiet -c "$2" -e ".[spark,s3]"
   echo "== $("$venv/bin/python" --version), Airflow $("$venv/bin/airflow" version)"
   "$venv/bin/python" -m pytest -q tests -m "not spark" --ignore tests/golden -W ignore
 }
 
-end python3.11 constraints-oldest.txt
-end python3.13 constraints.txt
+end 3.11 constraints-oldest.txt
+end 3.13 constraints.txt

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -15,7 +16,9 @@ import tempfile
 import uuid
 from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass
+from importlib import metadata
 from importlib.util import find_spec
+from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
@@ -166,11 +169,27 @@ def _unread(view: CheckpointView) -> tuple[int, ...]:
 
 
 def _require_spark() -> None:
-    if find_spec("pyspark") is None:
+    found = find_spec("pyspark")
+    if found is None or not found.submodule_search_locations:
         raise BackupError("a rehearsal needs PySpark.", hint="pip install 'airflow-provider-ckpt[spark]'")
+    _require_whole_pyspark(Path(found.submodule_search_locations[0]))
     if shutil.which("java") is None and not os.environ.get("JAVA_HOME"):
         hint = "Install Java 17, for example: apt-get install openjdk-17-jre-headless"
         raise BackupError("a rehearsal needs a Java runtime.", hint=hint)
+
+
+def _require_whole_pyspark(package: Path) -> None:
+    """pyspark-client, which Airflow's Spark provider needs, owns the same files: the one installed last wins."""
+    try:
+        version = metadata.version("pyspark")
+    except metadata.PackageNotFoundError:
+        hint = "pip install 'airflow-provider-ckpt[spark]'"
+        raise BackupError("a rehearsal needs PySpark with its Java part; pyspark-client has none.", hint=hint) from None
+    if version not in re.findall(r"[\w.]+", (package / "version.py").read_text(encoding="utf-8")):
+        raise BackupError(
+            f"pyspark-client has overwritten files of pyspark {version}, which does not run like that.",
+            hint=f"pip install --force-reinstall --no-deps pyspark=={version}",
+        )
 
 
 def _require_plain(place: Store) -> None:
