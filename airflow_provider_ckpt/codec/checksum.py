@@ -107,20 +107,7 @@ def decode_spark(data: bytes, name: str) -> SparkChecksum:
 
 
 def crc32c(data: bytes) -> int:
-    """CRC-32C (Castagnoli) as an unsigned integer. In plain Python: some megabytes a second."""
-    crc = 0xFFFFFFFF
-    for byte in data:
-        crc = _CRC32C[(crc ^ byte) & 0xFF] ^ (crc >> 8)
-    return crc ^ 0xFFFFFFFF
+    """CRC-32C (Castagnoli) as an unsigned integer."""
+    import google_crc32c  # needed for state files alone, so that the logs can be read without it
 
-
-def _table() -> tuple[int, ...]:
-    table = []
-    for value in range(256):
-        for _ in range(8):
-            value = (value >> 1) ^ (0x82F63B78 if value & 1 else 0)
-        table.append(value)
-    return tuple(table)
-
-
-_CRC32C = _table()
+    return int(google_crc32c.value(data))
