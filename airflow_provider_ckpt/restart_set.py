@@ -7,19 +7,25 @@ and return their result. A backup answers by copying, a check by reading.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Generator, Mapping
+from bisect import bisect_left, bisect_right
+from collections.abc import Collection, Generator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
+from itertools import groupby
+from operator import itemgetter
 from types import MappingProxyType
 from typing import TypeVar
 
 from airflow_provider_ckpt.codec import layout, state_file, state_metadata
 from airflow_provider_ckpt.codec.commit_log import CommitMetadata
+from airflow_provider_ckpt.codec.java_text import parse_int
 from airflow_provider_ckpt.codec.layout import StateFile, StateStoreId
 from airflow_provider_ckpt.codec.offset_log import OffsetSeq
 from airflow_provider_ckpt.confs import COMPRESSION_CODEC, SHUFFLE_PARTITIONS
 from airflow_provider_ckpt.errors import BatchNotRestorableError, CheckpointFormatError
 from airflow_provider_ckpt.objects import StoredObject
 from airflow_provider_ckpt.source_files import source_files
+from airflow_provider_ckpt.spans import missing_names, missing_spans
 from airflow_provider_ckpt.view import CheckpointView
 
 Result = TypeVar("Result")
@@ -143,13 +149,16 @@ def _state_files(
         return whole
     conf = _conf(view.offset_seq(batch_id))
     commit = view.commit(batch_id)
-    expected = yield from _expected_stores(view, stores, conf, batch_id, whole)
+    expected, unopened = yield from _expected_stores(view, stores, conf, batch_id)
     whole.names += _operator_files(view, batch_id)
     codec = conf.get(COMPRESSION_CODEC) or "lz4"
     siblings = {store_id.operator_id: [file.kind for file in store.files] for store_id, store in stores.items()}
+    stores_of: dict[tuple[int, int], list[str]] = {}
+    for store_id in expected:
+        stores_of.setdefault((store_id.operator_id, store_id.partition), []).append(store_id.store)
     for store_id in expected:
         store = stores.get(store_id, _StateStore(store_id, {}, {}))
-        unique_id = _unique_id(commit, store_id, expected)
+        unique_id = _unique_id(commit, store_id, stores_of[store_id.operator_id, store_id.partition])
         if unique_id is None:
             kinds = [file.kind for file in store.files] or siblings.get(store_id.operator_id, [])
             chain = yield from _chain_v1(store, batch_id + 1, kinds)
@@ -158,6 +167,7 @@ def _state_files(
         whole.names += chain.names
         whole.missing += chain.missing
         whole.repaired += chain.repaired
+    whole.missing += unopened
     return whole
 
 
@@ -185,22 +195,34 @@ def _expected_stores(
     stores: Mapping[StateStoreId, _StateStore],
     conf: Mapping[str, str | None],
     batch_id: int,
-    whole: _Chain,
-) -> Reads[tuple[StateStoreId, ...]]:
-    """Every store that a restart opens: what an operator has in one partition it must have in all of them."""
-    partitions = int(conf.get(SHUFFLE_PARTITIONS) or 0)
+) -> Reads[tuple[tuple[StateStoreId, ...], list[str]]]:
+    """Every store that a restart opens: what an operator has in one partition it must have in all of them.
+
+    Of partitions in a row that nothing was written to, the first stands for all; the others are the second result.
+    """
+    partitions = max(0, parse_int(conf.get(SHUFFLE_PARTITIONS) or "") or 0)
     expected: set[StateStoreId] = set()
-    for operator_id in sorted({store_id.operator_id for store_id in stores}):
-        own = [store_id for store_id in stores if store_id.operator_id == operator_id]
-        seen = {store_id.partition for store_id in own if not partitions or store_id.partition < partitions}
+    unopened: list[str] = []
+    for operator_id, group in groupby(sorted(stores), key=lambda store_id: store_id.operator_id):
+        own = list(group)
+        wanted = {store_id.partition for store_id in own if not partitions or store_id.partition < partitions}
         single = yield from _is_single_partition(view, operator_id, batch_id)
-        wanted = seen if single is None or not partitions else {0} if single else set(range(partitions))
+        if single and partitions:
+            wanted.add(0)
+        elif single is not None:
+            for span in missing_spans(wanted, 0, partitions - 1):
+                wanted.add(span.first)
+                unopened += missing_names(span, partial(_partition, operator_id))[1:]
         expected |= {
             StateStoreId(operator_id, partition, store)
-            for partition in seen | wanted
+            for partition in wanted
             for store in {store_id.store for store_id in own}
         }
-    return tuple(sorted(expected))
+    return tuple(sorted(expected)), unopened
+
+
+def _partition(operator_id: int, partition: int) -> str:
+    return StateStoreId(operator_id, partition).directory
 
 
 def _is_single_partition(view: CheckpointView, operator_id: int, batch_id: int) -> Reads[bool | None]:
@@ -234,20 +256,15 @@ def _operator_files(view: CheckpointView, batch_id: int) -> list[str]:
     return names
 
 
-def _unique_id(commit: CommitMetadata, store_id: StateStoreId, expected: tuple[StateStoreId, ...]) -> str | None:
+def _unique_id(commit: CommitMetadata, store_id: StateStoreId, own: Sequence[str]) -> str | None:
     """The id in the file names of state checkpoint format 2; None in format 1.
 
-    The ids of a partition stand in the alphabetical order of its store names.
+    The ids of a partition stand in the alphabetical order of its store names, which are ``own``.
     """
     partitions = (commit.state_unique_ids or {}).get(store_id.operator_id)
     if partitions is None or store_id.partition >= len(partitions):
         return None
     ids = partitions[store_id.partition]
-    own = [
-        other.store
-        for other in expected
-        if (other.operator_id, other.partition) == (store_id.operator_id, store_id.partition)
-    ]
     position = own.index(store_id.store) if len(ids) == len(own) else 0
     return ids[position] if position < len(ids) else None
 
@@ -260,17 +277,38 @@ def _chain_v1(store: _StateStore, version: int, kinds: Collection[str]) -> Reads
     whole: layout.StateFileKind = "snapshot" if set(kinds) & {"delta", "snapshot"} else "zip"
     change: layout.StateFileKind = "delta" if whole == "snapshot" else "changelog"
     bases = [file.version for file in store.files if file.kind == whole and file.version <= version]
+    held = sorted((file.version, "") for file in store.files if file.kind == change and file.unique_id is None)
     tried: list[_Chain] = []
+    changes, upper = _Chain(), version  # the changes after the whole version that is tried
     for base in [*sorted(bases, reverse=True), 0]:
         chain = _Chain(repaired=tried[0].missing if tried else [])
         if base:
             yield from _add(chain, store, StateFile(store.store_id, base, None, whole))
-        for step in range(base + 1, version + 1):
-            yield from _add(chain, store, StateFile(store.store_id, step, None, change))
+        earlier = yield from _changes(store, base + 1, upper, held, change)
+        changes.names[:0], changes.missing[:0] = earlier.names, earlier.missing
+        upper = base
+        chain.names += changes.names
+        chain.missing += changes.missing
         if not chain.missing:
             return chain
-        tried.append(chain)
+        tried = [*tried[:1], chain]
     return tried[-1] if any(file.kind == change for file in store.files) else tried[0]
+
+
+def _changes(
+    store: _StateStore, first: int, last: int, held: Sequence[tuple[int, str]], kind: layout.StateFileKind
+) -> Reads[_Chain]:
+    """The changes of versions ``first`` to ``last`` (inclusive); ``held`` are versions and ids or "", ascending."""
+    chain = _Chain()
+    start, end = bisect_left(held, first, key=itemgetter(0)), bisect_right(held, last, key=itemgetter(0))
+    for version, unique_id in held[start:end]:
+        yield from _add(chain, store, StateFile(store.store_id, version, unique_id or None, kind))
+    no_id = "?" if any(unique_id for _, unique_id in held) else None
+    for span in missing_spans((version for version, _ in held[start:end]), first, last):
+        chain.missing += missing_names(
+            span, lambda version: store.name(StateFile(store.store_id, version, no_id, kind))
+        )
+    return chain
 
 
 def _chain_v2(
@@ -302,8 +340,9 @@ def _chain_v2(
     base = max((step for step, step_id in lineage.items() if (step, step_id) in zips), default=0)
     if base:
         yield from _add(chain, store, StateFile(store.store_id, base, lineage[base], "zip"))
-    for step in range(base + 1, version + 1):
-        yield from _add(chain, store, StateFile(store.store_id, step, lineage.get(step, "?"), "changelog"))
+    changes = yield from _changes(store, base + 1, version, sorted(lineage.items()), "changelog")
+    chain.names += changes.names
+    chain.missing += changes.missing
     return chain
 
 

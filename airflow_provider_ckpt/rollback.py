@@ -41,6 +41,7 @@ from airflow_provider_ckpt.progress import or_none
 from airflow_provider_ckpt.restart_set import RestartSet
 from airflow_provider_ckpt.sink_log import SinkLog
 from airflow_provider_ckpt.source_files import file_log_offset, source_entries, source_log_end
+from airflow_provider_ckpt.spans import missing_spans
 from airflow_provider_ckpt.view import CheckpointView
 
 
@@ -174,12 +175,12 @@ def _trimmed_entries(batch_id: int, sink: SinkLog) -> dict[int, list[str]]:
     """
     entries = sink.entries
     base = max((entry.batch_id for entry in entries if entry.compact and entry.batch_id <= batch_id), default=-1)
-    own = {entry.batch_id for entry in entries if not entry.compact}
+    own = [entry.batch_id for entry in entries if not entry.compact]
     compacted_later = [entry for entry in entries if entry.compact and entry.batch_id > batch_id]
-    lost = [batch for batch in range(base + 1, batch_id + 1) if batch not in own] if compacted_later else []
+    lost = missing_spans(own, base + 1, batch_id) if compacted_later else ()
     if lost:
         raise BatchNotRestorableError(
-            f"the sink log cannot be trimmed to batch {batch_id}: batch {lost[0]} lives on only inside "
+            f"the sink log cannot be trimmed to batch {batch_id}: batch {lost[0].first} lives on only inside "
             f"{entries[min(compacted_later, key=lambda entry: entry.batch_id)]}, which holds later batches too.",
             location=sink.location,
             batch_id=batch_id,

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from airflow_provider_ckpt.codec import layout
 from airflow_provider_ckpt.objects import StoredObject
+from airflow_provider_ckpt.spans import Span, missing_spans
 
 #: ``spark.sql.streaming.fileSink.log.compactInterval``, unless the deploy sets it.
 COMPACT_INTERVAL = 10
@@ -31,11 +32,10 @@ class SinkLog:
         return max((entry.batch_id for entry in self.entries), default=None)
 
     @property
-    def holes(self) -> tuple[int, ...]:
+    def holes(self) -> tuple[Span, ...]:
         """Batches that are missing after the newest compacted entry; the next compaction stops at them."""
         compacted = max((entry.batch_id for entry in self.entries if entry.compact), default=-1)
-        held = {entry.batch_id for entry in self.entries}
-        return tuple(batch for batch in range(compacted + 1, (self.latest or 0)) if batch not in held)
+        return missing_spans((entry.batch_id for entry in self.entries), compacted + 1, (self.latest or 0) - 1)
 
     def next_compaction(self, batch_id: int, interval: int = COMPACT_INTERVAL) -> int:
         """The first batch from ``batch_id`` on (inclusive) that compacts the log."""

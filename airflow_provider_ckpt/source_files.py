@@ -9,6 +9,7 @@ from airflow_provider_ckpt.codec import layout
 from airflow_provider_ckpt.codec.offset_log import OffsetSeq
 from airflow_provider_ckpt.codec.source_offset import SourceOffset
 from airflow_provider_ckpt.errors import MalformedEntryError
+from airflow_provider_ckpt.spans import Span, missing_names, missing_spans
 from airflow_provider_ckpt.view import CheckpointView
 
 
@@ -70,7 +71,8 @@ def _log_up_to(
     end = source_log_end(entries.keys(), log_offset)
     start = _compacted_up_to(entries.keys(), end)
     source_id = next(iter(entries)).source_id
-    needed.missing += [f"{layout.SOURCES}/{source_id}/{entry_id}" for entry_id in gaps_up_to(entries.keys(), end)]
+    for gap in gaps_up_to(entries.keys(), end):
+        needed.missing += missing_names(gap, lambda entry_id: f"{layout.SOURCES}/{source_id}/{entry_id}")
     whole = [entry for entry in entries if entry.compact and entry.entry_id == start]
     return whole + [entry for entry in entries if not entry.compact and start < entry.entry_id <= end]
 
@@ -79,7 +81,7 @@ def _compacted_up_to(entries: Collection[layout.SourceLogEntry], log_offset: int
     return max((entry.entry_id for entry in entries if entry.compact and entry.entry_id <= log_offset), default=-1)
 
 
-def gaps_up_to(entries: Collection[layout.SourceLogEntry], log_offset: int) -> list[int]:
+def gaps_up_to(entries: Collection[layout.SourceLogEntry], log_offset: int) -> tuple[Span, ...]:
     """Entries that are missing between the newest compacted one and ``log_offset``."""
-    own = {entry.entry_id for entry in entries if not entry.compact}
-    return [entry for entry in range(_compacted_up_to(entries, log_offset) + 1, log_offset + 1) if entry not in own]
+    own = (entry.entry_id for entry in entries if not entry.compact)
+    return missing_spans(own, _compacted_up_to(entries, log_offset) + 1, log_offset)

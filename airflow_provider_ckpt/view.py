@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 
@@ -46,6 +47,8 @@ class CheckpointView:
     sink: SinkLog | None = None
     #: Batch ids by log, once they were asked for: the rules ask again and again.
     _batches: dict[str, tuple[int, ...]] = field(init=False, repr=False, compare=False, default_factory=dict)
+    #: The names of ``objects`` in order, once something below a directory was asked for.
+    _names: list[str] = field(init=False, repr=False, compare=False, default_factory=list)
 
     def batches(self, log: str) -> tuple[int, ...]:
         """Batch ids of one log in ascending order; there may be gaps (async progress tracking)."""
@@ -169,9 +172,11 @@ class CheckpointView:
         return metadata.batch_watermark_ms if metadata else None
 
     def below(self, directory: str) -> Iterator[StoredObject]:
-        """Everything listed under a directory."""
-        prefix = f"{directory}/"
-        return (stored for name, stored in self.objects.items() if name.startswith(prefix))
+        """Everything listed under a directory, by name ascending."""
+        if not self._names:
+            self._names.extend(sorted(self.objects))
+        first, end = (bisect_left(self._names, f"{directory}{mark}") for mark in "/0")  # "0" comes right after "/"
+        return (self.objects[name] for name in self._names[first:end])
 
     def _entry(self, name: str, batch_id: int) -> Encodable:
         if name in self.damaged:

@@ -11,9 +11,9 @@ from airflow_provider_ckpt.codec.offset_log import OffsetSeq
 from airflow_provider_ckpt.confs import CATALOGUE, SHUFFLE_PARTITIONS
 from airflow_provider_ckpt.errors import IncompleteLogFileError, UnsupportedVersionError
 from airflow_provider_ckpt.findings import Finding
+from airflow_provider_ckpt.spans import missing_spans, spans_text
 from airflow_provider_ckpt.view import CheckpointView
 
-_WIDEST_SPAN = 1_000_000
 _RELEVANT = frozenset(conf.key for conf in CATALOGUE)
 
 
@@ -126,15 +126,12 @@ def missing_predecessor(view: CheckpointView) -> Iterator[Finding]:
 def gaps(view: CheckpointView) -> Iterator[Finding]:
     """CKPT111: batches missing in between; normal with async progress tracking, harmless elsewhere."""
     planned = view.planned
-    if not planned or planned[-1] - planned[0] > _WIDEST_SPAN:
-        return
-    skipped = sorted(set(range(planned[0], planned[-1])) - set(planned))
+    skipped = missing_spans(planned, planned[0], planned[-1]) if planned else ()
     if skipped:
-        listed = ", ".join(map(str, skipped[:5])) + (", …" if len(skipped) > 5 else "")
         yield Finding(
             "CKPT111",
             "note",
-            f"the offset log has gaps (batches {listed})",
+            f"the offset log has gaps (batches {spans_text(skipped)})",
             hint="Normal with async progress tracking; such a query restarts in that mode alone.",
         )
 

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from airflow_provider_ckpt.checks.logs import newest_commit
 from airflow_provider_ckpt.codec import layout
 from airflow_provider_ckpt.findings import Finding
+from airflow_provider_ckpt.spans import Span
 from airflow_provider_ckpt.view import CheckpointView
 
 
@@ -85,13 +86,17 @@ def holes(view: CheckpointView) -> Iterator[Finding]:
     yield Finding(
         "CKPT142",
         "error",
-        f"the sink log lacks batch {sink.holes[0]}; batch {batch_id} compacts the log and stops there",
+        f"the sink log lacks {_batches(sink.holes[0])}; batch {batch_id} compacts the log and stops there",
         batch_id,
-        f"{layout.SINK_LOG}/{sink.holes[0]}",
+        f"{layout.SINK_LOG}/{sink.holes[0].first}",
         "A repartition leaves such a hole (Spark 4.2 to 4.3), a deletion too. An entry that holds the line v1 alone "
         "says that the batch wrote nothing.",
         "BATCH_METADATA_NOT_FOUND" if now else None,
     )
+
+
+def _batches(hole: Span) -> str:
+    return f"batch {hole}" if hole.count == 1 else f"batches {hole}"
 
 
 RULES = (ahead, state_not_written_again, behind, holes)

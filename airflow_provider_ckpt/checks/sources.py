@@ -9,6 +9,7 @@ from airflow_provider_ckpt.codec import layout
 from airflow_provider_ckpt.errors import IncompleteLogFileError, UnsupportedVersionError
 from airflow_provider_ckpt.findings import Finding
 from airflow_provider_ckpt.source_files import file_log_offset, gaps_up_to, source_entries
+from airflow_provider_ckpt.spans import spans_text
 from airflow_provider_ckpt.view import CheckpointView
 
 
@@ -81,9 +82,9 @@ def _log_of_source(view: CheckpointView, source_id: str, log_offset: int) -> Ite
         yield Finding(
             "CKPT124",
             "error",
-            f"the log of source {source_id} has holes (entries {', '.join(map(str, holes[:5]))})",
+            f"the log of source {source_id} has holes (entries {spans_text(holes)})",
             view.latest_planned,
-            f"{directory}/{holes[0]}",
+            f"{directory}/{holes[0].first}",
             "Restore the files from a backup, or roll back to a batch before the first of them.",
             "FileNotFoundException",
         )

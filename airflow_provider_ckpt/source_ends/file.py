@@ -144,7 +144,7 @@ class End:
         places = {place: name for name in objects if isinstance(place := layout.parse(name), layout.SourceLogEntry)}
         end = source_log_end(places.keys(), log_offset)
         if gaps := gaps_up_to(places.keys(), end):
-            name = f"{layout.SOURCES}/{self.source_id}/{gaps[0]}"
+            name = f"{layout.SOURCES}/{self.source_id}/{gaps[0].first}"
             raise CheckpointFormatError("is missing in the source's log", location=self.checkpoint.location, name=name)
         compacted = max((place.entry_id for place in places if place.compact and place.entry_id <= end), default=-1)
         first = max(compacted, self._read_up_to + 1)
