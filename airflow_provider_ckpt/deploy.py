@@ -8,6 +8,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from airflow_provider_ckpt.confs import SPARK_MAX, SparkVersion, parse_spark_version
+from airflow_provider_ckpt.sink_marker import FILE_FORMATS
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,9 +64,9 @@ class DeploySpec:
 
     @property
     def file_sink(self) -> str | None:
-        """Location of the output directory, when the sink is declared as ``file:URI``."""
+        """Location of the output directory, when the sink is declared as ``file:URI`` or by a format of it."""
         kind, _, uri = (self.sink or "").partition(":")
-        if kind != "file" or not uri:
+        if kind.lower() not in ("file", *FILE_FORMATS) or not uri:
             return None
         return f"file:{uri}" if uri.startswith("//") else uri
 

@@ -46,6 +46,7 @@ RULES = {
     "CKPT140": "Sink log ahead of the checkpoint",
     "CKPT141": "Sink log behind the checkpoint",
     "CKPT142": "Hole in the sink log",
+    "CKPT143": "Another sink than before",
     "CKPT150": "Two writers",
     "CKPT201": "Conf will be ignored",
     "CKPT202": "Conf absent from the log",

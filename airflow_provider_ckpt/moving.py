@@ -14,7 +14,7 @@ from urllib.parse import quote
 from airflow_provider_ckpt.codec import Encodable, layout
 from airflow_provider_ckpt.codec.paths import paths_of, with_paths
 from airflow_provider_ckpt.plans import SinkVerdict
-from airflow_provider_ckpt.sink_marker import MARKING, SinkMarker
+from airflow_provider_ckpt.sink_marker import MARKING, NOT_DECLARED, SinkMarker
 from airflow_provider_ckpt.sink_verdicts import rollback_verdict
 
 _RULE = re.compile(r"(.+?)=((?:[A-Za-z][\w+.-]*:)?/.*)", re.DOTALL)
@@ -25,6 +25,14 @@ _HADOOP = {"s3": "s3a", "gcs": "gs"}
 #: Schemes that name the same storage.
 _ALIASES = {"": "file", "s3a": "s3", "s3n": "s3", "gcs": "gs", "abfss": "abfs"}
 
+
+#: Of a restore without a declared sink.
+NOT_JUDGED = SinkVerdict(
+    NOT_DECLARED,
+    "unknown",
+    "what the query has written since the backup is skipped by a sink that remembers it, and comes again to any other",
+    "Declare the sink, for example --sink file:URI.",
+)
 
 # --- sinks ---------------------------------------------------------------------------------------------------------
 

@@ -21,6 +21,7 @@ from airflow_provider_ckpt.objects import StoredObject, digest
 Kind = Literal["backup", "restore", "rollback", "undo"]
 #: Which of a plan's stores an action works on.
 Place = Literal["checkpoint", "sink"]
+Effect = Literal["exact", "duplicated", "skipped", "unknown"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,6 +62,11 @@ class Action:
     data: str = ""
 
 
+#: What a change can do to a sink, from the best to the worst: nothing wrong; rows that come twice; rows that are lost;
+#: nobody knows which.
+EFFECTS: tuple[Effect, ...] = ("exact", "duplicated", "skipped", "unknown")
+
+
 @dataclass(frozen=True, slots=True)
 class SinkVerdict:
     """What happens at the sink when the plan has been applied and the query goes on.
@@ -73,7 +79,7 @@ class SinkVerdict:
     """
 
     sink: str
-    verdict: Literal["exact", "skipped", "duplicated", "unknown"]
+    verdict: Effect
     reason: str
     remedy: str = ""
 
@@ -116,6 +122,22 @@ class Plan:
     def plan_id(self) -> str:
         """Short digest of the content: a plan has the same id wherever it is read, a new plan has a new one."""
         return hashlib.sha256(json.dumps(self.to_dict(), sort_keys=True).encode()).hexdigest()[:16]
+
+    @property
+    def sink_effects(self) -> tuple[Effect, ...]:
+        """What the plan does to its sinks, each effect once, best first; unknown where nobody judged."""
+        found = {item.verdict for item in self.verdicts} or {"unknown"}
+        return tuple(effect for effect in EFFECTS if effect in found)
+
+    @property
+    def sink_effect(self) -> Effect:
+        """The worst of them. A plan without steps does nothing to a sink: its effect is that of the plan before it."""
+        return self.sink_effects[-1]
+
+    @property
+    def to_accept(self) -> tuple[Effect, ...]:
+        """The effects that somebody has to accept by name before the plan is carried out."""
+        return tuple(effect for effect in self.sink_effects if effect != "exact") if self.actions else ()
 
     def deletes(self, place: Place = "checkpoint") -> frozenset[str]:
         """Names that the plan removes from one of its stores."""

@@ -6,6 +6,10 @@ from dataclasses import dataclass
 
 #: Kinds of sinks that skip a batch that they have seen.
 MARKING = ("file", "delta", "iceberg", "hudi")
+#: Formats of the file sink, by which it is declared as well.
+FILE_FORMATS = ("parquet", "json", "csv", "orc", "text")
+#: The name of a sink that nobody has declared.
+NOT_DECLARED = "not declared"
 #: What Delta calls a commit that puts an earlier version back.
 RESTORE = "RESTORE"
 
@@ -49,7 +53,7 @@ class SinkMarker:
     @property
     def name(self) -> str:
         """Kind and location."""
-        return f"{self.kind}:{self.location}" if self.location else self.kind or "not declared"
+        return f"{self.kind}:{self.location}" if self.location else self.kind or NOT_DECLARED
 
     def held_after(self, batch_id: int) -> tuple[int, ...]:
         """Batches after one that it holds, ascending."""

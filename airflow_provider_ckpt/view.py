@@ -32,6 +32,7 @@ class CheckpointView:
         repaired: What is broken of snapshots that an older one makes up for.
         folders: Directories that stand where log entries do, by name.
         sink: The log of the file sink, when it was looked at.
+        first_sink: The sink that was declared first and where that is remembered, when the one looked at is another.
     """
 
     location: str
@@ -45,6 +46,7 @@ class CheckpointView:
     repaired: tuple[str, ...] = ()
     folders: tuple[str, ...] = ()
     sink: SinkLog | None = None
+    first_sink: tuple[str, str] | None = None
     #: Batch ids by log, once they were asked for: the rules ask again and again.
     _batches: dict[str, tuple[int, ...]] = field(init=False, repr=False, compare=False, default_factory=dict)
     #: The names of ``objects`` in order, once something below a directory was asked for.

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+import shlex
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -13,12 +15,17 @@ from airflow_provider_ckpt.deploy import DeclaredSource, DeploySpec
 from airflow_provider_ckpt.findings import RULES, Finding
 from airflow_provider_ckpt.forecast import forecast
 from airflow_provider_ckpt.store import Store
+from tests.codec.test_golden import EXPECTED
 from tests.oracle.mutations import mutate
 
 SHUFFLE = "spark.sql.shuffle.partitions"
 STATE_FORMAT = "spark.sql.streaming.stateStore.checkpointFormatVersion"
 SOURCE_EVOLUTION = "spark.sql.streaming.queryEvolution.enableSourceEvolution"
 SINK_EVOLUTION = "spark.sql.streaming.queryEvolution.enableSinkEvolution"
+QUERY_ID = EXPECTED["4.3.0"]["file-to-parquet-5"]["query_id"]
+#: The memory of the sink that was declared first, beside the checkpoint.
+MEMORY = {"query_id": QUERY_ID, "sinks": ["file:/lake/orders"], "places": ["file:/lake/orders"]}
+FIRST_SINK = f"text ../_ckpt_undo/checkpoint/sink.json {shlex.quote(json.dumps(MEMORY))}"
 
 
 @dataclass(frozen=True)
@@ -67,6 +74,9 @@ BY_CODE: dict[str, Shown] = {
     "CKPT140": Shown(("error", "_spark_metadata/4"), mutations=("drop commits/{N}", "drop offsets/{N}"), sink=True),
     "CKPT141": Shown(("warning", "_spark_metadata"), mutations=("drop ../output/_spark_metadata/{N}",), sink=True),
     "CKPT142": Shown(("error", "_spark_metadata/2"), mutations=("drop ../output/_spark_metadata/{N-2}",), sink=True),
+    "CKPT143": Shown(
+        ("warning", None), mutations=("folder ../_ckpt_undo", "folder ../_ckpt_undo/checkpoint", FIRST_SINK), sink=True
+    ),
     "CKPT150": Shown(
         ("warning", "offsets/5"),
         mutations=("copy offsets/{N} offsets/.5.aa.tmp", "copy offsets/{N} offsets/.5.bb.tmp"),

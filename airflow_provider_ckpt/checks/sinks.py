@@ -72,7 +72,7 @@ def behind(view: CheckpointView) -> Iterator[Finding]:
             committed,
             layout.SINK_LOG,
             "Is this the sink of the query? If so, its log was deleted or restored: roll back to the newest batch that "
-            "it holds.",
+            "it holds, without --sink and with --accept-sink unknown.",
         )
 
 
@@ -99,4 +99,18 @@ def _batches(hole: Span) -> str:
     return f"batch {hole}" if hole.count == 1 else f"batches {hole}"
 
 
-RULES = (ahead, state_not_written_again, behind, holes)
+def another(view: CheckpointView) -> Iterator[Finding]:
+    """CKPT143: the sink is not the one that was declared first."""
+    if view.first_sink is not None:
+        declared, memory = view.first_sink
+        yield Finding(
+            "CKPT143",
+            "warning",
+            f"the sink that was declared first for this checkpoint is {declared}, and this is another one",
+            None,
+            None,
+            f"Declare that one. When the query has been given another sink on purpose, remove {memory}.",
+        )
+
+
+RULES = (ahead, state_not_written_again, behind, holes, another)

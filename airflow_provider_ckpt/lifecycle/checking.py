@@ -16,6 +16,7 @@ from airflow_provider_ckpt.compression import decompressors
 from airflow_provider_ckpt.errors import CheckpointFormatError, CheckpointNotFoundError
 from airflow_provider_ckpt.findings import Finding
 from airflow_provider_ckpt.lifecycle.copying import THREADS
+from airflow_provider_ckpt.lifecycle.fitting import memory_of
 from airflow_provider_ckpt.lifecycle.listing import Look
 from airflow_provider_ckpt.lifecycle.observing import decode_entries, drive, in_parallel, observe
 from airflow_provider_ckpt.restart_set import restart_set
@@ -44,7 +45,11 @@ def examine(store: Store, *, deep: bool = False, look: Look | None = None, sink:
         StoreError: The storage refused or did not answer.
     """
     view = _examine_all(store) if deep else observe(store, look=look)
-    return view if sink is None else replace(view, sink=read_file_sink(sink))
+    if sink is None:
+        return view
+    memory = memory_of(store, view.query_id)
+    other = None if memory is None or memory.knows(sink) else (" and ".join(memory.sinks), memory.location)
+    return replace(view, sink=read_file_sink(sink), first_sink=other)
 
 
 def _is_purged(error: BaseException) -> bool:

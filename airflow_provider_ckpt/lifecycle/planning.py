@@ -18,6 +18,7 @@ from airflow_provider_ckpt.lifecycle.exchanging import (
     require_exchangeable,
     require_same_query,
 )
+from airflow_provider_ckpt.lifecycle.fitting import require_fit
 from airflow_provider_ckpt.lifecycle.observing import find_restart_set, now_ms, observe, restorable_batches
 from airflow_provider_ckpt.lifecycle.resolving import backups_hint, resolve
 from airflow_provider_ckpt.plans import Plan, Requirement, SinkVerdict, plan_undo
@@ -136,8 +137,11 @@ def _judge_sink(stores: Stores, view: CheckpointView, batch_id: int, wish: _Wish
     """What becomes of the sink, and its log when it is to be trimmed."""
     sink_log = _log_to_trim(stores, wish.sink) if wish.trim_sink_log else None
     declared = wish.sink or (DeclaredSink("file", stores.sink.location) if stores.sink else DeclaredSink(""))
-    marker = read_marker(declared, stores.sink, view.query_id, batch_id)
-    return rollback_verdict(marker, batch_id, view.latest_planned, trimmed=sink_log is not None), sink_log
+    store = stores.sink if declared.directory else None
+    marker = read_marker(declared, store, view.query_id, batch_id)
+    require_fit(stores.checkpoint, stores.undo, view, declared, store, marker)
+    verdict = rollback_verdict(marker, batch_id, view.latest_planned, trimmed=sink_log is not None)
+    return replace(verdict, sink=declared.at(store).name), sink_log
 
 
 def _log_to_trim(stores: Stores, sink: DeclaredSink | None) -> SinkLog:

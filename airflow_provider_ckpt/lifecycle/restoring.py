@@ -6,6 +6,7 @@ import hashlib
 import re
 from collections.abc import Iterable, Mapping
 from contextlib import suppress
+from dataclasses import replace
 from itertools import count, groupby
 
 from airflow_provider_ckpt import codec
@@ -16,9 +17,11 @@ from airflow_provider_ckpt.errors import CheckpointFormatError, CheckpointNotFou
 from airflow_provider_ckpt.lifecycle import records
 from airflow_provider_ckpt.lifecycle.applying import Receipt
 from airflow_provider_ckpt.lifecycle.copying import THREADS, copies_at_once
+from airflow_provider_ckpt.lifecycle.fitting import require_fit_of_backup
 from airflow_provider_ckpt.lifecycle.observing import OnStep, decode_entries, in_parallel, no_step, now_ms
 from airflow_provider_ckpt.lifecycle.verifying import corrupt, read_verified
 from airflow_provider_ckpt.moving import (
+    NOT_JUDGED,
     PathRule,
     relocate,
     same_id_warning,
@@ -73,17 +76,21 @@ def make_restore(
         new_query_id,
         rewritten=moved.rewritten,
         warnings=(*own, *moved.warnings, *filter(None, elsewhere)),
-        verdicts=[_verdict(sink, store, backup, fork=fork) for sink, store in sinks],
+        verdicts=[_verdict(target, sink, store, backup, fork=fork) for sink, store in sinks] or [NOT_JUDGED],
     )
     _require_own(plan, target, target.find())
     return plan
 
 
-def _verdict(sink: DeclaredSink, store: Store | None, backup: Manifest, *, fork: bool) -> SinkVerdict:
+def _verdict(target: Store, sink: DeclaredSink, store: Store | None, backup: Manifest, *, fork: bool) -> SinkVerdict:
+    store = store if sink.directory else None
     marker = read_marker(sink, store, backup.query_id, backup.batch_id)
     if fork:
-        return verdict_of_fork(marker, backup.batch_id, own_writer=bool(sink.writer))
-    return verdict_of_move(marker, backup.batch_id)
+        verdict = verdict_of_fork(marker, backup.batch_id, own_writer=bool(sink.writer))
+    else:
+        require_fit_of_backup(target, backup.query_id, backup.batch_id, sink, store, marker)
+        verdict = verdict_of_move(marker, backup.batch_id)
+    return replace(verdict, sink=sink.at(store).name)
 
 
 def _sink_paths(store: Store) -> str | None:

@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from importlib import import_module
 
 from airflow_provider_ckpt.errors import StoreError
-from airflow_provider_ckpt.sink_marker import MARKING, SinkMarker
+from airflow_provider_ckpt.sink_marker import FILE_FORMATS, MARKING, NOT_DECLARED, SinkMarker
 from airflow_provider_ckpt.sinks.file import read_file_sink
 from airflow_provider_ckpt.store import Store
 
 __all__ = ["DeclaredSink", "parse_sink", "read_file_sink", "read_marker"]
 
 _UNMARKED = ("kafka", "foreachBatch", "foreach", "console", "noop", "memory", "unknown")
-_KINDS = {kind.lower(): kind for kind in (*MARKING, *_UNMARKED)}
+_KINDS = {kind.lower(): kind for kind in (*MARKING, *_UNMARKED)} | dict.fromkeys(FILE_FORMATS, "file")
 #: What a declaration may add after ``#``: what the sink knows the query by, unless it is the query id.
 _WRITER = {"delta": "txnAppId", "hudi": "identifier"}
 
@@ -34,6 +34,20 @@ class DeclaredSink:
     writer: str = ""
 
     @property
+    def name(self) -> str:
+        """The declaration as text, which :func:`parse_sink` reads again; what is not declared says so."""
+        mark = f"#{_WRITER[self.kind]}={self.writer}" if self.writer else ""
+        return f"{self.kind}:{self.location}{mark}" if self.location else self.kind or NOT_DECLARED
+
+    def at(self, store: Store | None) -> DeclaredSink:
+        """The same sink, declared by the location of the store that was opened for it: absolute, without secrets."""
+        if store is None:
+            return self
+        return replace(
+            self, location=f"{store.location}/{self.metadata_file}" if self.metadata_file else store.location
+        )
+
+    @property
     def directory(self) -> str | None:
         """What has to be opened to read it, or None when there is nothing to read."""
         if self.kind not in MARKING:
@@ -50,6 +64,8 @@ class DeclaredSink:
 def parse_sink(text: str) -> DeclaredSink:
     """Read ``KIND[:URI][#KEY=ID]``: ``file:/data/out``, ``delta:s3://lake/orders#txnAppId=orders``, ``kafka``.
 
+    A format of the file sink, as in ``parquet:/data/out``, means the same as ``file``.
+
     Raises StoreError.
     """
     name, _, location = text.partition(":")
@@ -58,7 +74,8 @@ def parse_sink(text: str) -> DeclaredSink:
         raise StoreError(
             f"cannot read a sink {text!r}",
             hint=f"Declare it as {', '.join(f'{known}:URI' for known in MARKING)}, or as one of "
-            f"{', '.join(_UNMARKED)}; for example file:/data/out.",
+            f"{', '.join(_UNMARKED)}; for example file:/data/out. The formats "
+            f"{', '.join(FILE_FORMATS)} mean file.",
         )
     if location.startswith("//"):
         location = f"file:{location}"

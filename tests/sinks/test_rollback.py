@@ -44,7 +44,12 @@ def test_a_table_is_read_with_the_id_of_the_query(checkpoint, table, capsys):
 
 def test_a_query_with_another_id_is_not_the_table_s(checkpoint, table, capsys):
     (checkpoint / "metadata").write_text('{"id":"00000000-0000-0000-0000-000000000000"}')
-    assert verdict(checkpoint, capsys, "--sink", f"delta:{table}")["verdict"] == "unknown"
+    before = sorted(checkpoint.rglob("*"))
+    options = ["--sink", f"delta:{table}", "--json"]
+    assert run(["rollback", str(checkpoint), "--to-batch", str(KEEP), *options]) == 4
+    refused = json.loads(capsys.readouterr().out)["error"]
+    assert f"the sink delta:{table} does not fit the query: it knows no batch of 00000000-" in refused["message"]
+    assert "has to be accepted" in refused["hint"] and sorted(checkpoint.rglob("*")) == before
 
 
 @pytest.mark.parametrize(

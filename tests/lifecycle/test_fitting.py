@@ -1,0 +1,144 @@
+"""A sink that is not the query's is refused before anything is done: by numbers, and by what was declared first."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from airflow_provider_ckpt import lifecycle
+from airflow_provider_ckpt.cli import run
+from airflow_provider_ckpt.lifecycle.fitting import MEMORY, last_written, remember
+from airflow_provider_ckpt.sinks import parse_sink
+from airflow_provider_ckpt.store import Store
+from tests.codec.test_golden import EXPECTED
+
+DO_IT = ["--execute", "--i-know-it-is-stopped", "--quiet-period", "0", "--json"]
+
+
+@pytest.fixture
+def revenue(golden_home) -> Path:
+    """A query with batches 0 to 4 and its output."""
+    return golden_home("file-to-parquet-5")
+
+
+@pytest.fixture
+def ckpt(capsys):
+    def ask(*arguments: object) -> tuple[int, dict[str, Any]]:
+        code = run([str(argument) for argument in arguments])
+        return code, json.loads(capsys.readouterr().out)
+
+    return ask
+
+
+def everything(home: Path) -> dict[str, bytes]:
+    return {str(path.relative_to(home)): path.read_bytes() for path in home.rglob("*") if path.is_file()}
+
+
+def declare(home: Path) -> None:
+    """The sink of the query is declared for the first time."""
+    checkpoint, sink = Store.open(str(home / "checkpoint")), parse_sink(f"file:{home / 'output'}")
+    remember(checkpoint, lifecycle.observe(checkpoint).query_id, [(sink, Store.open(sink.location))], "ann@host")
+
+
+def other_output(home: Path, batches: range) -> Path:
+    """The output directory of another query, whose log holds some batches."""
+    log = home.parent / "orders" / "_spark_metadata"
+    log.mkdir(parents=True)
+    for batch in batches:
+        (log / str(batch)).write_text("v1")
+    return log.parent
+
+
+def back(home: Path, output: Path, *options: str) -> list[object]:
+    return ["rollback", home / "checkpoint", "--to-batch", 2, "--sink", f"file:{output}", "--trim-sink-log", *options]
+
+
+@pytest.mark.parametrize("batches", [range(4), range(6), range(0)], ids=["behind", "ahead", "none"])
+def test_the_log_of_another_query_is_never_trimmed(revenue, ckpt, batches):
+    output, before = other_output(revenue, batches), everything(revenue)
+    code, said = ckpt(*back(revenue, output, *DO_IT))
+    assert code == 4 and said["error"]["code"] == "PLAN_REFUSED"
+    assert f"the sink file:{output} does not fit the query" in said["error"]["message"]
+    assert everything(revenue) == before and len(list((output / "_spark_metadata").iterdir())) == len(batches)
+
+
+def test_one_that_is_at_the_same_batch_is_told_by_the_sink_that_was_declared_first(revenue, ckpt):
+    declare(revenue)
+    output, before = other_output(revenue, range(5)), everything(revenue)
+    code, said = ckpt(*back(revenue, output, *DO_IT))
+    assert code == 4 and everything(revenue) == before
+    memory = revenue / "_ckpt_undo" / "checkpoint" / MEMORY
+    assert f"file:{output} is not the one that was declared first" in said["error"]["message"]
+    assert f"which is file:{revenue / 'output'} (declared by ann@host)" in said["error"]["message"]
+    assert said["error"]["hint"].endswith(f"remove {memory}.")
+    memory.unlink()
+    assert ckpt(*back(revenue, output, "--json"))[0] == 0, "on purpose"
+
+
+def test_looking_and_planning_remember_nothing(revenue, ckpt):
+    assert ckpt(*back(revenue, revenue / "output", "--json"))[0] == 0
+    ckpt("gate", revenue / "checkpoint", "--sink", f"parquet:{revenue / 'output'}", "--json")
+    assert not (revenue / "_ckpt_undo").exists()
+
+
+def test_the_gate_tells_of_another_sink(revenue, ckpt):
+    declare(revenue)
+    output = other_output(revenue, range(5))
+    _, said = ckpt("gate", revenue / "checkpoint", "--sink", f"file:{output}", "--json")
+    (found,) = (item for item in said["findings"] if item["code"] == "CKPT143")
+    assert found["severity"] == "warning" and f"file:{revenue / 'output'}" in found["message"]
+    _, said = ckpt("gate", revenue / "checkpoint", "--sink", f"file:{revenue / 'output'}", "--json")
+    assert "CKPT143" not in {item["code"] for item in said["findings"]}
+
+
+def test_a_link_and_a_format_are_the_same_sink(revenue, ckpt):
+    link = revenue / "by-another-name"
+    link.symlink_to(revenue / "output")
+    declare(revenue)
+    code, said = ckpt("rollback", revenue / "checkpoint", "--to-batch", 2, "--sink", f"parquet:{link}", "--json")
+    assert code == 0 and said["plan"]["verdicts"][0]["verdict"] == "skipped"
+
+
+def test_what_was_remembered_of_a_query_that_is_gone_does_not_count(revenue, ckpt):
+    declare(revenue)
+    (revenue / "checkpoint" / "metadata").write_text('{"id":"00000000-0000-4000-8000-000000000000"}')
+    (revenue / "checkpoint" / ".metadata.crc").unlink()
+    assert ckpt(*back(revenue, other_output(revenue, range(5)), "--json"))[0] == 0
+
+
+def test_a_memory_that_is_none_is_refused(revenue, ckpt):
+    memory = revenue / "_ckpt_undo" / "checkpoint" / MEMORY
+    memory.parent.mkdir(parents=True)
+    memory.write_text("[")
+    code, said = ckpt(*back(revenue, revenue / "output", "--json"))
+    assert code == 3 and said["error"]["name"] == MEMORY
+
+
+@pytest.mark.parametrize("case", ["repartition-2-to-4", "repartition-2-to-1", "repartition-offset-log-v2"])
+def test_a_batch_that_repartitioned_the_state_is_not_expected_in_the_sink(golden_home, case):
+    """Spark commits it without asking the sink; should it stop right after, the sink ends one batch before."""
+    home = golden_home(case)
+    numbers = {int(path.name) for path in (home / "output" / "_spark_metadata").glob("[0-9]*")}
+    planned = EXPECTED["4.3.0"][case]["planned_batches"]
+    (left_out,) = set(planned) - numbers
+    for path in [*home.glob("checkpoint/offsets/*"), *home.glob("checkpoint/commits/*")]:
+        if path.name.isdecimal() and int(path.name) > left_out:
+            path.unlink()
+    checkpoint = Store.open(str(home / "checkpoint"))
+    assert last_written(checkpoint, lifecycle.observe(checkpoint)) == left_out - 1
+
+
+def test_a_restore_refuses_a_sink_that_never_had_the_batch(revenue, ckpt):
+    root = revenue / "backups"
+    assert ckpt("backup", revenue / "checkpoint", "--to", root, "--json")[0] == 0
+    output = other_output(revenue, range(3))
+    restore = ["restore", root, "latest", "--to", revenue / "new", "--json"]
+    code, said = ckpt(*restore, "--sink", f"file:{output}")
+    assert code == 4 and "holds batches up to 2, and the query has committed batch 4" in said["error"]["message"]
+    assert ckpt(*restore, "--sink", f"file:{output}", "--new-query-id")[0] == 0, "a fork has a sink of its own"
+    shutil.rmtree(output)
+    assert ckpt(*restore, "--sink", f"file:{revenue / 'output'}")[0] == 0
