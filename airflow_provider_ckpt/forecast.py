@@ -71,7 +71,11 @@ def forecast(view: CheckpointView, deploy: DeploySpec) -> Forecast:
     error = next((finding.spark_error for finding in met if finding.spark_error), None)
     confs = _confs(view, deploy)
     findings = worst_first([*met, *(finding for conf in confs if (finding := _conf_finding(conf, view, deploy)))])
-    unknown = (*deploy.unknown, *(() if view.complete else ("state", "source logs")))
+    unknown = (
+        *deploy.unknown,
+        *(() if view.complete else ("state", "source logs")),
+        *(f"partitions of {problem.partition(':')[0]}" for problem in view.unjudged),
+    )
     if error is not None:
         return Forecast(None, None, error, confs, findings, unknown=unknown)
     return Forecast(

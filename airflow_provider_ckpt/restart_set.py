@@ -11,14 +11,13 @@ from bisect import bisect_left, bisect_right
 from collections.abc import Collection, Generator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
-from itertools import groupby
+from itertools import count
 from operator import itemgetter
 from types import MappingProxyType
 from typing import TypeVar
 
-from airflow_provider_ckpt.codec import layout, state_file, state_metadata
+from airflow_provider_ckpt.codec import java_text, layout, state_file
 from airflow_provider_ckpt.codec.commit_log import CommitMetadata
-from airflow_provider_ckpt.codec.java_text import parse_int
 from airflow_provider_ckpt.codec.layout import StateFile, StateStoreId
 from airflow_provider_ckpt.codec.offset_log import OffsetSeq
 from airflow_provider_ckpt.confs import COMPRESSION_CODEC, SHUFFLE_PARTITIONS
@@ -26,6 +25,7 @@ from airflow_provider_ckpt.errors import BatchNotRestorableError, CheckpointForm
 from airflow_provider_ckpt.objects import StoredObject
 from airflow_provider_ckpt.source_files import source_files
 from airflow_provider_ckpt.spans import missing_names, missing_spans
+from airflow_provider_ckpt.state_partitions import Partitions, partitions_of
 from airflow_provider_ckpt.view import CheckpointView
 
 Result = TypeVar("Result")
@@ -42,21 +42,28 @@ class RestartSet:
         names: In the order in which to copy them.
         missing: What is not there, in words; empty when the batch can be restored.
         repaired: What is broken, in words, of snapshots that an older one and the changes since then make up for.
+        unknown: What nobody can judge from the files, in words.
+        single: Ids of the operators that have one partition whatever the shuffle partitions are.
     """
 
     batch_id: int
     names: tuple[str, ...]
     missing: tuple[str, ...] = ()
     repaired: tuple[str, ...] = ()
+    unknown: tuple[str, ...] = ()
+    single: tuple[int, ...] = ()
 
 
 @dataclass(slots=True)
 class _Chain:
-    """One state store's part of the set."""
+    """One state store's part of the set, or that of all."""
 
     names: list[str] = field(default_factory=list)
     missing: list[str] = field(default_factory=list)
     repaired: list[str] = field(default_factory=list)
+    unknown: list[str] = field(default_factory=list)
+    single: list[int] = field(default_factory=list)
+    lost: list[str] = field(default_factory=list)
 
 
 def restart_set(
@@ -86,6 +93,8 @@ def restart_set(
         tuple(name for main in dict.fromkeys(names) for name in with_sidecars(view, main)),
         (*sources.missing, *state.missing),
         tuple(state.repaired),
+        tuple(state.unknown),
+        tuple(state.single),
     )
 
 
@@ -145,11 +154,9 @@ def _state_files(
 ) -> Reads[_Chain]:
     stores = _state_stores(view, broken)
     whole = _Chain()
-    if not stores:
-        return whole
     conf = _conf(view.offset_seq(batch_id))
     commit = view.commit(batch_id)
-    expected, unopened = yield from _expected_stores(view, stores, conf, batch_id)
+    expected = yield from _expected_stores(view, stores, batch_id, whole)
     whole.names += _operator_files(view, batch_id)
     codec = conf.get(COMPRESSION_CODEC) or "lz4"
     siblings = {store_id.operator_id: [file.kind for file in store.files] for store_id, store in stores.items()}
@@ -167,7 +174,7 @@ def _state_files(
         whole.names += chain.names
         whole.missing += chain.missing
         whole.repaired += chain.repaired
-    whole.missing += unopened
+    whole.missing += whole.lost
     return whole
 
 
@@ -193,55 +200,60 @@ def _state_stores(view: CheckpointView, broken: Mapping[str, str]) -> dict[State
 def _expected_stores(
     view: CheckpointView,
     stores: Mapping[StateStoreId, _StateStore],
-    conf: Mapping[str, str | None],
     batch_id: int,
-) -> Reads[tuple[tuple[StateStoreId, ...], list[str]]]:
-    """Every store that a restart opens: what an operator has in one partition it must have in all of them.
-
-    Of partitions in a row that nothing was written to, the first stands for all; the others are the second result.
-    """
-    partitions = max(0, parse_int(conf.get(SHUFFLE_PARTITIONS) or "") or 0)
+    whole: _Chain,
+) -> Reads[tuple[StateStoreId, ...]]:
+    """Every store that a restart opens: what an operator has in one partition it must have in all of its own."""
+    shuffle_partitions = _shuffle_partitions(_conf(view.offset_seq(batch_id)))
+    ids = view.commit(batch_id).state_unique_ids or {}
     expected: set[StateStoreId] = set()
-    unopened: list[str] = []
-    for operator_id, group in groupby(sorted(stores), key=lambda store_id: store_id.operator_id):
-        own = list(group)
-        wanted = {store_id.partition for store_id in own if not partitions or store_id.partition < partitions}
-        single = yield from _is_single_partition(view, operator_id, batch_id)
-        if single and partitions:
-            wanted.add(0)
-        elif single is not None:
-            for span in missing_spans(wanted, 0, partitions - 1):
-                wanted.add(span.first)
-                unopened += missing_names(span, partial(_partition, operator_id))[1:]
+    for operator_id in sorted(_operators(view, stores) | ids.keys()):
+        own = [store_id for store_id in stores if store_id.operator_id == operator_id]
+        if operator_id in ids:
+            opened = Partitions(frozenset(range(len(ids[operator_id]))), len(ids[operator_id]) == 1)
+        else:
+            seen = {store_id.partition for store_id in own}
+            opened = yield from partitions_of(view, operator_id, seen, shuffle_partitions, batch_id)
+        _tell(opened, operator_id, shuffle_partitions, whole)
         expected |= {
             StateStoreId(operator_id, partition, store)
-            for partition in wanted
-            for store in {store_id.store for store_id in own}
+            for partition in opened.ids
+            for store in {store_id.store for store_id in own} or {""}
         }
-    return tuple(sorted(expected)), unopened
+    return tuple(sorted(expected))
 
 
 def _partition(operator_id: int, partition: int) -> str:
     return StateStoreId(operator_id, partition).directory
 
 
-def _is_single_partition(view: CheckpointView, operator_id: int, batch_id: int) -> Reads[bool | None]:
-    """Whether an operator has one partition whatever the shuffle partitions are (a global limit); None if unknown."""
-    name = _operator_metadata(view, operator_id, batch_id)
-    if name is None:
-        return None
-    stores = state_metadata.decode((yield name), name).stores
-    return all(store.num_partitions == 1 for store in stores)
+def _operators(view: CheckpointView, stores: Collection[StateStoreId]) -> set[int]:
+    """Ids of the operators that have anything in the listing, and the first one that is missing below them."""
+    seen = {store_id.operator_id for store_id in stores}
+    for stored in view.below(layout.STATE):
+        if "/_" in stored.name and (operator_id := java_text.parse_long(stored.name.split("/")[1])) is not None:
+            seen.add(operator_id)
+    missing = next(operator_id for operator_id in count() if operator_id not in seen)
+    return seen | {missing} if seen and missing < max(seen) else seen
 
 
-def _operator_metadata(view: CheckpointView, operator_id: int, batch_id: int) -> str | None:
-    found = {
-        -1 if place.batch_id is None else place.batch_id: stored.name
-        for stored in view.below(f"{layout.STATE}/{operator_id}/_metadata")
-        if isinstance(place := layout.parse(stored.name), layout.OperatorMetadataFile)
-        and (place.batch_id is None or place.batch_id <= batch_id)
-    }
-    return found[max(found)] if found else None
+def _tell(opened: Partitions, operator_id: int, shuffle_partitions: int | None, whole: _Chain) -> None:
+    place = f"{layout.STATE}/{operator_id}"
+    if opened.single:
+        whole.single.append(operator_id)
+    if opened.single is None:
+        whole.unknown.append(
+            f"{place}: partition 0 alone has state, and nothing tells whether the operator has one partition or "
+            f"{shuffle_partitions or 'more'}"
+        )
+    for span in opened.lost:  # the first of each stands for all
+        whole.lost += missing_names(span, partial(_partition, operator_id))[1:]
+
+
+def _shuffle_partitions(conf: Mapping[str, str | None]) -> int | None:
+    """The number of state partitions in the log, as Java reads it; None for what is none (see CKPT116)."""
+    number = java_text.parse_int(java_text.trim(conf.get(SHUFFLE_PARTITIONS) or ""))
+    return number if number is not None and number > 0 else None
 
 
 def _operator_files(view: CheckpointView, batch_id: int) -> list[str]:

@@ -69,6 +69,7 @@ def plan_rollback(
     actions = [*_peel(view, batch_id, trims, sink_log), *_source_deletes(view, batch_id)]
     requirements = _requirements(view, actions, sink_log)
     warnings = (*_in_flight_warnings(view, batch_id), *_source_warnings(view, batch_id))
+    warnings += tuple(f"{problem}." for problem in target.unknown)
     return _plan(view, batch_id, planned_at_ms, requirements, actions, warnings, verdicts, sink_log)
 
 

@@ -30,6 +30,8 @@ class CheckpointView:
         stateful: Whether there is state of at least one operator.
         missing: What the restart set of the newest committed batch lacks; None when that was not looked into.
         repaired: What is broken of snapshots that an older one makes up for.
+        unjudged: What of the state nobody can judge from the files.
+        single_partition: Ids of the operators that have one partition whatever the shuffle partitions are.
         folders: Directories that stand where log entries do, by name.
         sink: The log of the file sink, when it was looked at.
         first_sink: The sink that was declared first and where that is remembered, when the one looked at is another.
@@ -44,6 +46,8 @@ class CheckpointView:
     stateful: bool = False
     missing: tuple[str, ...] | None = None
     repaired: tuple[str, ...] = ()
+    unjudged: tuple[str, ...] = ()
+    single_partition: tuple[int, ...] = ()
     folders: tuple[str, ...] = ()
     sink: SinkLog | None = None
     first_sink: tuple[str, str] | None = None
@@ -108,19 +112,17 @@ class CheckpointView:
         """Spark's names of the stateful operators, in the order of their ids."""
         return tuple(entry.operator_name for entry in self.operators.values())
 
-    def state_partitions(self, operator_id: int) -> int:
-        """How many partitions of an operator wrote state in the newest committed batch, as far as it was listed."""
-        if self.latest_committed is None:
-            return 0
-        places = (layout.parse(stored.name) for stored in self.below(f"{layout.STATE}/{operator_id}"))
-        version = self.latest_committed + 1
-        return len(
-            {
-                place.store_id.partition
-                for place in places
-                if isinstance(place, layout.StateFile) and place.version == version
-            }
-        )
+    def partitions_written(self) -> dict[int, int]:
+        """In how many partitions each operator wrote state in the newest committed batch, as far as it was listed."""
+        written: dict[int, set[int]] = {}
+        for stored in self.below(layout.STATE) if self.latest_committed is not None else ():
+            place = layout.parse(stored.name)
+            if isinstance(place, layout.StateFile) and place.version - 1 == self.latest_committed:
+                written.setdefault(place.store_id.operator_id, set()).add(place.store_id.partition)
+        counted = {operator_id: len(partitions) for operator_id, partitions in sorted(written.items())}
+        commit = self.entries.get(layout.commit_entry(self.latest_committed or 0))
+        ids = commit.state_unique_ids if isinstance(commit, CommitMetadata) else None
+        return {**counted, **{operator_id: len(partitions) for operator_id, partitions in (ids or {}).items()}}
 
     def predecessor(self, batch_id: int) -> int | None:
         """The batch whose offset entry a restart reads beside that of ``batch_id``; None for the first batch.

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import shlex
+import shutil
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -14,6 +15,7 @@ from airflow_provider_ckpt.checks import check
 from airflow_provider_ckpt.deploy import DeclaredSource, DeploySpec
 from airflow_provider_ckpt.findings import RULES, Finding
 from airflow_provider_ckpt.forecast import forecast
+from airflow_provider_ckpt.lifecycle import Stores
 from airflow_provider_ckpt.store import Store
 from tests.codec.test_golden import EXPECTED
 from tests.oracle.mutations import mutate
@@ -71,6 +73,7 @@ BY_CODE: dict[str, Shown] = {
     "CKPT132": Shown(("error", "state"), "agg-rocksdb-v2", ("drop state",)),
     "CKPT133": Shown(("error", "commits/7"), "agg-rocksdb-v2", ("text commits/{N} v1 {}",)),
     "CKPT134": Shown(("warning", "state/0/0/5.snapshot"), "agg-hdfs", ("empty state/0/0/*.snapshot",)),
+    "CKPT135": Shown(("warning", "state/0"), "count-all-hdfs", ("drop state/0/_metadata", "drop state/0/0/_metadata")),
     "CKPT140": Shown(("error", "_spark_metadata/4"), mutations=("drop commits/{N}", "drop offsets/{N}"), sink=True),
     "CKPT141": Shown(("warning", "_spark_metadata"), mutations=("drop ../output/_spark_metadata/{N}",), sink=True),
     "CKPT142": Shown(("error", "_spark_metadata/2"), mutations=("drop ../output/_spark_metadata/{N-2}",), sink=True),
@@ -116,6 +119,85 @@ BY_CODE: dict[str, Shown] = {
         deploy=DeploySpec(confs={SINK_EVOLUTION: "true"}, sink_name="lake"),
     ),
 }
+
+
+#: A golden whose operators have one partition or all of them, what is done to it, and what is said of its partitions.
+PARTITIONS = {
+    "an aggregation without keys has one": ("count-all-hdfs", (), {}),
+    "also on RocksDB": ("count-all-rocksdb", (), {}),
+    "also in format 2": ("count-all-rocksdb-v2", (), {}),
+    "so has a limit": ("limit", (), {}),
+    "beside an operator that has all": ("count-then-limit", (), {}),
+    "whatever number the log says": ("count-all-hdfs", (f"conf offsets/{{N}} {SHUFFLE} '\"7\"'",), {}),
+    "the name is enough": ("limit", ("drop state/0/0/_metadata",), {}),
+    "the schema is enough": ("count-all-hdfs", ("drop state/0/_metadata",), {}),
+    "the schema of a limit is enough": ("limit", ("drop state/0/_metadata",), {}),
+    "neither: nobody can tell": (
+        "count-all-hdfs",
+        ("drop state/0/_metadata", "drop state/0/0/_metadata"),
+        {"CKPT135": "state/0"},
+    ),
+    "ids in the commit are enough": (
+        "count-all-rocksdb-v2",
+        ("drop state/0/_metadata", "drop state/0/0/_metadata"),
+        {},
+    ),
+    "the one that it has is lost": (
+        "count-all-hdfs",
+        ("drop state/0/0",),
+        {"CKPT130": "state/0/0/1.delta", "CKPT135": "state/0"},
+    ),
+    "one of two is lost": ("agg-hdfs", ("drop state/0/1",), {"CKPT130": "state/0/1/1.delta"}),
+    "the first of two is lost, and the schema with it": (
+        "agg-hdfs",
+        ("drop state/0/0",),
+        {"CKPT130": "state/0/0/1.delta"},
+    ),
+    "one of the other operator is lost": (
+        "count-then-limit",
+        ("drop state/1/1",),
+        {"CKPT130": "state/1/1/1.delta"},
+    ),
+    "one of a session window, without its schema": (
+        "session-window",
+        ("drop state/0/1", "drop state/0/0/_metadata"),
+        {"CKPT130": "state/0/1/1.delta"},
+    ),
+    "one of a join with a store for everything": (
+        "join-state-format-4",
+        ("drop state/0/1",),
+        {"CKPT130": "state/0/1/1.changelog"},
+    ),
+    "one of two is lost, and what would tell with it": (
+        "agg-hdfs",
+        ("drop state/0/1", "drop state/0/_metadata", "drop state/0/0/_metadata"),
+        {"CKPT135": "state/0"},
+    ),
+    "one by an earlier Spark, which wrote no names": (
+        "3.5.9/agg-hdfs",
+        ("drop state/0/1",),
+        {"CKPT130": "state/0/1/1.delta"},
+    ),
+}
+
+
+@pytest.mark.parametrize("case", PARTITIONS)
+def test_lost_partitions_are_told_from_those_that_never_were(case, goldens, tmp_path):
+    golden, mutations, expected = PARTITIONS[case]
+    home = Path(shutil.copytree(goldens[golden if "/" in golden else f"4.3.0/{golden}"], tmp_path / "home"))
+    mutate(home / "checkpoint", mutations)
+    store = Store.open(str(home / "checkpoint"))
+    view = lifecycle.examine(store, deep=True)
+    about = [(finding.code, finding.name) for finding in check(view) if finding.code.startswith("CKPT13")]
+    assert {code for code, _ in about} == expected.keys()
+    assert set(about) >= set(expected.items())
+    told = forecast(view, DeploySpec())
+    assert told.unknown[-1:] == (("partitions of state/0",) if "CKPT135" in expected else ("operators",))
+    assert told.verdict == ("block" if "CKPT130" in expected else "warn" if expected else "pass")
+    if "CKPT130" not in expected:
+        taken = lifecycle.take_backup(store, Store.open(str(tmp_path / "backups")))
+        assert {item.name for item in taken.objects} >= {"state/0/0/_metadata/schema"} & view.objects.keys()
+        assert lifecycle.make_rollback(Stores(store), view.latest_committed - 1).actions
 
 
 def findings_of(shown: Shown, home: Path) -> tuple[Finding, ...]:

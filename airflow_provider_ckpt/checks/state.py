@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from airflow_provider_ckpt.checks.logs import newest_commit
+from airflow_provider_ckpt.checks.logs import newest_commit, newest_entry
 from airflow_provider_ckpt.codec import layout
-from airflow_provider_ckpt.findings import Finding
+from airflow_provider_ckpt.codec.offset_log import OffsetSeq
+from airflow_provider_ckpt.findings import Finding, Severity
 from airflow_provider_ckpt.view import CheckpointView
 
 _CANNOT_LOAD = "CANNOT_LOAD_STATE_STORE"
@@ -28,22 +29,55 @@ def state_without_log(view: CheckpointView) -> Iterator[Finding]:
 
 
 def missing_state_directory(view: CheckpointView) -> Iterator[Finding]:
-    """CKPT132: the commit names state files, and there is no state."""
-    commit = newest_commit(view)
-    if commit is not None and commit.state_unique_ids and not view.stateful:
-        yield Finding(
-            "CKPT132",
-            "error",
-            "the newest commit names state files, and the directory state is missing",
-            view.latest_committed,
-            layout.STATE,
-            "Restore it from a backup, or start the query with a new checkpoint location.",
-            "STREAMING_STATEFUL_OPERATOR_MISSING_STATE_DIRECTORY",
+    """CKPT132: the logs show that there was state, and there is none."""
+    if view.stateful:
+        return
+    commit, newest = newest_commit(view), newest_entry(view)
+    if commit is not None and commit.state_unique_ids:
+        yield _lost_state(view, "error", "the newest commit names state files", view.latest_committed)
+    elif (batch_id := _batch_without_data(view)) is not None:
+        reason = f"batch {batch_id} read nothing and moved the watermark, as only a query with state does"
+        yield _lost_state(view, "error", reason, batch_id)
+    elif newest is not None and newest.metadata is not None and newest.metadata.batch_watermark_ms > 0:
+        yield _lost_state(
+            view, "warning", "the query has a watermark, which few queries without state have", view.latest_planned
         )
+
+
+def _lost_state(view: CheckpointView, severity: Severity, reason: str, batch_id: int | None) -> Finding:
+    return Finding(
+        "CKPT132",
+        severity,
+        f"{reason}, and the directory state is missing",
+        batch_id,
+        layout.STATE,
+        "Restore it from a backup, or start the query with a new checkpoint location."
+        if severity == "error"
+        else "If the query has state, restore it from a backup; ckpt gate --operator NAME tells what Spark will do.",
+        "STREAMING_STATEFUL_OPERATOR_MISSING_STATE_DIRECTORY" if severity == "error" else None,
+    )
+
+
+def _batch_without_data(view: CheckpointView) -> int | None:
+    """A batch with the offsets of the one before it and a later watermark: Spark runs it to drop old state alone."""
+    entries = {batch: entry for batch in view.planned if (entry := _offsets(view, batch)) is not None}
+    for batch_id, entry in entries.items():
+        before = entries.get(batch_id - 1)
+        if before is None or entry.metadata is None or before.metadata is None or entry.offsets != before.offsets:
+            continue
+        if entry.metadata.batch_watermark_ms > before.metadata.batch_watermark_ms:
+            return batch_id
+    return None
+
+
+def _offsets(view: CheckpointView, batch_id: int) -> OffsetSeq | None:
+    entry = view.entries.get(layout.offset_entry(batch_id))
+    return entry if isinstance(entry, OffsetSeq) else None
 
 
 def ids_of_rerun(view: CheckpointView) -> Iterator[Finding]:
     """CKPT133: format 2, and the batch before the one in flight is not committed, so nobody knows its state files."""
+    yield from _no_commit_at_all(view)
     commit = newest_commit(view)
     if commit is None or not commit.state_unique_ids or view.in_flight is None or view.latest_committed is None:
         return
@@ -60,24 +94,38 @@ def ids_of_rerun(view: CheckpointView) -> Iterator[Finding]:
         )
 
 
+def _no_commit_at_all(view: CheckpointView) -> Iterator[Finding]:
+    """A later batch than the first one runs on state whose ids stood in a commit that is gone."""
+    if view.latest_committed is None and view.in_flight and _has_ids(view):
+        yield Finding(
+            "CKPT133",
+            "error",
+            f"batch {view.in_flight} runs on state files that carry ids, and no commit is left to name them",
+            view.in_flight,
+            layout.COMMITS,
+            "Restore the commits from a backup.",
+            f"{_CANNOT_LOAD}.UNCATEGORIZED",
+        )
+
+
+def _has_ids(view: CheckpointView) -> bool:
+    places = (layout.parse(stored.name) for stored in view.below(layout.STATE))
+    return any(isinstance(place, layout.StateFile) and place.unique_id is not None for place in places)
+
+
 def commit_without_ids(view: CheckpointView) -> Iterator[Finding]:
     """CKPT133: state checkpoint format 2, and a newest commit that does not say which files are valid."""
     commit = newest_commit(view)
-    if commit is None or commit.state_unique_ids or not view.stateful:
-        return
-    for stored in view.below(layout.STATE):
-        place = layout.parse(stored.name)
-        if isinstance(place, layout.StateFile) and place.unique_id is not None:
-            yield Finding(
-                "CKPT133",
-                "error",
-                "the state files carry ids, and the newest commit names none of them",
-                view.latest_committed,
-                layout.commit_entry(view.latest_committed or 0),
-                "Restore the commit from a backup, or roll back to the batch before it.",
-                f"{_CANNOT_LOAD}.UNCATEGORIZED",
-            )
-            return
+    if commit is not None and not commit.state_unique_ids and view.stateful and _has_ids(view):
+        yield Finding(
+            "CKPT133",
+            "error",
+            "the state files carry ids, and the newest commit names none of them",
+            view.latest_committed,
+            layout.commit_entry(view.latest_committed or 0),
+            "Restore the commit from a backup, or roll back to the batch before it.",
+            f"{_CANNOT_LOAD}.UNCATEGORIZED",
+        )
 
 
 def incomplete_chain(view: CheckpointView) -> Iterator[Finding]:
@@ -111,7 +159,23 @@ def repaired_snapshot(view: CheckpointView) -> Iterator[Finding]:
         )
 
 
-def _load_error(name: str, reason: str) -> str:
+def unknown_partitions(view: CheckpointView) -> Iterator[Finding]:
+    """CKPT135: nobody can tell whether partitions are lost, or never were."""
+    for problem in view.unjudged:
+        place, _, reason = problem.partition(": ")
+        yield Finding(
+            "CKPT135",
+            "warning",
+            f"{place}: {reason}",
+            view.latest_committed,
+            place,
+            "Compare with a backup, or look at numStateStoreInstances in the progress of the query.",
+        )
+
+
+def _load_error(name: str, reason: str) -> str | None:
+    if "." not in name:
+        return None  # a directory, after some of its files
     if reason and "/SSTs/" in name:
         return f"{_CANNOT_LOAD}.UNEXPECTED_FILE_SIZE"
     if reason or "/SSTs/" in name:
@@ -128,4 +192,5 @@ RULES = (
     ids_of_rerun,
     incomplete_chain,
     repaired_snapshot,
+    unknown_partitions,
 )

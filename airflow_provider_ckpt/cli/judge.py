@@ -48,6 +48,7 @@ _FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
 @click.option("--sources", "source_count", type=click.IntRange(min=1), help="How many sources the query has.")
 @click.option("--source", "sources", multiple=True, metavar="NAME=TYPE", help="A source, by name or position.")
 @click.option("--sink", metavar="KIND[:URI]", help="The sink; the log of file:URI is read, too.")
+@click.option("--operator", "operators", multiple=True, metavar="NAME", help="A stateful operator, in Spark's order.")
 @click.option("--deep", is_flag=True, help="Also look at state, source logs and checksums.")
 @judging
 @shared
@@ -59,6 +60,7 @@ def gate(
     source_count: int | None,
     sources: tuple[str, ...],
     sink: str | None,
+    operators: tuple[str, ...],
     deep: bool,
     storage_options: tuple[str, ...],
     outputs: Outputs,
@@ -66,6 +68,7 @@ def gate(
     """Forecast the restart: may this deploy go ahead on this checkpoint? Exit code 1 when it may not."""
     deploy = _read_deploy(conf_file).with_confs(dict(pairs(confs, "--conf")))
     deploy = _declare(deploy, spark_version, source_count, sources, sink)
+    deploy = replace(deploy, operators=operators) if operators else deploy
     uri = deploy.file_sink
     sink_store = None if uri is None else open_store(uri, storage_options)
 

@@ -18,6 +18,7 @@ from airflow_provider_ckpt.codec import (
     query_metadata,
     source_log,
     state_metadata,
+    state_schema,
 )
 from airflow_provider_ckpt.codec.source_log import OpaqueFile
 
@@ -49,6 +50,8 @@ def decode(name: str, data: bytes) -> Encodable:
             return source_log.decode_sink(data, name)
         case layout.OperatorMetadataFile():
             return state_metadata.decode(data, name)
+        case layout.StateSchemaFile():
+            return state_schema.decode(data, name)
         case layout.Sidecar(hidden=True):
             return checksum.decode_hadoop(data, name)
         case layout.Sidecar():

@@ -80,7 +80,13 @@ def look_deeper(store: Store, view: CheckpointView, read: Callable[[str], bytes]
     broken = _broken(view, needed.names, read)
     if broken:
         needed = drive(restart_set(view, newest, decompressors(), broken), read)
-    return replace(view, missing=needed.missing, repaired=needed.repaired)
+    return replace(
+        view,
+        missing=needed.missing,
+        repaired=needed.repaired,
+        unjudged=needed.unknown,
+        single_partition=needed.single,
+    )
 
 
 def _is_text_log(name: str) -> bool:

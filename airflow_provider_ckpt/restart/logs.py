@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from airflow_provider_ckpt.checks import logs, sidecars, sources, state
+from airflow_provider_ckpt.checks.confs import refused_confs
 from airflow_provider_ckpt.checks.logs import entry_before, newest_commit, newest_entry
 from airflow_provider_ckpt.codec import layout
 from airflow_provider_ckpt.codec.commit_log import CommitMetadata
@@ -145,6 +146,7 @@ def entry_before_newest(view: CheckpointView, deploy: DeploySpec) -> Iterator[Fi
 def confs(view: CheckpointView, deploy: DeploySpec) -> Iterator[Finding]:
     """The confs of the newest entry are put into the session."""
     yield from logs.null_confs(view)
+    yield from refused_confs(view)
     yield from shuffle_partitions_missing(view)
     yield from _other_spark(view, deploy)
 

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from airflow_provider_ckpt.checks import state
 from airflow_provider_ckpt.checks.logs import entry_before, newest_commit, newest_entry
-from airflow_provider_ckpt.codec import layout
+from airflow_provider_ckpt.codec import java_text, layout
 from airflow_provider_ckpt.confs import CATALOGUE, SHUFFLE_PARTITIONS, STATE_PROVIDER, SparkVersion, forecast_confs
 from airflow_provider_ckpt.deploy import DeploySpec
 from airflow_provider_ckpt.findings import Finding
@@ -59,14 +59,12 @@ def state_partitions(view: CheckpointView, deploy: DeploySpec) -> Iterator[Findi
         return
     outcomes = forecast_confs(conf, deploy.confs, deploy.spark_version)
     opened = next((outcome.effective for outcome in outcomes if outcome.key == SHUFFLE_PARTITIONS), None)
-    for operator_id, operator in view.operators.items():
-        written = view.state_partitions(operator_id)
-        single = all(store.num_partitions == 1 for store in operator.stores)
-        if single or not written or opened is None or not opened.isdecimal() or int(opened) == written:
+    number = java_text.parse_int(java_text.trim(opened or ""))
+    for operator_id, written in view.partitions_written().items():
+        unknown = any(problem.startswith(f"{layout.STATE}/{operator_id}:") for problem in view.unjudged)
+        if number is None or number == written or unknown or operator_id in view.single_partition:
             continue
-        more = int(opened) > written
-        delta = any(stored.name.endswith(".delta") for stored in view.below(f"{layout.STATE}/{operator_id}"))
-        missing = "CANNOT_READ_DELTA_FILE_NOT_EXISTS" if delta else "CANNOT_READ_STREAMING_STATE_FILE"
+        more = number > written
         yield Finding(
             "CKPT205",
             "error",
@@ -75,8 +73,17 @@ def state_partitions(view: CheckpointView, deploy: DeploySpec) -> Iterator[Findi
             view.latest_planned,
             f"{layout.STATE}/{operator_id}",
             f"Restore the offset entry from a backup, so that it says {SHUFFLE_PARTITIONS} = {written}.",
-            f"CANNOT_LOAD_STATE_STORE.{missing}" if more else None,
+            _error_of_more_partitions(view, operator_id) if more else None,
         )
+
+
+def _error_of_more_partitions(view: CheckpointView, operator_id: int) -> str:
+    commit = newest_commit(view)
+    if commit is not None and commit.state_unique_ids:
+        return "ArrayIndexOutOfBoundsException"
+    delta = any(stored.name.endswith(".delta") for stored in view.below(f"{layout.STATE}/{operator_id}"))
+    missing = "CANNOT_READ_DELTA_FILE_NOT_EXISTS" if delta else "CANNOT_READ_STREAMING_STATE_FILE"
+    return f"CANNOT_LOAD_STATE_STORE.{missing}"
 
 
 def stateful_operators(view: CheckpointView, deploy: DeploySpec) -> Iterator[Finding]:
@@ -163,6 +170,7 @@ def _load(view: CheckpointView, deploy: DeploySpec) -> Iterator[Finding]:
     yield from state.ids_of_rerun(view)
     yield from state_partitions(view, deploy)
     yield from state.incomplete_chain(view)
+    yield from state.unknown_partitions(view)
     for finding in state.repaired_snapshot(view):
         repairs = deploy.spark_version >= _REPAIRS_SINCE
         error = "CANNOT_LOAD_STATE_STORE.UNCATEGORIZED"

@@ -33,6 +33,7 @@ SOURCE_EVOLUTION = {"spark.sql.streaming.queryEvolution.enableSourceEvolution": 
 SINK_EVOLUTION = {"spark.sql.streaming.queryEvolution.enableSinkEvolution": "true"}
 NO_FILE_CHECKSUM = {"spark.sql.streaming.checkpoint.fileChecksum.enabled": "false"}
 JOIN_STATE_3 = {"spark.sql.streaming.join.stateFormatVersion": "3"}
+JOIN_STATE_4 = {"spark.sql.streaming.join.stateFormatVersion": "4"}
 RETAIN_2 = {
     "spark.sql.streaming.minBatchesToRetain": "2",
     "spark.sql.streaming.asyncLogPurge.enabled": "false",  # purged by the end of the batch
@@ -137,6 +138,77 @@ def drop_duplicates(lab: Lab) -> None:
     run_with_snapshots(lab, lab.read().withWatermark("at", "10 seconds").dropDuplicates(["key", "at"]))
 
 
+def count_everything(lab: Lab) -> None:
+    """An aggregation without grouping keys: its state lives in one partition."""
+    run_with_snapshots(lab, totals(lab.read()))
+
+
+def totals(orders: DataFrame) -> DataFrame:
+    """One row for everything."""
+    return orders.agg(sql.count("*").alias("orders"), sql.sum("value").alias("total"))
+
+
+def first_rows(lab: Lab) -> None:
+    """A limit on the whole stream: its state, one counter, lives in one partition."""
+    lab.add_files(4)
+    lab.drain(lab.read().limit(8))
+
+
+def sessions(lab: Lab) -> None:
+    """Session windows by key."""
+    lab.add_files(5)
+    lab.drain(session_totals(lab.read()))
+
+
+def session_totals(orders: DataFrame) -> DataFrame:
+    """A session ends when a key has no row for five seconds."""
+    sessions = orders.withWatermark("at", "10 seconds").groupBy(sql.session_window("at", "5 seconds"), "key")
+    return sessions.agg(sql.count("*").alias("orders"), sql.sum("value").alias("total"))
+
+
+def drop_duplicates_within_watermark(lab: Lab) -> None:
+    """Deduplication by key for as long as the watermark delay says."""
+    lab.add_files(5)
+    lab.drain(lab.read().withWatermark("at", "10 seconds").dropDuplicatesWithinWatermark(["key"]))
+
+
+def count_then_count(lab: Lab) -> None:
+    """An aggregation of an aggregation."""
+    lab.add_files(6)
+    lab.drain(count_counts(lab.read()))
+
+
+def count_counts(orders: DataFrame) -> DataFrame:
+    """Windows by key, and longer windows of those."""
+    longer = count_by_window(orders).groupBy(sql.window(sql.window_time("window"), "40 seconds"))
+    return longer.agg(sql.sum("orders").alias("orders"))
+
+
+def count_then_limit(lab: Lab) -> None:
+    """Two operators: the first has state in every partition, the second in one."""
+    lab.add_files(6)
+    lab.drain(count_by_window(lab.read()).limit(4))
+
+
+def apply_in_pandas(lab: Lab) -> None:
+    """Arbitrary state by a Python function."""
+    lab.add_files(4)
+    lab.drain(count_in_pandas(lab.read()))
+
+
+def count_in_pandas(orders: DataFrame) -> DataFrame:
+    """A running count; the function is a local one, so that Spark ships its code to the Python workers."""
+
+    def count(key: Any, frames: Iterator[Any], state: Any) -> Iterator[Any]:
+        batches = list(frames)
+        total = (state.get[0] if state.exists else 0) + sum(map(len, batches))
+        state.update((total,))
+        yield batches[0].head(1)[["key"]].assign(orders=total)
+
+    schema = "key STRING, orders LONG"
+    return orders.groupBy("key").applyInPandasWithState(count, schema, "orders LONG", "update", "NoTimeout")
+
+
 def join(lab: Lab) -> None:
     """An inner join of two streams within an interval of event time."""
     orders = lab.read("orders").withWatermark("at", "10 seconds").alias("o")
@@ -149,7 +221,13 @@ def join(lab: Lab) -> None:
 
 
 def transform_with_state(lab: Lab) -> None:
-    """An arbitrary stateful operator in Python: a running count in one value state.
+    """An arbitrary stateful operator in Python."""
+    lab.add_files(5)
+    lab.drain(count_with_processor(lab.read()))
+
+
+def count_with_processor(orders: DataFrame) -> DataFrame:
+    """A running count in one value state.
 
     The processor is a local class, so that Spark ships its code to the Python workers.
     """
@@ -162,16 +240,15 @@ def transform_with_state(lab: Lab) -> None:
         def handleInputRows(self, key: Any, rows: Any, timers: Any) -> Iterator[Any]:
             before = self._count.get()[0] if self._count.exists() else 0
             frames = list(rows)
-            orders = before + sum(len(frame) for frame in frames)
-            self._count.update((orders,))
-            yield frames[0].head(1)[["key"]].assign(orders=orders)
+            total = before + sum(len(frame) for frame in frames)
+            self._count.update((total,))
+            yield frames[0].head(1)[["key"]].assign(orders=total)
 
         def close(self) -> None:
             pass
 
-    by_key = lab.read().groupBy("key")
-    lab.add_files(5)
-    lab.drain(by_key.transformWithStateInPandas(RunningCount(), "key STRING, orders LONG", "Update", "None"))
+    schema = "key STRING, orders LONG"
+    return orders.groupBy("key").transformWithStateInPandas(RunningCount(), schema, "Update", "None")
 
 
 def repartition(lab: Lab, *, partitions: int) -> None:
@@ -237,7 +314,22 @@ OTHER_STATEFUL = [
     Case("join-hdfs", join, HDFS, sources=TWO_FILES),
     Case("join-rocksdb-v2", join, CHANGELOG_V2, sources=TWO_FILES),
     Case("join-state-format-3", join, {**CHANGELOG, **JOIN_STATE_3}, sources=TWO_FILES),
+    Case("join-state-format-4", join, {**CHANGELOG, **JOIN_STATE_4}, sources=TWO_FILES),
+    Case("drop-duplicates-within-watermark", drop_duplicates_within_watermark, HDFS),
+    Case("session-window", sessions, HDFS),
+    Case("count-then-count", count_then_count, HDFS),
+    Case("apply-in-pandas", apply_in_pandas, HDFS, sink="noop", output_mode="update"),
     Case("transform-with-state", transform_with_state, CHANGELOG, sink="noop", output_mode="update"),
 ]
 
-CASES = [*STATELESS, *AGGREGATIONS, *OTHER_STATEFUL]
+ONE_PARTITION = [
+    Case("count-all-hdfs", count_everything, {**HDFS, **SNAPSHOT_EARLY}, sink="noop", output_mode="update"),
+    Case("count-all-rocksdb", count_everything, {**CHANGELOG, **SNAPSHOT_EARLY}, sink="noop", output_mode="update"),
+    Case(
+        "count-all-rocksdb-v2", count_everything, {**CHANGELOG_V2, **SNAPSHOT_EARLY}, sink="noop", output_mode="update"
+    ),
+    Case("limit", first_rows, HDFS),
+    Case("count-then-limit", count_then_limit, HDFS),
+]
+
+CASES = [*STATELESS, *AGGREGATIONS, *OTHER_STATEFUL, *ONE_PARTITION]

@@ -15,7 +15,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "golden"))
 
 import lab as golden_lab
 import pyspark
-from cases import count_by_window
+from cases import count_by_window, count_counts, count_in_pandas, count_with_processor, session_totals, totals
 from generate import start_spark
 from pyspark.sql import functions as sql
 
@@ -112,6 +112,14 @@ BUILD: Mapping[str, Callable[[Any], Any]] = {
         lab.read().withWatermark("at", "10 seconds").dropDuplicates(["key", "at"])
     ),
     "dedupe": lambda lab: lab.read().withWatermark("at", "10 seconds").dropDuplicates(["key", "at"]),
+    "dedupe-within": lambda lab: lab.read().withWatermark("at", "10 seconds").dropDuplicatesWithinWatermark(["key"]),
+    "sessions": lambda lab: session_totals(lab.read()),
+    "count-count": lambda lab: count_counts(lab.read()),
+    "in-pandas": lambda lab: count_in_pandas(lab.read()),
+    "processor": lambda lab: count_with_processor(lab.read()),
+    "totals": lambda lab: totals(lab.read()),
+    "limit": lambda lab: lab.read().limit(8),
+    "count-limit": lambda lab: count_by_window(lab.read()).limit(4),
     "join": join,
 }
 

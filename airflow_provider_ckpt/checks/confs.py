@@ -1,0 +1,79 @@
+"""Rules about the once-only confs of the newest offset entry: whether Spark takes their values."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+
+from airflow_provider_ckpt.checks.logs import newest_entry
+from airflow_provider_ckpt.codec import java_text, layout
+from airflow_provider_ckpt.confs import SHUFFLE_PARTITIONS
+from airflow_provider_ckpt.findings import Finding
+from airflow_provider_ckpt.view import CheckpointView
+
+#: What Spark says of a value, by its error; None when it takes it.
+Refuses = Callable[[str], str | None]
+
+_TYPE = "INVALID_CONF_VALUE.TYPE_MISMATCH"
+_REQUIREMENT = "INVALID_CONF_VALUE.REQUIREMENT"
+_STREAMING = "spark.sql.streaming"
+
+
+def _boolean(error: str) -> Refuses:
+    return lambda text: None if java_text.trim(text).lower() in ("true", "false") else error
+
+
+def _integer(least: int, most: int = java_text.INT_MAX) -> Refuses:
+    def refuses(text: str) -> str | None:
+        number = java_text.parse_int(java_text.trim(text))
+        if number is None:
+            return _TYPE
+        return None if least <= number <= most else _REQUIREMENT
+
+    return refuses
+
+
+def _word(*words: str) -> Refuses:
+    return lambda text: None if text.lower() in words else _REQUIREMENT
+
+
+#: Measured on Spark 4.3; providerClass and compression.codec are not looked at before state is opened.
+_REFUSES: Mapping[str, Refuses] = {
+    SHUFFLE_PARTITIONS: _integer(1),
+    "spark.sql.dropDuplicates.deterministicKeyOrder.enabled": _boolean("IllegalArgumentException"),
+    "spark.sql.function.protobufExtensions.enabled": _boolean(_TYPE),
+    "spark.sql.optimizer.pruneFiltersCanPruneStreamingSubplan": _boolean(_TYPE),
+    f"{_STREAMING}.aggregation.stateFormatVersion": _integer(1, 2),
+    f"{_STREAMING}.flatMapGroupsWithState.stateFormatVersion": _integer(1, 2),
+    f"{_STREAMING}.join.stateFormatVersion": _integer(1, 4),
+    f"{_STREAMING}.multipleWatermarkPolicy": _word("min", "max"),
+    f"{_STREAMING}.queryEvolution.enableSourceEvolution": _boolean("IllegalArgumentException"),
+    f"{_STREAMING}.stateStore.encodingFormat": _word("unsaferow", "avro"),
+    f"{_STREAMING}.stateStore.rocksdb.formatVersion": _integer(0),
+    f"{_STREAMING}.stateStore.rocksdb.mergeOperatorVersion": _integer(1, 2),
+    f"{_STREAMING}.stateStore.rowChecksum.enabled": _boolean(_TYPE),
+    f"{_STREAMING}.statefulOperator.alwaysNullableOutput.enabled": _boolean(_TYPE),
+    f"{_STREAMING}.statefulOperator.useStrictDistribution": _boolean(_TYPE),
+}
+
+
+def refused_confs(view: CheckpointView) -> Iterator[Finding]:
+    """CKPT116: a once-only conf of the newest entry has a value that Spark does not take."""
+    entry = newest_entry(view)
+    if entry is None or entry.metadata is None or view.latest_planned is None:
+        return
+    for key, refuses in _REFUSES.items():
+        value = entry.metadata.conf.get(key)
+        error = None if value is None else refuses(value)
+        if value is not None and error is not None:
+            yield Finding(
+                "CKPT116",
+                "error",
+                f"the conf {key} is {java_text.abbreviate(value)!r}, which Spark refuses",
+                view.latest_planned,
+                layout.offset_entry(view.latest_planned),
+                "Restore the entry from a backup, or roll back to the batch before it.",
+                error,
+            )
+
+
+RULES = (refused_confs,)

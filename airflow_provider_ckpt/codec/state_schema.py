@@ -1,0 +1,132 @@
+"""The schema of state stores (Spark's ``SchemaHelper``, versions 1 to 3).
+
+Versions 1 and 2 are one file a store, ``state/<op>/0/[store/]_metadata/schema``; version 3 (transformWithState, joins
+from state format 3 on) one file a change of schema, ``state/<op>/_stateSchema/<store>/<batch>_<uuid>``, which holds
+every column family. All are written by ``java.io.DataOutputStream``.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from airflow_provider_ckpt.codec import java_text
+from airflow_provider_ckpt.codec.versions import parse_version
+from airflow_provider_ckpt.errors import IncompleteLogFileError, MalformedEntryError
+
+MAX_VERSION = 3
+#: Of a schema there are 64 KiB in a chunk; Spark itself never writes more than a few.
+_MOST_CHUNKS = 4096
+
+
+@dataclass(frozen=True, slots=True)
+class ColumnFamily:
+    """Name and type of the columns of one column family; a type is Spark's JSON, such as ``long``, or ``struct``."""
+
+    name: str
+    key: tuple[tuple[str, str], ...]
+    value: tuple[tuple[str, str], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class StateSchema:
+    """The schema file of a state store; ``data`` are its bytes."""
+
+    version: int
+    families: tuple[ColumnFamily, ...]
+    data: bytes = field(repr=False, compare=False)
+
+    def encode(self) -> bytes:
+        """The bytes."""
+        return self.data
+
+
+def decode(data: bytes, name: str) -> StateSchema:
+    """Read a schema file as Spark's ``SchemaReader`` does; what follows the schema is ignored, as there.
+
+    Raises:
+        IncompleteLogFileError: Empty.
+        UnsupportedVersionError: A later version than 3.
+        MalformedEntryError: Cut, or anything else.
+    """
+    if not data:
+        raise IncompleteLogFileError("the state schema is empty", name=name)
+    stream = _Stream(data, name)
+    version = parse_version(stream.text(), MAX_VERSION, "state schema", name)
+    if version < 3:
+        read = stream.chunks if version == 2 else stream.text
+        families = [ColumnFamily("default", _columns(read(), name), _columns(read(), name))]
+    else:
+        families = _families(stream, name)
+    return StateSchema(version, tuple(families), data)
+
+
+def _families(stream: _Stream, name: str) -> list[ColumnFamily]:
+    """Since Spark 4.1 an id stands before either schema; 4.0 writes none."""
+    start = stream.at
+    try:
+        return _families_with(stream, name, ids=True)
+    except MalformedEntryError:
+        stream.at = start
+        return _families_with(stream, name, ids=False)
+
+
+def _families_with(stream: _Stream, name: str, *, ids: bool) -> list[ColumnFamily]:
+    families = []
+    for _ in range(stream.count()):
+        family = stream.text()
+        columns = []
+        for _ in ("key", "value"):
+            if ids:
+                stream.skip_short()
+            columns.append(_columns(stream.chunks(), name))
+        for _ in ("encoder of the key", "encoder of a user's key"):
+            stream.chunks()
+        families.append(ColumnFamily(family, columns[0], columns[1]))
+    return families
+
+
+def _columns(text: str, name: str) -> tuple[tuple[str, str], ...]:
+    what = "state schema"
+    fields = java_text.Fields(java_text.read_json_object(text, name, what), name, what).array("fields")
+    columns = []
+    for item in fields:
+        if not isinstance(item, dict):
+            raise MalformedEntryError("a column of the state schema is no object", name=name)
+        column = java_text.Fields(item, name, what)
+        kind = item.get("type")
+        columns.append((column.text("name"), kind if isinstance(kind, str) else "struct"))
+    return tuple(columns)
+
+
+class _Stream:
+    """``java.io.DataInputStream`` over some bytes."""
+
+    def __init__(self, data: bytes, name: str) -> None:
+        self._data, self._name, self.at = data, name, 0
+
+    def _take(self, size: int) -> bytes:
+        taken = self._data[self.at : self.at + size]
+        if len(taken) < size:
+            raise MalformedEntryError("the state schema ends early", name=self._name, spark_error="EOFException")
+        self.at += size
+        return taken
+
+    def skip_short(self) -> None:
+        """``readShort``."""
+        self._take(2)
+
+    def count(self) -> int:
+        """A number of things that follow, by ``readInt``."""
+        value = int.from_bytes(self._take(4), "big", signed=True)
+        if not 0 <= value <= _MOST_CHUNKS:
+            raise MalformedEntryError(f"the state schema says that {value} parts follow", name=self._name)
+        return value
+
+    def text(self) -> str:
+        """``readUTF``."""
+        size = int.from_bytes(self._take(2), "big")
+        return java_text.decode_utf8(self._take(size), self._name)
+
+    def chunks(self) -> str:
+        """A text that is cut into pieces of 64 KiB."""
+        return "".join(self.text() for _ in range(self.count()))
