@@ -20,7 +20,7 @@ from airflow_provider_ckpt.codec import java_text, layout, state_file
 from airflow_provider_ckpt.codec.commit_log import CommitMetadata
 from airflow_provider_ckpt.codec.layout import StateFile, StateStoreId
 from airflow_provider_ckpt.codec.offset_log import OffsetSeq
-from airflow_provider_ckpt.confs import COMPRESSION_CODEC, SHUFFLE_PARTITIONS
+from airflow_provider_ckpt.confs import COMPRESSION_CODEC, SHUFFLE_PARTITIONS, STATE_PROVIDER
 from airflow_provider_ckpt.errors import BatchNotRestorableError, CheckpointFormatError
 from airflow_provider_ckpt.objects import StoredObject
 from airflow_provider_ckpt.source_files import source_files
@@ -167,7 +167,7 @@ def _state_files(
         store = stores.get(store_id, _StateStore(store_id, {}, {}))
         unique_id = _unique_id(commit, store_id, stores_of[store_id.operator_id, store_id.partition])
         if unique_id is None:
-            kinds = [file.kind for file in store.files] or siblings.get(store_id.operator_id, [])
+            kinds = [file.kind for file in store.files] or siblings.get(store_id.operator_id) or _kinds_of(conf)
             chain = yield from _chain_v1(store, batch_id + 1, kinds)
         else:
             chain = yield from _chain_v2(store, batch_id + 1, unique_id, codec, decompressors)
@@ -176,6 +176,10 @@ def _state_files(
         whole.repaired += chain.repaired
     whole.missing += whole.lost
     return whole
+
+
+def _kinds_of(conf: Mapping[str, str | None]) -> list[layout.StateFileKind]:
+    return ["delta"] if "HDFSBacked" in (conf.get(STATE_PROVIDER) or "") else ["changelog"]
 
 
 def _conf(offsets: OffsetSeq) -> Mapping[str, str | None]:
