@@ -7,8 +7,14 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+from airflow_provider_ckpt.codec.source_offset import KINDS
 from airflow_provider_ckpt.confs import SPARK_MAX, SparkVersion, parse_spark_version
 from airflow_provider_ckpt.sink_marker import FILE_FORMATS
+
+#: More sources than any query has.
+MOST_SOURCES = 10_000
+#: What a query can be started with, as ``DataStreamWriter.trigger`` of PySpark calls it.
+TRIGGERS = ("processingTime", "availableNow", "once", "continuous", "realTime")
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,7 +36,7 @@ class DeploySpec:
     """What is about to be deployed; what is not said stays unknown.
 
     Args:
-        spark_version: The Spark that will restart the query.
+        declared_version: The Spark that will restart the query; None is unknown, and the newest known one is assumed.
         confs: SQL confs that the deploy sets explicitly.
         sources: The sources of the query in order, or None.
         sink: The sink as ``kind`` or ``kind:URI``, such as ``file:s3://lake/orders``, or None.
@@ -38,21 +44,29 @@ class DeploySpec:
             tuple is a stateless query, None is unknown.
         async_progress: Whether the deploy switches on async progress tracking; None is unknown.
         sink_name: Name of the sink (sink evolution); an empty text is a sink without one, None is unknown.
+        trigger: One of TRIGGERS; None is unknown.
+        sets_no_conf: Whether an empty ``confs`` says that the deploy sets none, rather than nothing.
     """
 
-    spark_version: SparkVersion = SPARK_MAX
+    declared_version: SparkVersion | None = None
     confs: Mapping[str, str] = field(default_factory=dict)
     sources: tuple[DeclaredSource, ...] | None = None
     sink: str | None = None
     operators: tuple[str, ...] | None = None
     async_progress: bool | None = None
     sink_name: str | None = None
+    trigger: str | None = None
+    sets_no_conf: bool = False
 
     @property
-    def unknown(self) -> tuple[str, ...]:
-        """What the deploy does not say, and the forecast therefore does not judge."""
-        said = {"sources": self.sources, "sink": self.sink, "operators": self.operators}
-        return tuple(name for name, value in said.items() if value is None)
+    def spark_version(self) -> SparkVersion:
+        """The Spark that is forecast: the declared one, else the newest known."""
+        return SPARK_MAX if self.declared_version is None else self.declared_version
+
+    @property
+    def says_confs(self) -> bool:
+        """Whether it is known which confs the deploy sets; it may be that it sets none."""
+        return bool(self.confs) or self.sets_no_conf
 
     @property
     def source_kinds(self) -> dict[str, str | None] | None:
@@ -75,8 +89,8 @@ class DeploySpec:
         return self.confs.get(key) == "true"
 
     def with_confs(self, confs: Mapping[str, str]) -> DeploySpec:
-        """The same deploy with more confs; they win over those that it has."""
-        return replace(self, confs={**self.confs, **confs})
+        """The same deploy with more confs, also if there are none; they win over those that it has."""
+        return replace(self, confs={**self.confs, **confs}, sets_no_conf=True)
 
 
 def count_of_sources(count: int) -> tuple[DeclaredSource, ...]:
@@ -86,7 +100,7 @@ def count_of_sources(count: int) -> tuple[DeclaredSource, ...]:
 
 def parse_deploy_file(text: str) -> DeploySpec:
     """A deploy file: YAML with ``spark_version``, ``confs``, ``sources``, ``sink``, ``operators``, ``async_progress``,
-    ``sink_name``.
+    ``sink_name``, ``trigger``.
 
     ``sources`` is a number, a list of types in order, or a mapping from name to type.
 
@@ -113,8 +127,10 @@ def declare(deploy: DeploySpec, document: Mapping[str, Any]) -> DeploySpec:
     if unknown:
         raise ValueError(f"unknown key {unknown[0]!r}; the keys are {', '.join(sorted(_PARSERS))}")
     said = {key: _PARSERS[key](value) for key, value in document.items() if value is not None}
-    confs = said.pop("confs", {})
-    return replace(deploy, **said).with_confs(confs)
+    confs = said.pop("confs", None)
+    fields = {_FIELDS.get(key, key): value for key, value in said.items()}
+    declared = replace(deploy, **fields)
+    return declared if confs is None else declared.with_confs(confs)
 
 
 def _typed(key: str, kind: type) -> Callable[[Any], Any]:
@@ -133,13 +149,24 @@ def _parse_confs(confs: Any) -> dict[str, str]:
 
 
 def _parse_sources(sources: Any) -> tuple[DeclaredSource, ...]:
-    if isinstance(sources, int) and not isinstance(sources, bool) and sources > 0:
+    if isinstance(sources, int) and not isinstance(sources, bool) and 0 < sources <= MOST_SOURCES:
         return count_of_sources(sources)
     if isinstance(sources, list) and sources:
-        return tuple(DeclaredSource(str(position), str(kind)) for position, kind in enumerate(sources))
+        return tuple(DeclaredSource(str(position), _source_type(kind)) for position, kind in enumerate(sources))
     if isinstance(sources, dict) and sources:
-        return tuple(DeclaredSource(str(name), kind and str(kind)) for name, kind in sources.items())
+        return tuple(DeclaredSource(str(name), _source_type(kind)) for name, kind in sources.items())
     raise ValueError(f"sources is neither a number, a list of types nor a mapping from name to type: {sources!r}")
+
+
+def _source_type(kind: Any) -> str | None:
+    """A type that is known; none stands for a source of any other type."""
+    if kind is None or kind == "":
+        return None
+    if kind not in KINDS:
+        raise ValueError(
+            f"unknown source type {kind!r}; known are {', '.join(sorted(KINDS))}, and an empty one for any other"
+        )
+    return str(kind)
 
 
 def _parse_operators(operators: Any) -> tuple[str, ...]:
@@ -148,14 +175,31 @@ def _parse_operators(operators: Any) -> tuple[str, ...]:
     return tuple(map(str, operators))
 
 
+def _parse_version(version: Any) -> SparkVersion:
+    if isinstance(version, float):  # YAML has made 4.1 of 4.10
+        raise ValueError(
+            f"spark_version is the number {version}, in which 4.1 and 4.10 are the same: write it in quotes"
+        )
+    return parse_spark_version(str(version))
+
+
+def _parse_trigger(trigger: Any) -> str:
+    if trigger not in TRIGGERS:
+        raise ValueError(f"trigger is none of {', '.join(TRIGGERS)}: {trigger!r}")
+    return str(trigger)
+
+
+#: Names of keys of a deploy file that are not those of the fields.
+_FIELDS = {"spark_version": "declared_version"}
 _PARSERS: Mapping[str, Callable[[Any], Any]] = {
-    "spark_version": lambda value: parse_spark_version(str(value)),
+    "spark_version": _parse_version,
     "confs": _parse_confs,
     "sources": _parse_sources,
     "sink": _typed("sink", str),
     "operators": _parse_operators,
     "async_progress": _typed("async_progress", bool),
     "sink_name": _typed("sink_name", str),
+    "trigger": _parse_trigger,
 }
 
 

@@ -53,7 +53,8 @@ class CheckpointError(Exception):
     def __str__(self) -> str:
         place = "/".join(part.rstrip("/") for part in (self.location, self.name) if part)
         text = f"{place}: {self.message}" if place else self.message
-        return f"{text} {self.hint}" if self.hint else text
+        end = "" if text.endswith((".", "!", "?")) else "."
+        return f"{text}{end} {self.hint}" if self.hint else text
 
     def to_dict(self) -> dict[str, Any]:
         """The error as the CLI's ``--json`` prints it."""

@@ -11,6 +11,7 @@ from airflow_provider_ckpt.confs import SHUFFLE_PARTITIONS, STATE_PARTITIONS, Co
 from airflow_provider_ckpt.deploy import DeploySpec
 from airflow_provider_ckpt.findings import Finding, worst_first
 from airflow_provider_ckpt.restart import start
+from airflow_provider_ckpt.restart.judged import not_judged
 from airflow_provider_ckpt.restart.state import logged_confs
 from airflow_provider_ckpt.view import CheckpointView
 
@@ -28,7 +29,7 @@ class Forecast:
         start_offsets: Where each source begins to read (exclusive), JSON text by source id; None is its beginning.
         end_offsets: Where the first batch ends (inclusive) when it is already planned; else the source decides.
         watermark_ms: Watermark of the first batch, epoch milliseconds; None when the log does not tell.
-        unknown: What was neither declared nor looked at, and is therefore not judged.
+        unknown: What could stop Spark or lose data, and was not judged, because it was neither declared nor read.
     """
 
     resumes_at_batch: int | None
@@ -42,17 +43,36 @@ class Forecast:
     unknown: tuple[str, ...] = ()
 
     @property
-    def verdict(self) -> str:
-        """``block`` with an error, ``warn`` with a warning, else ``pass``."""
+    def found(self) -> str:
+        """What the findings alone say: ``block`` with an error, ``warn`` with a warning, else ``pass``."""
         severities = {finding.severity for finding in self.findings}
         if self.spark_error or "error" in severities:
             return "block"
         return "warn" if "warning" in severities else "pass"
 
+    @property
+    def decision(self) -> str:
+        """``block``, ``warn`` or ``pass``: what was not judged is never a ``pass``."""
+        return "warn" if self.unknown and self.found == "pass" else self.found
+
+    @property
+    def sentence(self) -> str:
+        """What Spark will do, or why it must not be let to, for people."""
+        errors = [finding for finding in self.findings if finding.severity == "error"]
+        if self.spark_error:
+            cause = next((finding.message for finding in self.findings if finding.spark_error), "")
+            return f"Spark stops with {self.spark_error}" + (f", because {cause.rstrip('.')}" if cause else "")
+        again = " again" if self.reruns_batch is not None else ""
+        starts = f"Spark starts and runs batch {self.resumes_at_batch}{again}"
+        if errors:
+            return f"{starts}, but {errors[0].message.rstrip('.')}"
+        warnings = sum(finding.severity == "warning" for finding in self.findings)
+        return f"{starts}, with {warnings} warning{'s' if warnings > 1 else ''}" if warnings else starts
+
     def to_dict(self) -> dict[str, Any]:
         """JSON-ready."""
         return {
-            "verdict": self.verdict,
+            "decision": self.decision,
             "resumes_at_batch": self.resumes_at_batch,
             "reruns_batch": self.reruns_batch,
             "spark_error": self.spark_error,
@@ -71,11 +91,7 @@ def forecast(view: CheckpointView, deploy: DeploySpec) -> Forecast:
     error = next((finding.spark_error for finding in met if finding.spark_error), None)
     confs = _confs(view, deploy)
     findings = worst_first([*met, *(finding for conf in confs if (finding := _conf_finding(conf, view, deploy)))])
-    unknown = (
-        *deploy.unknown,
-        *(() if view.complete else ("state", "source logs")),
-        *(f"partitions of {problem.partition(':')[0]}" for problem in view.unjudged),
-    )
+    unknown = not_judged(view, deploy)
     if error is not None:
         return Forecast(None, None, error, confs, findings, unknown=unknown)
     return Forecast(

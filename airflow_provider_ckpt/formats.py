@@ -15,7 +15,7 @@ from airflow_provider_ckpt.baseline import fingerprint
 from airflow_provider_ckpt.errors import CheckpointError, GateFailedError
 from airflow_provider_ckpt.findings import RULES, Finding
 from airflow_provider_ckpt.forecast import Forecast
-from airflow_provider_ckpt.report import sentence
+from airflow_provider_ckpt.report import headline, not_judged_text, sentence
 
 SARIF_SCHEMA = "https://docs.oasis-open.org/sarif/sarif/v2.1.0/errata01/os/schemas/sarif-schema-2.1.0.json"
 
@@ -33,6 +33,8 @@ class Judged:
         forecast: The restart, foretold by a gate; None for a check.
         known: The findings that a baseline accepts; None when there is no baseline.
         error: Why it could not be judged; None when it could.
+        unknown: What was not judged, because it was neither declared nor read.
+        fail_on: The decision of a gate from which on the answer is no: ``block`` or ``warn``.
     """
 
     location: str
@@ -40,6 +42,8 @@ class Judged:
     forecast: Forecast | None = None
     known: frozenset[Finding] | None = None
     error: CheckpointError | None = None
+    unknown: tuple[str, ...] = ()
+    fail_on: str = "block"
 
     @property
     def spark_error(self) -> str | None:
@@ -61,16 +65,31 @@ class Judged:
 
     @property
     def outlook(self) -> Forecast | None:
-        """The forecast with the findings that count; its verdict is that of the gate."""
+        """The forecast with the findings that count; its decision is that of the gate."""
         return replace(self.forecast, findings=self.counting) if self.forecast else None
+
+    @property
+    def headline(self) -> str:
+        """The first line for people: the answer, where, and what was not judged."""
+        if self.outlook is not None:
+            return headline(self.location, self.outlook)
+        counted = len(self.findings)
+        found = f"{counted} finding{'' if counted == 1 else 's'}" if counted else "no findings"
+        return f"{self.location}: {found}{not_judged_text(self.unknown)}"
+
+    @property
+    def is_no(self) -> bool:
+        """Whether the answer is no."""
+        if self.outlook is not None:
+            return self.outlook.decision in ("block", self.fail_on)
+        return any(finding.severity == "error" for finding in self.counting)
 
     @property
     def exit_code(self) -> int:
         """What the command ends with: that of the error, 1 when the answer is no, else 0."""
         if self.error is not None:
             return self.error.exit_code
-        blocked = self.spark_error or any(finding.severity == "error" for finding in self.counting)
-        return GateFailedError.exit_code if blocked else 0
+        return GateFailedError.exit_code if self.is_no else 0
 
     def to_dict(self) -> dict[str, Any]:
         """JSON-ready. A checkpoint that could not be judged has ``error`` and no ``findings``."""
@@ -78,7 +97,7 @@ class Judged:
             return {"location": self.location, "error": self.error.to_dict()}
         foretold = self.outlook.to_dict() if self.outlook else {}
         findings = [{**finding.to_dict(), "known": self.is_known(finding)} for finding in self.findings]
-        return {"location": self.location, **foretold, "findings": findings}
+        return {"location": self.location, **foretold, "unknown": list(self.unknown), "findings": findings}
 
 
 def json_text(judged: Sequence[Judged]) -> str:
@@ -97,8 +116,7 @@ def _plain_lines(checkpoint: Judged) -> Iterator[str]:
         yield f"{checkpoint.location}: {checkpoint.error.message}"
         return
     known = sum(checkpoint.is_known(finding) for finding in checkpoint.findings)
-    answer = f"{checkpoint.outlook.verdict}, " if checkpoint.outlook else ""
-    yield f"{checkpoint.location}: {answer}findings: {len(checkpoint.findings)}, known: {known}"
+    yield checkpoint.headline + (f" ({known} of {len(checkpoint.findings)} findings known)" if known else "")
     for finding in checkpoint.findings:
         yield f"  {_line(checkpoint, finding)}"
 
@@ -155,14 +173,29 @@ def _cases(checkpoint: Judged) -> Iterator[ElementTree.Element]:
         if checkpoint.spark_error:
             _add(starts, "failure", "", f"Spark stops with {checkpoint.spark_error}", checkpoint.spark_error)
         yield starts
+    yield _judged_case(checkpoint)
     for code in dict.fromkeys(finding.code for finding in checkpoint.findings):
         yield _rule_case(checkpoint, code, [finding for finding in checkpoint.findings if finding.code == code])
+
+
+def _judged_case(checkpoint: Judged) -> ElementTree.Element:
+    """What was not judged has neither passed nor failed, unless the gate is to fail on it."""
+    case = _case(checkpoint, "Everything was judged")
+    if checkpoint.unknown:
+        tag = "failure" if checkpoint.forecast is not None and checkpoint.fail_on == "warn" else "skipped"
+        _add(case, tag, "", f"not judged: {', '.join(checkpoint.unknown)}", "NOT_JUDGED")
+    return case
 
 
 def _rule_case(checkpoint: Judged, code: str, findings: Sequence[Finding]) -> ElementTree.Element:
     case = _case(checkpoint, f"{code} {RULES[code]}")
     errors = [finding for finding in findings if finding.severity == "error"]
-    failing = [finding for finding in errors if not checkpoint.is_accepted(finding)]
+    fatal = (
+        errors
+        if checkpoint.forecast is None or checkpoint.fail_on == "block"
+        else [finding for finding in findings if finding.severity != "note"]
+    )
+    failing = [finding for finding in fatal if not checkpoint.is_accepted(finding)]
     if failing:
         _add(case, "failure", _lines(checkpoint, failing), failing[0].message, code)
     elif errors:
@@ -200,10 +233,11 @@ def _xml(text: str) -> str:
 
 def sarif_text(judged: Sequence[Judged]) -> str:
     """SARIF 2.1.0: one run. A checkpoint that could not be judged is a notification, and the run not successful."""
-    notifications = [_notification(item.location, item.error) for item in judged if item.error is not None]
+    errors = [_notification(item.location, item.error) for item in judged if item.error is not None]
+    unjudged = [_unjudged(item) for item in judged if item.error is None and item.unknown]
     run = {
         "tool": {"driver": {"name": "ckpt", "version": __version__, "rules": [_rule(code) for code in RULES]}},
-        "invocations": [{"executionSuccessful": not notifications, "toolExecutionNotifications": notifications}],
+        "invocations": [{"executionSuccessful": not errors, "toolExecutionNotifications": [*errors, *unjudged]}],
         "results": [_result(checkpoint, finding) for checkpoint in judged for finding in checkpoint.findings],
     }
     return _dump({"$schema": SARIF_SCHEMA, "version": "2.1.0", "runs": [run]})
@@ -243,6 +277,15 @@ def _notification(location: str, error: CheckpointError) -> dict[str, Any]:
         "descriptor": {"id": error.code},
         "message": {"text": sentence(error.message, error.hint)},
         "locations": [_location(location, error.name)],
+    }
+
+
+def _unjudged(checkpoint: Judged) -> dict[str, Any]:
+    return {
+        "level": "warning",
+        "descriptor": {"id": "NOT_JUDGED"},
+        "message": {"text": f"Not judged: {', '.join(checkpoint.unknown)}."},
+        "locations": [_location(checkpoint.location, None)],
     }
 
 

@@ -83,13 +83,23 @@ def sentence(message: str, hint: str | None) -> str:
     return f"{text} {hint}" if hint else text
 
 
+def headline(location: str, foretold: Forecast) -> str:
+    """One line that can be read alone: the decision, what Spark will do, what was not judged."""
+    return f"{foretold.decision.upper()} {location}: {foretold.sentence}{not_judged_text(foretold.unknown)}"
+
+
+def not_judged_text(unknown: Sequence[str]) -> str:
+    """What was not judged, as the end of a first line; empty when everything was."""
+    return f"; not judged: {', '.join(unknown)}" if unknown else ""
+
+
 def forecast_tables(location: str, foretold: Forecast) -> list[Table]:
-    """The verdict, the confs that change or were given, the findings."""
+    """The decision, the confs that change or were given, the findings."""
     tables = [
         facts(
             location,
             [
-                ("verdict", foretold.verdict),
+                ("decision", foretold.decision),
                 ("resumes at batch", foretold.resumes_at_batch),
                 ("runs again batch", foretold.reruns_batch),
                 ("Spark stops with", foretold.spark_error),

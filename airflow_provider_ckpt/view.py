@@ -14,6 +14,7 @@ from airflow_provider_ckpt.codec.state_metadata import OperatorStateMetadata
 from airflow_provider_ckpt.errors import CheckpointFormatError, CheckpointNotFoundError
 from airflow_provider_ckpt.objects import StoredObject
 from airflow_provider_ckpt.sink_log import SinkLog
+from airflow_provider_ckpt.sink_marker import SinkMarker
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,6 +36,7 @@ class CheckpointView:
         folders: Directories that stand where log entries do, by name.
         sink: The log of the file sink, when it was looked at.
         first_sink: The sink that was declared first and where that is remembered, when the one looked at is another.
+        marker: What a sink that is a table remembers of the query, when it was looked at.
     """
 
     location: str
@@ -51,6 +53,7 @@ class CheckpointView:
     folders: tuple[str, ...] = ()
     sink: SinkLog | None = None
     first_sink: tuple[str, str] | None = None
+    marker: SinkMarker | None = None
     #: Batch ids by log, once they were asked for: the rules ask again and again.
     _batches: dict[str, tuple[int, ...]] = field(init=False, repr=False, compare=False, default_factory=dict)
     #: The names of ``objects`` in order, once something below a directory was asked for.

@@ -34,8 +34,15 @@ UNREADABLE = Judged(
 )
 
 
-def gated(*findings: Finding, spark_error: str | None = None, known: frozenset[Finding] | None = None) -> Judged:
-    return Judged(ORDERS, findings, Forecast(13, None, spark_error, (), findings), known)
+def gated(
+    *findings: Finding,
+    spark_error: str | None = None,
+    known: frozenset[Finding] | None = None,
+    unknown: tuple[str, ...] = (),
+    fail_on: str = "block",
+) -> Judged:
+    foretold = Forecast(13, None, spark_error, (), findings, unknown=unknown)
+    return Judged(ORDERS, findings, foretold, known, unknown=unknown, fail_on=fail_on)
 
 
 def read_junit(*judged: Judged) -> tuple[JUnitXml, dict[str, dict[str, TestCase]]]:
@@ -53,20 +60,21 @@ def verdicts(cases: dict[str, TestCase]) -> dict[str, list[type]]:
 
 def test_junit_of_a_sound_checkpoint_has_a_case_that_passes():
     xml, suites = read_junit(SOUND)
-    assert verdicts(suites[SOUND.location]) == {"The checkpoint can be read": []}
-    assert (xml.tests, xml.failures, xml.errors, xml.skipped) == (1, 0, 0, 0)
+    assert verdicts(suites[SOUND.location]) == {"The checkpoint can be read": [], "Everything was judged": []}
+    assert (xml.tests, xml.failures, xml.errors, xml.skipped) == (2, 0, 0, 0)
 
 
 def test_junit_fails_for_errors_and_for_nothing_else():
     xml, suites = read_junit(Judged(ORDERS, EVERYTHING))
     assert verdicts(suites[ORDERS]) == {
         "The checkpoint can be read": [],
+        "Everything was judged": [],
         "CKPT102 Malformed entry": [Failure],
         "CKPT201 Conf will be ignored": [Failure],
         "CKPT113 Commit log trails by more than one batch": [],
         "CKPT111 Gaps in the offset log": [],
     }
-    assert (xml.tests, xml.failures, xml.errors, xml.skipped) == (5, 2, 0, 0)
+    assert (xml.tests, xml.failures, xml.errors, xml.skipped) == (6, 2, 0, 0)
     (failure,) = suites[ORDERS]["CKPT102 Malformed entry"].result
     assert failure.message == "the entry is not JSON" and failure.type == "CKPT102"
     assert "offsets/12" in failure.text and "commits/12" in failure.text and "Restore it." in failure.text
@@ -93,11 +101,16 @@ def test_junit_skips_known_errors():
 
 def test_junit_of_a_gate_says_whether_spark_starts():
     _, suites = read_junit(gated())
-    assert verdicts(suites[ORDERS]) == {"The checkpoint can be read": [], "Spark starts": []}
+    assert verdicts(suites[ORDERS]) == {
+        "The checkpoint can be read": [],
+        "Spark starts": [],
+        "Everything was judged": [],
+    }
     _, suites = read_junit(gated(BROKEN, spark_error="MALFORMED_LOG_FILE", known=frozenset({BROKEN})))
     assert verdicts(suites[ORDERS]) == {
         "The checkpoint can be read": [],
         "Spark starts": [Failure],
+        "Everything was judged": [],
         "CKPT102 Malformed entry": [Failure],
     }
     assert suites[ORDERS]["Spark starts"].result[0].type == "MALFORMED_LOG_FILE"
@@ -108,7 +121,23 @@ def test_junit_has_an_error_for_what_cannot_be_judged():
     assert list(suites) == [UNREADABLE.location, SOUND.location]
     assert verdicts(suites[UNREADABLE.location]) == {"The checkpoint can be read": [Error]}
     assert suites[UNREADABLE.location]["The checkpoint can be read"].result[0].type == "NOT_FOUND"
-    assert (xml.tests, xml.errors) == (2, 1)
+    assert (xml.tests, xml.errors) == (3, 1)
+
+
+def test_what_was_not_judged_is_in_every_document():
+    judged = gated(unknown=("sources", "sink"))
+    xml, suites = read_junit(judged)
+    (skipped,) = suites[ORDERS]["Everything was judged"].result
+    assert skipped.message == "not judged: sources, sink" and (xml.failures, xml.skipped) == (0, 1)
+    (notification,) = valid_run(sarif_text([judged]))["invocations"][0]["toolExecutionNotifications"]
+    assert notification["descriptor"]["id"] == "NOT_JUDGED" and "sources, sink" in notification["message"]["text"]
+    document = json.loads(json_text([judged]))
+    assert (document["decision"], document["unknown"]) == ("warn", ["sources", "sink"])
+    first, *_ = plain_text([judged]).split("\n")
+    assert first == f"WARN {ORDERS}: Spark starts and runs batch 13; not judged: sources, sink"
+    check = Judged(ORDERS, unknown=("state", "source logs"))
+    assert plain_text([check]) == f"{ORDERS}: no findings; not judged: state, source logs"
+    assert check.exit_code == 0 and json.loads(json_text([check]))["unknown"] == ["state", "source logs"]
 
 
 # --- SARIF -----------------------------------------------------------------------------------------------------------
@@ -212,7 +241,7 @@ def test_text_has_a_line_for_everything():
 # --- what counts -----------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("judged, code, verdict", [
+@pytest.mark.parametrize("judged, code, decision", [
     (gated(), 0, "pass"),
     (gated(GAPS), 0, "pass"),
     (gated(TRAILS), 0, "warn"),
@@ -223,9 +252,16 @@ def test_text_has_a_line_for_everything():
     (gated(IGNORED, BROKEN, known=frozenset({IGNORED})), 1, "block"),
     (gated(BROKEN, spark_error="X", known=frozenset({BROKEN})), 1, "block"),
     (gated(spark_error="X"), 1, "block"),
+    (gated(unknown=("sink",)), 0, "warn"),
+    (gated(GAPS, unknown=("sink",), fail_on="warn"), 1, "warn"),
+    (gated(TRAILS, fail_on="warn"), 1, "warn"),
+    (gated(TRAILS, fail_on="warn", known=frozenset({TRAILS})), 0, "pass"),
+    (gated(TRAILS, fail_on="warn", unknown=("sink",), known=frozenset({TRAILS})), 1, "warn"),
+    (gated(GAPS, fail_on="warn"), 0, "pass"),
 ])  # fmt: skip
-def test_the_verdict_and_the_exit_code_agree(judged, code, verdict):
-    assert (judged.exit_code, judged.to_dict()["verdict"]) == (code, verdict)
+def test_the_decision_and_the_exit_code_agree(judged, code, decision):
+    assert (judged.exit_code, judged.to_dict()["decision"]) == (code, decision)
+    assert judged.headline.startswith(f"{decision.upper()} {ORDERS}: ")
     xml, _ = read_junit(judged)
     assert bool(xml.failures) == (code == 1)
 
@@ -292,6 +328,7 @@ def test_a_damaged_checkpoint_in_every_document(golden):
     assert verdicts(suites[store.location]) == {
         "The checkpoint can be read": [],
         "Spark starts": [Failure],
+        "Everything was judged": [],
         "CKPT102 Malformed entry": [Failure],
     }
     (result,) = valid_run(sarif_text([judged]))["results"]

@@ -113,4 +113,24 @@ def another(view: CheckpointView) -> Iterator[Finding]:
         )
 
 
-RULES = (ahead, state_not_written_again, behind, holes, another)
+def table_ahead(view: CheckpointView) -> Iterator[Finding]:
+    """CKPT140: a table skips every batch up to the newest that it remembers of the query."""
+    marker = view.marker
+    if marker is None or marker.last_batch is None or marker.last_batch < view.next_batch:
+        return
+    crash = view.in_flight is not None and marker.last_batch == view.in_flight
+    yield Finding(
+        "CKPT140",
+        "note" if crash else "error",
+        f"{marker.name} holds batches of the query up to {marker.last_batch}, and Spark goes on with batch "
+        f"{view.next_batch}: "
+        + ("it will not write it again" if crash else "what it recomputes up to there is dropped, which loses data"),
+        view.next_batch,
+        None,
+        "Spark stopped between the sink and the commit; nothing is to be done."
+        if crash
+        else "Put the table back to the batch before: the plan of ckpt rollback with --sink says how.",
+    )
+
+
+RULES = (table_ahead, ahead, state_not_written_again, behind, holes, another)

@@ -2,24 +2,28 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from pathlib import Path
+from typing import Any, Literal
 
 import click
 
 from airflow_provider_ckpt import lifecycle
+from airflow_provider_ckpt.checks import check as check_rules
 from airflow_provider_ckpt.cli.options import open_store, pairs, shared
 from airflow_provider_ckpt.cli.outputs import Outputs, judge, judging
-from airflow_provider_ckpt.confs import SPARK_MAX, parse_spark_version
+from airflow_provider_ckpt.confs import SPARK_MAX
 from airflow_provider_ckpt.deploy import (
-    DeclaredSource,
+    MOST_SOURCES,
+    TRIGGERS,
     DeploySpec,
-    count_of_sources,
+    declare,
     parse_conf_file,
     parse_deploy_file,
 )
-from airflow_provider_ckpt.forecast import forecast
+from airflow_provider_ckpt.errors import StoreError
 from airflow_provider_ckpt.formats import Judged
+from airflow_provider_ckpt.restart.judged import not_read
+from airflow_provider_ckpt.sinks import parse_sink
 from airflow_provider_ckpt.store import Store
 
 
@@ -29,10 +33,14 @@ from airflow_provider_ckpt.store import Store
 @judging
 @shared
 def check(locations: tuple[str, ...], deep: bool, storage_options: tuple[str, ...], outputs: Outputs) -> None:
-    """Damage and hazards, by stable rule codes. Exit code 1 when there is an error."""
+    """Damage and hazards, by stable rule codes: of the two logs, with --deep of everything.
+
+    Exit code 1 when there is an error. ckpt explain CODE says what a code means.
+    """
 
     def look(store: Store) -> Judged:
-        return Judged(store.location, lifecycle.inspect(store, deep=deep))
+        view = lifecycle.examine(store, deep=deep)
+        return Judged(store.location, check_rules(view), unknown=not_read(view))
 
     outputs.finish([judge(location, storage_options, look) for location in locations])
 
@@ -45,36 +53,56 @@ _FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
 @click.option("--conf", "confs", multiple=True, metavar="KEY=VALUE", help="A conf that the deploy sets explicitly.")
 @click.option("--conf-file", type=_FILE, help="A spark-defaults file, or a YAML deploy file (.yaml, .yml).")
 @click.option("--spark-version", help=f"Spark of the deploy; {'.'.join(map(str, SPARK_MAX))} when nothing says it.")
-@click.option("--sources", "source_count", type=click.IntRange(min=1), help="How many sources the query has.")
-@click.option("--source", "sources", multiple=True, metavar="NAME=TYPE", help="A source, by name or position.")
+@click.option("--source-count", type=click.IntRange(1, MOST_SOURCES), help="How many sources the query has.")
+@click.option(
+    "--source",
+    "sources",
+    multiple=True,
+    metavar="NAME=TYPE",
+    help="A source, by name or position, such as 0=kafka; 0= is one of a type that ckpt does not know.",
+)
 @click.option("--sink", metavar="KIND[:URI]", help="The sink; the log of file:URI is read, too.")
-@click.option("--operator", "operators", multiple=True, metavar="NAME", help="A stateful operator, in Spark's order.")
-@click.option("--deep", is_flag=True, help="Also look at state, source logs and checksums.")
+@click.option(
+    "--operator",
+    "operators",
+    multiple=True,
+    metavar="NAME",
+    help="A stateful operator, in Spark's order, such as stateStoreSave.",
+)
+@click.option("--trigger", type=click.Choice(TRIGGERS), help="The trigger of the query.")
+@click.option("--quick", is_flag=True, help="Read the two logs alone, and judge neither state nor source logs.")
+@click.option(
+    "--fail-on",
+    type=click.Choice(("block", "warn")),
+    default="block",
+    show_default=True,
+    help="From which decision on the exit code is 1.",
+)
 @judging
 @shared
 def gate(
     location: str,
     confs: tuple[str, ...],
     conf_file: Path | None,
-    spark_version: str | None,
-    source_count: int | None,
-    sources: tuple[str, ...],
-    sink: str | None,
-    operators: tuple[str, ...],
-    deep: bool,
+    quick: bool,
+    fail_on: Literal["block", "warn"],
     storage_options: tuple[str, ...],
     outputs: Outputs,
+    **said: Any,
 ) -> None:
-    """Forecast the restart: may this deploy go ahead on this checkpoint? Exit code 1 when it may not."""
-    deploy = _read_deploy(conf_file).with_confs(dict(pairs(confs, "--conf")))
-    deploy = _declare(deploy, spark_version, source_count, sources, sink)
-    deploy = replace(deploy, operators=operators) if operators else deploy
-    uri = deploy.file_sink
-    sink_store = None if uri is None else open_store(uri, storage_options)
+    """Forecast the restart: may this deploy go ahead on this checkpoint?
+
+    The decision is pass, warn or block. Exit code 1 when it is block, or with --fail-on warn when it is not pass. What
+    was neither declared nor read is not judged, which the first line says, and is never a pass.
+    """
+    deploy = _declare(_read_deploy(conf_file), confs, **said)
+
+    def open_sink(place: str) -> Store:
+        return open_store(place, storage_options)
 
     def look(store: Store) -> Judged:
-        foretold = forecast(lifecycle.examine(store, deep=deep, sink=sink_store), deploy)
-        return Judged(store.location, foretold.findings, foretold)
+        _, foretold = lifecycle.forecast_restart(store, deploy, open_sink, quick=quick)
+        return Judged(store.location, foretold.findings, foretold, unknown=foretold.unknown, fail_on=fail_on)
 
     outputs.finish([judge(location, storage_options, look)])
 
@@ -82,32 +110,46 @@ def gate(
 def _read_deploy(conf_file: Path | None) -> DeploySpec:
     if conf_file is None:
         return DeploySpec()
-    text = conf_file.read_text(encoding="utf-8")
-    if conf_file.suffix not in (".yaml", ".yml"):
-        return DeploySpec(confs=parse_conf_file(text))
     try:
+        text = conf_file.read_text(encoding="utf-8")
+        if conf_file.suffix not in (".yaml", ".yml"):
+            return DeploySpec().with_confs(parse_conf_file(text))
         return parse_deploy_file(text)
+    except OSError as error:
+        raise click.BadParameter(f"{conf_file}: {error.strerror}", param_hint="--conf-file") from None
     except ValueError as error:
         raise click.BadParameter(f"{conf_file}: {error}", param_hint="--conf-file") from None
 
 
 def _declare(
-    deploy: DeploySpec, spark_version: str | None, source_count: int | None, sources: tuple[str, ...], sink: str | None
+    deploy: DeploySpec,
+    confs: tuple[str, ...],
+    *,
+    spark_version: str | None,
+    source_count: int | None,
+    sources: tuple[str, ...],
+    sink: str | None,
+    operators: tuple[str, ...],
+    trigger: str | None,
 ) -> DeploySpec:
-    """The deploy with what the command line adds; it wins over the file."""
-    if spark_version is not None:
-        try:
-            deploy = replace(deploy, spark_version=parse_spark_version(spark_version))
-        except ValueError as error:
-            raise click.BadParameter(str(error), param_hint="--spark-version") from None
+    """The deploy with what the command line adds; it wins over the file. Raises click.UsageError."""
     if source_count is not None and sources:
-        raise click.UsageError("give either --sources or --source")
-    if source_count is not None:
-        deploy = replace(deploy, sources=count_of_sources(source_count))
-    if sources:
-        declared = tuple(DeclaredSource(name, kind) for name, kind in pairs(sources, "--source"))
-        deploy = replace(deploy, sources=declared)
-    return deploy if sink is None else replace(deploy, sink=sink)
+        raise click.UsageError("give either --source-count or --source")
+    said = {
+        "spark_version": spark_version,
+        "confs": dict(pairs(confs, "--conf")) or None,
+        "sources": source_count or {name: kind or None for name, kind in pairs(sources, "--source")} or None,
+        "sink": sink,
+        "operators": list(operators) or None,
+        "trigger": trigger,
+    }
+    try:
+        deploy = declare(deploy, said)
+        if deploy.sink is not None:
+            parse_sink(deploy.sink)
+    except (ValueError, StoreError) as error:
+        raise click.UsageError(str(error)) from None
+    return deploy
 
 
 COMMANDS = (check, gate)

@@ -135,18 +135,16 @@ def _print_for_people(judged: Iterable[Judged]) -> None:
     for item in judged:
         if item.error is not None:
             continue
+        click.secho(printable(item.headline), bold=True)
         if item.outlook is not None:
             tables = forecast_tables(item.location, item.outlook)
         else:
-            click.secho(printable(item.location), bold=True)
             tables = [findings_table(item.counting)] if item.counting else []
         accepted = [finding for finding in item.findings if item.is_accepted(finding)]
         if accepted:
             tables.append(replace(findings_table(accepted), title="Known findings, accepted in the baseline"))
         if tables:
             print_tables([_printable(table) for table in tables])
-        else:
-            click.secho("No findings.", fg="green")
 
 
 def _printable(table: Table) -> Table:

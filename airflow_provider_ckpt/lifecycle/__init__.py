@@ -13,6 +13,7 @@ from airflow_provider_ckpt.lifecycle.backups import (
 )
 from airflow_provider_ckpt.lifecycle.checking import examine, inspect
 from airflow_provider_ckpt.lifecycle.fleet import FleetRow, Found, find_checkpoints, judge_checkpoints, row_from_dict
+from airflow_provider_ckpt.lifecycle.gating import forecast_restart
 from airflow_provider_ckpt.lifecycle.news import Known, parse_known
 from airflow_provider_ckpt.lifecycle.observing import find_restart_set, observe, read_entries
 from airflow_provider_ckpt.lifecycle.planning import make_rollback, make_undo
@@ -44,6 +45,7 @@ __all__ = [
     "find_checkpoints",
     "find_record",
     "find_restart_set",
+    "forecast_restart",
     "forget",
     "history",
     "inspect",

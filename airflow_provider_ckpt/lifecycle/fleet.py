@@ -77,7 +77,7 @@ class FleetRow:
         last_commit_age_ms: Milliseconds from the newest commit to the look, by the clock of the storage; None when it
             does not tell, or nothing was committed.
         findings: What the rules found, errors first.
-        verdict: May the deploy go ahead, ``pass``, ``warn`` or ``block``; None when there is no deploy.
+        verdict: What the findings say of the deploy, ``pass``, ``warn`` or ``block``; None when there is no deploy.
         error: Why the checkpoint, or a directory that may hold some, could not be looked at; all else is then empty.
     """
 
@@ -215,7 +215,7 @@ def _judge(item: Found | FleetRow, deep: bool, deploy: DeploySpec | None) -> Fle
     if deploy is None:
         return _row(view, findings, None)
     foretold = forecast(view, deploy)
-    return _row(view, worst_first(dict.fromkeys((*findings, *foretold.findings))), foretold.verdict)
+    return _row(view, worst_first(dict.fromkeys((*findings, *foretold.findings))), foretold.found)
 
 
 @_patiently

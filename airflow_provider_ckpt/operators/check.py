@@ -6,10 +6,12 @@ from dataclasses import replace
 from typing import Any, Literal
 
 from airflow_provider_ckpt import lifecycle
+from airflow_provider_ckpt.checks import check
 from airflow_provider_ckpt.errors import GateFailedError
 from airflow_provider_ckpt.hooks.checkpoint import airflow_errors
 from airflow_provider_ckpt.operators.base import CheckpointOperator
-from airflow_provider_ckpt.report import findings_table
+from airflow_provider_ckpt.report import findings_table, not_judged_text
+from airflow_provider_ckpt.restart.judged import not_read
 
 _FAILING = {"error": ("error",), "warning": ("error", "warning"), "never": ()}
 
@@ -17,7 +19,7 @@ _FAILING = {"error": ("error",), "warning": ("error", "warning"), "never": ()}
 class CheckpointCheckOperator(CheckpointOperator):
     """Checks a checkpoint for damage and hazards, and fails when there are any.
 
-    Returns the location and the findings.
+    Returns the location, what was not judged (``unknown``) and the findings.
 
     :param deep: Read everything: state chains, source logs, checksum files; otherwise a listing and a few reads.
     :param fail_on: From which severity on a finding fails the task, ``error`` or ``warning``; or ``never``.
@@ -36,10 +38,13 @@ class CheckpointCheckOperator(CheckpointOperator):
         """Check, log, and fail on what ``fail_on`` names."""
         with airflow_errors():
             store = self.store()
-            findings = lifecycle.inspect(store, deep=self.deep)
-            self.report(replace(findings_table(findings), title=f"Findings in {store.location}"))
+            view = lifecycle.examine(store, deep=self.deep)
+            findings, unknown = check(view), not_read(view)
+            title = f"Findings in {store.location}{not_judged_text(unknown)}"
+            self.report(replace(findings_table(findings), title=title))
             failing = [item for item in findings if item.severity in _FAILING[self.fail_on]]
             if failing:
                 reasons = "; ".join(f"{item.code}: {item.message}" for item in failing)
                 raise GateFailedError(f"the check failed: {reasons}", location=store.location, findings=findings)
-        return {"location": store.location, "findings": [finding.to_dict() for finding in findings]}
+        documents = [finding.to_dict() for finding in findings]
+        return {"location": store.location, "unknown": list(unknown), "findings": documents}

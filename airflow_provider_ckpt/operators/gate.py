@@ -12,23 +12,23 @@ from airflow_provider_ckpt import lifecycle
 from airflow_provider_ckpt.continuity import take_bookmark
 from airflow_provider_ckpt.deploy import DeploySpec, parse_conf_file, parse_deploy_file
 from airflow_provider_ckpt.errors import CheckpointError, GateFailedError
-from airflow_provider_ckpt.forecast import Forecast, forecast
+from airflow_provider_ckpt.forecast import Forecast
 from airflow_provider_ckpt.hooks.checkpoint import airflow_errors
 from airflow_provider_ckpt.operators.base import CheckpointOperator, declared
 from airflow_provider_ckpt.operators.spark_task import confs_of, read_text, task_id_of
-from airflow_provider_ckpt.report import forecast_tables
+from airflow_provider_ckpt.report import forecast_tables, headline, not_judged_text
 
 #: XCom key of the bookmark that the gate leaves for :class:`CheckpointContinuityOperator`.
 BOOKMARK = "bookmark"
 
 _RETURN_VALUE = "return_value"
-_DECLARATIONS = ("confs", "sources", "sink", "operators", "spark_version")
+_DECLARATIONS = ("confs", "sources", "sink", "operators", "spark_version", "trigger")
 
 
 class CheckpointGateOperator(CheckpointOperator, BranchMixIn):
     """Forecasts the restart of a query with what is about to be deployed, and stops a deploy that must not go ahead.
 
-    The forecast (verdict, the batch Spark resumes at, what happens to each conf, the findings) is the task's return
+    The forecast (decision, the batch Spark resumes at, what happens to each conf, the findings) is the task's return
     value in XCom, also when the gate is closed. Under the key ``bookmark`` stands where the query was, for
     :class:`~airflow_provider_ckpt.operators.checkpoint.CheckpointContinuityOperator`.
 
@@ -46,7 +46,10 @@ class CheckpointGateOperator(CheckpointOperator, BranchMixIn):
     :param sink: The sink, such as ``file:s3://lake/orders``; the log of a file sink is read, too.
     :param operators: Spark's names of the stateful operators by operator id; empty for a stateless query.
     :param spark_version: Spark of the deploy, such as ``4.3``; the newest known when nothing says it.
-    :param deep: Also look at state, source logs and checksums.
+    :param trigger: The trigger of the query, such as ``realTime``.
+    :param quick: Read the two logs alone; state and source logs are then not judged.
+    :param fail_on: What closes the gate: ``block``, or ``warn`` as well, which is also the decision when something was
+        not judged.
     :param on_block: What a closed gate does: ``fail``; ``skip`` all that is downstream, as ``ShortCircuitOperator``
         does; or ``branch``: lead to ``branch_block`` alone, as an open gate then leads to ``branch_pass`` alone.
     :param branch_pass: The task or task group directly downstream, or several, that an open gate leads to.
@@ -67,7 +70,9 @@ class CheckpointGateOperator(CheckpointOperator, BranchMixIn):
         sink: str | None = None,
         operators: Sequence[str] | str | None = None,
         spark_version: str | None = None,
-        deep: bool = False,
+        trigger: str | None = None,
+        quick: bool = False,
+        fail_on: Literal["block", "warn"] = "block",
         on_block: Literal["fail", "skip", "branch"] = "fail",
         branch_pass: str | Sequence[str] | None = None,
         branch_block: str | Sequence[str] | None = None,
@@ -76,6 +81,8 @@ class CheckpointGateOperator(CheckpointOperator, BranchMixIn):
         super().__init__(**kwargs)
         if on_block not in ("fail", "skip", "branch"):
             raise ValueError(f"on_block is fail, skip or branch, not {on_block!r}")
+        if fail_on not in ("block", "warn"):
+            raise ValueError(f"fail_on is block or warn, not {fail_on!r}")
         if (on_block == "branch") != (branch_pass is not None and branch_block is not None):
             raise ValueError("branch_pass and branch_block belong to on_block='branch', both of them")
         self.confs = confs
@@ -85,7 +92,9 @@ class CheckpointGateOperator(CheckpointOperator, BranchMixIn):
         self.sink = sink
         self.operators = operators
         self.spark_version = spark_version
-        self.deep = deep
+        self.trigger = trigger
+        self.quick = quick
+        self.fail_on = fail_on
         self.on_block = on_block
         self.branch_pass = branch_pass
         self.branch_block = branch_block
@@ -94,21 +103,23 @@ class CheckpointGateOperator(CheckpointOperator, BranchMixIn):
         """Forecast, log, and open or close the gate."""
         with airflow_errors():
             deploy = self._deploy(context)
-            sink = self.store(deploy.file_sink) if deploy.file_sink else None
-            view = lifecycle.examine(self.store(), deep=self.deep, sink=sink)
-            foretold = forecast(view, deploy)
+            view, foretold = lifecycle.forecast_restart(self.store(), deploy, self.store, quick=self.quick)
+            self.log.info("%s", headline(view.location, foretold))
             self.report(*forecast_tables(view.location, foretold))
             with suppress(CheckpointError):  # no bookmark in a log that cannot be read: the forecast says so
                 context["ti"].xcom_push(key=BOOKMARK, value=take_bookmark(view).to_dict())
-            result = foretold.to_dict()
-            if foretold.verdict == "block" or self.on_block == "branch":
+            result = {"headline": headline(view.location, foretold), **foretold.to_dict()}
+            if self._closes(foretold) or self.on_block == "branch":
                 # what follows leaves by an exception, and then Airflow pushes no return value
                 context["ti"].xcom_push(key=_RETURN_VALUE, value=result)
                 self._close_or_branch(context, view.location, foretold)
         return result
 
+    def _closes(self, foretold: Forecast) -> bool:
+        return foretold.decision in ("block", self.fail_on)
+
     def _close_or_branch(self, context: Any, location: str, foretold: Forecast) -> None:
-        closed = foretold.verdict == "block"
+        closed = self._closes(foretold)
         if self.on_block == "branch":
             self.do_branch(context, self.branch_block if closed else self.branch_pass)
         elif self.on_block == "skip":
@@ -116,7 +127,7 @@ class CheckpointGateOperator(CheckpointOperator, BranchMixIn):
             self.skip(context["ti"], [task for task in downstream if not task.is_teardown])
         else:
             errors = [finding.message for finding in foretold.findings if finding.severity == "error"]
-            reasons = "; ".join(errors) or f"Spark stops with {foretold.spark_error}"
+            reasons = "; ".join(errors) or f"{foretold.sentence}{not_judged_text(foretold.unknown)}"
             raise GateFailedError(f"the gate is closed: {reasons}", location=location, findings=foretold.findings)
 
     def _deploy(self, context: Any) -> DeploySpec:
@@ -129,7 +140,7 @@ class CheckpointGateOperator(CheckpointOperator, BranchMixIn):
 def _read_deploy(conf_file: str) -> DeploySpec:
     text = read_text(conf_file)
     if not conf_file.endswith((".yaml", ".yml")):
-        return DeploySpec(confs=parse_conf_file(text))
+        return DeploySpec().with_confs(parse_conf_file(text))
     try:
         return parse_deploy_file(text)
     except ValueError as error:

@@ -119,7 +119,7 @@ def stateful_operators(view: CheckpointView, deploy: DeploySpec) -> Iterator[Fin
             "the checkpoint has state, and the deploy has no stateful operator",
             view.latest_planned,
             layout.STATE,
-            "Is this the checkpoint of the query? ckpt gate --deep compares the operators.",
+            "Is this the checkpoint of the query? ckpt gate without --quick compares the operators.",
         )
 
 

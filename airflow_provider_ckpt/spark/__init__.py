@@ -50,4 +50,4 @@ def deploy_of(session: Session, **declared: Any) -> DeploySpec:
         ValueError: A Spark version that is not known, or a declaration that makes no sense.
     """
     confs = {row["key"]: row["value"] for row in session.sql("SET").collect()}
-    return declare(DeploySpec(parse_spark_version(session.version), confs), declared)
+    return declare(DeploySpec(parse_spark_version(session.version)).with_confs(confs), declared)

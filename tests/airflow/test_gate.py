@@ -24,6 +24,9 @@ pytestmark = pytest.mark.airflow
 
 PARTITIONS = "spark.sql.shuffle.partitions"
 POLICY = "spark.sql.streaming.multipleWatermarkPolicy"
+OPERATOR = "stateStoreSave"
+#: What a deploy that says nothing leaves unknown.
+EVERYTHING = ["spark_version", "confs", "sources", "operators", "sink"]
 CODEC = "spark.sql.streaming.stateStore.compression.codec"
 
 
@@ -150,9 +153,9 @@ def test_a_deploy_file(checkpoint, tmp_path):
     file = tmp_path / "deploy.yaml"
     file.write_text(f"spark_version: '4.2'\nconfs: {{{PARTITIONS}: 2}}\nsources: 2\n")
     told = forecast_of(CheckpointGateOperator(task_id="gate", checkpoint=checkpoint, conf_file=str(file)))
-    assert told["verdict"] == "block" and told["spark_error"] == "AssertionError"
+    assert told["decision"] == "block" and told["spark_error"] == "AssertionError"
     one = CheckpointGateOperator(task_id="gate", checkpoint=checkpoint, conf_file=str(file), sources=1)
-    assert forecast_of(one)["verdict"] == "warn"
+    assert forecast_of(one)["decision"] == "warn"
     assert [item["code"] for item in forecast_of(one)["findings"]] == ["CKPT224"], "written by a later Spark than 4.2"
     file.write_text("confs: 3")
     with pytest.raises(AirflowFailException, match="deploy.yaml: confs is not a mapping"):
@@ -164,38 +167,57 @@ def test_a_deploy_file(checkpoint, tmp_path):
 ])  # fmt: skip
 def test_sources_in_every_form(checkpoint, sources):
     told = forecast_of(CheckpointGateOperator(task_id="gate", checkpoint=checkpoint, sources=sources))
-    assert told["verdict"] == "pass" and "sources" not in told["unknown"]
+    assert told["decision"] == "warn" and "sources" not in told["unknown"]
+    assert ("source types" in told["unknown"]) == (sources in (1, "1"))
 
 
 def test_empty_text_says_nothing(checkpoint):
-    empty = dict.fromkeys(("confs", "conf_file", "sources", "sink", "operators", "spark_version"), "")
+    empty = dict.fromkeys(("confs", "conf_file", "sources", "sink", "operators", "spark_version", "trigger"), "")
     told = forecast_of(CheckpointGateOperator(task_id="gate", checkpoint=checkpoint, **empty))
-    assert told["verdict"] == "pass" and {"sources", "sink", "operators"} <= set(told["unknown"])
+    assert told["decision"] == "warn" and told["unknown"] == EVERYTHING
+    assert told["headline"] == f"WARN {checkpoint}: Spark starts and runs batch 8; not judged: {', '.join(EVERYTHING)}"
+
+
+def test_a_deploy_that_declares_everything_passes(checkpoint):
+    deploy = {"spark_version": "4.3", "confs": {}, "sources": ["file"], "sink": "console", "operators": [OPERATOR]}
+    told = forecast_of(CheckpointGateOperator(task_id="gate", checkpoint=checkpoint, fail_on="warn", **deploy))
+    assert (told["decision"], told["unknown"]) == ("pass", [])
+
+
+def test_what_was_not_judged_closes_a_gate_that_fails_on_it(checkpoint):
+    pushed = XComs()
+    gate = CheckpointGateOperator(task_id="gate", checkpoint=checkpoint, fail_on="warn")
+    with pytest.raises(AirflowFailException, match=f"GATE_FAILED.*not judged: {', '.join(EVERYTHING)}"):
+        gate.execute({"ti": pushed})
+    assert pushed["return_value"]["decision"] == "warn"
 
 
 def test_the_log_of_a_file_sink_is_read(goldens, tmp_path):
     home = goldens["4.3.0/file-to-parquet-5"]
     shutil.copytree(home / "output", tmp_path / "output")
     gate = {"task_id": "gate", "checkpoint": str(home / "checkpoint"), "sink": f"file:{tmp_path / 'output'}"}
-    assert forecast_of(CheckpointGateOperator(**gate))["verdict"] == "pass"
+    assert forecast_of(CheckpointGateOperator(**gate))["findings"] == []
     (tmp_path / "output" / "_spark_metadata" / "5").write_text("v1")
     told = forecast_of(CheckpointGateOperator(**gate))
     assert [item["code"] for item in told["findings"] if item["severity"] == "error"] == ["CKPT140"]
 
 
-def test_a_deep_look_judges_the_state(checkpoint):
+def test_state_is_judged_unless_the_gate_is_quick(checkpoint):
     shutil.rmtree(Path(checkpoint) / "state" / "0" / "0")
-    shallow, deep = (
-        forecast_of(CheckpointGateOperator(task_id="gate", checkpoint=checkpoint, deep=deep)) for deep in (False, True)
+    quick, whole = (
+        forecast_of(CheckpointGateOperator(task_id="gate", checkpoint=checkpoint, quick=quick))
+        for quick in (True, False)
     )
-    assert (shallow["verdict"], "state" in shallow["unknown"]) == ("pass", True)
-    assert (deep["verdict"], "state" in deep["unknown"]) == ("block", False)
+    assert (quick["decision"], "state" in quick["unknown"]) == ("warn", True)
+    assert (whole["decision"], "state" in whole["unknown"]) == ("block", False)
 
 
 @pytest.mark.parametrize(("arguments", "said"), [
     ({"sources": 0}, "sources is neither"), ({"sources": "{"}, "sources is text, but not YAML"),
     ({"operators": "3"}, "operators is not a list"), ({"confs": "7"}, "confs is not a mapping"),
     ({"spark_version": "2.4"}, "not in the catalogue"), ({"spark_version": "4.10"}, "Spark 4.10 is not"),
+    ({"spark_version": 4.1}, "4.1 and 4.10 are the same"), ({"trigger": "hourly"}, "trigger is none of"),
+    ({"sources": ["kafak"]}, "unknown source type 'kafak'"), ({"sink": "parkay:x"}, "cannot read a sink"),
     ({"conf_file": "/no/such/file"}, "/no/such/file"),
 ])  # fmt: skip
 def test_arguments_that_make_no_sense_fail_at_once(checkpoint, arguments, said):
@@ -204,11 +226,11 @@ def test_arguments_that_make_no_sense_fail_at_once(checkpoint, arguments, said):
 
 
 @pytest.mark.parametrize("arguments", [
-    {"on_block": "stop"}, {"on_block": "branch"}, {"on_block": "branch", "branch_pass": "a"},
+    {"on_block": "stop"}, {"fail_on": "never"}, {"on_block": "branch"}, {"on_block": "branch", "branch_pass": "a"},
     {"branch_pass": "a", "branch_block": "b"},
 ])  # fmt: skip
 def test_a_gate_that_cannot_work_is_no_gate(checkpoint, arguments):
-    with pytest.raises(ValueError, match=r"on_block|branch_pass"):
+    with pytest.raises(ValueError, match=r"on_block|branch_pass|fail_on"):
         CheckpointGateOperator(task_id="gate", checkpoint=checkpoint, **arguments)
 
 
@@ -245,7 +267,7 @@ def test_the_forecast_and_the_bookmark_are_pushed_also_when_the_gate_is_closed(c
     gate = CheckpointGateOperator(task_id="gate", checkpoint=checkpoint, confs={PARTITIONS: "8"})
     with pytest.raises(AirflowFailException, match="GATE_FAILED.*Spark will really use 2"):
         gate.execute({"ti": pushed})
-    assert (pushed["return_value"]["verdict"], pushed["return_value"]["resumes_at_batch"]) == ("block", 8)
+    assert (pushed["return_value"]["decision"], pushed["return_value"]["resumes_at_batch"]) == ("block", 8)
     assert (pushed["bookmark"]["batch_id"], pushed["bookmark"]["offsets"]) == (7, {"0": '{"logOffset":5}'})
     assert json.loads(json.dumps(pushed)) == pushed
 
@@ -306,5 +328,5 @@ def test_what_closed_gates_do_in_a_real_run(airflow_env, checkpoint):
         "continued": "success",
         "pending": "failed",
     }
-    verdicts = {"fails": "block", "skips": "block", "closed": "block", "open": "pass", "passes": "pass"}
-    assert {task_id: forecasts[task_id]["verdict"] for task_id in verdicts} == verdicts
+    decisions = {"fails": "block", "skips": "block", "closed": "block", "open": "warn", "passes": "warn"}
+    assert {task_id: forecasts[task_id]["decision"] for task_id in decisions} == decisions

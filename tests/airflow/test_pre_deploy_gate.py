@@ -97,7 +97,7 @@ def test_a_deploy_that_the_gate_stops_touches_nothing(env, golden):
     assert done.returncode == 1 and "Spark will really use 2" in done.stdout + done.stderr
     assert (states.pop("gate"), states.pop("blocked")) == ("success", "failed")
     assert set(states.values()) == {"skipped"} and set(values) == {"gate"}
-    assert values["gate"]["verdict"] == "block" and sorted(checkpoint.rglob("*")) == before
+    assert values["gate"]["decision"] == "block" and sorted(checkpoint.rglob("*")) == before
 
 
 @pytest.mark.exhaustive

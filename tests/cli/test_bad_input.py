@@ -78,7 +78,7 @@ def test_damaged_entries(capsys, checkpoint, case):
         ({"empty last entry": "CKPT101"}.get(case, "CKPT103" if "later" in case else "CKPT102"), name)
     ]
     code, out, _ = ckpt(capsys, "gate", checkpoint, "--json")
-    assert code == 1 and json.loads(out)["verdict"] == "block" and json.loads(out)["spark_error"]
+    assert code == 1 and json.loads(out)["decision"] == "block" and json.loads(out)["spark_error"]
 
 
 def test_metadata_gone(capsys, checkpoint):

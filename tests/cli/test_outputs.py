@@ -93,7 +93,7 @@ def test_the_output_file_has_the_document_and_stdout_has_text(ckpt, broken, tmp_
     assert code == 1
     FORMATS[document](target.read_text())
     assert "CKPT102" in target.read_text()
-    assert f"{broken}: block" in out and "error CKPT102: offsets/11:" in out
+    assert f"BLOCK {broken}: Spark stops with" in out and "error CKPT102: offsets/11:" in out
 
 
 def test_an_output_that_cannot_be_written_is_a_usage_error(ckpt, sound, tmp_path):
@@ -180,7 +180,7 @@ def test_known_findings_are_shown_and_do_not_count(ckpt, broken, baseline):
     assert code == 0 and "CKPT102" in out and "Known findings" in out
     _, out, _ = ckpt("check", broken, "--baseline", baseline, "--json")
     assert [(finding["code"], finding["known"]) for finding in json.loads(out)["findings"]] == [("CKPT102", True)]
-    code, out, _ = ckpt("check", broken, "--baseline", baseline, "--format", "junit")
+    code, out, _ = ckpt("check", broken, "--deep", "--baseline", baseline, "--format", "junit")
     xml = JUnitXml.fromstring(out.encode())
     assert code == 0 and (xml.failures, xml.skipped) == (0, 1)
     _, out, _ = ckpt("check", broken, "--baseline", baseline, "--format", "sarif")
@@ -199,9 +199,9 @@ def test_new_damage_counts_beside_known_damage(ckpt, broken, baseline):
 def test_a_gate_lets_a_known_finding_pass(ckpt, sound, baseline):
     assert ckpt("gate", sound, *IGNORED, "--write-baseline", baseline)[0] == 1
     code, out, _ = ckpt("gate", sound, *IGNORED, "--baseline", baseline, "--json")
-    assert code == 0 and json.loads(out)["verdict"] == "pass" and json.loads(out)["findings"][0]["known"] is True
+    assert code == 0 and json.loads(out)["decision"] == "warn" and json.loads(out)["findings"][0]["known"] is True
     code, out, _ = ckpt("gate", sound, *IGNORED, "--baseline", baseline)
-    assert code == 0 and "pass" in out and "Known findings" in out
+    assert code == 0 and out.startswith("WARN ") and "Known findings" in out
     other_value = ("--conf", "spark.sql.shuffle.partitions=16")
     assert ckpt("gate", sound, *other_value, "--baseline", baseline)[0] == 1, "another value is another deploy"
 
@@ -213,7 +213,7 @@ def test_a_gate_is_never_open_when_spark_would_stop(ckpt, broken, baseline):
         assert code == 1, document
         read(out)
     _, out, _ = ckpt("gate", broken, "--baseline", baseline, "--json")
-    assert json.loads(out)["verdict"] == "block" and json.loads(out)["findings"][0]["known"] is True
+    assert json.loads(out)["decision"] == "block" and json.loads(out)["findings"][0]["known"] is True
 
 
 def test_a_baseline_is_written_for_what_was_judged_alone(ckpt, broken, sound, tmp_path, baseline):

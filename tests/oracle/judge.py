@@ -21,7 +21,7 @@ def deploy_of(case: Case, spark: SparkVersion, home: Path) -> DeploySpec:
     """The deploy as its owner would declare it."""
     query = case.deployed
     return DeploySpec(
-        spark_version=spark,
+        declared_version=spark,
         confs=deploy_confs(case),
         sources=tuple(DeclaredSource(name, kind) for name, kind in query.sources.items()),
         sink=f"file:{home / 'output'}" if query.sink == "parquet" else query.sink,

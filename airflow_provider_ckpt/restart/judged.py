@@ -1,0 +1,53 @@
+"""What a forecast cannot judge: what could stop Spark or lose data, and was neither declared nor read.
+
+The names are part of the JSON that the gate gives. ``docs/rules.md`` says what to do about each.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from airflow_provider_ckpt.checks import state
+from airflow_provider_ckpt.deploy import DeploySpec
+from airflow_provider_ckpt.sink_marker import FILE_FORMATS, MARKING
+from airflow_provider_ckpt.view import CheckpointView
+
+STATE, SOURCE_LOGS, SINK_LOG = "state", "source logs", "sink log"
+
+
+def not_read(view: CheckpointView) -> tuple[str, ...]:
+    """What of the checkpoint was not read."""
+    partitions = (f"partitions of {problem.partition(':')[0]}" for problem in view.unjudged)
+    return (*(() if view.complete else (STATE, SOURCE_LOGS)), *partitions)
+
+
+def not_judged(view: CheckpointView, deploy: DeploySpec) -> tuple[str, ...]:
+    """What was not judged, in the order in which a person would declare or read it."""
+    return (*_undeclared(view, deploy), *_sink_log(view, deploy), *not_read(view))
+
+
+def _undeclared(view: CheckpointView, deploy: DeploySpec) -> Iterator[str]:
+    if deploy.declared_version is None:
+        yield "spark_version"
+    if not deploy.says_confs:
+        yield "confs"
+    if view.latest_planned is not None:  # there are offsets that the sources have to fit
+        if deploy.sources is None:
+            yield "sources"
+        elif any(source.kind is None for source in deploy.sources):
+            yield "source types"
+    if deploy.operators is None and _has_state(view):
+        yield "operators"
+    if deploy.sink is None:
+        yield "sink"
+
+
+def _has_state(view: CheckpointView) -> bool:
+    return view.stateful or bool(list(state.missing_state_directory(view)))
+
+
+def _sink_log(view: CheckpointView, deploy: DeploySpec) -> Iterator[str]:
+    """A sink that skips batches which it remembers, when nobody has read what it remembers."""
+    kind = (deploy.sink or "").partition(":")[0]
+    if kind in (*MARKING, *FILE_FORMATS) and view.sink is None and view.marker is None:
+        yield SINK_LOG
