@@ -8,58 +8,33 @@ from __future__ import annotations
 
 import hashlib
 import json
+import re
 from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
+from airflow_provider_ckpt.actions import Action, Copy, Create, Delete, action_from_dict
 from airflow_provider_ckpt.codec import layout
 from airflow_provider_ckpt.codec.manifest import Manifest
 from airflow_provider_ckpt.codec.query_metadata import QueryMetadata
 from airflow_provider_ckpt.errors import PlanError
-from airflow_provider_ckpt.objects import StoredObject, digest
+from airflow_provider_ckpt.facts import Place, Spot
+from airflow_provider_ckpt.fields import Fields, shown
+from airflow_provider_ckpt.requirements import (
+    EmptyLocation,
+    FromBackup,
+    KeptObjects,
+    KeptSinkLog,
+    LatestCommitted,
+    LatestPlanned,
+    Requirement,
+    SameQuery,
+    WriterStopped,
+    requirement_from_dict,
+)
 
-Kind = Literal["backup", "restore", "rollback", "undo"]
-#: Which of a plan's stores an action works on.
-Place = Literal["checkpoint", "sink"]
+Kind = Literal["restore", "rollback", "undo"]
 Effect = Literal["exact", "duplicated", "skipped", "unknown"]
-
-
-@dataclass(frozen=True, slots=True)
-class Requirement:
-    """A fact that must still hold when the plan is applied.
-
-    Kinds: ``query_id``; ``latest_committed`` and ``latest_planned`` (batch ids, or ``none``; a plan that was begun
-    changes them itself); ``kept_objects`` and ``kept_sink_log`` (digest over what the plan leaves alone);
-    ``writer_stopped``; ``backup`` (the id of the one that copies come from, which are compared with ``sha256``).
-    """
-
-    kind: str
-    expected: str
-
-
-@dataclass(frozen=True, slots=True)
-class Action:
-    """One step on one object.
-
-    Args:
-        do: ``delete``; ``copy`` (from ``source`` in the plan's source store); ``create`` (with ``data`` as its text).
-        name: The object.
-        place: The store it is in.
-        size: Bytes.
-        identity: What the object must still be when it is deleted.
-        sha256: What a copy must be, hex; empty when it is not known. Of an undo's delete: what had been added.
-        source: Where a copy comes from, relative to the source store.
-        data: Content of a created object.
-    """
-
-    do: Literal["delete", "copy", "create"]
-    name: str
-    place: Place = "checkpoint"
-    size: int = 0
-    identity: str = ""
-    sha256: str = ""
-    source: str = ""
-    data: str = ""
 
 
 #: What a change can do to a sink, from the best to the worst: nothing wrong; rows that come twice; rows that are lost;
@@ -139,82 +114,163 @@ class Plan:
         """The effects that somebody has to accept by name before the plan is carried out."""
         return tuple(effect for effect in self.sink_effects if effect != "exact") if self.actions else ()
 
+    @property
+    def deleted(self) -> frozenset[Spot]:
+        """What the plan removes."""
+        return frozenset(action.spot for action in self.actions if isinstance(action, Delete))
+
+    @property
+    def written(self) -> dict[Spot, str]:
+        """What the plan adds, with its SHA-256."""
+        return {action.spot: action.sha256 for action in self.actions if not isinstance(action, Delete)}
+
     def deletes(self, place: Place = "checkpoint") -> frozenset[str]:
         """Names that the plan removes from one of its stores."""
-        return frozenset(action.name for action in self.actions if action.do == "delete" and action.place == place)
+        return frozenset(name for where, name in self.deleted if where == place)
 
     def writes(self, place: Place = "checkpoint") -> frozenset[str]:
         """Names that the plan adds to one of its stores."""
-        return frozenset(action.name for action in self.actions if action.do != "delete" and action.place == place)
+        return frozenset(name for where, name in self.written if where == place)
 
     def to_dict(self) -> dict[str, Any]:
         """JSON-ready; :func:`plan_from_dict` is the way back."""
-        return asdict(self)
+        return {
+            "kind": self.kind,
+            "location": self.location,
+            "query_id": self.query_id,
+            "batch_id": self.batch_id,
+            "planned_at_ms": self.planned_at_ms,
+            "requirements": [requirement.to_dict() for requirement in self.requirements],
+            "actions": [action.to_dict() for action in self.actions],
+            "warnings": list(self.warnings),
+            "verdicts": [asdict(verdict) for verdict in self.verdicts],
+            "source": self.source,
+            "sink": self.sink,
+            "undoes": self.undoes,
+            "notes": list(self.notes),
+        }
 
 
-def plan_from_dict(fields: Mapping[str, Any]) -> Plan:
-    """The plan that :meth:`Plan.to_dict` wrote. Raises PlanError for anything else."""
-    try:
-        values = dict(fields)
-        return Plan(
-            **{
-                **values,
-                "requirements": tuple(Requirement(**item) for item in values["requirements"]),
-                "actions": tuple(Action(**item) for item in values["actions"]),
-                "warnings": tuple(values["warnings"]),
-                "verdicts": tuple(SinkVerdict(**item) for item in values["verdicts"]),
-                "notes": tuple(values.get("notes", ())),
-            }
-        )
-    except (KeyError, TypeError) as error:
-        raise PlanError(f"not a plan: {error}") from error
+# --- reading -------------------------------------------------------------------------------------------------------
+
+_KINDS: tuple[Kind, ...] = get_args(Kind)
+_PLAN_ID = re.compile(r"[0-9a-f]{16}")
+_FIELDS = (
+    "kind",
+    "location",
+    "query_id",
+    "batch_id",
+    "planned_at_ms",
+    "requirements",
+    "actions",
+    "warnings",
+    "verdicts",
+    "source",
+    "sink",
+    "undoes",
+    "notes",
+)
+#: What a plan of a kind must require, and what it may require as well.
+_REQUIRED: Mapping[Kind, tuple[type[Requirement], ...]] = {
+    "rollback": (SameQuery, LatestCommitted, LatestPlanned, KeptObjects, WriterStopped),
+    "undo": (SameQuery, KeptObjects, WriterStopped),
+    "restore": (EmptyLocation,),
+}
+_ALLOWED: Mapping[Kind, tuple[type[Requirement], ...]] = {
+    "rollback": (KeptSinkLog, FromBackup),
+    "undo": (LatestCommitted, LatestPlanned, KeptSinkLog, FromBackup),
+    "restore": (),
+}
+_STEPS: Mapping[Kind, tuple[type[Action], ...]] = {
+    "rollback": (Delete, Copy),
+    "undo": (Delete, Copy),
+    "restore": (Copy, Create),
+}
 
 
-def kept_objects(objects: Mapping[str, StoredObject], touched: Iterable[str]) -> str:
-    """Digest over everything that a plan leaves alone, but for what a killed writer left behind."""
-    touched = set(touched)
-    return digest(
-        stored
-        for name, stored in objects.items()
-        if name not in touched and not isinstance(layout.parse(name), layout.Temporary)
-    )
-
-
-# --- undo ----------------------------------------------------------------------------------------------------------
-
-
-def plan_undo(done: Plan, saved: str, planned_at_ms: int) -> Plan:
-    """Put back what a plan removed and remove what it added, in the reverse order, as long as it left things so.
-
-    Args:
-        done: The plan that was applied, as a whole or in part.
-        saved: Location of the copies, where the objects are under ``checkpoint/`` and ``sink/``.
-        planned_at_ms: Now, epoch milliseconds.
+def plan_from_dict(value: Any) -> Plan:
+    """The plan that :meth:`Plan.to_dict` wrote, in this version or in an earlier one.
 
     Raises:
-        PlanError: The plan changed nothing.
+        PlanError: It is anything else: another field, a requirement or a step that is not known, a value of another
+            type, or parts that do not go together.
     """
-    if not done.actions:
-        raise PlanError(f"the {done.kind} changed nothing, so there is nothing to undo", location=done.location)
-    return Plan(
-        "undo",
-        done.location,
-        done.query_id,
-        done.batch_id,
-        planned_at_ms,
-        tuple(item for item in done.requirements if not item.kind.startswith("latest_")),
-        tuple(_reversed(action) for action in reversed(done.actions)),
-        (f"Undoes the {done.kind} to batch {done.batch_id} ({done.plan_id}).",),
-        source=saved,
-        sink=done.sink,
-        undoes=done.plan_id,
+    fields = Fields("the plan", value, _FIELDS)
+    wanted = fields.one_of("kind", _KINDS)
+    plan = Plan(
+        next(kind for kind in _KINDS if kind == wanted),
+        fields.text("location"),
+        fields.text("query_id"),
+        fields.number("batch_id"),
+        fields.number("planned_at_ms"),
+        tuple(map(requirement_from_dict, fields.items("requirements"))),
+        tuple(map(action_from_dict, fields.items("actions"))),
+        fields.texts("warnings"),
+        tuple(map(_verdict_from_dict, fields.items("verdicts"))),
+        fields.text("source"),
+        fields.text("sink"),
+        fields.text("undoes"),
+        fields.texts("notes"),
     )
+    _require_sense(plan)
+    return plan
 
 
-def _reversed(action: Action) -> Action:
-    if action.do == "delete":
-        return Action("copy", action.name, action.place, action.size, source=f"{action.place}/{action.name}")
-    return Action("delete", action.name, action.place, action.size, sha256=action.sha256)
+def _verdict_from_dict(value: Any) -> SinkVerdict:
+    fields = Fields("a sink effect", value, ("sink", "verdict", "reason", "remedy"))
+    wanted = fields.one_of("verdict", EFFECTS)
+    effect = next(effect for effect in EFFECTS if effect == wanted)
+    return SinkVerdict(fields.text("sink"), effect, fields.text("reason", None), fields.text("remedy", None))
+
+
+def _require_sense(plan: Plan) -> None:
+    """Raise PlanError for a plan whose parts do not go together."""
+    problem = _requirements_problem(plan) or _actions_problem(plan) or _fields_problem(plan)
+    if problem:
+        raise PlanError(f"no plan: {problem}.", location=plan.location or None)
+
+
+def _requirements_problem(plan: Plan) -> str | None:
+    kinds = [type(requirement) for requirement in plan.requirements]
+    for kind in _REQUIRED[plan.kind]:
+        if kind not in kinds:
+            return f"a {plan.kind} has to require {kind.kind}"
+    for kind in kinds:
+        if kind not in (*_REQUIRED[plan.kind], *_ALLOWED[plan.kind]):
+            return f"a {plan.kind} cannot require {kind.kind}"
+        if kinds.count(kind) > 1:
+            return f"it requires {kind.kind} twice"
+    if (KeptSinkLog in kinds) != bool(plan.sink):
+        return "a log of a sink is required and there is no sink, or the other way round"
+    return None
+
+
+def _actions_problem(plan: Plan) -> str | None:
+    seen: set[tuple[str, Spot]] = set()
+    for action in plan.actions:
+        if not isinstance(action, _STEPS[plan.kind]):
+            return f"a {plan.kind} has no step {action.do!r}"
+        if (action.do, action.spot) in seen:
+            return f"two steps {action.do} {shown(action.name)}"
+        seen.add((action.do, action.spot))
+        if action.place == "sink" and not plan.sink:
+            return f"a step is about {shown(action.name)} of a sink, and there is no sink"
+        if isinstance(action, Copy) and not (plan.source and action.source):
+            return f"it does not say where {shown(action.name)} comes from"
+    both = plan.deleted & plan.written.keys()
+    if both and plan.kind != "undo":
+        return f"{shown(min(both)[1])} is removed and written"
+    return None
+
+
+def _fields_problem(plan: Plan) -> str | None:
+    if not plan.location:
+        return "it has no location"
+    if plan.kind == "undo" and not _PLAN_ID.fullmatch(plan.undoes):
+        return f"it undoes {shown(plan.undoes)}, which is no id of a plan"
+    if plan.kind != "undo" and plan.undoes:
+        return f"a {plan.kind} undoes nothing"
+    return None
 
 
 # --- restore -------------------------------------------------------------------------------------------------------
@@ -251,12 +307,12 @@ def plan_restore(
     contents = dict(rewritten or {})
     if new_query_id is not None:
         contents[layout.METADATA] = QueryMetadata(new_query_id).encode()
-    actions = [
-        Action("copy", stored.name, size=stored.size, sha256=stored.sha256, source=stored.stored_at)
+    actions: list[Action] = [
+        Copy(stored.name, size=stored.size, sha256=stored.sha256, source=stored.stored_at)
         for stored in manifest.objects
         if main_name(stored.name) not in contents
     ]
-    actions += [Action("create", name, size=len(data), data=data.decode()) for name, data in contents.items()]
+    actions += [Create(name, data=data.decode()) for name, data in contents.items()]
     rank = {newest: 0, layout.commit_entry(manifest.batch_id): 2, **dict.fromkeys(last, 3)}
     actions.sort(key=lambda action: rank.get(main_name(action.name), 1))
     return Plan(
@@ -265,7 +321,7 @@ def plan_restore(
         new_query_id or manifest.query_id,
         manifest.batch_id,
         planned_at_ms,
-        (Requirement("location", "empty"),),
+        (EmptyLocation(),),
         tuple(actions),
         tuple(warnings),
         tuple(verdicts),

@@ -23,21 +23,24 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping
 
+from airflow_provider_ckpt.actions import Action, Copy, Delete
 from airflow_provider_ckpt.codec import layout
 from airflow_provider_ckpt.codec.manifest import Manifest
 from airflow_provider_ckpt.errors import BatchNotRestorableError
+from airflow_provider_ckpt.facts import Place, kept_objects
 from airflow_provider_ckpt.objects import StoredObject
-from airflow_provider_ckpt.plans import (
-    Action,
-    Place,
-    Plan,
-    Requirement,
-    SinkVerdict,
-    is_offset_entry,
-    kept_objects,
-    main_name,
-)
+from airflow_provider_ckpt.plans import Plan, SinkVerdict, is_offset_entry, main_name
 from airflow_provider_ckpt.progress import or_none
+from airflow_provider_ckpt.requirements import (
+    FromBackup,
+    KeptObjects,
+    KeptSinkLog,
+    LatestCommitted,
+    LatestPlanned,
+    Requirement,
+    SameQuery,
+    WriterStopped,
+)
 from airflow_provider_ckpt.restart_set import RestartSet
 from airflow_provider_ckpt.sink_log import SinkLog
 from airflow_provider_ckpt.source_files import file_log_offset, source_entries, source_log_end
@@ -65,9 +68,9 @@ def plan_rollback(
         BatchNotRestorableError: The sink log is to be trimmed and its compacted entries cannot be split.
     """
     batch_id = target.batch_id
-    trims = _trimmed_entries(batch_id, sink_log) if sink_log is not None else {}
-    actions = [*_peel(view, batch_id, trims, sink_log), *_source_deletes(view, batch_id)]
-    requirements = _requirements(view, actions, sink_log)
+    trims = trimmed_entries(batch_id, sink_log) if sink_log is not None else {}
+    actions: list[Action] = [*peel(view, batch_id, trims, sink_log), *source_deletes(view, batch_id)]
+    requirements = requirements_of(view, actions, sink_log)
     warnings = (*_in_flight_warnings(view, batch_id), *_source_warnings(view, batch_id))
     warnings += tuple(f"{problem}." for problem in target.unknown)
     return _plan(view, batch_id, planned_at_ms, requirements, actions, warnings, verdicts, sink_log)
@@ -99,25 +102,23 @@ def _plan(
     )
 
 
-def _requirements(view: CheckpointView, actions: Iterable[Action], sink_log: SinkLog | None) -> list[Requirement]:
-    """What must not have changed when the plan is applied."""
-    touched = {(action.place, action.name) for action in actions}
-    requirements = [
-        Requirement("query_id", view.query_id or "none"),
-        Requirement("latest_committed", or_none(view.latest_committed)),
-        Requirement("latest_planned", or_none(view.latest_planned)),
-        Requirement("kept_objects", kept_objects(view.objects, (n for place, n in touched if place == "checkpoint"))),
-        Requirement("writer_stopped", "yes"),
+def requirements_of(view: CheckpointView, actions: Iterable[Action], sink_log: SinkLog | None) -> list[Requirement]:
+    """What must not have changed when a plan of these actions is applied."""
+    touched = {action.spot for action in actions}
+    requirements: list[Requirement] = [
+        SameQuery(view.query_id or "none"),
+        LatestCommitted(or_none(view.latest_committed)),
+        LatestPlanned(or_none(view.latest_planned)),
+        KeptObjects(kept_objects(view.objects, (name for place, name in touched if place == "checkpoint"))),
+        WriterStopped(),
     ]
     if sink_log is not None:
         trimmed = (name for place, name in touched if place == "sink")
-        requirements.append(Requirement("kept_sink_log", kept_objects(sink_log.objects, trimmed)))
+        requirements.append(KeptSinkLog(kept_objects(sink_log.objects, trimmed)))
     return requirements
 
 
-def _peel(
-    view: CheckpointView, batch_id: int, trims: Mapping[int, list[str]], sink_log: SinkLog | None
-) -> list[Action]:
+def peel(view: CheckpointView, batch_id: int, trims: Mapping[int, list[str]], sink_log: SinkLog | None) -> list[Delete]:
     """Deletes for each batch after one, newest first: commit, state, sink log, offsets."""
     later: dict[int, dict[str, list[str]]] = {}
     for name in view.objects:
@@ -130,7 +131,7 @@ def _peel(
             case layout.OperatorMetadataFile(_, int(batch)) | layout.StateSchemaFile(_, int(batch)):
                 if batch > batch_id:
                     later.setdefault(batch, {}).setdefault(layout.STATE, []).append(name)
-    actions: list[Action] = []
+    actions: list[Delete] = []
     for batch in sorted({*later, *trims}, reverse=True):
         names = later.get(batch, {})
         for log in (layout.COMMITS, layout.STATE):
@@ -141,17 +142,17 @@ def _peel(
     return actions
 
 
-def _deletes(objects: Mapping[str, StoredObject], names: Iterable[str], place: Place = "checkpoint") -> list[Action]:
+def _deletes(objects: Mapping[str, StoredObject], names: Iterable[str], place: Place = "checkpoint") -> list[Delete]:
     """Delete objects, the sidecars of each before it."""
     return [
-        Action("delete", own, place, objects[own].size, objects[own].identity)
+        Delete(own, place, objects[own].size, objects[own].identity)
         for name in names
         for own in (*layout.sidecars(name), name)
         if own in objects
     ]
 
 
-def _source_deletes(view: CheckpointView, batch_id: int) -> list[Action]:
+def source_deletes(view: CheckpointView, batch_id: int) -> list[Delete]:
     """Entries of file source logs past the target's offset; left in place they merge files into one batch."""
     actions = []
     for source_id, offset in view.offset_seq(batch_id).offsets:
@@ -169,7 +170,7 @@ def _newest_first(entry: layout.SourceLogEntry) -> tuple[int, bool]:
     return -entry.entry_id, not entry.compact
 
 
-def _trimmed_entries(batch_id: int, sink: SinkLog) -> dict[int, list[str]]:
+def trimmed_entries(batch_id: int, sink: SinkLog) -> dict[int, list[str]]:
     """Sink log entries past the target, by batch.
 
     A compacted entry past the target can go only when the entries it was made from are still there.
@@ -246,16 +247,16 @@ def plan_exchange(
     _require_later(view, backup)
     copies = _copies(view, backup)
     oldest = min((batch for batch in view.planned if batch > batch_id), default=batch_id)
-    trims = _trimmed_entries(batch_id, sink_log) if sink_log is not None else {}
+    trims = trimmed_entries(batch_id, sink_log) if sink_log is not None else {}
     above = {batch: names for batch, names in trims.items() if batch > oldest}
-    peeled = _peel(view, oldest, above, sink_log)
-    actions = [*peeled, *_exchange(view, backup, copies, {action.name for action in peeled})]
+    peeled = peel(view, oldest, above, sink_log)
+    actions: list[Action] = [*peeled, *_exchange(view, backup, copies, {action.name for action in peeled})]
     if sink_log is not None:
         below = [name for batch in sorted(trims.keys() - above.keys(), reverse=True) for name in trims[batch]]
         actions += _deletes(sink_log.objects, below, "sink")
     if oldest != batch_id:
         actions += _deletes(view.objects, [layout.offset_entry(oldest)])
-    requirements = [*_requirements(view, actions, sink_log), Requirement("backup", backup.backup_id)]
+    requirements = [*requirements_of(view, actions, sink_log), FromBackup(backup.backup_id)]
     warnings = (*_in_flight_warnings(view, batch_id), EXCHANGE_WARNING)
     return _plan(view, batch_id, planned_at_ms, requirements, actions, warnings, verdicts, sink_log, root)
 
@@ -274,7 +275,7 @@ def _require_later(view: CheckpointView, backup: Manifest) -> None:
     )
 
 
-def _copies(view: CheckpointView, backup: Manifest) -> list[Action]:
+def _copies(view: CheckpointView, backup: Manifest) -> list[Copy]:
     """What comes from the backup, in its order: each object before its sidecars."""
     wanted = {item.name for item in backup.objects}
     missing = [item for item in backup.objects if item.name not in view.objects]
@@ -287,12 +288,10 @@ def _copies(view: CheckpointView, backup: Manifest) -> list[Action]:
                 name=orphans[0],
                 batch_id=backup.batch_id,
             )
-    return [Action("copy", item.name, size=item.size, sha256=item.sha256, source=item.stored_at) for item in missing]
+    return [Copy(item.name, size=item.size, sha256=item.sha256, source=item.stored_at) for item in missing]
 
 
-def _exchange(
-    view: CheckpointView, backup: Manifest, copies: Iterable[Action], peeled: Collection[str]
-) -> list[Action]:
+def _exchange(view: CheckpointView, backup: Manifest, copies: Iterable[Copy], peeled: Collection[str]) -> list[Action]:
     """What is left of later batches goes and what the backup has comes, but for the last offset entry."""
     kept = {item.name for item in backup.objects} | set(peeled)
     state, sources, commits = [], [], []

@@ -185,6 +185,15 @@ class Store:
         with self._errors(name):
             return bytes(self.fs.cat_file(self._path(name), start=0, end=most))
 
+    def sha256(self, name: str) -> tuple[int, str]:
+        """Size in bytes and SHA-256 (hex) of an object, in constant memory. Raises CheckpointNotFoundError."""
+        sha256, size = hashlib.sha256(), 0
+        with self._errors(name), self.fs.open(self._path(name), "rb") as file:
+            while data := file.read(CHUNK_BYTES):
+                sha256.update(data)
+                size += len(data)
+        return size, sha256.hexdigest()
+
     def require_inside(self, name: str) -> None:
         """Raise StoreError when a link on a local disk leads a name out of the location; no other store has links."""
         if not self.is_local:

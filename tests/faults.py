@@ -9,7 +9,7 @@ from typing import Any
 from airflow_provider_ckpt.errors import StoreUnavailableError
 from airflow_provider_ckpt.store import Store
 
-_CALLS = ("ls", "find", "read", "create", "write", "delete", "copy", "keep", "remove_empty")
+_CALLS = ("ls", "find", "read", "create", "write", "delete", "copy", "keep", "sha256", "remove_empty")
 
 
 class Fault:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import click
@@ -96,15 +97,20 @@ def rollback(
 @click.option("--sink", metavar="KIND:URI", help="The sink, when its log was trimmed.")
 @acting
 def undo(location: str, sink: str | None, undo_root: str | None, storage_options: tuple[str, ...], **how: Any) -> None:
-    """Take back the newest rollback, as long as the query has not run since."""
+    """Take back the newest rollback; what the query has written since is dropped first, and kept in the record.
+
+    An undo is not undone: roll back again instead.
+    """
     stores = Stores(
         open_store(location, storage_options),
         undo=open_store(undo_root, storage_options) if undo_root else None,
     )
-    plan = lifecycle.make_undo(stores)
-    where = parse_sink(sink).directory if sink else plan.sink
-    if where:
-        stores = Stores(stores.checkpoint, open_store(where, storage_options), stores.undo)
+    declared = parse_sink(sink) if sink else None
+    if declared is not None and declared.directory:
+        stores = replace(stores, sink=open_store(declared.directory, storage_options))
+    plan = lifecycle.make_undo(stores, sink=declared, opened=lambda where: open_store(where, storage_options))
+    if plan.sink and stores.sink is None:
+        stores = replace(stores, sink=open_store(plan.sink, storage_options))
     _carry_out(plan, stores, **how)
 
 
@@ -129,6 +135,7 @@ def _carry_out(
                 quiet_s=quiet_s,
                 break_lock=break_lock,
                 on_step=on_step,
+                tell=lambda text: click.echo(text, err=True),
             )
     report_change(plan, receipt, as_json=as_json)
 

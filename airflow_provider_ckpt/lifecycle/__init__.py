@@ -4,7 +4,7 @@ The one layer that touches storage for a purpose. It knows neither Airflow nor S
 deletes nothing that no plan names.
 """
 
-from airflow_provider_ckpt.lifecycle.applying import Receipt, Stores, apply, forget
+from airflow_provider_ckpt.lifecycle.applying import Receipt, apply, forget
 from airflow_provider_ckpt.lifecycle.backups import (
     find_backup,
     list_backups,
@@ -21,6 +21,7 @@ from airflow_provider_ckpt.lifecycle.pruning import PrunePlan, PruneReceipt, mak
 from airflow_provider_ckpt.lifecycle.records import Record, find_record, history
 from airflow_provider_ckpt.lifecycle.rehearsing import Rehearsal, rehearse
 from airflow_provider_ckpt.lifecycle.restoring import make_restore, restore
+from airflow_provider_ckpt.lifecycle.stores import Stores
 from airflow_provider_ckpt.lifecycle.verifying import verify_backup
 from airflow_provider_ckpt.lifecycle.waits import Wait, begin, outcome, wait_from_dict
 from airflow_provider_ckpt.lifecycle.watching import Watched, answer, look

@@ -75,6 +75,28 @@ class Holder:
         return json.dumps(asdict(self), sort_keys=True).encode()
 
 
+class Held:
+    """A lock that is held, and with it the clock of the storage, which has dated it."""
+
+    def __init__(self, checkpoint: Store, place: Store, name: str, holder: Holder) -> None:
+        self._checkpoint, self._place, self._name, self._holder = checkpoint, place, name, holder
+        self._taken_at = time.monotonic()
+
+    def storage_now_ms(self) -> int | None:
+        """The time by the clock of the storage, epoch milliseconds; None where it does not date its objects."""
+        stored = self._place.ls()[0].get(self._name)
+        if stored is None or stored.modified_ms is None:
+            return None
+        return stored.modified_ms + int((time.monotonic() - self._taken_at) * 1000)
+
+    def require_mine(self) -> None:
+        """Raise CheckpointBusyError when somebody has broken the lock meanwhile."""
+        if _read(self._place, self._name) != self._holder:
+            raise _busy(self._checkpoint, _read(self._place, self._name) or self._holder)
+        if (winner := _read(self._place, _successor(self._holder))) is not None:
+            raise _busy(self._checkpoint, winner)
+
+
 def _decode(data: bytes) -> Holder:
     """A holder; one that nobody knows when the bytes say nothing."""
     try:
@@ -84,7 +106,7 @@ def _decode(data: bytes) -> Holder:
 
 
 @contextmanager
-def locked(checkpoint: Store, plan_id: str, by: str, *, break_lock: bool = False) -> Iterator[None]:
+def locked(checkpoint: Store, plan_id: str, by: str, *, break_lock: bool = False) -> Iterator[Held]:
     """Hold the lock of a checkpoint.
 
     Args:
@@ -103,7 +125,7 @@ def locked(checkpoint: Store, plan_id: str, by: str, *, break_lock: bool = False
     try:
         names = _take(place, checkpoint, mine, break_lock)
         try:
-            yield
+            yield Held(checkpoint, place, names[-1], mine)
         except BaseException:
             with suppress(StoreError):
                 _release(place, names, mine)

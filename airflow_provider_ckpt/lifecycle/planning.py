@@ -10,7 +10,6 @@ from airflow_provider_ckpt.codec.manifest import Manifest
 from airflow_provider_ckpt.codec.offset_log import OffsetSeq
 from airflow_provider_ckpt.errors import BatchNotRestorableError, CheckpointFormatError, PlanError, StalePlanError
 from airflow_provider_ckpt.lifecycle import records
-from airflow_provider_ckpt.lifecycle.applying import Found, Stores, validate
 from airflow_provider_ckpt.lifecycle.backups import find_backup
 from airflow_provider_ckpt.lifecycle.exchanging import (
     keeps_batch,
@@ -19,16 +18,22 @@ from airflow_provider_ckpt.lifecycle.exchanging import (
     require_same_query,
 )
 from airflow_provider_ckpt.lifecycle.fitting import require_fit
+from airflow_provider_ckpt.lifecycle.judging import find_facts, validate
 from airflow_provider_ckpt.lifecycle.observing import find_restart_set, now_ms, observe, restorable_batches
 from airflow_provider_ckpt.lifecycle.resolving import backups_hint, resolve
-from airflow_provider_ckpt.plans import Plan, Requirement, SinkVerdict, plan_undo
+from airflow_provider_ckpt.lifecycle.stores import Stores
+from airflow_provider_ckpt.lifecycle.undoing import plan_to_undo
+from airflow_provider_ckpt.plans import Plan, SinkVerdict
+from airflow_provider_ckpt.requirements import FromBackup
 from airflow_provider_ckpt.restart_set import require
 from airflow_provider_ckpt.rollback import plan_exchange, plan_rollback
 from airflow_provider_ckpt.sink_log import SinkLog
+from airflow_provider_ckpt.sink_marker import SinkMarker
 from airflow_provider_ckpt.sink_verdicts import rollback_verdict
 from airflow_provider_ckpt.sinks import DeclaredSink, read_file_sink, read_marker
 from airflow_provider_ckpt.store import Store
 from airflow_provider_ckpt.targets import RollbackTarget, ToBackup, ToBatch, notes_of
+from airflow_provider_ckpt.undo import Undo
 from airflow_provider_ckpt.view import CheckpointView
 
 #: A warning.
@@ -86,7 +91,7 @@ class _Wish:
 def _make_rollback(stores: Stores, target: RollbackTarget, wish: _Wish) -> Plan:
     checkpoint = stores.checkpoint
     batch_id = resolve(checkpoint, target)
-    if (begun := _interrupted_rollback(stores, lambda plan: plan.batch_id == batch_id)) is not None:
+    if (begun := _interrupted(stores, "rollback", lambda plan: plan.batch_id == batch_id)) is not None:
         return begun
     view = observe(checkpoint, deep=True, batch_id=batch_id)
     chosen = find_restart_set(checkpoint, view, batch_id)
@@ -102,8 +107,8 @@ def _make_rollback_to_backup(stores: Stores, target: ToBackup, wish: _Wish) -> P
     checkpoint, root = stores.checkpoint, stores.backups
     if root is None:
         raise PlanError(f"the root {target.root} of the backup was not opened.", location=checkpoint.location)
-    wanted = Requirement("backup", target.backup_id)
-    if (begun := _interrupted_rollback(stores, lambda plan: wanted in plan.requirements)) is not None:
+    wanted = FromBackup(target.backup_id)
+    if (begun := _interrupted(stores, "rollback", lambda plan: wanted in plan.requirements)) is not None:
         return begun  # everything was copied before it began: it does not matter whether the backup is there
     backup = find_backup(root, target.backup_id)
     try:
@@ -166,23 +171,56 @@ def _notes(
     return notes_of(target, batch_id, entry, newest, sources)
 
 
-def _interrupted_rollback(stores: Stores, leads_there: Callable[[Plan], bool]) -> Plan | None:
-    """A rollback to the same place that was killed on its way and can still be completed."""
+def _interrupted(stores: Stores, kind: str, leads_there: Callable[[Plan], bool]) -> Plan | None:
+    """A change to the same end that was killed on its way and can still be completed."""
     history = records.history(stores.checkpoint, stores.undo)
-    if not history or history[-1].state != "interrupted" or history[-1].plan.kind != "rollback":
+    if not history or history[-1].state != "interrupted" or history[-1].plan.kind != kind:
         return None
     plan = history[-1].plan
     if not leads_there(plan):
         return None
     try:
-        validate(plan, Found(stores, plan), begun=True)
+        facts = find_facts(plan, stores, begun=True)
+        validate(plan, replace(facts, writer_stopped=True))  # the word is asked for when it is applied
     except StalePlanError:
         return None  # the query has run since; every prefix is a sound checkpoint, so a new plan is right
     return plan
 
 
-def make_undo(stores: Stores) -> Plan:
-    """Plan to take back the newest change that is not undone yet. Raises PlanError when there is none."""
+def make_undo(
+    stores: Stores, *, sink: DeclaredSink | None = None, opened: Callable[[str], Store] | None = None
+) -> Plan:
+    """Plan to take back the newest change that is not undone yet.
+
+    What a query has written since is dropped first, and kept in the record of the undo. An undo itself is not undone:
+    the rollback that it took back can be done again.
+
+    Args:
+        stores: Where.
+        sink: The sink of the query, for its effect when there are batches to drop; a file sink when ``stores.sink`` is
+            given.
+        opened: Opens the sink whose log the change trimmed, when ``stores.sink`` is not given.
+
+    Raises:
+        PlanError: There is none, or what it left alone has changed since; the error says what can be done.
+        StoreError: Its record is damaged.
+    """
     record = records.last_change(stores.checkpoint, stores.undo)
-    plan = plan_undo(record.plan, f"{record.location}/{records.SAVED_OBJECTS}", now_ms())
-    return _told(plan, stores.checkpoint)
+    done = record.plan
+    if done.sink and stores.sink is None and opened is not None:
+        stores = replace(stores, sink=opened(done.sink))
+    if (begun := _interrupted(stores, "undo", lambda plan: plan.undoes == done.plan_id)) is not None:
+        return begun
+    undo = plan_to_undo(record, stores)
+    verdict = _judge_undo(undo, stores, done, sink)
+    return _told(undo.plan(f"{record.location}/{records.SAVED_OBJECTS}", now_ms(), (verdict,)), stores.checkpoint)
+
+
+def _judge_undo(undo: Undo, stores: Stores, done: Plan, sink: DeclaredSink | None) -> SinkVerdict:
+    """What becomes of the sink: only batches that a query has written since are a matter of it."""
+    declared = sink or (DeclaredSink("file", stores.sink.location) if stores.sink else DeclaredSink(""))
+    if not undo.foreign_batches:
+        name = SinkMarker(declared.kind, declared.location).name
+        return SinkVerdict(name, "exact", f"no query has written since the {done.kind}")
+    marker = read_marker(declared, stores.sink, done.query_id, done.batch_id)
+    return rollback_verdict(marker, done.batch_id, undo.foreign_batches[-1], trimmed=bool(done.sink))

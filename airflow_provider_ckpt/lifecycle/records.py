@@ -2,8 +2,9 @@
 
 ``<parent>/_ckpt_undo/<name>/<plan id>/`` holds ``plan.json`` and ``begun.json`` (the intent and who had it, written
 first), ``staged/`` (what comes from a backup, verified; until it is in its place), ``saved/`` (what is about to be
-removed), ``saved.json`` (all of it is saved: from here on the change can be completed or undone), ``receipt.json``
-(done), ``undone.json``, and ``forgotten.json`` (what was saved is given up).
+removed), ``saved.json`` (all of it is saved, with sizes and hashes: from here on the change can be completed or
+undone), ``refused.json`` (a query had started by then, and no step was done), ``receipt.json`` (done),
+``undone.json``, and ``forgotten.json`` (what was saved is given up).
 """
 
 from __future__ import annotations
@@ -16,16 +17,20 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from airflow_provider_ckpt.errors import ObjectExistsError, PlanError, StoreError
+from airflow_provider_ckpt.fields import MOST
 from airflow_provider_ckpt.objects import StoredObject
 from airflow_provider_ckpt.plans import Plan, plan_from_dict
 from airflow_provider_ckpt.store import Store
 
 UNDO_DIRECTORY = "_ckpt_undo"
 PLAN, BEGUN, SAVED, RECEIPT = "plan.json", "begun.json", "saved.json", "receipt.json"
-UNDONE, FORGOTTEN = "undone.json", "forgotten.json"
+UNDONE, FORGOTTEN, REFUSED = "undone.json", "forgotten.json", "refused.json"
 SAVED_OBJECTS, STAGED_OBJECTS = "saved", "staged"
 
-State = Literal["planned", "interrupted", "applied", "undone"]
+#: A larger file is no record: a plan has some 200 bytes a step.
+MOST_RECORD_BYTES = 512 << 20
+
+State = Literal["planned", "refused", "interrupted", "applied", "undone"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,7 +39,8 @@ class Record:
 
     Args:
         plan: What was meant.
-        state: ``planned`` (nothing removed yet), ``interrupted`` (some of it removed), ``applied`` or ``undone``.
+        state: ``planned`` (nothing removed yet), ``refused`` (nothing removed, because a query was running),
+            ``interrupted`` (some of it removed), ``applied`` or ``undone``.
         location: Of the record.
         by: Who began it: a task of a DAG run, or user and host; empty when nobody said.
         begun_at_ms: When, epoch milliseconds; None when the record does not say.
@@ -92,35 +98,73 @@ def history(checkpoint: Store, undo: Store | None = None) -> tuple[Record, ...]:
 
 
 def _record(store: Store, files: Mapping[str, StoredObject]) -> Record:
-    data = store.read(PLAN)
+    data = _read_bytes(store, PLAN)
     if hashlib.sha256(data).hexdigest()[:16] != store.base_name:  # the id of a plan is a digest of its bytes
-        hint = "Do not act on it. Look at it, and move its directory away."
-        raise StoreError("is not what was recorded", location=store.location, name=PLAN, hint=hint)
-    plan = plan_from_dict(_parsed(store, PLAN, data))
-    begun = _read(store, BEGUN) if BEGUN in files else {}
-    receipt = _read(store, RECEIPT) if RECEIPT in files else {}
+        raise _damaged(store, PLAN, "is not what was recorded")
+    try:
+        plan = plan_from_dict(_parsed(store, PLAN, data))
+    except PlanError as error:
+        raise _damaged(store, PLAN, f"is of no version that is known here ({error.message})") from None
+    begun = _Note(store, BEGUN, files)
     return Record(
         plan,
         _state(files),
         store.location,
-        begun.get("by", ""),
-        begun.get("at_ms"),
-        receipt.get("at_ms"),
-        begun.get("from_batch"),
+        begun.text("by"),
+        begun.number("at_ms"),
+        _Note(store, RECEIPT, files).number("at_ms"),
+        begun.number("from_batch"),
         FORGOTTEN in files,
     )
 
 
-def _read(store: Store, name: str) -> dict[str, Any]:
-    return _parsed(store, name, store.read(name))
+class _Note:
+    """The JSON object of one file of a record; empty when it is not there."""
+
+    def __init__(self, store: Store, name: str, files: Mapping[str, StoredObject]) -> None:
+        self._store, self._name = store, name
+        self._value = _parsed(store, name, _read_bytes(store, name)) if name in files else {}
+
+    def text(self, key: str) -> str:
+        """A text, or empty when it is not said."""
+        value = self._value.get(key, "")
+        if not isinstance(value, str):
+            raise _damaged(self._store, self._name, "is no record of a change")
+        return value
+
+    def number(self, key: str) -> int | None:
+        """A whole number, or None when it is not said."""
+        value = self._value.get(key)
+        if value is not None and (not isinstance(value, int) or isinstance(value, bool) or not 0 <= value <= MOST):
+            raise _damaged(self._store, self._name, "is no record of a change")
+        return value
+
+
+def _read_bytes(store: Store, name: str) -> bytes:
+    data = store.read_up_to(name, MOST_RECORD_BYTES + 1)
+    if len(data) > MOST_RECORD_BYTES:
+        raise _damaged(store, name, f"has more than {MOST_RECORD_BYTES} bytes")
+    return data
 
 
 def _parsed(store: Store, name: str, data: bytes) -> dict[str, Any]:
     try:
         value = json.loads(data)
-    except ValueError:
-        raise StoreError("is no record of a change", location=store.location, name=name) from None
-    return value if isinstance(value, dict) else {}
+    except (ValueError, RecursionError):
+        value = None
+    if not isinstance(value, dict):
+        raise _damaged(store, name, "is no record of a change")
+    return value
+
+
+def _damaged(store: Store, name: str, problem: str) -> StoreError:
+    hint = "Do not act on it. Look at it, and move its directory away; what it has saved is in saved/."
+    return StoreError(problem, location=store.location, name=name, hint=hint)
+
+
+def has_begun(files: Mapping[str, StoredObject]) -> bool:
+    """Whether a change may have taken steps: everything was saved, and nobody was there when it looked again."""
+    return SAVED in files and REFUSED not in files
 
 
 def _state(files: Mapping[str, StoredObject]) -> State:
@@ -128,7 +172,45 @@ def _state(files: Mapping[str, StoredObject]) -> State:
         return "undone"
     if RECEIPT in files:
         return "applied"
-    return "interrupted" if SAVED in files else "planned"
+    if has_begun(files):
+        return "interrupted"
+    return "refused" if REFUSED in files else "planned"
+
+
+def saved_files(record: Store) -> dict[str, tuple[int, str]] | None:
+    """Sizes and SHA-256 (hex) of what a change has saved, by name below ``saved/``.
+
+    Returns:
+        None when an older version saved it, which did not write that down.
+
+    Raises:
+        StoreError: The file is not what was written.
+    """
+    files = _parsed(record, SAVED, _read_bytes(record, SAVED)).get("files")
+    if files is None:
+        return None
+    try:
+        return {str(name): (int(item["size"]), str(item["sha256"])) for name, item in files.items()}
+    except (AttributeError, KeyError, TypeError, ValueError):
+        raise _damaged(record, SAVED, "is no record of what was saved") from None
+
+
+def begin(record: Store, plan: Plan, *, by: str, at_ms: int, from_batch: int | None) -> None:
+    """Write down what is meant and who began it. A plan that was refused before begins anew."""
+    write_once(record, PLAN, plan.to_dict())
+    note(record, BEGUN, {"by": by, "at_ms": at_ms, "from_batch": from_batch})
+    files, _ = record.ls()
+    if REFUSED in files:
+        for name in (SAVED, REFUSED):  # in this order: killed in between, it still counts as refused
+            record.delete(name)
+
+
+def refuse(record: Store, why: str, at_ms: int) -> None:
+    """Write down that no step was done, and give up what was saved: it is all in its place."""
+    note(record, REFUSED, {"why": why, "at_ms": at_ms})
+    record.delete(SAVED)
+    clear(record, SAVED_OBJECTS)
+    clear(record, STAGED_OBJECTS)
 
 
 def find_record(checkpoint: Store, plan_id: str, undo: Store | None = None) -> Record:

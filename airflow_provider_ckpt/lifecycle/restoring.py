@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import re
 from collections.abc import Iterable, Mapping
 from contextlib import suppress
@@ -10,6 +9,7 @@ from dataclasses import replace
 from itertools import count, groupby
 
 from airflow_provider_ckpt import codec
+from airflow_provider_ckpt.actions import Action, Copy, Create
 from airflow_provider_ckpt.codec import layout
 from airflow_provider_ckpt.codec.manifest import Manifest
 from airflow_provider_ckpt.codec.paths import paths_of
@@ -30,7 +30,7 @@ from airflow_provider_ckpt.moving import (
     verdict_of_move,
 )
 from airflow_provider_ckpt.objects import StoredObject
-from airflow_provider_ckpt.plans import Action, Plan, SinkVerdict, main_name, plan_restore
+from airflow_provider_ckpt.plans import Plan, SinkVerdict, main_name, plan_restore
 from airflow_provider_ckpt.sink_log import SinkLog
 from airflow_provider_ckpt.sinks import DeclaredSink, read_marker
 from airflow_provider_ckpt.store import Store
@@ -177,9 +177,10 @@ def _is_log_entry(name: str) -> bool:
 
 def _write(root: Store, target: Store, action: Action) -> None:
     target.require_inside(action.name)
-    if action.do == "create":
+    if isinstance(action, Create):
         target.create(action.name, action.data.encode())
         return
+    assert isinstance(action, Copy)
     root.require_inside(action.source)
     try:
         size, sha256 = root.copy(action.source, target, action.name)
@@ -197,7 +198,7 @@ def _require_own(plan: Plan, target: Store, there: Mapping[str, StoredObject]) -
         if _being_written(name) in wanted:
             continue
         action = wanted.get(name)
-        same = action is not None and stored.size == action.size and _same_content(target, action)
+        same = action is not None and (stored.size, action.sha256) == target.sha256(name)
         if not same:
             raise ObjectExistsError(
                 "the location is not empty.",
@@ -212,8 +213,3 @@ def _being_written(name: str) -> str | None:
     directory, _, base = name.rpartition("/")
     match = _UNFINISHED.fullmatch(base)
     return (f"{directory}/{match[1]}" if directory else match[1]) if match else None
-
-
-def _same_content(target: Store, action: Action) -> bool:
-    data = target.read(action.name)
-    return data == action.data.encode() if action.do == "create" else hashlib.sha256(data).hexdigest() == action.sha256

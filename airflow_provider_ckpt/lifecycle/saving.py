@@ -6,46 +6,109 @@ and the change can be completed or undone.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping, Sequence
 
+from airflow_provider_ckpt.actions import PLACES, Copy, Delete
 from airflow_provider_ckpt.errors import CheckpointNotFoundError, PlanError, StalePlanError, StoreError
+from airflow_provider_ckpt.facts import Spot
 from airflow_provider_ckpt.lifecycle import records
+from airflow_provider_ckpt.lifecycle.stores import Stores
 from airflow_provider_ckpt.lifecycle.verifying import corrupt
-from airflow_provider_ckpt.plans import Action, Plan
+from airflow_provider_ckpt.objects import StoredObject
+from airflow_provider_ckpt.plans import Plan
 from airflow_provider_ckpt.store import Store
+from airflow_provider_ckpt.undo import Saved
+
+Tick = Callable[[], None]
 
 
-def save(actions: Iterable[Action], place: Callable[[str], Store], record: Store) -> None:
-    """Give every object that will be removed a second name in the record, and see that it is whole there."""
+def save(deletes: Sequence[Delete], place: Callable[[str], Store], record: Store, tick: Tick, *, begun: bool) -> None:
+    """Give every object that will be removed a second name in the record, and see that it is whole there.
+
+    Args:
+        deletes: What is left to be removed.
+        place: The store of a place.
+        record: The record of the change.
+        tick: Called after each object.
+        begun: Whether an earlier run has saved everything; then what is not whole any more is saved again.
+
+    Raises:
+        StoreError: An object could not be saved.
+    """
     saved = record.child(records.SAVED_OBJECTS)
-    deletes = [action for action in actions if action.do == "delete"]
     there = saved.find() if deletes else {}
+    files: dict[str, dict[str, object]] = {}
     for action in deletes:
         name = f"{action.place}/{action.name}"
+        if begun and _is_whole(there.get(name), action):
+            continue
         if name in there:  # of a run that was killed while it saved: begin this one again
             saved.delete(name)
-        place(action.place).keep(action.name, saved, name)
-    whole = saved.find() if deletes else {}
+        size, sha256 = place(action.place).keep(action.name, saved, name) or saved.sha256(name)
+        files[name] = {"size": size, "sha256": sha256}
+        tick()
+    whole = saved.find() if files else {}
     for action in deletes:
         name = f"{action.place}/{action.name}"
-        if name not in whole or whole[name].size != action.size:
+        if name in files and not _is_whole(whole.get(name), action):
             raise StoreError("could not be saved before its removal", location=record.location, name=action.name)
-    record.flush()
-    records.write_once(record, records.SAVED, {"objects": len(deletes)})
-    record.flush()
+    if not begun:
+        record.flush()
+        records.write_once(record, records.SAVED, {"objects": len(deletes), "files": files})
+        record.flush()
 
 
-def stage(
-    actions: Iterable[Action], plan: Plan, checkpoint: Store, backups: Store | None, record: Store, *, begun: bool
-) -> None:
+def _is_whole(stored: StoredObject | None, action: Delete) -> bool:
+    return stored is not None and stored.size == action.size
+
+
+def saved_objects(record: Store) -> dict[Spot, Saved]:
+    """What a change has saved, by where it was; what an older version saved is read to know its SHA-256."""
+    told = records.saved_files(record)
+    saved = record.child(records.SAVED_OBJECTS)
+    found: dict[Spot, Saved] = {}
+    for name in saved.find():
+        where, _, rest = name.partition("/")
+        place = next((known for known in PLACES if known == where), None)
+        if place is None:
+            continue
+        spot: Spot = (place, rest)
+        if told is None:
+            found[spot] = Saved(*saved.sha256(name))
+        elif name in told:
+            found[spot] = Saved(*told[name])
+    return found
+
+
+def verify_saved(copies: Iterable[Copy], record: Store, tick: Tick) -> None:
+    """Read what a change has saved and compare. Raises StoreError; nothing was done then."""
+    saved = record.child(records.SAVED_OBJECTS)
+    for action in copies:
+        saved.require_inside(action.source)
+        try:
+            found = saved.sha256(action.source)
+        except CheckpointNotFoundError:
+            found = None
+        if found != (action.size, action.sha256):
+            problem = "is missing" if found is None else "is not what was saved"
+            raise StoreError(
+                f"{problem}, so the change cannot be undone.",
+                location=saved.location,
+                name=action.source,
+                hint="Nothing was done. Restore a backup to a new location (ckpt restore).",
+            )
+        tick()
+
+
+def stage(copies: Sequence[Copy], plan: Plan, stores: Stores, record: Store, tick: Tick, *, begun: bool) -> None:
     """Copy what will come from a backup into the record, verified.
 
     Args:
-        actions: What is left to be done.
+        copies: What is left to be put in its place.
         plan: The plan that they are of.
-        checkpoint: Where the copies will go.
-        backups: The backup root; not needed any more when the change has ``begun``, and so everything is staged.
+        stores: Where; the backup root is not needed any more when the change has ``begun``, and so all is staged.
         record: The record of the plan.
+        tick: Called after each object.
         begun: Whether an earlier run has saved and staged everything.
 
     Raises:
@@ -53,21 +116,21 @@ def stage(
         BackupCorruptError: It is not what was backed up.
     """
     staged = record.child(records.STAGED_OBJECTS)
-    copies = [action for action in actions if action.do == "copy"]
-    there = staged.find() if copies else {}
+    there: Mapping[str, StoredObject] = staged.find() if copies else {}
     for action in copies:
-        checkpoint.require_inside(action.name)
+        stores.checkpoint.require_inside(action.name)
     for action in copies:
         if action.name in there:
-            if begun:  # what was written before that was verified
+            if begun and staged.sha256(action.name) == (action.size, action.sha256):
                 continue
             staged.delete(action.name)
-        if backups is None:
+        if stores.backups is None:
             raise PlanError(f"the plan takes files from {plan.source}, and no backup root was given")
-        _copy_verified(action, plan, backups, staged)
+        _copy_verified(action, plan, stores.backups, staged)
+        tick()
 
 
-def _copy_verified(action: Action, plan: Plan, backups: Store, staged: Store) -> None:
+def _copy_verified(action: Copy, plan: Plan, backups: Store, staged: Store) -> None:
     backups.require_inside(action.source)
     try:
         found = backups.copy(action.source, staged, action.name)

@@ -119,6 +119,7 @@ class CheckpointRollbackOperator(CheckpointOperator):
                 query_is_stopped=stopped,
                 quiet_s=self.quiet_period,
                 break_lock=self.break_lock,
+                tell=self.log.info,
             )
             return result_of(plan, receipt)
 

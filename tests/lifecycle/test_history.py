@@ -42,7 +42,7 @@ def test_each_change_says_who_when_from_and_to(stores):
     assert told == [
         ("rollback", 5, 4, "applied", "dag/run/to_4"),
         ("rollback", 4, 2, "undone", "dag/run/to_2"),
-        ("undo", 2, 2, "applied", "ann@host"),
+        ("undo", 2, 4, "applied", "ann@host"),
     ]
     times = [(item.plan.planned_at_ms, item.begun_at_ms, item.done_at_ms) for item in changes]
     assert all(planned <= begun <= done for planned, begun, done in times)

@@ -1,0 +1,84 @@
+"""What the executors of changes in place have in common: each prepares, takes steps, and finishes."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+from airflow_provider_ckpt.actions import Action, Copy, Delete
+from airflow_provider_ckpt.errors import CheckpointBusyError, ObjectExistsError
+from airflow_provider_ckpt.facts import Place
+from airflow_provider_ckpt.lifecycle import saving
+from airflow_provider_ckpt.lifecycle.stores import Stores
+from airflow_provider_ckpt.plans import Plan
+from airflow_provider_ckpt.store import Store
+
+#: Called now and then during something long.
+Tick = Callable[[], None]
+
+
+class InPlace(ABC):
+    """Carries out the steps of a plan on its stores.
+
+    Args:
+        plan: What is done.
+        stores: Where.
+    """
+
+    def __init__(self, plan: Plan, stores: Stores) -> None:
+        self.plan, self.stores = plan, stores
+        self.record = stores.record(plan.plan_id)
+
+    @abstractmethod
+    def lay_ready(self, copies: Sequence[Copy], tick: Tick, *, begun: bool) -> None:
+        """See that everything that will be put in its place is there and verified."""
+
+    @abstractmethod
+    def source_of(self, copy: Copy) -> tuple[Store, str]:
+        """Where the verified object of a copy is."""
+
+    @abstractmethod
+    def finish(self, done: Mapping[str, Any]) -> None:
+        """What is to be written down, and cleared away, when all is done; ``done`` says by whom and when."""
+
+    def prepare(self, todo: Sequence[Action], tick: Tick, *, begun: bool) -> None:
+        """Lay ready what will come and save what will go; no step is taken yet.
+
+        Args:
+            todo: The steps that are left.
+            tick: Called between objects.
+            begun: Whether an earlier run has saved everything.
+        """
+        self.lay_ready([action for action in todo if isinstance(action, Copy)], tick, begun=begun)
+        deletes = [action for action in todo if isinstance(action, Delete)]
+        saving.save(deletes, self.stores.place, self.record, tick, begun=begun)
+
+    # --- steps -----------------------------------------------------------------------------------------------------
+
+    def delete(self, place: Place, name: str) -> None:
+        """Remove an object."""
+        self.stores.place(place).delete(name)
+
+    def put(self, copy: Copy) -> None:
+        """Put an object in its place. Raises CheckpointBusyError when another one has appeared there."""
+        source, name = self.source_of(copy)
+        store = self.stores.place(copy.place)
+        try:
+            source.keep(name, store, copy.name)
+        except ObjectExistsError:
+            if store.sha256(copy.name) != (copy.size, copy.sha256):  # a driver may repeat what it has done
+                raise self._taken(copy) from None
+
+    def create(self, place: Place, name: str, data: bytes) -> None:
+        """Write an object."""
+        self.stores.place(place).create(name, data)
+
+    def _taken(self, copy: Copy) -> CheckpointBusyError:
+        return CheckpointBusyError(
+            f"a query has started during the {self.plan.kind} and has written this file.",
+            location=self.plan.location,
+            name=copy.name,
+            hint="What was removed is saved. Stop the query, and what restarts it; then "
+            f"'ckpt undo {self.plan.location}' puts back what was there before.",
+        )
