@@ -15,6 +15,7 @@ from airflow_provider_ckpt.errors import PlanError
 from airflow_provider_ckpt.lifecycle import Stores
 from airflow_provider_ckpt.lifecycle.records import records_of
 from airflow_provider_ckpt.plans import plan_from_dict
+from airflow_provider_ckpt.store import Store
 from tests.lifecycle.fake_query import FakeQuery, after_rollback, read_all
 
 pytestmark = pytest.mark.s3
