@@ -2,55 +2,133 @@
 
 from __future__ import annotations
 
+import re
 from datetime import UTC, datetime, timedelta
 
+#: No duration is longer, milliseconds: 100,000 days.
+LONGEST_MS = 100_000 * 86_400_000
+#: Times that a calendar reaches, epoch milliseconds: the years 1 to 9999.
+FIRST_MS, LAST_MS = -62_135_596_800_000, 253_402_300_799_999
 
-def parse_time_ms(value: str | datetime) -> int:
-    """A time as epoch milliseconds: a datetime with a zone, ISO 8601 (UTC when it names no zone), or a number as text.
+DURATIONS = "write 36h, 1h30m, 2d, ISO 8601 such as PT5M or P1D, or seconds"
+TIMES = "write ISO 8601 such as 2026-11-21T05:00Z, epoch milliseconds, 2 hours ago or now-2h"
 
-    Raises ValueError.
+_NUMBER = r"(\d{1,12}(?:[.,]\d{1,9})?)"
+_ISO = re.compile(
+    rf"P(?!$)(?:{_NUMBER}W)?(?:{_NUMBER}D)?(?:T(?!$)(?:{_NUMBER}H)?(?:{_NUMBER}M)?(?:{_NUMBER}S)?)?", re.IGNORECASE
+)
+_ISO_MS = (7 * 86_400_000, 86_400_000, 3_600_000, 60_000, 1_000)
+_CALENDAR = re.compile(r"P(?:[\d.,]+[YMWD])*(?:T[\d.,HMS]*)?", re.IGNORECASE)
+_PART = re.compile(rf"\s*{_NUMBER}\s*([a-z]+)", re.IGNORECASE)
+_UNITS_MS = {
+    **dict.fromkeys(("ms", "millisecond", "milliseconds"), 1),
+    **dict.fromkeys(("s", "sec", "secs", "second", "seconds"), 1_000),
+    **dict.fromkeys(("m", "min", "mins", "minute", "minutes"), 60_000),
+    **dict.fromkeys(("h", "hour", "hours"), 3_600_000),
+    **dict.fromkeys(("d", "day", "days"), 86_400_000),
+    **dict.fromkeys(("w", "week", "weeks"), 7 * 86_400_000),
+}
+_AGO = re.compile(r"(.+?)\s+ago", re.IGNORECASE)
+_NOW = re.compile(r"now\s*(?:([+-])\s*(.+))?", re.IGNORECASE)
+
+
+def parse_time_ms(value: str | datetime, *, now_ms: int | None = None) -> int:
+    """A point in time as epoch milliseconds.
+
+    Args:
+        value: A datetime with a zone, ISO 8601 (UTC when it names no zone), or epoch milliseconds as text; where
+            ``now_ms`` is given also ``now``, ``now-2h``, ``now+30m`` and ``2 hours ago``.
+        now_ms: What *now* means, epoch milliseconds.
+
+    Raises:
+        ValueError: It is nothing of that, or no calendar reaches it.
     """
     if isinstance(value, datetime):
         if value.tzinfo is None:
             raise ValueError(f"{value} has no time zone")
         return int(value.timestamp() * 1000)
-    if value.strip().lstrip("-").isdecimal():
-        return int(value)
+    text = value.strip()
+    relative = _relative_ms(text)
+    if relative is not None:
+        if now_ms is None:
+            raise ValueError(f"{value!r} is relative to now, which is for the command line alone")
+        return _within_calendar(now_ms + relative, value)
+    if re.fullmatch(r"-?[0-9]{1,20}", text):
+        return _within_calendar(int(text), value)
+    return _within_calendar(_calendar_ms(text, value), value)
+
+
+def _relative_ms(text: str) -> int | None:
+    """How far from now, milliseconds; None for a text that does not speak of now."""
+    if ago := _AGO.fullmatch(text):
+        return -parse_duration_ms(ago[1])
+    if now := _NOW.fullmatch(text):
+        return 0 if now[2] is None else parse_duration_ms(now[2]) * (-1 if now[1] == "-" else 1)
+    return None
+
+
+def _calendar_ms(text: str, value: str) -> int:
     import pendulum
 
     try:
-        parsed = pendulum.parse(value, exact=True)
-    except ValueError as error:
-        raise ValueError(f"no time: {value!r}") from error
+        parsed = pendulum.parse(text, exact=True)
+    except (ValueError, OverflowError, TypeError) as error:  # TypeError: intervals of times of day
+        raise ValueError(f"no time: {_short(value)}; {TIMES}") from error
     if isinstance(parsed, pendulum.Date) and not isinstance(parsed, pendulum.DateTime):
         parsed = pendulum.datetime(parsed.year, parsed.month, parsed.day)
     if not isinstance(parsed, pendulum.DateTime):
-        raise ValueError(f"{value!r} is no point in time; give a date, or a date and a time")
+        raise ValueError(f"{_short(value)} is no point in time; {TIMES}")
     return int(parsed.timestamp() * 1000)
 
 
-def parse_duration_ms(value: str | timedelta) -> int:
-    """A duration as milliseconds: a timedelta, ISO 8601 such as ``PT5M`` or ``P1D``, or seconds as text.
+def _within_calendar(at_ms: int, value: str) -> int:
+    if not FIRST_MS <= at_ms <= LAST_MS:
+        raise ValueError(f"{_short(value)} is in no year from 1 to 9999; {TIMES}")
+    return at_ms
 
-    Raises ValueError; also for months and years, which have no length of their own.
+
+def parse_duration_ms(value: str | timedelta) -> int:
+    """A duration as milliseconds, not negative, at most LONGEST_MS.
+
+    Args:
+        value: A timedelta; numbers with units (``36h``, ``1h30m``, ``2 days``, ``500ms``); ISO 8601 (``PT5M``,
+            ``P1DT12H``); or seconds as text.
+
+    Raises:
+        ValueError: It is nothing of that; also for months and years, which have no length of their own.
     """
     if isinstance(value, timedelta):
-        return int(value.total_seconds() * 1000)
-    import pendulum
+        return _bounded(value.total_seconds() * 1000, str(value))
+    text = value.strip()
+    if re.fullmatch(_NUMBER, text):
+        return _bounded(float(text.replace(",", ".")) * 1000, value)
+    if match := _ISO.fullmatch(text):
+        numbers = zip(match.groups(), _ISO_MS, strict=True)
+        return _bounded(sum(float(number.replace(",", ".")) * unit for number, unit in numbers if number), value)
+    if _CALENDAR.fullmatch(text) and re.search(r"[YM]", text.upper().partition("T")[0]):
+        raise ValueError(f"{_short(value)} has months or years, which have no length of their own; give days")
+    return _bounded(_in_units_ms(text, value), value)
 
-    try:
-        return int(float(value) * 1000)
-    except ValueError:
-        pass
-    try:
-        parsed = pendulum.parse(value)
-    except ValueError as error:
-        raise ValueError(f"no duration: {value!r}; write PT5M, PT1H30M, P1D or seconds") from error
-    if not isinstance(parsed, pendulum.Duration):
-        raise ValueError(f"{value!r} is no duration; write PT5M, PT1H30M, P1D or seconds")
-    if parsed.years or parsed.months:
-        raise ValueError(f"{value!r} has months or years, which have no length of their own; give days")
-    return int(parsed.total_seconds() * 1000)
+
+def _in_units_ms(text: str, value: str) -> float:
+    total_ms, at, units = 0.0, 0, list[str]()
+    while at < len(text) and (part := _PART.match(text, at)) and part[2].lower() in _UNITS_MS:
+        units.append(part[2])
+        total_ms += float(part[1].replace(",", ".")) * _UNITS_MS[part[2].lower()]
+        at = part.end()
+    if not units or at < len(text):
+        raise ValueError(f"no duration: {_short(value)}; {DURATIONS}")
+    return total_ms
+
+
+def _bounded(duration_ms: float, value: str) -> int:
+    if not 0 <= duration_ms <= LONGEST_MS:
+        raise ValueError(f"{_short(value)} is not between nothing and {LONGEST_MS // 86_400_000:,} days")
+    return int(duration_ms)
+
+
+def _short(value: str) -> str:
+    return repr(value if len(value) <= 60 else f"{value[:57]}...")
 
 
 def time_text(at_ms: int) -> str:

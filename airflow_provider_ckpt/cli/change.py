@@ -9,6 +9,7 @@ import click
 
 from airflow_provider_ckpt import lifecycle
 from airflow_provider_ckpt.cli.options import (
+    TIME,
     Command,
     executing,
     open_store,
@@ -35,8 +36,8 @@ def acting(command: Command) -> Command:
 @click.command()
 @click.argument("location")
 @click.option("--to-batch", "batch", type=click.IntRange(min=0), help="The last batch to keep.")
-@click.option("--to-timestamp", "timestamp", metavar="TIME", help="To the newest batch that began at or before a time.")
-@click.option("--to-watermark", "watermark", metavar="TIME", help="To the newest batch with at most this watermark.")
+@click.option("--to-timestamp", "timestamp", type=TIME, help="To the newest batch that began at or before a time.")
+@click.option("--to-watermark", "watermark", type=TIME, help="To the newest batch with at most this watermark.")
 @click.option(
     "--to-offsets",
     "offsets",
@@ -66,7 +67,7 @@ def rollback(
 ) -> None:
     """Drop every batch after one, in place; what is removed is kept for undo.
 
-    Times are ISO 8601 (UTC when they name no zone) or epoch milliseconds.
+    Times are ISO 8601 (UTC when they name no zone), epoch milliseconds, `2 hours ago` or `now-2h`.
     """
     if trim_sink_log and not sink:
         raise click.UsageError("--trim-sink-log needs --sink file:URI")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import getpass
 import os
 import socket
+import time
 from collections.abc import Callable, Iterable
 from typing import Any, TypeVar
 
@@ -31,16 +32,32 @@ class _Milliseconds(click.ParamType):  # type: ignore[type-arg]  # generic since
             self.fail(str(error), param, ctx)
 
 
-def _duration_ms(text: str) -> int:
-    if (parsed := parse_duration_ms(text)) < 0:
-        raise ValueError(f"{text} is less than nothing")
-    return parsed
+class _Seconds(_Milliseconds):
+    """A duration as seconds, at least so long."""
+
+    def __init__(self, at_least_s: float) -> None:
+        super().__init__("duration", parse_duration_ms)
+        self._at_least_s = at_least_s
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> float:  # type: ignore[override]
+        """Parse; a text that makes no sense, or too short a time, is a usage error."""
+        seconds = super().convert(value, param, ctx) / 1000
+        if seconds < self._at_least_s:
+            self.fail(f"{value} is less than {self._at_least_s:g} seconds", param, ctx)
+        return seconds
 
 
-#: ISO 8601 or epoch milliseconds; becomes epoch milliseconds.
-TIME = _Milliseconds("time", parse_time_ms)
-#: ISO 8601 such as PT5M, or seconds; becomes milliseconds.
-DURATION = _Milliseconds("duration", _duration_ms)
+#: How times are written, for the help of a command.
+TIMES = (
+    "Times are ISO 8601 (UTC when they name no zone), epoch milliseconds, `2 hours ago` or `now-2h`; durations are "
+    "36h, 1h30m, ISO 8601 such as PT5M, or seconds."
+)
+#: A point in time; becomes epoch milliseconds.
+TIME = _Milliseconds("time", lambda text: parse_time_ms(text, now_ms=time.time_ns() // 1_000_000))
+#: A duration; becomes milliseconds.
+DURATION = _Milliseconds("duration", parse_duration_ms)
+#: A pause; becomes seconds.
+PAUSE = _Seconds(0.05)
 
 
 def shared(command: Command) -> Command:
@@ -65,8 +82,8 @@ def stopping(command: Command) -> Command:
     command = click.option(
         "--quiet-period",
         "quiet_s",
-        type=click.FloatRange(min=0),
-        metavar="SECONDS",
+        type=_Seconds(0),
+        metavar="DURATION",
         help="Watch for changes this long before acting; by default judged by the rhythm of the commits.",
     )(command)
     command = click.option(

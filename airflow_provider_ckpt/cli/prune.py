@@ -2,27 +2,16 @@
 
 from __future__ import annotations
 
-import re
-
 import click
 
 from airflow_provider_ckpt import lifecycle
-from airflow_provider_ckpt.cli.options import executing, open_store, shared
+from airflow_provider_ckpt.cli.options import DURATION, executing, open_store, shared
 from airflow_provider_ckpt.cli.render import print_json, print_tables, progress_bar, size
 from airflow_provider_ckpt.lifecycle.pruning import GRACE_MS
 from airflow_provider_ckpt.report import prune_tables
 from airflow_provider_ckpt.retention import RetentionPolicy
 
-_UNITS_MS = {"s": 1_000, "m": 60_000, "h": 3_600_000, "d": 86_400_000}
 _COUNT = click.IntRange(min=0)
-
-
-def _milliseconds(context: click.Context, option: click.Parameter, value: str) -> int:
-    """A duration of the command line: a whole number and a unit."""
-    match = re.fullmatch(r"(\d+)([smhd])", value)
-    if match is None:
-        raise click.BadParameter(f"{value!r} is no duration: a whole number and s, m, h or d, such as 36h")
-    return int(match[1]) * _UNITS_MS[match[2]]
 
 
 @click.command()
@@ -43,10 +32,10 @@ def _milliseconds(context: click.Context, option: click.Parameter, value: str) -
 @click.option(
     "--grace",
     "grace_ms",
-    callback=_milliseconds,
+    type=DURATION,
     default=f"{GRACE_MS // 1000}s",
     metavar="DURATION",
-    help="How old what no backup names must be, such as 36h; 1d by default. Longer than any backup takes.",
+    help="How old what no backup names must be, such as 36h or P2D; a day by default. Longer than any backup takes.",
 )
 @executing
 @shared

@@ -9,7 +9,7 @@ from typing import Any
 
 import click
 
-from airflow_provider_ckpt.cli.options import DURATION, TIME, open_store, pairs, shared
+from airflow_provider_ckpt.cli.options import DURATION, PAUSE, TIME, TIMES, open_store, pairs, shared
 from airflow_provider_ckpt.cli.render import Bar, print_json, waiting_bar
 from airflow_provider_ckpt.errors import StoreUnavailableError
 from airflow_provider_ckpt.lifecycle import Wait, Watched, answer, begin, outcome
@@ -24,12 +24,12 @@ _SOURCE_HELP = (
 )
 
 
-@click.command()
+@click.command(epilog=TIMES)
 @click.argument("location")
 @click.option("--batch", "batch_id", type=int, help="Until this batch, or a later one, is committed.")
 @click.option("--next-batch", is_flag=True, help="Until a batch is committed that began after now.")
 @click.option(
-    "--watermark", type=TIME, help="Until the watermark has passed this time (ISO 8601, or epoch milliseconds)."
+    "--watermark", type=TIME, help="Until the watermark has passed this time (ISO 8601, UTC when it names no zone)."
 )
 @click.option(
     "--offsets", help='Until these offsets are reached: JSON by source id, such as {"0": {"topic": {"0": 5}}}.'
@@ -39,7 +39,7 @@ _SOURCE_HELP = (
 @click.option(
     "--lag",
     metavar="LAG",
-    help="Until the query is behind by no more than a duration (PT5M) or so many records (1000).",
+    help="Until the query is behind by no more than a duration (5m, PT5M) or so many records (1000).",
 )
 @click.option("--idle", type=DURATION, help="Until all batches are committed, and nothing was for so long (PT10M).")
 @click.option("--stalled", type=DURATION, help="Until nothing was committed for so long, whatever the reason.")
@@ -53,9 +53,16 @@ _SOURCE_HELP = (
 @click.option(
     "--kafka-config", "kafka_config", multiple=True, metavar="KEY=VALUE", help="An option of the Kafka client."
 )
-@click.option("--timeout", type=DURATION, help="Give up after this long (seconds, or PT1H), with code 1.")
+@click.option("--timeout", type=DURATION, help="Give up after this long (36h, PT1H, or seconds), with code 1.")
 @click.option("--deadline", type=TIME, help="Give up at this time, with code 1.")
-@click.option("--poll-interval", default=5.0, show_default=True, type=click.FloatRange(min=0.05), metavar="SECONDS")
+@click.option(
+    "--poll-interval",
+    default=5.0,
+    show_default=True,
+    type=PAUSE,
+    metavar="DURATION",
+    help="How often to ask; sooner when the target is near.",
+)
 @shared
 def wait(
     location: str,

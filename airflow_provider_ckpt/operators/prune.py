@@ -13,6 +13,7 @@ from airflow_provider_ckpt.hooks.checkpoint import CheckpointHook, airflow_error
 from airflow_provider_ckpt.lifecycle.pruning import GRACE_MS
 from airflow_provider_ckpt.report import prune_tables, render
 from airflow_provider_ckpt.retention import RetentionPolicy
+from airflow_provider_ckpt.times import parse_duration_ms
 
 
 class CheckpointPruneOperator(BaseOperator):
@@ -29,7 +30,7 @@ class CheckpointPruneOperator(BaseOperator):
     :param keep_monthly: Months.
     :param keep_tags: Keep every backup that has one of these tags.
     :param min_redundancy: Leave so many backups of each query, whatever else.
-    :param grace: How old what no backup names must be; longer than any backup takes.
+    :param grace: How old what no backup names must be, such as ``36h`` or a timedelta; longer than any backup takes.
     :param plan_only: Show the plan, and delete nothing.
     """
 
@@ -48,19 +49,20 @@ class CheckpointPruneOperator(BaseOperator):
         keep_monthly: int = 0,
         keep_tags: Sequence[str] = (),
         min_redundancy: int = 1,
-        grace: timedelta = timedelta(milliseconds=GRACE_MS),
+        grace: timedelta | str = timedelta(milliseconds=GRACE_MS),
         plan_only: bool = False,
         **kwargs: Any,
     ) -> None:
         super().__init__(**kwargs)
         counts = (keep_last, keep_hourly, keep_daily, keep_weekly, keep_monthly)
         RetentionPolicy(*counts, tuple(keep_tags), min_redundancy)  # a DAG with a senseless policy does not load
+        grace_ms = parse_duration_ms(grace)
         self.backup_root = backup_root
         self.checkpoint_conn_id = checkpoint_conn_id
         self.counts = counts
         self.keep_tags = keep_tags
         self.min_redundancy = min_redundancy
-        self.grace = grace
+        self.grace_ms = grace_ms
         self.plan_only = plan_only
 
     def execute(self, context: Any) -> dict[str, Any]:
@@ -68,7 +70,7 @@ class CheckpointPruneOperator(BaseOperator):
         policy = RetentionPolicy(*self.counts, tuple(self.keep_tags), self.min_redundancy)
         with airflow_errors():
             root = CheckpointHook(self.checkpoint_conn_id).store(self.backup_root)
-            plan = lifecycle.make_prune(root, policy, grace_ms=int(self.grace.total_seconds() * 1000))
+            plan = lifecycle.make_prune(root, policy, grace_ms=self.grace_ms)
             self.log.info("\n%s", render(prune_tables(plan)))
             receipt = None if self.plan_only else lifecycle.prune(plan, root)
         return {"plan": plan.to_dict(), "receipt": receipt and receipt.to_dict()}

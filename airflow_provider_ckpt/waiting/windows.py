@@ -18,12 +18,13 @@ from typing import Literal
 import pendulum
 
 from airflow_provider_ckpt.errors import CheckpointError
+from airflow_provider_ckpt.times import parse_duration_ms
 
 #: The ``input_format`` of Airflow's temporal partition mappers.
 KEY_FORMAT = "%Y-%m-%dT%H:%M:%S"
 DAY_SECONDS = 86_400
 EPOCH, EPOCH_MONDAY = date(1970, 1, 1), date(1970, 1, 5)
-LENGTHS = "Give one unit: PT15M, PT1H, P1D, P1W, P1M or P1Y."
+LENGTHS = "Give one unit: PT15M (or 15m), PT1H, P1D, P1W, P1M or P1Y."
 
 Unit = Literal["seconds", "days", "weeks", "months"]
 
@@ -170,11 +171,16 @@ def _measure(length: str | timedelta) -> tuple[Unit, int]:
 def _parse(length: str) -> timedelta:
     try:
         parsed = pendulum.parse(length)
+    except (ValueError, OverflowError, TypeError):
+        parsed = None
+    if isinstance(parsed, pendulum.Duration):
+        return parsed
+    try:
+        if not length.strip().isdecimal():  # seconds elsewhere, and here as likely hours
+            return timedelta(milliseconds=parse_duration_ms(length))
+        raise ValueError("no unit")
     except ValueError as error:
         raise CheckpointError(f"no length of a window: {length!r}", hint=LENGTHS) from error
-    if not isinstance(parsed, pendulum.Duration):
-        raise CheckpointError(f"no length of a window: {length!r}", hint=LENGTHS)
-    return parsed
 
 
 def _spell(unit: Unit, count: int) -> str:
