@@ -6,6 +6,7 @@ import asyncio
 from functools import cache
 from typing import Any
 
+from airflow_provider_ckpt.limits import most_bytes
 from airflow_provider_ckpt.objects import StoredObject
 from airflow_provider_ckpt.store import Store
 
@@ -40,7 +41,16 @@ class AsyncStore(Store):
     async def fetch(self, name: str) -> bytes:
         """The bytes of an object, as :meth:`Store.read` has them."""
         with self._errors(name):
-            return bytes(await self.fs._cat_file(self._path(name)))  # noqa: SLF001
+            most = most_bytes(name)
+            try:
+                data = bytes(await self.fs._cat_file(self._path(name), start=0, end=most + 1))  # noqa: SLF001
+            except FileNotFoundError:
+                raise
+            except OSError:  # object stores have no range of nothing
+                if (await self.fs._info(self._path(name)))["size"]:  # noqa: SLF001
+                    raise
+                data = b""
+            return self._whole(name, data, most)
 
     def at(self, location: str) -> AsyncStore:
         """See :meth:`Store.at`."""

@@ -96,6 +96,12 @@ class MalformedEntryError(CheckpointFormatError):
     spark_error = "MappingException"
 
 
+class TooLargeError(MalformedEntryError):
+    """A file that is larger than anything Spark writes there; it was not read."""
+
+    code = "TOO_LARGE"
+
+
 class UnsupportedVersionError(CheckpointFormatError):
     """A log version that is later than this package, or the target Spark, reads."""
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 import errno
 import hashlib
 import os
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from pathlib import Path
 from threading import Lock
@@ -18,17 +18,19 @@ from typing import IO, Any
 
 import fsspec
 from fsspec.asyn import AsyncFileSystem
-from fsspec.dircache import DirCache
 from fsspec.implementations.local import LocalFileSystem
 
 from airflow_provider_ckpt.credentials import scrub, secrets_of
+from airflow_provider_ckpt.drivers import protocols, stored_object, truthful
 from airflow_provider_ckpt.errors import (
     CheckpointError,
     CheckpointNotFoundError,
     ObjectExistsError,
     StoreError,
     StoreUnavailableError,
+    TooLargeError,
 )
+from airflow_provider_ckpt.limits import CHANGELOG_HEAD_BYTES, most_bytes, size_text
 from airflow_provider_ckpt.local_disk import CHUNK_BYTES, copy_file, publish, scan
 from airflow_provider_ckpt.objects import StoredObject
 from airflow_provider_ckpt.s3_copies import copy_in_s3, same_s3
@@ -69,7 +71,7 @@ class Store:
     """
 
     def __init__(self, fs: fsspec.AbstractFileSystem, root: str, location: str, calls: Calls | None = None) -> None:
-        self.fs = _truthful(fs)
+        self.fs = truthful(fs)
         self.root = root.rstrip("/") or "/"
         self.location = scrub(location.rstrip("/") or "/")
         self.calls = calls or Calls()
@@ -116,7 +118,7 @@ class Store:
     @property
     def creates_exclusively(self) -> bool:
         """Whether of several that :meth:`create` one name at once, one is sure to win and the others to fail."""
-        return self.is_local or not _EXCLUSIVE.isdisjoint(_protocols(self.fs))
+        return self.is_local or not _EXCLUSIVE.isdisjoint(protocols(self.fs))
 
     @property
     def base_name(self) -> str:
@@ -176,22 +178,43 @@ class Store:
             return bool(self.fs.exists(self.root))
 
     def read(self, name: str) -> bytes:
-        """The bytes of an object. Raises CheckpointNotFoundError when it is not there."""
-        with self._errors(name):
-            return bytes(self.fs.cat_file(self._path(name)))
+        """The bytes of an object, which must not be more than :func:`~airflow_provider_ckpt.limits.most_bytes`.
+
+        Raises:
+            CheckpointNotFoundError: It is not there.
+            TooLargeError: It is larger than that.
+        """
+        most = most_bytes(name)
+        return self._whole(name, self.read_up_to(name, most + 1), most)
 
     def read_up_to(self, name: str, most: int) -> bytes:
         """The first bytes of an object, at most that many. Raises CheckpointNotFoundError when it is not there."""
         with self._errors(name):
-            return bytes(self.fs.cat_file(self._path(name), start=0, end=most))
+            try:
+                return bytes(self.fs.cat_file(self._path(name), start=0, end=most))
+            except FileNotFoundError:
+                raise
+            except OSError:  # object stores have no range of nothing
+                if self.is_local or self.fs.info(self._path(name))["size"]:
+                    raise
+                return b""
+
+    def head(self, name: str) -> bytes:
+        """What tells which other files a state file needs: the beginning of a changelog, all of any other."""
+        return self.read_up_to(name, CHANGELOG_HEAD_BYTES) if name.endswith(".changelog") else self.read(name)
+
+    def chunks(self, name: str) -> Iterator[bytes]:
+        """The bytes of an object, whatever its size, a piece at a time. Raises as :meth:`read_up_to`."""
+        with self._errors(name), self.fs.open(self._path(name), "rb") as source:
+            while data := source.read(CHUNK_BYTES):
+                yield data
 
     def sha256(self, name: str) -> tuple[int, str]:
         """Size in bytes and SHA-256 (hex) of an object, in constant memory. Raises CheckpointNotFoundError."""
         sha256, size = hashlib.sha256(), 0
-        with self._errors(name), self.fs.open(self._path(name), "rb") as file:
-            while data := file.read(CHUNK_BYTES):
-                sha256.update(data)
-                size += len(data)
+        for data in self.chunks(name):
+            sha256.update(data)
+            size += len(data)
         return size, sha256.hexdigest()
 
     def require_inside(self, name: str) -> None:
@@ -290,6 +313,16 @@ class Store:
 
     # --- inside ------------------------------------------------------------------------------------------------
 
+    def _whole(self, name: str, data: bytes, most: int) -> bytes:
+        if len(data) > most:
+            raise TooLargeError(
+                f"is larger than {size_text(most)}, so it was not read.",
+                location=self.location,
+                name=name,
+                hint="Spark writes no such file. Restore it from a backup.",
+            )
+        return data
+
     def _path(self, name: str) -> str:
         inside = f"/{name}/"
         if "//" in inside or "/../" in inside or "/./" in inside or "\\" in name or "\0" in name:
@@ -308,7 +341,7 @@ class Store:
             if info["type"] == "directory":
                 directories.append(name)
             elif name and not info["name"].endswith("/") and not name.endswith("_$folder$"):
-                objects[name] = _stored_object(name, info)
+                objects[name] = stored_object(name, info)
         return objects, directories
 
     def _create_from(self, name: str, head: bytes, source: IO[bytes]) -> tuple[int, str]:
@@ -381,29 +414,3 @@ class _Call:
     def __exit__(self, kind: object, error: BaseException | None, traceback: object) -> None:
         if isinstance(error, Exception) and not isinstance(error, CheckpointError):
             raise self._store.typed_error(error, self._name) from self._store.safe_cause(error)
-
-
-def _protocols(fs: fsspec.AbstractFileSystem) -> tuple[str, ...]:
-    return (fs.protocol,) if isinstance(fs.protocol, str) else tuple(fs.protocol)
-
-
-def _truthful(fs: fsspec.AbstractFileSystem) -> fsspec.AbstractFileSystem:
-    """The same file system, which may be shared: it asks for each listing from now on, and reads by one request."""
-    cache = getattr(fs, "dircache", None)
-    if isinstance(cache, DirCache) and cache.use_listings_cache:
-        cache.use_listings_cache = False
-        cache.clear()
-    if "s3" in _protocols(fs):
-        fs.max_concurrency = 1  # otherwise s3fs asks for the size before it reads
-    return fs
-
-
-def _stored_object(name: str, info: Mapping[str, Any]) -> StoredObject:
-    keys = ("mtime", "LastModified", "last_modified", "created")
-    modified: Any = next((info[key] for key in keys if info.get(key)), None)
-    if hasattr(modified, "timestamp"):
-        modified = modified.timestamp()
-    modified_ms = int(modified * 1000) if isinstance(modified, int | float) else None
-    size = int(info["size"] or 0)
-    identity = info.get("ETag") or info.get("etag") or f"{size}-{modified}"
-    return StoredObject(name, size, modified_ms, str(identity).strip('"'))

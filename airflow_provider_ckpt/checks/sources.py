@@ -6,7 +6,7 @@ from collections.abc import Collection, Iterator
 
 from airflow_provider_ckpt.checks.logs import entry_before, newest_entry
 from airflow_provider_ckpt.codec import layout
-from airflow_provider_ckpt.errors import IncompleteLogFileError, UnsupportedVersionError
+from airflow_provider_ckpt.errors import IncompleteLogFileError, TooLargeError, UnsupportedVersionError
 from airflow_provider_ckpt.findings import Finding
 from airflow_provider_ckpt.source_files import file_log_offset, gaps_up_to, source_entries
 from airflow_provider_ckpt.spans import spans_text
@@ -114,6 +114,8 @@ def _unreadable(view: CheckpointView, name: str) -> Finding:
     elif isinstance(error, UnsupportedVersionError):
         code = "CKPT103"
     hint = "Restore the file from a backup, or roll back to a batch before it."
+    if isinstance(error, TooLargeError):
+        return Finding(code, "warning", error.message, None, name, "Nothing is known of what it holds.")
     return Finding(code, "error", error.message, None, name, hint, error.spark_error)
 
 

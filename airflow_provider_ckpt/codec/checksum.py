@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import struct
 import zlib
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
@@ -31,6 +32,22 @@ class HadoopChecksum:
         """The checksum file that Hadoop would write beside these bytes."""
         chunks = range(0, len(data), BYTES_PER_CHECKSUM)
         return cls(tuple(zlib.crc32(data[at : at + BYTES_PER_CHECKSUM]) for at in chunks))
+
+    def fits_size(self, size: int) -> bool:
+        """Whether a file of so many bytes has so many checksums."""
+        return len(self.checksums) == -(-size // self.bytes_per_checksum)
+
+    def matches_chunks(self, chunks: Iterable[bytes]) -> bool:
+        """As :meth:`matches`, of bytes that come in pieces."""
+        step, at, rest = self.bytes_per_checksum, 0, b""
+        for piece in chunks:
+            data = rest + piece
+            whole = len(data) // step * step
+            sums = tuple(zlib.crc32(data[start : start + step]) for start in range(0, whole, step))
+            if sums != self.checksums[at : at + len(sums)]:
+                return False
+            at, rest = at + len(sums), data[whole:]
+        return self.checksums[at:] == ((zlib.crc32(rest),) if rest else ())
 
     def matches(self, data: bytes) -> bool:
         """Whether the bytes are those that were summed."""
@@ -73,9 +90,20 @@ class SparkChecksum(Verbatim):
     timestamp_ms: int
     creator: Any = None
 
+    def fits_size(self, size: int) -> bool:
+        """Whether a file of so many bytes can be the one that was summed."""
+        return size == self.main_file_size
+
+    def matches_chunks(self, chunks: Iterable[bytes]) -> bool:
+        """As :meth:`matches`, of bytes that come in pieces."""
+        size = crc = 0
+        for piece in chunks:
+            crc, size = crc32c(piece, crc), size + len(piece)
+        return size == self.main_file_size and crc == self.value % 2**32
+
     def matches(self, data: bytes) -> bool:
         """Whether the bytes are those that were summed."""
-        return len(data) == self.main_file_size and crc32c(data) == self.value % 2**32
+        return self.matches_chunks([data])
 
     def _serialise(self) -> bytes:
         fields = {
@@ -106,8 +134,8 @@ def decode_spark(data: bytes, name: str) -> SparkChecksum:
     return remember(checksum, data)
 
 
-def crc32c(data: bytes) -> int:
-    """CRC-32C (Castagnoli) as an unsigned integer."""
+def crc32c(data: bytes, before: int = 0) -> int:
+    """CRC-32C (Castagnoli) as an unsigned integer, going on from that of the bytes before."""
     import google_crc32c  # needed for state files alone, so that the logs can be read without it
 
-    return int(google_crc32c.value(data))
+    return int(google_crc32c.extend(before, data))

@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import math
 import re
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from decimal import Decimal
 from typing import Any
@@ -33,8 +34,7 @@ class RepeatedKeys(dict[str, Any]):
 
     def __init__(self, pairs: list[tuple[str, Any]]) -> None:
         super().__init__(pairs)
-        keys = [key for key, _ in pairs]
-        self.repeated = frozenset(key for key in keys if keys.count(key) > 1)
+        self.repeated = frozenset(key for key, count in Counter(key for key, _ in pairs).items() if count > 1)
 
 
 def decode_utf8(data: bytes, name: str) -> str:

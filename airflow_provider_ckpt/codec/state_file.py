@@ -18,6 +18,12 @@ from airflow_provider_ckpt.codec import java_text
 from airflow_provider_ckpt.codec.versions import parse_version
 from airflow_provider_ckpt.errors import CheckpointFormatError, MalformedEntryError
 
+#: What a RocksDB zip holds at most: its list of files, its manifest, its options.
+MOST_ZIP_ENTRIES, MOST_METADATA_BYTES, MOST_ZIP_BYTES = 1_000, 4 << 20, 64 << 20
+#: A block of a compressed stream; Spark writes blocks of 32 and 64 KiB.
+MOST_BLOCK_BYTES = 4 << 20
+_ZIP_ENTRY, _PIECE = b"PK\x01\x02", 1 << 20
+
 #: Gives at least the wanted number of plain bytes from the start of a compressed stream, or all there are.
 Decompress = Callable[[bytes, int], bytes]
 
@@ -33,10 +39,7 @@ class StateTableRef:
 def read_zip(data: bytes, name: str) -> tuple[StateTableRef, ...]:
     """The files that a RocksDB ``V.zip`` refers to. Raises MalformedEntryError."""
     try:
-        with zipfile.ZipFile(io.BytesIO(data)) as archive:
-            if broken := archive.testzip():
-                raise zipfile.BadZipFile(f"{broken} does not fit its checksum")
-            text = java_text.decode_utf8(archive.read("metadata"), name)
+        text = java_text.decode_utf8(_zip_metadata(data), name)
     except (zipfile.BadZipFile, KeyError, zlib.error, EOFError, NotImplementedError, RuntimeError) as error:
         raise MalformedEntryError(f"no RocksDB snapshot: {error}", name=name) from error
     version, _, body = text.partition("\n")
@@ -46,6 +49,29 @@ def read_zip(data: bytes, name: str) -> tuple[StateTableRef, ...]:
     tables = [_table_ref(item, "SSTs", "dfsSstFileName", name) for item in fields.array("sstFiles")]
     logs = [_table_ref(item, "logs", "dfsLogFileName", name) for item in fields.array("logFiles")]
     return tuple(tables + logs)
+
+
+def _zip_metadata(data: bytes) -> bytes:
+    """The entry ``metadata`` of a zip whose entries fit their checksums. Raises BadZipFile and what zipfile raises."""
+    if data.count(_ZIP_ENTRY) > MOST_ZIP_ENTRIES:
+        raise zipfile.BadZipFile(f"more than {MOST_ZIP_ENTRIES:,} entries")
+    metadata, left = None, MOST_ZIP_BYTES
+    with zipfile.ZipFile(io.BytesIO(data)) as archive:
+        for entry in archive.infolist():
+            with archive.open(entry) as file:
+                head = file.read(MOST_METADATA_BYTES + 1)
+                left -= len(head)
+                while piece := file.read(_PIECE):
+                    left -= len(piece)
+                    if left < 0:
+                        raise zipfile.BadZipFile(f"more than {MOST_ZIP_BYTES:,} bytes once it is unpacked")
+            if entry.filename == "metadata":
+                metadata = head
+    if metadata is None:
+        raise KeyError("there is no entry metadata")
+    if len(metadata) > MOST_METADATA_BYTES:
+        raise zipfile.BadZipFile(f"its metadata has more than {MOST_METADATA_BYTES:,} bytes")
+    return metadata
 
 
 def _table_ref(item: object, directory: str, key: str, name: str) -> StateTableRef:
@@ -114,7 +140,7 @@ def _lz4(data: bytes, wanted: int) -> bytes:
     plain, at = bytearray(), 0
     while at + 21 <= len(data) and len(plain) < wanted:
         magic, token, size, plain_size, _ = struct.unpack("<8sBiii", data[at : at + 21])
-        if magic != b"LZ4Block" or size < 0 or plain_size < 0:
+        if magic != b"LZ4Block" or not 0 <= size <= MOST_BLOCK_BYTES or not 0 <= plain_size <= MOST_BLOCK_BYTES:
             raise ValueError("no LZ4 block")
         block = data[at + 21 : at + 21 + size]
         if plain_size == 0:
@@ -129,6 +155,8 @@ def _lz4_block(block: bytes, plain_size: int) -> bytes:
     while at < len(block):
         token = block[at]
         size, at = _lz4_length(block, at + 1, token >> 4)
+        if len(plain) + size > plain_size:
+            raise ValueError("an LZ4 block of another size than its header says")
         plain += block[at : at + size]
         at += size
         if at >= len(block):
@@ -159,6 +187,8 @@ def _snappy(data: bytes, wanted: int) -> bytes:
     plain, at = bytearray(), 16
     while at + 4 <= len(data) and len(plain) < wanted:
         (size,) = struct.unpack(">I", data[at : at + 4])
+        if size > MOST_BLOCK_BYTES:
+            raise ValueError("no snappy block")
         plain += _snappy_block(data[at + 4 : at + 4 + size])
         at += 4 + size
     return bytes(plain)
@@ -167,7 +197,7 @@ def _snappy(data: bytes, wanted: int) -> bytes:
 def _snappy_block(block: bytes) -> bytes:
     plain_size, at = _snappy_varint(block)
     plain = bytearray()
-    while at < len(block):
+    while at < len(block) and len(plain) <= plain_size <= MOST_BLOCK_BYTES:
         tag = block[at]
         kind = tag & 3
         if kind == 0:
@@ -197,6 +227,8 @@ def _snappy_varint(block: bytes) -> tuple[int, int]:
         at, shift = at + 1, shift + 7
         if not block[at - 1] & 0x80:
             return value, at
+        if at == 5:
+            raise ValueError("no snappy block")
 
 
 def _repeat(plain: bytearray, distance: int, size: int, limit: int) -> None:
@@ -204,8 +236,8 @@ def _repeat(plain: bytearray, distance: int, size: int, limit: int) -> None:
     start = len(plain) - distance
     if distance == 0 or start < 0 or len(plain) + size > limit:
         raise ValueError("a copy from outside the block")
-    for offset in range(size):
-        plain.append(plain[start + offset])
+    piece = bytes(plain[start : start + size])
+    plain += (piece * (size // len(piece) + 1))[:size]
 
 
 #: What plain Python can read; Spark's default is lz4.

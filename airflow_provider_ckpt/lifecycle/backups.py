@@ -53,6 +53,7 @@ from airflow_provider_ckpt.lifecycle.observing import (
     now_ms,
     observe,
 )
+from airflow_provider_ckpt.limits import MANIFEST_BYTES, is_too_large
 from airflow_provider_ckpt.objects import StoredObject
 from airflow_provider_ckpt.restart_set import RestartSet, log_entries, require, restart_set
 from airflow_provider_ckpt.store import Store
@@ -63,8 +64,6 @@ INTENT = "intent.json"
 #: The manifest of a backup that a prune has dropped, while objects in its directory are still named by others.
 DROPPED = "dropped.json"
 DATA = "checkpoint"
-#: A manifest has about 400 bytes an object.
-MOST_MANIFEST_BYTES = 256 << 20
 #: How often a backup begins anew because Spark purged a file under it.
 ATTEMPTS = 8
 _OWN_ID = re.compile(r"\d{8}T\d{6}\.\d{3}Z-[0-9A-Za-z._-]+\Z")
@@ -172,6 +171,9 @@ def _copy_newest(checkpoint: Store, copier: Copier, threads: int, on_step: OnSte
     started = observe(checkpoint)
     batch_id = _newest_committed(started)
     logs = log_entries(started, batch_id)
+    for name in logs:
+        if name in started.objects and is_too_large(name, started.objects[name].size):
+            checkpoint.read(name)  # says so, and nothing is copied
     copier.copy_anew(logs)
     entries, damaged = decode_entries(checkpoint, [name for name in logs if name in copier.held], copier.read)
     objects = {**copier.objects(logs), **checkpoint.find()}
@@ -288,9 +290,9 @@ def read_manifest(root: Store, backup_id: str) -> Manifest | None:
     name = f"{backup_id}/{MANIFEST}"
     try:
         root.require_inside(name)
-        data = root.read_up_to(name, MOST_MANIFEST_BYTES + 1)
-        if len(data) > MOST_MANIFEST_BYTES:
-            raise BackupCorruptError(f"the manifest is larger than {MOST_MANIFEST_BYTES} bytes", name=name)
+        data = root.read_up_to(name, MANIFEST_BYTES + 1)
+        if len(data) > MANIFEST_BYTES:
+            raise BackupCorruptError(f"the manifest is larger than {MANIFEST_BYTES} bytes", name=name)
         found = manifest.decode(data, name)
     except CheckpointNotFoundError:
         return None

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 
 from tenacity import retry, retry_if_exception, stop_after_attempt
@@ -11,18 +11,23 @@ from airflow_provider_ckpt import codec
 from airflow_provider_ckpt.checks import check
 from airflow_provider_ckpt.checks.state import MISMATCH
 from airflow_provider_ckpt.codec import layout
-from airflow_provider_ckpt.codec.checksum import HadoopChecksum, SparkChecksum
+from airflow_provider_ckpt.codec.checksum import BYTES_PER_CHECKSUM, HadoopChecksum, SparkChecksum
 from airflow_provider_ckpt.compression import decompressors
-from airflow_provider_ckpt.errors import CheckpointFormatError, CheckpointNotFoundError
+from airflow_provider_ckpt.errors import CheckpointFormatError, CheckpointNotFoundError, TooLargeError
 from airflow_provider_ckpt.findings import Finding
 from airflow_provider_ckpt.lifecycle.copying import THREADS
 from airflow_provider_ckpt.lifecycle.fitting import memory_of
 from airflow_provider_ckpt.lifecycle.listing import Look
 from airflow_provider_ckpt.lifecycle.observing import decode_entries, drive, in_parallel, observe
+from airflow_provider_ckpt.limits import CHECKSUM_BYTES
+from airflow_provider_ckpt.objects import StoredObject
 from airflow_provider_ckpt.restart_set import restart_set
 from airflow_provider_ckpt.sinks import read_file_sink
 from airflow_provider_ckpt.store import Store
 from airflow_provider_ckpt.view import CheckpointView
+
+#: State files that are larger are compared with their checksum file by their size alone.
+LARGEST_SUMMED = 1 << 30
 
 
 def inspect(store: Store, *, deep: bool = False) -> tuple[Finding, ...]:
@@ -59,13 +64,16 @@ def _is_purged(error: BaseException) -> bool:
 
 @retry(retry=retry_if_exception(_is_purged), stop=stop_after_attempt(4), reraise=True)
 def _examine_all(store: Store) -> CheckpointView:
-    return look_deeper(store, observe(store, deep=True), store.read)
+    return look_deeper(store, observe(store, deep=True), store.head, store.chunks)
 
 
-def look_deeper(store: Store, view: CheckpointView, read: Callable[[str], bytes]) -> CheckpointView:
+def look_deeper(
+    store: Store, view: CheckpointView, read: Callable[[str], bytes], chunks: Callable[[str], Iterator[bytes]]
+) -> CheckpointView:
     """Add to a complete listing what its log entries say and what the state of the newest commit lacks.
 
-    ``read`` gives the bytes of a listed object: of a checkpoint in the store, or of one that a backup there holds.
+    ``read`` gives the bytes of a listed object, of a large changelog the beginning, and ``chunks`` all of any object a
+    piece at a time: of a checkpoint in the store, or of one that a backup there holds.
     """
     readable = [name for name in view.objects if _is_text_log(name)]
     entries, damaged = decode_entries(store, readable, read)
@@ -77,7 +85,7 @@ def look_deeper(store: Store, view: CheckpointView, read: Callable[[str], bytes]
         needed = drive(restart_set(view, newest, decompressors()), read)
     except CheckpointFormatError as error:
         return replace(view, missing=(f"{error.name}: {error.message}",))
-    broken = _broken(view, needed.names, read)
+    broken = _broken(view, needed.names, read, chunks)
     if broken:
         needed = drive(restart_set(view, newest, decompressors(), broken), read)
     return replace(
@@ -97,10 +105,15 @@ def _is_text_log(name: str) -> bool:
     )
 
 
-def _broken(view: CheckpointView, names: tuple[str, ...], read: Callable[[str], bytes]) -> dict[str, str]:
+def _broken(
+    view: CheckpointView,
+    names: tuple[str, ...],
+    read: Callable[[str], bytes],
+    chunks: Callable[[str], Iterator[bytes]],
+) -> dict[str, str]:
     """State files that do not fit their checksum file, and what to say of each."""
     sidecars = {name: sidecar for name in names if (sidecar := _sidecar_of_state(view, name))}
-    fit = in_parallel(lambda name: _fits(name, sidecars[name], read), list(sidecars), THREADS)
+    fit = in_parallel(lambda name: _fits(view.objects[name], sidecars[name], read, chunks), list(sidecars), THREADS)
     return {
         name: f"{MISMATCH} {sidecar.rpartition('/')[2]}"
         for (name, sidecar), fits in zip(sidecars.items(), fit, strict=True)
@@ -116,9 +129,17 @@ def _sidecar_of_state(view: CheckpointView, name: str) -> str | None:
     return next((sidecar for sidecar in (f"{name}.crc", f"{directory}/.{base}.crc") if sidecar in view.objects), None)
 
 
-def _fits(name: str, sidecar: str, read: Callable[[str], bytes]) -> bool:
+def _fits(
+    stored: StoredObject, sidecar: str, read: Callable[[str], bytes], chunks: Callable[[str], Iterator[bytes]]
+) -> bool:
     try:
         checksum = codec.decode(sidecar, read(sidecar))
+    except TooLargeError:
+        return stored.size > (CHECKSUM_BYTES // 4 - 2) * BYTES_PER_CHECKSUM  # rightly so: it has as many chunks
     except CheckpointFormatError:
         return False
-    return not isinstance(checksum, HadoopChecksum | SparkChecksum) or checksum.matches(read(name))
+    if not isinstance(checksum, HadoopChecksum | SparkChecksum):
+        return True
+    if not checksum.fits_size(stored.size):
+        return False
+    return stored.size > LARGEST_SUMMED or checksum.matches_chunks(chunks(stored.name))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 from dataclasses import replace
 
 from airflow_provider_ckpt import codec
@@ -107,6 +106,6 @@ def _with_paths_elsewhere(checkpoint: Store, view: CheckpointView, root: Store, 
 
 def _sha256_of(checkpoint: Store, name: str) -> str | None:
     try:
-        return hashlib.sha256(checkpoint.read(name)).hexdigest()
+        return checkpoint.sha256(name)[1]
     except CheckpointNotFoundError:
         return None

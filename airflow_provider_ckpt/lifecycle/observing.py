@@ -139,7 +139,7 @@ def find_restart_set(
 
     ``broken`` are state files that are known to be of no use, and why.
     """
-    return drive(restart_set(view, batch_id, decompressors(), broken or {}), store.read)
+    return drive(restart_set(view, batch_id, decompressors(), broken or {}), store.head)
 
 
 def drive(reads: Reads[Result], read: Callable[[str], bytes]) -> Result:

@@ -106,12 +106,14 @@ def _entries_with_paths(root: Store, backup: Manifest) -> dict[str, codec.Encoda
     """The files of a backup that can hold absolute paths; one that cannot be read is restored as it is."""
     holding = layout.SourceLogEntry | layout.SinkLogEntry | layout.OperatorMetadataFile
     stored = {item.name: item for item in backup.objects if isinstance(layout.parse(item.name), holding)}
-    contents = in_parallel(lambda name: read_verified(root, stored[name]), list(stored), THREADS)
     entries = {}
-    for name, data in zip(stored, contents, strict=True):
+
+    def add(name: str) -> None:
         with suppress(CheckpointFormatError):
-            entries[name] = codec.decode(name, data)
-    return entries
+            entries[name] = codec.decode(name, read_verified(root, stored[name]))
+
+    in_parallel(add, list(stored), THREADS)
+    return {name: entries[name] for name in stored if name in entries}
 
 
 def restore(

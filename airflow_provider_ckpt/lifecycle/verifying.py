@@ -6,7 +6,7 @@ A backup is seen as the checkpoint that it would be restored to, so every rule a
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from threading import Lock
 
 from airflow_provider_ckpt.checks import check
@@ -20,6 +20,9 @@ from airflow_provider_ckpt.lifecycle.observing import OnStep, in_parallel, no_st
 from airflow_provider_ckpt.objects import StoredObject
 from airflow_provider_ckpt.store import Store
 from airflow_provider_ckpt.view import CheckpointView
+
+#: Up to this size an object is read by one request.
+_SMALL_BYTES = 1 << 20
 
 
 def verify_backup(
@@ -40,9 +43,9 @@ def verify_backup(
         BackupCorruptError: An object is missing or other than the manifest says, or the set is not complete.
     """
     reader = _Reader(root, backup, on_step)
-    view = view_of_backup(root, backup, reader.read)
+    view = view_of_backup(root, backup, reader.read, reader.chunks)
     rest = [item.name for item in backup.objects if item.name not in reader.seen]
-    in_parallel(lambda name: len(reader.read(name)), rest, threads)
+    in_parallel(reader.verify, rest, threads)
     _require_restartable(root, backup, view)
     return check(view)
 
@@ -58,18 +61,38 @@ class _Reader:
     def read(self, name: str) -> bytes:
         """The bytes of an object. Raises BackupCorruptError."""
         data = read_verified(self._root, self._stored[name])
+        self._tell(name)
+        return data
+
+    def verify(self, name: str) -> None:
+        """Compare an object with the manifest, a piece at a time. Raises BackupCorruptError."""
+        verify_object(self._root, self._stored[name])
+        self._tell(name)
+
+    def chunks(self, name: str) -> Iterator[bytes]:
+        """The bytes of an object, a piece at a time."""
+        return self._root.chunks(self._stored[name].stored_at)
+
+    def _tell(self, name: str) -> None:
         with self._telling:
             if name not in self.seen:
                 self.seen.add(name)
                 self._on_step(len(self.seen), len(self._stored), name)
-        return data
 
 
 def read_verified(root: Store, item: ManifestObject) -> bytes:
-    """The bytes of an object of a backup. Raises BackupCorruptError when they are not what was backed up."""
+    """The bytes of an object of a backup; of a large changelog the beginning.
+
+    Raises:
+        BackupCorruptError: They are not what was backed up.
+        TooLargeError: There are too many of them to be what the name says.
+    """
+    if item.size > _SMALL_BYTES:
+        verify_object(root, item)
+        return root.head(item.stored_at)
     root.require_inside(item.stored_at)
     try:
-        data = root.read(item.stored_at)
+        data = root.read_up_to(item.stored_at, item.size + 1)
     except CheckpointNotFoundError:
         raise corrupt(root, item.stored_at, "is missing") from None
     if len(data) != item.size or hashlib.sha256(data).hexdigest() != item.sha256:
@@ -77,7 +100,23 @@ def read_verified(root: Store, item: ManifestObject) -> bytes:
     return data
 
 
-def view_of_backup(root: Store, backup: Manifest, read: Callable[[str], bytes]) -> CheckpointView:
+def verify_object(root: Store, item: ManifestObject) -> None:
+    """Raise BackupCorruptError when an object of a backup, whatever its size, is not what was backed up."""
+    if item.size <= _SMALL_BYTES:
+        read_verified(root, item)
+        return
+    root.require_inside(item.stored_at)
+    try:
+        found = root.sha256(item.stored_at)
+    except CheckpointNotFoundError:
+        raise corrupt(root, item.stored_at, "is missing") from None
+    if found != (item.size, item.sha256):
+        raise corrupt(root, item.stored_at, "is not what was backed up")
+
+
+def view_of_backup(
+    root: Store, backup: Manifest, read: Callable[[str], bytes], chunks: Callable[[str], Iterator[bytes]]
+) -> CheckpointView:
     """The backup as the checkpoint that it would be restored to, with everything read that the rules judge."""
     objects = {item.name: StoredObject(item.name, item.size, None, item.sha256) for item in backup.objects}
     view = CheckpointView(
@@ -87,7 +126,7 @@ def view_of_backup(root: Store, backup: Manifest, read: Callable[[str], bytes]) 
         complete=True,
         stateful=any(name.startswith(f"{layout.STATE}/") for name in objects),
     )
-    return look_deeper(root, view, read)
+    return look_deeper(root, view, read, chunks)
 
 
 def _require_restartable(root: Store, backup: Manifest, view: CheckpointView) -> None:

@@ -129,6 +129,13 @@ FAST = {
     "partitions 2000000000": ("check --deep", "backup"),
     "batch 2^63-1 committed, state": ("check --deep", "fleet", "rollback"),
     "sink entry 3000000000": ("gate", "rollback"),
+    "10 GB offsets/{N}": ("show", "check", "backup"),
+    "10 GB source log entry that begins well": ("check --deep",),
+    "10 GB of zeros in every zip": ("check --deep", "backup"),
+    "10 GB of zeros in every changelog": ("check --deep",),
+    "zip bomb": ("check --deep",),
+    "lz4 bomb": ("check --deep",),
+    "metadata line with 300,000 keys, each twice": ("check",),
 }
 
 

@@ -1,0 +1,61 @@
+"""How much is read of a file at most, by what it is. Spark's own files stay far below; over it nothing is read.
+
+JSON takes up to thirty times its size once it is parsed, so what is parsed as a whole has the small limits.
+"""
+
+from __future__ import annotations
+
+MIB = 1 << 20
+#: Any file that has no limit of its own; of state files the beginning is enough (``Store.head``).
+MOST_BYTES = 64 * MIB
+#: An entry of the offset or the commit log: 200,000 partitions of Kafka, 100,000 state stores.
+LOG_ENTRY_BYTES = 4 * MIB
+#: ``metadata``: a query id.
+METADATA_BYTES = 64 << 10
+#: An entry of the log of a file source or sink: about 100,000 files.
+FILE_LOG_BYTES = 16 * MIB
+#: What an operator says of itself, and its schema.
+OPERATOR_BYTES = 4 * MIB
+#: A RocksDB zip: the list of its files, its manifest, its options; the data is beside it.
+ZIP_BYTES = 16 * MIB
+#: A checksum file; Hadoop's needs 8 KiB for each MiB of its file.
+CHECKSUM_BYTES = MIB
+#: The beginning of a changelog, which names the files before it.
+CHANGELOG_HEAD_BYTES = 1 * MIB
+#: A record of a change, a baseline, a deploy file.
+RECORD_BYTES = 16 * MIB
+#: A manifest has about 400 bytes an object.
+MANIFEST_BYTES = 256 * MIB
+
+_BY_DIRECTORY = {
+    "offsets": LOG_ENTRY_BYTES,
+    "commits": LOG_ENTRY_BYTES,
+    "_spark_metadata": FILE_LOG_BYTES,
+    "_metadata": OPERATOR_BYTES,
+    "v2": OPERATOR_BYTES,
+}
+
+
+def most_bytes(name: str) -> int:
+    """How much of a file is read at most; ``name`` is its place in a checkpoint, wherever that is."""
+    *directories, base = name.split("/")
+    if base.endswith(".crc"):
+        return CHECKSUM_BYTES
+    if base.endswith(".zip"):
+        return ZIP_BYTES
+    if base == "metadata" and "state" not in directories:
+        return METADATA_BYTES
+    if "sources" in directories:
+        return FILE_LOG_BYTES
+    return _BY_DIRECTORY.get(directories[-1] if directories else "", MOST_BYTES)
+
+
+def is_too_large(name: str, size: int) -> bool:
+    """Whether a file is larger than anything that its name can stand for; logs of files and state have any size."""
+    of_any_size = name.endswith(".crc") or "sources" in name.split("/") or most_bytes(name) == MOST_BYTES
+    return size > most_bytes(name) and not of_any_size
+
+
+def size_text(size: int) -> str:
+    """Bytes for people: ``4 MiB``."""
+    return f"{size // MIB} MiB" if size >= MIB else f"{size // 1024} KiB"
