@@ -19,7 +19,8 @@ from airflow_provider_ckpt.times import time_text
 if TYPE_CHECKING:
     from rich.table import Table as RichTable
 
-LOG_WIDTH = 140
+#: Airflow's log viewer cuts longer lines.
+LOG_WIDTH = 100
 _STYLES = {"error": "red", "warning": "yellow", "note": "dim", "block": "red", "warn": "yellow", "pass": "green"}
 
 

@@ -1,7 +1,8 @@
 """A checkpoint's life on one machine: wait, gate, back up, a bad deploy, roll back, and proof that it is right again.
 
 Run it with ``make demo``. It needs nothing but PySpark: the query of ``demo/streaming_job.py`` runs in processes of its
-own, on local disk, below the directory in ``CKPT_DEMO_HOME``.
+own, on local disk, below the directory in ``CKPT_DEMO_HOME``. On a slow machine raise the param ``timeout_s``, how long
+each of these processes may take; ``CKPT_DEMO_RETRIES`` is how often a task that can be repeated is tried again.
 """
 
 from __future__ import annotations
@@ -16,7 +17,8 @@ import time
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
-from airflow.sdk import DAG, task
+from airflow.providers.common.compat.sdk import AirflowFailException
+from airflow.sdk import DAG, Param, get_current_context, task
 
 from airflow_provider_ckpt.operators.checkpoint import (
     CheckpointBackupOperator,
@@ -29,6 +31,7 @@ HOME = Path(os.environ.get("CKPT_DEMO_HOME", Path(tempfile.gettempdir()) / "ckpt
 JOB = Path(__file__).resolve().parent.parent / "demo" / "streaming_job.py"
 INPUT, OUTPUT, CHECKPOINT, BACKUPS = (HOME / name for name in ("input", "output", "checkpoint", "backups"))
 
+RETRIES = int(os.environ.get("CKPT_DEMO_RETRIES", "1"))
 FIRST_MINUTE = datetime(2026, 1, 1, tzinfo=UTC)
 GOOD_BATCHES, BAD_BATCHES = 6, 3
 #: Each file holds one minute, so the watermark is ten seconds short of the end of the last one.
@@ -56,7 +59,8 @@ def write_minute(number: int) -> None:
 def run_job(*arguments: str, output: Path = OUTPUT, checkpoint: Path = CHECKPOINT) -> None:
     """Run the query until its input is used up, in its own process."""
     command = [sys.executable, str(JOB), str(INPUT), str(output), str(checkpoint), "--once", *arguments]
-    subprocess.run(command, check=True, timeout=300)
+    seconds = get_current_context()["params"]["timeout_s"]
+    subprocess.run(command, check=True, timeout=seconds, stdin=subprocess.DEVNULL)
 
 
 with DAG(
@@ -64,18 +68,22 @@ with DAG(
     schedule=None,
     start_date=datetime(2026, 1, 1, tzinfo=UTC),
     catchup=False,
+    params={"timeout_s": Param(300, type="integer", minimum=1, description="How long a run of the query may take")},
+    default_args={"retries": RETRIES, "retry_delay": timedelta(seconds=5)},
     tags=["ckpt", "demo"],
     doc_md=__doc__,
 ) as dag:
 
-    @task
+    @task(retries=0)  # a second try would start a second query
     def start_query() -> int:
         """Start the query in its own process; it runs until it is stopped."""
         for number in range(GOOD_BATCHES):
             write_minute(number)
         log = (HOME / "query.log").open("wb")
         command = [sys.executable, str(JOB), str(INPUT), str(OUTPUT), str(CHECKPOINT)]
-        return subprocess.Popen(command, stdout=log, stderr=log, start_new_session=True).pid
+        # whoever holds the standard input of a task keeps the task's slot until it ends
+        streams = {"stdin": subprocess.DEVNULL, "stdout": log, "stderr": log}
+        return subprocess.Popen(command, **streams, start_new_session=True).pid
 
     wait_for_stream = CheckpointProgressSensor(
         task_id="wait_for_stream",
@@ -84,7 +92,7 @@ with DAG(
         watermark=WATERMARK.isoformat(),
         deferrable=True,
         poke_interval=1,
-        timeout=240,
+        timeout=timedelta(minutes=10),
     )
 
     @task
@@ -106,12 +114,20 @@ with DAG(
         checkpoint=str(CHECKPOINT),
         confs={"spark.sql.shuffle.partitions": "8"},
         sources=1,
+        on_block="branch",
+        branch_pass="gate_was_open",
+        branch_block="gate_was_closed",
     )
 
-    @task(trigger_rule="all_failed")
+    @task
     def gate_was_closed() -> str:
-        """Only runs when the gate has stopped the deploy with other shuffle partitions."""
+        """The gate was asked, and has stopped the deploy with other shuffle partitions."""
         return "blocked"
+
+    @task(retries=0)
+    def gate_was_open() -> None:
+        """The gate should not have let that deploy pass."""
+        raise AirflowFailException("the gate let a deploy pass that Spark would ignore a conf of")
 
     gate = CheckpointGateOperator(
         task_id="gate",
@@ -142,9 +158,7 @@ with DAG(
     rollback = CheckpointRollbackOperator(
         task_id="rollback",
         checkpoint=str(CHECKPOINT),
-        to_batch="{{ ti.xcom_pull(task_ids='backup')['batch_id'] }}",
-        sink=f"file:{OUTPUT}",
-        trim_sink_log=True,
+        plan=rollback_plan.output["plan"],
         query_is_stopped=True,
     )
 
@@ -195,6 +209,7 @@ with DAG(
         return [row for row in rows if row[2] >= 100_000]
 
     pid, blocked, wrong = start_query(), gate_was_closed(), bad_deploy()
-    pid >> wait_for_stream >> stop_query(pid) >> gate_with_more_partitions >> blocked >> gate >> backup >> wrong
+    pid >> wait_for_stream >> stop_query(pid) >> gate_with_more_partitions >> [blocked, gate_was_open()]
+    blocked >> gate >> backup >> wrong
     compared = compare(blocked, wrong, backup.output, rollback_plan.output, rollback.output)
     wrong >> rollback_plan >> rollback >> restart_query() >> compared

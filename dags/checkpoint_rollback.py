@@ -1,13 +1,17 @@
-"""Roll a streaming query back, when a person has seen the plan and what becomes of the sink.
+"""Roll a streaming query back, when a person has seen the plan and its effect on the sink.
 
-    plan ── approve ── rollback ── restart ── wait
+    plan ── ask ─┬─ approve ─┬─ rollback ── restart ── wait
+                 └─ (no step) ┘
 
 * ``plan`` finds the batch: by its id, by the time at which it began, by watermark, by source offsets or by a backup. It
-  changes nothing; it shows every step and the verdict for the sink.
+  changes nothing; it shows every step and the effect on the sink.
+* ``ask`` asks nobody when the plan has no steps: the query stands at that batch already.
 * ``approve`` shows the plan and waits for a person (Browse > Required Actions). To approve is to say that the query is
-  stopped: files cannot tell an idle query from a stopped one.
-* ``rollback`` carries out the very plan that was approved. When the checkpoint has changed since, it is refused and
-  nothing is done. What it removes is kept for ``ckpt undo``; ``ckpt history`` shows who did it.
+  stopped, as files cannot tell an idle query from a stopped one, and to accept the effect on the sink that is shown.
+  When the scheduler was away for long, Airflow may ask again after the answer (3.3.2): answer again, nothing ran twice.
+* ``rollback`` carries out the very plan that was approved. When the checkpoint has changed since, or the approval is
+  older than the plan (``plan`` was cleared), it is refused and nothing is done. What it removes is kept for
+  ``ckpt undo``; ``ckpt history`` shows who approved it, and the effect that was accepted.
 * ``restart`` submits the application, ``wait`` sees that its first batch is committed.
 
 A rejected plan ends the run with its other tasks skipped.
@@ -16,10 +20,11 @@ A rejected plan ends the run with its other tasks skipped.
 from __future__ import annotations
 
 from datetime import UTC, datetime, timedelta
+from typing import Any
 
 from airflow.providers.apache.spark.operators.spark_submit import SparkSubmitOperator
 from airflow.providers.standard.operators.hitl import ApprovalOperator
-from airflow.sdk import DAG, Param
+from airflow.sdk import DAG, Param, task
 
 from airflow_provider_ckpt.operators.checkpoint import CheckpointRollbackOperator
 from airflow_provider_ckpt.sensors.checkpoint import CheckpointProgressSensor
@@ -49,6 +54,12 @@ PARAMS = {
 
 APPROVAL = """
 {% set plan = ti.xcom_pull(task_ids='plan') %}
+{% if not plan['accept'] %}
+Sink effect: **exact**. Nothing is lost, and nothing comes twice.
+{% else %}
+Sink effect: **{{ plan['accept'] | join(', ') }}**. To approve is to accept that.
+{% endif %}
+
 Plan `{{ plan['plan_id'] }}` takes `{{ params.checkpoint }}` back to batch {{ plan['batch_id'] }} in
 {{ plan['actions'] }} steps. What it removes is kept for `ckpt undo`; every step is in the log of the task `plan`.
 
@@ -93,6 +104,11 @@ with DAG(
         **checkpoint,
     )
 
+    @task.branch
+    def ask(planned: dict[str, Any]) -> str:
+        """A plan of no steps needs nobody's approval."""
+        return "approve" if planned["actions"] else "rollback"
+
     approve = ApprovalOperator(
         task_id="approve",
         subject="Roll back {{ params.checkpoint }}?",
@@ -103,8 +119,11 @@ with DAG(
     rollback = CheckpointRollbackOperator(
         task_id="rollback",
         plan=plan.output["plan"],
-        approved_by="{{ (ti.xcom_pull(task_ids='approve')['responded_by_user'] or {}).get('name') }}",
+        accept_sink="{{ ti.xcom_pull(task_ids='plan')['accept'] }}",
+        approved_by="{{ ((ti.xcom_pull(task_ids='approve') or {}).get('responded_by_user') or {}).get('name') }}",
+        approved_at="{{ (ti.xcom_pull(task_ids='approve') or {}).get('responded_at') }}",
         query_is_stopped=True,
+        trigger_rule="none_failed_min_one_success",
         **checkpoint,
     )
 
@@ -124,4 +143,6 @@ with DAG(
         **checkpoint,
     )
 
-    plan >> approve >> rollback >> restart >> wait
+    asked = ask(plan.output)
+    asked >> [approve, rollback]
+    approve >> rollback >> restart >> wait

@@ -1,7 +1,7 @@
 """Deploy a streaming query without losing its place: gate, backup, restart, proof, and a rollback when it goes wrong.
 
     gate ─┬─ backup ── restart ── wait ── continuity ── deployed
-          └─ blocked           (any of the three fails) ── went_wrong ── rollback_plan ── approve ── rollback
+          └─ blocked           (any of the three fails) ── went_wrong ── rollback_plan ── ask ── approve ── rollback
 
 * ``gate`` forecasts the restart with the confs of ``restart`` itself. A closed gate leads to ``blocked``, which fails
   and says why; nothing has been touched then.
@@ -10,13 +10,18 @@
 * ``wait`` and ``continuity`` look at the checkpoint: a batch is committed after the deploy, and it began where the last
   one before it had ended.
 * ``approve`` shows the plan of a rollback to where the query was and waits for a person (Browse > Required Actions).
-  To approve is to say that the query is stopped: files cannot tell an idle query from a stopped one.
+  To approve is to say that the query is stopped, as files cannot tell an idle query from a stopped one, and to accept
+  the effect on the sink that is shown. A plan of no steps asks nobody. When the scheduler was away for long, Airflow may
+  ask again after the answer (3.3.2): answer again, nothing ran twice.
+* ``rollback`` carries out the very plan that was approved. When the checkpoint has changed since, it is refused and
+  nothing is done; clear ``rollback_plan`` with what is downstream to be asked again.
 
 Stop the old run of the query before this DAG runs, or put a task that stops it before ``restart``.
 """
 
 from __future__ import annotations
 
+import logging
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
@@ -54,8 +59,16 @@ PARAMS = {
     "spark_version": Param(None, type=["null", "string"], description="Such as 4.3"),
 }
 
+log = logging.getLogger("airflow.task")
+
 APPROVAL = """
 {% set plan = ti.xcom_pull(task_ids='rollback_plan') %}
+{% if not plan['accept'] %}
+Sink effect: **exact**. Nothing is lost, and nothing comes twice.
+{% else %}
+Sink effect: **{{ plan['accept'] | join(', ') }}**. To approve is to accept that.
+{% endif %}
+
 The restart of `{{ params.checkpoint }}` failed, made no progress, or did not go on where the query had stopped;
 the log of the red task says which.
 
@@ -106,10 +119,12 @@ with DAG(
 
     @task
     def blocked(forecast: dict[str, Any]) -> None:
-        """Fail with what closed the gate."""
+        """Fail with what closed the gate: in full in the log, because the headline of an error is cut off."""
         errors = [item for item in forecast["findings"] if item["severity"] == "error"]
-        reasons = [f"{item['code']}: {item['message']} {item['hint'] or ''}" for item in errors]
-        raise AirflowFailException("\n".join(reasons) or f"Spark stops with {forecast['spark_error']}")
+        for item in errors:
+            log.error("%s: %s %s", item["code"], item["message"], item["hint"] or "")
+        codes = ", ".join(dict.fromkeys(item["code"] for item in errors))
+        raise AirflowFailException(f"The gate is closed: {codes or forecast['spark_error']}. The log says why.")
 
     backup = CheckpointBackupOperator(task_id="backup", backup_root="{{ params.backup_root }}", **checkpoint)
 
@@ -130,12 +145,18 @@ with DAG(
 
     went_wrong = EmptyOperator(task_id="went_wrong", trigger_rule="one_failed")
 
-    rollback = {
-        "to_batch": "{{ ti.xcom_pull(task_ids='gate', key='bookmark')['batch_id'] }}",
-        "sink": "{{ params.sink }}",
+    rollback_plan = CheckpointRollbackOperator(
+        task_id="rollback_plan",
+        to_batch="{{ ti.xcom_pull(task_ids='gate', key='bookmark')['batch_id'] }}",
+        sink="{{ params.sink }}",
+        plan_only=True,
         **checkpoint,
-    }
-    rollback_plan = CheckpointRollbackOperator(task_id="rollback_plan", plan_only=True, **rollback)
+    )
+
+    @task.branch
+    def ask(planned: dict[str, Any]) -> str:
+        """A plan of no steps needs nobody's approval."""
+        return "approve" if planned["actions"] else "rollback"
 
     approve = ApprovalOperator(
         task_id="approve",
@@ -144,10 +165,22 @@ with DAG(
         response_timeout=APPROVAL_TIMEOUT,
     )
 
-    roll_back = CheckpointRollbackOperator(task_id="rollback", query_is_stopped=True, **rollback)
+    roll_back = CheckpointRollbackOperator(
+        task_id="rollback",
+        plan=rollback_plan.output["plan"],
+        accept_sink="{{ ti.xcom_pull(task_ids='rollback_plan')['accept'] }}",
+        approved_by="{{ ((ti.xcom_pull(task_ids='approve') or {}).get('responded_by_user') or {}).get('name') }}",
+        approved_at="{{ (ti.xcom_pull(task_ids='approve') or {}).get('responded_at') }}",
+        query_is_stopped=True,
+        trigger_rule="none_failed_min_one_success",
+        **checkpoint,
+    )
 
     gate >> blocked(gate.output)
     gate >> backup >> restart >> wait >> continuity >> deployed
     [restart, wait, continuity] >> went_wrong
     # a backup that fails is no deploy that went wrong: without a backup there is nothing to go back from
-    [went_wrong, backup] >> rollback_plan >> approve >> roll_back
+    asked = ask(rollback_plan.output)
+    [went_wrong, backup] >> rollback_plan
+    asked >> [approve, roll_back]
+    approve >> roll_back

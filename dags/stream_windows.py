@@ -149,6 +149,6 @@ with DAG(
     def run_query() -> None:
         """Run the query in a process of its own until its input is used up; each file is a batch."""
         command = [sys.executable, str(JOB), str(INPUT), str(OUTPUT), CHECKPOINT, "--once"]
-        subprocess.run(command, check=True, timeout=900)
+        subprocess.run(command, check=True, timeout=900, stdin=subprocess.DEVNULL)
 
     write_events() >> run_query()

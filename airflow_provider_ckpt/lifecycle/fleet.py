@@ -13,7 +13,7 @@ from concurrent.futures import Executor, Future, ThreadPoolExecutor
 from dataclasses import asdict, dataclass
 from typing import Any, TypeVar
 
-from tenacity import retry, retry_if_exception, stop_after_attempt, stop_after_delay, wait_exponential_jitter
+from tenacity import retry, retry_if_exception, stop_after_attempt, stop_after_delay, wait_exponential, wait_random
 
 from airflow_provider_ckpt.checks import check
 from airflow_provider_ckpt.codec import layout
@@ -118,7 +118,7 @@ def _is_retryable(error: BaseException) -> bool:
 _patiently = retry(
     retry=retry_if_exception(_is_retryable),
     stop=stop_after_attempt(3) | stop_after_delay(5),
-    wait=wait_exponential_jitter(initial=0.1, max=5, jitter=0.1),
+    wait=wait_exponential(multiplier=0.1, max=5) + wait_random(0, 0.1),
     reraise=True,
 )
 

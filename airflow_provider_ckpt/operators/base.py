@@ -78,6 +78,8 @@ def result_of(plan: Plan, receipt: Receipt | None) -> dict[str, Any]:
         "kind": plan.kind,
         "batch_id": plan.batch_id,
         "actions": len(plan.actions),
+        "sink_effect": plan.sink_effect,
+        "accept": list(plan.to_accept),
         "notes": list(plan.notes),
         "warnings": list(plan.warnings),
         "verdicts": [{"sink": item.sink, "verdict": item.verdict, "remedy": item.remedy} for item in plan.verdicts],
