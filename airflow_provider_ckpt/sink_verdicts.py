@@ -30,6 +30,23 @@ def rollback_verdict(marker: SinkMarker, batch_id: int, newest: int | None, *, t
     return _unmarked(marker, f"batches {batch_id + 1} to {newest}")
 
 
+def undo_verdict(marker: SinkMarker, newest: int | None, *, trimmed: bool = False) -> SinkVerdict:
+    """What the sink holds when a rollback is taken back, and no batch has run since.
+
+    Args:
+        marker: What the sink remembers; of a file sink, its log.
+        newest: The newest batch that was committed before the rollback; None when the record does not say.
+        trimmed: The undo puts the later batches back into the log of the file sink.
+    """
+    lost = marker.lost_up_to(newest) if newest is not None else ()
+    gone = newest is not None and (marker.last_batch is None or marker.last_batch < newest)
+    if marker.kind in MARKING and not trimmed and (gone or lost):
+        why = f"it was taken back since the rollback, and the undo makes batches up to {newest} committed again"
+        remedy = "Put the table back to what it was before the rollback first, or leave the rollback as it is."
+        return SinkVerdict(marker.name, "skipped", why, remedy)
+    return SinkVerdict(marker.name, "exact", "no batch has run since the rollback")
+
+
 # --- sinks that remember ---------------------------------------------------------------------------------------------
 
 

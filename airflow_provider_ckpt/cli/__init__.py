@@ -36,7 +36,7 @@ def main() -> None:
 def run(arguments: Sequence[str]) -> int:
     """Run the command; the result is its exit code."""
     try:
-        return int(cli(list(arguments), standalone_mode=False) or 0)
+        return int(cli(list(arguments), standalone_mode=False, obj=tuple(arguments)) or 0)
     except click.ClickException as error:
         error.show()
         return error.exit_code

@@ -11,13 +11,16 @@ from airflow_provider_ckpt import lifecycle
 from airflow_provider_ckpt.cli.options import (
     TIME,
     Command,
+    accepting,
     executing,
     open_store,
     pairs,
+    planning,
     shared,
     stopping,
     user_and_host,
 )
+from airflow_provider_ckpt.cli.plan_files import read_plan, require_alone, require_not_executed, write_plan
 from airflow_provider_ckpt.cli.render import progress_bar, report_change
 from airflow_provider_ckpt.lifecycle import Stores
 from airflow_provider_ckpt.plans import Plan
@@ -30,7 +33,7 @@ def acting(command: Command) -> Command:
     command = click.option(
         "--break-lock", is_flag=True, help="Your word that another operator who holds the lock has ended."
     )(command)
-    return stopping(executing(shared(command)))
+    return stopping(planning(accepting(executing(shared(command)))))
 
 
 @click.command()
@@ -63,12 +66,20 @@ def rollback(
     trim_sink_log: bool,
     undo_root: str | None,
     storage_options: tuple[str, ...],
+    plan_file: str | None,
     **how: Any,
 ) -> None:
     """Drop every batch after one, in place; what is removed is kept for undo.
 
     Times are ISO 8601 (UTC when they name no zone), epoch milliseconds, `2 hours ago` or `now-2h`.
     """
+    stores = _stores(location, undo_root, storage_options)
+    if plan_file:
+        targets = {"--to-batch": batch, "--to-timestamp": timestamp, "--to-watermark": watermark}
+        others = {"--to-offsets": offsets, "--to-backup": backup, "--source": sources, "--backups": backup_root}
+        require_alone("--plan", {**targets, **others, "--sink": sink, "--trim-sink-log": trim_sink_log or None})
+        _carry_out(read_plan(plan_file, "rollback"), stores, storage_options, **how)
+        return
     if trim_sink_log and not sink:
         raise click.UsageError("--trim-sink-log needs --sink file:URI")
     kinds = dict(pairs(sources, "--source"))
@@ -83,62 +94,88 @@ def rollback(
             raise click.UsageError("--to-backup names its root; --backups is for the other targets")
         backup_root = target.root
     declared = parse_sink(sink) if sink else None
-    stores = Stores(
-        open_store(location, storage_options),
-        open_store(declared.directory, storage_options) if declared and declared.directory else None,
-        open_store(undo_root, storage_options) if undo_root else None,
-        open_store(backup_root, storage_options) if backup_root else None,
+    stores = replace(
+        stores,
+        sink=open_store(declared.directory, storage_options) if declared and declared.directory else None,
+        backups=open_store(backup_root, storage_options) if backup_root else None,
     )
     plan = lifecycle.make_rollback(stores, target, trim_sink_log=trim_sink_log, sink=declared, sources=kinds)
-    _carry_out(plan, stores, **how)
+    _carry_out(plan, stores, storage_options, **how)
 
 
 @click.command()
 @click.argument("location")
-@click.option("--sink", metavar="KIND:URI", help="The sink, when its log was trimmed.")
+@click.option("--sink", metavar="KIND:URI", help="The sink, when none was declared for the rollback.")
 @acting
-def undo(location: str, sink: str | None, undo_root: str | None, storage_options: tuple[str, ...], **how: Any) -> None:
+def undo(
+    location: str,
+    sink: str | None,
+    undo_root: str | None,
+    storage_options: tuple[str, ...],
+    plan_file: str | None,
+    **how: Any,
+) -> None:
     """Take back the newest rollback; what the query has written since is dropped first, and kept in the record.
 
     An undo is not undone: roll back again instead.
     """
-    stores = Stores(
-        open_store(location, storage_options),
-        undo=open_store(undo_root, storage_options) if undo_root else None,
-    )
+    stores = _stores(location, undo_root, storage_options)
+    if plan_file:
+        require_alone("--plan", {"--sink": sink})
+        _carry_out(read_plan(plan_file, "undo"), stores, storage_options, **how)
+        return
     declared = parse_sink(sink) if sink else None
     if declared is not None and declared.directory:
         stores = replace(stores, sink=open_store(declared.directory, storage_options))
     plan = lifecycle.make_undo(stores, sink=declared, opened=lambda where: open_store(where, storage_options))
-    if plan.sink and stores.sink is None:
-        stores = replace(stores, sink=open_store(plan.sink, storage_options))
-    _carry_out(plan, stores, **how)
+    _carry_out(plan, stores, storage_options, **how)
+
+
+def _stores(location: str, undo_root: str | None, storage_options: tuple[str, ...]) -> Stores:
+    undo = open_store(undo_root, storage_options) if undo_root else None
+    return Stores(open_store(location, storage_options), undo=undo)
+
+
+def _for_plan(plan: Plan, stores: Stores, storage_options: tuple[str, ...]) -> Stores:
+    """The stores, with the sink and the backup root that the plan names."""
+    if stores.sink is None and (directory := lifecycle.sink_of(plan).directory):
+        stores = replace(stores, sink=open_store(directory, storage_options))
+    if stores.backups is None and plan.kind == "rollback" and plan.source:
+        stores = replace(stores, backups=open_store(plan.source, storage_options))
+    return stores
 
 
 def _carry_out(
     plan: Plan,
     stores: Stores,
+    storage_options: tuple[str, ...],
     *,
     execute: bool,
     query_is_stopped: bool,
     quiet_s: float | None,
     break_lock: bool,
+    accept_sink: tuple[str, ...],
+    plan_out: str | None,
     as_json: bool,
 ) -> None:
+    require_not_executed(plan_out, execute=execute)
     receipt = None
+    if plan_out:
+        write_plan(plan_out, plan)
     if execute:
         with progress_bar(plan.kind) as on_step:
             receipt = lifecycle.apply(
                 plan,
-                stores,
+                _for_plan(plan, stores, storage_options),
                 by=user_and_host(),
                 query_is_stopped=query_is_stopped,
                 quiet_s=quiet_s,
                 break_lock=break_lock,
                 on_step=on_step,
                 tell=lambda text: click.echo(text, err=True),
+                accept_sink=accept_sink,
             )
-    report_change(plan, receipt, as_json=as_json)
+    report_change(plan, receipt, as_json=as_json, plan_out=plan_out)
 
 
 COMMANDS = (rollback, undo)

@@ -11,6 +11,7 @@ from typing import Any, TypeVar
 
 import click
 
+from airflow_provider_ckpt.plans import EFFECTS
 from airflow_provider_ckpt.store import Store
 from airflow_provider_ckpt.times import parse_duration_ms, parse_time_ms
 
@@ -75,6 +76,31 @@ def shared(command: Command) -> Command:
 def executing(command: Command) -> Command:
     """``--execute``, for commands that change something."""
     return click.option("--execute", is_flag=True, help="Do it; without this the plan is shown.")(command)
+
+
+def accepting(command: Command) -> Command:
+    """``--accept-sink``, for changes that a sink is concerned by."""
+    return click.option(
+        "--accept-sink",
+        "accept_sink",
+        multiple=True,
+        type=click.Choice(EFFECTS),
+        help="Accept this effect on the sink: without it a plan that is not exact is refused. Can be given again.",
+    )(command)
+
+
+def planning(command: Command) -> Command:
+    """``--plan-out`` and ``--plan``: what somebody approves is what runs."""
+    command = click.option(
+        "--plan-out", "plan_out", metavar="FILE", type=click.Path(dir_okay=False), help="Write the plan to a new file."
+    )(command)
+    return click.option(
+        "--plan",
+        "plan_file",
+        metavar="FILE",
+        type=click.Path(dir_okay=False),
+        help="The plan that --plan-out has written, and no other; with --execute it is carried out.",
+    )(command)
 
 
 def stopping(command: Command) -> Command:

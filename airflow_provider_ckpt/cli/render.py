@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shlex
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from datetime import UTC, datetime
@@ -10,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from airflow_provider_ckpt.cli.plan_files import next_command
 from airflow_provider_ckpt.errors import CheckpointError
 
 if TYPE_CHECKING:
@@ -118,18 +120,32 @@ def _lines() -> Bar:
     return show
 
 
-def report_change(plan: Plan, receipt: Receipt | None, *, as_json: bool) -> None:
-    """A plan, and what was done of it."""
+def report_change(plan: Plan, receipt: Receipt | None, *, as_json: bool, plan_out: str | None = None) -> None:
+    """A plan, and what was done of it; the last line is the next command."""
     if as_json:
-        print_json({"plan": {"plan_id": plan.plan_id, **plan.to_dict()}, "receipt": receipt and receipt.to_dict()})
+        effect = {"sink_effect": plan.sink_effect, "accept_sink": list(plan.to_accept)}
+        shown = {"plan_id": plan.plan_id, **plan.to_dict()}
+        print_json({**effect, "plan": shown, "receipt": receipt and receipt.to_dict()})
         return
     from airflow_provider_ckpt.report import plan_tables
 
     print_tables(plan_tables(plan))
-    if receipt is None:
-        click.secho("Nothing was changed. Add --execute to carry the plan out.", fg="yellow")
-    elif receipt.status == "already_applied":
-        click.secho("Nothing was left to do.", fg="green")
+    if receipt is not None:
+        _report_receipt(plan, receipt)
+    elif not plan.actions:
+        click.secho(f"The plan has no steps: {plan.location} stands at batch {plan.batch_id} already.", fg="green")
     else:
-        kept = f" What was removed is kept in {receipt.record}." if receipt.record and plan.kind == "rollback" else ""
-        click.secho(f"Done: {receipt.actions} steps.{kept}", fg="green")
+        accepting = f" and accept that the sink effect is {' and '.join(plan.to_accept)}" if plan.to_accept else ""
+        written = f"The plan is in {plan_out}. " if plan_out else ""
+        click.secho(f"{written}Nothing was changed. To carry the plan out{accepting}:", fg="yellow")
+        click.echo(next_command(click.get_current_context().obj or (), plan, plan_out))
+
+
+def _report_receipt(plan: Plan, receipt: Receipt) -> None:
+    if receipt.status == "already_applied":
+        click.secho("Nothing was changed: everything in the plan had been done before.", fg="green")
+        return
+    kept = f" What was removed is kept in {receipt.record}." if receipt.record and plan.kind == "rollback" else ""
+    click.secho(f"Done: {receipt.actions} steps.{kept}", fg="green")
+    if plan.kind == "rollback":
+        click.echo(f"To take it back: {shlex.join(['ckpt', 'undo', plan.location])}")

@@ -8,18 +8,21 @@ the same plan again completes what is missing.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 from airflow_provider_ckpt.actions import Action
 from airflow_provider_ckpt.errors import CheckpointBusyError, PlanError, StalePlanError
 from airflow_provider_ckpt.lifecycle import records
+from airflow_provider_ckpt.lifecycle.approving import require_accepted, require_own_plan
 from airflow_provider_ckpt.lifecycle.executing import InPlace
+from airflow_provider_ckpt.lifecycle.fitting import remember
 from airflow_provider_ckpt.lifecycle.guarding import Guard, Tell, silent
 from airflow_provider_ckpt.lifecycle.judging import find_facts, validate
 from airflow_provider_ckpt.lifecycle.locks import Held, locked
 from airflow_provider_ckpt.lifecycle.observing import OnStep, no_step, now_ms
+from airflow_provider_ckpt.lifecycle.planning import sink_of
 from airflow_provider_ckpt.lifecycle.rolling_back import RollingBack
 from airflow_provider_ckpt.lifecycle.stores import Stores
 from airflow_provider_ckpt.lifecycle.undoing import Undoing
@@ -70,6 +73,8 @@ class _Run:
     quiet_s: float | None
     on_step: OnStep
     tell: Tell
+    accept_sink: str | Collection[str]
+    approved_by: str
 
 
 def apply(
@@ -82,6 +87,8 @@ def apply(
     break_lock: bool = False,
     on_step: OnStep = no_step,
     tell: Tell = silent,
+    accept_sink: str | Collection[str] = (),
+    approved_by: str = "",
 ) -> Receipt:
     """Carry out a rollback or an undo.
 
@@ -94,8 +101,11 @@ def apply(
         break_lock: The user's word that another operator who holds the lock has ended.
         on_step: Called after each step.
         tell: Told what is being waited for, and how long.
+        accept_sink: Effects on the sink that are accepted by name: ``duplicated``, ``skipped``, ``unknown``.
+        approved_by: Who has approved the plan, and so accepted its effect, for the history; empty for ``by``.
 
     Raises:
+        PlanError: The effect on the sink is not exact, and was not accepted; or the plan is of another checkpoint.
         StalePlanError: The checkpoint is not what it was when the plan was made; nothing was done.
         CheckpointBusyError: No word that the query is stopped, or it wrote something; or another operator is at work.
             The message says whether something was done by then, and what to do next.
@@ -105,7 +115,7 @@ def apply(
     if plan.kind not in EXECUTORS:
         raise PlanError(f"a {plan.kind} is not carried out in place.", location=plan.location)
     with locked(stores.checkpoint, plan.plan_id, by, break_lock=break_lock) as lock:
-        return _apply(plan, stores, _Run(by, query_is_stopped, quiet_s, on_step, tell), lock)
+        return _apply(plan, stores, _Run(by, query_is_stopped, quiet_s, on_step, tell, accept_sink, approved_by), lock)
 
 
 def _apply(plan: Plan, stores: Stores, run: _Run, lock: Held) -> Receipt:
@@ -119,9 +129,19 @@ def _apply(plan: Plan, stores: Stores, run: _Run, lock: Held) -> Receipt:
     todo = [action for action in plan.actions if not action.is_done(facts)]
     validate(plan, replace(facts, writer_stopped=run.query_is_stopped or not todo))
     if todo:
+        accepted = () if begun else _approve(plan, stores, run)
         guard = Guard(plan, stores, facts)
         guard.watch(run.quiet_s, lock.storage_now_ms() if run.quiet_s is None else None, run.tell)
-        records.begin(record, plan, by=run.by, at_ms=started_ms, from_batch=facts.latest_committed)
+        records.begin(
+            record,
+            plan,
+            by=run.by,
+            at_ms=started_ms,
+            from_batch=facts.latest_committed,
+            approved_by=run.approved_by,
+            accepted=accepted,
+        )
+        remember(stores.checkpoint, facts.query_id, [(sink_of(plan), stores.sink)], run.approved_by or run.by)
         _prepare(executor, todo, guard, lock, begun=begun)
         _take_steps(executor, todo, guard, run.on_step)
     receipt = Receipt(
@@ -137,6 +157,12 @@ def _apply(plan: Plan, stores: Stores, run: _Run, lock: Held) -> Receipt:
     )
     _finish(executor, receipt, run.by, begun=bool(todo) or begun)
     return receipt
+
+
+def _approve(plan: Plan, stores: Stores, run: _Run) -> tuple[str, ...]:
+    """See that a plan that was not begun is the right one; the effects that had to be accepted, and were."""
+    require_own_plan(plan, stores)
+    return require_accepted(plan, run.accept_sink)
 
 
 def _refuse_taken_back(plan: Plan, files: Mapping[str, StoredObject]) -> None:

@@ -17,7 +17,7 @@ from airflow_provider_ckpt.lifecycle.exchanging import (
     require_exchangeable,
     require_same_query,
 )
-from airflow_provider_ckpt.lifecycle.fitting import require_fit
+from airflow_provider_ckpt.lifecycle.fitting import place_of, require_fit
 from airflow_provider_ckpt.lifecycle.judging import find_facts, validate
 from airflow_provider_ckpt.lifecycle.observing import find_restart_set, now_ms, observe, restorable_batches
 from airflow_provider_ckpt.lifecycle.resolving import backups_hint, resolve
@@ -28,12 +28,11 @@ from airflow_provider_ckpt.requirements import FromBackup
 from airflow_provider_ckpt.restart_set import require
 from airflow_provider_ckpt.rollback import plan_exchange, plan_rollback
 from airflow_provider_ckpt.sink_log import SinkLog
-from airflow_provider_ckpt.sink_marker import SinkMarker
-from airflow_provider_ckpt.sink_verdicts import rollback_verdict
-from airflow_provider_ckpt.sinks import DeclaredSink, read_file_sink, read_marker
+from airflow_provider_ckpt.sink_marker import NOT_DECLARED
+from airflow_provider_ckpt.sink_verdicts import rollback_verdict, undo_verdict
+from airflow_provider_ckpt.sinks import DeclaredSink, parse_sink, read_file_sink, read_marker
 from airflow_provider_ckpt.store import Store
 from airflow_provider_ckpt.targets import RollbackTarget, ToBackup, ToBatch, notes_of
-from airflow_provider_ckpt.undo import Undo
 from airflow_provider_ckpt.view import CheckpointView
 
 #: A warning.
@@ -93,6 +92,11 @@ def _make_rollback(stores: Stores, target: RollbackTarget, wish: _Wish) -> Plan:
     batch_id = resolve(checkpoint, target)
     if (begun := _interrupted(stores, "rollback", lambda plan: plan.batch_id == batch_id)) is not None:
         return begun
+    return _fresh_rollback(stores, target, batch_id, wish)
+
+
+def _fresh_rollback(stores: Stores, target: RollbackTarget, batch_id: int, wish: _Wish) -> Plan:
+    checkpoint = stores.checkpoint
     view = observe(checkpoint, deep=True, batch_id=batch_id)
     chosen = find_restart_set(checkpoint, view, batch_id)
     if chosen.missing:
@@ -126,6 +130,11 @@ def _back_to(stores: Stores, root: Store, backup: Manifest, wish: _Wish) -> Plan
     if keeps_batch(checkpoint, backup):
         with suppress(BatchNotRestorableError):
             return _make_rollback(stores, ToBatch(batch_id), wish)
+    return _exchange(stores, root, backup, wish)
+
+
+def _exchange(stores: Stores, root: Store, backup: Manifest, wish: _Wish) -> Plan:
+    checkpoint, batch_id = stores.checkpoint, backup.batch_id
     view = observe(checkpoint, deep=True)
     require_same_query(view, backup)
     held, backup = read_restart_set(root, backup)
@@ -211,16 +220,69 @@ def make_undo(
         stores = replace(stores, sink=opened(done.sink))
     if (begun := _interrupted(stores, "undo", lambda plan: plan.undoes == done.plan_id)) is not None:
         return begun
+    declared = sink or sink_of(done)
+    if not declared.kind and stores.sink is not None:
+        declared = DeclaredSink("file", stores.sink.location)
+    if stores.sink is None and declared.directory and opened is not None:
+        stores = replace(stores, sink=opened(declared.directory))
+    return _told(_fresh_undo(record, stores, declared), stores.checkpoint)
+
+
+def _fresh_undo(record: records.Record, stores: Stores, sink: DeclaredSink) -> Plan:
     undo = plan_to_undo(record, stores)
-    verdict = _judge_undo(undo, stores, done, sink)
-    return _told(undo.plan(f"{record.location}/{records.SAVED_OBJECTS}", now_ms(), (verdict,)), stores.checkpoint)
+    verdict = _judge_undo(record, stores, sink, undo.foreign_batches)
+    return undo.plan(f"{record.location}/{records.SAVED_OBJECTS}", now_ms(), (verdict,))
 
 
-def _judge_undo(undo: Undo, stores: Stores, done: Plan, sink: DeclaredSink | None) -> SinkVerdict:
-    """What becomes of the sink: only batches that a query has written since are a matter of it."""
-    declared = sink or (DeclaredSink("file", stores.sink.location) if stores.sink else DeclaredSink(""))
-    if not undo.foreign_batches:
-        name = SinkMarker(declared.kind, declared.location).name
-        return SinkVerdict(name, "exact", f"no query has written since the {done.kind}")
-    marker = read_marker(declared, stores.sink, done.query_id, done.batch_id)
-    return rollback_verdict(marker, done.batch_id, undo.foreign_batches[-1], trimmed=bool(done.sink))
+def _judge_undo(record: records.Record, stores: Stores, sink: DeclaredSink, foreign: tuple[int, ...]) -> SinkVerdict:
+    """What an undo does to the sink, where it can be looked at."""
+    done = record.plan
+    if sink.directory and stores.sink is None:
+        return SinkVerdict(sink.name, "unknown", "nobody has looked at it since the rollback", "Declare it: --sink.")
+    store = stores.sink if sink.directory else None
+    if done.sink and store is not None and place_of(store) != place_of(store.at(done.sink)):
+        raise PlanError(
+            f"the rollback {done.plan_id} has trimmed the log of {done.sink}, and not that of {store.location}.",
+            location=done.location,
+            hint="Nothing was changed. Leave out --sink.",
+        )
+    marker = read_marker(sink, store, done.query_id, done.batch_id)
+    if foreign:
+        verdict = rollback_verdict(marker, done.batch_id, foreign[-1], trimmed=bool(done.sink))
+    else:
+        verdict = undo_verdict(marker, record.from_batch, trimmed=bool(done.sink))
+    return replace(verdict, sink=sink.at(store).name)
+
+
+# --- once more -----------------------------------------------------------------------------------------------------
+
+
+def sink_of(plan: Plan) -> DeclaredSink:
+    """The sink that was declared when a rollback or its undo was planned; of no kind when none was."""
+    declared = [item.sink for item in plan.verdicts if item.sink != NOT_DECLARED]
+    if declared:
+        return parse_sink(declared[0])
+    return DeclaredSink("file", plan.sink) if plan.sink else DeclaredSink("")
+
+
+def plan_again(plan: Plan, stores: Stores) -> Plan:
+    """The rollback or the undo that would be planned now in the place of one that was not begun yet.
+
+    Raises what :func:`make_rollback` and :func:`make_undo` raise.
+    """
+    if plan.kind == "undo":
+        record = records.last_change(stores.checkpoint, stores.undo)
+        if record.plan.plan_id != plan.undoes:
+            raise StalePlanError(
+                f"the newest change is {record.plan.plan_id}, and the plan undoes {plan.undoes}.",
+                location=plan.location,
+                hint="Nothing was done. Plan again.",
+            )
+        return _fresh_undo(record, stores, sink_of(plan))
+    wish = _Wish(bool(plan.sink), sink_of(plan), {})
+    wanted = next((item.expected for item in plan.requirements if isinstance(item, FromBackup)), None)
+    if wanted is None:
+        return _fresh_rollback(stores, ToBatch(plan.batch_id), plan.batch_id, wish)
+    if stores.backups is None:
+        raise PlanError(f"the root {plan.source} of the backup was not opened.", location=plan.location)
+    return _exchange(stores, stores.backups, find_backup(stores.backups, wanted), wish)

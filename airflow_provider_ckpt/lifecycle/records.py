@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any, Literal
@@ -47,6 +47,8 @@ class Record:
         done_at_ms: When it was completed, or None.
         from_batch: The newest committed batch before it, or None.
         forgotten: Whether what was saved for an undo has been given up.
+        approved_by: Who approved it; empty when nobody was asked.
+        accepted_sink: The effects on a sink that were accepted, by who approved it or else by who began it.
     """
 
     plan: Plan
@@ -57,6 +59,8 @@ class Record:
     done_at_ms: int | None = None
     from_batch: int | None = None
     forgotten: bool = False
+    approved_by: str = ""
+    accepted_sink: tuple[str, ...] = ()
 
     def to_dict(self) -> dict[str, Any]:
         """JSON-ready, without the steps of the plan."""
@@ -67,6 +71,8 @@ class Record:
             "to_batch": self.plan.batch_id,
             "state": self.state,
             "by": self.by,
+            "approved_by": self.approved_by,
+            "accepted_sink": list(self.accepted_sink),
             "planned_at_ms": self.plan.planned_at_ms,
             "begun_at_ms": self.begun_at_ms,
             "done_at_ms": self.done_at_ms,
@@ -115,6 +121,8 @@ def _record(store: Store, files: Mapping[str, StoredObject]) -> Record:
         _Note(store, RECEIPT, files).number("at_ms"),
         begun.number("from_batch"),
         FORGOTTEN in files,
+        begun.text("approved_by"),
+        begun.texts("accepted_sink"),
     )
 
 
@@ -131,6 +139,13 @@ class _Note:
         if not isinstance(value, str):
             raise _damaged(self._store, self._name, "is no record of a change")
         return value
+
+    def texts(self, key: str) -> tuple[str, ...]:
+        """Several texts; none when it is not said."""
+        value = self._value.get(key, [])
+        if not isinstance(value, list) or not all(isinstance(item, str) for item in value):
+            raise _damaged(self._store, self._name, "is no record of a change")
+        return tuple(value)
 
     def number(self, key: str) -> int | None:
         """A whole number, or None when it is not said."""
@@ -195,10 +210,20 @@ def saved_files(record: Store) -> dict[str, tuple[int, str]] | None:
         raise _damaged(record, SAVED, "is no record of what was saved") from None
 
 
-def begin(record: Store, plan: Plan, *, by: str, at_ms: int, from_batch: int | None) -> None:
+def begin(
+    record: Store,
+    plan: Plan,
+    *,
+    by: str,
+    at_ms: int,
+    from_batch: int | None,
+    approved_by: str = "",
+    accepted: Collection[str] = (),
+) -> None:
     """Write down what is meant and who began it. A plan that was refused before begins anew."""
     write_once(record, PLAN, plan.to_dict())
-    note(record, BEGUN, {"by": by, "at_ms": at_ms, "from_batch": from_batch})
+    approval = {"approved_by": approved_by, "accepted_sink": list(accepted)}
+    note(record, BEGUN, {"by": by, "at_ms": at_ms, "from_batch": from_batch, **approval})
     files, _ = record.ls()
     if REFUSED in files:
         for name in (SAVED, REFUSED):  # in this order: killed in between, it still counts as refused

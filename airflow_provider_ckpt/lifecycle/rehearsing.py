@@ -33,6 +33,7 @@ from airflow_provider_ckpt.lifecycle.checking import examine
 from airflow_provider_ckpt.lifecycle.restoring import make_restore, restore
 from airflow_provider_ckpt.lifecycle.verifying import corrupt
 from airflow_provider_ckpt.moving import spark_uri
+from airflow_provider_ckpt.plans import EFFECTS
 from airflow_provider_ckpt.store import Store
 from airflow_provider_ckpt.view import CheckpointView
 
@@ -102,7 +103,7 @@ def rehearse(
         place = (scratch or Store.open(own)).child(f"{backup.backup_id}-{uuid.uuid4().hex[:8]}")
         _require_plain(place)
         try:
-            restore(make_restore(root, backup, place), root, place)
+            restore(make_restore(root, backup, place), root, place, accept_sink=EFFECTS)
             view = examine(place, deep=True)
             reads = tuple(_reads(view))
             answer = _ask(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from contextlib import suppress
 from dataclasses import replace
 from itertools import count, groupby
@@ -16,8 +16,9 @@ from airflow_provider_ckpt.codec.paths import paths_of
 from airflow_provider_ckpt.errors import CheckpointFormatError, CheckpointNotFoundError, ObjectExistsError
 from airflow_provider_ckpt.lifecycle import records
 from airflow_provider_ckpt.lifecycle.applying import Receipt
+from airflow_provider_ckpt.lifecycle.approving import require_accepted
 from airflow_provider_ckpt.lifecycle.copying import THREADS, copies_at_once
-from airflow_provider_ckpt.lifecycle.fitting import require_fit_of_backup
+from airflow_provider_ckpt.lifecycle.fitting import remember, require_fit_of_backup
 from airflow_provider_ckpt.lifecycle.observing import OnStep, decode_entries, in_parallel, no_step, now_ms
 from airflow_provider_ckpt.lifecycle.verifying import corrupt, read_verified
 from airflow_provider_ckpt.moving import (
@@ -117,7 +118,16 @@ def _entries_with_paths(root: Store, backup: Manifest) -> dict[str, codec.Encoda
 
 
 def restore(
-    plan: Plan, root: Store, target: Store, *, by: str = "", threads: int | None = None, on_step: OnStep = no_step
+    plan: Plan,
+    root: Store,
+    target: Store,
+    *,
+    by: str = "",
+    threads: int | None = None,
+    on_step: OnStep = no_step,
+    accept_sink: str | Collection[str] = (),
+    approved_by: str = "",
+    sinks: Iterable[tuple[DeclaredSink, Store | None]] = (),
 ) -> Receipt:
     """Carry out a restore. Killed at any point, the same call completes it.
 
@@ -131,8 +141,12 @@ def restore(
         by: Who does it, for the history of the new checkpoint; when nobody says, nothing is recorded.
         threads: Copies under way at once; by default few on a local disk.
         on_step: Called after each object.
+        accept_sink: Effects on a sink that are accepted by name: ``duplicated``, ``skipped``, ``unknown``.
+        approved_by: Who has approved the plan, for the history; empty for ``by``.
+        sinks: The sinks that were declared for the plan, to be remembered.
 
     Raises:
+        PlanError: The effect on a sink is not exact, and was not accepted.
         ObjectExistsError: There is something else at the location.
         BackupCorruptError: An object of the backup is not what its manifest says.
     """
@@ -141,10 +155,13 @@ def restore(
     there = target.find()
     _require_own(plan, target, there)
     todo = {action.name: action for action in plan.actions if action.name not in there}
+    accepted = require_accepted(plan, accept_sink) if todo else ()
     record = records.records_of(target).child(plan.plan_id) if by and todo else None
     if record is not None:
-        records.write_once(record, records.PLAN, plan.to_dict())
-        records.note(record, records.BEGUN, {"by": by, "at_ms": started_ms, "from_batch": None})
+        records.begin(
+            record, plan, by=by, at_ms=started_ms, from_batch=None, approved_by=approved_by, accepted=accepted
+        )
+        remember(target, plan.query_id, sinks, approved_by or by)
     done = count(1)
     for in_order, names in groupby(todo, key=_is_log_entry):
         in_parallel(

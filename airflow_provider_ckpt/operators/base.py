@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
+from datetime import datetime
 from functools import cached_property
 from typing import Any
 
@@ -10,12 +12,13 @@ import yaml
 from airflow.providers.common.compat.sdk import BaseOperator
 
 from airflow_provider_ckpt.deploy import DeploySpec, declare
-from airflow_provider_ckpt.errors import CheckpointError
+from airflow_provider_ckpt.errors import CheckpointError, PlanError
 from airflow_provider_ckpt.hooks.checkpoint import CheckpointHook
 from airflow_provider_ckpt.lifecycle import Receipt
 from airflow_provider_ckpt.plans import Plan
 from airflow_provider_ckpt.report import Table, render
 from airflow_provider_ckpt.store import Store
+from airflow_provider_ckpt.times import parse_time_ms, time_text
 
 
 class CheckpointOperator(BaseOperator):
@@ -85,6 +88,30 @@ def result_of(plan: Plan, receipt: Receipt | None) -> dict[str, Any]:
         "verdicts": [{"sink": item.sink, "verdict": item.verdict, "remedy": item.remedy} for item in plan.verdicts],
         "receipt": receipt.to_dict() if receipt else None,
     }
+
+
+def words(value: Any) -> tuple[str, ...]:
+    """Words of an argument: a list, or a text that a template may have made of one."""
+    if isinstance(value, str):
+        return tuple(re.findall(r"\w+", value))
+    return tuple(map(str, value or ()))
+
+
+def require_newer(approved_at: str | datetime | None, plan: Plan) -> None:
+    """Raise PlanError for an approval that is older than the plan: it was given for another one."""
+    if approved_at in (None, "", "None"):
+        return
+    try:
+        approved_ms = parse_time_ms(approved_at)
+    except ValueError as error:
+        raise PlanError(f"approved_at is no time: {error}", location=plan.location) from None
+    if approved_ms < plan.planned_at_ms:
+        raise PlanError(
+            f"the approval of {time_text(approved_ms)} is older than the plan {plan.plan_id} of "
+            f"{time_text(plan.planned_at_ms)}: it was given for another plan.",
+            location=plan.location,
+            hint="Nothing was done. Clear the task that asks, and approve this plan.",
+        )
 
 
 def task_of(context: Any) -> str:

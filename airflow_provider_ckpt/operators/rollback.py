@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from datetime import datetime
 from typing import Any
 
 import yaml
@@ -11,7 +12,7 @@ from airflow_provider_ckpt import lifecycle
 from airflow_provider_ckpt.errors import CheckpointError, PlanError
 from airflow_provider_ckpt.hooks.checkpoint import airflow_errors
 from airflow_provider_ckpt.lifecycle import Stores
-from airflow_provider_ckpt.operators.base import CheckpointOperator, result_of, task_of
+from airflow_provider_ckpt.operators.base import CheckpointOperator, require_newer, result_of, task_of, words
 from airflow_provider_ckpt.plans import Plan, plan_from_dict
 from airflow_provider_ckpt.report import plan_tables
 from airflow_provider_ckpt.sinks import parse_sink
@@ -41,7 +42,11 @@ class CheckpointRollbackOperator(CheckpointOperator):
         ``foreachBatch``; without it its verdict is unknown.
     :param trim_sink_log: Remove the dropped batches from the file sink's log as well.
     :param backup_root: Where to look for an older batch when the checkpoint holds none any more.
+    :param accept_sink: Effects on the sink that are accepted by name: ``duplicated``, ``skipped``, ``unknown``, one or
+        several. A plan whose effect is not exact is refused without it.
     :param approved_by: Who has approved the plan, for the history; empty when nobody was asked.
+    :param approved_at: When that was. An approval that is older than the plan was given for another one, as after a
+        clear of the task that plans, and is refused.
     :param undo_root: Where to keep what is removed; by default beside the checkpoint.
     :param quiet_period: Seconds to watch for a writer; by default judged by the rhythm of the commits.
     :param break_lock: Your word that another operator who holds the lock of the checkpoint has ended.
@@ -60,7 +65,9 @@ class CheckpointRollbackOperator(CheckpointOperator):
         "sink",
         "trim_sink_log",
         "backup_root",
+        "accept_sink",
         "approved_by",
+        "approved_at",
         "undo_root",
     )
 
@@ -78,7 +85,9 @@ class CheckpointRollbackOperator(CheckpointOperator):
         sink: str | None = None,
         trim_sink_log: bool | str = False,
         backup_root: str | None = None,
+        accept_sink: str | Sequence[str] | None = None,
         approved_by: str | None = None,
+        approved_at: str | datetime | None = None,
         undo_root: str | None = None,
         quiet_period: float | None = None,
         break_lock: bool = False,
@@ -97,7 +106,9 @@ class CheckpointRollbackOperator(CheckpointOperator):
         self.sink = sink
         self.trim_sink_log = trim_sink_log
         self.backup_root = backup_root
+        self.accept_sink = accept_sink
         self.approved_by = approved_by
+        self.approved_at = approved_at
         self.undo_root = undo_root
         self.quiet_period = quiet_period
         self.break_lock = break_lock
@@ -111,15 +122,18 @@ class CheckpointRollbackOperator(CheckpointOperator):
             if self.plan_only:
                 context["ti"].xcom_push(key=PLAN_KEY, value=plan.to_dict())
                 return result_of(plan, None)
+            require_newer(self.approved_at, plan)
             stopped = self.query_is_stopped() if callable(self.query_is_stopped) else self.query_is_stopped
             receipt = lifecycle.apply(
                 plan,
                 stores,
-                by=f"{task_of(context)}, approved by {self.approved_by}" if self.approved_by else task_of(context),
+                by=task_of(context),
                 query_is_stopped=stopped,
                 quiet_s=self.quiet_period,
                 break_lock=self.break_lock,
                 tell=self.log.info,
+                accept_sink=words(self.accept_sink),
+                approved_by=self.approved_by or "",
             )
             return result_of(plan, receipt)
 
@@ -152,7 +166,7 @@ class CheckpointRollbackOperator(CheckpointOperator):
     def _approved(self) -> tuple[Plan, Stores]:
         """The plan that was given, which must be one of this checkpoint."""
         plan = plan_from_dict(_yaml(self.plan))
-        stores = self._stores(plan.sink, plan.source)
+        stores = self._stores(lifecycle.sink_of(plan).directory, plan.source)
         if (plan.kind, plan.location) != ("rollback", stores.checkpoint.location):
             raise PlanError(
                 f"the plan is a {plan.kind} of {plan.location}, not a rollback of this checkpoint.",

@@ -1,0 +1,79 @@
+"""``--plan-out`` and ``--plan``: writing and reading plan files, and the command that carries a plan out."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import click
+
+from airflow_provider_ckpt.credentials import scrub, secrets_of
+from airflow_provider_ckpt.errors import CheckpointNotFoundError, ObjectExistsError, PlanError, StoreError
+from airflow_provider_ckpt.plan_file import MOST_BYTES, decode, encode
+from airflow_provider_ckpt.plans import Kind, Plan
+
+#: Options that still say something when the plan comes from a file.
+_KEPT = ("--storage-option", "--undo-to", "--quiet-period")
+
+
+def write_plan(path: str, plan: Plan) -> None:
+    """Write a plan to a new file. Raises StoreError, PlanError."""
+    data = encode(plan)
+    try:
+        with Path(path).open("xb") as file:
+            file.write(data)
+    except FileExistsError:
+        raise ObjectExistsError("exists already.", location=path, hint="Give --plan-out a new file.") from None
+    except OSError as error:
+        raise StoreError(error.strerror or str(error), location=path) from None
+
+
+def read_plan(path: str, kind: Kind) -> Plan:
+    """The plan of a file. Raises StoreError when it cannot be read, PlanError when it is not such a plan."""
+    try:
+        with Path(path).open("rb") as file:
+            data = file.read(MOST_BYTES + 1)
+    except FileNotFoundError:
+        raise CheckpointNotFoundError("not found", location=path) from None
+    except OSError as error:
+        raise StoreError(error.strerror or str(error), location=path) from None
+    try:
+        return decode(data, kind)
+    except PlanError as error:
+        error.location = path
+        raise
+
+
+def require_alone(option: str, others: Mapping[str, Any]) -> None:
+    """Raise a usage error for options that say what a plan file says already."""
+    given = [name for name, value in others.items() if value or value == 0]
+    if given:
+        raise click.UsageError(f"{option} holds the whole plan; leave out {', '.join(given)}")
+
+
+def require_not_executed(plan_out: str | None, *, execute: bool) -> None:
+    """Raise a usage error for a plan that is written to be approved and carried out at once."""
+    if plan_out and execute:
+        raise click.UsageError("--plan-out writes a plan to be approved; carry it out with --plan and --execute")
+
+
+def next_command(arguments: Sequence[str], plan: Plan, plan_out: str | None) -> str:
+    """The command line that carries a plan out, after the one that has shown it; without secrets."""
+    words = list(arguments)
+    if plan_out:
+        kept = [word for at, word in enumerate(words) if word in _KEPT or words[at - 1] in _KEPT]
+        kept += [word for word in words if word.startswith(tuple(f"{option}=" for option in _KEPT))]
+        words = [plan.kind, *_place(plan), "--plan", plan_out, *kept]
+    words.append("--execute")
+    if plan.kind != "restore" and "--i-know-it-is-stopped" not in words:
+        words.append("--i-know-it-is-stopped")
+    accepted = {word for at, word in enumerate(words) if words[at - 1] == "--accept-sink"}
+    words += [word for effect in plan.to_accept if effect not in accepted for word in ("--accept-sink", effect)]
+    options = dict(word.split("=", 1) for word in words if "=" in word)
+    return scrub(shlex.join(["ckpt", *words]), secrets_of("", options))
+
+
+def _place(plan: Plan) -> list[str]:
+    return [plan.source, "--to", plan.location] if plan.kind == "restore" else [plan.location]

@@ -1,0 +1,71 @@
+"""A plan as a file: written for somebody to approve, and read back to be carried out as it is."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+from airflow_provider_ckpt.errors import PlanError
+from airflow_provider_ckpt.plans import Kind, Plan, plan_from_dict
+
+FORMAT_VERSION = 1
+#: Bytes of the largest plan file: some 100,000 steps.
+MOST_BYTES = 24 << 20
+_AGAIN = "Nothing was done. Write it with --plan-out."
+
+
+def document(plan: Plan) -> dict[str, Any]:
+    """JSON-ready: the plan, and beside it what a person looks for first."""
+    return {
+        "format_version": FORMAT_VERSION,
+        "plan_id": plan.plan_id,
+        "sink_effect": plan.sink_effect,
+        "accept_sink": list(plan.to_accept),
+        "plan": plan.to_dict(),
+    }
+
+
+def encode(plan: Plan) -> bytes:
+    """The bytes of a plan file. Raises PlanError for a plan that is too large to be read back."""
+    data = json.dumps(document(plan)).encode()
+    if len(data) > MOST_BYTES:
+        raise PlanError(
+            f"the plan has {len(plan.actions):,} steps and {len(data):,} bytes, and a plan file has at most "
+            f"{MOST_BYTES:,}.",
+            location=plan.location,
+            hint="Carry it out without a file: --execute.",
+        )
+    return data
+
+
+def decode(data: bytes, kind: Kind) -> Plan:
+    """The plan of a file.
+
+    Args:
+        data: The file, or more than ``MOST_BYTES`` of it.
+        kind: What the plan has to be for.
+
+    Raises:
+        PlanError: It is no plan file, was cut off or edited, or is for something else.
+    """
+    fields = _fields(data)
+    if fields["format_version"] != FORMAT_VERSION:
+        raise PlanError(f"has a format that this ckpt does not read: it reads version {FORMAT_VERSION}.", hint=_AGAIN)
+    plan = plan_from_dict(fields["plan"])
+    if plan.plan_id != fields["plan_id"]:
+        raise PlanError(f"was edited since it was written: its content is plan {plan.plan_id}.", hint=_AGAIN)
+    if plan.kind != kind:
+        raise PlanError(f"is the plan of a {plan.kind}, and not of a {kind}.", hint=_AGAIN)
+    return plan
+
+
+def _fields(data: bytes) -> dict[str, Any]:
+    if len(data) > MOST_BYTES:
+        raise PlanError(f"is larger than {MOST_BYTES:,} bytes, so no ckpt has written it.", hint=_AGAIN)
+    try:
+        fields = json.loads(data)
+    except (ValueError, RecursionError):
+        raise PlanError("is no plan file, or was cut off: it is not JSON.", hint=_AGAIN) from None
+    if not isinstance(fields, dict) or not {"format_version", "plan_id", "plan"} <= fields.keys():
+        raise PlanError("is no plan file: it has no format_version, plan_id and plan.", hint=_AGAIN)
+    return fields
