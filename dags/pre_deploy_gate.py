@@ -11,7 +11,7 @@
   one before it had ended.
 * ``approve`` shows the plan of a rollback to where the query was and waits for a person (Browse > Required Actions).
   To approve is to say that the query is stopped, as files cannot tell an idle query from a stopped one, and to accept
-  the effect on the sink that is shown. A plan of no steps asks nobody. When the scheduler was away for long, Airflow may
+  the effect on the sink that is shown. A plan of no steps asks nobody. When the scheduler was away long, Airflow may
   ask again after the answer (3.3.2): answer again, nothing ran twice.
 * ``rollback`` carries out the very plan that was approved. When the checkpoint has changed since, it is refused and
   nothing is done; clear ``rollback_plan`` with what is downstream to be asked again.

@@ -7,7 +7,8 @@ import uuid
 import click
 
 from airflow_provider_ckpt import lifecycle
-from airflow_provider_ckpt.cli.options import executing, open_store, pairs, shared, user_and_host
+from airflow_provider_ckpt.cli.options import accepting, executing, open_store, pairs, planning, shared, user_and_host
+from airflow_provider_ckpt.cli.plan_files import read_plan, require_alone, require_not_executed, write_plan
 from airflow_provider_ckpt.cli.prune import prune
 from airflow_provider_ckpt.cli.render import print_json, print_tables, progress_bar, report_change, size, when
 from airflow_provider_ckpt.codec.manifest import Manifest
@@ -132,7 +133,7 @@ def verify(
 
 @click.command()
 @click.argument("root")
-@click.argument("backup_id")
+@click.argument("backup_id", required=False)
 @click.option("--to", "location", required=True, metavar="LOC", help="A new or empty location.")
 @click.option("--new-query-id", is_flag=True, help="Give the restored query an id of its own (a fork).")
 @click.option(
@@ -149,39 +150,57 @@ def verify(
     metavar="KIND:URI",
     help="A sink of the query, such as file:/data/out or delta:s3://lake/orders, for the verdict; can be given again.",
 )
+@planning
+@accepting
 @executing
 @shared
 def restore(
     root: str,
-    backup_id: str,
+    backup_id: str | None,
     location: str,
     new_query_id: bool,
     rewrite_paths: tuple[str, ...],
     sinks: tuple[str, ...],
+    plan_file: str | None,
+    plan_out: str | None,
+    accept_sink: tuple[str, ...],
     execute: bool,
     storage_options: tuple[str, ...],
     as_json: bool,
 ) -> None:
     """Write a backup (its id, or `latest`) to a new or empty location."""
+    require_not_executed(plan_out, execute=execute)
     source, target = open_store(root, storage_options), open_store(location, storage_options)
-    found = lifecycle.find_backup(source, backup_id)
-    fork_id = str(uuid.uuid5(uuid.NAMESPACE_URL, f"{found.backup_id} {target.location}")) if new_query_id else None
-    plan = lifecycle.make_restore(
-        source,
-        found,
-        target,
-        fork_id,
-        path_rules=_path_rules(rewrite_paths),
-        sinks=[
-            (sink, open_store(sink.directory, storage_options) if sink.directory else None)
-            for sink in map(parse_sink, sinks)
-        ],
-    )
+    if plan_file:
+        says = {"BACKUP_ID": backup_id, "--new-query-id": new_query_id or None}
+        require_alone("--plan", {**says, "--rewrite-paths": rewrite_paths, "--sink": sinks})
+        plan = read_plan(plan_file, "restore")
+        declared = lifecycle.sinks_of(plan)
+    elif backup_id is None:
+        raise click.UsageError("give a BACKUP_ID, or `latest`")
+    else:
+        declared = tuple(map(parse_sink, sinks))
+    opened = [(sink, open_store(sink.directory, storage_options) if sink.directory else None) for sink in declared]
+    if not plan_file:
+        found = lifecycle.find_backup(source, backup_id or "")
+        fork_id = str(uuid.uuid5(uuid.NAMESPACE_URL, f"{found.backup_id} {target.location}")) if new_query_id else None
+        rules = _path_rules(rewrite_paths)
+        plan = lifecycle.make_restore(source, found, target, fork_id, path_rules=rules, sinks=opened)
+    if plan_out:
+        write_plan(plan_out, plan)
     receipt = None
     if execute:
         with progress_bar("restoring") as on_step:
-            receipt = lifecycle.restore(plan, source, target, by=user_and_host(), on_step=on_step)
-    report_change(plan, receipt, as_json=as_json)
+            receipt = lifecycle.restore(
+                plan,
+                source,
+                target,
+                by=user_and_host(),
+                on_step=on_step,
+                accept_sink=accept_sink,
+                sinks=opened,
+            )
+    report_change(plan, receipt, as_json=as_json, plan_out=plan_out)
 
 
 def _path_rules(texts: tuple[str, ...]) -> list[PathRule]:

@@ -16,7 +16,7 @@ from airflow_provider_ckpt.lifecycle.fleet import FleetRow, Found, find_checkpoi
 from airflow_provider_ckpt.lifecycle.gating import forecast_restart
 from airflow_provider_ckpt.lifecycle.news import Known, parse_known
 from airflow_provider_ckpt.lifecycle.observing import find_restart_set, observe, read_entries
-from airflow_provider_ckpt.lifecycle.planning import make_rollback, make_undo, sink_of
+from airflow_provider_ckpt.lifecycle.planning import make_rollback, make_undo, sink_of, sinks_of
 from airflow_provider_ckpt.lifecycle.pruning import PrunePlan, PruneReceipt, make_prune, prune
 from airflow_provider_ckpt.lifecycle.records import Record, find_record, history
 from airflow_provider_ckpt.lifecycle.rehearsing import Rehearsal, rehearse
@@ -67,6 +67,7 @@ __all__ = [
     "restore",
     "row_from_dict",
     "sink_of",
+    "sinks_of",
     "take_backup",
     "verify_backup",
     "wait_from_dict",

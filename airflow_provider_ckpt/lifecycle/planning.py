@@ -259,10 +259,14 @@ def _judge_undo(record: records.Record, stores: Stores, sink: DeclaredSink, fore
 
 def sink_of(plan: Plan) -> DeclaredSink:
     """The sink that was declared when a rollback or its undo was planned; of no kind when none was."""
-    declared = [item.sink for item in plan.verdicts if item.sink != NOT_DECLARED]
-    if declared:
-        return parse_sink(declared[0])
+    if declared := sinks_of(plan):
+        return declared[0]
     return DeclaredSink("file", plan.sink) if plan.sink else DeclaredSink("")
+
+
+def sinks_of(plan: Plan) -> tuple[DeclaredSink, ...]:
+    """The sinks that were declared when a plan was made."""
+    return tuple(parse_sink(item.sink) for item in plan.verdicts if item.sink != NOT_DECLARED)
 
 
 def plan_again(plan: Plan, stores: Stores) -> Plan:

@@ -14,7 +14,7 @@ from airflow_provider_ckpt.lifecycle.locks import locked
 from airflow_provider_ckpt.store import Store
 from tests.lifecycle.fake_query import FakeQuery, purge, read_all, timestamp_ms
 
-DO_IT = ["--execute", "--i-know-it-is-stopped", "--quiet-period", "0"]
+DO_IT = ["--execute", "--i-know-it-is-stopped", "--quiet-period", "0", "--accept-sink", "unknown"]
 
 
 @pytest.fixture

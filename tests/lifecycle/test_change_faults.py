@@ -32,7 +32,9 @@ def place(request, tmp_path) -> tuple[Callable[[str], Store], int]:
 
 def roll_back(checkpoint: Store) -> None:
     stores = Stores(checkpoint)
-    lifecycle.apply(lifecycle.make_rollback(stores, KEEP), stores, query_is_stopped=True, quiet_s=0)
+    lifecycle.apply(
+        lifecycle.make_rollback(stores, KEEP), stores, query_is_stopped=True, quiet_s=0, accept_sink="unknown"
+    )
 
 
 def undo(checkpoint: Store) -> None:
@@ -42,7 +44,7 @@ def undo(checkpoint: Store) -> None:
     except PlanError as error:
         assert "nothing to undo" in str(error)
         return
-    lifecycle.apply(plan, stores, query_is_stopped=True, quiet_s=0)
+    lifecycle.apply(plan, stores, query_is_stopped=True, quiet_s=0, accept_sink="unknown")
 
 
 @pytest.mark.s3

@@ -31,7 +31,9 @@ def stores(checkpoint: Path, fault: Fault) -> Stores:
 
 def roll_back(checkpoint: Path, fault: Fault) -> None:
     places = stores(checkpoint, fault)
-    lifecycle.apply(lifecycle.make_rollback(places, KEEP), places, query_is_stopped=True, quiet_s=0)
+    lifecycle.apply(
+        lifecycle.make_rollback(places, KEEP), places, query_is_stopped=True, quiet_s=0, accept_sink="unknown"
+    )
 
 
 def undo(checkpoint: Path, fault: Fault) -> None:
@@ -41,7 +43,7 @@ def undo(checkpoint: Path, fault: Fault) -> None:
     except PlanError as error:
         assert "nothing to undo" in str(error)
         return
-    lifecycle.apply(plan, places, query_is_stopped=True, quiet_s=0)
+    lifecycle.apply(plan, places, query_is_stopped=True, quiet_s=0, accept_sink="unknown")
 
 
 def assert_complete(checkpoint: Store) -> None:
@@ -104,7 +106,7 @@ def test_restore_survives_a_fault_at_every_call(goldens, tmp_path, case, after):
 
     def restore(target: Path, fault: Fault) -> None:
         source, place = FaultyStore.over(root, fault), FaultyStore.over(str(target), fault)
-        lifecycle.restore(lifecycle.make_restore(source, taken, place), source, place)
+        lifecycle.restore(lifecycle.make_restore(source, taken, place), source, place, accept_sink="unknown")
 
     reference = tmp_path / "reference"
     counted = Fault()

@@ -111,7 +111,7 @@ def test_our_own_copies_are_no_checkpoints(golden, tmp_path):
     checkpoint = golden("agg-hdfs")
     stores = Stores(Store.open(str(checkpoint)), undo=Store.open(str(tmp_path / "undo")))
     lifecycle.take_backup(stores.checkpoint, Store.open(str(tmp_path / "backups")))
-    lifecycle.apply(lifecycle.make_rollback(stores, 6), stores, query_is_stopped=True, quiet_s=0)
+    lifecycle.apply(lifecycle.make_rollback(stores, 6), stores, query_is_stopped=True, quiet_s=0, accept_sink="unknown")
     assert list((tmp_path / "undo").rglob("saved/**/offsets/7")) and list((tmp_path / "backups").rglob("offsets/7"))
     assert found(tmp_path) == ["agg-hdfs/checkpoint"]
 

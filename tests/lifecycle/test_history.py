@@ -16,7 +16,7 @@ from airflow_provider_ckpt.targets import ToOffsets, ToTimestamp, ToWatermark
 from tests.faults import Fault, FaultyStore
 from tests.lifecycle.fake_query import FakeQuery, read_all, timestamp_ms, watermark_ms
 
-STOPPED = {"query_is_stopped": True, "quiet_s": 0}
+STOPPED = {"query_is_stopped": True, "quiet_s": 0, "accept_sink": "unknown"}
 
 
 @pytest.fixture
@@ -52,13 +52,15 @@ def test_each_change_says_who_when_from_and_to(stores):
 def test_a_restored_checkpoint_says_where_it_comes_from_and_by_whom(stores, tmp_path):
     root, target = Store.open(str(tmp_path / "backups")), Store.open(str(tmp_path / "moved"))
     backup = lifecycle.take_backup(stores.checkpoint, root)
-    receipt = lifecycle.restore(lifecycle.make_restore(root, backup, target), root, target, by="ann@host")
+    receipt = lifecycle.restore(
+        lifecycle.make_restore(root, backup, target), root, target, by="ann@host", accept_sink="unknown"
+    )
     [made] = lifecycle.history(target)
     assert (made.plan.kind, made.plan.source, made.state, made.by) == ("restore", root.location, "applied", "ann@host")
     assert receipt.record == made.location
     with pytest.raises(PlanError, match="nothing to undo"):
         lifecycle.make_undo(Stores(target))
-    lifecycle.restore(lifecycle.make_restore(root, backup, target), root, target, by="bob@host")
+    lifecycle.restore(lifecycle.make_restore(root, backup, target), root, target, by="bob@host", accept_sink="unknown")
     assert lifecycle.history(target) == (made,), "a second one had nothing to do"
 
 

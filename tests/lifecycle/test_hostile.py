@@ -46,7 +46,7 @@ class House:
     def restore(self) -> None:
         root, target = Store.open(str(self.root)), Store.open(str(self.target))
         found = lifecycle.find_backup(root, self.taken.backup_id)
-        lifecycle.restore(lifecycle.make_restore(root, found, target), root, target)
+        lifecycle.restore(lifecycle.make_restore(root, found, target), root, target, accept_sink="unknown")
 
     def verify(self) -> None:
         root = Store.open(str(self.root))
@@ -212,7 +212,7 @@ def test_a_root_that_is_a_link_itself_is_fine(house):
     (house.home / "alias").symlink_to(house.root)
     root, target = Store.open(str(house.home / "alias")), Store.open(str(house.target))
     found = lifecycle.find_backup(root, "latest")
-    lifecycle.restore(lifecycle.make_restore(root, found, target), root, target)
+    lifecycle.restore(lifecycle.make_restore(root, found, target), root, target, accept_sink="unknown")
     assert lifecycle.observe(target).latest_committed == house.taken.batch_id
 
 
@@ -231,7 +231,7 @@ def test_a_root_that_is_a_link_itself_is_fine(house):
 def test_a_record_that_was_tampered_with_is_not_acted_on(golden, tmp_path, change):
     checkpoint = golden("file-to-parquet-12")
     stores = Stores(Store.open(str(checkpoint)))
-    lifecycle.apply(lifecycle.make_rollback(stores, 8), stores, query_is_stopped=True, quiet_s=0)
+    lifecycle.apply(lifecycle.make_rollback(stores, 8), stores, query_is_stopped=True, quiet_s=0, accept_sink="unknown")
     record = next((checkpoint.parent / "_ckpt_undo").rglob("plan.json"))
     plan = json.loads(record.read_text())
     change(plan)
@@ -309,14 +309,16 @@ def test_nothing_that_is_stored_or_shown_has_the_password_of_a_location(golden, 
         ["backup", f"{at}/checkpoint", "--to", f"{at}/backups"],
         ["backups", f"{at}/backups"],
         ["verify", f"{at}/backups", "latest"],
-        ["restore", f"{at}/backups", "latest", "--to", f"{at}/new", "--execute"],
-        ["restore", f"{at}/backups", "latest", "--to", f"{at}/checkpoint", "--execute"],
+        ["restore", f"{at}/backups", "latest", "--to", f"{at}/new", "--execute", "--accept-sink", "unknown"],
+        ["restore", f"{at}/backups", "latest", "--to", f"{at}/checkpoint", "--execute", "--accept-sink", "unknown"],
         [
             "rollback",
             f"{at}/checkpoint",
             "--to-batch",
             "8",
             "--execute",
+            "--accept-sink",
+            "unknown",
             "--i-know-it-is-stopped",
             "--quiet-period",
             "0",
@@ -343,7 +345,7 @@ def test_permissions_follow_the_umask_and_no_directory_is_widened(goldens, tmp_p
             Store.open(str(goldens["4.3.0/file-to-parquet-5"] / "checkpoint")), Store.open(str(root))
         )
         plan = lifecycle.make_restore(Store.open(str(root)), taken, Store.open(str(target)))
-        lifecycle.restore(plan, Store.open(str(root)), Store.open(str(target)))
+        lifecycle.restore(plan, Store.open(str(root)), Store.open(str(target)), accept_sink="unknown")
     finally:
         os.umask(before)
     for directory in (root, target):

@@ -138,7 +138,7 @@ class Checkpoint(RuleBasedStateMachine):
         self._apply(lifecycle.make_undo(self._stores))
 
     def _apply(self, plan: Plan) -> None:
-        lifecycle.apply(plan, self._stores, by="the model", query_is_stopped=True, quiet_s=0)
+        lifecycle.apply(plan, self._stores, by="the model", query_is_stopped=True, quiet_s=0, accept_sink="unknown")
 
     def _crashes(self, act, at: int | None, after: bool) -> bool:
         """Do something with a storage that fails at a call; whether that came to pass."""
@@ -193,7 +193,9 @@ class Checkpoint(RuleBasedStateMachine):
         backup_id = data.draw(st.sampled_from(sorted(self.taken)))
         backup, target = lifecycle.find_backup(self.backups, backup_id), self.root / "restored"
         place = FaultyStore.over(str(target), Fault())
-        lifecycle.restore(lifecycle.make_restore(self.backups, backup, place), self.backups, place)
+        lifecycle.restore(
+            lifecycle.make_restore(self.backups, backup, place), self.backups, place, accept_sink="unknown"
+        )
         restored, then = read_all(place), self.taken[backup_id]
         assert restored.items() <= then.items()
         newest = max(int(name[8:]) for name in then if name.startswith("commits/"))

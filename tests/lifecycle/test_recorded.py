@@ -23,7 +23,7 @@ pytestmark = pytest.mark.s3
 RECORDED = Path(__file__).parent / "recorded"
 BATCHES, KEEP = 6, 2
 Files = dict[str, bytes]
-STOPPED = {"query_is_stopped": True, "quiet_s": 0}
+STOPPED = {"query_is_stopped": True, "quiet_s": 0, "accept_sink": "unknown"}
 #: Files that the recorded run had left when it was killed.
 LEFT = {
     "rollback-applied": KEEP,

@@ -46,14 +46,14 @@ def contents(store: Store) -> dict[str, bytes]:
 def test_a_restore_is_the_backup_byte_for_byte(goldens, root, tmp_path):
     taken = back_up(goldens["4.3.0/file-to-parquet-12"], root)
     target = Store.open(str(tmp_path / "restored"))
-    lifecycle.restore(lifecycle.make_restore(root, taken, target), root, target)
+    lifecycle.restore(lifecycle.make_restore(root, taken, target), root, target, accept_sink="unknown")
     assert contents(target) == {item.name: root.read(item.stored_at) for item in taken.objects}
 
 
 def test_schema_paths_follow_the_checkpoint_and_stale_checksums_are_left_out(goldens, root, tmp_path):
     taken = back_up(goldens["4.3.0/transform-with-state"], root)
     target = Store.open(str(tmp_path / "restored"))
-    lifecycle.restore(lifecycle.make_restore(root, taken, target), root, target)
+    lifecycle.restore(lifecycle.make_restore(root, taken, target), root, target, accept_sink="unknown")
     wrote, names = contents(target), {item.name for item in taken.objects}
     metadata = "state/0/_metadata/v2/0"
     assert names - wrote.keys() == {"state/0/_metadata/v2/.0.crc"}
@@ -80,7 +80,7 @@ def test_input_paths_are_rewritten_by_rule(goldens, root, tmp_path):
     rule = PathRule("/golden/file-to-parquet-12/input", "s3a://lake/in")
     plan = lifecycle.make_restore(root, taken, target, path_rules=[rule])
     assert any("12 of 12 absolute paths are rewritten" in warning for warning in plan.warnings)
-    lifecycle.restore(plan, root, target)
+    lifecycle.restore(plan, root, target, accept_sink="unknown")
     before, after = root.read(f"{taken.backup_id}/checkpoint/sources/0/9.compact"), target.read("sources/0/9.compact")
     assert after == before.replace(b"file:///golden/file-to-parquet-12/input", b"s3a://lake/in") != before
     assert "sources/0/.9.compact.crc" not in target.find()
@@ -89,7 +89,7 @@ def test_input_paths_are_rewritten_by_rule(goldens, root, tmp_path):
 def test_a_fork_differs_in_its_id_alone(goldens, root, tmp_path):
     taken = back_up(goldens["4.3.0/agg-hdfs"], root)
     target = Store.open(str(tmp_path / "fork"))
-    lifecycle.restore(lifecycle.make_restore(root, taken, target, FORK_ID), root, target)
+    lifecycle.restore(lifecycle.make_restore(root, taken, target, FORK_ID), root, target, accept_sink="unknown")
     wrote = contents(target)
     differ = {item.name for item in taken.objects if wrote.get(item.name) != root.read(item.stored_at)}
     assert differ == {"metadata", ".metadata.crc"}
@@ -175,7 +175,14 @@ def test_log_entries_are_written_in_order_around_the_rest(goldens, root, tmp_pat
     taken = back_up(goldens["4.3.0/agg-rocksdb"], root)
     target, told = watched(str(tmp_path / "restored")), []
     plan = lifecycle.make_restore(root, taken, target)
-    lifecycle.restore(plan, watched(root.location), target, threads=threads, on_step=lambda *step: told.append(step))
+    lifecycle.restore(
+        plan,
+        watched(root.location),
+        target,
+        threads=threads,
+        on_step=lambda *step: told.append(step),
+        accept_sink="unknown",
+    )
     ordered = [action.name for action in plan.actions if is_log_entry(action.name)]
     assert [name for name in target.events if is_log_entry(name)] == ordered
     assert ordered[0] == f"offsets/{taken.batch_id}" and f"offsets/{taken.batch_id - 1}" in ordered[-2:]
@@ -191,7 +198,7 @@ def test_state_is_copied_several_files_at_a_time(goldens, root, tmp_path):
     state = sum(item.name.startswith("state/") for item in taken.objects)
     assert state % 2 == 0
     source, target = watched(root.location, threading.Barrier(2, timeout=20)), watched(str(tmp_path / "restored"))
-    lifecycle.restore(lifecycle.make_restore(source, taken, target), source, target, threads=2)
+    lifecycle.restore(lifecycle.make_restore(source, taken, target), source, target, threads=2, accept_sink="unknown")
     assert sum(name.startswith("state/") for name in target.events) == state
 
 
@@ -203,7 +210,7 @@ def test_what_a_killed_restore_was_writing_is_cleared_away(goldens, root, tmp_pa
     target, place = Store.open(str(tmp_path / "restored")), tmp_path / "restored" / "offsets"
     place.mkdir(parents=True)
     (place / f".{taken.batch_id}.0b1f3a9c-0000-4000-8000-000000000001.tmp").write_bytes(b"half")
-    lifecycle.restore(lifecycle.make_restore(root, taken, target), root, target)
+    lifecycle.restore(lifecycle.make_restore(root, taken, target), root, target, accept_sink="unknown")
     assert set(target.find()) == {item.name for item in taken.objects}
 
 
@@ -239,7 +246,7 @@ def every_call(home: Path, place: Callable[[str], Store], after: bool, *, sample
 
     def restore(target: str, fault: Fault) -> None:
         source, to = (over(place(name), fault) for name in ("backups", target))
-        lifecycle.restore(lifecycle.make_restore(source, taken, to, FORK_ID), source, to)
+        lifecycle.restore(lifecycle.make_restore(source, taken, to, FORK_ID), source, to, accept_sink="unknown")
 
     counted = Fault()
     restore("reference", counted)

@@ -32,7 +32,7 @@ from tests.lifecycle.test_faults import assert_complete
 KEEP, BATCHES, PURGED_BELOW = 3, 10, 7
 #: Steps and calls to stop at in `make test`.
 SAMPLES = 8
-STOPPED = {"query_is_stopped": True, "quiet_s": 0}
+STOPPED = {"query_is_stopped": True, "quiet_s": 0, "accept_sink": "unknown"}
 
 Files = dict[str, bytes]
 
@@ -306,7 +306,7 @@ def test_operator_metadata_comes_back_only_to_the_place_that_its_paths_lead_to(g
     )
     checkpoint = Store.open(str(tmp_path / "orders"))
     taken = lifecycle.take_backup(old, root, threads=1)
-    lifecycle.restore(lifecycle.make_restore(root, taken, checkpoint), root, checkpoint)
+    lifecycle.restore(lifecycle.make_restore(root, taken, checkpoint), root, checkpoint, accept_sink="unknown")
     if not moved:
         taken = lifecycle.take_backup(checkpoint, root, threads=1)
     whole, lost = read_all(checkpoint), f"offsets/{taken.batch_id - 1}"

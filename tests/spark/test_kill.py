@@ -22,7 +22,7 @@ KILLS = 12
 
 def command(checkpoint: Path) -> list[str]:
     ckpt = str(Path(sys.executable).with_name("ckpt"))
-    options = ["--execute", "--i-know-it-is-stopped", "--quiet-period", "0"]
+    options = ["--execute", "--i-know-it-is-stopped", "--quiet-period", "0", "--accept-sink", "unknown"]
     return [ckpt, "rollback", str(checkpoint), "--to-batch", str(KEEP), *options]
 
 

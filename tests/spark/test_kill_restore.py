@@ -47,7 +47,7 @@ def test_a_killed_restore_is_refused_or_right_and_completes(spark, tmp_path, con
 
 def command(root: Path, target: Path) -> list[str]:
     ckpt = str(Path(sys.executable).with_name("ckpt"))
-    return [ckpt, "restore", str(root), "latest", "--to", str(target), "--execute"]
+    return [ckpt, "restore", str(root), "latest", "--to", str(target), "--execute", "--accept-sink", "unknown"]
 
 
 def kill_while_restoring(root: Path, target: Path, delay_s: float) -> int:

@@ -47,8 +47,8 @@ def test_a_backup_is_the_minimal_set_and_a_restart_from_it_is_right(lab, tmp_pat
 
     target = Store.open(str(tmp_path / "restored"))
     plan = lifecycle.make_restore(root, taken, target)
-    assert lifecycle.restore(plan, root, target).status == "applied"
-    assert lifecycle.restore(plan, root, target).status == "already_applied"
+    assert lifecycle.restore(plan, root, target, accept_sink="unknown").status == "applied"
+    assert lifecycle.restore(plan, root, target, accept_sink="unknown").status == "already_applied"
     for place in (tmp_path / "restored", directly):
         run = lab.run(place)
         assert list(run.batches) == [BATCHES], "it goes on with the next batch"
@@ -73,7 +73,9 @@ def test_no_prefix_of_a_restore_starts_from_scratch(lab, tmp_path):
                 raise _StoppedError
 
         with pytest.raises(_StoppedError):
-            lifecycle.restore(lifecycle.make_restore(root, taken, target), root, target, on_step=on_step)
+            lifecycle.restore(
+                lifecycle.make_restore(root, taken, target), root, target, on_step=on_step, accept_sink="unknown"
+            )
         aside = tmp_path / f"started-{stop}"
         shutil.copytree(place, aside)
         try:
@@ -86,7 +88,7 @@ def test_no_prefix_of_a_restore_starts_from_scratch(lab, tmp_path):
             ), error
         else:
             started.append((stop, list(run.batches)))
-        lifecycle.restore(lifecycle.make_restore(root, taken, target), root, target)
+        lifecycle.restore(lifecycle.make_restore(root, taken, target), root, target, accept_sink="unknown")
     assert all(batches == [BATCHES] for _, batches in started), started
 
 
@@ -94,7 +96,7 @@ def test_a_fork_has_an_id_of_its_own_and_goes_on(lab, tmp_path):
     root, target = Store.open(str(tmp_path / "backups")), Store.open(str(tmp_path / "fork"))
     taken = lifecycle.take_backup(Store.open(str(lab.checkpoint)), root)
     fork_id = "0b1f3a9c-0000-4000-8000-000000000001"
-    lifecycle.restore(lifecycle.make_restore(root, taken, target, fork_id), root, target)
+    lifecycle.restore(lifecycle.make_restore(root, taken, target, fork_id), root, target, accept_sink="unknown")
     assert lifecycle.observe(target).query_id == fork_id != taken.query_id
     assert list(lab.run(tmp_path / "fork").batches) == [BATCHES]
 
@@ -171,7 +173,7 @@ def test_state_with_absolute_schema_paths_moves_with_the_original_gone(spark, tm
     target = Store.open(str(moved))
     plan = lifecycle.make_restore(Store.open(str(root)), taken, target)
     assert any(f"such as file:{lab.checkpoint}/state/0/" in warning for warning in plan.warnings)
-    lifecycle.restore(plan, Store.open(str(root)), target)
+    lifecycle.restore(plan, Store.open(str(root)), target, accept_sink="unknown")
     assert run(lab, moved) == expected != {}
     assert not lab.checkpoint.exists()
     if case == "transform-with-state":
@@ -192,7 +194,7 @@ def test_a_query_whose_input_moved_goes_on_when_the_paths_are_rewritten(spark, t
         target = Store.open(str(place))
         plan = lifecycle.make_restore(Store.open(str(root)), taken, target, path_rules=rules)
         assert any("sources/0: 6" in warning for warning in plan.warnings)
-        lifecycle.restore(plan, Store.open(str(root)), target)
+        lifecycle.restore(plan, Store.open(str(root)), target, accept_sink="unknown")
         assert not [found for found in lifecycle.inspect(target, deep=True) if found.severity == "error"]
     run = new.run()
     assert list(run.batches) == [BATCHES], "no file is read again"

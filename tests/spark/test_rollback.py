@@ -52,7 +52,9 @@ def test_a_rollback_by_hand_is_silently_wrong_and_ours_is_right(spark, tmp_path,
         shutil.copytree(lab.checkpoint, copy)
     rolled_back_by_hand(by_hand, KEEP)
     stores = Stores(Store.open(str(ours)))
-    lifecycle.apply(lifecycle.make_rollback(stores, KEEP), stores, query_is_stopped=True, quiet_s=0)
+    lifecycle.apply(
+        lifecycle.make_rollback(stores, KEEP), stores, query_is_stopped=True, quiet_s=0, accept_sink="unknown"
+    )
 
     replay = Lab(spark, tmp_path, config, {"spark.sql.streaming.stateStore.minDeltasForSnapshot": "100"})
     for copy in (ours, by_hand):
@@ -96,7 +98,9 @@ def test_every_prefix_of_a_rollback_is_a_checkpoint_that_spark_starts_right(spar
         stores = Stores(Store.open(str(copy)))
         begun = lifecycle.make_rollback(stores, KEEP)
         with pytest.raises(_StoppedError):
-            lifecycle.apply(begun, stores, query_is_stopped=True, quiet_s=0, on_step=stop_after(stop))
+            lifecycle.apply(
+                begun, stores, query_is_stopped=True, quiet_s=0, accept_sink="unknown", on_step=stop_after(stop)
+            )
         run = lab.run(copy)
         assert_right(lab, run, stop)
         shutil.rmtree(copy.parent, ignore_errors=True)  # state maintenance may still write
@@ -122,21 +126,33 @@ def test_the_same_command_completes_an_interrupted_rollback_and_undo_takes_it_ba
     stores = Stores(Store.open(str(lab.checkpoint)))
     plan = lifecycle.make_rollback(stores, KEEP)
     with pytest.raises(_StoppedError):
-        lifecycle.apply(plan, stores, query_is_stopped=True, quiet_s=0, on_step=stop_after(len(plan.actions) // 2))
+        lifecycle.apply(
+            plan,
+            stores,
+            query_is_stopped=True,
+            quiet_s=0,
+            accept_sink="unknown",
+            on_step=stop_after(len(plan.actions) // 2),
+        )
 
     again = lifecycle.make_rollback(stores, KEEP)
     assert again.plan_id == plan.plan_id, "the interrupted plan is found and completed"
-    receipt = lifecycle.apply(again, stores, query_is_stopped=True, quiet_s=0)
+    receipt = lifecycle.apply(again, stores, query_is_stopped=True, quiet_s=0, accept_sink="unknown")
     assert receipt.actions == len(plan.actions) - len(plan.actions) // 2
-    assert lifecycle.apply(again, stores, query_is_stopped=True, quiet_s=0).status == "already_applied"
+    assert (
+        lifecycle.apply(again, stores, query_is_stopped=True, quiet_s=0, accept_sink="unknown").status
+        == "already_applied"
+    )
 
     undo = lifecycle.make_undo(stores)
-    lifecycle.apply(undo, stores, query_is_stopped=True, quiet_s=0)
+    lifecycle.apply(undo, stores, query_is_stopped=True, quiet_s=0, accept_sink="unknown")
     assert snapshot(lab.checkpoint) == before, "undo gives every byte back"
     with pytest.raises(PlanError, match="nothing to undo"):
         lifecycle.make_undo(stores)
 
-    lifecycle.apply(lifecycle.make_rollback(stores, KEEP), stores, query_is_stopped=True, quiet_s=0)
+    lifecycle.apply(
+        lifecycle.make_rollback(stores, KEEP), stores, query_is_stopped=True, quiet_s=0, accept_sink="unknown"
+    )
     run = lab.run()
     assert run.first_batch == KEEP + 1
     assert_right(lab, run, "rollback, undo, rollback")

@@ -48,7 +48,9 @@ class House:
         return lifecycle.make_rollback(self.stores(checkpoint), ToBackup(self.root.location, self.backup_id))
 
     def apply(self, plan: Plan, checkpoint: Path, **options: object) -> None:
-        lifecycle.apply(plan, self.stores(checkpoint), query_is_stopped=True, quiet_s=0, **options)
+        lifecycle.apply(
+            plan, self.stores(checkpoint), query_is_stopped=True, quiet_s=0, accept_sink="unknown", **options
+        )
 
     def restart(self, checkpoint: Path, where: object) -> Run | None:
         """Start the query: it computes what is right, or Spark says why it does not start."""
@@ -113,7 +115,11 @@ def test_the_query_goes_on_and_purges_as_ever_and_undo_gives_every_byte_back(spa
     before = snapshot(checkpoint)
     house.apply(house.plan(checkpoint), checkpoint)
     lifecycle.apply(
-        lifecycle.make_undo(house.stores(checkpoint)), house.stores(checkpoint), query_is_stopped=True, quiet_s=0
+        lifecycle.make_undo(house.stores(checkpoint)),
+        house.stores(checkpoint),
+        query_is_stopped=True,
+        quiet_s=0,
+        accept_sink="unknown",
     )
     assert snapshot(checkpoint) == before
     house.apply(house.plan(checkpoint), checkpoint)

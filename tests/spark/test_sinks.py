@@ -19,7 +19,7 @@ import pytest
 from airflow_provider_ckpt import lifecycle
 from airflow_provider_ckpt.cli import run
 from airflow_provider_ckpt.lifecycle import Stores
-from airflow_provider_ckpt.plans import SinkVerdict
+from airflow_provider_ckpt.plans import EFFECTS, SinkVerdict
 from airflow_provider_ckpt.sinks import parse_sink
 from airflow_provider_ckpt.store import Store
 from tests.sinks.lab import FORMATS, TableLab, expected
@@ -60,7 +60,7 @@ def roll_back(lab: TableLab) -> SinkVerdict:
     sink = parse_sink(lab.sink)
     stores = Stores(Store.open(str(lab.checkpoint)), Store.open(sink.directory or ""))
     plan = lifecycle.make_rollback(stores, KEEP, sink=sink)
-    lifecycle.apply(plan, stores, query_is_stopped=True, quiet_s=0)
+    lifecycle.apply(plan, stores, query_is_stopped=True, quiet_s=0, accept_sink=EFFECTS)
     return plan.verdicts[0]
 
 
@@ -114,7 +114,7 @@ def test_a_delta_restore_in_sql_is_right_with_a_new_query_id(lab, tmp_path, caps
     assert run(["backup", str(lab.checkpoint), "--to", str(tmp_path / "backups"), "--json"]) == 0
     backup_id = json.loads(capsys.readouterr().out)["backup_id"]
     fork = tmp_path / "fork"
-    options = ["--to", str(fork), "--new-query-id", "--execute", "--json"]
+    options = ["--to", str(fork), "--new-query-id", "--execute", "--accept-sink", "unknown", "--json"]
     assert run(["restore", str(tmp_path / "backups"), backup_id, *options]) == 0
     lab.worker.sql(f"RESTORE TABLE delta.`{lab.table}` TO VERSION AS OF {KEEP}")
     lab.drain(fork)
