@@ -179,7 +179,7 @@ _REQUIRED: Mapping[Kind, tuple[type[Requirement], ...]] = {
 _ALLOWED: Mapping[Kind, tuple[type[Requirement], ...]] = {
     "rollback": (KeptSinkLog, FromBackup),
     "undo": (LatestCommitted, LatestPlanned, KeptSinkLog, FromBackup),
-    "restore": (),
+    "restore": (FromBackup,),
 }
 _STEPS: Mapping[Kind, tuple[type[Action], ...]] = {
     "rollback": (Delete, Copy),
@@ -321,7 +321,7 @@ def plan_restore(
         new_query_id or manifest.query_id,
         manifest.batch_id,
         planned_at_ms,
-        (EmptyLocation(),),
+        (EmptyLocation(), FromBackup(manifest.backup_id)),
         tuple(actions),
         tuple(warnings),
         tuple(verdicts),

@@ -13,7 +13,7 @@ from airflow_provider_ckpt.lifecycle.fleet import FleetRow
 from airflow_provider_ckpt.lifecycle.pruning import PrunePlan
 from airflow_provider_ckpt.lifecycle.records import Record
 from airflow_provider_ckpt.lifecycle.rehearsing import Rehearsal
-from airflow_provider_ckpt.plans import Plan
+from airflow_provider_ckpt.plans import Plan, main_name
 from airflow_provider_ckpt.times import time_text
 
 if TYPE_CHECKING:
@@ -124,21 +124,27 @@ def forecast_tables(location: str, foretold: Forecast) -> list[Table]:
 
 
 def plan_tables(plan: Plan, *, most: int = 20) -> list[Table]:
-    """The steps (the first and the last of a long plan), the verdict for each sink, the warnings."""
+    """The effect on each sink, the warnings, and the steps: the first and last of a long plan, no checksum files."""
+    own = {action.name for action in plan.actions if main_name(action.name) == action.name}
     rows: list[tuple[Any, ...]] = [
-        (number, action.do, action.place, action.name, action.size) for number, action in enumerate(plan.actions, 1)
+        (number, action.do, action.place, action.name, action.size)
+        for number, action in enumerate(plan.actions, 1)
+        if main_name(action.name) not in own or action.name in own
     ]
+    hidden = len(plan.actions) - len(rows)
     if len(rows) > most:
         rows = [*rows[: most - 5], ("…", "", "", f"{len(rows) - most} more", ""), *rows[-5:]]
-    title = f"Plan {plan.plan_id}: {plan.kind} of {plan.location} to batch {plan.batch_id}, {len(plan.actions)} steps"
-    tables = [Table(title, ("step", "do", "where", "object", "bytes"), tuple(rows))]
-    if plan.notes:
-        tables.append(Table("Target", ("",), tuple((note,) for note in plan.notes)))
+    title = f"Plan {plan.plan_id}: {plan.kind} to batch {plan.batch_id}, {len(plan.actions)} steps"
+    about = [("sink effect", plan.sink_effect), ("checkpoint", plan.location)]
+    tables = [facts(title, [*about, *(("target", note) for note in plan.notes)])]
     if plan.verdicts:
-        verdicts = tuple((item.sink, item.verdict, item.reason, item.remedy) for item in plan.verdicts)
-        tables.append(Table("Sinks", ("sink", "verdict", "why", "remedy"), verdicts))
+        verdicts = tuple((item.sink, item.verdict, item.reason, item.remedy or None) for item in plan.verdicts)
+        tables.append(Table("Sinks", ("sink", "effect", "why", "remedy"), verdicts))
     if plan.warnings:
         tables.append(Table("Warnings", ("",), tuple((warning,) for warning in plan.warnings)))
+    if rows:
+        steps = f"Steps, and {hidden} on checksum files beside these" if hidden else "Steps"
+        tables.append(Table(steps, ("step", "do", "where", "object", "bytes"), tuple(rows)))
     return tables
 
 
@@ -152,11 +158,18 @@ def history_table(location: str, changes: Sequence[Record]) -> Table:
             record.plan.batch_id if record.plan.kind != "undo" else f"undoes {record.plan.undoes}",
             f"{record.state}, not to be undone" if record.forgotten else record.state,
             time_text(record.begun_at_ms or record.plan.planned_at_ms),
-            record.by or None,
+            _people(record),
         )
         for record in changes
     )
     return Table(f"Changes of {location}", ("plan", "kind", "from batch", "to", "state", "begun", "by"), rows)
+
+
+def _people(record: Record) -> str | None:
+    """Who began a change, who approved it, and what was accepted."""
+    approved = [f"approved by {record.approved_by}"] if record.approved_by else []
+    accepted = [f"accepted sink effect: {', '.join(record.accepted_sink)}"] if record.accepted_sink else []
+    return "; ".join([*filter(None, [record.by]), *approved, *accepted]) or None
 
 
 def backup_table(taken: Manifest) -> Table:

@@ -3,23 +3,32 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from itertools import count, groupby
+from typing import Any
 
 from airflow_provider_ckpt import codec
 from airflow_provider_ckpt.actions import Action, Copy, Create
 from airflow_provider_ckpt.codec import layout
 from airflow_provider_ckpt.codec.manifest import Manifest
-from airflow_provider_ckpt.codec.paths import paths_of
-from airflow_provider_ckpt.errors import CheckpointFormatError, CheckpointNotFoundError, ObjectExistsError
+from airflow_provider_ckpt.codec.paths import paths_of, with_paths
+from airflow_provider_ckpt.errors import (
+    CheckpointFormatError,
+    CheckpointNotFoundError,
+    ObjectExistsError,
+    PlanError,
+    StalePlanError,
+)
 from airflow_provider_ckpt.lifecycle import records
 from airflow_provider_ckpt.lifecycle.applying import Receipt
 from airflow_provider_ckpt.lifecycle.approving import require_accepted
+from airflow_provider_ckpt.lifecycle.backups import find_backup
 from airflow_provider_ckpt.lifecycle.copying import THREADS, copies_at_once
 from airflow_provider_ckpt.lifecycle.fitting import remember, require_fit_of_backup
 from airflow_provider_ckpt.lifecycle.observing import OnStep, decode_entries, in_parallel, no_step, now_ms
+from airflow_provider_ckpt.lifecycle.planning import sinks_of
 from airflow_provider_ckpt.lifecycle.verifying import corrupt, read_verified
 from airflow_provider_ckpt.moving import (
     NOT_JUDGED,
@@ -32,10 +41,13 @@ from airflow_provider_ckpt.moving import (
 )
 from airflow_provider_ckpt.objects import StoredObject
 from airflow_provider_ckpt.plans import Plan, SinkVerdict, main_name, plan_restore
+from airflow_provider_ckpt.requirements import FromBackup
 from airflow_provider_ckpt.sink_log import SinkLog
 from airflow_provider_ckpt.sinks import DeclaredSink, read_marker
 from airflow_provider_ckpt.store import Store
 
+#: Sinks as they were declared, each with the store of its ``directory``.
+Sinks = Sequence[tuple[DeclaredSink, Store | None]]
 #: How a store on a local disk calls an object until it is whole.
 _UNFINISHED = re.compile(r"\.(.+)\.[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}\.tmp")
 
@@ -77,10 +89,14 @@ def make_restore(
         new_query_id,
         rewritten=moved.rewritten,
         warnings=(*own, *moved.warnings, *filter(None, elsewhere)),
-        verdicts=[_verdict(target, sink, store, backup, fork=fork) for sink, store in sinks] or [NOT_JUDGED],
+        verdicts=_verdicts(target, sinks, backup, fork),
     )
     _require_own(plan, target, target.find())
     return plan
+
+
+def _verdicts(target: Store, sinks: Sinks, backup: Manifest, fork: bool) -> list[SinkVerdict]:
+    return [_verdict(target, sink, store, backup, fork=fork) for sink, store in sinks] or [NOT_JUDGED]
 
 
 def _verdict(target: Store, sink: DeclaredSink, store: Store | None, backup: Manifest, *, fork: bool) -> SinkVerdict:
@@ -127,7 +143,7 @@ def restore(
     on_step: OnStep = no_step,
     accept_sink: str | Collection[str] = (),
     approved_by: str = "",
-    sinks: Iterable[tuple[DeclaredSink, Store | None]] = (),
+    sinks: Sinks = (),
 ) -> Receipt:
     """Carry out a restore. Killed at any point, the same call completes it.
 
@@ -155,6 +171,8 @@ def restore(
     there = target.find()
     _require_own(plan, target, there)
     todo = {action.name: action for action in plan.actions if action.name not in there}
+    if todo:
+        _require_of_backup(plan, root, target, tuple(sinks))
     accepted = require_accepted(plan, accept_sink) if todo else ()
     record = records.records_of(target).child(plan.plan_id) if by and todo else None
     if record is not None:
@@ -188,6 +206,60 @@ def restore(
         started_ms,
         now_ms(),
     )
+
+
+def _require_of_backup(plan: Plan, root: Store, target: Store, sinks: Sinks) -> None:
+    """See that a plan writes a backup to this place, and nothing else: the same files, but for paths that they hold."""
+    if (plan.kind, plan.location) != ("restore", target.location):
+        raise PlanError(
+            f"the plan is a {plan.kind} of {plan.location}, and not a restore to this location.",
+            location=target.location,
+            hint="Nothing was done. Plan again.",
+        )
+    backup_id = next((item.expected for item in plan.requirements if isinstance(item, FromBackup)), None)
+    if backup_id is None:  # of an earlier version, and so made before this one
+        raise StalePlanError("the plan does not say which backup it is of.", hint="Nothing was done. Plan again.")
+    backup = find_backup(root, backup_id)
+    again_fork = plan.query_id != backup.query_id
+    stored = {item.name: item for item in backup.objects}
+    entries: dict[str, codec.Encodable] = {}
+    for action in plan.actions:
+        if isinstance(action, Create) and action.name in stored and action.name != layout.METADATA:
+            entries[action.name] = codec.decode(action.name, read_verified(root, stored[action.name]))
+    again = plan_restore(
+        backup,
+        root.location,
+        target.location,
+        plan.planned_at_ms,
+        plan.query_id if again_fork else None,
+        rewritten={name: _with_paths_of(plan, name, entry) for name, entry in entries.items()},
+        verdicts=_verdicts(target, sinks or [(sink, None) for sink in sinks_of(plan)], backup, again_fork),
+    )
+    if _what(plan) != _what(again):
+        own = dict.fromkeys(again.actions)
+        other = next((action.name for action in plan.actions if action not in own), None)
+        raise StalePlanError(
+            f"the plan is no restore of backup {backup_id}: it {'writes something else' if other else 'is not whole'}.",
+            location=target.location,
+            name=other,
+            hint="Nothing was done. The plan was edited, or the backup is another one: plan again.",
+        )
+
+
+def _what(plan: Plan) -> tuple[Any, ...]:
+    """What a plan does, and what it says of sinks."""
+    return plan.actions, plan.source, plan.batch_id, [(item.sink, item.verdict) for item in plan.verdicts]
+
+
+def _with_paths_of(plan: Plan, name: str, entry: codec.Encodable) -> bytes:
+    """A file of the backup with the paths that the plan gives it; whatever else was changed comes out differently."""
+    data = next(action.data for action in plan.actions if isinstance(action, Create) and action.name == name).encode()
+    try:
+        paths = paths_of(codec.decode(name, data))
+    except CheckpointFormatError:
+        return b""
+    moved = dict(zip(paths_of(entry), paths, strict=False))
+    return with_paths(name, entry, lambda path: moved.get(path, path))
 
 
 def _is_log_entry(name: str) -> bool:

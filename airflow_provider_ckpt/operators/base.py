@@ -15,10 +15,13 @@ from airflow_provider_ckpt.deploy import DeploySpec, declare
 from airflow_provider_ckpt.errors import CheckpointError, PlanError
 from airflow_provider_ckpt.hooks.checkpoint import CheckpointHook
 from airflow_provider_ckpt.lifecycle import Receipt
-from airflow_provider_ckpt.plans import Plan
+from airflow_provider_ckpt.plans import Kind, Plan, plan_from_dict
 from airflow_provider_ckpt.report import Table, render
 from airflow_provider_ckpt.store import Store
 from airflow_provider_ckpt.times import parse_time_ms, time_text
+
+#: XCom key of the whole plan that a task with ``plan_only`` has made.
+PLAN_KEY = "plan"
 
 
 class CheckpointOperator(BaseOperator):
@@ -88,6 +91,20 @@ def result_of(plan: Plan, receipt: Receipt | None) -> dict[str, Any]:
         "verdicts": [{"sink": item.sink, "verdict": item.verdict, "remedy": item.remedy} for item in plan.verdicts],
         "receipt": receipt.to_dict() if receipt else None,
     }
+
+
+def plan_of(value: Any, kind: Kind, checkpoint: Store) -> Plan:
+    """The plan that an XCom holds, which must be of one kind and of one checkpoint. Raises PlanError."""
+    try:
+        plan = plan_from_dict(yaml.safe_load(value) if isinstance(value, str) else value)
+    except yaml.YAMLError as error:
+        raise PlanError(f"no plan: {error}", location=checkpoint.location) from None
+    if (plan.kind, plan.location) != (kind, checkpoint.location):
+        raise PlanError(
+            f"the plan is a {plan.kind} of {plan.location}, not a {kind} of this checkpoint.",
+            location=checkpoint.location,
+        )
+    return plan
 
 
 def words(value: Any) -> tuple[str, ...]:

@@ -9,17 +9,22 @@ from typing import Any
 import yaml
 
 from airflow_provider_ckpt import lifecycle
-from airflow_provider_ckpt.errors import CheckpointError, PlanError
+from airflow_provider_ckpt.errors import CheckpointError
 from airflow_provider_ckpt.hooks.checkpoint import airflow_errors
 from airflow_provider_ckpt.lifecycle import Stores
-from airflow_provider_ckpt.operators.base import CheckpointOperator, require_newer, result_of, task_of, words
-from airflow_provider_ckpt.plans import Plan, plan_from_dict
+from airflow_provider_ckpt.operators.base import (
+    PLAN_KEY,
+    CheckpointOperator,
+    plan_of,
+    require_newer,
+    result_of,
+    task_of,
+    words,
+)
+from airflow_provider_ckpt.plans import Plan
 from airflow_provider_ckpt.report import plan_tables
 from airflow_provider_ckpt.sinks import parse_sink
 from airflow_provider_ckpt.targets import RollbackTarget, ToBackup, parse_target
-
-#: XCom key of the whole plan that a task with ``plan_only`` has made.
-PLAN_KEY = "plan"
 
 
 class CheckpointRollbackOperator(CheckpointOperator):
@@ -165,14 +170,8 @@ class CheckpointRollbackOperator(CheckpointOperator):
 
     def _approved(self) -> tuple[Plan, Stores]:
         """The plan that was given, which must be one of this checkpoint."""
-        plan = plan_from_dict(_yaml(self.plan))
-        stores = self._stores(lifecycle.sink_of(plan).directory, plan.source)
-        if (plan.kind, plan.location) != ("rollback", stores.checkpoint.location):
-            raise PlanError(
-                f"the plan is a {plan.kind} of {plan.location}, not a rollback of this checkpoint.",
-                location=stores.checkpoint.location,
-            )
-        return plan, stores
+        plan = plan_of(self.plan, "rollback", self.store())
+        return plan, self._stores(lifecycle.sink_of(plan).directory, plan.source)
 
     def _stores(self, sink: str | None, backups: str | None) -> Stores:
         return Stores(

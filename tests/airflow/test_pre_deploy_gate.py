@@ -80,7 +80,7 @@ def test_a_deploy_that_goes_on_where_the_query_had_stopped(env, golden):
     states, values = read_run(env, "pre_deploy_gate")
     assert states == {
         **dict.fromkeys(("gate", "backup", "restart", "wait", "continuity", "deployed"), "success"),
-        **dict.fromkeys(("blocked", "went_wrong", "rollback_plan", "approve", "rollback"), "skipped"),
+        **dict.fromkeys(("blocked", "went_wrong", "rollback_plan", "ask", "approve", "rollback"), "skipped"),
     }, done.stdout[-4000:] + done.stderr[-4000:]
     assert done.returncode == 0
     assert (values["gate"]["resumes_at_batch"], values["wait"]["batch_id"], committed(checkpoint)) == (5, 5, 5)
@@ -113,7 +113,7 @@ def test_a_deploy_that_fails_is_rolled_back_when_a_person_approves(env, golden):
     assert "Approve only when the query is stopped" in asked
     states, values = read_run(env, "pre_deploy_gate")
     assert states == {
-        **dict.fromkeys(("gate", "backup", "went_wrong", "rollback_plan", "approve", "rollback"), "success"),
+        **dict.fromkeys(("gate", "backup", "went_wrong", "rollback_plan", "ask", "approve", "rollback"), "success"),
         **dict.fromkeys(("wait", "continuity", "deployed"), "upstream_failed"),
         "restart": "failed",
         "blocked": "skipped",

@@ -46,16 +46,27 @@ def test_the_plan_that_a_person_approved_is_applied_and_the_query_goes_on(env, g
     done, asked = roll_back(env, checkpoint, PERSON, to_offsets={"0": {"offset": 15, "timestamp": 0}}, sink="kafka")
     states, values = read_run(env, "checkpoint_rollback")
     said = done.stdout[-4000:] + done.stderr[-4000:]
-    assert states == dict.fromkeys(("plan", "approve", "rollback", "restart", "wait"), "success"), said
+    assert states == dict.fromkeys(("plan", "ask", "approve", "rollback", "restart", "wait"), "success"), said
+    assert "Sink effect: **duplicated**. To approve is to accept that." in asked
     assert "newest committed one that did not read past" in asked and "is read again" in asked
     assert "Sink kafka" in asked and "Approve only when the query is stopped" in asked
     kept = values["plan"]["batch_id"]
     assert values["rollback"]["plan_id"] == values["plan"]["plan_id"], "what was approved is what ran"
     changes = lifecycle.history(Store.open(str(checkpoint)))
     assert [(change.state, change.plan.batch_id) for change in changes] == [("applied", kept)]
-    assert changes[0].by.startswith("checkpoint_rollback/")
-    assert changes[0].by.endswith("/rollback, approved by admin"), "the history names the person"
+    assert changes[0].by.startswith("checkpoint_rollback/") and changes[0].by.endswith("/rollback")
+    assert (changes[0].approved_by, changes[0].accepted_sink) == ("admin", ("duplicated",)), "the history names both"
     assert values["wait"]["batch_id"] == kept + 1 == lifecycle.observe(Store.open(str(checkpoint))).latest_committed
+
+
+def test_a_plan_of_no_steps_asks_nobody(env, golden):  # noqa: F811
+    checkpoint = golden("rate-micro-batch")
+    done, asked = roll_back(env, checkpoint, "", to_batch=4)
+    states, values = read_run(env, "checkpoint_rollback")
+    assert states["approve"] == "skipped" and asked == "", done.stdout[-4000:] + done.stderr[-4000:]
+    assert {states[name] for name in ("plan", "ask", "rollback", "restart", "wait")} == {"success"}
+    assert (values["plan"]["actions"], values["rollback"]["receipt"]["actions"], values["wait"]["batch_id"]) == (0, 0, 5)
+    assert lifecycle.history(Store.open(str(checkpoint))) == ()
 
 
 @pytest.mark.exhaustive
