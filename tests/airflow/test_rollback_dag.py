@@ -65,7 +65,11 @@ def test_a_plan_of_no_steps_asks_nobody(env, golden):  # noqa: F811
     states, values = read_run(env, "checkpoint_rollback")
     assert states["approve"] == "skipped" and asked == "", done.stdout[-4000:] + done.stderr[-4000:]
     assert {states[name] for name in ("plan", "ask", "rollback", "restart", "wait")} == {"success"}
-    assert (values["plan"]["actions"], values["rollback"]["receipt"]["actions"], values["wait"]["batch_id"]) == (0, 0, 5)
+    assert (values["plan"]["actions"], values["rollback"]["receipt"]["actions"], values["wait"]["batch_id"]) == (
+        0,
+        0,
+        5,
+    )
     assert lifecycle.history(Store.open(str(checkpoint))) == ()
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 from airflow.providers.common.compat.sdk import AirflowFailException
@@ -49,7 +50,7 @@ def test_a_restore_tells_of_sinks_and_paths_before_it_acts(root, tmp_path):
         rewrite_paths={"/golden": "s3a://lake"},
         plan_only=True,
     )
-    planned = restore.execute({})
+    planned = restore.execute({"ti": SimpleNamespace(xcom_push=lambda **xcom: None)})
     assert [item["verdict"] for item in planned["verdicts"]] == ["skipped", "duplicated"]
     assert any("5 of 5 absolute paths are rewritten" in warning for warning in planned["warnings"])
     assert planned["receipt"] is None and not (tmp_path / "new").exists()

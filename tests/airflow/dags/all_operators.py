@@ -52,12 +52,14 @@ with DAG("all_operators", schedule=None, start_date=datetime(2026, 1, 1, tzinfo=
             task_id="rollback",
             to_batch="{{ dag_run.conf['to_batch'] }}",
             query_is_stopped=True,
+            accept_sink="unknown",
             quiet_period=0,
             **common,
         )
         >> CheckpointRestoreOperator(
             task_id="restore",
             checkpoint="restored",
+            accept_sink="unknown",
             checkpoint_conn_id="lake",
             backup_root="backups",
             backup_id="{{ ti.xcom_pull(task_ids='backup')['backup_id'] }}",
