@@ -41,8 +41,10 @@ fmt: $(READY) ## Format and mend what ruff can
 exhaustive: $(READY) java ## The tests that are sampled in `make test`, in full
 	CKPT_EXHAUSTIVE=1 $(BIN)/python -m pytest -q tests/lifecycle tests/spark tests/differential tests/airflow --timeout 1800
 
-oracle: $(READY) java ## The whole oracle corpus, put to real Spark anew (8 minutes)
+oracle: $(READY) java ## The whole oracle corpus, put to real Spark anew, and 300 random cases (60 minutes; SEED=N repeats)
 	$(BIN)/python -m tests.oracle.run verify
+	$(BIN)/python -m tests.oracle.sweeping verify
+	$(BIN)/python -m tests.oracle.sweeping random $(if $(SEED),--seed $(SEED))
 
 goldens: $(READY) java ## Write the checkpoints of the installed Spark anew and compare with those recorded
 	$(BIN)/python tests/golden/generate.py --root $$(mktemp -d) verify

@@ -11,6 +11,8 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from typing import Any, Literal
 
+from airflow_provider_ckpt.codec import java_text
+
 #: ``(major, minor)``.
 SparkVersion = tuple[int, int]
 
@@ -99,11 +101,19 @@ class ConfOutcome:
     @property
     def ignored(self) -> bool:
         """Whether the deploy sets a value that the restart will not use."""
-        return self.deploy_value is not None and self.deploy_value != self.effective
+        return self.deploy_value is not None and not _same(self.deploy_value, self.effective)
 
     def to_dict(self) -> dict[str, Any]:
         """JSON-ready."""
         return asdict(self)
+
+
+def _same(deploy: str, effective: str | None) -> bool:
+    """Whether two values mean one thing: Spark reads numbers as Java does, ``+2`` is 2."""
+    if effective is None or deploy == effective:
+        return deploy == effective
+    numbers = [java_text.parse_int(java_text.trim(text)) for text in (deploy, effective)]
+    return None not in numbers and numbers[0] == numbers[1]
 
 
 def catalogue(spark_version: SparkVersion) -> tuple[OnceOnlyConf, ...]:

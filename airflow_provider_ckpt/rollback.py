@@ -156,7 +156,7 @@ def source_deletes(view: CheckpointView, batch_id: int) -> list[Delete]:
     """Entries of file source logs past the target's offset; left in place they merge files into one batch."""
     actions = []
     for source_id, offset in view.offset_seq(batch_id).offsets:
-        log_offset = None if offset is None else file_log_offset(offset.json)
+        log_offset = file_log_offset(view, source_id, offset)
         entries = source_entries(view, source_id)
         if log_offset is None or not entries:
             continue
@@ -204,7 +204,7 @@ def _in_flight_warnings(view: CheckpointView, batch_id: int) -> tuple[str, ...]:
 def _source_warnings(view: CheckpointView, batch_id: int) -> tuple[str, ...]:
     warnings = []
     for source_id, offset in view.offset_seq(batch_id).offsets:
-        log_offset = None if offset is None else file_log_offset(offset.json)
+        log_offset = file_log_offset(view, source_id, offset)
         entries = source_entries(view, source_id)
         if log_offset is not None and entries and source_log_end(entries.keys(), log_offset) != log_offset:
             warnings.append(

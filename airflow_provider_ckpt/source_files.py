@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 
-from airflow_provider_ckpt.codec import layout
+from airflow_provider_ckpt.codec import file_offset, layout
 from airflow_provider_ckpt.codec.offset_log import OffsetSeq
+from airflow_provider_ckpt.codec.source_log import FileSourceLog
 from airflow_provider_ckpt.codec.source_offset import SourceOffset
 from airflow_provider_ckpt.errors import MalformedEntryError
 from airflow_provider_ckpt.spans import Span, missing_names, missing_spans
@@ -25,7 +26,7 @@ def source_files(view: CheckpointView, offsets: OffsetSeq) -> SourceFiles:
     """Log files of the sources up to where an offset entry says that they stand; all files of unknown sources."""
     needed = SourceFiles()
     for source_id, offset in offsets.offsets:
-        log_offset = None if offset is None else file_log_offset(offset.json)
+        log_offset = file_log_offset(view, source_id, offset)
         entries = source_entries(view, source_id)
         if log_offset is None or not entries:
             directory = f"{layout.SOURCES}/{source_id}"
@@ -45,13 +46,26 @@ def source_entries(view: CheckpointView, source_id: str) -> dict[layout.SourceLo
     return {place: name for name, place in places.items() if isinstance(place, layout.SourceLogEntry)}
 
 
-def file_log_offset(offset: str) -> int | None:
-    """The entry of its own log that a file source's offset names, or None when it is no such offset."""
+def file_log_offset(view: CheckpointView, source_id: str, offset: SourceOffset | None) -> int | None:
+    """The entry of its own log that a file source's offset names, or None when it is no such offset.
+
+    A number alone is one where the source keeps the log of a file source; without one it is that of another source.
+    """
+    if offset is None or (file_offset.is_bare(offset.json) and not _keeps_file_log(view, source_id)):
+        return None
     try:
-        value = SourceOffset(offset).view("file").value
+        return file_offset.decode(offset.json)
     except MalformedEntryError:
         return None
-    return value["logOffset"] if isinstance(value, dict) else None
+
+
+def _keeps_file_log(view: CheckpointView, source_id: str) -> bool:
+    """Whether a source's log is that of a file source: it has a second entry, or it was read and names files."""
+    for entry, name in source_entries(view, source_id).items():
+        read = view.entries.get(name)
+        if entry.entry_id > 0 or entry.compact or (isinstance(read, FileSourceLog) and read.entries):
+            return True
+    return False
 
 
 def source_log_end(entries: Collection[layout.SourceLogEntry], log_offset: int) -> int:

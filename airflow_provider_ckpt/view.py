@@ -33,7 +33,7 @@ class CheckpointView:
         repaired: What is broken of snapshots that an older one makes up for.
         unjudged: What of the state nobody can judge from the files.
         single_partition: Ids of the operators that have one partition whatever the shuffle partitions are.
-        folders: Directories that stand where log entries do, by name.
+        folders: Directories that stand where log entries, the query metadata or state files do, by name.
         sink: The log of the file sink, when it was looked at.
         first_sink: The sink that was declared first and where that is remembered, when the one looked at is another.
         marker: What a sink that is a table remembers of the query, when it was looked at.

@@ -7,13 +7,21 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 
-from airflow_provider_ckpt.checks import confs, logs, sidecars, sinks, sources, state
+from airflow_provider_ckpt.checks import confs, logs, sidecars, sink_log, sinks, sources, state
 from airflow_provider_ckpt.findings import Finding, worst_first
 from airflow_provider_ckpt.view import CheckpointView
 
 Rule = Callable[[CheckpointView], Iterable[Finding]]
 
-RULES: tuple[Rule, ...] = (*logs.RULES, *confs.RULES, *sources.RULES, *state.RULES, *sidecars.RULES, *sinks.RULES)
+RULES: tuple[Rule, ...] = (
+    *logs.RULES,
+    *confs.RULES,
+    *sources.RULES,
+    *state.RULES,
+    *sidecars.RULES,
+    *sinks.RULES,
+    *sink_log.RULES,
+)
 
 
 def check(view: CheckpointView) -> tuple[Finding, ...]:

@@ -7,6 +7,7 @@ from itertools import pairwise
 
 from airflow_provider_ckpt.codec import layout
 from airflow_provider_ckpt.codec.commit_log import CommitMetadata
+from airflow_provider_ckpt.codec.java_text import INT_MAX, abbreviate, parse_int
 from airflow_provider_ckpt.codec.offset_log import OffsetSeq
 from airflow_provider_ckpt.confs import CATALOGUE, SHUFFLE_PARTITIONS
 from airflow_provider_ckpt.errors import IncompleteLogFileError, UnsupportedVersionError
@@ -76,7 +77,16 @@ def damaged_entries(view: CheckpointView) -> Iterator[Finding]:
 
 def missing_metadata(view: CheckpointView) -> Iterator[Finding]:
     """CKPT104: the query would get a new id, and idempotent sinks would not know it."""
-    if layout.METADATA not in view.objects and (view.planned or view.committed):
+    if layout.METADATA in view.folders:
+        yield Finding(
+            "CKPT104",
+            "error",
+            "a directory stands in the place of the file metadata with the query id",
+            name=layout.METADATA,
+            hint="Move the directory out of the checkpoint, and restore the file from a backup.",
+            spark_error="FileNotFoundException",
+        )
+    elif layout.METADATA not in view.objects and (view.planned or view.committed):
         yield Finding(
             "CKPT104",
             "error",
@@ -91,18 +101,57 @@ def missing_metadata(view: CheckpointView) -> Iterator[Finding]:
 def without_batch_metadata(view: CheckpointView) -> Iterator[Finding]:
     """CKPT105: an empty second line, which only a continuous query writes, and then in every entry."""
     newest, before = newest_entry(view), entry_before(view)
-    if newest is None or newest.metadata is not None or before is None or before.metadata is None:
+    batch_id = view.latest_planned
+    if newest is None or before is None or batch_id is None or (newest.metadata is None) == (before.metadata is None):
         return
-    assert view.latest_planned is not None
-    yield Finding(
+    in_flight = view.in_flight is not None
+    if newest.metadata is None:
+        yield _no_metadata(batch_id, "IllegalArgumentException" if in_flight else "NullPointerException")
+    elif in_flight:  # Spark compares the two
+        yield _no_metadata(batch_id - 1, "IllegalArgumentException")
+
+
+def _no_metadata(batch_id: int, spark_error: str) -> Finding:
+    return Finding(
         "CKPT105",
         "error",
         "the line with watermark and confs is empty",
-        view.latest_planned,
-        layout.offset_entry(view.latest_planned),
+        batch_id,
+        layout.offset_entry(batch_id),
         "Restore the file from a backup, or roll back to the batch before it.",
-        "IllegalArgumentException" if view.in_flight is not None else "NullPointerException",
+        spark_error,
     )
+
+
+def repeated_entry(view: CheckpointView) -> Iterator[Finding]:
+    """CKPT106: the newest entry is a copy of the one before it: every batch has a time of its own."""
+    newest, before = newest_entry(view), entry_before(view)
+    if newest is None or before is None or newest.encode() != before.encode():
+        return
+    yield Finding(
+        "CKPT106",
+        "warning",
+        f"offsets/{view.latest_planned} is a copy of the entry before it: what batch {view.latest_planned} read is "
+        "read again",
+        view.latest_planned,
+        layout.offset_entry(view.latest_planned or 0),
+        "Restore the entry from a backup, or roll back to the batch before it.",
+    )
+
+
+def ids_too_far_apart(view: CheckpointView, log: str) -> Iterator[Finding]:
+    """CKPT115: Spark counts from the first entry of a log to the last."""
+    batches = view.batches(log)
+    if batches and batches[-1] - max(batches[0], 0) >= INT_MAX:
+        yield Finding(
+            "CKPT115",
+            "error",
+            f"{log}/{batches[-1]} is more than {INT_MAX} batches after {log}/{batches[0]}, and Spark counts them all",
+            batches[-1],
+            f"{log}/{batches[-1]}",
+            "Move the file out of the checkpoint.",
+            "IllegalArgumentException",
+        )
 
 
 def missing_predecessor(view: CheckpointView) -> Iterator[Finding]:
@@ -250,17 +299,35 @@ def unfinished_repartition(view: CheckpointView) -> Iterator[Finding]:
     newest, before = newest_entry(view), entry_before(view)
     if view.in_flight is None or newest is None or before is None or not newest.metadata or not before.metadata:
         return
+    batch_id = view.in_flight
     old, new = (entry.metadata.conf.get(SHUFFLE_PARTITIONS) for entry in (before, newest) if entry.metadata)
-    if old is not None and new is not None and old != new:
+    if old is None or new is None:
+        return
+    if parse_int(old) is None or parse_int(new) is None:
+        at = batch_id if parse_int(new) is None else batch_id - 1
+        yield _no_number(at, old if at < batch_id else new)
+    elif parse_int(old) != parse_int(new):
         yield Finding(
             "CKPT119",
             "error",
-            f"batch {view.in_flight} repartitions the state from {old} to {new} and was not finished",
-            view.in_flight,
-            layout.offset_entry(view.in_flight),
-            f"Run the repartition again, or roll back to the batch before {view.in_flight}.",
+            f"batch {batch_id} repartitions the state from {old} to {new} and was not finished",
+            batch_id,
+            layout.offset_entry(batch_id),
+            f"Run the repartition again, or roll back to the batch before {batch_id}.",
             "STREAMING_UNFINISHED_REPARTITION_DETECTED",
         )
+
+
+def _no_number(batch_id: int, value: str) -> Finding:
+    return Finding(
+        "CKPT116",
+        "error",
+        f"{SHUFFLE_PARTITIONS} is no number but {abbreviate(value)}",
+        batch_id,
+        layout.offset_entry(batch_id),
+        "Restore the entry from a backup, or roll back to the batch before it.",
+        "NumberFormatException",
+    )
 
 
 def two_writers(view: CheckpointView) -> Iterator[Finding]:
@@ -298,6 +365,7 @@ RULES = (
     damaged_entries,
     missing_metadata,
     without_batch_metadata,
+    repeated_entry,
     missing_predecessor,
     gaps,
     commits_ahead,

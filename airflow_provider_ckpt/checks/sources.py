@@ -6,6 +6,8 @@ from collections.abc import Collection, Iterator
 
 from airflow_provider_ckpt.checks.logs import entry_before, newest_entry
 from airflow_provider_ckpt.codec import layout
+from airflow_provider_ckpt.codec.java_text import INT_MAX
+from airflow_provider_ckpt.codec.source_log import FileSourceLog
 from airflow_provider_ckpt.errors import IncompleteLogFileError, TooLargeError, UnsupportedVersionError
 from airflow_provider_ckpt.findings import Finding
 from airflow_provider_ckpt.source_files import file_log_offset, gaps_up_to, source_entries
@@ -48,13 +50,13 @@ def file_source_logs(view: CheckpointView, known: Collection[str] | None = None)
     if newest is None:
         return
     for source_id, offset in newest.offsets:
-        log_offset = None if offset is None else file_log_offset(offset.json)
+        log_offset = file_log_offset(view, source_id, offset)
         if log_offset is None or (known is not None and source_id not in known):
             continue
-        earlier = before.offset(source_id) if before else None
-        yield from _goes_back(view, source_id, log_offset, file_log_offset(earlier.json) if earlier else None)
+        earlier = file_log_offset(view, source_id, before.offset(source_id)) if before else None
+        yield from _goes_back(view, source_id, log_offset, earlier)
         if view.complete and log_offset >= 0:
-            yield from _log_of_source(view, source_id, log_offset)
+            yield from _log_of_source(view, source_id, log_offset, earlier)
 
 
 def _goes_back(view: CheckpointView, source_id: str, now: int, earlier: int | None) -> Iterator[Finding]:
@@ -70,13 +72,12 @@ def _goes_back(view: CheckpointView, source_id: str, now: int, earlier: int | No
         )
 
 
-def _log_of_source(view: CheckpointView, source_id: str, log_offset: int) -> Iterator[Finding]:
-    directory = f"{layout.SOURCES}/{source_id}"
+def _log_of_source(view: CheckpointView, source_id: str, log_offset: int, earlier: int | None) -> Iterator[Finding]:
     entries = source_entries(view, source_id)
     end = max((entry.entry_id for entry in entries), default=-1)
-    damaged = [name for entry, name in entries.items() if name in view.damaged and _is_read(entry, entries)]
-    for name in damaged:
-        yield _unreadable(view, name)
+    read = {entry: name for entry, name in entries.items() if _is_read(entry, entries)}
+    for entry, name in read.items():
+        yield from _entry_of_source(view, source_id, entry, name)
     holes = gaps_up_to(entries, end)
     if holes:
         yield Finding(
@@ -84,20 +85,104 @@ def _log_of_source(view: CheckpointView, source_id: str, log_offset: int) -> Ite
             "error",
             f"the log of source {source_id} has holes (entries {spans_text(holes)})",
             view.latest_planned,
-            f"{directory}/{holes[0].first}",
+            f"{layout.SOURCES}/{source_id}/{holes[0].first}",
             "Restore the files from a backup, or roll back to a batch before the first of them.",
             "FileNotFoundException",
         )
     if end < log_offset:
-        yield Finding(
-            "CKPT123",
-            "error",
-            f"source {source_id} stands at log entry {log_offset}, and its log ends at {end}",
-            view.latest_planned,
-            f"{directory}/{log_offset}",
-            "Restore the files from a backup, or roll back to a batch whose log entry is there.",
-            "IllegalStateException",
+        yield _ends_early(view, source_id, end, log_offset, earlier)
+
+
+def _ends_early(view: CheckpointView, source_id: str, end: int, log_offset: int, earlier: int | None) -> Finding:
+    """CKPT123. Spark asks for the entries that the newest batch read; where it read none, nothing is asked for."""
+    idle = earlier is not None and earlier >= log_offset
+    consequence, error = "", "IllegalStateException" if log_offset - (earlier or 0) <= INT_MAX else _TOO_MANY
+    if idle and log_offset - end > 1:
+        consequence = f"; Spark lists the directory again, writes entry {end + 1} and finds that the source went back"
+        error = "AssertionError"
+    elif idle:
+        consequence = (
+            "; the newest batch read nothing, so Spark starts, lists the directory again and writes what it finds into "
+            f"entry {log_offset}, which counts as read: those files, new ones too, are never read"
         )
+    return Finding(
+        "CKPT123",
+        "error",
+        f"source {source_id} stands at log entry {log_offset}, and its log ends at {_end_text(end)}{consequence}",
+        view.latest_planned,
+        f"{layout.SOURCES}/{source_id}/{log_offset}",
+        "Restore the files from a backup, or roll back to a batch whose log entry is there.",
+        None if idle and log_offset - end == 1 else error,
+    )
+
+
+def _end_text(end: int) -> str:
+    return "none" if end < 0 else str(end)
+
+
+#: More entries than a Scala range can count.
+_TOO_MANY = "IllegalArgumentException"
+
+
+def _entry_of_source(
+    view: CheckpointView, source_id: str, entry: layout.SourceLogEntry, name: str
+) -> Iterator[Finding]:
+    """CKPT101 to CKPT103: an entry that Spark cannot read; CKPT127: one that is another's, or names no file."""
+    if name in view.damaged:
+        yield _unreadable(view, name)
+        return
+    read = view.entries.get(name)
+    if isinstance(read, FileSourceLog):
+        newest = max((file.batch_id for file in read.entries), default=None)
+        if newest != entry.entry_id:
+            yield _other_entry(view, source_id, entry, name, newest)
+    elif read is not None:
+        yield Finding(
+            "CKPT102",
+            "error",
+            f"the log of file source {source_id} holds something that is no entry of such a log",
+            None,
+            name,
+            "Restore the file from a backup, or roll back to a batch before it.",
+            "MappingException" if read.encode().startswith(b"v") else "MALFORMED_LOG_FILE",
+        )
+
+
+def _other_entry(
+    view: CheckpointView, source_id: str, entry: layout.SourceLogEntry, name: str, says: int | None
+) -> Finding:
+    what = "names no file" if says is None else f"says that it is entry {says}"
+    return Finding(
+        "CKPT127",
+        "error",
+        f"{name} {what}: Spark forgets that the files of entry {entry.entry_id} of source {source_id} were read, and "
+        "reads them again",
+        view.latest_planned,
+        name,
+        "Restore the file from a backup, or roll back to a batch before it.",
+    )
+
+
+def log_folders(view: CheckpointView) -> Iterator[Finding]:
+    """CKPT115: a directory where a file source writes its next entry."""
+    newest = newest_entry(view)
+    for name in view.folders if newest else ():
+        place = layout.parse(name)
+        if not isinstance(place, layout.SourceLogEntry):
+            continue
+        end = max((entry.entry_id for entry in source_entries(view, place.source_id)), default=-1)
+        if place.entry_id > end:
+            due = place.entry_id == end + 1 and view.in_flight is None
+            yield Finding(
+                "CKPT115",
+                "error",
+                f"a directory stands where source {place.source_id} writes entry {place.entry_id} of its log, which "
+                "fails there",
+                None,
+                name,
+                "Move the directory out of the checkpoint.",
+                "IllegalStateException" if due else None,
+            )
 
 
 def _is_read(entry: layout.SourceLogEntry, entries: dict[layout.SourceLogEntry, str]) -> bool:
@@ -119,4 +204,37 @@ def _unreadable(view: CheckpointView, name: str) -> Finding:
     return Finding(code, "error", error.message, None, name, hint, error.spark_error)
 
 
-RULES = (void_offsets, file_source_logs)
+def orphaned_checksums(view: CheckpointView) -> Iterator[Finding]:
+    """CKPT120: a Hadoop checksum without its entry, where a file source writes its next one."""
+    ends = {
+        source_id: max((entry.entry_id for entry in source_entries(view, source_id)), default=-1)
+        for source_id in _file_sources(view)
+    }
+    for name in view.objects:
+        place = layout.parse(name)
+        if not isinstance(place, layout.Sidecar) or not place.hidden or place.of in view.objects:
+            continue
+        main = layout.parse(place.of)
+        if not isinstance(main, layout.SourceLogEntry) or main.entry_id <= ends.get(main.source_id, main.entry_id):
+            continue
+        due = main.entry_id == ends[main.source_id] + 1 and not main.compact and view.in_flight is None
+        yield Finding(
+            "CKPT120",
+            "error",
+            f"a checksum file without {place.of}; writing that again fails with "
+            "'Multiple streaming queries are concurrently using'",
+            None,
+            name,
+            "Remove the checksum file.",
+            "_LEGACY_ERROR_TEMP_2207" if due else None,
+        )
+
+
+def _file_sources(view: CheckpointView) -> Iterator[str]:
+    newest = newest_entry(view)
+    for source_id, offset in newest.offsets if newest else ():
+        if file_log_offset(view, source_id, offset) is not None:
+            yield source_id
+
+
+RULES = (void_offsets, file_source_logs, log_folders, orphaned_checksums)

@@ -185,7 +185,29 @@ def _load_error(name: str, reason: str) -> str | None:
     return f"{_CANNOT_LOAD}.CANNOT_READ_STREAMING_STATE_FILE"
 
 
+def folders(view: CheckpointView) -> Iterator[Finding]:
+    """CKPT115: a directory where state goes: Spark takes one for a snapshot, and cannot write over one."""
+    version = (view.latest_planned or 0) + 1
+    for name in view.folders:
+        place = layout.parse(name)
+        if not isinstance(place, layout.StateFile):
+            continue
+        snapshot = place.kind in ("snapshot", "zip") and place.version <= version
+        if snapshot or place.version > version:
+            yield Finding(
+                "CKPT115",
+                "error",
+                f"a directory stands where a state file of version {place.version} belongs"
+                + (", and Spark takes it for a snapshot" if snapshot else ""),
+                None,
+                name,
+                "Move the directory out of the checkpoint.",
+                f"{_CANNOT_LOAD}.UNCATEGORIZED" if snapshot else None,
+            )
+
+
 RULES = (
+    folders,
     state_without_log,
     missing_state_directory,
     commit_without_ids,

@@ -69,8 +69,11 @@ def decode(data: bytes, name: str) -> CommitMetadata:
         raise IncompleteLogFileError("Incomplete log file in the offset commit log: the entry is empty.", name=name)
     lines = java_text.lines_of(java_text.decode_utf8(data, name))
     version = parse_version(java_text.trim(next(lines)), MAX_VERSION, "commit log", name)
-    text = next(lines, "{}")
-    fields = java_text.Fields(java_text.read_json_object(text, name, "metadata line"), name, "metadata line")
+    what = "metadata line"
+    read = java_text.read_json_defaults(next(lines, "{}"), name, what)
+    if read is None:
+        raise MalformedEntryError(f"the {what} is null", name=name, spark_error="NullPointerException")
+    fields = java_text.Fields(read, name, what)
     entry = CommitMetadata(
         version,
         fields.long("nextBatchWatermarkMs", 0),
@@ -85,6 +88,8 @@ def _decode_ids(fields: java_text.Fields) -> StateUniqueIds | None:
     if not fields.has(key):
         return None
     ids: dict[int, tuple[tuple[str, ...], ...]] = {}
+    if fields.is_empty_list(key):
+        return ids
     for operator, partitions in fields.object(key).items():
         operator_id = java_text.parse_long(operator)
         if operator_id is None:
@@ -106,6 +111,8 @@ def _partition_ids(partitions: Any, fields: java_text.Fields) -> tuple[tuple[str
 def _decode_sinks(fields: java_text.Fields, name: str) -> dict[str, SinkMetadataInfo]:
     key = "sinkMetadataMap"
     sinks = {}
+    if not fields.has(key):
+        raise fields.error(key, "is missing")
     for sink_name, value in fields.object(key).items():
         if not isinstance(value, dict):
             raise fields.error(key, f"holds no object for {java_text.abbreviate(sink_name)}")

@@ -42,7 +42,8 @@ def decode_utf8(data: bytes, name: str) -> str:
     try:
         return data.decode("utf-8")
     except UnicodeDecodeError as error:
-        raise MalformedEntryError(f"not UTF-8 at byte {error.start}", name=name) from error
+        message = f"not UTF-8 at byte {error.start}"
+        raise MalformedEntryError(message, name=name, spark_error="MalformedInputException") from error
 
 
 def lines_of(text: str) -> Iterator[str]:
@@ -95,7 +96,9 @@ def read_json(text: str, name: str, what: str) -> Any:
     try:
         if _is_too_deep(start):
             raise ValueError(f"nested deeper than {MAX_JSON_DEPTH} levels")
-        value, _ = _DECODER.raw_decode(start)
+        value, end = _DECODER.raw_decode(start)
+        if type(value) in (int, float) and start[end : end + 1].strip():
+            raise json.JSONDecodeError("a number goes on with something else", start, end)
     except (ValueError, RecursionError) as error:
         detail = error.msg if isinstance(error, json.JSONDecodeError) else str(error)
         message = f"the {what} is not JSON ({detail}): {abbreviate(text)}"
@@ -114,11 +117,21 @@ def _jackson_error(text: str, error: Exception) -> str:
 
 
 def read_json_object(text: str, name: str, what: str) -> dict[str, Any]:
-    """Like :func:`read_json`, and the value must be an object (json4s would read anything else as an empty one)."""
+    """Like :func:`read_json`, and the value must be an object: nothing else has the fields that json4s needs."""
     value = read_json(text, name, what)
+    if value is None:
+        raise MalformedEntryError(f"the {what} is null", name=name, spark_error="NullPointerException")
     if not isinstance(value, dict):
         raise MalformedEntryError(f"the {what} is no JSON object: {abbreviate(text)}", name=name)
     return value
+
+
+def read_json_defaults(text: str, name: str, what: str) -> dict[str, Any] | None:
+    """Like :func:`read_json`, for a class whose fields all have defaults: json4s takes anything but an object for an
+    empty one. None for null.
+    """
+    value = read_json(text, name, what)
+    return value if value is None or isinstance(value, dict) else {}
 
 
 def _is_too_deep(text: str) -> bool:
@@ -140,7 +153,7 @@ def _number(text: str) -> int:
 
 
 def _no_constant(text: str) -> None:
-    raise ValueError(f"{text} is no JSON")
+    raise json.JSONDecodeError(f"{text} is no JSON", text, 0)
 
 
 def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
@@ -166,6 +179,14 @@ class Fields:
     def has(self, key: str) -> bool:
         """Whether the field is there and not null."""
         return self._get(key) is not None
+
+    def is_null(self, key: str) -> bool:
+        """Whether the field is there, and null."""
+        return key in self._fields and self._get(key) is None
+
+    def is_empty_list(self, key: str) -> bool:
+        """Whether the field is ``[]``, which json4s takes for an empty map."""
+        return bool(self._get(key) == [])
 
     def error(self, key: str, problem: str) -> MalformedEntryError:
         """The error for a field that cannot be used."""

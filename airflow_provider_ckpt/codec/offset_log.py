@@ -155,7 +155,10 @@ def _decode_metadata(line: str, version: int, name: str) -> OffsetSeqMetadata | 
         if version >= 2:
             raise MalformedEntryError("the metadata line is empty", name=name)
         return None
-    fields = java_text.Fields(java_text.read_json_object(text, name, "metadata line"), name, "metadata line")
+    read = java_text.read_json_defaults(text, name, "metadata line")
+    if read is None:
+        return None  # Spark has none then, as with an empty line
+    fields = java_text.Fields(read, name, "metadata line")
     metadata = OffsetSeqMetadata(
         batch_watermark_ms=fields.long("batchWatermarkMs", 0),
         batch_timestamp_ms=fields.long("batchTimestampMs", 0),

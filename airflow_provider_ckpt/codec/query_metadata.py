@@ -32,8 +32,11 @@ def decode(data: bytes, name: str) -> QueryMetadata:
     """
     if not data:
         raise IncompleteLogFileError("the query metadata is empty", name=name, spark_error="MismatchedInputException")
-    fields = java_text.read_json_object(java_text.decode_utf8(data, name), name, "query metadata")
-    query_id = java_text.Fields(fields, name, "query metadata").text("id")
+    text = data.decode("utf-8", errors="replace")  # as this one reader of Spark does
+    fields = java_text.Fields(java_text.read_json_object(text, name, "query metadata"), name, "query metadata")
+    if fields.is_null("id"):
+        raise MalformedEntryError("the query id is null", name=name, spark_error="NullPointerException")
+    query_id = fields.text("id")
     if not _UUID.match(query_id):
         raise MalformedEntryError(
             f"the query id is no UUID but {java_text.abbreviate(query_id)}",

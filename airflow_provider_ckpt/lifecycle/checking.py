@@ -54,7 +54,7 @@ def examine(store: Store, *, deep: bool = False, look: Look | None = None, sink:
         return view
     memory = memory_of(store, view.query_id)
     other = None if memory is None or memory.knows(sink) else (" and ".join(memory.sinks), memory.location)
-    return replace(view, sink=read_file_sink(sink), first_sink=other)
+    return replace(view, sink=read_file_sink(sink, deep=deep), first_sink=other)
 
 
 def _is_purged(error: BaseException) -> bool:
@@ -137,7 +137,7 @@ def _fits(
     except TooLargeError:
         return stored.size > (CHECKSUM_BYTES // 4 - 2) * BYTES_PER_CHECKSUM  # rightly so: it has as many chunks
     except CheckpointFormatError:
-        return False
+        return sidecar.rpartition("/")[2].startswith(".")  # Hadoop passes over a checksum file that is none
     if not isinstance(checksum, HadoopChecksum | SparkChecksum):
         return True
     if not checksum.fits_size(stored.size):

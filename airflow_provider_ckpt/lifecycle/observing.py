@@ -74,12 +74,25 @@ def _observe_once(store: Store, deep: bool, batch_id: int | None, look: Look) ->
         entries, damaged = decode_entries(store, _entries_to_read(objects, batch_id), store.read)
     except CheckpointNotFoundError as error:  # Spark purged it after it was listed: look again
         raise _VanishedError(error.message, location=error.location, name=error.name) from error
+    folders = {name for name in look.directories if "/" in name or name == layout.METADATA}
     if deep:
-        objects = {**objects, **store.find()}
-    folders = tuple(sorted(name for name in look.directories if "/" in name))
+        found, directories = store.tree()
+        objects = {**objects, **found}
+        folders.update(name for name in directories if isinstance(layout.parse(name), _FILES))
     return CheckpointView(
-        store.location, look.looked_at_ms, objects, entries, damaged, deep, bool(look.stateful), folders=folders
+        store.location,
+        look.looked_at_ms,
+        objects,
+        entries,
+        damaged,
+        deep,
+        bool(look.stateful),
+        folders=tuple(sorted(folders)),
     )
+
+
+#: What is a file, and no directory, in a checkpoint that is whole.
+_FILES = (layout.QueryMetadataFile, layout.LogEntry, layout.SourceLogEntry, layout.StateFile)
 
 
 def _require_checkpoint(store: Store, look: Look) -> None:

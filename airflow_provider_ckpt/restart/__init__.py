@@ -34,6 +34,7 @@ STEPS: tuple[Step, ...] = (
     logs.entry_before_newest,
     logs.confs,
     logs.logs_agree,
+    sources.next_entries,
     logs.offsets_can_be_written,
     state.stateful_operators,
     state.state_format,

@@ -13,7 +13,7 @@ from airflow_provider_ckpt.codec.commit_log import CommitMetadata
 from airflow_provider_ckpt.confs import CATALOGUE, SHUFFLE_PARTITIONS, SparkVersion, catalogue
 from airflow_provider_ckpt.deploy import DeploySpec
 from airflow_provider_ckpt.findings import Finding
-from airflow_provider_ckpt.restart.sources import COMPARED, count_fits, source_findings
+from airflow_provider_ckpt.restart.sources import COMPARED, count_fits, source_findings, types_fit
 from airflow_provider_ckpt.restart.words import NEW_LOCATION
 from airflow_provider_ckpt.view import CheckpointView
 
@@ -44,6 +44,7 @@ def query_id(view: CheckpointView, deploy: DeploySpec) -> Iterator[Finding]:
 
 def newest_offsets(view: CheckpointView, deploy: DeploySpec) -> Iterator[Finding]:
     """The newest offset log entry can be read, also by the target Spark."""
+    yield from logs.ids_too_far_apart(view, layout.OFFSETS)
     yield from (finding for finding in logs.odd_names(view) if _in_log(finding, layout.OFFSETS))
     if view.latest_planned is None:
         return
@@ -63,6 +64,7 @@ def newest_offsets(view: CheckpointView, deploy: DeploySpec) -> Iterator[Finding
 
 def newest_commits(view: CheckpointView, deploy: DeploySpec) -> Iterator[Finding]:
     """The newest commit log entry can be read, also by the target Spark."""
+    yield from logs.ids_too_far_apart(view, layout.COMMITS)
     yield from (finding for finding in logs.odd_names(view) if _in_log(finding, layout.COMMITS))
     if view.latest_committed is None:
         return
@@ -139,8 +141,10 @@ def entry_before_newest(view: CheckpointView, deploy: DeploySpec) -> Iterator[Fi
     if before is not None:
         name = layout.offset_entry(before)
         yield from _damaged(view, name)
-        if (entry := entry_before(view)) is not None and entry.version == 1 and deploy.sources is not None:
-            yield from count_fits(entry, name, before, len(deploy.sources))
+        if (entry := entry_before(view)) is not None and deploy.sources is not None:
+            if entry.version == 1:
+                yield from count_fits(entry, name, before, len(deploy.sources))
+            yield from types_fit(entry, before, deploy)
 
 
 def confs(view: CheckpointView, deploy: DeploySpec) -> Iterator[Finding]:
@@ -201,6 +205,7 @@ def _other_spark(view: CheckpointView, deploy: DeploySpec) -> Iterator[Finding]:
 
 def logs_agree(view: CheckpointView, deploy: DeploySpec) -> Iterator[Finding]:
     """Which batch is next, and can it be?"""
+    yield from logs.repeated_entry(view)
     yield from sources.void_offsets(view)
     yield from (finding for finding in source_findings(view, deploy) if finding.code in COMPARED)
     if view.latest_planned is not None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from airflow_provider_ckpt.checks import sinks
+from airflow_provider_ckpt.checks import sink_log, sinks
 from airflow_provider_ckpt.checks.logs import newest_commit
 from airflow_provider_ckpt.codec import layout
 from airflow_provider_ckpt.deploy import DeploySpec
@@ -28,7 +28,7 @@ def name(view: CheckpointView, deploy: DeploySpec) -> Iterator[Finding]:
 
 def sink_takes_it(view: CheckpointView, deploy: DeploySpec) -> Iterator[Finding]:
     """The file sink writes the batch, rather than skipping it."""
-    for rule in sinks.RULES:
+    for rule in (*sinks.RULES, *sink_log.RULES):
         yield from rule(view)
 
 

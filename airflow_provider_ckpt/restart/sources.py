@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterable, Iterator, Mapping
 
 from airflow_provider_ckpt.checks import sources
 from airflow_provider_ckpt.checks.logs import entry_before, newest_entry
-from airflow_provider_ckpt.codec import layout
+from airflow_provider_ckpt.codec import file_offset, layout
 from airflow_provider_ckpt.codec.offset_log import OffsetSeq
 from airflow_provider_ckpt.codec.source_offset import KINDS, SourceOffset
 from airflow_provider_ckpt.deploy import DeploySpec
@@ -74,6 +75,12 @@ def source_findings(view: CheckpointView, deploy: DeploySpec) -> Iterator[Findin
     return sources.file_source_logs(view, known)
 
 
+def next_entries(view: CheckpointView, deploy: DeploySpec) -> Iterator[Finding]:
+    """A file source writes what a new batch will read into its log before the batch is planned."""
+    yield from sources.log_folders(view)
+    yield from sources.orphaned_checksums(view)
+
+
 def newest_sources(view: CheckpointView, deploy: DeploySpec) -> Iterator[Finding]:
     """The offsets of the newest entry belong to the declared sources: number, names, types."""
     entry, batch_id = newest_entry(view), view.latest_planned
@@ -85,10 +92,15 @@ def newest_sources(view: CheckpointView, deploy: DeploySpec) -> Iterator[Finding
         return
     if entry.version >= 2:
         yield from _names_fit(entry, batch_id, view, deploy.source_kinds)
+    yield from types_fit(entry, batch_id, deploy)
+
+
+def types_fit(entry: OffsetSeq, batch_id: int, deploy: DeploySpec) -> Iterator[Finding]:
+    """CKPT212: the offsets of an entry are such as the declared sources write."""
     if entry.metadata is None:
         return  # a continuous query, whose sources write offsets of another form
     recorded = dict(entry.offsets)
-    for name, kind in deploy.source_kinds.items():
+    for name, kind in (deploy.source_kinds or {}).items():
         offset = recorded.get(name)
         if offset is not None and kind is not None:
             yield from _type_fits(name, kind, offset, batch_id)
@@ -133,8 +145,11 @@ def _names_fit(
 
 
 def _named(names: Iterable[str]) -> list[str]:
-    """Names that are no positions."""
-    return [name for name in names if not name.isdecimal()]
+    """Names that are no positions; anything else in their place is no name, and Spark passes it over."""
+    return [name for name in names if _NAME.fullmatch(name)]
+
+
+_NAME = re.compile(r"[A-Za-z_]\w*")
 
 
 def count_fits(entry: OffsetSeq, name: str, batch_id: int | None, declared: int) -> Iterator[Finding]:
@@ -153,11 +168,13 @@ def count_fits(entry: OffsetSeq, name: str, batch_id: int | None, declared: int)
 
 
 def _type_fits(source_name: str, kind: str, offset: SourceOffset, batch_id: int) -> Iterator[Finding]:
-    known = KINDS.get(kind)
-    if known is None:
+    if kind not in KINDS:
         return
     try:
-        offset.view(kind)
+        if kind == "file":
+            file_offset.decode(offset.json)
+        else:
+            offset.view(kind)
     except MalformedEntryError as error:
         yield Finding(
             "CKPT212",
@@ -166,7 +183,7 @@ def _type_fits(source_name: str, kind: str, offset: SourceOffset, batch_id: int)
             batch_id,
             layout.offset_entry(batch_id),
             f"Keep the sources, their types and their order, {NEW_LOCATION}",
-            _offset_error(kind, offset.json),
+            error.spark_error if kind == "file" else _offset_error(kind, offset.json),
         )
 
 

@@ -2,9 +2,15 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from airflow_provider_ckpt import codec
 from airflow_provider_ckpt.codec import layout
+from airflow_provider_ckpt.codec.checksum import HadoopChecksum
+from airflow_provider_ckpt.codec.source_log import FileSinkLog
+from airflow_provider_ckpt.errors import CheckpointFormatError, CheckpointNotFoundError, TooLargeError
 from airflow_provider_ckpt.sink_log import SinkLog
 from airflow_provider_ckpt.sink_marker import SinkCommit, SinkMarker
 from airflow_provider_ckpt.store import Store
@@ -13,10 +19,60 @@ if TYPE_CHECKING:
     from airflow_provider_ckpt.sinks import DeclaredSink
 
 
-def read_file_sink(store: Store) -> SinkLog:
-    """List the ``_spark_metadata`` of a file sink's output directory."""
-    objects, _ = store.ls(layout.SINK_LOG)
-    return SinkLog(store.location, objects)
+#: How much is read of a sink log at most, in bytes and entries; compacted entries of old queries can be of any size.
+MOST_BYTES, MOST_ENTRIES = 32 << 20, 1_000
+
+
+def read_file_sink(store: Store, *, deep: bool = False) -> SinkLog:
+    """See the ``_spark_metadata`` of a file sink's output directory.
+
+    Args:
+        store: The output directory.
+        deep: Also read what readers of the table and the next compaction read; otherwise a listing alone.
+    """
+    objects, directories = store.ls(layout.SINK_LOG)
+    log = SinkLog(store.location, objects, tuple(sorted(directories)))
+    return _read_entries(log, store) if deep else log
+
+
+def _read_entries(log: SinkLog, store: Store) -> SinkLog:
+    damaged: dict[str, CheckpointFormatError] = {}
+    repeated: dict[str, str] = {}
+    stale, unread, named_by = [], [], dict[str, str]()
+    left = MOST_BYTES
+    for count, name in enumerate(log.live.values()):
+        left -= log.objects[name].size
+        if left < 0 or count >= MOST_ENTRIES:
+            unread.append(name)
+            continue
+        try:
+            data = store.read(name)
+            entry = codec.decode(name, data)
+        except CheckpointNotFoundError:
+            continue  # compacted and deleted since it was listed
+        except TooLargeError:
+            unread.append(name)
+            continue
+        except CheckpointFormatError as error:
+            error.at(store.location)
+            damaged[name] = error
+            continue
+        if not _fits_checksum(name, data, log, store):
+            stale.append(name)
+        for status in entry.entries if isinstance(entry, FileSinkLog) else ():
+            if named_by.setdefault(status.path, name) != name:
+                repeated[name] = named_by[status.path]
+    return replace(log, damaged=damaged, repeated=repeated, stale=tuple(stale), unread=tuple(unread))
+
+
+def _fits_checksum(name: str, data: bytes, log: SinkLog, store: Store) -> bool:
+    directory, _, base = name.rpartition("/")
+    sidecar = f"{directory}/.{base}.crc"
+    if sidecar in log.objects:
+        with suppress(CheckpointFormatError, CheckpointNotFoundError):
+            checksum = codec.decode(sidecar, store.read(sidecar))
+            return not isinstance(checksum, HadoopChecksum) or checksum.matches(data)
+    return True
 
 
 def read(sink: DeclaredSink, store: Store, query_id: str, batch_id: int) -> SinkMarker:

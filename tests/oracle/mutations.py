@@ -11,9 +11,12 @@ pattern. Unless a verb says otherwise, an edit takes the Hadoop checksum file aw
 | truncate NAME | leaves the first half |
 | flip NAME | inverts the middle byte |
 | rot NAME | inverts the middle byte, and leaves every checksum file |
+| bit NAME | changes one bit of the middle byte, and leaves every checksum file |
+| prefix NAME HEX | puts bytes in front |
+| foreign NAME FROM | takes the content of another file |
 | text NAME LINE… | writes these lines |
 | copy NAME TO | copies a file, without its checksum file |
-| folder NAME | makes a directory |
+| folder NAME | makes a directory, in the place of a file when there is one |
 | version NAME V | replaces the version line |
 | conf NAME KEY VALUE | sets a conf of an offset entry; VALUE is JSON, or ``absent`` |
 | confs NAME none | takes every conf away |
@@ -50,7 +53,7 @@ def _mutate(checkpoint: Path, mutation: str) -> None:
     assert paths, f"{mutation}: nothing is there"
     for path in paths:
         _VERBS[verb](path, *arguments)
-        if verb not in ("bare-drop", "stale", "rot"):
+        if verb not in ("bare-drop", "stale", "rot", "bit"):
             path.with_name(f".{path.name}.crc").unlink(missing_ok=True)
 
 
@@ -72,6 +75,22 @@ def _flip(path: Path) -> None:
     data = bytearray(path.read_bytes())
     data[len(data) // 2] ^= 0xFF
     path.write_bytes(data)
+
+
+def _bit(path: Path, at: str = "", bit: str = "0") -> None:
+    data = bytearray(path.read_bytes())
+    if data:
+        data[int(at) % len(data) if at else len(data) // 2] ^= 1 << int(bit)
+    path.write_bytes(data)
+
+
+def _foreign(path: Path, origin: str) -> None:
+    shutil.copyfile(_root(path) / origin, path)
+
+
+def _folder(path: Path) -> None:
+    path.unlink(missing_ok=True)
+    path.mkdir()
 
 
 def _edit_lines(path: Path, edit: Callable[[list[str]], None]) -> None:
@@ -123,8 +142,11 @@ def _stale(path: Path) -> None:
 
 
 def _copy(path: Path, to: str) -> None:
-    root = next(parent for parent in path.parents if parent.name == "checkpoint")
-    shutil.copy(path, root / to)
+    shutil.copy(path, _root(path) / to)
+
+
+def _root(path: Path) -> Path:
+    return next(parent for parent in path.parents if parent.name == "checkpoint")
 
 
 _VERBS: dict[str, Callable[..., object]] = {
@@ -134,9 +156,12 @@ _VERBS: dict[str, Callable[..., object]] = {
     "truncate": _truncate,
     "flip": _flip,
     "rot": _flip,
+    "bit": _bit,
+    "foreign": _foreign,
+    "prefix": lambda path, text: path.write_bytes(bytes.fromhex(text) + path.read_bytes()),
     "text": lambda path, *lines: path.write_text("\n".join(lines)),
     "copy": _copy,
-    "folder": lambda path: path.mkdir(),
+    "folder": _folder,
     "version": lambda path, version: _line(path, "0", version),
     "conf": _conf,
     "confs": _confs,

@@ -8,6 +8,8 @@ import tarfile
 from pathlib import Path
 from typing import Any
 
+from airflow_provider_ckpt.codec.checksum import HadoopChecksum
+
 from .corpus import Case
 from .mutations import mutate
 
@@ -51,7 +53,9 @@ def _move_paths(home: Path) -> None:
         moved = _RECORDED_ROOT.sub(str(home).encode() + b"/", data)
         if moved != data:
             path.write_bytes(moved)
-            path.with_name(f".{path.name}.crc").unlink(missing_ok=True)
+            sidecar = path.with_name(f".{path.name}.crc")
+            if sidecar.exists():
+                sidecar.write_bytes(HadoopChecksum.of(moved).encode())
 
 
 def _text_logs(home: Path) -> list[Path]:

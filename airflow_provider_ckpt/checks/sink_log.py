@@ -1,0 +1,92 @@
+"""Rules about the entries of a file sink's log, which readers of the table and the next compaction read."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from airflow_provider_ckpt.codec import layout
+from airflow_provider_ckpt.findings import Finding
+from airflow_provider_ckpt.view import CheckpointView
+
+
+def unreadable(view: CheckpointView) -> Iterator[Finding]:
+    """CKPT144: an entry that readers of the table and the next compaction stop at."""
+    sink = view.sink
+    if sink is None:
+        return
+    batch_id = sink.next_compaction(view.next_batch)
+    for name, error in sink.damaged.items():
+        yield Finding(
+            "CKPT144",
+            "error",
+            f"{name} of the sink cannot be read ({error.message}): every reader of the table stops there, and so does "
+            f"batch {batch_id}, which compacts the log",
+            batch_id,
+            name,
+            "Restore the file from a copy of the table.",
+            error.spark_error if batch_id == view.next_batch else None,
+        )
+
+
+def repeated(view: CheckpointView) -> Iterator[Finding]:
+    """CKPT145: two entries name one file, so one is a copy of the other and what it held is lost to readers."""
+    for name, other in (view.sink.repeated if view.sink else {}).items():
+        yield Finding(
+            "CKPT145",
+            "error",
+            f"{name} of the sink names a file that {other} names too: one has the content of the other, and readers of "
+            "the table do not see the files that it named",
+            None,
+            name,
+            "Restore the file from a copy of the table.",
+        )
+
+
+def changed(view: CheckpointView) -> Iterator[Finding]:
+    """CKPT121: an entry of the sink's log that does not fit its checksum file."""
+    for name in view.sink.stale if view.sink else ():
+        yield Finding(
+            "CKPT121",
+            "warning",
+            f"the checksum file does not fit {name} of the sink: it was changed by something other than Hadoop, and "
+            "readers of the table may miss a file that it named",
+            None,
+            name,
+            "Compare it with the files in the output directory.",
+        )
+
+
+def folders(view: CheckpointView) -> Iterator[Finding]:
+    """CKPT115: a directory where the sink will write its entry of a batch."""
+    sink = view.sink
+    for name in sink.folders if sink else ():
+        place = layout.parse(name)
+        if isinstance(place, layout.SinkLogEntry) and place.batch_id >= view.next_batch:
+            due = place.batch_id == view.next_batch and not place.compact
+            yield Finding(
+                "CKPT115",
+                "error",
+                f"a directory stands where the sink writes its entry of batch {place.batch_id}, which fails there",
+                place.batch_id,
+                name,
+                "Move the directory out of the sink's log.",
+                "IllegalStateException" if due else None,
+            )
+
+
+def partly_read(view: CheckpointView) -> Iterator[Finding]:
+    """CKPT144: entries of the sink's log that were not read."""
+    unread = view.sink.unread if view.sink else ()
+    if unread:
+        more = f" and {len(unread) - 1} more" if len(unread) > 1 else ""
+        yield Finding(
+            "CKPT144",
+            "note",
+            f"{unread[0]} of the sink{more} was not read: the log is too large",
+            None,
+            unread[0],
+            "Damage in it would stop readers of the table. Read the table once with Spark.",
+        )
+
+
+RULES = (unreadable, repeated, changed, folders, partly_read)

@@ -1,0 +1,24 @@
+"""The offset of a file source: the entry of its own log that it stands at (Spark's ``FileStreamSourceOffset``)."""
+
+from __future__ import annotations
+
+from airflow_provider_ckpt.codec import java_text
+
+
+def decode(text: str, name: str = "") -> int:
+    """Read the offset as Spark does: ``{"logOffset":5}``, or the number alone as Spark 2.0 wrote it.
+
+    Raises:
+        MalformedEntryError: Neither; ``spark_error`` says what Spark stops with.
+    """
+    bare = java_text.parse_long(text)
+    if bare is not None:
+        return bare
+    what = "file offset"
+    fields = java_text.Fields(java_text.read_json_object(text, name, what), name, what)
+    return fields.long("logOffset")
+
+
+def is_bare(text: str) -> bool:
+    """Whether the text is the number alone, which other sources write, too."""
+    return java_text.parse_long(text) is not None

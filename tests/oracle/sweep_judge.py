@@ -1,0 +1,206 @@
+"""The gate on the sweep: where it passes what Spark does not start, and where it blocks what Spark runs."""
+
+from __future__ import annotations
+
+import json
+import re
+import shutil
+import tempfile
+from collections import Counter
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from airflow_provider_ckpt.confs import SPARK_MAX
+from airflow_provider_ckpt.forecast import Forecast
+
+from .corpus import Case
+from .judge import foretell
+from .mutations import mutate
+from .prepared import prepare
+
+#: Where the forecast is not what Spark did, and why that stays so: pattern of the case's name, what it is, the reason.
+LISTED: tuple[tuple[str, str, str], ...] = (
+    (
+        r"bit sources/0/\d+$",
+        "ONLY A WARNING",
+        "a changed path in the newest entry; Spark stops when it leads out of the directory, which the log does not name",
+    ),
+    (
+        r"agg-\S+ \| foreign sources/0/\d ",
+        "FALSE BLOCK",
+        "files are read again, and by chance every row of them is too late for the watermark",
+    ),
+    (
+        r"foreign state/0/0/\.8\.delta\.crc ",
+        "FALSE BLOCK",
+        "nothing tells whether the file or its checksum file is the one that was changed",
+    ),
+    (
+        r"foreign state/0/\d/5\.snapshot ",
+        "FALSE PASS",
+        "state: a whole snapshot of another partition; only the hash of its keys tells",
+    ),
+    (
+        r"line offsets/\{N(-1)?\} 1 null$",
+        "OTHER ERROR",
+        "JSON null for watermark and confs: Spark stops a step later than at an empty line",
+    ),
+)
+
+
+def reason_listed(case: Case, problem: str) -> str | None:
+    """Why a difference stays, when it is listed."""
+    return next((why for name, what, why in LISTED if what == problem and re.search(name, case.name)), None)
+
+
+RECORDED = Path(__file__).resolve().parent / f"sweep-{'.'.join(map(str, SPARK_MAX))}.json"
+
+
+@dataclass(frozen=True)
+class Seen:
+    """What Spark did, compared with the same query undamaged.
+
+    Args:
+        error: As in ``Replayed``.
+        batches: How many batches ran to their end.
+        rows: ``same`` or ``other`` than of the undamaged query; None with an error.
+        table: What a reader of the sink's log sees: ``same``, ``other`` or an error; None without such a log.
+    """
+
+    error: str | None
+    batches: int
+    rows: str | None
+    table: str | None
+
+    @classmethod
+    def of(cls, answer: Any, undamaged: Any) -> Seen:
+        """Compare two ``Replayed``."""
+        rows = None if answer.rows is None else "same" if answer.rows == undamaged.rows else "other"
+        table = answer.table
+        if table is not None and re.fullmatch("[0-9a-f]{12}", table):
+            table = "same" if table == undamaged.table else "other"
+        return cls(answer.error, len(answer.batches), rows, table)
+
+    def fields(self) -> list[Any]:
+        """As it is recorded."""
+        return [self.error, self.batches, self.rows, self.table]
+
+    @property
+    def ended_well(self) -> bool:
+        """Whether nobody could tell it from the undamaged query."""
+        return self.error is None and self.rows == "same" and (self.table in (None, "same"))
+
+
+def read_recorded() -> dict[str, Seen]:
+    """What is recorded of the sweep."""
+    if not RECORDED.exists():
+        return {}
+    return {name: Seen(*fields) for name, fields in json.loads(RECORDED.read_text()).items()}
+
+
+@dataclass(frozen=True)
+class Judged:
+    """A case: what is wrong with the forecast (None when it is right), and what it said."""
+
+    problem: str | None
+    said: str
+
+
+def judge(case: Case, foretold: Forecast, seen: Seen) -> Judged:
+    """Hold a forecast against what Spark did."""
+    said = f"{foretold.found} {foretold.spark_error} " + "; ".join(
+        f"{finding.severity} {finding.code} {finding.message}" for finding in foretold.findings
+    )
+    return Judged(_problem(foretold, seen), said)
+
+
+def _problem(foretold: Forecast, seen: Seen) -> str | None:
+    verdict = foretold.found
+    if not seen.ended_well and verdict == "pass":
+        return "FALSE PASS"
+    if seen.ended_well and verdict == "block":
+        return "FALSE BLOCK"
+    if seen.error and not seen.batches and verdict != "block":
+        return "ONLY A WARNING"
+    if seen.error and not seen.batches and foretold.spark_error != seen.error:
+        return "OTHER ERROR"
+    if foretold.spark_error and not seen.error:
+        return "FORETOLD ERROR"
+    return None
+
+
+@dataclass
+class Report:
+    """Counts."""
+
+    counts: Counter[str] = field(default_factory=Counter)
+
+    def add(self, case: Case, seen: Seen, judged: Judged) -> None:
+        """Count a case."""
+        self.counts["cases"] += 1
+        did = "Spark ran" if seen.ended_well else "Spark failed" if seen.error else "other rows"
+        self.counts[did] += 1
+        if judged.problem:
+            self.counts[judged.problem] += 1
+
+    @property
+    def problems(self) -> int:
+        """Cases in which the forecast is wrong."""
+        return sum(count for what, count in self.counts.items() if what.isupper())
+
+    def __str__(self) -> str:
+        return ", ".join(f"{count} {what}" for what, count in self.counts.items())
+
+
+class Workshop:
+    """Directories in which goldens are damaged and mended again: unpacked once each."""
+
+    def __enter__(self) -> Workshop:
+        self._scratch = tempfile.TemporaryDirectory(prefix="workshop-")
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._scratch.cleanup()
+
+    def foretell(self, case: Case) -> Forecast:
+        """What the gate says of a case."""
+        home = self._damaged(case)
+        return foretell(case, SPARK_MAX, home)
+
+    def _damaged(self, case: Case) -> Path:
+        whole, home = (Path(self._scratch.name) / case.base / name for name in ("whole", "home"))
+        if not whole.exists():
+            home.mkdir(parents=True)
+            prepare(Case(case.base), home)
+            shutil.copytree(home, whole)  # with its times
+        _mend(whole, home)
+        mutate(home / "checkpoint", case.mutations)
+        return home
+
+
+def _mend(whole: Path, home: Path) -> None:
+    """Make a directory what another is, by names, sizes and times."""
+    right, now = _tree(whole), _tree(home)
+    for name in sorted(now.keys() - right.keys(), reverse=True) + [n for n in right if now.get(n) != right[n]]:
+        path = home / name
+        if path.is_dir() and right.get(name) is not None:
+            shutil.rmtree(path)
+        elif path.is_dir():
+            path.rmdir()
+        else:
+            path.unlink(missing_ok=True)
+    for name, stat in sorted(right.items()):
+        if stat is None:
+            (home / name).mkdir(exist_ok=True)
+        elif now.get(name) != stat:
+            shutil.copy2(whole / name, home / name)
+
+
+def _tree(root: Path) -> dict[str, tuple[int, int] | None]:
+    """Files with size and time, directories with None."""
+    found: dict[str, tuple[int, int] | None] = {}
+    for path in root.rglob("*"):
+        stat = path.stat()
+        found[str(path.relative_to(root))] = None if path.is_dir() else (stat.st_size, stat.st_mtime_ns)
+    return found
