@@ -192,7 +192,7 @@ def folders(view: CheckpointView) -> Iterator[Finding]:
         place = layout.parse(name)
         if not isinstance(place, layout.StateFile):
             continue
-        snapshot = place.kind in ("snapshot", "zip") and place.version <= version
+        snapshot = place.kind == "snapshot" and place.version <= version
         if snapshot or place.version > version:
             yield Finding(
                 "CKPT115",

@@ -111,7 +111,16 @@ class Replay:
     def _run(self, bench: Any, case: Case) -> tuple[Any, Any, list[str]]:
         """The query, its Java exception, and the rows that it wrote."""
         rows: list[str] = []
+        raised_within: list[Exception] = []
         query = None
+
+        def collect(batch: Any) -> None:
+            try:
+                rows.extend(map(str, batch.collect()))
+            except Exception as error:
+                raised_within.append(error)  # what Spark makes of it does not name it
+                raise
+
         try:
             frame = BUILD[case.query or _own_query(case)](bench)
             writer = frame.writeStream.outputMode(case.deployed.mode).trigger(availableNow=True)
@@ -119,7 +128,7 @@ class Replay:
             if case.deployed.sink == "parquet":
                 writer = writer.format("json").option("path", str(bench.output))
             else:
-                writer = writer.foreachBatch(lambda batch, _: rows.extend(map(str, batch.collect())))
+                writer = writer.foreachBatch(lambda batch, _: collect(batch))
             query = writer.start()
         except Exception as error:  # what start() throws is an answer
             return None, _java(error), rows
@@ -130,7 +139,7 @@ class Replay:
         raised = query._jsq.exception()
         if case.deployed.sink == "parquet":
             rows = [line for path in bench.output.glob("*.json") for line in path.read_text().splitlines()]
-        error = raised.get() if raised.isDefined() else None
+        error = _java(raised_within[0]) if raised_within else raised.get() if raised.isDefined() else None
         return query, error if ended or error is not None else TimeoutError("it did not end"), rows
 
     def _table(self, session: Any, home: Path) -> str:

@@ -125,6 +125,12 @@ def _neighbour(name: str, names: tuple[str, ...]) -> str | None:
     )
 
 
+def is_crashed(case: Case) -> bool:
+    """Whether the query of a case was killed before its newest commit, so that the restart runs that batch again."""
+    newest = max(_number_of(name.rpartition("/")[2]) or 0 for name in files(case.base) if name.startswith("commits/"))
+    return not {CRASHED, f"drop commits/{newest}"}.isdisjoint(case.mutations)
+
+
 def damages(base: str, name: str) -> Iterator[str]:
     """The lines for ``mutations.mutate`` that damage one file: six, five where no other batch has such a file."""
     hidden = name.rpartition("/")[2].startswith(".")

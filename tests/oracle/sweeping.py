@@ -18,7 +18,7 @@ from pathlib import Path
 
 from .corpus import Case
 from .replay import Replay, Replayed
-from .sweep import CRASHED, SWEEP, random_cases
+from .sweep import CRASHED, SWEEP, is_crashed, random_cases
 from .sweep_judge import RECORDED, Report, Seen, Workshop, judge, read_recorded
 
 
@@ -26,7 +26,7 @@ def ask(replay: Replay, cases: Iterable[Case]) -> Iterator[tuple[Case, Seen, Rep
     """What Spark did with each case, compared with what it does with the same query undamaged."""
     wanted: dict[tuple[str, bool], Replayed] = {}
     for case, answer in replay.ask_all(cases):
-        key = (case.base, CRASHED in case.mutations)
+        key = (case.base, is_crashed(case))
         if key not in wanted:
             wanted[key] = replay.ask(Case(case.base, (CRASHED,) if key[1] else ()))
         yield case, Seen.of(answer, wanted[key]), answer
