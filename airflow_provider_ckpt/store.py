@@ -156,14 +156,13 @@ class Store:
             with self._errors(directory):
                 infos = self.fs.find(self._path(directory) if directory else self.root, detail=True)
             objects = self._split(infos.values())[0]
-            return objects, {name.rpartition("/")[0] for name in objects} - {""}
-        objects, all_directories, todo = {}, set[str](), [directory]
-        while todo:
-            found, directories = self.ls(todo.pop())
+            return objects, {name.rpartition("/")[0] for name in objects}
+        objects, directories = {}, [directory]
+        for each in directories:  # which grows meanwhile
+            found, below = self.ls(each)
             objects.update(found)
-            all_directories.update(directories)
-            todo.extend(directories)
-        return objects, all_directories
+            directories.extend(below)
+        return objects, set(directories)
 
     def first(self, most: int) -> tuple[dict[str, StoredObject], bool] | None:
         """The first objects below the location in the order of their names, by one request.
