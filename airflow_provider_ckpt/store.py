@@ -148,21 +148,16 @@ class Store:
 
     def find(self, directory: str = "") -> dict[str, StoredObject]:
         """Every object below a directory, by name; a request per 1,000 keys on object stores, else one a directory."""
-        return self.tree(directory)[0]
-
-    def tree(self, directory: str = "") -> tuple[dict[str, StoredObject], set[str]]:
-        """Every object below a directory, as :meth:`find`, and every directory; on object stores those with objects."""
         if isinstance(self.fs, AsyncFileSystem) and type(self.fs)._find is not AsyncFileSystem._find:  # noqa: SLF001
             with self._errors(directory):
                 infos = self.fs.find(self._path(directory) if directory else self.root, detail=True)
-            objects = self._split(infos.values())[0]
-            return objects, {name.rpartition("/")[0] for name in objects}
-        objects, directories = {}, [directory]
-        for each in directories:  # which grows meanwhile
-            found, below = self.ls(each)
+            return self._split(infos.values())[0]
+        objects, todo = {}, [directory]
+        while todo:
+            found, directories = self.ls(todo.pop())
             objects.update(found)
-            directories.extend(below)
-        return objects, set(directories)
+            todo.extend(directories)
+        return objects
 
     def first(self, most: int) -> tuple[dict[str, StoredObject], bool] | None:
         """The first objects below the location in the order of their names, by one request.

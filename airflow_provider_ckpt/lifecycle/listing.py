@@ -86,6 +86,19 @@ def _is_below_operator(name: str) -> bool:
     return name.startswith(f"{layout.STATE}/") and name.count("/") > 1
 
 
+def list_tree(store: Store) -> tuple[dict[str, StoredObject], set[str]]:
+    """Every object and every directory, which in an object store is one with objects. Raises StoreError."""
+    if not store.is_local:
+        objects = store.find()
+        return objects, {name.rpartition("/")[0] for name in objects}
+    objects, directories = {}, [""]
+    for directory in directories:  # which grows meanwhile
+        found, below = store.ls(directory)
+        objects.update(found)
+        directories.extend(below)
+    return objects, set(directories)
+
+
 def list_logs(store: Store, look: Look) -> Look:
     """The same look with what it lacks: the two logs, and whether there is state. Raises StoreError."""
     stateful = bool(store.ls(layout.STATE)[1]) if look.stateful is None else look.stateful

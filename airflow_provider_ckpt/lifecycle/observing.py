@@ -16,7 +16,7 @@ from airflow_provider_ckpt import codec
 from airflow_provider_ckpt.codec import layout
 from airflow_provider_ckpt.compression import decompressors
 from airflow_provider_ckpt.errors import CheckpointFormatError, CheckpointNotFoundError
-from airflow_provider_ckpt.lifecycle.listing import Look, list_logs, look_at
+from airflow_provider_ckpt.lifecycle.listing import Look, list_logs, list_tree, look_at
 from airflow_provider_ckpt.objects import StoredObject
 from airflow_provider_ckpt.restart_set import Reads, RestartSet, restart_set
 from airflow_provider_ckpt.store import Store
@@ -76,7 +76,7 @@ def _observe_once(store: Store, deep: bool, batch_id: int | None, look: Look) ->
         raise _VanishedError(error.message, location=error.location, name=error.name) from error
     folders = {name for name in look.directories if "/" in name or name == layout.METADATA}
     if deep:
-        found, directories = store.tree()
+        found, directories = list_tree(store)
         objects = {**objects, **found}
         folders.update(name for name in directories if isinstance(layout.parse(name), _FILES))
     return CheckpointView(
