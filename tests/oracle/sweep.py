@@ -4,7 +4,8 @@ What real Spark 4.3 did with each case of the first kind is recorded in ``sweep-
 put to it anew under another seed each time (``make oracle``).
 
 Left out of the sweep are files whose structure repeats: log entries before the third newest (but for the first, and the
-last before a compacted one; in ``file`` the source and sink logs are swept whole), state files before the third newest of
+last before a compacted one; in ``file`` the source and sink logs are swept whole, in the last five goldens the newest two
+are), the stores of a join that are as its others, state files before the third newest of
 their kind (but for the first; in ``agg-hdfs`` partition 0 is swept whole) and in other partitions than 0 before the
 second newest, in ``processor`` all but state of partition 0, and checksum files other than those of the newest file of each directory
 and kind, those of the logs in ``file`` alone.
@@ -56,7 +57,7 @@ def _is_swept(name: str, base: str) -> bool:
     directory, _, last = name.rpartition("/")
     names, number = files(base), _number_of(last)
     state, other_partition = name.startswith("state/"), bool(re.match(r"state/\d+/[1-9]", name))
-    if base == "processor" and (not state or other_partition):
+    if (base == "processor" and (not state or other_partition)) or (base == "join" and re.search(_ALIKE, name)):
         return False
     if last.endswith(".crc"):
         looked_at = base == "file" or (state and base.startswith(("agg", "processor", "totals")))
@@ -69,6 +70,8 @@ def _is_swept(name: str, base: str) -> bool:
             alike if base == "agg-hdfs" and not other_partition else (alike[0], *alike[-2 if other_partition else -3 :])
         )
         return number in kept
+    if base not in ("file", "file-12", "agg-hdfs"):
+        return number in alike[-2:]
     if base == "file" and directory not in ("offsets", "commits"):
         return True
     compacted = max(
@@ -80,6 +83,10 @@ def _is_swept(name: str, base: str) -> bool:
         default=0,
     )
     return last.endswith(".compact") or number in (alike[0], compacted - 1, *alike[-3:])
+
+
+#: The stores of the right side of a join are as those of the left, and partition 1 is as partition 0.
+_ALIKE = r"state/0/1/(?!left-keyToNumValues)|state/0/0/right-(?!keyToNumValues/5)"
 
 
 def _number_of(base: str) -> int | None:
@@ -179,6 +186,10 @@ def edits() -> Iterator[Case]:
         yield from _twice("agg-hdfs", f"folder {name}")
     for base in ("file", *_AGGREGATIONS):
         yield from _edits_of_confs(base)
+    seven = f"conf offsets/{{N}} {SHUFFLE} '\"7\"'"
+    gone = "drop offsets/{N}"
+    for lines in ((), (seven,), (seven, gone), (gone,), (gone, "drop offsets/{N-1}")):
+        yield from (Case(base, lines) for base in ("agg-update-v2", "agg-update"))
     for base in _AGGREGATIONS:
         yield from _twice(base, "drop sources/0/5")
         yield from _twice(base, "bare-drop sources/0/5")
