@@ -23,8 +23,8 @@ _SHA256 = re.compile(r"[0-9a-f]{64}")
 class Executor(Protocol):
     """What carries out actions: the stores of a plan, and where its copies come from."""
 
-    def delete(self, place: Place, name: str) -> None:
-        """Remove an object; it is fine when it is not there."""
+    def delete(self, delete: Delete) -> None:
+        """Remove the object that a delete stands for; it is fine when it is not there."""
 
     def put(self, copy: Copy) -> None:
         """Write the object that a copy stands for; its name must be free."""
@@ -74,7 +74,7 @@ class Delete:
 
     def apply(self, executor: Executor) -> None:
         """Remove it."""
-        executor.delete(self.place, self.name)
+        executor.delete(self)
 
     def to_dict(self) -> dict[str, Any]:
         """JSON-ready."""

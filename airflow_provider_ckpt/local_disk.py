@@ -30,9 +30,21 @@ def scan(path: str, prefix: str) -> tuple[dict[str, StoredObject], list[str]]:
                 if entry.is_symlink():  # to nowhere
                     objects[name] = StoredObject(name, 0, None, "")
                 continue
-            size, modified = seen.st_size, seen.st_mtime
-            objects[name] = StoredObject(name, size, int(modified * 1000), f"{size}-{modified}-{seen.st_ino}")
+            objects[name] = _stored(name, seen)
     return objects, directories
+
+
+def stat(path: str, name: str) -> StoredObject | None:
+    """A local file as :func:`scan` shows it; None when there is none."""
+    try:
+        return _stored(name, os.stat(path))  # noqa: PTH116  # as the scan does
+    except FileNotFoundError:
+        return None
+
+
+def _stored(name: str, seen: os.stat_result) -> StoredObject:
+    size, modified = seen.st_size, seen.st_mtime
+    return StoredObject(name, size, int(modified * 1000), f"{size}-{modified}-{seen.st_ino}")
 
 
 def publish(path: str, fill: Callable[[IO[bytes]], Any], *, replace: bool) -> None:

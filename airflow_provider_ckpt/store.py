@@ -31,7 +31,7 @@ from airflow_provider_ckpt.errors import (
     TooLargeError,
 )
 from airflow_provider_ckpt.limits import CHANGELOG_HEAD_BYTES, most_bytes, size_text
-from airflow_provider_ckpt.local_disk import CHUNK_BYTES, copy_file, publish, scan
+from airflow_provider_ckpt.local_disk import CHUNK_BYTES, copy_file, publish, scan, stat
 from airflow_provider_ckpt.objects import StoredObject
 from airflow_provider_ckpt.s3_copies import copy_in_s3, same_s3
 
@@ -217,6 +217,16 @@ class Store:
             size += len(data)
         return size, sha256.hexdigest()
 
+    def stat(self, name: str) -> StoredObject | None:
+        """One object as a listing shows it; None when it is not there."""
+        with self._errors(name):
+            if self.is_local:
+                return stat(self._path(name), name)
+            try:
+                return stored_object(name, self.fs.info(self._path(name)))
+            except FileNotFoundError:
+                return None
+
     def require_inside(self, name: str) -> None:
         """Raise StoreError when a link on a local disk leads a name out of the location; no other store has links."""
         if not self.is_local:
@@ -253,6 +263,14 @@ class Store:
         """Remove an object; it is fine when it is not there."""
         with self._errors(name), suppress(FileNotFoundError):
             self.fs.rm_file(self._path(name))
+
+    def delete_if(self, name: str, identity: str) -> bool:
+        """Remove an object as long as it is the one with this identity, or is gone; else return False."""
+        stored = self.stat(name)
+        if stored is not None and stored.identity != identity:
+            return False
+        Store.delete(self, name)
+        return True
 
     def remove_empty(self, directory: str) -> None:
         """Remove a directory and those inside it, as far as they are empty; only a local disk keeps empty ones."""

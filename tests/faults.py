@@ -9,7 +9,20 @@ from typing import Any
 from airflow_provider_ckpt.errors import StoreUnavailableError
 from airflow_provider_ckpt.store import Store
 
-_CALLS = ("ls", "find", "read", "create", "write", "delete", "copy", "keep", "sha256", "remove_empty")
+_CALLS = (
+    "ls",
+    "find",
+    "read",
+    "create",
+    "write",
+    "delete",
+    "delete_if",
+    "stat",
+    "copy",
+    "keep",
+    "sha256",
+    "remove_empty",
+)
 
 
 class Fault:
@@ -22,7 +35,8 @@ class Fault:
         self.at, self.after, self.calls = at, after, 0
         self._counting = Lock()
 
-    def hits(self) -> bool:
+    def hits(self, call: str, store: Store) -> bool:
+        """Whether this call of a store is the one that fails."""
         with self._counting:
             self.calls += 1
             return self.calls == self.at
@@ -59,6 +73,9 @@ class FaultyStore(Store):
     def sibling(self, name: str) -> Store:
         return self._with_fault(super().sibling(name))
 
+    def at(self, location: str) -> Store:
+        return self._with_fault(super().at(location))
+
     def flush(self) -> None:
         """Nothing: what a process has written outlives its death, and power cuts are not what is tried here."""
 
@@ -69,7 +86,7 @@ class FaultyStore(Store):
 
 def _failing(name: str) -> Any:
     def call(self: FaultyStore, *arguments: Any, **options: Any) -> Any:
-        if not self.fault.hits():
+        if not self.fault.hits(name, self):
             return getattr(Store, name)(self, *arguments, **options)
         if self.fault.after:
             getattr(Store, name)(self, *arguments, **options)

@@ -183,6 +183,7 @@ def _prepare(executor: InPlace, todo: Sequence[Action], guard: Guard, lock: Held
         executor.prepare(todo, guard.tick, begun=begun)
         lock.require_mine()
         guard.require_untouched()
+        guard.before(todo[0], 0, len(todo))
     except CheckpointBusyError as error:
         if not begun:
             records.refuse(executor.record, error.message, now_ms())
@@ -193,7 +194,7 @@ def _take_steps(executor: InPlace, todo: Sequence[Action], guard: Guard, on_step
     for done, action in enumerate(todo):
         guard.before(action, done, len(todo))
         action.apply(executor)
-        guard.note(action)
+        guard.note(action, executor.identities.get(action.spot))
         on_step(done + 1, len(todo), action.name)
     executor.stores.checkpoint.flush()
     guard.require_as_planned(len(todo))

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from typing import Any
 
 from airflow_provider_ckpt.actions import Action, Copy, Delete
 from airflow_provider_ckpt.errors import CheckpointBusyError, ObjectExistsError
-from airflow_provider_ckpt.facts import Place
+from airflow_provider_ckpt.facts import Place, Spot
 from airflow_provider_ckpt.lifecycle import saving
 from airflow_provider_ckpt.lifecycle.stores import Stores
 from airflow_provider_ckpt.plans import Plan
@@ -29,6 +30,8 @@ class InPlace(ABC):
     def __init__(self, plan: Plan, stores: Stores) -> None:
         self.plan, self.stores = plan, stores
         self.record = stores.record(plan.plan_id)
+        #: Of what was put in its place.
+        self.identities: dict[Spot, str] = {}
 
     @abstractmethod
     def lay_ready(self, copies: Sequence[Copy], tick: Tick, *, begun: bool) -> None:
@@ -56,29 +59,47 @@ class InPlace(ABC):
 
     # --- steps -----------------------------------------------------------------------------------------------------
 
-    def delete(self, place: Place, name: str) -> None:
-        """Remove an object."""
-        self.stores.place(place).delete(name)
+    def delete(self, delete: Delete) -> None:
+        """Remove an object. Raises CheckpointBusyError when another one stands in its place: that was not saved."""
+        store = self.stores.place(delete.place)
+        if not delete.identity:
+            store.delete(delete.name)
+        elif not store.delete_if(delete.name, delete.identity):
+            raise self._taken(delete.name)
 
     def put(self, copy: Copy) -> None:
         """Put an object in its place. Raises CheckpointBusyError when another one has appeared there."""
         source, name = self.source_of(copy)
         store = self.stores.place(copy.place)
-        try:
+        with suppress(ObjectExistsError):  # a driver may repeat what it has done; what stands there is looked at
             source.keep(name, store, copy.name)
-        except ObjectExistsError:
-            if store.sha256(copy.name) != (copy.size, copy.sha256):  # a driver may repeat what it has done
-                raise self._taken(copy) from None
+        origin, now = source.stat(name), store.stat(copy.name)
+        same = now is not None and origin is not None and now.identity == origin.identity
+        if now is None or not (same or store.sha256(copy.name) == (copy.size, copy.sha256)):
+            raise self._taken(copy.name)
+        self.identities[copy.spot] = now.identity
 
     def create(self, place: Place, name: str, data: bytes) -> None:
         """Write an object."""
         self.stores.place(place).create(name, data)
 
-    def _taken(self, copy: Copy) -> CheckpointBusyError:
+    def _taken(self, name: str) -> CheckpointBusyError:
         return CheckpointBusyError(
             f"a query has started during the {self.plan.kind} and has written this file.",
             location=self.plan.location,
-            name=copy.name,
-            hint="What was removed is saved. Stop the query, and what restarts it; then "
-            f"'ckpt undo {self.plan.location}' puts back what was there before.",
+            name=name,
+            hint=what_next(self.plan),
         )
+
+
+def what_next(plan: Plan) -> str:
+    """What to do when a query has started after the first step."""
+    undo = f"'ckpt undo {plan.location}'"
+    if plan.kind == "undo":
+        ways = f"{undo} again: it drops what the query has written, and goes on"
+    else:
+        ways = (
+            f"{undo} puts back what was there before, 'ckpt rollback {plan.location} --to-batch {plan.batch_id}' drops "
+            "what the query has written"
+        )
+    return f"What was removed is saved. Stop the query, and what restarts it; then {ways}."

@@ -14,6 +14,7 @@ from airflow_provider_ckpt.actions import Action, Delete
 from airflow_provider_ckpt.codec import layout
 from airflow_provider_ckpt.errors import CheckpointBusyError
 from airflow_provider_ckpt.facts import Facts, Place
+from airflow_provider_ckpt.lifecycle.executing import what_next
 from airflow_provider_ckpt.lifecycle.stores import Stores
 from airflow_provider_ckpt.objects import StoredObject
 from airflow_provider_ckpt.plans import Plan, main_name
@@ -46,7 +47,7 @@ class Guard:
 
     def __init__(self, plan: Plan, stores: Stores, facts: Facts) -> None:
         self._plan, self._stores, self._first = plan, stores, facts.objects
-        #: Identities by name; None for what was put there, which has one that is not known.
+        #: Identities by name; None where it is not known.
         self._expected: dict[Place, dict[str, str | None]] = {
             place: {name: stored.identity for name, stored in objects.items()}
             for place, objects in facts.objects.items()
@@ -97,12 +98,12 @@ class Guard:
             if found is not None:
                 raise self.stopped(found, done, total)
 
-    def note(self, action: Action) -> None:
-        """A step was done."""
+    def note(self, action: Action, identity: str | None) -> None:
+        """A step was done; ``identity`` is that of what it has put in its place."""
         if isinstance(action, Delete):
             self._expected[action.place].pop(action.name, None)
         else:
-            self._expected[action.place][action.name] = None
+            self._expected[action.place][action.name] = identity
 
     def require_as_planned(self, total: int) -> None:
         """After the last step: everything is as the plan leaves it. Raises CheckpointBusyError."""
@@ -113,14 +114,11 @@ class Guard:
     def stopped(self, found: str, done: int, total: int) -> CheckpointBusyError:
         """The error for a writer that appeared after the first step."""
         plan = self._plan
-        ways = f"'ckpt undo {plan.location}' puts back what was there before the {plan.kind}"
-        if plan.kind == "rollback":
-            ways += f", 'ckpt rollback {plan.location} --to-batch {plan.batch_id}' drops what the query wrote"
         return CheckpointBusyError(
             f"a query has started during the {plan.kind}: {found}. {done} of {total} steps were done.",
             location=plan.location,
             batch_id=plan.batch_id,
-            hint=f"What was removed is saved. Stop the query, and what restarts it; then {ways}.",
+            hint=what_next(plan),
         )
 
     # --- comparing -------------------------------------------------------------------------------------------------
