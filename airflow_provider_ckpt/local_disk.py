@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import errno
 import hashlib
 import os
 import threading
 import uuid
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import IO, Any
 
@@ -45,6 +46,27 @@ def stat(path: str, name: str) -> StoredObject | None:
 def _stored(name: str, seen: os.stat_result) -> StoredObject:
     size, modified = seen.st_size, seen.st_mtime
     return StoredObject(name, size, int(modified * 1000), f"{size}-{modified}-{seen.st_ino}")
+
+
+def linked(source: str, target: str) -> bool:
+    """Give a file a second name that is free; False where the disk cannot do that."""
+    Path(target).parent.mkdir(parents=True, exist_ok=True)
+    try:
+        os.link(source, target)
+    except OSError as error:
+        if error.errno not in (errno.EXDEV, errno.EPERM, errno.EMLINK, errno.ENOTSUP):
+            raise
+        return False
+    return True
+
+
+def sum_of(chunks: Iterable[bytes]) -> tuple[int, str]:
+    """Size in bytes and SHA-256 (hex) of all chunks together."""
+    sha256, size = hashlib.sha256(), 0
+    for data in chunks:
+        sha256.update(data)
+        size += len(data)
+    return size, sha256.hexdigest()
 
 
 def publish(path: str, fill: Callable[[IO[bytes]], Any], *, replace: bool) -> None:

@@ -31,7 +31,7 @@ from airflow_provider_ckpt.errors import (
     TooLargeError,
 )
 from airflow_provider_ckpt.limits import CHANGELOG_HEAD_BYTES, most_bytes, size_text
-from airflow_provider_ckpt.local_disk import CHUNK_BYTES, copy_file, publish, scan, stat
+from airflow_provider_ckpt.local_disk import CHUNK_BYTES, copy_file, linked, publish, scan, stat, sum_of
 from airflow_provider_ckpt.objects import StoredObject
 from airflow_provider_ckpt.s3_copies import copy_in_s3, same_s3
 
@@ -211,11 +211,7 @@ class Store:
 
     def sha256(self, name: str) -> tuple[int, str]:
         """Size in bytes and SHA-256 (hex) of an object, in constant memory. Raises CheckpointNotFoundError."""
-        sha256, size = hashlib.sha256(), 0
-        for data in self.chunks(name):
-            sha256.update(data)
-            size += len(data)
-        return size, sha256.hexdigest()
+        return sum_of(self.chunks(name))
 
     def stat(self, name: str) -> StoredObject | None:
         """One object as a listing shows it; None when it is not there."""
@@ -317,15 +313,8 @@ class Store:
         Returns None when it was linked, else as :meth:`copy`.
         """
         if self.is_local and to.is_local:
-            target = Path(to._path(to_name))
             with self._errors(name):
-                target.parent.mkdir(parents=True, exist_ok=True)
-                try:
-                    os.link(self._path(name), target)
-                except OSError as error:
-                    if error.errno not in (errno.EXDEV, errno.EPERM, errno.EMLINK, errno.ENOTSUP):
-                        raise
-                else:
+                if linked(self._path(name), to._path(to_name)):
                     return None
         return self.copy(name, to, to_name)
 
