@@ -215,13 +215,11 @@ class Store:
 
     def stat(self, name: str) -> StoredObject | None:
         """One object as a listing shows it; None when it is not there."""
-        with self._errors(name):
-            if self.is_local:
-                return stat(self._path(name), name)
-            try:
-                return stored_object(name, self.fs.info(self._path(name)))
-            except FileNotFoundError:
-                return None
+        with self._errors(name), suppress(FileNotFoundError):
+            return (
+                stat(self._path(name), name) if self.is_local else stored_object(name, self.fs.info(self._path(name)))
+            )
+        return None
 
     def require_inside(self, name: str) -> None:
         """Raise StoreError when a link on a local disk leads a name out of the location; no other store has links."""
@@ -263,10 +261,9 @@ class Store:
     def delete_if(self, name: str, identity: str) -> bool:
         """Remove an object as long as it is the one with this identity, or is gone; else return False."""
         stored = self.stat(name)
-        if stored is not None and stored.identity != identity:
-            return False
-        Store.delete(self, name)
-        return True
+        if is_it := stored is None or stored.identity == identity:
+            Store.delete(self, name)
+        return is_it
 
     def remove_empty(self, directory: str) -> None:
         """Remove a directory and those inside it, as far as they are empty; only a local disk keeps empty ones."""
