@@ -260,8 +260,7 @@ class Store:
 
     def delete_if(self, name: str, identity: str) -> bool:
         """Remove an object as long as it is the one with this identity, or is gone; else return False."""
-        stored = self.stat(name)
-        if is_it := stored is None or stored.identity == identity:
+        if is_it := (stored := self.stat(name)) is None or stored.identity == identity:
             Store.delete(self, name)
         return is_it
 
