@@ -204,8 +204,15 @@ class Store:
         return self.read_up_to(name, CHANGELOG_HEAD_BYTES) if name.endswith(".changelog") else self.read(name)
 
     def chunks(self, name: str) -> Iterator[bytes]:
-        """The bytes of an object, whatever its size, a piece at a time. Raises as :meth:`read_up_to`."""
+        """The bytes of an object, whatever its size, a piece at a time; a small one by one request.
+
+        Raises as :meth:`read_up_to`.
+        """
+        yield (first := self.read_up_to(name, CHUNK_BYTES))
+        if len(first) < CHUNK_BYTES:
+            return
         with self._errors(name), self.fs.open(self._path(name), "rb") as source:
+            source.seek(CHUNK_BYTES)
             while data := source.read(CHUNK_BYTES):
                 yield data
 

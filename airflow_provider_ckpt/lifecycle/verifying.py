@@ -70,8 +70,16 @@ class _Reader:
         self._tell(name)
 
     def chunks(self, name: str) -> Iterator[bytes]:
-        """The bytes of an object, a piece at a time."""
-        return self._root.chunks(self._stored[name].stored_at)
+        """The bytes of an object, a piece at a time; compared with the manifest once all of them were taken."""
+        item, sha256, size = self._stored[name], hashlib.sha256(), 0
+        self._root.require_inside(item.stored_at)
+        for data in self._root.chunks(item.stored_at):
+            sha256.update(data)
+            size += len(data)
+            yield data
+        if (size, sha256.hexdigest()) != (item.size, item.sha256):
+            raise corrupt(self._root, item.stored_at, "is not what was backed up")
+        self._tell(name)
 
     def _tell(self, name: str) -> None:
         with self._telling:
