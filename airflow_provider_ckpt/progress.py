@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from airflow_provider_ckpt.codec.offset_log import OffsetSeq
-from airflow_provider_ckpt.codec.source_offset import KINDS, kind_of_provider
+from airflow_provider_ckpt.codec.source_offset import KINDS, SourceOffset, kind_of_provider
 from airflow_provider_ckpt.errors import CheckpointError
 
 
@@ -81,19 +81,61 @@ def or_none(value: int | None) -> str:
     return "none" if value is None else str(value)
 
 
-def advance(start: OffsetSeq | None, end: OffsetSeq, declared: Mapping[str, str]) -> list[dict[str, Any]]:
-    """What each source read after one entry (exclusive) up to another (inclusive); JSON-ready, one item a source.
+def advance(
+    start: OffsetSeq | None,
+    end: OffsetSeq,
+    declared: Mapping[str, str],
+    later: tuple[OffsetSeq | None, OffsetSeq | None] = (None, None),
+    *,
+    is_first: bool = False,
+) -> list[dict[str, Any]]:
+    """What each source read after one batch (exclusive) up to another (inclusive); JSON-ready, one item a source.
 
     ``total`` and ``lanes`` count ``unit``; where nothing can be counted ``total`` is None and ``problem`` says why.
+
+    Args:
+        start: The entry of the one batch; None when there is none, or it was purged.
+        end: The entry of the other.
+        declared: Type by source id.
+        later: The entries of the batches right after each, for sources whose entries say where a batch begins.
+        is_first: ``end`` is of batch 0, so without ``start`` a source counts from where it begins.
     """
-    return [_source_advance(start, end, source_id, declared) for source_id, _ in end.offsets]
+    between = _Between(start, end, later, is_first)
+    return [_source_advance(between, source_id, declared) for source_id, _ in end.offsets]
 
 
-def _source_advance(
-    start: OffsetSeq | None, end: OffsetSeq, source_id: str, declared: Mapping[str, str]
-) -> dict[str, Any]:
-    before, after = start.offset(source_id) if start else None, end.offset(source_id)
-    kind = source_kind(end, source_id, declared)
+@dataclass(frozen=True, slots=True)
+class _Between:
+    """Entries on both sides of what was read."""
+
+    start: OffsetSeq | None
+    end: OffsetSeq
+    later: tuple[OffsetSeq | None, OffsetSeq | None]
+    is_first: bool
+
+    def sides(self, source_id: str, kind: str | None) -> tuple[SourceOffset | None, SourceOffset | None]:
+        """Where a source stood before and after."""
+        begins = kind is not None and KINDS[kind].marks == "begin"
+        entries = self.later if begins else (self.start, self.end)
+        before, after = (entry.offset(source_id) if entry else None for entry in entries)
+        return before, after
+
+    def problem(self, before: SourceOffset | None, after: SourceOffset | None, kind: str | None) -> str | None:
+        """Why nothing can be counted; None when it may be tried."""
+        if kind is None:
+            return "the type of the source is not declared"
+        if KINDS[kind].marks == "begin" and None in self.later:
+            return "a batch of this source ends where the next one begins, and no next one is planned"
+        if after is None:
+            return "the source has no offset"
+        if self.start is None and before is None and not self.is_first:
+            return "the entry before it is not there"
+        return None
+
+
+def _source_advance(between: _Between, source_id: str, declared: Mapping[str, str]) -> dict[str, Any]:
+    kind = source_kind(between.end, source_id, declared)
+    before, after = between.sides(source_id, kind)
     item: dict[str, Any] = {
         "source": source_id,
         "type": kind,
@@ -104,10 +146,11 @@ def _source_advance(
         "total": None,
         "problem": None,
     }
-    if before == after:
+    if before == after is not None:
         return {**item, "total": 0}
-    if kind is None or after is None:
-        return {**item, "problem": "the type of the source is not declared" if after else "the source has no offset"}
+    problem = between.problem(before, after, kind)
+    if kind is None or after is None or problem:
+        return {**item, "problem": problem}
     try:
         lanes = after.view(kind).minus(before.view(kind) if before else None)
     except ValueError as error:

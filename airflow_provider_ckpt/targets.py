@@ -31,8 +31,8 @@ class RollbackTarget:
     """Where to go back to."""
 
     @abstractmethod
-    def admits(self, batch_id: int, entry: OffsetSeq) -> bool:
-        """Whether a batch, with its offset log entry, is not past the target."""
+    def admits(self, batch_id: int, entry: OffsetSeq, later: OffsetSeq | None = None) -> bool:
+        """Whether a batch, with its offset log entry and that of the batch right after it, is not past the target."""
 
     @abstractmethod
     def describe(self) -> str:
@@ -45,7 +45,7 @@ class ToBatch(RollbackTarget):
 
     batch_id: int
 
-    def admits(self, batch_id: int, entry: OffsetSeq) -> bool:
+    def admits(self, batch_id: int, entry: OffsetSeq, later: OffsetSeq | None = None) -> bool:
         """See :class:`RollbackTarget`."""
         return batch_id <= self.batch_id
 
@@ -60,7 +60,7 @@ class ToTimestamp(RollbackTarget):
 
     timestamp_ms: int
 
-    def admits(self, batch_id: int, entry: OffsetSeq) -> bool:
+    def admits(self, batch_id: int, entry: OffsetSeq, later: OffsetSeq | None = None) -> bool:
         """See :class:`RollbackTarget`."""
         return entry.metadata is not None and 0 < entry.metadata.batch_timestamp_ms <= self.timestamp_ms
 
@@ -75,7 +75,7 @@ class ToWatermark(RollbackTarget):
 
     watermark_ms: int
 
-    def admits(self, batch_id: int, entry: OffsetSeq) -> bool:
+    def admits(self, batch_id: int, entry: OffsetSeq, later: OffsetSeq | None = None) -> bool:
         """See :class:`RollbackTarget`."""
         return entry.metadata is not None and entry.metadata.batch_watermark_ms <= self.watermark_ms
 
@@ -97,11 +97,11 @@ class ToOffsets(RollbackTarget):
     offsets: Mapping[str, str]
     kinds: Mapping[str, str] = field(default_factory=dict)
 
-    def admits(self, batch_id: int, entry: OffsetSeq) -> bool:
+    def admits(self, batch_id: int, entry: OffsetSeq, later: OffsetSeq | None = None) -> bool:
         """See :class:`RollbackTarget`. Raises CheckpointError when offsets cannot be compared."""
-        return not any(self._is_past(entry, source_id, text) for source_id, text in self.offsets.items())
+        return not any(self._is_past(entry, later, source_id, text) for source_id, text in self.offsets.items())
 
-    def _is_past(self, entry: OffsetSeq, source_id: str, text: str) -> bool:
+    def _is_past(self, entry: OffsetSeq, later: OffsetSeq | None, source_id: str, text: str) -> bool:
         ids = [known for known, _ in entry.offsets]
         if source_id not in ids:
             raise CheckpointError(f"the query has no source {source_id!r}; its sources are {', '.join(ids)}")
@@ -111,7 +111,11 @@ class ToOffsets(RollbackTarget):
                 f"offsets of source {source_id} cannot be ordered, because its type is not known",
                 hint=f"Declare it, for example {source_id}=kafka.",
             )
-        goal, current = SourceOffset(text).view(kind), entry.offset(source_id)
+        goal = SourceOffset(text).view(kind)
+        if goal.kind.marks == "begin" and later is None:
+            return True  # where the batch ended is not known
+        ended = later if goal.kind.marks == "begin" and later is not None else entry
+        current = ended.offset(source_id)
         if current is None or current.view(kind).value == goal.value:
             return False
         stands = current.view(kind)
@@ -139,9 +143,20 @@ class ToBackup:
     backup_id: str
 
 
-def choose(target: RollbackTarget, newest_first: Iterable[tuple[int, OffsetSeq]]) -> int | None:
-    """The newest batch that a target admits, or None; entries are looked at only as far as that takes."""
-    return next((batch_id for batch_id, entry in newest_first if target.admits(batch_id, entry)), None)
+def choose(
+    target: RollbackTarget, newest_first: Iterable[tuple[int, OffsetSeq]], planned: tuple[int, OffsetSeq] | None = None
+) -> int | None:
+    """The newest batch that a target admits, or None; entries are looked at only as far as that takes.
+
+    ``planned`` is the batch in flight, when there is one: it says where the batch before it ended, for some sources.
+    """
+    after = planned
+    for batch_id, entry in newest_first:
+        later = after[1] if after is not None and after[0] == batch_id + 1 else None
+        if target.admits(batch_id, entry, later):
+            return batch_id
+        after = batch_id, entry
+    return None
 
 
 def require_watermark(target: RollbackTarget, watermarks: Iterable[int]) -> None:

@@ -269,7 +269,7 @@ def test_a_query_that_had_never_committed_starts_anywhere(log):
     ("kafka", {"t": {"0": 5, "1": 5}}, {"t": {"0": 9}}, "warning", "no longer reads t-1"),
     ("kafka", {"t": {"0": 5}}, {"t": {"0": 9, "1": 4}}, None, None),
     ("kinesis", {"s1": {"iteratorPosition": "5"}, "s2": {"iteratorPosition": "5"}}, {"s1": {"iteratorPosition": "6"}}, None, None),
-    ("kinesis", {"s1": {"iteratorPosition": "5"}}, {"s1": {"iteratorPosition": "4"}}, "error", "s1 from 5/-1 to 4/-1"),
+    ("kinesis", {"s1": {"iteratorPosition": "5"}}, {"s1": {"iteratorPosition": "4"}}, "error", "s1 from 5 to 4"),
     ("delta", {"reservoirId": "a", "reservoirVersion": 5, "index": 1}, {"reservoirId": "b", "reservoirVersion": 9, "index": 0}, "error", "two tables: b, a"),
     ("iceberg", {"snapshot_id": 9, "position": 1}, {"snapshot_id": 2, "position": 0}, None, None),
 ])  # fmt: skip

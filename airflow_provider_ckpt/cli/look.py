@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 import click
@@ -12,7 +13,7 @@ from airflow_provider_ckpt.cli.render import print_json, print_tables, when
 from airflow_provider_ckpt.codec.commit_log import CommitMetadata
 from airflow_provider_ckpt.codec.layout import commit_entry, offset_entry
 from airflow_provider_ckpt.codec.offset_log import OffsetSeq
-from airflow_provider_ckpt.errors import CheckpointNotFoundError
+from airflow_provider_ckpt.errors import CheckpointFormatError, CheckpointNotFoundError
 from airflow_provider_ckpt.progress import advance
 from airflow_provider_ckpt.report import Table, facts
 from airflow_provider_ckpt.view import CheckpointView
@@ -97,12 +98,13 @@ def log(
     if batch_id is not None and batch_id not in batches:
         raise CheckpointNotFoundError("no such batch", location=view.location, batch_id=batch_id)
     wanted = [batch_id] if batch_id is not None else batches[-last:]
-    before = [batch for batch in batches if batch < wanted[0]][-1:] if wanted else []
-    entries, damaged = lifecycle.read_entries(store, [*before, *wanted])
-    for error in damaged.values():
-        raise error
+    beside = [batch for batch in batches if batch < wanted[0]][-1:] if wanted else []
+    beside += [batch for batch in batches if batch > wanted[-1]][:1] if wanted else []
+    entries, damaged = lifecycle.read_entries(store, [*beside, *wanted])
+    _require_whole(damaged, wanted)
     kinds = dict(pairs(sources, "--source"))
-    rows = [_batch(batch, batches, entries, kinds) for batch in wanted]
+    initial = lifecycle.read_initial_offsets(store, entries.get(offset_entry(0))) if 0 in wanted else None
+    rows = [_batch(batch, batches, entries, kinds, initial) for batch in wanted]
     if as_json:
         print_json({"location": view.location, "batches": rows})
         return
@@ -110,16 +112,27 @@ def log(
     print_tables([Table(view.location, columns, tuple(map(_batch_row, rows)))])
 
 
+def _require_whole(damaged: Mapping[str, CheckpointFormatError], batches: Iterable[int]) -> None:
+    """Raise what is wrong with the entries of some batches; those beside them are read for what they may tell."""
+    for batch_id in batches:
+        for name in (offset_entry(batch_id), commit_entry(batch_id)):
+            if name in damaged:
+                raise damaged[name]
+
+
 def _batch_row(row: dict[str, Any]) -> tuple[Any, ...]:
     advanced = "; ".join(map(_advance_text, row["sources"]))
     return row["batch"], "yes" if row["committed"] else "no", row["timestamp"], row["watermark"], advanced
 
 
-def _batch(batch_id: int, batches: list[int], entries: dict[str, Any], kinds: dict[str, str]) -> dict[str, Any]:
+def _batch(
+    batch_id: int, batches: list[int], entries: dict[str, Any], kinds: dict[str, str], initial: OffsetSeq | None
+) -> dict[str, Any]:
     entry = entries.get(offset_entry(batch_id))
     commit = entries.get(commit_entry(batch_id))
     earlier = [batch for batch in batches if batch < batch_id]
-    previous = entries.get(offset_entry(earlier[-1])) if earlier else None
+    previous = entries.get(offset_entry(earlier[-1])) if earlier else initial if batch_id == 0 else None
+    later = (entry, entries.get(offset_entry(batch_id + 1)))
     metadata = entry.metadata if isinstance(entry, OffsetSeq) else None
     return {
         "batch": batch_id,
@@ -129,14 +142,20 @@ def _batch(batch_id: int, batches: list[int], entries: dict[str, Any], kinds: di
         "watermark_ms": metadata.batch_watermark_ms if metadata else None,
         "watermark": when(metadata.batch_watermark_ms) if metadata else None,
         "next_watermark_ms": commit.next_batch_watermark_ms if isinstance(commit, CommitMetadata) else None,
-        "sources": advance(previous, entry, kinds) if isinstance(entry, OffsetSeq) else [],
+        "sources": advance(previous, entry, kinds, later, is_first=batch_id == 0)
+        if isinstance(entry, OffsetSeq)
+        else [],
     }
 
 
 def _advance_text(item: dict[str, Any]) -> str:
     total = item["total"]
-    amount = f"+{total} {item['unit']}" if total is not None else f"{item['start']} -> {item['end']}"
+    amount = f"+{total} {item['unit'] or ''}".rstrip() if total is not None else _steps(item)
     return f"{item['source']}: {amount}"
+
+
+def _steps(item: dict[str, Any]) -> str:
+    return f"{item['start'] or '?'} -> {item['end'] or '?'}"
 
 
 @click.command()
@@ -156,9 +175,8 @@ def diff(
     """What was read after batch FIRST up to and with batch SECOND, per source and partition."""
     store = open_store(location, storage_options)
     view = lifecycle.observe(store)
-    entries, damaged = lifecycle.read_entries(store, [first, second])
-    for error in damaged.values():
-        raise error
+    entries, damaged = lifecycle.read_entries(store, [first, first + 1, second, second + 1])
+    _require_whole(damaged, [first, second])
     found = []
     for batch_id in (first, second):
         entry = entries.get(offset_entry(batch_id))
@@ -170,7 +188,9 @@ def diff(
                 batch_id=batch_id,
             )
         found.append(entry)
-    rows = advance(found[0], found[1], dict(pairs(sources, "--source")))
+    after = [entries.get(offset_entry(batch_id + 1)) for batch_id in (first, second)]
+    later = [entry if isinstance(entry, OffsetSeq) else None for entry in after]
+    rows = advance(found[0], found[1], dict(pairs(sources, "--source")), (later[0], later[1]))
     if as_json:
         print_json({"location": view.location, "from_batch": first, "to_batch": second, "sources": rows})
         return

@@ -7,11 +7,11 @@ kind of a source is never guessed from the shape: Kafka and Event Hubs, say, wri
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Literal
 
-from airflow_provider_ckpt.codec.java_text import abbreviate
+from airflow_provider_ckpt.codec.java_text import LONG_MAX, LONG_MIN, abbreviate
 from airflow_provider_ckpt.errors import MalformedEntryError
 
 #: Where each lane (topic partition, shard, …) of a source stands; tuples compare within one lane.
@@ -60,6 +60,11 @@ class SourceKind:
         ordered: False when positions have no order outside the source (Iceberg snapshot ids).
         in_first_snapshot: Whether the source still reads what the table held when the query began (Delta); until it
             has, nothing of that counts as read.
+        origin: Where every lane of the source begins, when that is known; what the first batch read counts from there.
+        marks: Whether an entry of the offset log holds where its batch ``end``s or ``begin``s. In the latter case the
+            entry after it says where the batch ended (Kinesis).
+        scales: By lane what its positions are in, where a source mixes several (sequence numbers and timestamps);
+            positions on different scales cannot be compared.
     """
 
     name: str
@@ -69,6 +74,9 @@ class SourceKind:
     identity: Callable[[Any], str] = lambda value: ""
     ordered: bool = True
     in_first_snapshot: Callable[[Any], bool] = lambda value: False
+    origin: int | None = None
+    marks: Literal["end", "begin"] = "end"
+    scales: Callable[[Any], Mapping[str, str]] = lambda value: {}
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,6 +99,10 @@ class TypedOffset:
             return f"the positions of a {self.kind.name} source have no order of their own"
         if self.kind.identity(self.value) != self.kind.identity(other.value):
             return f"they belong to two tables: {self.kind.identity(self.value)}, {self.kind.identity(other.value)}"
+        mine, theirs = self.kind.scales(self.value), self.kind.scales(other.value)
+        mixed = [lane for lane in theirs if lane in mine and mine[lane] != theirs[lane]]
+        if mixed:
+            return f"{mixed[0]} stands at a {mine[mixed[0]]} in one and at a {theirs[mixed[0]]} in the other"
         return None
 
     def has_reached(self, target: TypedOffset) -> bool:
@@ -110,19 +122,22 @@ class TypedOffset:
     def minus(self, earlier: TypedOffset | None) -> dict[str, int]:
         """Units between an earlier offset (exclusive) and this one (inclusive), by lane; negative when it went back.
 
-        A lane that the earlier offset does not have counts from the start of the lane, 0.
-        Raises ValueError when distance has no meaning.
+        Without an earlier offset it counts from where the source begins. A lane that the earlier offset does not have
+        counts from there as well, or from 0.
+        Raises ValueError when distance has no meaning, or where the source begins is not known.
         """
         if self.kind.unit is None:
             raise ValueError(f"positions of a {self.kind.name} source can be ordered, not counted")
         if earlier is not None and (problem := self.why_not_comparable(earlier)):
             raise ValueError(problem)
-        start = earlier.positions if earlier else {}
-        return {lane: end[0] - start.get(lane, (0,))[0] for lane, end in self.positions.items()}
+        if earlier is None and self.kind.origin is None:
+            raise ValueError(f"the offset log does not say where a {self.kind.name} source began")
+        start, origin = earlier.positions if earlier else {}, (self.kind.origin or 0,)
+        return {lane: end[0] - start.get(lane, origin)[0] for lane, end in self.positions.items()}
 
 
 def _is_number(value: Any) -> bool:
-    return type(value) is int
+    return type(value) is int and LONG_MIN <= value <= LONG_MAX
 
 
 def _has_numbers(*keys: str) -> Callable[[Any], bool]:
@@ -132,7 +147,10 @@ def _has_numbers(*keys: str) -> Callable[[Any], bool]:
 def _is_partitioned(value: Any) -> bool:
     """``{"topic": {"0": 500}}``; the types of 10,000 partitions are looked at in one go."""
     return isinstance(value, dict) and all(
-        isinstance(partitions, dict) and set(map(type, partitions.values())) <= {int} for partitions in value.values()
+        isinstance(partitions, dict)
+        and set(map(type, partitions.values())) <= {int}
+        and LONG_MIN <= min(partitions.values(), default=0) <= max(partitions.values(), default=0) <= LONG_MAX
+        for partitions in value.values()
     )
 
 
@@ -152,24 +170,108 @@ def _file(value: Any) -> Positions:
     return {"log": (value if _is_number(value) else value["logOffset"],)}
 
 
+#: Versions that Delta writes: 3 only for the indices of a change of metadata (-20, -19); it refuses 2 and later ones.
+_DELTA_VERSIONS = (1, 3)
+#: The index before all files of a version. Version 1 writes -1 for it.
+DELTA_BASE_INDEX = -100
+
+
 def _is_delta(value: Any) -> bool:
-    return _has_numbers("reservoirVersion", "index")(value) and isinstance(value.get("reservoirId"), str)
+    return (
+        _has_numbers("reservoirVersion", "index")(value)
+        and isinstance(value.get("reservoirId"), str)
+        and value.get("sourceVersion", 1) in _DELTA_VERSIONS
+    )
+
+
+def _delta(value: Any) -> Positions:
+    is_base = value["index"] == -1 and value.get("sourceVersion", 1) == 1
+    return {"table": (value["reservoirVersion"], DELTA_BASE_INDEX if is_base else value["index"])}
+
+
+def _shards(value: Any) -> Iterator[tuple[str, dict[str, Any]]]:
+    return ((lane, shard) for lane, shard in value.items() if lane != "metadata")
 
 
 def _is_kinesis(value: Any) -> bool:
     return isinstance(value, dict) and all(
-        isinstance(shard, dict) and str(shard.get("iteratorPosition", "")).lstrip("-").isdecimal()
-        for lane, shard in value.items()
-        if lane != "metadata"
+        isinstance(shard, dict) and isinstance(shard.get("iteratorPosition"), str | int) for _, shard in _shards(value)
     )
 
 
+#: What the position of an iterator is in.
+_SCALES: Mapping[str, str] = {
+    "TRIM_HORIZON": "sequence number",
+    "AT_SEQUENCE_NUMBER": "sequence number",
+    "AFTER_SEQUENCE_NUMBER": "sequence number",
+    "SHARD_END": "sequence number",
+    "AT_TIMESTAMP": "timestamp",
+    "LATEST": "moving end",
+}
+_UNREADABLE = "position that cannot be read"
+
+
+def _iterator(shard: Mapping[str, Any]) -> str:
+    return str(shard.get("iteratorType", "AFTER_SEQUENCE_NUMBER"))
+
+
+def _shard_position(shard: Mapping[str, Any]) -> tuple[int, ...] | None:
+    """Where a shard stands; None when that cannot be read, which says nothing of the other shards.
+
+    After the record 5 is ``(5,)``, before it ``(4, 0)``, and after a part of it ``(4, 1, part)``.
+    """
+    number, part = _digits(shard["iteratorPosition"]), _digits(shard.get("subSequenceNumber", -1))
+    match _iterator(shard):
+        case "TRIM_HORIZON" | "LATEST":
+            return (-1,)
+        case "SHARD_END":
+            return (10**_MOST_DIGITS,)
+        case "AFTER_SEQUENCE_NUMBER" if number is not None and part is not None:
+            return (number,) if part < 0 else (number - 1, 1, part)
+        case "AT_SEQUENCE_NUMBER" if number is not None:
+            return (number - 1, 0)
+        case "AT_TIMESTAMP" if number is not None:
+            return (number,)
+    return None
+
+
+def _digits(value: Any) -> int | None:
+    text = str(value)
+    return int(text) if len(text) <= _MOST_DIGITS and text.removeprefix("-").isdecimal() else None
+
+
 def _kinesis(value: Any) -> Positions:
+    return {lane: at for lane, shard in _shards(value) if (at := _shard_position(shard)) is not None}
+
+
+def _kinesis_scales(value: Any) -> dict[str, str]:
     return {
-        lane: (int(shard["iteratorPosition"]), int(shard.get("subSequenceNumber", -1)))
-        for lane, shard in value.items()
-        if lane != "metadata"
+        lane: _UNREADABLE if _shard_position(shard) is None else _SCALES[_iterator(shard)]
+        for lane, shard in _shards(value)
     }
+
+
+def _is_union(value: Any) -> bool:
+    """``followedBy``: the active source is one of all, and no longer one of the completed."""
+    if not isinstance(value, dict) or not isinstance(value.get("activeSourceName"), str):
+        return False
+    names, done = value.get("allSourceNames"), value.get("completedSourceNames")
+    if not isinstance(names, list) or not isinstance(done, list):
+        return False
+    if not all(isinstance(name, str) for name in (*names, *done)):
+        return False
+    return value["activeSourceName"] in {*names} - {*done} and {*done} <= {*names}
+
+
+def _is_hudi(value: Any) -> bool:
+    text = value.get("commitTime") if isinstance(value, dict) else None
+    return isinstance(text, str) and text.isdecimal() and len(text) <= _INSTANT_DIGITS
+
+
+#: ``yyyyMMddHHmmssSSS``; older releases of Hudi left out the milliseconds.
+_INSTANT_DIGITS = 17
+#: More than any number of a source has; sequence numbers of Kinesis have 56.
+_MOST_DIGITS = 200
 
 
 def _is_pulsar(value: Any) -> bool:
@@ -189,15 +291,15 @@ def _varint_fields(data: list[int]) -> dict[int, int]:
     numbers, value, shift = [], 0, 0
     for byte in data:
         value |= (byte & 0x7F) << shift
-        shift += 7
+        shift = min(shift + 7, 70)  # a number has 64 bits
         if not byte & 0x80:
             numbers.append(value)
             value = shift = 0
     return {tag >> 3: number for tag, number in zip(numbers[::2], numbers[1::2], strict=False)}
 
 
-def _long(name: str, unit: str) -> SourceKind:
-    return SourceKind(name, _is_number, lambda value: {"value": (value,)}, unit)
+def _long(name: str, unit: str, origin: int) -> SourceKind:
+    return SourceKind(name, _is_number, lambda value: {"value": (value,)}, unit, origin=origin)
 
 
 KINDS: Mapping[str, SourceKind] = {
@@ -205,19 +307,20 @@ KINDS: Mapping[str, SourceKind] = {
     for kind in (
         SourceKind("kafka", _is_partitioned, _partitions, "records"),
         SourceKind("eventhubs", _is_partitioned, _partitions, "events"),
-        SourceKind("file", _is_file, _file, "log entries"),
-        _long("rate", "seconds"),
-        _long("socket", "records"),
+        SourceKind("file", _is_file, _file, "log entries", origin=-1),
+        _long("rate", "seconds", 0),
+        _long("socket", "records", -1),
         SourceKind(
             "rate-micro-batch",
             _has_numbers("offset", "timestamp"),
             lambda value: {"offset": (value["offset"],)},
             "rows",
+            origin=0,
         ),
         SourceKind(
             "delta",
             _is_delta,
-            lambda value: {"table": (value["reservoirVersion"], value["index"])},
+            _delta,
             "table versions",
             identity=lambda value: str(value["reservoirId"]),
             in_first_snapshot=lambda value: bool(value.get("isStartingVersion")),
@@ -229,9 +332,27 @@ KINDS: Mapping[str, SourceKind] = {
             None,
             ordered=False,
         ),
-        SourceKind("kinesis", _is_kinesis, _kinesis, None),
+        SourceKind("kinesis", _is_kinesis, _kinesis, None, marks="begin", scales=_kinesis_scales),
         SourceKind("pulsar", _is_pulsar, _pulsar, None),
         SourceKind("cloudFiles", _has_numbers("seqNum"), lambda value: {"files": (value["seqNum"],)}, "files"),
+        SourceKind("pubsub", _has_numbers("seqNum"), lambda value: {"batches": (value["seqNum"],)}, None),
+        SourceKind(
+            "sequential-union",
+            _is_union,
+            lambda value: {"sources": (len(value["completedSourceNames"]),)},
+            "completed sources",
+            identity=lambda value: ", ".join(sorted(value["allSourceNames"])),
+            origin=0,
+        ),
+        SourceKind(
+            "hudi", _is_hudi, lambda value: {"table": (int(value["commitTime"].ljust(_INSTANT_DIGITS, "0")),)}, None
+        ),
+        SourceKind(
+            "paimon",
+            _has_numbers("snapshotId", "index"),
+            lambda value: {"table": (value["snapshotId"], value["index"])},
+            "snapshots",
+        ),
     )
 }
 

@@ -15,7 +15,7 @@ from airflow_provider_ckpt.lifecycle.checking import examine, inspect
 from airflow_provider_ckpt.lifecycle.fleet import FleetRow, Found, find_checkpoints, judge_checkpoints, row_from_dict
 from airflow_provider_ckpt.lifecycle.gating import forecast_restart
 from airflow_provider_ckpt.lifecycle.news import Known, parse_known
-from airflow_provider_ckpt.lifecycle.observing import find_restart_set, observe, read_entries
+from airflow_provider_ckpt.lifecycle.observing import find_restart_set, observe, read_entries, read_initial_offsets
 from airflow_provider_ckpt.lifecycle.planning import make_rollback, make_undo, sink_of, sinks_of
 from airflow_provider_ckpt.lifecycle.pruning import PrunePlan, PruneReceipt, make_prune, prune
 from airflow_provider_ckpt.lifecycle.records import Record, find_record, history
@@ -63,6 +63,7 @@ __all__ = [
     "plan_of_backup",
     "prune",
     "read_entries",
+    "read_initial_offsets",
     "rehearse",
     "restore",
     "row_from_dict",

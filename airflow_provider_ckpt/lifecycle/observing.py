@@ -14,6 +14,8 @@ from tenacity import retry, retry_if_exception_type, stop_after_attempt
 
 from airflow_provider_ckpt import codec
 from airflow_provider_ckpt.codec import layout
+from airflow_provider_ckpt.codec.offset_log import OffsetSeq
+from airflow_provider_ckpt.codec.source_log import InitialOffset
 from airflow_provider_ckpt.compression import decompressors
 from airflow_provider_ckpt.errors import CheckpointFormatError, CheckpointNotFoundError
 from airflow_provider_ckpt.lifecycle.listing import Look, list_logs, list_tree, look_at
@@ -143,6 +145,23 @@ def read_entries(
     found = {**store.ls(layout.OFFSETS)[0], **store.ls(layout.COMMITS)[0]}
     names = [name for batch in batches for name in (layout.offset_entry(batch), layout.commit_entry(batch))]
     return decode_entries(store, [name for name in names if name in found], store.read)
+
+
+def read_initial_offsets(store: Store, first: codec.Encodable | None) -> OffsetSeq | None:
+    """Where the sources of the first batch began, as far as they have written that down; None when none has.
+
+    Kafka and its relatives do, in ``sources/<id>/0``.
+    """
+    if not isinstance(first, OffsetSeq):
+        return None
+    kept = set(store.ls(layout.SOURCES)[1])
+    folders = [f"{layout.SOURCES}/{source_id}" for source_id, _ in first.offsets]
+    names = {folder.rpartition("/")[2]: f"{folder}/0" for folder in folders if folder in kept}
+    there = [name for name in names.values() if name in store.ls(name.rpartition("/")[0])[0]]
+    entries, _ = decode_entries(store, there, store.read)
+    found = {source_id: entries.get(name) for source_id, name in names.items()}
+    offsets = {source_id: entry.offset for source_id, entry in found.items() if isinstance(entry, InitialOffset)}
+    return OffsetSeq(first.version, None, tuple(offsets.items())) if offsets else None
 
 
 def find_restart_set(

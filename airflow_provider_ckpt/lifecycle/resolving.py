@@ -53,7 +53,9 @@ def resolve(checkpoint: Store, target: RollbackTarget) -> int:
     view = observe(checkpoint)
     require_watermark(target, _watermarks(view))
     entries = _Entries(checkpoint, view)
-    batch_id = choose(target, entries)
+    in_flight = view.in_flight if view.in_flight is not None and not view.damaged else None
+    planned = None if in_flight is None else (in_flight, view.offset_seq(in_flight))
+    batch_id = choose(target, entries, planned)
     if batch_id is None:
         kept = entries.oldest
         oldest = f"the oldest is batch {kept[0]}, which {facts_of(kept[1])}" if kept else "none can be read"

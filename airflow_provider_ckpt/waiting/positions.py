@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import ClassVar
 
-from airflow_provider_ckpt.codec.source_offset import SourceOffset, TypedOffset
+from airflow_provider_ckpt.codec.source_offset import KINDS, SourceOffset, TypedOffset
 from airflow_provider_ckpt.errors import CheckpointError
 from airflow_provider_ckpt.progress import Progress, or_none, source_kind
 from airflow_provider_ckpt.times import duration_text, time_text
@@ -91,7 +91,13 @@ class OffsetsReached(Target):
             for source_id, text in self.offsets.items()
         )
         slack = f", give or take {self.slack:,}" if self.slack else ""
-        return f"committed batch {or_none(progress.batch_id)}, waiting with {waits}{slack}"
+        late = [source_id for source_id in self.offsets if _marks_begin(self.kinds.get(source_id))]
+        note = f" (source {late[0]} writes where a batch ended into the entry of the next one)" if late else ""
+        return f"committed batch {or_none(progress.batch_id)}, waiting with {waits}{slack}{note}"
+
+
+def _marks_begin(kind: str | None) -> bool:
+    return kind is not None and kind in KINDS and KINDS[kind].marks == "begin"
 
 
 @dataclass(frozen=True, slots=True)

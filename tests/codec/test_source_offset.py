@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+
 import pytest
 
 from airflow_provider_ckpt.codec.source_offset import SourceOffset, kind_of_provider
@@ -24,6 +26,18 @@ STEPS = {
         None,
     ),
     "pulsar": ('{"t":[8,11,16,101,24,1]}', '{"t":[8,11,16,-25,1,24,1]}', None),
+    "pubsub": ('{"sourceVersion":1,"seqNum":3,"fetchEpoch":9}', '{"sourceVersion":1,"seqNum":4,"fetchEpoch":1}', None),
+    "sequential-union": (
+        '{"activeSourceName":"a","allSourceNames":["a","b"],"completedSourceNames":[]}',
+        '{"activeSourceName":"b","allSourceNames":["a","b"],"completedSourceNames":["a"]}',
+        {"sources": 1},
+    ),
+    "hudi": ('{"commitTime":"20240101120000"}', '{"commitTime":"20240101120000001"}', None),
+    "paimon": (
+        '{"snapshotId":3,"index":7,"scanSnapshot":true}',
+        '{"snapshotId":4,"index":0,"scanSnapshot":false}',
+        {"table": 1},
+    ),
     "cloudFiles": (
         '{"seqNum":234,"sourceVersion":1}',
         '{"seqNum":300,"sourceVersion":3,"lastInputPath":"x"}',
@@ -52,8 +66,98 @@ def test_a_target_names_the_partitions_that_count():
     assert not current.has_reached(SourceOffset('{"t":{"2":0}}').view("kafka")), "a partition that is not there yet"
 
 
-def test_the_first_offset_counts_from_the_start():
-    assert SourceOffset('{"t":{"0":9}}').view("kafka").minus(None) == {"t-0": 9}
+@pytest.mark.parametrize(("kind", "first", "read"), [
+    ("file", '{"logOffset":0}', {"log": 1}), ("file", "2", {"log": 3}),
+    ("socket", "4", {"value": 5}), ("rate", "3", {"value": 3}),
+    ("rate-micro-batch", '{"offset":10,"timestamp":0}', {"offset": 10}),
+])  # fmt: skip
+def test_the_first_batch_counts_from_where_its_source_begins(kind, first, read):
+    assert SourceOffset(first).view(kind).minus(None) == read
+
+
+@pytest.mark.parametrize(("kind", "first"), [
+    ("kafka", '{"t":{"0":9}}'), ("eventhubs", '{"hub":{"0":9}}'), ("delta", DELTA % ("t", 6, 0)),
+    ("cloudFiles", '{"seqNum":234,"sourceVersion":1}'),
+])  # fmt: skip
+def test_where_a_source_began_may_be_unknown(kind, first):
+    with pytest.raises(ValueError, match="does not say where"):
+        SourceOffset(first).view(kind).minus(None)
+
+
+#: Delta's positions, ascending; those of one row are the same.
+DELTA_ORDER = [
+    [(1, 4, 8)],
+    [(1, 5, -1), (1, 5, -100)],
+    [(3, 5, -20)],
+    [(3, 5, -19)],
+    [(1, 5, 0)],
+    [(1, 5, 7)],
+    [(1, 6, -1), (3, 6, -100)],
+]
+
+
+def test_the_order_of_delta_is_that_of_its_indices_as_version_3_writes_them():
+    text = '{"sourceVersion":%d,"reservoirId":"t","reservoirVersion":%d,"index":%d,"isStartingVersion":false}'
+    rows = [[SourceOffset(text % position).view("delta") for position in row] for row in DELTA_ORDER]
+    for at, row in enumerate(rows):
+        for one in row:
+            assert [one.has_reached(other) for others in rows for other in others] == [
+                there <= at for there, others in enumerate(rows) for _ in others
+            ]
+
+
+@pytest.mark.parametrize("version", [0, 2, 4, "1", None])
+def test_delta_refuses_what_it_does_not_write(version):
+    value = {"sourceVersion": version, "reservoirId": "t", "reservoirVersion": 1, "index": 0}
+    with pytest.raises(MalformedEntryError):
+        SourceOffset(json.dumps(value)).view("delta")
+
+
+def kinesis(**shards):
+    """Shards as ``TYPE position [sub]``."""
+    value = {"metadata": {"streamName": "s", "batchId": "7"}}
+    for shard, text in shards.items():
+        kind, position, *sub = text.split(" ")
+        value[shard] = {"iteratorType": kind, "iteratorPosition": position, "subSequenceNumber": (sub or ["-1"])[0]}
+    return SourceOffset(json.dumps(value)).view("kinesis")
+
+
+#: Where a shard can stand, ascending.
+SHARD_ORDER = (
+    "TRIM_HORIZON ", "AT_SEQUENCE_NUMBER 5", "AFTER_SEQUENCE_NUMBER 5 0", "AFTER_SEQUENCE_NUMBER 5 3",
+    "AFTER_SEQUENCE_NUMBER 5", "AT_SEQUENCE_NUMBER 6", "AFTER_SEQUENCE_NUMBER 4959" + "0" * 52, "SHARD_END ",
+)  # fmt: skip
+
+
+def test_the_order_of_a_shard():
+    stands = [kinesis(a=text) for text in SHARD_ORDER]
+    for at, one in enumerate(stands):
+        assert [one.has_reached(other) for other in stands] == [there <= at for there in range(len(stands))]
+
+
+@pytest.mark.parametrize("other", ["AT_TIMESTAMP 1700000000000", "LATEST ", "SOMETHING 5", "AFTER_SEQUENCE_NUMBER x"])
+def test_a_shard_that_cannot_be_compared_says_so_and_spoils_no_other(other):
+    mixed, plain = kinesis(a=other, b="AFTER_SEQUENCE_NUMBER 5"), kinesis(a="AFTER_SEQUENCE_NUMBER 5")
+    assert "b" in mixed.positions
+    assert mixed.has_reached(kinesis(b="AFTER_SEQUENCE_NUMBER 4"))
+    with pytest.raises(ValueError, match="a stands at a"):
+        mixed.has_reached(plain)
+
+
+@pytest.mark.parametrize(("kind", "text"), [
+    ("sequential-union", '{"activeSourceName":"a","allSourceNames":["a","b"],"completedSourceNames":["a"]}'),
+    ("sequential-union", '{"activeSourceName":"c","allSourceNames":["a","b"],"completedSourceNames":["a"]}'),
+    ("hudi", '{"commitTime":20240101}'), ("paimon", '{"snapshotId":"3","index":0}'), ("pubsub", '{"fetchEpoch":1}'),
+    ("file", '{"logOffset":9223372036854775808}'), ("kafka", '{"t":{"0":9223372036854775808}}'),
+])  # fmt: skip
+def test_more_shapes_that_are_none(kind, text):
+    with pytest.raises(MalformedEntryError):
+        SourceOffset(text).view(kind)
+
+
+def test_what_only_names_the_kind_tells_apart():
+    """Kinds that are decoded, not measured: their code was read."""
+    assert kind_of_provider("paimon") == "paimon"
 
 
 def test_a_bare_number_is_a_file_offset_of_old():

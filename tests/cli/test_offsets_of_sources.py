@@ -1,0 +1,101 @@
+"""What a batch read, by where its source's entries stand: at the end of a batch, or at its beginning."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from airflow_provider_ckpt.cli import run
+from airflow_provider_ckpt.codec.offset_log import OffsetSeq
+from airflow_provider_ckpt.codec.source_offset import SourceOffset
+from airflow_provider_ckpt.targets import ToOffsets, choose
+
+
+def shard(position: str, kind: str = "AFTER_SEQUENCE_NUMBER") -> str:
+    value = {"iteratorType": kind, "iteratorPosition": position, "subSequenceNumber": "-1", "isLast": "true"}
+    return json.dumps({"metadata": {"streamName": "s", "batchId": "1"}, "shardId-0": value})
+
+
+def entry(offset: str) -> OffsetSeq:
+    return OffsetSeq(1, None, (("0", SourceOffset(offset)),))
+
+
+#: Batch 0 begins at the start of the stream, batch 1 after record 5, batch 2 after record 9.
+KINESIS = {0: entry(shard("", "TRIM_HORIZON")), 1: entry(shard("5")), 2: entry(shard("9"))}
+
+
+@pytest.mark.parametrize(("limit", "batch"), [("5", 0), ("8", 0), ("9", 1), ("99", 1)])
+def test_a_kinesis_batch_ends_where_the_next_one_begins(limit, batch):
+    """Batch 2 is the newest, so where it ended is not known: nobody goes back to it by offsets."""
+    target = ToOffsets({"0": shard(limit)}, {"0": "kinesis"})
+    assert choose(target, [(number, KINESIS[number]) for number in (2, 1, 0)]) == batch
+
+
+def test_a_batch_in_flight_says_where_the_one_before_ended():
+    target = ToOffsets({"0": shard("9")}, {"0": "kinesis"})
+    assert choose(target, [(1, KINESIS[1]), (0, KINESIS[0])], (2, KINESIS[2])) == 1
+    assert choose(target, [(1, KINESIS[1]), (0, KINESIS[0])], (3, KINESIS[2])) == 0, "not right after it"
+
+
+@pytest.fixture
+def kinesis_checkpoint(tmp_path: Path) -> Path:
+    checkpoint = tmp_path / "checkpoint"
+    for log in ("offsets", "commits"):
+        (checkpoint / log).mkdir(parents=True)
+    (checkpoint / "metadata").write_text('{"id":"5c0c7a5e-7a1c-4b4d-9a55-1d1b7a2f9b10"}')
+    for batch, seq in KINESIS.items():
+        (checkpoint / "offsets" / str(batch)).write_text(
+            'v1\n{"batchWatermarkMs":0,"batchTimestampMs":1700000000000,"conf":{}}\n' + seq.offsets[0][1].json
+        )
+        (checkpoint / "commits" / str(batch)).write_text('v1\n{"nextBatchWatermarkMs":0}')
+    return checkpoint
+
+
+def ask(capsys, *arguments: object) -> dict:
+    assert run([*map(str, arguments), "--json"]) == 0
+    return json.loads(capsys.readouterr().out)
+
+
+def test_the_log_shows_a_kinesis_batch_from_its_own_entry_to_the_next(capsys, kinesis_checkpoint):
+    rows = ask(capsys, "log", kinesis_checkpoint, "--source", "0=kinesis")["batches"]
+    read = [(row["sources"][0]["start"], row["sources"][0]["end"]) for row in rows]
+    texts = {batch: seq.offsets[0][1].json for batch, seq in KINESIS.items()}
+    assert read == [(texts[0], texts[1]), (texts[1], texts[2]), (texts[2], None)]
+    assert "next one is planned" in rows[2]["sources"][0]["problem"]
+    found = ask(capsys, "diff", kinesis_checkpoint, 0, 1, "--source", "0=kinesis")["sources"][0]
+    assert (found["start"], found["end"]) == (texts[1], texts[2])
+
+
+def test_the_first_batch_of_a_file_source_has_read(capsys, golden):
+    row = ask(capsys, "log", golden("file-to-parquet-5"), "--batch", 0, "--source", "0=file")["batches"][0]
+    assert (row["sources"][0]["total"], row["sources"][0]["unit"]) == (1, "log entries")
+
+
+def kafka_checkpoint(home: Path, initial: bytes | None) -> Path:
+    for log in ("offsets", "commits"):
+        (home / log).mkdir(parents=True)
+    for batch, end in ((0, 9), (1, 12)):
+        offset = json.dumps({"t": {"0": end}})
+        (home / "offsets" / str(batch)).write_text(f'v1\n{{"conf":{{}}}}\n{offset}')
+        (home / "commits" / str(batch)).write_text("v1\n{}")
+    if initial is not None:
+        (home / "sources" / "0").mkdir(parents=True)
+        (home / "sources" / "0" / "0").write_bytes(initial)
+    return home
+
+
+@pytest.mark.parametrize(("initial", "total"), [(b'\0v1\n{"t":{"0":4}}', 5), (None, None)])
+def test_the_first_batch_of_kafka_counts_from_its_initial_offsets(capsys, tmp_path, initial, total):
+    checkpoint = kafka_checkpoint(tmp_path / "checkpoint", initial)
+    rows = ask(capsys, "log", checkpoint, "--source", "0=kafka")["batches"]
+    assert [row["sources"][0]["total"] for row in rows] == [total, 3]
+
+
+def test_nothing_is_counted_after_a_batch_that_was_purged(capsys, tmp_path):
+    checkpoint = kafka_checkpoint(tmp_path / "checkpoint", b'\0v1\n{"t":{"0":4}}')
+    for log in ("offsets", "commits"):
+        (checkpoint / log / "0").unlink()
+    found = ask(capsys, "log", checkpoint, "--source", "0=kafka")["batches"][0]["sources"][0]
+    assert found["total"] is None and found["problem"] == "the entry before it is not there"
