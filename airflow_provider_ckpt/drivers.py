@@ -8,6 +8,7 @@ from typing import Any
 import fsspec
 from fsspec.dircache import DirCache
 
+from airflow_provider_ckpt.errors import CheckpointError
 from airflow_provider_ckpt.objects import StoredObject
 
 
@@ -37,3 +38,19 @@ def stored_object(name: str, info: Mapping[str, Any]) -> StoredObject:
     size = int(info["size"] or 0)
     identity = info.get("ETag") or info.get("etag") or f"{size}-{modified}"
     return StoredObject(name, size, modified_ms, str(identity).strip('"'))
+
+
+class Call:
+    """One call of a storage: it is counted, and what the driver raises becomes an error of ours."""
+
+    __slots__ = ("_name", "_store")
+
+    def __init__(self, store: Any, name: str) -> None:
+        self._store, self._name = store, name
+
+    def __enter__(self) -> None:
+        self._store.calls.add()
+
+    def __exit__(self, kind: object, error: BaseException | None, traceback: object) -> None:
+        if isinstance(error, Exception) and not isinstance(error, CheckpointError):
+            raise self._store.typed_error(error, self._name) from self._store.safe_cause(error)

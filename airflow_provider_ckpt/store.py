@@ -21,7 +21,7 @@ from fsspec.asyn import AsyncFileSystem
 from fsspec.implementations.local import LocalFileSystem
 
 from airflow_provider_ckpt.credentials import scrub, secrets_of
-from airflow_provider_ckpt.drivers import protocols, stored_object, truthful
+from airflow_provider_ckpt.drivers import Call, protocols, stored_object, truthful
 from airflow_provider_ckpt.errors import (
     CheckpointError,
     CheckpointNotFoundError,
@@ -376,8 +376,8 @@ class Store:
                     fill(file)
         return size, sha256.hexdigest()
 
-    def _errors(self, name: str) -> _Call:
-        return _Call(self, name)
+    def _errors(self, name: str) -> Call:
+        return Call(self, name)
 
     def typed_error(self, error: Exception, name: str) -> CheckpointError:
         """What is raised instead of an error of a driver."""
@@ -408,19 +408,3 @@ class Store:
         if self.is_local and error.errno not in _TRANSIENT:
             return StoreError(message, **place)
         return StoreUnavailableError(message, **place)
-
-
-class _Call:
-    """One call of a storage: it is counted, and what the driver raises becomes an error of ours."""
-
-    __slots__ = ("_name", "_store")
-
-    def __init__(self, store: Store, name: str) -> None:
-        self._store, self._name = store, name
-
-    def __enter__(self) -> None:
-        self._store.calls.add()
-
-    def __exit__(self, kind: object, error: BaseException | None, traceback: object) -> None:
-        if isinstance(error, Exception) and not isinstance(error, CheckpointError):
-            raise self._store.typed_error(error, self._name) from self._store.safe_cause(error)
