@@ -10,6 +10,9 @@ from airflow_provider_ckpt.codec.offset_log import OffsetSeq
 from airflow_provider_ckpt.codec.source_offset import KINDS, SourceOffset, kind_of_provider
 from airflow_provider_ckpt.errors import CheckpointError
 
+#: The rhythm of a query is taken over so many of its newest commits.
+RHYTHM_BATCHES = 20
+
 
 @dataclass(frozen=True, slots=True)
 class Progress:
@@ -53,6 +56,13 @@ class Progress:
                 hint="Wait for a batch, offsets or a watermark instead.",
             )
         return max(0, self.looked_at_ms - self.committed_at_ms)
+
+    @property
+    def gap_ms(self) -> float | None:
+        """Between two of the newest commits, milliseconds, on average; None when the commit log does not tell."""
+        times = [self.commits[batch] for batch in sorted(self.commits)[-RHYTHM_BATCHES:]]
+        known = [at_ms for at_ms in times if at_ms is not None]
+        return (known[-1] - known[0]) / (len(known) - 1) if len(known) > 1 else None
 
     @property
     def happened_at_ms(self) -> int:

@@ -177,6 +177,16 @@ class Store:
         with self._errors(""):
             return bool(self.fs.exists(self.root))
 
+    def nearest_existing(self) -> str | None:
+        """The nearest directory above the location that exists; None when there is none, or nobody may look."""
+        location, root = self.location.rstrip("/"), self.root.rstrip("/")
+        for _ in range(root.count("/") + 1):
+            location, root = location.rpartition("/")[0], root.rpartition("/")[0]
+            with suppress(Exception):  # it is part of a message alone, and a bucket may forbid it
+                if self.fs.exists(root or "/"):
+                    return location or "/"
+        return None
+
     def read(self, name: str) -> bytes:
         """The bytes of an object, which must not be more than :func:`~airflow_provider_ckpt.limits.most_bytes`.
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from collections import Counter
 from collections.abc import Sequence
 
 import click
@@ -13,7 +14,31 @@ from airflow_provider_ckpt.cli.render import print_error
 from airflow_provider_ckpt.errors import CheckpointError
 
 
-@click.group(context_settings={"help_option_names": ["-h", "--help"]})
+class _Commands(click.Group):
+    """The commands. An option that takes one value takes it once: of two, the last would silently win."""
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        """The command that is called, and its arguments."""
+        name, command, arguments = super().resolve_command(ctx, args)
+        if command is not None:
+            _refuse_repeated(command, click.Context(command, ctx, name, resilient_parsing=True), arguments)
+        return name, command, arguments
+
+
+def _refuse_repeated(command: click.Command, context: click.Context, arguments: Sequence[str]) -> None:
+    try:
+        _, _, order = command.make_parser(context).parse_args(list(arguments))
+    except click.UsageError:
+        return  # the command says so itself
+    given = Counter(param for param in order if isinstance(param, click.Option) and not param.multiple)
+    for option, times in given.items():
+        if times > 1 and not option.is_flag and not option.count:
+            raise click.UsageError(f"{option.opts[0]} is given {times} times, and takes one value", context)
+
+
+@click.group(cls=_Commands, context_settings={"help_option_names": ["-h", "--help"]})
 @click.version_option(__version__, prog_name="ckpt")
 def cli() -> None:
     """Look after the checkpoints of Spark Structured Streaming.

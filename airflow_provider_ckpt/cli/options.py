@@ -147,6 +147,8 @@ def pairs(texts: Iterable[str], option: str) -> list[tuple[str, str]]:
         key, equals, value = text.partition("=")
         if not equals or not key:
             raise click.BadParameter(f"{text!r} is not KEY=VALUE", param_hint=option)
+        if any(key == other and value != also for other, also in found):
+            raise click.BadParameter(f"{key} is given twice, with different values", param_hint=option)
         found.append((key, value))
     return found
 

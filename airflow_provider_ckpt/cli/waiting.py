@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any
 
 import click
@@ -26,7 +26,7 @@ _SOURCE_HELP = (
 
 @click.command(epilog=TIMES)
 @click.argument("location")
-@click.option("--batch", "batch_id", type=int, help="Until this batch, or a later one, is committed.")
+@click.option("--batch", "batch_id", type=click.IntRange(min=0), help="Until this batch, or a later one, is committed.")
 @click.option("--next-batch", is_flag=True, help="Until a batch is committed that began after now.")
 @click.option(
     "--watermark", type=TIME, help="Until the watermark has passed this time (ISO 8601, UTC when it names no zone)."
@@ -63,6 +63,9 @@ _SOURCE_HELP = (
     metavar="DURATION",
     help="How often to ask; sooner when the target is near.",
 )
+@click.option(
+    "--fail-fast", is_flag=True, help="Give up with code 4 at what will not be met as things stand: it says so anyway."
+)
 @shared
 def wait(
     location: str,
@@ -72,6 +75,7 @@ def wait(
     deadline: int | None,
     poll_interval: float,
     one_is_enough: bool,
+    fail_fast: bool,
     storage_options: tuple[str, ...],
     as_json: bool,
     **given: Any,
@@ -79,7 +83,8 @@ def wait(
     """Wait for committed progress; several targets must all be reached, unless --any is given.
 
     Exit code 0: reached. 1: not by the deadline. 4: it cannot be reached any more, because the checkpoint was replaced
-    or rolled back below where the wait began. 5: at the deadline the storage did not answer.
+    or rolled back below where the wait began; with --fail-fast also when it will not be met as things stand. 5: at the
+    deadline the storage did not answer.
     """
     declared = dict(pairs(sources, "--source"))
     targets = [target_from_dict(fields) for fields in _spelled(given, declared)]
@@ -91,7 +96,7 @@ def wait(
     ends_ms = [deadline, None if timeout is None else int(time.time() * 1000) + timeout]
     end_ms = min((at_ms for at_ms in ends_ms if at_ms is not None), default=None)
     with waiting_bar() as bar:
-        document = _wait(store, target, ends, end_ms, poll_interval, bar)
+        document = _wait(store, target, ends, end_ms, poll_interval, bar, fail_fast)
     document = {"location": store.location, "reached": document["status"] == "reached", **document}
     if as_json:
         print_json(document)
@@ -103,12 +108,20 @@ def wait(
 
 
 def _wait(
-    store: Store, target: Target, ends: SourceEnds | None, end_ms: int | None, interval_s: float, bar: Bar
+    store: Store,
+    target: Target,
+    ends: SourceEnds | None,
+    end_ms: int | None,
+    interval_s: float,
+    bar: Bar,
+    fail_fast: bool,
 ) -> dict[str, Any]:
     watched = Watched(store.location)
     begun: Wait | None = None
     progress: Progress | None = None
     standing = target
+    warnings = _Said()
+    asked_at: int | None = -1
     while True:
         pause, text = interval_s, ""
         try:
@@ -118,6 +131,9 @@ def _wait(
             text = standing.explain(progress)
             if standing.reached(progress):
                 return {**outcome("reached", progress, standing), "text": text, "target": begun.target.to_dict()}
+            if progress.batch_id != asked_at:  # a doubt may cost requests, and does not change with every poll
+                warnings.say(begun.doubts(standing, progress, store, fail_fast=fail_fast))
+                asked_at = progress.batch_id
             pause = pause_s(interval_s, standing, progress, watched.earlier)
             bar(text + eta_text(standing, progress, watched.earlier), standing.remaining(progress))
         except StoreUnavailableError as error:
@@ -131,6 +147,20 @@ def _wait(
                 "target": (begun.target if begun else target).to_dict(),
             }
         time.sleep(pause if end_ms is None else max(0.0, min(pause, end_ms / 1000 - time.time())))
+
+
+class _Said:
+    """Says each warning once, on stderr."""
+
+    def __init__(self) -> None:
+        self._said: set[str] = set()
+
+    def say(self, doubts: Iterable[str]) -> None:
+        """Say what was not said yet."""
+        for doubt in doubts:
+            if doubt not in self._said:
+                click.secho(f"Warning: {doubt}", fg="yellow", err=True)
+                self._said.add(doubt)
 
 
 def _is_over(end_ms: int | None) -> bool:
@@ -186,12 +216,14 @@ def _ends(
     storage_options: tuple[str, ...],
 ) -> SourceEnds | None:
     """Where the sources end, for a target that asks; declared sources then have to say where they are."""
-    if not declared or not (target.asks_ends or target.asks_ends_again):
+    if not (target.asks_ends or target.asks_ends_again):
         return None
     from airflow_provider_ckpt.source_ends import Access, DeclaredEnds
 
     config = dict(pairs(kafka_config, "--kafka-config"))
-    return DeclaredEnds(declared, Access(lambda location: open_store(location, storage_options), store, config))
+    return DeclaredEnds(
+        declared, Access(lambda location: open_store(location, storage_options), store, config, "--source ")
+    )
 
 
 COMMANDS = (wait,)

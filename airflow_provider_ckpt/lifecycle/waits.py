@@ -6,8 +6,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from airflow_provider_ckpt.codec import layout
 from airflow_provider_ckpt.errors import CheckpointError, WaitLostError
 from airflow_provider_ckpt.progress import Progress
+from airflow_provider_ckpt.store import Store
 from airflow_provider_ckpt.waiting import (
     SourceEnds,
     Start,
@@ -53,6 +55,44 @@ class Wait:
         target.reached(progress)  # what does not fit the query shows at the first look
         return target
 
+    def doubts(self, standing: Target, progress: Progress, store: Store, *, fail_fast: bool = False) -> tuple[str, ...]:
+        """What speaks against going on to wait, as sentences.
+
+        Args:
+            standing: The target, as :meth:`standing` gave it.
+            progress: The same look.
+            store: The checkpoint: one that does not exist is looked for.
+            fail_fast: Give up when the target will not be met as things stand.
+
+        Raises:
+            WaitLostError: ``fail_fast``, and it will not.
+        """
+        absent = _absent(store, progress)
+        doubts = (absent,) if absent else standing.doubts(progress)
+        if fail_fast and (absent or standing.is_hopeless(progress)):
+            raise WaitLostError(
+                f"this will not be met as things stand. {' '.join(doubts)}",
+                location=self.location,
+                batch_id=progress.batch_id,
+                hint="Wait for something else, or without failing fast.",
+            )
+        return doubts
+
+
+def _absent(store: Store, progress: Progress) -> str | None:
+    """That there is no checkpoint (yet), and the directory above it that does exist."""
+    if progress.batch_id is not None or progress.query_id is not None:
+        return None
+    objects, directories = store.ls()
+    if {*objects, *directories} & {layout.METADATA, layout.OFFSETS, layout.COMMITS}:
+        return None
+    if objects or directories:
+        such = min({*objects, *directories})
+        return f"{store.location} is no checkpoint: neither offsets/ nor commits/ nor metadata is there, but {such}."
+    above = store.nearest_existing()
+    there = f"; {above} does" if above else ""
+    return f"{store.location} does not exist{there}. It is waited for, in case the query has yet to make it."
+
 
 def begin(location: str, target: Target, progress: Progress, *, at_ms: int, ends: SourceEnds | None = None) -> Wait:
     """Begin a wait with its first look.
@@ -92,7 +132,7 @@ def outcome(status: str, progress: Progress | None, target: Target | None = None
     return {
         "status": status,
         "batch_id": progress.batch_id if progress else None,
-        "watermark_ms": progress.watermark_ms if progress else None,
+        "watermark_ms": (progress.watermark_ms or None) if progress else None,  # 0 is none
         "query_id": progress.query_id if progress else None,
         "met": [met.name for met in target.met(progress)] if target and progress else [],
     }

@@ -52,6 +52,9 @@ class CheckpointProgressSensor(BaseSensorOperator):
     :param deadline: Give up at this time, a datetime, ISO 8601 or epoch milliseconds; ``timeout`` counts as well.
     :param checkpoint_conn_id: Connection of type ``checkpoint``.
     :param deferrable: Wait in the triggerer. A target that is reached already never defers.
+    :param fail_fast: Fail at a first look that shows that the target will not be met as things stand: a watermark for a
+        query that has none, partitions that it does not read, a location that does not exist. Without it that is a
+        warning in the log. With ``start_from_trigger`` nobody looks.
     :param start_from_trigger: Begin in the triggerer, without a worker (Airflow 3.3 and later). Not for targets that
         mean *now*, such as the next batch: a triggerer that is restarted would mean another time.
     """
@@ -82,6 +85,7 @@ class CheckpointProgressSensor(BaseSensorOperator):
         deadline: datetime | str | int | None = None,
         checkpoint_conn_id: str | None = None,
         deferrable: bool = conf.getboolean("operators", "default_deferrable", fallback=False),
+        fail_fast: bool = False,
         start_from_trigger: bool = False,
         **kwargs: Any,
     ) -> None:
@@ -96,6 +100,9 @@ class CheckpointProgressSensor(BaseSensorOperator):
         self.deadline = deadline
         self.checkpoint_conn_id = checkpoint_conn_id
         self.deferrable = deferrable
+        self.fail_fast = fail_fast
+        self._said: set[str] = set()
+        self._asked_at: int | None = -1
         self.start_from_trigger = start_from_trigger
         self._begun: Wait | None = None
         if start_from_trigger:
@@ -158,9 +165,18 @@ class CheckpointProgressSensor(BaseSensorOperator):
             wait = self._recall(context, target) or self._begin(context, target, progress)
             standing = wait.standing(progress)
             reached = standing.reached(progress)
+            if not reached and progress.batch_id != self._asked_at:
+                self._warn(wait.doubts(standing, progress, self._store, fail_fast=self.fail_fast))
+                self._asked_at = progress.batch_id
             left = "" if reached else eta_text(standing, progress, self._watched.earlier)
         self.log.info("%s: %s%s", self.checkpoint, standing.explain(progress), left)
         return outcome("reached", progress, standing) if reached else None
+
+    def _warn(self, doubts: Sequence[str]) -> None:
+        for doubt in doubts:
+            if doubt not in self._said:
+                self.log.warning("%s", doubt)
+                self._said.add(doubt)
 
     def _begin(self, context: Any, target: Target, progress: Progress) -> Wait:
         memory = self._memory(context)
@@ -193,7 +209,7 @@ class CheckpointProgressSensor(BaseSensorOperator):
 
     def _ends(self, target: Target) -> SourceEnds | None:
         """Where the sources end, for a target that asks and sources that say where they are."""
-        if not self.sources or not (target.asks_ends or target.asks_ends_again):
+        if not (target.asks_ends or target.asks_ends_again):
             return None
         return self.hook.source_ends(self.checkpoint, self.sources, self.kafka_conn_id)
 

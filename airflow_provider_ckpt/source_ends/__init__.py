@@ -19,6 +19,7 @@ from airflow_provider_ckpt.codec.source_offset import SourceOffset
 from airflow_provider_ckpt.credentials import scrub
 from airflow_provider_ckpt.errors import CheckpointError, StoreError
 from airflow_provider_ckpt.progress import Progress
+from airflow_provider_ckpt.source_ends.offer import hint_of
 from airflow_provider_ckpt.store import Store
 from airflow_provider_ckpt.times import time_text
 from airflow_provider_ckpt.waiting import OffsetsReached, Target, all_of
@@ -112,11 +113,13 @@ class Access:
         open_store: Opens the directory of a table or of files.
         checkpoint: Of the query: a file source keeps a log there.
         kafka_config: Of librdkafka, or as Spark takes it, with ``kafka.`` before each key.
+        option: What a declaration is given with, for hints: ``--source `` on the command line.
     """
 
     open_store: Callable[[str], Store]
     checkpoint: Store | None = None
     kafka_config: Mapping[str, Any] = field(default_factory=dict, repr=False)
+    option: str = ""
 
 
 def open_end(declared: DeclaredEnd, source_id: str, access: Access) -> SourceEnd:
@@ -158,10 +161,12 @@ class DeclaredEnds:
         self._endless = {source_id for source_id, text in sources.items() if _is_endless(text)}
         declared = {source_id: parse_end(sources[source_id]) for source_id in sources.keys() - self._endless}
         self._ends = {source_id: open_end(declared[source_id], source_id, access) for source_id in sorted(declared)}
+        self._access = access
         if not self._ends:
             raise CheckpointError(
-                "where the sources of the query end cannot be asked for, because none was declared",
-                hint="Declare them by their ids, for example 0=kafka:broker:9092/orders.",
+                "the target asks where the data of the sources ends, and no source was declared",
+                location=access.checkpoint.location if access.checkpoint is not None else None,
+                hint=hint_of(access.checkpoint, option=access.option),
             )
 
     def end_at(self, at_ms: int | None, progress: Progress, *, slack: int = 0) -> Target:
@@ -193,10 +198,10 @@ class DeclaredEnds:
         ids = [source_id for source_id, _ in progress.offsets.offsets] if progress.offsets else []
         missing = [source_id for source_id in ids if source_id not in self._endless and source_id not in self._ends]
         if missing:
+            offered = hint_of(self._access.checkpoint, missing, option=self._access.option).rstrip(".")
             raise CheckpointError(
                 f"source {missing[0]} was not declared, so nobody knows where its data ends",
-                hint=f"Declare where it reads from, for example {missing[0]}=kafka:broker:9092; or its mere type, such "
-                f"as {missing[0]}=rate, when it is not to be waited for.",
+                hint=f"{offered}; or its mere type, such as {missing[0]}=rate, when it is not to be waited for.",
             )
 
     def _stands(self, source_id: str, progress: Progress) -> SourceOffset | None:

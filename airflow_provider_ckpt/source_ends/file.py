@@ -33,6 +33,7 @@ from airflow_provider_ckpt.codec import layout
 from airflow_provider_ckpt.codec.source_log import FileSinkLog, FileSourceLog
 from airflow_provider_ckpt.codec.source_offset import SourceOffset
 from airflow_provider_ckpt.errors import CheckpointFormatError, MalformedEntryError, StoreError
+from airflow_provider_ckpt.source_ends.offer import offers_of
 from airflow_provider_ckpt.source_files import gaps_up_to, source_log_end
 from airflow_provider_ckpt.waiting import FilesRead, FilesWritten, Target
 
@@ -164,10 +165,14 @@ class End:
         """Files that were read elsewhere tell that the declaration is wrong; without them there is no telling."""
         below = f"{prefix}/" if prefix else ""
         if read and not any(path.startswith(below) for path in read):
+            such = min(read)
+            offer = offers_of(self.checkpoint, [self.source_id]).get(self.source_id)
             raise StoreError(
-                f"the query reads files of another directory, such as {next(iter(sorted(read)))}",
+                f"the query reads files of another directory, such as {f'/{such}' if self.store.is_local else such}",
                 location=self.store.location,
-                hint="Declare the directory as the query names it.",
+                hint=f"Declare it as {self.source_id}={offer}"
+                if offer
+                else "Declare the directory as the query names it.",
             )
 
 

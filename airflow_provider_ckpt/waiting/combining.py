@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from functools import reduce
 from operator import or_
@@ -57,6 +57,9 @@ class _Several(Target):
         """See :class:`Target`."""
         return tuple(met for target in self.targets for met in target.met(progress))
 
+    def _doubts(self, progress: Progress) -> Iterable[str]:
+        return (doubt for target in self.targets for doubt in target.doubts(progress))
+
     def begun(self, now_ms: int) -> Target:
         """See :class:`Target`."""
         return self._each(lambda target: target.begun(now_ms))
@@ -87,6 +90,10 @@ class AllOf(_Several):
         """See :class:`Target`."""
         return all(target.reached(progress) for target in self.targets)
 
+    def is_hopeless(self, progress: Progress) -> bool:
+        """As soon as one of them is."""
+        return any(target.is_hopeless(progress) for target in self.targets)
+
     def explain(self, progress: Progress) -> str:
         """See :class:`Target`."""
         open_targets = [target for target in self.targets if not target.reached(progress)]
@@ -112,6 +119,10 @@ class AnyOf(_Several):
     def reached(self, progress: Progress) -> bool:
         """See :class:`Target`."""
         return any(target.reached(progress) for target in self.targets)
+
+    def is_hopeless(self, progress: Progress) -> bool:
+        """When all of them are."""
+        return not self.reached(progress) and all(target.is_hopeless(progress) for target in self.targets)
 
     def explain(self, progress: Progress) -> str:
         """See :class:`Target`."""

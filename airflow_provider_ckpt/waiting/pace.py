@@ -8,8 +8,6 @@ from airflow_provider_ckpt.waiting.targets import Target
 
 #: A pause is between the interval over this and the interval times this.
 STRETCH = 4
-#: The rhythm of a query is taken over so many of its newest commits.
-RHYTHM_BATCHES = 20
 
 
 def pause_s(interval_s: float, target: Target, progress: Progress, earlier: Progress | None) -> float:
@@ -35,17 +33,10 @@ def until_next_commit_ms(progress: Progress) -> float | None:
 
     None when the commit log does not show a rhythm.
     """
-    gap_ms = _gap_ms(progress)
+    gap_ms = progress.gap_ms
     if gap_ms is None or progress.committed_at_ms is None:
         return None
     return gap_ms - progress.quiet_ms if progress.quiet_ms <= gap_ms else progress.quiet_ms / 2
-
-
-def _gap_ms(progress: Progress) -> float | None:
-    """Between two of the newest commits, on average."""
-    times = [progress.commits[batch] for batch in sorted(progress.commits)[-RHYTHM_BATCHES:]]
-    known = [at_ms for at_ms in times if at_ms is not None]
-    return (known[-1] - known[0]) / (len(known) - 1) if len(known) > 1 else None
 
 
 def eta_text(target: Target, progress: Progress, earlier: Progress | None) -> str:
@@ -58,5 +49,5 @@ def eta_text(target: Target, progress: Progress, earlier: Progress | None) -> st
 
 def _is_late(progress: Progress) -> bool:
     """Whether a query has left its rhythm: then its rate says nothing of the time that is left."""
-    gap_ms = _gap_ms(progress)
+    gap_ms = progress.gap_ms
     return gap_ms is not None and progress.committed_at_ms is not None and progress.quiet_ms > STRETCH * gap_ms

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import ClassVar
 
@@ -65,6 +65,17 @@ class OffsetsReached(Target):
                 hint=f"Declare it, for example {source_id}=kafka.",
             )
         return current.view(kind), SourceOffset(self.offsets[source_id]).view(kind)
+
+    def _doubts(self, progress: Progress) -> Iterable[str]:
+        for source_id in self.offsets:
+            pair = self._typed(progress, source_id) if progress.offsets is not None else None
+            if pair is not None:
+                current, goal = pair
+                stands = current.positions
+                unread = [lane for lane in goal.positions if lane not in stands]
+                if unread:
+                    more = f" and {len(unread) - 1} more" if len(unread) > 1 else ""
+                    yield f"Source {source_id} has not read {unread[0]}{more}; does the query subscribe to it?"
 
     def remaining(self, progress: Progress) -> float | None:
         """Units of the sources (records, for Kafka); None where they cannot be counted."""

@@ -8,6 +8,7 @@ same thing.
 from __future__ import annotations
 
 from abc import abstractmethod
+from collections.abc import Iterable
 from dataclasses import asdict, dataclass, replace
 from typing import Any, ClassVar, Protocol
 
@@ -75,6 +76,17 @@ class Target:
         if before is None or now is None or took_ms <= 0 or before <= now:
             return None
         return now * took_ms / (before - now)
+
+    def doubts(self, progress: Progress) -> tuple[str, ...]:
+        """What speaks against waiting for this, as sentences: it will not be met as things stand, or means little."""
+        return () if self.reached(progress) else tuple(self._doubts(progress))
+
+    def _doubts(self, progress: Progress) -> Iterable[str]:
+        return ()
+
+    def is_hopeless(self, progress: Progress) -> bool:
+        """Whether it will not be met as things stand."""
+        return bool(self.doubts(progress))
 
     def met(self, progress: Progress) -> tuple[Target, ...]:
         """Which targets are reached: this one, or those that it is made of."""
@@ -161,9 +173,17 @@ class WatermarkPassed(Target):
         """See :class:`Target`."""
         return progress.watermark_ms is not None and progress.watermark_ms >= self.watermark_ms
 
+    def _doubts(self, progress: Progress) -> Iterable[str]:
+        # 0 is what a query without withWatermark has, and one with it before its first data was committed
+        if progress.offsets is not None and not progress.watermark_ms and (progress.batch_id or 0) >= 1:
+            yield (
+                f"The query has no watermark up to batch {progress.batch_id}, so it passes none: wait for a batch or "
+                "for offsets, unless it calls withWatermark and has only not seen an event time yet."
+            )
+
     def explain(self, progress: Progress) -> str:
         """See :class:`Target`."""
-        stands = "none" if progress.watermark_ms is None else time_text(progress.watermark_ms)
+        stands = time_text(progress.watermark_ms) if progress.watermark_ms else "none"  # 0 is none, too
         return (
             f"committed batch {or_none(progress.batch_id)} with the watermark {stands}, "
             f"waiting for {time_text(self.watermark_ms)}"
@@ -196,6 +216,13 @@ class Idle(Target):
             return False
         return progress.quiet_ms >= self.for_ms and progress.planned == progress.batch_id
 
+    def _doubts(self, progress: Progress) -> Iterable[str]:
+        return _shorter_than_rhythm(self.for_ms, progress, "idle")
+
+    def is_hopeless(self, progress: Progress) -> bool:
+        """Never: see :meth:`doubts`."""
+        return False
+
     def explain(self, progress: Progress) -> str:
         """See :class:`Target`."""
         if progress.batch_id is None:
@@ -225,6 +252,13 @@ class Stalled(Target):
         """See :class:`Target`. Raises CheckpointError when the storage does not say when an object was written."""
         return self._quiet_ms(progress) >= self.for_ms
 
+    def _doubts(self, progress: Progress) -> Iterable[str]:
+        return _shorter_than_rhythm(self.for_ms, progress, "stalled")
+
+    def is_hopeless(self, progress: Progress) -> bool:
+        """Never: see :meth:`doubts`."""
+        return False
+
     def _quiet_ms(self, progress: Progress) -> int:
         if progress.batch_id is not None:
             return progress.quiet_ms
@@ -247,3 +281,13 @@ def _quiet(progress: Progress) -> str:
     if progress.batch_id is None:
         return "no batch is committed"
     return f"batch {progress.batch_id} was committed {duration_text(progress.quiet_ms)} ago"
+
+
+def _shorter_than_rhythm(for_ms: int, progress: Progress, what: str) -> Iterable[str]:
+    """A query that commits less often than that is quiet for so long between any two of its batches."""
+    gap_ms = progress.gap_ms
+    if gap_ms is not None and gap_ms > for_ms:
+        yield (
+            f"The query commits about every {duration_text(gap_ms)}, so {duration_text(for_ms)} without a commit says "
+            f"nothing of whether it is {what}. In real-time mode a batch shows only at its end."
+        )

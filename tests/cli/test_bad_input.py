@@ -149,6 +149,10 @@ def test_unknown_scheme(capsys):
     ("show",), ("wait", "/x"), ("wait", "/x", "--watermark", "yesterday-ish"), ("wait", "/x", "--offsets", "{"),
     ("gate", "/x", "--conf", "novalue"), ("gate", "/x", "--spark-version", "2.4"), ("rollback", "/x"),
     ("rollback", "/x", "--to-batch", "1", "--trim-sink-log"), ("nosuch",),
+    ("log", "/x", "--batch", "1", "--batch", "9"), ("log", "/x", "--batch=1", "--last", "1", "--batch=1"),
+    ("gate", "/x", "--conf", "a=1", "--conf", "a=2"), ("wait", "/x", "--batch", "1", "--timeout", "1", "--timeout", "2"),
+    ("gate", "/x", "--sink", "console", "--sink", "kafka"), ("rollback", "/x", "--to-batch", "1", "--to-batch", "2"),
+    ("show", "/x", "--storage-option", "anon=true", "--storage-option", "anon=false"),
 ])  # fmt: skip
 def test_usage_errors_have_code_2(capsys, arguments):
     code, _, err = ckpt(capsys, *arguments)

@@ -132,6 +132,86 @@ def test_what_does_not_fit_the_query_ends_with_3(ckpt, checkpoint, options, prob
     assert code == 3 and problem in err
 
 
+@pytest.fixture
+def no_watermark(golden) -> Path:
+    """Twelve committed batches of a query without a watermark."""
+    return golden("file-to-parquet-12")
+
+
+KAFKA_OFFSETS = '{"0": {"orders": {"0": 1, "7": 1}}}'
+NEVER = {
+    "a watermark that the query has not": ("watermark", ("--watermark", "2026-01-01"), "has no watermark up to batch 11"),
+    "the same beside what will be met": ("watermark", ("--watermark", "2026-01-01", "--batch", 99), "has no watermark"),
+    "a location that is not there": ("nowhere", ("--batch", 1), "does not exist; "),
+    "a location that is no checkpoint": ("other", ("--batch", 1), "is no checkpoint: neither offsets/ nor commits/"),
+    "a partition that is not read": ("kafka", ("--offsets", KAFKA_OFFSETS, "--source", "0=kafka"), "has not read orders-7"),
+}  # fmt: skip
+
+
+@pytest.fixture
+def home(golden, tmp_path) -> Callable[[str], Path]:
+    """A checkpoint, or none, for each way never to be met."""
+
+    def make(name: str) -> Path:
+        if name == "nowhere":
+            return tmp_path / "checkpoints" / "orders"
+        if name == "other":
+            (tmp_path / "other").mkdir()
+            (tmp_path / "other" / "part-0.parquet").write_bytes(b"x")
+            return tmp_path / "other"
+        checkpoint = golden("file-to-parquet-12")
+        if name == "kafka":
+            for entry in (checkpoint / "offsets").glob("[0-9]*"):
+                *head, _ = entry.read_text().split("\n")
+                entry.write_text("\n".join([*head, '{"orders":{"0":1}}']))
+        return checkpoint
+
+    return make
+
+
+@pytest.mark.parametrize(("where", "options", "said"), NEVER.values(), ids=NEVER)
+def test_what_will_never_be_met_is_said_at_once_and_once(ckpt, home, where, options, said):
+    code, _, err = ckpt(home(where), *options, "--timeout", "0.3", "--poll-interval", "0.05")
+    assert code == 1 and err.startswith("Warning: ") and err.count("Warning: ") == 1 and said in err
+    assert "1970" not in err
+
+
+@pytest.mark.parametrize(("where", "options", "said"), NEVER.values(), ids=NEVER)
+def test_what_will_never_be_met_fails_fast_with_4(ckpt, home, where, options, said):
+    code, _, err = ckpt(home(where), *options, "--fail-fast", *FAST)
+    assert code == 4 and said in err and err.startswith("Error: ")
+
+
+def test_one_of_two_that_can_be_met_is_waited_for(ckpt, no_watermark):
+    options = ("--watermark", "2026-01-01", "--batch", 99, "--any", "--fail-fast")
+    assert ckpt(no_watermark, *options, *NOW)[0] == 1
+
+
+def test_the_directory_above_that_exists_is_named(ckpt, tmp_path):
+    _, _, err = ckpt(tmp_path / "a" / "b", "--batch", 1, *NOW)
+    assert f"{tmp_path / 'a' / 'b'} does not exist; {tmp_path} does." in err
+
+
+def test_a_pause_as_long_as_the_rhythm_is_no_stall(ckpt, checkpoint):
+    for number, entry in enumerate(sorted((checkpoint / "commits").glob("[0-9]*"))):
+        os.utime(entry, (time.time() - 300 * (8 - number),) * 2)
+    code, _, err = ckpt(checkpoint, "--idle", "4m", "--batch", "99", "--fail-fast", *NOW)
+    assert (code, "Warning: " in err) == (1, False), "idle is reached"
+    code, _, err = ckpt(checkpoint, "--batch", "99", "--stalled", "310s", "--fail-fast", *NOW)
+    assert code == 1 and "Warning" not in err
+    (checkpoint / "commits/7").touch()
+    code, _, err = ckpt(checkpoint, "--stalled", "4m", "--fail-fast", *NOW)
+    assert code == 1 and "Warning: The query commits about every" in err
+
+
+def test_the_declaration_that_is_missing_is_offered_as_the_log_has_it(ckpt, checkpoint):
+    code, _, err = ckpt(checkpoint, "--caught-up")
+    assert code == 3 and err.endswith("--source 0=file:/golden/agg-hdfs/input/orders\n")
+    code, _, err = ckpt(checkpoint, "--caught-up", "--source", "0=file:/nowhere", *NOW)
+    assert code == 3 and "such as /golden/agg-hdfs/input/orders/000.json" in err
+    assert err.endswith("0=file:/golden/agg-hdfs/input/orders\n")
+
+
 def test_a_damaged_checkpoint_ends_with_3(ckpt, checkpoint):
     (checkpoint / "offsets/7").write_bytes(b"")
     code, _, err = ckpt(checkpoint, "--watermark", "2030-01-01", *FAST)

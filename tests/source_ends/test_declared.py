@@ -124,7 +124,7 @@ def test_files_are_asked_for_of_file_sources(ends, tmp_path, lake):
 
 
 def test_without_a_declaration_there_is_nothing_to_ask(ends, tmp_path):
-    with pytest.raises(CheckpointError, match="none was declared"):
+    with pytest.raises(CheckpointError, match="no source was declared"):
         ends(tmp_path)
 
 

@@ -181,7 +181,7 @@ def logged(tmp_path):
 
 def test_a_directory_that_the_query_does_not_read_is_refused(unread, logged, tmp_path):
     write(tmp_path / "in", "a")
-    with pytest.raises(StoreError, match="reads files of another directory, such as data/in/a"):
+    with pytest.raises(StoreError, match="reads files of another directory, such as /data/in/a"):
         unread(tmp_path / "in", logged("file:///data/in/a"), 0)
 
 
