@@ -142,7 +142,7 @@ def open_store(location: str, storage_options: Iterable[str]) -> Store:
 
 def pairs(texts: Iterable[str], option: str) -> list[tuple[str, str]]:
     """``KEY=VALUE`` texts, split. Raises click.BadParameter."""
-    found = []
+    found: list[tuple[str, str]] = []
     for text in texts:
         key, equals, value = text.partition("=")
         if not equals or not key:
