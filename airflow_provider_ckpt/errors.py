@@ -128,6 +128,13 @@ class ObjectExistsError(StoreError):
     exit_code = 4
 
 
+class StorageOptionError(StoreError):
+    """Options of a storage driver that it does not take, or lacks."""
+
+    code = "STORAGE_OPTION"
+    exit_code = 2
+
+
 class StoreUnavailableError(StoreError):
     """The storage did not answer, or answered that it cannot at the moment."""
 

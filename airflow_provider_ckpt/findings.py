@@ -11,9 +11,6 @@ Severity = Literal["error", "warning", "note"]
 
 SEVERITIES: tuple[Severity, ...] = ("error", "warning", "note")
 
-#: The page that explains the rules, a section for each code.
-RULES_PAGE = "docs/rules.md"
-
 #: What each rule is about, by code. 1xx: the checkpoint as it is. 2xx: the checkpoint and a deploy.
 #: 3xx: after a restart.
 RULES = {
@@ -104,8 +101,8 @@ class Finding:
 
     @property
     def doc(self) -> str:
-        """Where the rule is explained."""
-        return f"{RULES_PAGE}#{self.code.lower()}"
+        """The command that explains the rule."""
+        return f"ckpt explain {self.code}"
 
     def to_dict(self) -> dict[str, Any]:
         """JSON-ready."""

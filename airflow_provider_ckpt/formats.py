@@ -16,6 +16,7 @@ from airflow_provider_ckpt.errors import CheckpointError, GateFailedError
 from airflow_provider_ckpt.findings import RULES, Finding
 from airflow_provider_ckpt.forecast import Forecast
 from airflow_provider_ckpt.report import headline, not_judged_text, sentence
+from airflow_provider_ckpt.rules import text_of
 
 SARIF_SCHEMA = "https://docs.oasis-open.org/sarif/sarif/v2.1.0/errata01/os/schemas/sarif-schema-2.1.0.json"
 
@@ -244,12 +245,11 @@ def sarif_text(judged: Sequence[Judged]) -> str:
 
 
 def _rule(code: str) -> dict[str, Any]:
-    # SARIF wants an absolute helpUri; the page is in the package's repository, so it is a link in the help.
-    doc = Finding(code, "note", "").doc
+    text = text_of(code) or RULES[code]
     return {
         "id": code,
         "shortDescription": {"text": RULES[code]},
-        "help": {"text": f"See {doc}.", "markdown": f"See [{doc}]({doc})."},
+        "help": {"text": f"{text} ({Finding(code, 'note', '').doc})", "markdown": text},
     }
 
 

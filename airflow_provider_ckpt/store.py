@@ -33,6 +33,7 @@ from airflow_provider_ckpt.errors import (
 from airflow_provider_ckpt.limits import CHANGELOG_HEAD_BYTES, most_bytes, size_text
 from airflow_provider_ckpt.local_disk import CHUNK_BYTES, copy_file, linked, publish, scan, stat, sum_of
 from airflow_provider_ckpt.objects import StoredObject
+from airflow_provider_ckpt.opening import opening_error, options_refused, require_location
 from airflow_provider_ckpt.s3_copies import copy_in_s3, same_s3
 
 #: Objects up to this size are held in memory while they are copied.
@@ -41,7 +42,6 @@ SMALL_BYTES = 8 << 20
 #: What the drivers need to answer truthfully and with as few requests as possible.
 _FRESH: Mapping[str, Any] = {"use_listings_cache": False, "skip_instance_cache": True}
 _S3: Mapping[str, Any] = {"config_kwargs": {"max_pool_connections": 32}}
-_EXTRAS = {"s3fs": "s3", "gcsfs": "gcs", "adlfs": "azure"}
 #: Where ``mode="create"`` is decided by the storage itself.
 _EXCLUSIVE = {"s3", "gs", "gcs", "abfs", "abfss", "az"}
 _TRANSIENT = {
@@ -80,17 +80,15 @@ class Store:
     def open(cls, location: str, **storage_options: Any) -> Store:
         """Open a location that fsspec understands: a path, ``file://``, ``s3://``, ``gs://``, ``memory://``, …
 
-        Raises StoreError when there is no driver for it.
+        Raises StoreError when there is no driver for it, StoreUnavailableError when it does not answer.
         """
+        require_location(location)
         scheme = location.partition("://")[0] if "://" in location else "file"
         options = {**_FRESH, **(_S3 if scheme in ("s3", "s3a") else {}), **storage_options}
         try:
             fs, root = fsspec.core.url_to_fs(location, **options)
-        except (ImportError, ValueError) as error:
-            extra = next((name for module, name in _EXTRAS.items() if module in str(error)), None)
-            hint = f"pip install 'airflow-provider-ckpt[{extra}]'" if extra else None
-            message = scrub(str(error), secrets_of(location, storage_options))
-            raise StoreError(message, location=scrub(location), hint=hint) from None
+        except Exception as error:  # each driver raises errors of its own
+            raise opening_error(error, location, storage_options) from None
         return cls(fs, root, root if isinstance(fs, LocalFileSystem) else location)
 
     def __repr__(self) -> str:
@@ -176,16 +174,6 @@ class Store:
         """Whether there is anything at the location."""
         with self._errors(""):
             return bool(self.fs.exists(self.root))
-
-    def nearest_existing(self) -> str | None:
-        """The nearest directory above the location that exists; None when there is none, or nobody may look."""
-        location, root = self.location.rstrip("/"), self.root.rstrip("/")
-        for _ in range(root.count("/") + 1):
-            location, root = location.rpartition("/")[0], root.rpartition("/")[0]
-            with suppress(Exception):  # it is part of a message alone, and a bucket may forbid it
-                if self.fs.exists(root or "/"):
-                    return location or "/"
-        return None
 
     def read(self, name: str) -> bytes:
         """The bytes of an object, which must not be more than :func:`~airflow_provider_ckpt.limits.most_bytes`.
@@ -402,6 +390,8 @@ class Store:
                 return StoreError("permission denied", **place, hint=hint)
             case OSError():
                 return self._os_error(error, place)
+            case TypeError():
+                return options_refused(self._scrubbed(error), place)
         if "Credentials" in type(error).__name__:  # each driver has a family of errors of its own
             return StoreError(f"no credentials: {self._scrubbed(error)}", **place)
         return StoreUnavailableError(f"storage failed: {self._scrubbed(repr(error))}", **place)

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import json
 import re
 from pathlib import Path
 
 import pytest
 
-from airflow_provider_ckpt.findings import RULES, RULES_PAGE, Finding
+from airflow_provider_ckpt.cli import run
+from airflow_provider_ckpt.findings import RULES, Finding
+from airflow_provider_ckpt.rules import text_of, texts
 
-PAGE = Path(__file__).parents[1] / RULES_PAGE
+PAGE = Path(__file__).parents[1] / "docs/rules.md"
 
 
 def sections() -> dict[str, str]:
@@ -32,9 +35,24 @@ def test_a_section_has_the_title_of_its_rule_and_explains_it(code):
     assert "" not in lines, "one paragraph, so that it can be quoted whole"
 
 
-def test_a_finding_links_to_its_section():
-    anchors = {f"{RULES_PAGE}#{re.sub(r'[^a-z0-9-]', '', heading.lower())}" for heading in sections()}
-    assert {Finding(code, "note", "").doc for code in RULES} == anchors
+def test_the_package_holds_the_page():
+    """One source: what the command prints is what the page says."""
+    assert dict(texts()) == sections()
+
+
+@pytest.mark.parametrize("code", RULES)
+def test_a_finding_names_the_command_that_explains_it(capsys, code):
+    command, name, argument = Finding(code, "note", "").doc.split()
+    assert (command, run([name, argument])) == ("ckpt", 0)
+    assert capsys.readouterr().out == f"{code}: {text_of(code)}\n"
+
+
+def test_explain_lists_the_rules_and_refuses_others(capsys):
+    assert run(["explain"]) == 0
+    assert [line.split()[0] for line in capsys.readouterr().out.splitlines()] == list(RULES)
+    assert run(["explain", "ckpt201", "CKPT102", "--json"]) == 0
+    assert [item["code"] for item in json.loads(capsys.readouterr().out)["explanations"]] == ["CKPT201", "CKPT102"]
+    assert run(["explain", "CKPT999"]) == 2
 
 
 def test_every_code_of_the_package_is_a_rule():

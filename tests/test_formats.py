@@ -148,7 +148,7 @@ def test_sarif_of_a_sound_checkpoint_has_every_rule_and_no_result():
     driver = run["tool"]["driver"]
     assert (driver["name"], driver["version"]) == ("ckpt", __version__)
     assert {rule["id"]: rule["shortDescription"]["text"] for rule in driver["rules"]} == RULES
-    assert all(f"docs/rules.md#{rule['id'].lower()}" in rule["help"]["markdown"] for rule in driver["rules"])
+    assert all(rule["help"]["markdown"].startswith(f"**{RULES[rule['id']]}.** ") for rule in driver["rules"])
     assert run["results"] == [] and run["invocations"][0]["executionSuccessful"] is True
 
 

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 import click
 
 from airflow_provider_ckpt import __version__
-from airflow_provider_ckpt.cli import backups, change, fleet, history, judge, look, waiting
+from airflow_provider_ckpt.cli import backups, change, explain, fleet, history, judge, look, waiting
 from airflow_provider_ckpt.cli.render import print_error
 from airflow_provider_ckpt.errors import CheckpointError
 
@@ -48,7 +48,7 @@ def cli() -> None:
     """
 
 
-for room in (look, waiting, judge, fleet, backups, change, history):
+for room in (look, waiting, judge, explain, fleet, backups, change, history):
     for command in room.COMMANDS:
         cli.add_command(command)
 

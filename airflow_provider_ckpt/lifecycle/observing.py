@@ -19,6 +19,7 @@ from airflow_provider_ckpt.codec.source_log import InitialOffset
 from airflow_provider_ckpt.compression import decompressors
 from airflow_provider_ckpt.errors import CheckpointFormatError, CheckpointNotFoundError
 from airflow_provider_ckpt.lifecycle.listing import Look, list_logs, list_tree, look_at
+from airflow_provider_ckpt.lifecycle.lookalikes import what_it_is
 from airflow_provider_ckpt.objects import StoredObject
 from airflow_provider_ckpt.restart_set import Reads, RestartSet, restart_set
 from airflow_provider_ckpt.store import Store
@@ -99,8 +100,12 @@ _FILES = (layout.QueryMetadataFile, layout.LogEntry, layout.SourceLogEntry, layo
 
 def _require_checkpoint(store: Store, look: Look) -> None:
     seen = {name.partition("/")[0] for name in look.objects} | look.directories
-    if seen & {layout.OFFSETS, layout.COMMITS, layout.METADATA}:
+    like = what_it_is({name for name in look.objects if "/" not in name}, look.directories)
+    if seen & {layout.OFFSETS, layout.COMMITS, layout.METADATA} and like is None:
         return
+    if like is not None:
+        message, hint = like
+        raise CheckpointNotFoundError(f"no checkpoint, but {message}.", location=store.location, hint=hint)
     if not seen:
         problem = "is empty" if store.exists() else "does not exist"
         hint = "Give the checkpointLocation of the query, the directory that holds offsets/ and commits/."

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
@@ -89,9 +90,20 @@ def _absent(store: Store, progress: Progress) -> str | None:
     if objects or directories:
         such = min({*objects, *directories})
         return f"{store.location} is no checkpoint: neither offsets/ nor commits/ nor metadata is there, but {such}."
-    above = store.nearest_existing()
+    above = _nearest_existing(store)
     there = f"; {above} does" if above else ""
     return f"{store.location} does not exist{there}. It is waited for, in case the query has yet to make it."
+
+
+def _nearest_existing(store: Store) -> str | None:
+    """The nearest directory above a location that exists; None when there is none, or nobody may look."""
+    location, root = store.location.rstrip("/"), store.root.rstrip("/")
+    for _ in range(root.count("/") + 1):
+        location, root = location.rpartition("/")[0], root.rpartition("/")[0]
+        with suppress(Exception):  # it is a part of a message, and a bucket may forbid it
+            if store.fs.exists(root or "/"):
+                return location or "/"
+    return None
 
 
 def begin(location: str, target: Target, progress: Progress, *, at_ms: int, ends: SourceEnds | None = None) -> Wait:

@@ -43,7 +43,7 @@ def test_empty_location(capsys, tmp_path):
 def test_not_a_checkpoint(capsys, tmp_path):
     (tmp_path / "part-0.parquet").write_text("x")
     code, _, err = ckpt(capsys, "show", tmp_path)
-    assert code == 3 and "no checkpoint" in err and "part-0.parquet" in err
+    assert code == 3 and "no checkpoint" in err and "data files" in err
 
 
 def damage(name: str, change: Callable[[bytes], bytes]) -> Callable[[Path], None]:
@@ -143,6 +143,55 @@ def test_storage_down(capsys):
 def test_unknown_scheme(capsys):
     code, _, err = ckpt(capsys, "show", "nosuch://bucket/cp")
     assert code == 3 and "nosuch" in err
+
+
+#: Locations that cannot be opened: the exit code, what is said, and what is to be done.
+LOCATIONS = {
+    "hdfs://name:8020/orders": (3, "hdfs:// cannot be opened here", "pip install pyarrow"),
+    "abfss://c@a.dfs.core.windows.net/orders": (3, "no driver for abfss://", "airflow-provider-ckpt[azure]"),
+    "gs://lake/orders": (3, "gcsfs", "airflow-provider-ckpt[gcs]"),
+    "wasbs://c@a/orders": (3, "no driver for wasbs://", "abfss://"),
+    "viewfs://c/orders": (3, "no driver for viewfs://", "hdfs://"),
+    "dbfs:/orders": (3, "dbfs:/ is no URI", "/dbfs/"),
+    "s3:/lake/orders": (3, "s3:/ is no URI", "s3://"),
+    "dbfs://orders": (2, "does not take these storage options, or lacks some", "--storage-option"),
+    "ftp://no.such.host.invalid/orders": (5, "does not answer", ""),
+    "zip://orders::/no/such.zip": (3, "not found", ""),
+    "": (3, "the location is empty", "Give a path"),
+    "  ": (3, "the location is empty", "Give a path"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("location", LOCATIONS)
+@pytest.mark.parametrize("command", [("show",), ("check",), ("wait", "--batch", "1", "--timeout", "0"), ("backups",)])
+def test_a_location_that_cannot_be_opened_is_one_sentence(capsys, command, location):
+    code, said, to_do = LOCATIONS[location]
+    name, *options = command
+    found, _, err = ckpt(capsys, name, location, *options)
+    assert found == code and said in err and to_do in err, err
+    assert "Traceback" not in err and len(err.strip().splitlines()) <= 3
+
+
+#: What is given in the place of a checkpoint, by what is at its top.
+LOOKALIKES = {
+    "a Delta table": ("_delta_log/0.json", "part-0.parquet"),
+    "a Hudi table": (".hoodie/hoodie.properties",),
+    "an Iceberg table": ("metadata/v1.metadata.json", "data/0.parquet"),
+    "the output directory of a file sink": ("_spark_metadata/0", "part-0.parquet"),
+    "a directory of data files": ("part-0.parquet", "_SUCCESS"),
+    "the root of backups": ("20261121T094345.815Z-0a3c26f7/manifest.json",),
+    "a backup": ("manifest.json", "checkpoint/metadata"),
+}
+
+
+@pytest.mark.parametrize("what", LOOKALIKES)
+def test_what_is_given_in_the_place_of_a_checkpoint_is_named(capsys, tmp_path, what):
+    for name in LOOKALIKES[what]:
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).write_text("x")
+    for command in ("show", "check", "gate"):
+        code, _, err = ckpt(capsys, command, tmp_path)
+        assert code == 3 and f"no checkpoint, but {what}." in err, err
 
 
 @pytest.mark.parametrize("arguments", [

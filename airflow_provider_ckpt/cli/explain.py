@@ -1,0 +1,30 @@
+"""The command that says what a rule means: explain."""
+
+from __future__ import annotations
+
+import click
+
+from airflow_provider_ckpt.cli.render import print_json
+from airflow_provider_ckpt.findings import RULES
+from airflow_provider_ckpt.rules import text_of
+
+
+@click.command()
+@click.argument("codes", nargs=-1, metavar="[CODE]...")
+@click.option("--json", "as_json", is_flag=True, help="One JSON document on stdout.")
+def explain(codes: tuple[str, ...], as_json: bool) -> None:
+    """What a rule means, why Spark behaves so, and what to do; without a code, the list of all."""
+    unknown = [code for code in codes if text_of(code) is None]
+    if unknown:
+        raise click.BadParameter(f"there is no rule {unknown[0]!r}; ckpt explain lists them all", param_hint="CODE")
+    wanted = [code.strip().upper() for code in codes] or list(RULES)
+    explanations = [{"code": code, "title": RULES[code], "text": text_of(code)} for code in wanted]
+    if as_json:
+        print_json({"explanations": explanations})
+    elif codes:
+        click.echo("\n\n".join(f"{item['code']}: {item['text']}" for item in explanations))
+    else:
+        click.echo("\n".join(f"{item['code']}  {item['title']}" for item in explanations))
+
+
+COMMANDS = (explain,)

@@ -1,0 +1,38 @@
+"""What people give in the place of a checkpoint, by what is at its top."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection
+
+from airflow_provider_ckpt.codec import layout
+
+_CHECKPOINT = "Give the checkpointLocation of the query, the directory that holds offsets/ and commits/."
+_BACKUP_ID = re.compile(r"\d{8}T\d{6}\.\d{3}Z-[0-9a-f]{8}")
+_DATA = (".parquet", ".orc", ".json", ".csv", ".avro", ".txt")
+
+
+def what_it_is(objects: Collection[str], directories: Collection[str]) -> tuple[str, str] | None:
+    """What a directory is that is no checkpoint, and what to give instead; None where that cannot be told.
+
+    Args:
+        objects: Names of the objects at its top.
+        directories: Names of the directories at its top.
+    """
+    if {layout.OFFSETS, layout.COMMITS} & set(directories):
+        return None
+    tables = {"_delta_log": "a Delta table", ".hoodie": "a Hudi table"}
+    for directory, table in tables.items():
+        if directory in directories:
+            return table, f"{_CHECKPOINT} As a sink it is declared with --sink."
+    if layout.METADATA in directories and "data" in directories:
+        return "an Iceberg table", f"{_CHECKPOINT} As a sink it is declared with --sink iceberg:URI."
+    if layout.SINK_LOG in directories:
+        return "the output directory of a file sink", f"{_CHECKPOINT} As a sink it is declared with --sink file:URI."
+    if "manifest.json" in objects and "checkpoint" in directories:
+        return "a backup", "Give the directory checkpoint in it, when it is a full one, or restore it: ckpt restore."
+    if any(_BACKUP_ID.fullmatch(name) for name in directories):
+        return "the root of backups", "ckpt backups lists them; ckpt restore makes a checkpoint of one."
+    if any(name.endswith(_DATA) for name in objects) and layout.METADATA not in objects:
+        return "a directory of data files", _CHECKPOINT
+    return None
