@@ -100,6 +100,40 @@ def test_a_deploy_that_the_gate_stops_touches_nothing(env, golden):
     assert values["gate"]["decision"] == "block" and sorted(checkpoint.rglob("*")) == before
 
 
+#: Batches 5 to 7 commit between the question and the answer.
+OTHER_BATCHES = """
+from pathlib import Path
+for batch in (5, 6, 7):
+    for log in ("offsets", "commits"):
+        newest = Path({path!r}) / log / "4"
+        newest.with_name(str(batch)).write_bytes(newest.read_bytes())
+"""
+
+
+def files(checkpoint: Path) -> dict[str, bytes]:
+    return {str(path.relative_to(checkpoint)): path.read_bytes() for path in checkpoint.rglob("*") if path.is_file()}
+
+
+@pytest.mark.exhaustive
+def test_what_was_approved_is_refused_when_the_query_has_run_since(env, golden):
+    """Not planned anew: a rollback of more batches than the person has seen."""
+    checkpoint = golden("rate-micro-batch")
+    others = OTHER_BATCHES.format(path=str(checkpoint))
+    at = "with create_session() as session:\n    answer"
+    person = subprocess.Popen([sys.executable, "-c", PERSON.replace(at, f"{others}\n{at}")], env=env)
+    try:
+        done = deploy(env, checkpoint, "--fail")
+    finally:
+        person.terminate()
+    states, values = read_run(env, "pre_deploy_gate")
+    assert (states["approve"], states["rollback"]) == ("success", "failed"), done.stdout[-4000:]
+    assert values["rollback_plan"]["accept"] == ["unknown"]
+    assert "STALE_PLAN" in done.stdout + done.stderr
+    assert committed(checkpoint) == 7 and not list((checkpoint.parent / "_ckpt_undo").glob("*/*/saved"))
+    left = files(checkpoint)
+    assert {"commits/5", "commits/6", "commits/7", "offsets/5", "offsets/6", "offsets/7"} <= left.keys()
+
+
 @pytest.mark.exhaustive
 def test_a_deploy_that_fails_is_rolled_back_when_a_person_approves(env, golden):
     checkpoint = golden("rate-micro-batch")
@@ -111,6 +145,7 @@ def test_a_deploy_that_fails_is_rolled_back_when_a_person_approves(env, golden):
     asked, _ = person.communicate()
     assert "goes back to batch 4, the last one before the deploy" in asked
     assert "Approve only when the query is stopped" in asked
+    assert "Sink effect: **unknown**. To approve is to accept that." in asked
     states, values = read_run(env, "pre_deploy_gate")
     assert states == {
         **dict.fromkeys(("gate", "backup", "went_wrong", "rollback_plan", "ask", "approve", "rollback"), "success"),
@@ -121,3 +156,6 @@ def test_a_deploy_that_fails_is_rolled_back_when_a_person_approves(env, golden):
     assert done.returncode == 1, "a deploy that was rolled back is not a success"
     assert values["rollback_plan"]["actions"] > 0 and values["rollback_plan"]["receipt"] is None
     assert values["rollback"]["receipt"] and committed(checkpoint) == 4
+    (change,) = lifecycle.history(Store.open(str(checkpoint)))
+    assert (change.plan.plan_id, change.approved_by) == (values["rollback_plan"]["plan_id"], "admin")
+    assert change.accepted_sink == ("unknown",)

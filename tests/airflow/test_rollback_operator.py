@@ -104,6 +104,15 @@ def test_a_plan_of_another_checkpoint_is_refused(tmp_path, backup):
         roll_back(tmp_path, Task(), plan=plan, accept_sink="unknown")
 
 
+@pytest.mark.parametrize("value", [[{}], [], "[]", 7, "no plan", "{", {"kind": "rollback"}])
+def test_what_is_no_plan_is_refused(tmp_path, backup, value):
+    """Such as the list that the XComs of a mapped task are."""
+    before = lifecycle.observe(Store.open(str(tmp_path / "orders")))
+    with pytest.raises(AirflowFailException):
+        roll_back(tmp_path, Task(), plan=value, accept_sink="unknown")
+    assert lifecycle.observe(Store.open(str(tmp_path / "orders"))).objects == before.objects
+
+
 def test_a_restore_takes_the_plan_that_was_approved(tmp_path, backup):
     task, root = Task(), backup.rpartition("/")[0]
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import shutil
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -11,8 +12,9 @@ import pytest
 
 from airflow_provider_ckpt import lifecycle
 from airflow_provider_ckpt.cli import run
-from airflow_provider_ckpt.lifecycle.fitting import MEMORY, last_written, remember
-from airflow_provider_ckpt.sinks import parse_sink
+from airflow_provider_ckpt.errors import PlanError
+from airflow_provider_ckpt.lifecycle.fitting import MEMORY, last_written, remember, require_fit
+from airflow_provider_ckpt.sinks import DeclaredSink, parse_sink, read_marker
 from airflow_provider_ckpt.store import Store
 from tests.codec.test_golden import EXPECTED
 
@@ -116,6 +118,20 @@ def test_a_memory_that_is_none_is_refused(revenue, ckpt):
     memory.write_text("[")
     code, said = ckpt(*back(revenue, revenue / "output", "--json"))
     assert code == 3 and said["error"]["name"] == MEMORY
+
+
+@pytest.mark.parametrize("case", [f"{version}/{name}" for version, cases in EXPECTED.items() for name in cases])
+def test_what_spark_left_fits(goldens, case):
+    """Batches without data, compacted logs, crashes, repartitions: of each query that Spark has run into a file sink."""
+    home = goldens[case]
+    if not (home / "output" / "_spark_metadata").is_dir():
+        return  # of another sink
+    checkpoint, output = Store.open(str(home / "checkpoint")), Store.open(str(home / "output"))
+    view, sink = lifecycle.observe(checkpoint), DeclaredSink("file", output.location)
+    marker = read_marker(sink, output, view.query_id, view.latest_committed)
+    require_fit(checkpoint, None, view, sink, output, marker)
+    with pytest.raises(PlanError, match="does not fit"):
+        require_fit(checkpoint, None, view, sink, output, replace(marker, last_batch=view.latest_planned + 1))
 
 
 @pytest.mark.parametrize("case", ["repartition-2-to-4", "repartition-2-to-1", "repartition-offset-log-v2"])

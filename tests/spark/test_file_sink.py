@@ -10,7 +10,7 @@ import pytest
 
 from airflow_provider_ckpt import lifecycle
 from airflow_provider_ckpt.codec import layout
-from airflow_provider_ckpt.errors import BatchNotRestorableError
+from airflow_provider_ckpt.errors import BatchNotRestorableError, PlanError
 from airflow_provider_ckpt.lifecycle import Stores
 from airflow_provider_ckpt.store import Store
 from tests.spark_lab import Lab, rows_of
@@ -77,6 +77,26 @@ def test_with_the_trim_the_table_is_right_row_for_row(lab):
     assert lab.table() == expected(dict.fromkeys(range(KEEP + 1), "A")), "readers see the table as of the batch kept"
     lab.run_into_sink()
     assert lab.table() == expected(GOOD)
+
+
+def test_a_rollback_that_did_not_trim_is_mended_by_one_that_does(lab):
+    """The log of the sink is ahead of the checkpoint then, and it is the sink that was declared before."""
+    assert roll_back(lab, trim=False) == ["skipped"]
+    assert roll_back(lab, trim=True) == ["exact"]
+    lab.run_into_sink()
+    assert lab.table() == expected(GOOD)
+
+
+def test_the_log_of_another_query_is_never_trimmed(lab, spark, tmp_path):
+    other = SinkLab(spark, tmp_path / "other", "stateless")
+    other.write(range(3))
+    other.run_into_sink()
+    stores = Stores(Store.open(str(lab.checkpoint)), Store.open(str(other.output)))
+    with pytest.raises(PlanError, match=f"holds batches up to 2, and the query has committed batch {BATCHES - 1}"):
+        lifecycle.make_rollback(stores, KEEP, trim_sink_log=True)
+    stores = Stores(Store.open(str(other.checkpoint)), Store.open(str(lab.output)))
+    with pytest.raises(PlanError, match=f"holds batch {BATCHES - 1}, and the query has planned none after 2"):
+        lifecycle.make_rollback(stores, 1, trim_sink_log=True)
 
 
 def test_undo_gives_the_sink_log_back(lab):
