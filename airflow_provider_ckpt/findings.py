@@ -44,6 +44,7 @@ RULES = {
     "CKPT134": "Broken snapshot",
     "CKPT135": "Partitions that nobody can tell",
     "CKPT136": "Unknown state store provider",
+    "CKPT137": "Broken state of an unfinished batch",
     "CKPT140": "Sink log ahead of the checkpoint",
     "CKPT141": "Sink log behind the checkpoint",
     "CKPT142": "Hole in the sink log",

@@ -16,7 +16,7 @@ from operator import itemgetter
 from types import MappingProxyType
 from typing import TypeVar
 
-from airflow_provider_ckpt.codec import java_text, layout, state_file
+from airflow_provider_ckpt.codec import java_text, layout, state_content, state_file, state_metadata, state_schema
 from airflow_provider_ckpt.codec.commit_log import CommitMetadata
 from airflow_provider_ckpt.codec.layout import StateFile, StateStoreId
 from airflow_provider_ckpt.codec.offset_log import OffsetSeq
@@ -156,9 +156,10 @@ def _state_files(
     whole = _Chain()
     conf = _conf(view.offset_seq(batch_id))
     commit = view.commit(batch_id)
+    yield from _operator_files(view, batch_id, whole)
     expected = yield from _expected_stores(view, stores, batch_id, whole)
-    whole.names += _operator_files(view, batch_id)
     codec = conf.get(COMPRESSION_CODEC) or "lz4"
+    codec = state_content.short_codec(codec) or codec
     siblings = {store_id.operator_id: [file.kind for file in store.files] for store_id, store in stores.items()}
     stores_of: dict[tuple[int, int], list[str]] = {}
     for store_id in expected:
@@ -213,6 +214,9 @@ def _expected_stores(
     expected: set[StateStoreId] = set()
     for operator_id in sorted(_operators(view, stores) | ids.keys()):
         own = [store_id for store_id in stores if store_id.operator_id == operator_id]
+        if not any(view.below(f"{layout.STATE}/{operator_id}")):
+            whole.missing.append(f"{layout.STATE}/{operator_id}")
+            continue
         if operator_id in ids:
             opened = Partitions(frozenset(range(len(ids[operator_id]))), len(ids[operator_id]) == 1)
         else:
@@ -260,16 +264,53 @@ def _shuffle_partitions(conf: Mapping[str, str | None]) -> int | None:
     return number if number is not None and number > 0 else None
 
 
-def _operator_files(view: CheckpointView, batch_id: int) -> list[str]:
-    """Schemas and operator metadata: small, written once, and those of later batches are not wanted."""
-    names = []
+def _operator_files(view: CheckpointView, batch_id: int, whole: _Chain) -> Reads[None]:
+    """Schemas and operator metadata: small, written once, and those of later batches are not wanted.
+
+    Spark reads the schemas beside the state, and what operator metadata of version 2 names; never that of version 1.
+    """
+    schemas, newest = [], dict[int, tuple[int, str]]()
     for stored in view.below(layout.STATE):
         place = layout.parse(stored.name) if "/_" in stored.name else None  # most are state files
-        if isinstance(place, layout.OperatorMetadataFile | layout.StateSchemaFile) and (
-            place.batch_id is None or place.batch_id <= batch_id
-        ):
-            names.append(stored.name)
-    return names
+        if not isinstance(place, layout.OperatorMetadataFile | layout.StateSchemaFile):
+            continue
+        if place.batch_id is not None and place.batch_id > batch_id:
+            continue
+        whole.names.append(stored.name)
+        if isinstance(place, layout.OperatorMetadataFile) and place.batch_id is not None:
+            newest[place.operator_id] = max(newest.get(place.operator_id, (-1, "")), (place.batch_id, stored.name))
+        elif isinstance(place, layout.StateSchemaFile) and place.batch_id is None:
+            schemas.append(stored.name)
+        elif isinstance(place, layout.StateSchemaFile):
+            newest.setdefault(place.operator_id, (-1, ""))
+    for operator_id, (_, name) in sorted(newest.items()):
+        schemas += yield from _named_schemas(view, operator_id, name, whole)
+    for name in schemas:
+        try:
+            state_schema.decode((yield name), name)
+        except CheckpointFormatError as error:
+            whole.missing.append(f"{name}: no schema ({error.message})")
+
+
+def _named_schemas(view: CheckpointView, operator_id: int, name: str, whole: _Chain) -> Reads[list[str]]:
+    """The schema files that operator metadata of version 2 names by absolute path, as far as the names are here."""
+    if not name:
+        whole.missing.append(f"{layout.STATE}/{operator_id}/_metadata/v2")
+        return []
+    try:
+        metadata = state_metadata.decode((yield name), name)
+    except CheckpointFormatError as error:
+        whole.missing.append(f"{name}: no operator metadata ({error.message})")
+        return []
+    named = []
+    for store in metadata.stores:
+        for path in store.state_schema_file_paths or ():
+            schema = f"{layout.STATE}/{operator_id}/_stateSchema/{store.store_name}/{path.rpartition('/')[2]}"
+            if schema in view.objects:
+                named.append(schema)
+            elif metadata.operator_name.startswith("transformWithState"):  # a join starts without
+                whole.missing.append(schema)
+    return named
 
 
 def _unique_id(commit: CommitMetadata, store_id: StateStoreId, own: Sequence[str]) -> str | None:
@@ -333,11 +374,16 @@ def _chain_v2(
     unique_id: str,
     codec: str,
     decompressors: Mapping[str, state_file.Decompress],
+    *,
+    by_zip: bool = True,
 ) -> Reads[_Chain]:
-    """Format 2: the commit names the version, its changelog names the ones before it."""
+    """Format 2: the commit names the version, its changelog names the ones before it.
+
+    Where the zip that they end in is broken, Spark goes on to the changelog of the same version.
+    """
     chain = _Chain()
     final = StateFile(store.store_id, version, unique_id, "zip")
-    if final in store.files:
+    if by_zip and final in store.files:
         yield from _add(chain, store, final)
         return chain
     changelog = StateFile(store.store_id, version, unique_id, "changelog")
@@ -353,9 +399,13 @@ def _chain_v2(
         return chain
     lineage[version] = unique_id
     zips = {(file.version, file.unique_id) for file in store.files if file.kind == "zip"}
-    base = max((step for step, step_id in lineage.items() if (step, step_id) in zips), default=0)
+    usable = lineage.items() if by_zip else lineage.items() - {(version, unique_id)}
+    base = max((step for step, step_id in usable if (step, step_id) in zips), default=0)
     if base:
         yield from _add(chain, store, StateFile(store.store_id, base, lineage[base], "zip"))
+    if chain.missing:
+        earlier = yield from _chain_v2(store, base, lineage[base], codec, decompressors, by_zip=False)
+        chain = _Chain(earlier.names, earlier.missing, chain.missing)
     changes = yield from _changes(store, base + 1, version, sorted(lineage.items()), "changelog")
     chain.names += changes.names
     chain.missing += changes.missing

@@ -32,6 +32,7 @@ class CheckpointView:
         missing: What the restart set of the newest committed batch lacks; None when that was not looked into.
         repaired: What is broken of snapshots that an older one makes up for.
         unjudged: What of the state nobody can judge from the files.
+        unfinished: State files that the batch in flight left broken.
         single_partition: Ids of the operators that have one partition whatever the shuffle partitions are.
         folders: Directories that stand where log entries, the query metadata or state files do, by name.
         sink: The log of the file sink, when it was looked at.
@@ -49,6 +50,7 @@ class CheckpointView:
     missing: tuple[str, ...] | None = None
     repaired: tuple[str, ...] = ()
     unjudged: tuple[str, ...] = ()
+    unfinished: tuple[str, ...] = ()
     single_partition: tuple[int, ...] = ()
     folders: tuple[str, ...] = ()
     sink: SinkLog | None = None
@@ -109,6 +111,13 @@ class CheckpointView:
                 if written >= newest.get(place.operator_id, (-1, None))[0]:
                     newest[place.operator_id] = (written, entry)
         return {operator_id: entry for operator_id, (_, entry) in sorted(newest.items())}
+
+    def has_unread_operators(self) -> bool:
+        """Whether there is state of an operator that does not say what it is; Spark then compares none of them."""
+        if not self.complete:
+            return False
+        ids = {stored.name.split("/")[1] for stored in self.below("state")}
+        return not ids <= {str(operator_id) for operator_id in self.operators}
 
     @property
     def operator_names(self) -> tuple[str, ...]:

@@ -77,6 +77,11 @@ BY_CODE: dict[str, Shown] = {
     "CKPT134": Shown(("warning", "state/0/0/5.snapshot"), "agg-hdfs", ("empty state/0/0/*.snapshot",)),
     "CKPT127": Shown(("error", "sources/0/3"), mutations=("foreign sources/0/3 sources/0/2",)),
     "CKPT135": Shown(("warning", "state/0"), "count-all-hdfs", ("drop state/0/_metadata", "drop state/0/0/_metadata")),
+    "CKPT137": Shown(
+        ("error", "state/0/0/8.delta"),
+        "agg-hdfs",
+        ("drop commits/{N}", "empty state/0/0/{V}.delta"),
+    ),
     "CKPT140": Shown(("error", "_spark_metadata/4"), mutations=("drop commits/{N}", "drop offsets/{N}"), sink=True),
     "CKPT141": Shown(("warning", "_spark_metadata"), mutations=("drop ../output/_spark_metadata/{N}",), sink=True),
     "CKPT136": Shown(

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from airflow_provider_ckpt.checks.logs import newest_commit
+from airflow_provider_ckpt.checks.state import has_state_ids
 from airflow_provider_ckpt.codec import layout
 from airflow_provider_ckpt.findings import Finding
 from airflow_provider_ckpt.spans import Span
@@ -18,7 +19,7 @@ def ahead(view: CheckpointView) -> Iterator[Finding]:
         return
     crash = view.in_flight is not None and sink.latest == view.in_flight
     commit = newest_commit(view)
-    state_is_lost = commit is not None and bool(commit.state_unique_ids)
+    state_is_lost = bool(commit.state_unique_ids) if commit is not None else has_state_ids(view)
     yield Finding(
         "CKPT140",
         "error" if state_is_lost or not crash else "note",

@@ -5,8 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from airflow_provider_ckpt.checks.logs import newest_commit, newest_entry
-from airflow_provider_ckpt.codec import layout
+from airflow_provider_ckpt.codec import java_text, layout, state_content
 from airflow_provider_ckpt.codec.offset_log import OffsetSeq
+from airflow_provider_ckpt.confs import COMPRESSION_CODEC
+from airflow_provider_ckpt.errors import IncompleteLogFileError
 from airflow_provider_ckpt.findings import Finding, Severity
 from airflow_provider_ckpt.view import CheckpointView
 
@@ -96,7 +98,7 @@ def ids_of_rerun(view: CheckpointView) -> Iterator[Finding]:
 
 def _no_commit_at_all(view: CheckpointView) -> Iterator[Finding]:
     """A later batch than the first one runs on state whose ids stood in a commit that is gone."""
-    if view.latest_committed is None and view.in_flight and _has_ids(view):
+    if view.latest_committed is None and view.in_flight and has_state_ids(view):
         yield Finding(
             "CKPT133",
             "error",
@@ -108,7 +110,8 @@ def _no_commit_at_all(view: CheckpointView) -> Iterator[Finding]:
         )
 
 
-def _has_ids(view: CheckpointView) -> bool:
+def has_state_ids(view: CheckpointView) -> bool:
+    """Whether state files carry unique ids (state checkpoint format 2), as far as they were listed."""
     places = (layout.parse(stored.name) for stored in view.below(layout.STATE))
     return any(isinstance(place, layout.StateFile) and place.unique_id is not None for place in places)
 
@@ -116,7 +119,7 @@ def _has_ids(view: CheckpointView) -> bool:
 def commit_without_ids(view: CheckpointView) -> Iterator[Finding]:
     """CKPT133: state checkpoint format 2, and a newest commit that does not say which files are valid."""
     commit = newest_commit(view)
-    if commit is not None and not commit.state_unique_ids and view.stateful and _has_ids(view):
+    if commit is not None and not commit.state_unique_ids and view.stateful and has_state_ids(view):
         yield Finding(
             "CKPT133",
             "error",
@@ -140,9 +143,62 @@ def incomplete_chain(view: CheckpointView) -> Iterator[Finding]:
             f"{name} is {reason or 'missing'}, and the restart after batch {view.latest_committed} needs it",
             view.latest_committed,
             name,
-            "Restore it from a backup, or roll back to a batch that can be restored.",
-            _load_error(name, reason),
+            "Delete the file: Spark then writes it anew."
+            if name.endswith("/_metadata/schema")
+            else "Restore it from a backup, or roll back to a batch that can be restored.",
+            _error_of_operator(view, name, reason) if "/_" in name else _load_error(name, reason),
         )
+
+
+def damaged_operator_metadata(view: CheckpointView) -> Iterator[Finding]:
+    """CKPT102: operator metadata that no restart reads, and nobody who wants to know the operator's name."""
+    needed = {problem.partition(": ")[0] for problem in view.missing or ()}
+    for name, error in view.damaged.items():
+        if isinstance(layout.parse(name), layout.OperatorMetadataFile) and name not in needed:
+            yield Finding(
+                "CKPT102",
+                "warning",
+                f"{error.message}; Spark does not read it, and what it would tell is unknown here",
+                name=name,
+                hint="Restore it from a backup.",
+            )
+
+
+def unfinished_state(view: CheckpointView) -> Iterator[Finding]:
+    """CKPT137: a state file of the batch in flight that is broken, which Spark does not write again."""
+    for problem in view.unfinished:
+        name, _, reason = problem.partition(": ")
+        yield Finding(
+            "CKPT137",
+            "error",
+            f"{name} is {reason}; batch {view.in_flight} runs again and leaves it, and the batch after it stops there",
+            view.in_flight,
+            name,
+            "Delete the file, and its checksum file: batch "
+            f"{view.in_flight} is not committed, so Spark writes it again.",
+        )
+
+
+def unknown_codec(view: CheckpointView) -> Iterator[Finding]:
+    """CKPT116: state is compressed, and the codec in the log is none that Spark knows."""
+    entry = newest_entry(view)
+    codec = entry.metadata.conf.get(COMPRESSION_CODEC) if entry is not None and entry.metadata is not None else None
+    if codec is None or state_content.short_codec(codec) is not None or not _is_compressed(view):
+        return
+    is_class = "." in codec  # which may be on the class path
+    yield Finding(
+        "CKPT116",
+        "warning" if is_class else "error",
+        f"the conf {COMPRESSION_CODEC} is {java_text.abbreviate(codec)!r}, which is no codec of Spark's",
+        view.latest_planned,
+        layout.offset_entry(view.latest_planned or 0),
+        "Restore the entry from a backup, or roll back to the batch before it.",
+        None if is_class else f"{_CANNOT_LOAD}.UNCATEGORIZED",
+    )
+
+
+def _is_compressed(view: CheckpointView) -> bool:
+    return any(stored.name.endswith((".delta", ".snapshot", ".changelog")) for stored in view.below(layout.STATE))
 
 
 def repaired_snapshot(view: CheckpointView) -> Iterator[Finding]:
@@ -173,12 +229,26 @@ def unknown_partitions(view: CheckpointView) -> Iterator[Finding]:
         )
 
 
+def _error_of_operator(view: CheckpointView, name: str, reason: str) -> str | None:
+    """What Spark stops with at a schema, or at operator metadata of version 2."""
+    if name.endswith("/_metadata/v2"):
+        return "STDS_FAILED_TO_READ_OPERATOR_METADATA"
+    if name in view.damaged:
+        error = view.damaged[name]
+        return "INTERNAL_ERROR" if isinstance(error, IncompleteLogFileError) else error.spark_error
+    if not reason:
+        return "FileNotFoundException"
+    return "UTFDataFormatException" if "not UTF-8" in reason else "EOFException"
+
+
 def _load_error(name: str, reason: str) -> str | None:
+    if not reason and name.count("/") == 1:
+        return "STREAMING_STATEFUL_OPERATOR_NOT_MATCH_IN_STATE_METADATA"
     if "." not in name:
         return None  # a directory, after some of its files
     if reason and "/SSTs/" in name:
         return f"{_CANNOT_LOAD}.UNEXPECTED_FILE_SIZE"
-    if reason or "/SSTs/" in name:
+    if reason or "/SSTs/" in name or "_?." in name:
         return f"{_CANNOT_LOAD}.UNCATEGORIZED"
     if name.endswith((".delta", ".snapshot")):
         return f"{_CANNOT_LOAD}.CANNOT_READ_DELTA_FILE_NOT_EXISTS"
@@ -215,4 +285,7 @@ RULES = (
     incomplete_chain,
     repaired_snapshot,
     unknown_partitions,
+    damaged_operator_metadata,
+    unfinished_state,
+    unknown_codec,
 )

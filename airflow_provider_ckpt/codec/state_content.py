@@ -1,13 +1,14 @@
 """Whether a state file is whole: a delta, a snapshot, a changelog, each from its first byte to its end marker.
 
-All three are one compressed stream. What is in it ends with the int -1 in place of a key's length, or, in changelogs that
-know column families (``v2``, and ``v4`` of state checkpoint format 2), with the record type 0.
+All three are one compressed stream. What is in it ends with the int -1 in place of a key's length, or, in changelogs
+that know column families (``v2``, and ``v4`` of state checkpoint format 2), with the record type 0.
 """
 
 from __future__ import annotations
 
 import struct
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
+from itertools import chain
 
 from airflow_provider_ckpt.codec.state_file import Decompress
 from airflow_provider_ckpt.codec.xxhash32 import xxhash32
@@ -30,6 +31,16 @@ def short_codec(codec: str) -> str | None:
     return name if name in CODECS else _CLASSES.get(name)
 
 
+_MAGIC = {"lz4": b"LZ4Block", "lzf": b"ZV", "snappy": b"\x82SNAPPY\0", "zstd": b"\x28\xb5\x2f\xfd"}
+
+
+def problem_of_start(data: bytes, codec: str) -> str | None:
+    """Whether a file begins as one that a codec has written; see :func:`problem_of`."""
+    if not data:
+        return "empty"
+    return None if data.startswith(_MAGIC[codec]) else f"no {codec} stream, which the conf of the log asks for"
+
+
 def problem_of(data: bytes, codec: str, decompressors: Mapping[str, Decompress]) -> str | None:
     """What is wrong with a delta, snapshot or changelog, in words that follow "is"; None when it is whole.
 
@@ -38,8 +49,8 @@ def problem_of(data: bytes, codec: str, decompressors: Mapping[str, Decompress])
         codec: A short name.
         decompressors: By short name. What is compressed otherwise is only seen not to be empty.
     """
-    if not data:
-        return "empty"
+    if (problem := problem_of_start(data, codec)) is not None:
+        return problem
     try:
         small = len(data) <= DECOMPRESSED_UP_TO
         if codec == "lz4":
@@ -49,6 +60,33 @@ def problem_of(data: bytes, codec: str, decompressors: Mapping[str, Decompress])
     except (ValueError, IndexError, EOFError, struct.error) as error:
         return f"no whole {codec} stream ({error})"
     return None
+
+
+def problem_of_blocks(pieces: Iterable[bytes], codec: str) -> str | None:
+    """What is wrong with a large file, as far as the headers of its blocks tell; see :func:`problem_of`.
+
+    Args:
+        pieces: The file, a piece at a time.
+        codec: A short name; of others than lz4 only the first bytes are looked at.
+    """
+    stream = iter(pieces)
+    first = next(stream, b"")
+    if (problem := problem_of_start(first, codec)) is not None or codec != "lz4":
+        return problem
+    rest, skip = b"", 0
+    for piece in chain((first,), stream):
+        data, skip = rest + piece[skip:], max(0, skip - len(piece))
+        at = 0
+        while skip == 0 and at + _LZ4_HEADER.size <= len(data):
+            magic, _, size, plain_size, _ = _LZ4_HEADER.unpack_from(data, at)
+            if magic != b"LZ4Block" or size < 0 or plain_size < 0:
+                return "no whole lz4 stream (a block has no header)"
+            if plain_size == 0:
+                return None
+            at += _LZ4_HEADER.size + size
+            skip = max(0, at - len(data))
+        rest = data[at:]
+    return "no whole lz4 stream (it ends early)"
 
 
 def _walk_lz4(data: bytes, decompress: Decompress | None) -> None:

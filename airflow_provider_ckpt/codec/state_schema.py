@@ -7,6 +7,7 @@ every column family. All are written by ``java.io.DataOutputStream``.
 
 from __future__ import annotations
 
+from contextlib import suppress
 from dataclasses import dataclass, field
 
 from airflow_provider_ckpt.codec import java_text
@@ -65,9 +66,11 @@ def _families(stream: _Stream, name: str) -> list[ColumnFamily]:
     start = stream.at
     try:
         return _families_with(stream, name, ids=True)
-    except MalformedEntryError:
+    except MalformedEntryError as error:
         stream.at = start
-        return _families_with(stream, name, ids=False)
+        with suppress(MalformedEntryError):
+            return _families_with(stream, name, ids=False)
+        raise error
 
 
 def _families_with(stream: _Stream, name: str, *, ids: bool) -> list[ColumnFamily]:

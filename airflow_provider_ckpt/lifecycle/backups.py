@@ -30,7 +30,7 @@ from contextlib import contextmanager, suppress
 from datetime import UTC, datetime
 
 from airflow_provider_ckpt import __version__
-from airflow_provider_ckpt.codec import manifest
+from airflow_provider_ckpt.codec import layout, manifest
 from airflow_provider_ckpt.codec.manifest import Manifest
 from airflow_provider_ckpt.compression import decompressors
 from airflow_provider_ckpt.confs import STATE_PROVIDER
@@ -42,6 +42,7 @@ from airflow_provider_ckpt.errors import (
     CheckpointNotFoundError,
     UnsupportedVersionError,
 )
+from airflow_provider_ckpt.lifecycle.checking import broken_state_files
 from airflow_provider_ckpt.lifecycle.copying import THREADS, Copier, MovedError, copies_at_once
 from airflow_provider_ckpt.lifecycle.observing import (
     OnStep,
@@ -64,6 +65,8 @@ INTENT = "intent.json"
 #: The manifest of a backup that a prune has dropped, while objects in its directory are still named by others.
 DROPPED = "dropped.json"
 DATA = "checkpoint"
+#: Larger state files are not read again when they were copied: `ckpt verify` does.
+_READ_BACK_UP_TO = 1 << 20
 #: How often a backup begins anew because Spark purged a file under it.
 ATTEMPTS = 8
 _OWN_ID = re.compile(r"\d{8}T\d{6}\.\d{3}Z-[0-9A-Za-z._-]+\Z")
@@ -185,8 +188,32 @@ def _copy_newest(checkpoint: Store, copier: Copier, threads: int, on_step: OnSte
         raise MovedError
     require(chosen, view)
     in_parallel(copier.add, [name for name in chosen.names if name not in copier.held], threads, on_step)
+    chosen = _without_broken_files(checkpoint, view, chosen, copier, threads)
     copier.mend_references(lambda function, names: in_parallel(function, names, threads))
     return view, chosen
+
+
+def _without_broken_files(
+    checkpoint: Store, view: CheckpointView, chosen: RestartSet, copier: Copier, threads: int
+) -> RestartSet:
+    """Read what was copied of the state, unless it is large, and choose anew when a file is not whole.
+
+    What is referred to was read when it was copied. Raises BatchNotRestorableError, MovedError.
+    """
+    state = [name for name in chosen.names if name.startswith(f"{layout.STATE}/") and copier.is_own(name)]
+    small = [name for name in state if copier.held[name].size <= _READ_BACK_UP_TO]
+
+    def read_back(name: str) -> Iterator[bytes]:
+        yield copier.read(name)
+
+    broken = broken_state_files(view, small, copier.read, read_back, threads, by_checksum=False)
+    if not broken:
+        return chosen
+    if observe(checkpoint).latest_committed != chosen.batch_id:
+        raise MovedError
+    chosen = require(drive(restart_set(view, chosen.batch_id, decompressors(), broken), copier.read), view)
+    in_parallel(copier.add, [name for name in chosen.names if name not in copier.held], threads)
+    return chosen
 
 
 @contextmanager

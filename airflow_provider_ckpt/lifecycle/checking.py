@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 
 from tenacity import retry, retry_if_exception, stop_after_attempt
 
 from airflow_provider_ckpt import codec
 from airflow_provider_ckpt.checks import check
+from airflow_provider_ckpt.checks.logs import newest_entry
 from airflow_provider_ckpt.checks.state import MISMATCH
-from airflow_provider_ckpt.codec import layout
+from airflow_provider_ckpt.codec import layout, state_content, state_file
 from airflow_provider_ckpt.codec.checksum import BYTES_PER_CHECKSUM, HadoopChecksum, SparkChecksum
 from airflow_provider_ckpt.compression import decompressors
+from airflow_provider_ckpt.confs import COMPRESSION_CODEC
 from airflow_provider_ckpt.errors import CheckpointFormatError, CheckpointNotFoundError, TooLargeError
 from airflow_provider_ckpt.findings import Finding
 from airflow_provider_ckpt.lifecycle.copying import THREADS
@@ -78,6 +80,7 @@ def look_deeper(
     readable = [name for name in view.objects if _is_text_log(name)]
     entries, damaged = decode_entries(store, readable, read)
     view = replace(view, entries={**view.entries, **entries}, damaged={**view.damaged, **damaged})
+    view = replace(view, unfinished=_unfinished(view, read, chunks))
     newest = view.latest_committed
     if newest is None or {layout.offset_entry(newest), layout.commit_entry(newest)} & view.damaged.keys():
         return view
@@ -85,7 +88,7 @@ def look_deeper(
         needed = drive(restart_set(view, newest, decompressors()), read)
     except CheckpointFormatError as error:
         return replace(view, missing=(f"{error.name}: {error.message}",))
-    broken = _broken(view, needed.names, read, chunks)
+    broken = broken_state_files(view, needed.names, read, chunks)
     if broken:
         needed = drive(restart_set(view, newest, decompressors(), broken), read)
     return replace(
@@ -105,20 +108,79 @@ def _is_text_log(name: str) -> bool:
     )
 
 
-def _broken(
+def _unfinished(
+    view: CheckpointView, read: Callable[[str], bytes], chunks: Callable[[str], Iterator[bytes]]
+) -> tuple[str, ...]:
+    """State files that the batch in flight has written and Spark will not write again, as far as they are broken."""
+    if view.in_flight is None:
+        return ()
+    names = []
+    for stored in view.below(layout.STATE):
+        place = layout.parse(stored.name)
+        if isinstance(place, layout.StateFile) and place.unique_id is None and place.version == view.in_flight + 1:
+            names.append((place, stored.name))
+    changes = {place.store_id for place, _ in names if place.kind in ("delta", "changelog")}
+    left = [name for place, name in names if place.kind in ("delta", "changelog") or place.store_id not in changes]
+    return tuple(f"{name}: {reason}" for name, reason in broken_state_files(view, left, read, chunks).items())
+
+
+def _codec_of_state(view: CheckpointView) -> str | None:
+    """Short name of the codec by which a restart reads state; None for one that Spark does not bring."""
+    entry = newest_entry(view)
+    conf = entry.metadata.conf if entry is not None and entry.metadata is not None else {}
+    return state_content.short_codec(conf.get(COMPRESSION_CODEC) or "lz4")
+
+
+def broken_state_files(
     view: CheckpointView,
-    names: tuple[str, ...],
+    names: Sequence[str],
     read: Callable[[str], bytes],
     chunks: Callable[[str], Iterator[bytes]],
+    threads: int = THREADS,
+    *,
+    by_checksum: bool = True,
 ) -> dict[str, str]:
-    """State files that do not fit their checksum file, and what to say of each."""
-    sidecars = {name: sidecar for name in names if (sidecar := _sidecar_of_state(view, name))}
-    fit = in_parallel(lambda name: _fits(view.objects[name], sidecars[name], read, chunks), list(sidecars), THREADS)
-    return {
-        name: f"{MISMATCH} {sidecar.rpartition('/')[2]}"
-        for (name, sidecar), fits in zip(sidecars.items(), fit, strict=True)
-        if not fits
-    }
+    """State files that are not what their checksum file says, or are not whole, and what to say of each.
+
+    ``by_checksum`` is false where a file and its checksum file were not read at one moment.
+    """
+    used, known = _codec_of_state(view), decompressors()
+    own = [name for name in names if _is_judged(view, name)]
+
+    def problem(name: str) -> str | None:
+        place, stored = layout.parse(name), view.objects[name]
+        sidecar = _sidecar_of_state(view, name) if by_checksum else None
+        if sidecar is not None and not _fits(stored, sidecar, read, chunks):
+            return f"{MISMATCH} {sidecar.rpartition('/')[2]}"
+        if not isinstance(place, layout.StateFile):
+            return None
+        if place.kind == "zip":
+            return _problem_of_zip(read(name)) if stored.size else "empty"
+        if used is None:
+            return None
+        if sidecar is not None:  # then it is as it was written
+            return state_content.problem_of_start(next(chunks(name), b""), used)
+        if stored.size > state_content.DECOMPRESSED_UP_TO:
+            return state_content.problem_of_blocks(chunks(name), used)
+        return state_content.problem_of(b"".join(chunks(name)), used, known)
+
+    return {name: said for name, said in zip(own, in_parallel(problem, own, threads), strict=True) if said}
+
+
+def _is_judged(view: CheckpointView, name: str) -> bool:
+    """State files, and tables that have a checksum file: without one their length alone is known."""
+    place = layout.parse(name)
+    if isinstance(place, layout.StateTable):
+        return _sidecar_of_state(view, name) is not None
+    return isinstance(place, layout.StateFile)
+
+
+def _problem_of_zip(data: bytes) -> str | None:
+    try:
+        state_file.read_zip(data, "")
+    except CheckpointFormatError as error:
+        return error.message
+    return None
 
 
 def _sidecar_of_state(view: CheckpointView, name: str) -> str | None:

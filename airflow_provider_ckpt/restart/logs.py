@@ -209,7 +209,7 @@ def logs_agree(view: CheckpointView, deploy: DeploySpec) -> Iterator[Finding]:
     yield from sources.void_offsets(view)
     yield from (finding for finding in source_findings(view, deploy) if finding.code in COMPARED)
     if view.latest_planned is not None:
-        yield from logs.commits_ahead(view)
+        yield from (_state_first(view, finding) for finding in logs.commits_ahead(view))
     yield from logs.commits_trail(view)
     yield from logs.watermark_goes_back(view)
     yield from logs.gaps(view)
@@ -217,6 +217,16 @@ def logs_agree(view: CheckpointView, deploy: DeploySpec) -> Iterator[Finding]:
     yield from logs.without_batch_metadata(view)
     for finding in logs.unfinished_repartition(view):
         yield finding if deploy.spark_version >= _REPARTITION_SINCE else replace(finding, spark_error=None)
+
+
+def _state_first(view: CheckpointView, finding: Finding) -> Finding:
+    """State checkpoint format 2: the batch runs with the ids of a later commit, and finds no state by them."""
+    commit = newest_commit(view)
+    if commit is None or not commit.state_unique_ids or finding.spark_error != "CONCURRENT_STREAM_LOG_UPDATE":
+        return finding
+    skipped = view.sink is not None and (view.sink.latest or -1) >= (view.latest_planned or 0)
+    error = "AssertionError" if skipped else "CANNOT_LOAD_STATE_STORE.CANNOT_READ_STREAMING_STATE_FILE"
+    return replace(finding, spark_error=error)
 
 
 def offsets_can_be_written(view: CheckpointView, deploy: DeploySpec) -> Iterator[Finding]:

@@ -146,12 +146,14 @@ class Case:
         mutations: Lines for ``mutations.mutate``.
         query: Key of ``QUERIES``; None is the query that wrote the base.
         confs: Confs of the deploy beside those that wrote the base; None takes one away.
+        newest_spark_only: Whether no earlier Spark is asked.
     """
 
     base: str
     mutations: tuple[str, ...] = ()
     query: str | None = None
     confs: Mapping[str, str | None] = field(default_factory=dict)
+    newest_spark_only: bool = False
 
     @property
     def name(self) -> str:
@@ -169,8 +171,8 @@ class Case:
 
     def runs_on(self, spark: tuple[int, ...]) -> bool:
         """Whether a Spark, (major, minor), is asked: 4.3 everything, earlier ones about confs and versions."""
-        if spark >= (4, 3):
-            return True
+        if spark >= (4, 3) or self.newest_spark_only:
+            return spark >= (4, 3)
         written_by = tuple(map(int, self.golden.split(".")[:2]))
         return (written_by <= spark or self.base in DOWNGRADED) and self.query is None and _is_about_versions(self)
 
@@ -203,6 +205,9 @@ _VERSION_MUTATIONS = ("drop commits/{N}", "drop metadata", "conf", "version", "d
 
 #: What cannot be known from outside, by the beginning of a case's name.
 NOT_KNOWN = {
+    "agg-hdfs | drop state/0/1 | drop state/0/0/_metadata": "what tells one partition from two is gone: a warning",
+    f"agg-hdfs | conf offsets/{{N}} {CODEC} '\"org.example.": "a class that may be on the class path: a warning",
+    f"agg-changelog | conf offsets/{{N}} {CODEC} '\"org.example.": "as above",
     "agg-hdfs | flip ": "the file has its length and no checksum file; only decompressing every state file would tell",
     "agg-changelog | flip ": "the file has its length and no checksum file; only decompressing every state file would tell",
     "two | deploy copy-two-swapped": "both sources are files; that they are swapped shows in neither log nor deploy",
@@ -352,6 +357,9 @@ def _all_cases() -> Iterator[Case]:
     yield from _each("file", FILE_SOURCE)
     yield from _logs_elsewhere()
     yield from _state()
+    yield from _state_files()
+    yield from _partitions()
+    yield from _conf_values()
     yield from _confs()
     yield from _sources()
     yield from _formats()
@@ -405,6 +413,136 @@ def _state() -> Iterator[Case]:
     for base in ("dedupe", "join", "join-v3", "row-checksum", "agg-update", "agg-update-v2", "agg-commit-v3"):
         yield Case(base)
         yield from _each(base, ("drop commits/{N}", "drop state", "confs offsets/{N} none", "drop state/0/1"))
+
+
+#: One partition: an aggregation without keys, a limit.
+ONE_PARTITION = ("totals", "totals-changelog", "totals-v2", "limit")
+#: Schema files, by base.
+SCHEMAS = {
+    **dict.fromkeys(
+        ("agg-hdfs", "totals", "limit", "dedupe", "sessions", "in-pandas", "agg-changelog-v2"),
+        "state/0/0/_metadata/schema",
+    ),
+    "join": "state/0/0/left-keyToNumValues/_metadata/schema",
+    **dict.fromkeys(("join-v3", "join-v4", "processor"), "state/0/_stateSchema/default/*"),
+}
+OPERATOR_METADATA = {
+    **dict.fromkeys(("agg-hdfs", "limit", "join", "agg-changelog-v2"), "state/0/_metadata/metadata"),
+    **dict.fromkeys(("join-v3", "join-v4", "processor"), "state/0/_metadata/v2/0"),
+}
+CUT_STATE = {
+    "agg-hdfs": ("{V}.delta", "{V-1}.delta", "*.snapshot"),
+    "totals": ("{V}.delta",),
+    "agg-rocksdb": ("{V}.zip",),
+    "agg-changelog": ("{V}.changelog", "*.zip"),
+    "totals-changelog": ("{V}.changelog",),
+    "agg-changelog-v2": ("{V}_*.changelog", "{V-1}_*.changelog", "*.zip"),
+    "agg-v2": ("{V}_*.zip",),
+    "processor": ("{V}.changelog",),
+    "join-v4": ("{V}.changelog",),
+}
+#: Left by the batch in flight.
+LEFT = {
+    "agg-hdfs": ("{V}.delta", "{V}.snapshot"),
+    "agg-changelog": ("{V}.changelog", "{V}.zip"),
+    "agg-rocksdb": ("{V}.zip",),
+}
+
+
+def _state_files() -> Iterator[Case]:
+    for base, name in SCHEMAS.items():
+        yield from _each(base, (f"empty {name}", f"truncate {name}", f"drop {name}"))
+    yield from _each("agg-hdfs", (f"flip {SCHEMAS['agg-hdfs']}",))
+    yield from _each("processor", (f"flip {SCHEMAS['processor']}",))
+    for base, name in OPERATOR_METADATA.items():
+        damages = (f"empty {name}", f"truncate {name}", f"drop {name}", f"text {name} hello", f"version {name} v9")
+        yield from _each(base, damages, newest_spark_only=True)
+    for base in ("totals", "dedupe", "in-pandas", "count-limit"):
+        yield from _each(base, ("empty state/0/_metadata/metadata", "drop state/0/_metadata/metadata"))
+    for base, names in CUT_STATE.items():
+        yield from _each(base, (f"truncate state/0/0/{name}" for name in names))
+    for base, names in LEFT.items():
+        empty = tuple(f"empty state/0/0/{name}" for name in names)
+        yield from _each(
+            base, (("drop commits/{N}", *lines) for lines in dict.fromkeys((empty, *((line,) for line in empty))))
+        )
+    for base, name in itertools.product(("agg-hdfs", "agg-changelog"), ("snapshot", "delta", "zip", "changelog")):
+        if (name in ("snapshot", "delta")) == (base == "agg-hdfs"):
+            yield Case(base, (f"empty state/0/0/{{V+1}}.{name}",))
+    for line in ("empty state/0/0/*.zip", "rot state/0/0/*.zip", "drop state/0/0/SSTs", "empty state/0/0/SSTs/*.sst",
+                 "drop state/0/0/*.zip"):  # fmt: skip
+        yield Case("agg-changelog-v2", (line,))
+    yield Case("agg-changelog-v2", ("truncate state/0/0/*.zip", "drop state/0/0/1_*"))
+    yield Case("agg-hdfs", ("empty state/0/0/{V-2}.delta",))
+    yield from _each("join-v4", ("drop state/0/_stateSchema",))
+    yield from _each("processor", ("drop state/0/_stateSchema",))
+    yield from _each("count-count", ("empty state/1/_metadata/metadata", "drop state/1/_metadata"))
+
+
+def _partitions() -> Iterator[Case]:
+    for base in ("totals", "totals-changelog", "totals-v2", "limit", "count-limit", "sessions", "count-count",
+                 "dedupe-within", "in-pandas", "join-v4", "processor"):  # fmt: skip
+        yield Case(base)
+    names = ("drop state/0/_metadata", "drop state/0/0/_metadata")
+    for base in ONE_PARTITION:
+        yield from _each(base, ("drop state/0/0", "drop state", "drop commits/{N}", names[:1], names))
+        yield Case(base, ("drop commits/{N}", "drop offsets/{N}"))
+    for base in ("count-limit", "count-count"):
+        gone = ("state/0", "state/1", "state/1/1", "state/1/0", "state/0/0", "state/0/1")
+        yield from _each(base, (f"drop {name}" for name in gone if (base, name) != ("count-limit", "state/0/1")))
+    yield Case("agg-hdfs", ("drop state/0/1", "drop state/0/0/_metadata", "drop state/0/_metadata"))
+    seven = tuple(f"conf offsets/{place} {SHUFFLE} '\"7\"'" for place in ("{N}", "{N-1}"))
+    for base in ("agg-v2", "agg-changelog-v2", "totals-v2"):
+        for lines in (("drop commits/*",), ("drop offsets/{N}",), ("drop offsets/{N}", "drop offsets/{N-1}")):
+            yield Case(base, lines, newest_spark_only=True)
+        for lines in (seven[:1], (*seven, "drop offsets/{N}"), (f"conf offsets/{{N}} {SHUFFLE} '\"1\"'",)):
+            yield Case(base, lines, newest_spark_only=True)
+    for base in ("totals", "totals-changelog", "limit"):
+        yield Case(base, seven[:1], newest_spark_only=True)
+
+
+def _conf_values() -> Iterator[Case]:
+    once_only = (
+        "spark.sql.dropDuplicates.deterministicKeyOrder.enabled",
+        "spark.sql.function.protobufExtensions.enabled",
+        "spark.sql.optimizer.pruneFiltersCanPruneStreamingSubplan",
+        SHUFFLE,
+        AGGREGATION,
+        "spark.sql.streaming.flatMapGroupsWithState.stateFormatVersion",
+        JOIN_FORMAT,
+        POLICY,
+        SOURCE_EVOLUTION,
+        CODEC,
+        ENCODING,
+        PROVIDER,
+        f"{STATE}.rocksdb.formatVersion",
+        f"{STATE}.rocksdb.mergeOperatorVersion",
+        f"{STATE}.rowChecksum.enabled",
+        "spark.sql.streaming.statefulOperator.alwaysNullableOutput.enabled",
+        "spark.sql.streaming.statefulOperator.useStrictDistribution",
+    )
+    for key, value in itertools.product(once_only, ("bogus", "", "0", "-1")):
+        yield _newest("rate", f"conf offsets/{{N}} {key} '\"{value}\"'")
+    limits = {
+        AGGREGATION: "3",
+        "spark.sql.streaming.flatMapGroupsWithState.stateFormatVersion": "3",
+        f"{STATE}.rocksdb.mergeOperatorVersion": "3",
+        f"{STATE}.rocksdb.formatVersion": "99",
+    }
+    for key, value in (*limits.items(), (JOIN_FORMAT, "5"), (JOIN_FORMAT, "4")):
+        yield _newest("rate", f"conf offsets/{{N}} {key} '\"{value}\"'")
+    odd = {POLICY: "MAX", ENCODING: "Avro", f"{STATE}.rowChecksum.enabled": "TRUE"}
+    for key, value in odd.items():
+        yield _newest("rate", f"conf offsets/{{N}} {key} '\"{value}\"'")
+    for value in ("x", "2.0", "1e3", "0", "-1", "", " 2 ", "2147483648", "+2", "99999999999"):
+        yield _newest("agg-hdfs", f"conf offsets/{{N}} {SHUFFLE} '\"{value}\"'")
+    codecs = ("nocodec", "org.apache.spark.io.ZStdCompressionCodec", "org.example.Nope", "LZ4", "")
+    for base, codec in itertools.product(("agg-hdfs", "agg-rocksdb", "agg-changelog", "agg-changelog-v2"), codecs):
+        yield _newest(base, f"conf offsets/{{N}} {CODEC} '\"{codec}\"'")
+
+
+def _newest(base: str, line: str) -> Case:
+    return Case(base, (line,), newest_spark_only=True)
 
 
 def _confs() -> Iterator[Case]:

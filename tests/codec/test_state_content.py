@@ -1,0 +1,77 @@
+"""Compressed state streams, small and large, whole and cut."""
+
+from __future__ import annotations
+
+import struct
+
+import pytest
+
+from airflow_provider_ckpt.codec.state_content import DECOMPRESSED_UP_TO, problem_of, problem_of_blocks, short_codec
+from airflow_provider_ckpt.codec.state_file import DECOMPRESSORS
+from airflow_provider_ckpt.codec.xxhash32 import xxhash32
+
+SEED = 0x9747B28C
+END = struct.pack(">i", -1)
+
+
+def lz4_stream(plain: bytes, block: int = 1000) -> bytes:
+    """As ``LZ4BlockOutputStream`` writes what cannot be compressed."""
+    parts = [plain[at : at + block] for at in range(0, len(plain), block)] + [b""]
+    return b"".join(
+        struct.pack(
+            "<8sBiiI", b"LZ4Block", 0x10, len(part), len(part), xxhash32(part, SEED) & 0x0FFFFFFF if part else 0
+        )
+        + part
+        for part in parts
+    )
+
+
+@pytest.mark.parametrize(
+    ("data", "digest"),
+    [
+        (b"", 0x02CC5D05),
+        (b"a", 0x550D7456),
+        (b"abc", 0x32D153FF),
+        (b"Nobody inspects the spammish repetition", 0xE2293B2F),
+    ],
+)
+def test_the_hash_is_that_of_its_reference(data, digest):
+    assert xxhash32(data, 0) == digest
+
+
+def test_a_small_stream_is_read_to_its_end_marker():
+    whole = lz4_stream(bytes(range(256)) * 20 + END)
+    assert problem_of(whole, "lz4", DECOMPRESSORS) is None
+    assert all(problem_of(whole[:cut], "lz4", DECOMPRESSORS) for cut in range(0, len(whole), 7))
+    assert "end marker" in (problem_of(lz4_stream(b"no marker"), "lz4", DECOMPRESSORS) or "")
+    turned = bytearray(whole)
+    turned[1500] ^= 1
+    assert "checksum" in (problem_of(bytes(turned), "lz4", DECOMPRESSORS) or "")
+    assert problem_of(whole, "snappy", DECOMPRESSORS) == "no snappy stream, which the conf of the log asks for"
+
+
+@pytest.mark.parametrize("piece", [8, 20, 21, 999, 70_000])
+def test_a_large_stream_is_followed_from_block_to_block(piece):
+    whole = lz4_stream(bytes(3 * DECOMPRESSED_UP_TO) + END, block=30_000)
+
+    def pieces(data: bytes):
+        return (data[at : at + piece] for at in range(0, len(data), piece))
+
+    assert problem_of_blocks(pieces(whole), "lz4") is None
+    for cut in (0, 20, 21, 30_021, 100_000, len(whole) - 21, len(whole) - 1):
+        assert problem_of_blocks(pieces(whole[:cut]), "lz4"), cut
+    assert problem_of_blocks(pieces(whole[:30_021] + b"x" + whole[30_022:]), "lz4")
+
+
+@pytest.mark.parametrize(
+    ("conf", "codec"),
+    [
+        ("lz4", "lz4"),
+        ("LZ4", "lz4"),
+        ("org.apache.spark.io.ZStdCompressionCodec", "zstd"),
+        ("nocodec", None),
+        ("", None),
+    ],
+)
+def test_codecs_by_their_names(conf, codec):
+    assert short_codec(conf) == codec
