@@ -11,7 +11,6 @@ from airflow_provider_ckpt.codec import java_text, layout
 from airflow_provider_ckpt.codec.java_text import abbreviate
 from airflow_provider_ckpt.confs import (
     CATALOGUE,
-    COMPRESSION_CODEC,
     SHUFFLE_PARTITIONS,
     STATE_PROVIDER,
     SparkVersion,
@@ -97,15 +96,14 @@ def _error_of_more_partitions(view: CheckpointView, operator_id: int) -> str:
 _SPARKS_OWN = "org.apache.spark.sql.execution.streaming.state."
 _PROVIDERS = tuple(f"{_SPARKS_OWN}{name}StateStoreProvider" for name in ("HDFSBacked", "RocksDB"))
 _NO_CLASS = "ClassNotFoundException"
-_CODECS = ("lz4", "lzf", "snappy", "zstd")
 
 
-def provider_and_codec(view: CheckpointView, deploy: DeploySpec) -> Iterator[Finding]:
-    """CKPT116, CKPT136: the classes that open state, which Spark looks for when it does."""
+def _provider_class(view: CheckpointView, deploy: DeploySpec) -> Iterator[Finding]:
+    """CKPT116, CKPT136: the class that opens state, which Spark looks for when it does."""
     conf, newest = logged_confs(view), view.latest_planned
     if conf is None or newest is None or not view.stateful:
         return
-    provider, codec = conf.get(STATE_PROVIDER), conf.get(COMPRESSION_CODEC)
+    provider = conf.get(STATE_PROVIDER)
     if provider is not None and provider not in _PROVIDERS:
         if "." not in provider or provider.startswith(_SPARKS_OWN):
             yield _no_class(STATE_PROVIDER, provider, newest, _NO_CLASS)
@@ -118,8 +116,6 @@ def provider_and_codec(view: CheckpointView, deploy: DeploySpec) -> Iterator[Fin
                 layout.offset_entry(newest),
                 "Is the class on the class path of the deploy?",
             )
-    if codec is not None and "." not in codec and codec.lower() not in _CODECS and _is_compressed(view):
-        yield _no_class(COMPRESSION_CODEC, codec, newest, "CANNOT_LOAD_STATE_STORE.UNCATEGORIZED")
 
 
 def _no_class(key: str, value: str, batch_id: int, error: str) -> Finding:
@@ -134,15 +130,9 @@ def _no_class(key: str, value: str, batch_id: int, error: str) -> Finding:
     )
 
 
-def _is_compressed(view: CheckpointView) -> bool:
-    """Whether there are state files that the codec of the log is for; a RocksDB snapshot is not."""
-    places = (layout.parse(stored.name) for stored in view.below(layout.STATE))
-    return any(isinstance(place, layout.StateFile) and place.kind != "zip" for place in places)
-
-
 def stateful_operators(view: CheckpointView, deploy: DeploySpec) -> Iterator[Finding]:
     """The declared operators are those that the state belongs to."""
-    yield from (f for f in provider_and_codec(view, deploy) if f.spark_error == _NO_CLASS)
+    yield from (f for f in _provider_class(view, deploy) if f.spark_error == _NO_CLASS)
     yield from state.missing_state_directory(view)
     if deploy.operators is None or view.latest_planned is None:
         return
@@ -222,7 +212,7 @@ def state_loads(view: CheckpointView, deploy: DeploySpec) -> Iterator[Finding]:
 
 
 def _load(view: CheckpointView, deploy: DeploySpec) -> Iterator[Finding]:
-    yield from (f for f in provider_and_codec(view, deploy) if f.spark_error != _NO_CLASS)
+    yield from (f for f in _provider_class(view, deploy) if f.spark_error != _NO_CLASS)
     yield from state.commit_without_ids(view)
     yield from state.ids_of_rerun(view)
     yield from state_partitions(view, deploy)
