@@ -16,13 +16,14 @@ from operator import itemgetter
 from types import MappingProxyType
 from typing import TypeVar
 
-from airflow_provider_ckpt.codec import java_text, layout, state_content, state_file, state_metadata, state_schema
+from airflow_provider_ckpt.codec import java_text, layout, state_content, state_file
 from airflow_provider_ckpt.codec.commit_log import CommitMetadata
 from airflow_provider_ckpt.codec.layout import StateFile, StateStoreId
 from airflow_provider_ckpt.codec.offset_log import OffsetSeq
 from airflow_provider_ckpt.confs import COMPRESSION_CODEC, SHUFFLE_PARTITIONS, STATE_PROVIDER
 from airflow_provider_ckpt.errors import BatchNotRestorableError, CheckpointFormatError
 from airflow_provider_ckpt.objects import StoredObject
+from airflow_provider_ckpt.operator_files import operator_files
 from airflow_provider_ckpt.source_files import source_files
 from airflow_provider_ckpt.spans import missing_names, missing_spans
 from airflow_provider_ckpt.state_partitions import Partitions, partitions_of
@@ -156,7 +157,9 @@ def _state_files(
     whole = _Chain()
     conf = _conf(view.offset_seq(batch_id))
     commit = view.commit(batch_id)
-    yield from _operator_files(view, batch_id, whole)
+    operators = yield from operator_files(view, batch_id)
+    whole.names += operators.names
+    whole.missing += operators.missing
     expected = yield from _expected_stores(view, stores, batch_id, whole)
     codec = conf.get(COMPRESSION_CODEC) or "lz4"
     codec = state_content.short_codec(codec) or codec
@@ -262,55 +265,6 @@ def _shuffle_partitions(conf: Mapping[str, str | None]) -> int | None:
     """The number of state partitions in the log, as Java reads it; None for what is none (see CKPT116)."""
     number = java_text.parse_int(java_text.trim(conf.get(SHUFFLE_PARTITIONS) or ""))
     return number if number is not None and number > 0 else None
-
-
-def _operator_files(view: CheckpointView, batch_id: int, whole: _Chain) -> Reads[None]:
-    """Schemas and operator metadata: small, written once, and those of later batches are not wanted.
-
-    Spark reads the schemas beside the state, and what operator metadata of version 2 names; never that of version 1.
-    """
-    schemas, newest = [], dict[int, tuple[int, str]]()
-    for stored in view.below(layout.STATE):
-        place = layout.parse(stored.name) if "/_" in stored.name else None  # most are state files
-        if not isinstance(place, layout.OperatorMetadataFile | layout.StateSchemaFile):
-            continue
-        if place.batch_id is not None and place.batch_id > batch_id:
-            continue
-        whole.names.append(stored.name)
-        if isinstance(place, layout.OperatorMetadataFile) and place.batch_id is not None:
-            newest[place.operator_id] = max(newest.get(place.operator_id, (-1, "")), (place.batch_id, stored.name))
-        elif isinstance(place, layout.StateSchemaFile) and place.batch_id is None:
-            schemas.append(stored.name)
-        elif isinstance(place, layout.StateSchemaFile):
-            newest.setdefault(place.operator_id, (-1, ""))
-    for operator_id, (_, name) in sorted(newest.items()):
-        schemas += yield from _named_schemas(view, operator_id, name, whole)
-    for name in schemas:
-        try:
-            state_schema.decode((yield name), name)
-        except CheckpointFormatError as error:
-            whole.missing.append(f"{name}: no schema ({error.message})")
-
-
-def _named_schemas(view: CheckpointView, operator_id: int, name: str, whole: _Chain) -> Reads[list[str]]:
-    """The schema files that operator metadata of version 2 names by absolute path, as far as the names are here."""
-    if not name:
-        whole.missing.append(f"{layout.STATE}/{operator_id}/_metadata/v2")
-        return []
-    try:
-        metadata = state_metadata.decode((yield name), name)
-    except CheckpointFormatError as error:
-        whole.missing.append(f"{name}: no operator metadata ({error.message})")
-        return []
-    named = []
-    for store in metadata.stores:
-        for path in store.state_schema_file_paths or ():
-            schema = f"{layout.STATE}/{operator_id}/_stateSchema/{store.store_name}/{path.rpartition('/')[2]}"
-            if schema in view.objects:
-                named.append(schema)
-            elif metadata.operator_name.startswith("transformWithState"):  # a join starts without
-                whole.missing.append(schema)
-    return named
 
 
 def _unique_id(commit: CommitMetadata, store_id: StateStoreId, own: Sequence[str]) -> str | None:

@@ -1,0 +1,71 @@
+"""What a restart reads of stateful operators beside their state: schemas, and what the operators say of themselves."""
+
+from __future__ import annotations
+
+from collections.abc import Generator
+from dataclasses import dataclass, field
+
+from airflow_provider_ckpt.codec import layout, state_metadata, state_schema
+from airflow_provider_ckpt.errors import CheckpointFormatError
+from airflow_provider_ckpt.view import CheckpointView
+
+
+@dataclass(slots=True)
+class OperatorFiles:
+    """The files to copy, and in words what Spark would stop at."""
+
+    names: list[str] = field(default_factory=list)
+    missing: list[str] = field(default_factory=list)
+
+
+def operator_files(view: CheckpointView, batch_id: int) -> Generator[str, bytes, OperatorFiles]:
+    """Schemas and operator metadata: small, written once, and those of later batches are not wanted.
+
+    Spark reads the schemas beside the state, and what operator metadata of version 2 names; never that of version 1.
+    """
+    whole = OperatorFiles()
+    schemas, newest = [], dict[int, tuple[int, str]]()
+    for stored in view.below(layout.STATE):
+        place = layout.parse(stored.name) if "/_" in stored.name else None  # most are state files
+        if not isinstance(place, layout.OperatorMetadataFile | layout.StateSchemaFile):
+            continue
+        if place.batch_id is not None and place.batch_id > batch_id:
+            continue
+        whole.names.append(stored.name)
+        if isinstance(place, layout.OperatorMetadataFile) and place.batch_id is not None:
+            newest[place.operator_id] = max(newest.get(place.operator_id, (-1, "")), (place.batch_id, stored.name))
+        elif isinstance(place, layout.StateSchemaFile) and place.batch_id is None:
+            schemas.append(stored.name)
+        elif isinstance(place, layout.StateSchemaFile):
+            newest.setdefault(place.operator_id, (-1, ""))
+    for operator_id, (_, name) in sorted(newest.items()):
+        schemas += yield from _named_schemas(view, operator_id, name, whole)
+    for name in schemas:
+        try:
+            state_schema.decode((yield name), name)
+        except CheckpointFormatError as error:
+            whole.missing.append(f"{name}: no schema ({error.message})")
+    return whole
+
+
+def _named_schemas(
+    view: CheckpointView, operator_id: int, name: str, whole: OperatorFiles
+) -> Generator[str, bytes, list[str]]:
+    """The schema files that operator metadata of version 2 names by absolute path, as far as the names are here."""
+    if not name:
+        whole.missing.append(f"{layout.STATE}/{operator_id}/_metadata/v2")
+        return []
+    try:
+        metadata = state_metadata.decode((yield name), name)
+    except CheckpointFormatError as error:
+        whole.missing.append(f"{name}: no operator metadata ({error.message})")
+        return []
+    named = []
+    for store in metadata.stores:
+        for path in store.state_schema_file_paths or ():
+            schema = f"{layout.STATE}/{operator_id}/_stateSchema/{store.store_name}/{path.rpartition('/')[2]}"
+            if schema in view.objects:
+                named.append(schema)
+            elif metadata.operator_name.startswith("transformWithState"):  # a join starts without
+                whole.missing.append(schema)
+    return named
