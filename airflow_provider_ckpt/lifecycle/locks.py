@@ -13,23 +13,35 @@ from __future__ import annotations
 import hashlib
 import json
 import os
+import re
 import socket
 import time
 import uuid
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import asdict, dataclass
-from datetime import UTC, datetime
 from pathlib import Path
 
-from airflow_provider_ckpt.errors import CheckpointBusyError, CheckpointNotFoundError, ObjectExistsError, StoreError
+from airflow_provider_ckpt.errors import (
+    CheckpointBusyError,
+    CheckpointNotFoundError,
+    ObjectExistsError,
+    PlanError,
+    StoreError,
+)
+from airflow_provider_ckpt.fields import Fields
 from airflow_provider_ckpt.lifecycle.observing import now_ms
 from airflow_provider_ckpt.lifecycle.records import records_of
 from airflow_provider_ckpt.store import Store
+from airflow_provider_ckpt.times import time_text
 
 LOCK = "lock.json"
 #: Where a store has no exclusive create: how long a lock must stand unchanged before it counts.
 SETTLE_S = 1.0
+#: A lock has some 300 bytes; of a larger file the rest says nothing either.
+_MOST_BYTES = 16_384
+_MOST_PID = (1 << 31) - 1
+_TOKEN = re.compile(r"\w{1,64}", re.ASCII)
 #: Tokens of the locks that this process holds; its own lock that is not among them was left by a failed release.
 _held: set[str] = set()
 
@@ -98,11 +110,16 @@ class Held:
 
 
 def _decode(data: bytes) -> Holder:
-    """A holder; one that nobody knows when the bytes say nothing."""
+    """A holder; one that nobody knows when the bytes say nothing, or nothing that a lock says."""
     try:
-        return Holder(**json.loads(data))
-    except (ValueError, TypeError):
+        fields = Fields("a lock", json.loads(data), tuple(Holder.__dataclass_fields__))
+        token, by, plan_id, machine, life = map(fields.text, ("token", "by", "plan_id", "machine", "life"))
+        holder = Holder(token, by, plan_id, machine, fields.number("pid"), life, fields.number("since_ms"))
+    except (ValueError, RecursionError, PlanError):
+        holder = None
+    if holder is None or not _TOKEN.fullmatch(holder.token) or holder.pid > _MOST_PID:
         return Holder(hashlib.sha256(data).hexdigest()[:16], "", "", "", 0, "", 0)
+    return holder
 
 
 @contextmanager
@@ -175,13 +192,16 @@ def _successor(holder: Holder) -> str:
 
 def _read(place: Store, name: str) -> Holder | None:
     try:
-        return _decode(place.read(name))
+        return _decode(place.read_up_to(name, _MOST_BYTES))
     except CheckpointNotFoundError:
         return None
+    except StoreError as error:
+        error.hint = error.hint or "It is the lock of the checkpoint. When nobody changes it, move this away."
+        raise
 
 
 def _busy(checkpoint: Store, holder: Holder) -> CheckpointBusyError:
-    since = datetime.fromtimestamp(holder.since_ms / 1000, UTC).isoformat(timespec="seconds")
+    since = time_text(holder.since_ms)
     who = f"{holder.by or 'somebody'} (process {holder.pid}, plan {holder.plan_id or 'unknown'}, since {since})"
     return CheckpointBusyError(
         f"{who} is changing this checkpoint.",

@@ -16,7 +16,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from airflow_provider_ckpt.errors import ObjectExistsError, PlanError, StoreError
+from airflow_provider_ckpt.errors import ObjectExistsError, PlanError, StoreError, StoreUnavailableError
 from airflow_provider_ckpt.fields import MOST
 from airflow_provider_ckpt.objects import StoredObject
 from airflow_provider_ckpt.plans import Plan, plan_from_dict
@@ -97,9 +97,13 @@ def history(checkpoint: Store, undo: Store | None = None) -> tuple[Record, ...]:
     found = []
     for directory in directories:
         store = root.child(directory)
-        files, _ = store.ls()
+        files, inside = store.ls()
         if PLAN in files:
             found.append(_record(store, files))
+        elif SAVED in files or {PLAN, SAVED_OBJECTS} & set(
+            inside
+        ):  # without it an older change would pass for the newest
+            raise _damaged(store, PLAN, "is missing")
     return tuple(sorted(found, key=lambda record: record.begun_at_ms or record.plan.planned_at_ms))
 
 
@@ -156,7 +160,12 @@ class _Note:
 
 
 def _read_bytes(store: Store, name: str) -> bytes:
-    data = store.read_up_to(name, MOST_RECORD_BYTES + 1)
+    try:
+        data = store.read_up_to(name, MOST_RECORD_BYTES + 1)
+    except StoreUnavailableError:
+        raise
+    except StoreError as error:
+        raise _damaged(store, name, f"cannot be read ({error.message})") from None
     if len(data) > MOST_RECORD_BYTES:
         raise _damaged(store, name, f"has more than {MOST_RECORD_BYTES} bytes")
     return data

@@ -20,7 +20,7 @@ from tests.faults import Fault, FaultyStore, calls_to_fail
 from tests.lifecycle.fake_query import FakeQuery, after_rollback, read_all
 
 BATCHES, KEEP = 4, 1
-STOPPED = {"query_is_stopped": True, "quiet_s": 0}
+STOPPED = {"query_is_stopped": True, "quiet_s": 0, "accept_sink": "unknown"}
 Files = dict[str, bytes]
 
 

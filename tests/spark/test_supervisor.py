@@ -35,7 +35,7 @@ BATCHES, KEEP = 6, 2
 RUNS = 50 if os.environ.get("CKPT_EXHAUSTIVE") else 2
 #: Seconds that each save takes, and before which the supervisor begins.
 SAVE_S, WITHIN_S = 0.03, 4.0
-STOPPED = {"query_is_stopped": True, "quiet_s": 0}
+STOPPED = {"query_is_stopped": True, "quiet_s": 0, "accept_sink": "unknown"}
 Files = dict[str, bytes]
 
 
