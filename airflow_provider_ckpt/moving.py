@@ -46,7 +46,7 @@ def verdict_of_move(marker: SinkMarker, batch_id: int) -> SinkVerdict:
         return _unmarked(marker, batch_id)
     verdict = rollback_verdict(marker, batch_id, None)
     if marker.kind == "file" and verdict.remedy and marker.skipped_after(batch_id):
-        remedy = f"After the restore: ckpt rollback --to-batch {batch_id} of it, with --sink and --trim-sink-log."
+        remedy = f"Accept it, then trim its log: ckpt rollback --to-batch {batch_id}, with --sink and --trim-sink-log."
         return replace(verdict, remedy=remedy)
     return verdict
 

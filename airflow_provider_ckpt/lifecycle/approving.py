@@ -51,7 +51,7 @@ def require_accepted(plan: Plan, accept_sink: str | Collection[str] | None) -> t
         f"the effect of this {plan.kind} on {sink} is {worst}{reason}.",
         location=plan.location,
         batch_id=plan.batch_id,
-        hint=f"{hint} Or accept it by name: {options} (in a DAG: accept_sink={' '.join(missing)!r}).",
+        hint=f"{hint} To accept it: {options} (in a DAG: accept_sink={' '.join(missing)!r}).",
     )
 
 
