@@ -17,6 +17,10 @@ MOST_SOURCES = 10_000
 TRIGGERS = ("processingTime", "availableNow", "once", "continuous", "realTime")
 
 
+#: A deploy file has some lines.
+MOST_YAML_CHARS, MOST_YAML_DEPTH = 1 << 20, 50
+
+
 @dataclass(frozen=True, slots=True)
 class DeclaredSource:
     """One source of the query that is to be deployed.
@@ -107,15 +111,33 @@ def parse_deploy_file(text: str) -> DeploySpec:
     Raises:
         ValueError: It is not such a file; the message names the key.
     """
-    import yaml
-
-    try:
-        document = yaml.safe_load(text) or {}
-    except yaml.YAMLError as error:
-        raise ValueError(f"not YAML: {error}") from None
+    document = parse_yaml(text) or {}
     if not isinstance(document, dict):
         raise ValueError("not a mapping with keys such as confs and spark_version")
     return declare(DeploySpec(), document)
+
+
+def parse_yaml(text: str) -> Any:
+    """The value that YAML without aliases stands for; aliases can make a line a billion values. Raises ValueError."""
+    import yaml
+
+    if len(text) > MOST_YAML_CHARS:
+        raise ValueError(f"more than {MOST_YAML_CHARS:,} characters")
+    try:
+        depth = 0
+        for event in yaml.parse(text, yaml.SafeLoader):
+            if isinstance(event, yaml.AliasEvent):
+                raise ValueError(
+                    f"line {event.start_mark.line + 1} has an alias (*{event.anchor}); write the value out"
+                )
+            depth += isinstance(event, yaml.CollectionStartEvent) - isinstance(event, yaml.CollectionEndEvent)
+            if depth > MOST_YAML_DEPTH:
+                raise ValueError(f"nested deeper than {MOST_YAML_DEPTH} levels")
+        return yaml.safe_load(text)
+    except yaml.YAMLError as error:
+        raise ValueError(f"not YAML: {error}") from None
+    except (RecursionError, OverflowError) as error:
+        raise ValueError(f"not YAML that can be read: {error}") from None
 
 
 def declare(deploy: DeploySpec, document: Mapping[str, Any]) -> DeploySpec:

@@ -13,6 +13,8 @@ from __future__ import annotations
 
 from typing import Any, ClassVar
 
+from airflow_provider_ckpt.visible import visible
+
 
 class CheckpointError(Exception):
     """The root of all errors that this package raises on purpose.
@@ -54,7 +56,7 @@ class CheckpointError(Exception):
         place = "/".join(part.rstrip("/") for part in (self.location, self.name) if part)
         text = f"{place}: {self.message}" if place else self.message
         end = "" if text.endswith((".", "!", "?")) else "."
-        return f"{text}{end} {self.hint}" if self.hint else text
+        return visible(f"{text}{end} {self.hint}" if self.hint else text)
 
     def to_dict(self) -> dict[str, Any]:
         """The error as the CLI's ``--json`` prints it."""

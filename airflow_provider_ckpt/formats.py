@@ -17,6 +17,7 @@ from airflow_provider_ckpt.findings import RULES, Finding
 from airflow_provider_ckpt.forecast import Forecast
 from airflow_provider_ckpt.report import headline, not_judged_text, sentence
 from airflow_provider_ckpt.rules import text_of
+from airflow_provider_ckpt.visible import visible, visible_json, visible_lines
 
 SARIF_SCHEMA = "https://docs.oasis-open.org/sarif/sarif/v2.1.0/errata01/os/schemas/sarif-schema-2.1.0.json"
 
@@ -109,7 +110,7 @@ def json_text(judged: Sequence[Judged]) -> str:
 
 def plain_text(judged: Sequence[Judged]) -> str:
     """A line for each checkpoint, and one for each of its findings."""
-    return printable("\n".join(part for checkpoint in judged for part in _plain_lines(checkpoint)))
+    return "\n".join(visible(part) for checkpoint in judged for part in _plain_lines(checkpoint))
 
 
 def _plain_lines(checkpoint: Judged) -> Iterator[str]:
@@ -134,7 +135,7 @@ def printable(text: str) -> str:
 
 
 def _dump(document: Any) -> str:
-    return printable(json.dumps(document, indent=2, ensure_ascii=False))
+    return visible_json(json.dumps(document, indent=2, ensure_ascii=False))
 
 
 # --- JUnit ---------------------------------------------------------------------------------------------------------
@@ -221,12 +222,12 @@ def _add(
 
 
 def _lines(checkpoint: Judged, findings: Iterable[Finding]) -> str:
-    return "\n".join(_line(checkpoint, finding) for finding in findings)
+    return "\n".join(visible(_line(checkpoint, finding)) for finding in findings)
 
 
 def _xml(text: str) -> str:
-    """A text without the characters that XML cannot hold."""
-    return _NOT_XML.sub("\ufffd", text)
+    """A text of lines without the characters that XML cannot hold, and without hidden ones."""
+    return _NOT_XML.sub("\ufffd", visible_lines(text))
 
 
 # --- SARIF ---------------------------------------------------------------------------------------------------------

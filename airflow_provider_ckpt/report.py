@@ -15,6 +15,7 @@ from airflow_provider_ckpt.lifecycle.records import Record
 from airflow_provider_ckpt.lifecycle.rehearsing import Rehearsal
 from airflow_provider_ckpt.plans import Plan, main_name
 from airflow_provider_ckpt.times import time_text
+from airflow_provider_ckpt.visible import visible
 
 if TYPE_CHECKING:
     from rich.table import Table as RichTable
@@ -227,9 +228,12 @@ def render(tables: Sequence[Table]) -> str:
 
 def to_rich(table: Table) -> RichTable:
     """The table for a rich console; columns of numbers to the right."""
+    from rich.markup import escape
     from rich.table import Table as RichTable
 
-    drawn = RichTable(title=table.title, title_justify="left", header_style="bold", show_header=any(table.columns))
+    drawn = RichTable(
+        title=escape(visible(table.title)), title_justify="left", header_style="bold", show_header=any(table.columns)
+    )
     for index, column in enumerate(table.columns):
         number = bool(table.rows) and all(isinstance(row[index], int) for row in table.rows)
         drawn.add_column(column, justify="right" if number else "left", overflow="fold")
@@ -241,6 +245,6 @@ def to_rich(table: Table) -> RichTable:
 def _cell(value: Any) -> str:
     from rich.markup import escape
 
-    text = "-" if value is None else str(value)
+    text = "-" if value is None else visible(str(value))
     style = _STYLES.get(text)
     return f"[{style}]{text}[/{style}]" if style else escape(text)

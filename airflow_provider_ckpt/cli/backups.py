@@ -10,7 +10,7 @@ from airflow_provider_ckpt import lifecycle
 from airflow_provider_ckpt.cli.options import accepting, executing, open_store, pairs, planning, shared, user_and_host
 from airflow_provider_ckpt.cli.plan_files import read_plan, require_alone, require_not_executed, write_plan
 from airflow_provider_ckpt.cli.prune import prune
-from airflow_provider_ckpt.cli.render import print_json, print_tables, progress_bar, report_change, size, when
+from airflow_provider_ckpt.cli.render import print_json, print_tables, progress_bar, report_change, say, size, when
 from airflow_provider_ckpt.codec.manifest import Manifest
 from airflow_provider_ckpt.moving import PathRule, parse_path_rule
 from airflow_provider_ckpt.report import Table, findings_table, rehearsal_table
@@ -49,7 +49,7 @@ def backup(
     if as_json:
         print_json(_backup_document(taken))
     else:
-        click.echo(
+        say(
             f"Backup {taken.backup_id} of batch {taken.batch_id}: "
             f"{len(taken.objects)} objects, {size(taken.own_bytes)} copied, {size(taken.reused_bytes)} reused."
         )
@@ -125,7 +125,7 @@ def verify(
     else:
         if findings:
             print_tables([findings_table(findings)])
-        click.secho(f"Backup {found.backup_id}: {len(found.objects)} objects are what was backed up.", fg="green")
+        say(f"Backup {found.backup_id}: {len(found.objects)} objects are what was backed up.", colour="green")
         if rehearsal:
             print_tables([rehearsal_table(rehearsal)])
     return int(any(finding.severity == "error" for finding in findings))

@@ -21,7 +21,7 @@ from airflow_provider_ckpt.cli.options import (
     user_and_host,
 )
 from airflow_provider_ckpt.cli.plan_files import read_plan, require_alone, require_not_executed, write_plan
-from airflow_provider_ckpt.cli.render import progress_bar, report_change
+from airflow_provider_ckpt.cli.render import progress_bar, report_change, say
 from airflow_provider_ckpt.lifecycle import Stores
 from airflow_provider_ckpt.plans import Plan
 from airflow_provider_ckpt.sinks import parse_sink
@@ -172,7 +172,7 @@ def _carry_out(
                 quiet_s=quiet_s,
                 break_lock=break_lock,
                 on_step=on_step,
-                tell=lambda text: click.echo(text, err=True),
+                tell=lambda text: say(text, err=True),
                 accept_sink=accept_sink,
             )
     report_change(plan, receipt, as_json=as_json, plan_out=plan_out)

@@ -12,7 +12,7 @@ import click
 
 from airflow_provider_ckpt import lifecycle
 from airflow_provider_ckpt.cli.options import open_store, pairs, shared
-from airflow_provider_ckpt.cli.render import print_tables
+from airflow_provider_ckpt.cli.render import print_tables, say
 from airflow_provider_ckpt.confs import parse_spark_version
 from airflow_provider_ckpt.deploy import DeploySpec
 from airflow_provider_ckpt.errors import GateFailedError
@@ -140,7 +140,7 @@ def _print_for_people(rows: Iterable[FleetRow], summary: _Summary) -> None:
         table = fleet_table(kept)
         print_tables([replace(table, rows=tuple(map(_printable, table.rows)))])
     colour = "red" if summary.failed else "yellow" if summary.warnings else "green"
-    click.secho(summary.sentence(), fg=colour)
+    say(summary.sentence(), colour=colour)
 
 
 def _printable(cells: tuple[Any, ...]) -> tuple[Any, ...]:

@@ -6,7 +6,7 @@ import click
 
 from airflow_provider_ckpt import lifecycle
 from airflow_provider_ckpt.cli.options import executing, open_store, shared, user_and_host
-from airflow_provider_ckpt.cli.render import print_json, print_tables
+from airflow_provider_ckpt.cli.render import print_json, print_tables, say
 from airflow_provider_ckpt.lifecycle import Stores
 from airflow_provider_ckpt.report import history_table, plan_tables
 
@@ -61,10 +61,10 @@ def _forget(stores: Stores, plan_id: str, execute: bool, as_json: bool) -> None:
         where = stores.checkpoint.location
         print_json({"location": where, "plan_id": plan_id, "objects_deleted": deleted})
     elif deleted is None:
-        click.echo(f"What the {record.plan.kind} {plan_id} has saved will be deleted; it cannot be undone then.")
-        click.secho("Nothing was changed. Add --execute to do it.", fg="yellow")
+        say(f"What the {record.plan.kind} {plan_id} has saved will be deleted; it cannot be undone then.")
+        say("Nothing was changed. Add --execute to do it.", colour="yellow")
     else:
-        click.secho(f"Done: {deleted} saved objects deleted.", fg="green")
+        say(f"Done: {deleted} saved objects deleted.", colour="green")
 
 
 COMMANDS = (history,)

@@ -12,7 +12,7 @@ import click
 
 from airflow_provider_ckpt.baseline import Baseline, parse_baseline
 from airflow_provider_ckpt.cli.options import open_store
-from airflow_provider_ckpt.cli.render import print_error, print_tables
+from airflow_provider_ckpt.cli.render import print_error, print_tables, say
 from airflow_provider_ckpt.errors import CheckpointError
 from airflow_provider_ckpt.formats import Judged, json_text, junit_text, plain_text, printable, sarif_text
 from airflow_provider_ckpt.report import Table, findings_table, forecast_tables
@@ -135,7 +135,7 @@ def _print_for_people(judged: Iterable[Judged]) -> None:
     for item in judged:
         if item.error is not None:
             continue
-        click.secho(printable(item.headline), bold=True)
+        say(printable(item.headline), bold=True)
         if item.outlook is not None:
             tables = forecast_tables(item.location, item.outlook)
         else:

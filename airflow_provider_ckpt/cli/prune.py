@@ -6,7 +6,7 @@ import click
 
 from airflow_provider_ckpt import lifecycle
 from airflow_provider_ckpt.cli.options import DURATION, executing, open_store, shared
-from airflow_provider_ckpt.cli.render import print_json, print_tables, progress_bar, size
+from airflow_provider_ckpt.cli.render import print_json, print_tables, progress_bar, say, size
 from airflow_provider_ckpt.lifecycle.pruning import GRACE_MS
 from airflow_provider_ckpt.report import prune_tables
 from airflow_provider_ckpt.retention import RetentionPolicy
@@ -58,11 +58,11 @@ def prune(
     if as_json:
         print_json({"plan": plan.to_dict(), "receipt": receipt and receipt.to_dict()})
     elif receipt is None:
-        click.secho("Nothing was deleted. Add --execute to carry the plan out.", fg="yellow")
+        say("Nothing was deleted. Add --execute to carry the plan out.", colour="yellow")
     elif receipt.status == "already_applied":
-        click.secho("Nothing was left to do.", fg="green")
+        say("Nothing was left to do.", colour="green")
     else:
-        click.secho(
+        say(
             f"Done: {len(receipt.dropped)} backups dropped, {receipt.objects} objects and {size(receipt.bytes)} swept.",
-            fg="green",
+            colour="green",
         )

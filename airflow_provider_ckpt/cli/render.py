@@ -13,6 +13,7 @@ import click
 
 from airflow_provider_ckpt.cli.plan_files import next_command
 from airflow_provider_ckpt.errors import CheckpointError
+from airflow_provider_ckpt.visible import visible, visible_json
 
 if TYPE_CHECKING:
     from airflow_provider_ckpt.lifecycle import Receipt
@@ -23,7 +24,12 @@ if TYPE_CHECKING:
 
 def print_json(document: Mapping[str, Any]) -> None:
     """The one document of ``--json``."""
-    click.echo(json.dumps(document, indent=2, ensure_ascii=False))
+    click.echo(visible_json(json.dumps(document, indent=2, ensure_ascii=False)))
+
+
+def say(text: str, *, colour: str | None = None, err: bool = False, bold: bool | None = None) -> None:
+    """A sentence for people, which may hold text of others."""
+    click.secho(visible(text), fg=colour, err=err, bold=bold)
 
 
 def print_error(error: CheckpointError, *, as_json: bool) -> None:
@@ -31,9 +37,9 @@ def print_error(error: CheckpointError, *, as_json: bool) -> None:
     if as_json:
         print_json({"error": error.to_dict()})
     place = "/".join(part.rstrip("/") for part in (error.location, error.name) if part)
-    click.secho(f"Error: {place + ': ' if place else ''}{error.message}", fg="red", err=True)
+    say(f"Error: {place + ': ' if place else ''}{error.message}", colour="red", err=True)
     if error.hint:
-        click.echo(error.hint, err=True)
+        say(error.hint, err=True)
 
 
 def print_tables(tables: Sequence[Table]) -> None:
@@ -114,7 +120,7 @@ def _lines() -> Bar:
     def show(text: str, left: float | None) -> None:
         nonlocal said
         if text != said:
-            click.echo(text, err=True)
+            say(text, err=True)
         said = text
 
     return show
@@ -133,19 +139,19 @@ def report_change(plan: Plan, receipt: Receipt | None, *, as_json: bool, plan_ou
     if receipt is not None:
         _report_receipt(plan, receipt)
     elif not plan.actions:
-        click.secho(f"The plan has no steps: {plan.location} stands at batch {plan.batch_id} already.", fg="green")
+        say(f"The plan has no steps: {plan.location} stands at batch {plan.batch_id} already.", colour="green")
     else:
         accepting = f" and accept that the sink effect is {' and '.join(plan.to_accept)}" if plan.to_accept else ""
         written = f"The plan is in {plan_out}. " if plan_out else ""
-        click.secho(f"{written}Nothing was changed. To carry the plan out{accepting}:", fg="yellow")
+        say(f"{written}Nothing was changed. To carry the plan out{accepting}:", colour="yellow")
         click.echo(next_command(click.get_current_context().obj or (), plan, plan_out))
 
 
 def _report_receipt(plan: Plan, receipt: Receipt) -> None:
     if receipt.status == "already_applied":
-        click.secho("Nothing was changed: everything in the plan had been done before.", fg="green")
+        say("Nothing was changed: everything in the plan had been done before.", colour="green")
         return
     kept = f" What was removed is kept in {receipt.record}." if receipt.record and plan.kind == "rollback" else ""
-    click.secho(f"Done: {receipt.actions} steps.{kept}", fg="green")
+    say(f"Done: {receipt.actions} steps.{kept}", colour="green")
     if plan.kind == "rollback":
-        click.echo(f"To take it back: {shlex.join(['ckpt', 'undo', plan.location])}")
+        say(f"To take it back: {shlex.join(['ckpt', 'undo', plan.location])}")

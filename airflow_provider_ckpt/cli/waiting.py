@@ -10,7 +10,7 @@ from typing import Any
 import click
 
 from airflow_provider_ckpt.cli.options import DURATION, PAUSE, TIME, TIMES, open_store, pairs, shared
-from airflow_provider_ckpt.cli.render import Bar, print_json, waiting_bar
+from airflow_provider_ckpt.cli.render import Bar, print_json, say, waiting_bar
 from airflow_provider_ckpt.errors import StoreUnavailableError
 from airflow_provider_ckpt.lifecycle import Wait, Watched, answer, begin, outcome
 from airflow_provider_ckpt.progress import Progress
@@ -101,9 +101,9 @@ def wait(
     if as_json:
         print_json(document)
     elif document["reached"]:
-        click.secho(f"Reached: {document['text']}", fg="green")
+        say(f"Reached: {document['text']}", colour="green")
     else:
-        click.secho(f"Timed out: {document['text']}", fg="red")
+        say(f"Timed out: {document['text']}", colour="red")
     raise click.exceptions.Exit(0 if document["reached"] else 1)
 
 

@@ -11,7 +11,7 @@ from typing import Any
 import yaml
 from airflow.providers.common.compat.sdk import BaseOperator
 
-from airflow_provider_ckpt.deploy import DeploySpec, declare
+from airflow_provider_ckpt.deploy import DeploySpec, declare, parse_yaml
 from airflow_provider_ckpt.errors import CheckpointError, PlanError
 from airflow_provider_ckpt.hooks.checkpoint import CheckpointHook
 from airflow_provider_ckpt.lifecycle import Receipt
@@ -69,8 +69,8 @@ def _plain(key: str, value: Any) -> Any:
     """An argument as a deploy file would have it."""
     if isinstance(value, str) and key not in ("sink", "spark_version", "trigger"):
         try:
-            return yaml.safe_load(value)
-        except yaml.YAMLError as error:
+            return parse_yaml(value)
+        except ValueError as error:
             raise ValueError(f"{key} is text, but not YAML: {error}") from None
     if isinstance(value, Mapping):
         return dict(value)

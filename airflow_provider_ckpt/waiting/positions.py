@@ -10,6 +10,7 @@ from airflow_provider_ckpt.codec.source_offset import KINDS, SourceOffset, Typed
 from airflow_provider_ckpt.errors import CheckpointError
 from airflow_provider_ckpt.progress import Progress, or_none, source_kind
 from airflow_provider_ckpt.times import duration_text, time_text
+from airflow_provider_ckpt.visible import visible
 from airflow_provider_ckpt.waiting.targets import Needs, SourceEnds, Target
 
 
@@ -98,7 +99,7 @@ class OffsetsReached(Target):
         current = progress.offsets.offsets if progress.offsets else ()
         stands = {source_id: offset.json if offset else "-" for source_id, offset in current}
         waits = ", ".join(
-            f"source {source_id} at {stands.get(source_id, 'none')} for {text}"
+            f"source {source_id} at {visible(stands.get(source_id, 'none'))} for {visible(text)}"
             for source_id, text in self.offsets.items()
         )
         slack = f", give or take {self.slack:,}" if self.slack else ""
