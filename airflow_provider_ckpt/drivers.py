@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import re
+from collections.abc import Iterable, Mapping
+from threading import Lock
 from typing import Any
 
 import fsspec
@@ -10,6 +12,19 @@ from fsspec.dircache import DirCache
 
 from airflow_provider_ckpt.errors import CheckpointError
 from airflow_provider_ckpt.objects import StoredObject
+
+
+class Calls:
+    """How many calls a storage was asked to answer; counts right from several threads."""
+
+    def __init__(self) -> None:
+        self._lock = Lock()
+        self.count = 0
+
+    def add(self) -> None:
+        """Count one more."""
+        with self._lock:
+            self.count += 1
 
 
 def protocols(fs: fsspec.AbstractFileSystem) -> tuple[str, ...]:
@@ -54,3 +69,41 @@ class Call:
     def __exit__(self, kind: object, error: BaseException | None, traceback: object) -> None:
         if isinstance(error, Exception) and not isinstance(error, CheckpointError):
             raise self._store.typed_error(error, self._name) from self._store.safe_cause(error)
+
+
+def is_name(name: str) -> bool:
+    """Whether a text names an object inside a location: no empty part, no ``.`` and no ``..`` between its slashes.
+
+    Some storages take a backslash for a slash, so none leads up either.
+    """
+    return not {"", ".", ".."} & set(re.split(r"[/\\]", name)) and "\0" not in name
+
+
+def is_folder_marker(info: Mapping[str, Any]) -> bool:
+    """An empty object that stands for a directory where there are none."""
+    return bool(info["name"].endswith("/") or (info["name"].endswith("_$folder$") and not info["size"]))
+
+
+def service(fs: fsspec.AbstractFileSystem) -> tuple[object, ...]:
+    """What tells apart two storages in which a path may mean two things."""
+    options = fs.storage_options
+    own = (options.get(name) for name in ("endpoint_url", "client_kwargs", "account_name", "host"))
+    return (*protocols(fs), *map(str, own))
+
+
+def split(infos: Iterable[Mapping[str, Any]], prefix: str) -> tuple[dict[str, StoredObject], list[str]]:
+    """What a driver has listed below a prefix: the objects by name, and the directories.
+
+    Raises ValueError for an object whose name no location can hold: leaving it out would be silent.
+    """
+    objects, directories = {}, []
+    for info in infos:
+        path = info["name"].strip("/")
+        name = path[len(prefix) :].removeprefix("/") if prefix else path
+        if info["type"] == "directory":
+            directories.append(name)
+        elif name and not is_folder_marker(info):
+            if not is_name(name):
+                raise ValueError(f"the key {name!r} has no name inside a location.")
+            objects[name] = stored_object(name, info)
+    return objects, directories

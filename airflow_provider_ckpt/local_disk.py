@@ -16,36 +16,48 @@ from airflow_provider_ckpt.objects import StoredObject
 CHUNK_BYTES = 1 << 20
 
 
-def scan(path: str, prefix: str) -> tuple[dict[str, StoredObject], list[str]]:
-    """A local directory as the store's ``ls`` shows it: links are followed, and what goes meanwhile is left out."""
+def scan(path: str, prefix: str, *, into_links: bool = True) -> tuple[dict[str, StoredObject], list[str]]:
+    """A local directory as the store's ``ls`` shows it; what goes meanwhile is left out.
+
+    Args:
+        path: The directory.
+        prefix: What stands before each name.
+        into_links: Whether a link to a directory is shown as a directory; otherwise it is an object that is a link.
+    """
     objects, directories = {}, []
     with os.scandir(path) as entries:
         for entry in entries:
             name = prefix + entry.name
-            if entry.is_dir():
+            is_link = entry.is_symlink()
+            if entry.is_dir(follow_symlinks=into_links):
                 directories.append(name)
                 continue
             try:
                 seen = entry.stat()
             except FileNotFoundError:
-                if entry.is_symlink():  # to nowhere
-                    objects[name] = StoredObject(name, 0, None, "")
+                if is_link:  # to nowhere
+                    objects[name] = StoredObject(name, 0, None, "", is_link)
                 continue
-            objects[name] = _stored(name, seen)
+            objects[name] = _stored(name, seen, is_link=is_link)
     return objects, directories
+
+
+def is_below_link(root: str, path: str) -> bool:
+    """Whether a link stands between a location and what is at a path below it, the last part of the path included."""
+    return os.path.realpath(path) != os.path.realpath(root) + path[len(root) :].rstrip("/")
 
 
 def stat(path: str, name: str) -> StoredObject | None:
     """A local file as :func:`scan` shows it; None when there is none."""
     try:
-        return _stored(name, os.stat(path))  # noqa: PTH116  # as the scan does
+        return _stored(name, os.stat(path), is_link=Path(path).is_symlink())  # noqa: PTH116  # as the scan does
     except FileNotFoundError:
         return None
 
 
-def _stored(name: str, seen: os.stat_result) -> StoredObject:
+def _stored(name: str, seen: os.stat_result, *, is_link: bool) -> StoredObject:
     size, modified = seen.st_size, seen.st_mtime
-    return StoredObject(name, size, int(modified * 1000), f"{size}-{modified}-{seen.st_ino}")
+    return StoredObject(name, size, int(modified * 1000), f"{size}-{modified}-{seen.st_ino}", is_link)
 
 
 def linked(source: str, target: str) -> bool:

@@ -12,7 +12,9 @@ from dataclasses import dataclass, field, replace
 from urllib.parse import quote
 
 from airflow_provider_ckpt.codec import Encodable, layout
+from airflow_provider_ckpt.codec.manifest import Manifest
 from airflow_provider_ckpt.codec.paths import paths_of, with_paths
+from airflow_provider_ckpt.contents import listed_shortly
 from airflow_provider_ckpt.plans import SinkVerdict
 from airflow_provider_ckpt.sink_marker import MARKING, NOT_DECLARED, SinkMarker
 from airflow_provider_ckpt.sink_verdicts import rollback_verdict
@@ -178,6 +180,21 @@ def sink_log_warning(location: str, paths: Collection[str]) -> str | None:
         f"The log of the sink {location} names {len(outside)} of {len(paths)} files outside of it, such as "
         f"{outside[0]}: Spark reads those, and of a directory that was moved only what is written from now on. The log "
         "stays as it is."
+    )
+
+
+def unknown_warnings(backup: Manifest) -> tuple[str, ...]:
+    """What to know of files in a backup that are not known."""
+    if not backup.unknown:
+        return ()
+    many = f"{len(backup.unknown)} files that ckpt does not know are restored as they are: "
+    paths = f"{many}{listed_shortly(backup.unknown)}. Paths and ids inside them are not rewritten."
+    if not backup.unknown_changed:
+        return (paths,)
+    return (
+        paths,
+        f"They changed while they were copied and are not known to be consistent with batch {backup.batch_id}: "
+        f"{listed_shortly(backup.unknown_changed)}.",
     )
 
 

@@ -16,17 +16,19 @@ class StoredObject:
         size: Bytes.
         modified_ms: Last modification, epoch milliseconds; None where a store does not tell.
         identity: Changes whenever the content may have changed: an ETag, or size and modification time.
+        is_link: Whether it is a symbolic link of a local disk, to a file or to a directory.
     """
 
     name: str
     size: int
     modified_ms: int | None
     identity: str
+    is_link: bool = False
 
 
 def digest(objects: Iterable[StoredObject]) -> str:
     """One hash over names and identities: equal when nothing was added, removed or rewritten in between."""
     sha256 = hashlib.sha256()
     for stored in sorted(objects, key=lambda item: item.name):
-        sha256.update(f"{stored.name}\0{stored.identity}\n".encode())
+        sha256.update(f"{stored.name}\0{stored.identity}\n".encode(errors="surrogatepass"))
     return sha256.hexdigest()

@@ -7,9 +7,12 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from airflow_provider_ckpt.codec.manifest import Manifest
+from airflow_provider_ckpt.contents import listed_shortly
 from airflow_provider_ckpt.findings import Finding
 from airflow_provider_ckpt.forecast import Forecast
+from airflow_provider_ckpt.lifecycle.backups import BackupPlan
 from airflow_provider_ckpt.lifecycle.fleet import FleetRow
+from airflow_provider_ckpt.lifecycle.lookup import BackupListing
 from airflow_provider_ckpt.lifecycle.pruning import PrunePlan
 from airflow_provider_ckpt.lifecycle.records import Record
 from airflow_provider_ckpt.lifecycle.rehearsing import Rehearsal
@@ -67,8 +70,8 @@ def _fleet_cells(row: FleetRow) -> tuple[Any, ...]:
         row.latest_planned_batch,
         row.latest_committed_batch,
         None if row.last_commit_age_ms is None else f"{age(row.last_commit_age_ms)} ago",
-        row.worst or "pass",
-        row.error or codes,
+        row.worst or ("replaced" if row.replaced_by else "pass"),
+        row.error or (f"replaced by version {row.replaced_by.rpartition('/')[2]}" if row.replaced_by else codes),
     )
 
 
@@ -185,8 +188,58 @@ def backup_table(taken: Manifest) -> Table:
             ("bytes copied", taken.own_bytes),
             ("bytes reused", taken.reused_bytes),
             ("tags", ", ".join(taken.tags) or None),
+            ("message", taken.message or None),
+            *(("unknown", sentence) for sentence in sentences_on_unknown(taken)),
         ],
     )
+
+
+def backups_table(root: str, listing: BackupListing) -> Table:
+    """The backups under a root, a row each."""
+    from rich.filesize import decimal
+
+    columns = ("backup", "taken", "batch", "watermark", "objects", "size", "copied", "tags", "message", "of")
+    rows = tuple(
+        (
+            item.backup_id,
+            time_text(item.created_at_ms),
+            item.batch_id,
+            None if item.watermark_ms is None else time_text(item.watermark_ms),
+            f"{len(item.objects)}, {len(item.unknown)} unknown" if item.unknown else len(item.objects),
+            decimal(item.total_bytes),
+            decimal(item.own_bytes),
+            ", ".join(item.tags) or None,
+            item.message or None,
+            item.location,
+        )
+        for item in listing.backups
+    )
+    return Table(root, columns, rows)
+
+
+def backup_plan_tables(plan: BackupPlan) -> list[Table]:
+    """What a backup would copy, and what it would leave out and why."""
+    unknown = set(plan.beside.unknown)
+    rows = tuple(
+        (name, plan.view.objects[name].size, "unknown, kept" if name in unknown else "") for name in plan.names
+    )
+    tables = [Table(f"A backup of batch {plan.chosen.batch_id}", ("object", "bytes", ""), rows)]
+    if plan.beside.left_out:
+        tables.append(Table("Left out", ("why", "objects"), tuple(plan.beside.counted.items())))
+    return tables
+
+
+def sentences_on_unknown(taken: Manifest) -> list[str]:
+    """What to know of files in a backup that ckpt does not know."""
+    said = []
+    if taken.unknown:
+        said.append(f"{len(taken.unknown)} files that ckpt does not know are in it: {listed_shortly(taken.unknown)}.")
+    if taken.unknown_changed:
+        said.append(
+            f"{len(taken.unknown_changed)} of them changed while they were copied, so they are not known to be "
+            f"consistent with batch {taken.batch_id}: {listed_shortly(taken.unknown_changed)}."
+        )
+    return said
 
 
 def prune_tables(plan: PrunePlan) -> list[Table]:

@@ -26,6 +26,7 @@ from collections.abc import Collection, Iterable, Mapping
 from airflow_provider_ckpt.actions import Action, Copy, Delete
 from airflow_provider_ckpt.codec import layout
 from airflow_provider_ckpt.codec.manifest import Manifest
+from airflow_provider_ckpt.contents import listed_shortly, unknown_names
 from airflow_provider_ckpt.errors import BatchNotRestorableError
 from airflow_provider_ckpt.facts import Place, kept_objects
 from airflow_provider_ckpt.objects import StoredObject
@@ -43,7 +44,7 @@ from airflow_provider_ckpt.requirements import (
 )
 from airflow_provider_ckpt.restart_set import RestartSet
 from airflow_provider_ckpt.sink_log import SinkLog
-from airflow_provider_ckpt.source_files import file_log_offset, source_entries, source_log_end
+from airflow_provider_ckpt.source_files import file_log_offset, file_sources, source_entries, source_log_end
 from airflow_provider_ckpt.spans import missing_spans
 from airflow_provider_ckpt.view import CheckpointView
 
@@ -71,7 +72,7 @@ def plan_rollback(
     trims = trimmed_entries(batch_id, sink_log) if sink_log is not None else {}
     actions: list[Action] = [*peel(view, batch_id, trims, sink_log), *source_deletes(view, batch_id)]
     requirements = requirements_of(view, actions, sink_log)
-    warnings = (*_in_flight_warnings(view, batch_id), *_source_warnings(view, batch_id))
+    warnings = (*_in_flight_warnings(view, batch_id), *_source_warnings(view, batch_id), *_unknown_warnings(view))
     warnings += tuple(f"{problem}." for problem in target.unknown)
     return _plan(view, batch_id, planned_at_ms, requirements, actions, warnings, verdicts, sink_log)
 
@@ -201,6 +202,16 @@ def _in_flight_warnings(view: CheckpointView, batch_id: int) -> tuple[str, ...]:
     return (f"Batch {view.in_flight} was planned and not committed; it is dropped as well.",)
 
 
+def _unknown_warnings(view: CheckpointView) -> tuple[str, ...]:
+    unknown = unknown_names(view)
+    if not unknown:
+        return ()
+    return (
+        f"{len(unknown)} files that ckpt does not know are left as they are: {listed_shortly(unknown)}. "
+        "What wrote them (a source, a catalog) does not go back with the query.",
+    )
+
+
 def _source_warnings(view: CheckpointView, batch_id: int) -> tuple[str, ...]:
     warnings = []
     for source_id, offset in view.offset_seq(batch_id).offsets:
@@ -257,7 +268,7 @@ def plan_exchange(
     if oldest != batch_id:
         actions += _deletes(view.objects, [layout.offset_entry(oldest)])
     requirements = [*requirements_of(view, actions, sink_log), FromBackup(backup.backup_id)]
-    warnings = (*_in_flight_warnings(view, batch_id), EXCHANGE_WARNING)
+    warnings = (*_in_flight_warnings(view, batch_id), *_unknown_warnings(view), EXCHANGE_WARNING)
     return _plan(view, batch_id, planned_at_ms, requirements, actions, warnings, verdicts, sink_log, root)
 
 
@@ -295,13 +306,14 @@ def _exchange(view: CheckpointView, backup: Manifest, copies: Iterable[Copy], pe
     """What is left of later batches goes and what the backup has comes, but for the last offset entry."""
     kept = {item.name for item in backup.objects} | set(peeled)
     state, sources, commits = [], [], []
+    logging = file_sources(view)
     for name in view.objects.keys() - kept:
         match layout.parse(name):
             case layout.StateFile(version=version):
                 state.append((version, name))
             case layout.OperatorMetadataFile(_, int(batch)) | layout.StateSchemaFile(_, int(batch)):
                 state.append((batch + 1, name))
-            case layout.SourceLogEntry(entry_id=entry_id):
+            case layout.SourceLogEntry(source_id, entry_id) if source_id in logging:
                 sources.append((entry_id, name))
             case layout.LogEntry(layout.COMMITS, batch) if batch > backup.batch_id:
                 commits.append((batch, name))

@@ -33,7 +33,7 @@ def source_files(view: CheckpointView, offsets: OffsetSeq) -> SourceFiles:
             needed.names += [
                 stored.name
                 for stored in view.below(directory)
-                if not isinstance(layout.parse(stored.name), layout.Sidecar | layout.Temporary)
+                if not isinstance(layout.parse(stored.name), layout.Sidecar | layout.Temporary | layout.Other)
             ]
         else:
             needed.names += [entries[entry] for entry in _log_up_to(entries, log_offset, needed)]
@@ -44,6 +44,21 @@ def source_entries(view: CheckpointView, source_id: str) -> dict[layout.SourceLo
     """Names of the log entries that a source keeps, by entry."""
     places = {stored.name: layout.parse(stored.name) for stored in view.below(f"{layout.SOURCES}/{source_id}")}
     return {place: name for name, place in places.items() if isinstance(place, layout.SourceLogEntry)}
+
+
+def file_sources(view: CheckpointView) -> frozenset[str]:
+    """The sources that keep a log of files, as the offset entries that were read show; all when none was."""
+    entries = [entry for entry in view.entries.values() if isinstance(entry, OffsetSeq)]
+    if not entries:
+        return frozenset(
+            stored.name.split("/")[1] for stored in view.below(layout.SOURCES) if stored.name.count("/") > 1
+        )
+    return frozenset(
+        source_id
+        for entry in entries
+        for source_id, offset in entry.offsets
+        if file_log_offset(view, source_id, offset) is not None
+    )
 
 
 def file_log_offset(view: CheckpointView, source_id: str, offset: SourceOffset | None) -> int | None:

@@ -7,13 +7,11 @@ fine; listings are never served from a cache; a directory that cannot be read is
 
 from __future__ import annotations
 
-import errno
 import hashlib
 import os
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from pathlib import Path
-from threading import Lock
 from typing import IO, Any
 
 import fsspec
@@ -21,19 +19,17 @@ from fsspec.asyn import AsyncFileSystem
 from fsspec.implementations.local import LocalFileSystem
 
 from airflow_provider_ckpt.credentials import scrub, secrets_of
-from airflow_provider_ckpt.drivers import Call, protocols, stored_object, truthful
+from airflow_provider_ckpt.driver_errors import typed_error
+from airflow_provider_ckpt.drivers import Call, Calls, is_name, protocols, service, split, stored_object, truthful
 from airflow_provider_ckpt.errors import (
     CheckpointError,
-    CheckpointNotFoundError,
-    ObjectExistsError,
     StoreError,
-    StoreUnavailableError,
     TooLargeError,
 )
 from airflow_provider_ckpt.limits import CHANGELOG_HEAD_BYTES, most_bytes, size_text
-from airflow_provider_ckpt.local_disk import CHUNK_BYTES, copy_file, linked, publish, scan, stat, sum_of
+from airflow_provider_ckpt.local_disk import CHUNK_BYTES, copy_file, is_below_link, linked, publish, scan, stat, sum_of
 from airflow_provider_ckpt.objects import StoredObject
-from airflow_provider_ckpt.opening import opening_error, options_refused, require_location
+from airflow_provider_ckpt.opening import opening_error, require_location
 from airflow_provider_ckpt.s3_copies import copy_in_s3, same_s3
 
 #: Objects up to this size are held in memory while they are copied.
@@ -44,23 +40,10 @@ _FRESH: Mapping[str, Any] = {"use_listings_cache": False, "skip_instance_cache":
 _S3: Mapping[str, Any] = {"config_kwargs": {"max_pool_connections": 32}}
 #: Where ``mode="create"`` is decided by the storage itself.
 _EXCLUSIVE = {"s3", "gs", "gcs", "abfs", "abfss", "az"}
-_TRANSIENT = {
-    getattr(errno, name)
-    for name in ("EAGAIN", "EBUSY", "EIO", "ETIMEDOUT", "ESTALE", "EINTR", "ECONNRESET", "ECONNREFUSED", "EHOSTUNREACH")
-}
-
-
-class Calls:
-    """How many calls a storage was asked to answer; counts right from several threads."""
-
-    def __init__(self) -> None:
-        self._lock = Lock()
-        self.count = 0
-
-    def add(self) -> None:
-        """Count one more."""
-        with self._lock:
-            self.count += 1
+#: Where a backslash is a letter like any other.
+_BACKSLASHES = {"file", "local", "s3", "s3a", "gs", "gcs", "memory"}
+#: What the driver of S3 takes for the end of a key.
+_S3_VERSION = "?versionId="
 
 
 class Store:
@@ -109,9 +92,26 @@ class Store:
         return type(self)(self.fs, root, root if self.is_local else location, self.calls)
 
     def sibling(self, name: str) -> Store:
-        """The store of another directory beside this one."""
-        parent = self.root.rpartition("/")[0]
-        return type(self)(self.fs, f"{parent}/{name}", f"{self.location.rpartition('/')[0]}/{name}", self.calls)
+        """The store of another directory beside this one; beside what it leads to when it is a link.
+
+        Raises StoreError for a whole bucket and for the root of a disk, which nothing can stand beside.
+        """
+        root, location = (self.real_root, self.real_root) if self.is_local else (self.root, self.location)
+        parent = root.rpartition("/")[0]
+        if root == "/" or "/" not in root:
+            raise StoreError("is a whole bucket or disk, and nothing can stand beside it.", location=self.location)
+        return type(self)(self.fs, f"{parent}/{name}", f"{location.rpartition('/')[0]}/{name}", self.calls)
+
+    @property
+    def real_root(self) -> str:
+        """Where it is on its file system, links on a local disk followed."""
+        return os.path.realpath(self.root) if self.is_local else self.root
+
+    def is_within(self, other: Store) -> bool:
+        """Whether it is another location, or stands inside it, whatever links lead there."""
+        if self.is_local != other.is_local or service(self.fs) != service(other.fs):
+            return False
+        return f"{self.real_root.rstrip('/')}/".startswith(f"{other.real_root.rstrip('/')}/")
 
     @property
     def creates_exclusively(self) -> bool:
@@ -120,21 +120,21 @@ class Store:
 
     @property
     def base_name(self) -> str:
-        """The last part of the location."""
-        return self.root.rpartition("/")[2]
+        """The last part of the location; of what it leads to when it is a link."""
+        return self.real_root.rpartition("/")[2]
 
     # --- looking -----------------------------------------------------------------------------------------------
 
-    def ls(self, directory: str = "") -> tuple[dict[str, StoredObject], list[str]]:
+    def ls(self, directory: str = "", *, into_links: bool = True) -> tuple[dict[str, StoredObject], list[str]]:
         """Objects and subdirectories of one directory, by name relative to the location; one request.
 
-        A directory that does not exist is empty.
+        A directory that does not exist is empty. A link to a directory is one, unless ``into_links`` is false.
         """
         path = self._path(directory) if directory else self.root
         with self._errors(directory):
             try:
                 if self.is_local:
-                    return scan(path, f"{directory}/" if directory else "")
+                    return scan(path, f"{directory}/" if directory else "", into_links=into_links)
                 infos = self.fs.ls(path, detail=True)
             except FileNotFoundError:
                 return {}, []
@@ -145,17 +145,24 @@ class Store:
         return self._split(info for info in infos if not self._same(info["name"], path))
 
     def find(self, directory: str = "") -> dict[str, StoredObject]:
-        """Every object below a directory, by name; a request per 1,000 keys on object stores, else one a directory."""
+        """Every object below a directory, by name; a request per 1,000 keys on object stores, else one a directory.
+
+        A link is never entered: it is an object.
+        """
         if isinstance(self.fs, AsyncFileSystem) and type(self.fs)._find is not AsyncFileSystem._find:  # noqa: SLF001
             with self._errors(directory):
                 infos = self.fs.find(self._path(directory) if directory else self.root, detail=True)
             return self._split(infos.values())[0]
         objects, todo = {}, [directory]
         while todo:
-            found, directories = self.ls(todo.pop())
+            found, directories = self.ls(todo.pop(), into_links=False)
             objects.update(found)
             todo.extend(directories)
         return objects
+
+    def is_link(self, name: str) -> bool:
+        """Whether a name is that of a symbolic link; only a local disk has them."""
+        return self.is_local and Path(self._path(name)).is_symlink()
 
     def first(self, most: int) -> tuple[dict[str, StoredObject], bool] | None:
         """The first objects below the location in the order of their names, by one request.
@@ -259,9 +266,12 @@ class Store:
             os.sync()
 
     def delete(self, name: str) -> None:
-        """Remove an object; it is fine when it is not there."""
+        """Remove an object; it is fine when it is not there. Nothing behind a link is ever removed: StoreError."""
+        path = self._path(name)
+        if self.is_local and is_below_link(self.root, path.rpartition("/")[0]):
+            raise StoreError("stands behind a link, so it is not removed.", location=self.location, name=name)
         with self._errors(name), suppress(FileNotFoundError):
-            self.fs.rm_file(self._path(name))
+            self.fs.rm_file(path)
 
     def delete_if(self, name: str, identity: str) -> bool:
         """Remove an object as long as it is the one with this identity, or is gone; else return False."""
@@ -332,25 +342,25 @@ class Store:
         return data
 
     def _path(self, name: str) -> str:
-        inside = f"/{name}/"
-        if "//" in inside or "/../" in inside or "/./" in inside or "\\" in name or "\0" in name:
-            raise StoreError(f"{name!r} is no name inside a location", location=self.location)
+        own = protocols(self.fs)
+        foreign = ("\\" in name and _BACKSLASHES.isdisjoint(own)) or (_S3_VERSION in name and "s3" in own)
+        if foreign or not is_name(name):
+            raise StoreError(
+                f"{name!r} is no name that can be used inside this location.",
+                location=self.location,
+                hint="Rename the file, or move it away.",
+            )
         return f"{self.root.rstrip('/')}/{name}"
 
     def _same(self, path: str, other: str) -> bool:
         return path.strip("/") == other.strip("/")
 
     def _split(self, infos: Any) -> tuple[dict[str, StoredObject], list[str]]:
-        objects, directories = {}, []
-        prefix = self.root.strip("/")
-        for info in infos:
-            path = info["name"].strip("/")
-            name = path[len(prefix) :].lstrip("/") if prefix else path
-            if info["type"] == "directory":
-                directories.append(name)
-            elif name and not info["name"].endswith("/") and not name.endswith("_$folder$"):
-                objects[name] = stored_object(name, info)
-        return objects, directories
+        try:
+            return split(infos, self.root.strip("/"))
+        except ValueError as error:
+            hint = "Between the slashes of a name stand neither nothing nor . nor .. alone. Rename it."
+            raise StoreError(str(error), location=self.location, hint=hint) from None
 
     def _create_from(self, name: str, head: bytes, source: IO[bytes]) -> tuple[int, str]:
         sha256, size = hashlib.sha256(), 0
@@ -379,22 +389,10 @@ class Store:
 
     def typed_error(self, error: Exception, name: str) -> CheckpointError:
         """What is raised instead of an error of a driver."""
-        place: dict[str, Any] = {"location": self.location, "name": name or None}
-        match error:
-            case FileNotFoundError():
-                return CheckpointNotFoundError("not found", **place)
-            case FileExistsError():
-                return ObjectExistsError("exists already", **place)
-            case PermissionError():
-                hint = "Check the permissions of the user, or the credentials of the connection."
-                return StoreError("permission denied", **place, hint=hint)
-            case OSError():
-                return self._os_error(error, place)
-            case TypeError():
-                return options_refused(self._scrubbed(error), place)
-        if "Credentials" in type(error).__name__:  # each driver has a family of errors of its own
-            return StoreError(f"no credentials: {self._scrubbed(error)}", **place)
-        return StoreUnavailableError(f"storage failed: {self._scrubbed(repr(error))}", **place)
+        said = (error.strerror or error) if isinstance(error, OSError) else error
+        known = isinstance(error, OSError | TypeError) or "Credentials" in type(error).__name__
+        place = {"location": self.location, "name": name or None}
+        return typed_error(error, self._scrubbed(said if known else repr(error)), place, is_local=self.is_local)
 
     def safe_cause(self, error: Exception) -> Exception | None:
         """What a driver raised, unless a traceback of it would show a secret."""
@@ -402,9 +400,3 @@ class Store:
 
     def _scrubbed(self, said: object) -> str:
         return scrub(str(said), secrets_of(f"{self.fs.protocol}://{self.root}", self.fs.storage_options))
-
-    def _os_error(self, error: OSError, place: dict[str, Any]) -> StoreError:
-        message = self._scrubbed(error.strerror or error) or type(error).__name__
-        if self.is_local and error.errno not in _TRANSIENT:
-            return StoreError(message, **place)
-        return StoreUnavailableError(message, **place)

@@ -131,7 +131,7 @@ class StoreSuite:
         store.delete("commits/6")
         assert kept.read("saved/commits/6") == b"v1\n{}"
 
-    @pytest.mark.parametrize("name", ["", "/etc/passwd", "../x", "a/../../x", "a//b", ".", "a\\b", "a\0b"])
+    @pytest.mark.parametrize("name", ["", "/etc/passwd", "../x", "a/../../x", "a//b", ".", "..\\b", "a\0b"])
     def test_names_never_lead_outside(self, store: Store, name: str) -> None:
         """A hostile manifest reaches nothing."""
         for operation in (store.read, store.delete, lambda name: store.create(name, b"x")):

@@ -34,7 +34,8 @@ class CheckpointView:
         unjudged: What of the state nobody can judge from the files.
         unfinished: State files that the batch in flight left broken.
         single_partition: Ids of the operators that have one partition whatever the shuffle partitions are.
-        folders: Directories that stand where log entries, the query metadata or state files do, by name.
+        folders: Directories that stand where log entries, the query metadata or state files do, and those at the top
+            that Spark does not make, by name.
         sink: The log of the file sink, when it was looked at.
         first_sink: The sink that was declared first and where that is remembered, when the one looked at is another.
         marker: What a sink that is a table remembers of the query, when it was looked at.
@@ -186,6 +187,11 @@ class CheckpointView:
             return None
         metadata = self.offset_seq(self.latest_committed).metadata
         return metadata.batch_watermark_ms if metadata else None
+
+    @property
+    def links(self) -> tuple[str, ...]:
+        """Names of symbolic links, as far as they were listed; Spark makes none."""
+        return tuple(sorted(name for name, stored in self.objects.items() if stored.is_link))
 
     def below(self, directory: str) -> Iterator[StoredObject]:
         """Everything listed under a directory, by name ascending."""

@@ -72,7 +72,7 @@ with DAG(
             found = list(
                 lifecycle.find_checkpoints([hook.store(root) for root in params["roots"]], depth=params["depth"])
             )
-        unreadable = [row for row in found if isinstance(row, lifecycle.FleetRow)]
+        unreadable = [row for row in found if isinstance(row, lifecycle.FleetRow) and row.error]
         get_current_context()["ti"].xcom_push("unreadable", [f"{row.location}: {row.error}" for row in unreadable])
         return [item.store.location for item in found if isinstance(item, lifecycle.Found)]
 

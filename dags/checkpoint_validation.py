@@ -69,7 +69,8 @@ with DAG(
             with airflow_errors():
                 store = hook.store(root)
                 found = lifecycle.find_checkpoints([store], depth=params["depth"])
-                names = [item.location.removeprefix(store.location).strip("/") for item in found]
+                live = [item for item in found if not (isinstance(item, lifecycle.FleetRow) and item.replaced_by)]
+                names = [item.location.removeprefix(store.location).strip("/") for item in live]
             log.info("%s: %d checkpoints", store.location, len(names))
             size = params["group_size"]
             groups += [{"root": root, "names": names[start : start + size]} for start in range(0, len(names), size)]

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 
-from airflow_provider_ckpt.checks import confs, logs, sidecars, sink_log, sinks, sources, state
+from airflow_provider_ckpt.checks import beside, confs, logs, sidecars, sink_log, sinks, sources, state
 from airflow_provider_ckpt.findings import Finding, worst_first
 from airflow_provider_ckpt.view import CheckpointView
 
@@ -21,6 +21,7 @@ RULES: tuple[Rule, ...] = (
     *sidecars.RULES,
     *sinks.RULES,
     *sink_log.RULES,
+    *beside.RULES,
 )
 
 

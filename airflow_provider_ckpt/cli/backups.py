@@ -7,13 +7,40 @@ import uuid
 import click
 
 from airflow_provider_ckpt import lifecycle
-from airflow_provider_ckpt.cli.options import accepting, executing, open_store, pairs, planning, shared, user_and_host
+from airflow_provider_ckpt.cli.options import (
+    DURATION,
+    accepting,
+    executing,
+    open_store,
+    pairs,
+    planning,
+    shared,
+    user_and_host,
+)
 from airflow_provider_ckpt.cli.plan_files import read_plan, require_alone, require_not_executed, write_plan
 from airflow_provider_ckpt.cli.prune import prune
-from airflow_provider_ckpt.cli.render import print_json, print_tables, progress_bar, report_change, say, size, when
+from airflow_provider_ckpt.cli.render import (
+    print_error,
+    print_json,
+    print_tables,
+    progress_bar,
+    report_change,
+    say,
+    size,
+    when,
+)
 from airflow_provider_ckpt.codec.manifest import Manifest
+from airflow_provider_ckpt.lifecycle.backups import BackupPlan
+from airflow_provider_ckpt.lifecycle.lookup import LATEST
+from airflow_provider_ckpt.lifecycle.patience import COMMIT_WAIT_S
 from airflow_provider_ckpt.moving import PathRule, parse_path_rule
-from airflow_provider_ckpt.report import Table, findings_table, rehearsal_table
+from airflow_provider_ckpt.report import (
+    backup_plan_tables,
+    backups_table,
+    findings_table,
+    rehearsal_table,
+    sentences_on_unknown,
+)
 from airflow_provider_ckpt.sinks import parse_sink
 
 
@@ -22,13 +49,24 @@ from airflow_provider_ckpt.sinks import parse_sink
 @click.option("--to", "root", required=True, metavar="ROOT", help="Where backups live.")
 @click.option("--full", is_flag=True, help="Copy everything, also what an earlier backup has; stands alone.")
 @click.option("--tag", "tags", multiple=True, metavar="NAME", help="A name to keep the backup for; repeatable.")
-@click.option("--dry-run", is_flag=True, help="Show what a full backup would copy.")
+@click.option("--message", default="", metavar="TEXT", help="Why it is taken, for those who look for a backup.")
+@click.option(
+    "--commit-wait",
+    "commit_wait_ms",
+    type=DURATION,
+    default=f"PT{COMMIT_WAIT_S:g}S",
+    metavar="DURATION",
+    help="How long to wait for a running batch when the one before it cannot be backed up any more; a minute.",
+)
+@click.option("--dry-run", is_flag=True, help="Show what a full backup would copy, and what not and why.")
 @shared
 def backup(
     location: str,
     root: str,
     full: bool,
     tags: tuple[str, ...],
+    message: str,
+    commit_wait_ms: int,
     dry_run: bool,
     storage_options: tuple[str, ...],
     as_json: bool,
@@ -36,23 +74,42 @@ def backup(
     """Copy what a restart after the newest committed batch needs; also right while the query runs."""
     checkpoint = open_store(location, storage_options)
     if dry_run:
-        view, chosen = lifecycle.plan_of_backup(checkpoint)
-        sizes = {name: view.objects[name].size for name in chosen.names}
+        plan = lifecycle.plan_of_backup(checkpoint, open_store(root, storage_options))
         if as_json:
-            print_json({"location": view.location, "batch_id": chosen.batch_id, "objects": list(chosen.names)})
+            print_json(_dry_document(plan))
         else:
-            print_tables([Table(f"A backup of batch {chosen.batch_id}", ("object", "bytes"), tuple(sizes.items()))])
+            print_tables(backup_plan_tables(plan))
         return
     with progress_bar("copying") as on_step:
         place = open_store(root, storage_options)
-        taken = lifecycle.take_backup(checkpoint, place, full=full, tags=tags, on_step=on_step)
+        taken = lifecycle.take_backup(
+            checkpoint,
+            place,
+            full=full,
+            tags=tags,
+            message=message,
+            commit_wait_s=commit_wait_ms / 1000,
+            on_step=on_step,
+        )
     if as_json:
         print_json(_backup_document(taken))
-    else:
-        say(
-            f"Backup {taken.backup_id} of batch {taken.batch_id}: "
-            f"{len(taken.objects)} objects, {size(taken.own_bytes)} copied, {size(taken.reused_bytes)} reused."
-        )
+        return
+    say(
+        f"Backup {taken.backup_id} of batch {taken.batch_id}: "
+        f"{len(taken.objects)} objects, {size(taken.own_bytes)} copied, {size(taken.reused_bytes)} reused."
+    )
+    for sentence in sentences_on_unknown(taken):
+        say(sentence, colour="yellow" if taken.unknown_changed else None)
+
+
+def _dry_document(plan: BackupPlan) -> dict[str, object]:
+    return {
+        "location": plan.view.location,
+        "batch_id": plan.chosen.batch_id,
+        "objects": list(plan.names),
+        "unknown": list(plan.beside.unknown),
+        "left_out": plan.beside.counted,
+    }
 
 
 def _backup_document(taken: Manifest) -> dict[str, object]:
@@ -67,31 +124,37 @@ def _backup_document(taken: Manifest) -> dict[str, object]:
         "bytes_copied": taken.own_bytes,
         "bytes_reused": taken.reused_bytes,
         "tags": list(taken.tags),
+        "message": taken.message,
+        "unknown": list(taken.unknown),
+        "unknown_changed": list(taken.unknown_changed),
     }
 
 
 @click.command()
 @click.argument("root")
+@click.option("--allow-empty", is_flag=True, help="No backup at all is no error.")
 @shared
-def backups(root: str, storage_options: tuple[str, ...], as_json: bool) -> None:
-    """The backups under a root, oldest first."""
-    found = lifecycle.list_backups(open_store(root, storage_options))
+def backups(root: str, allow_empty: bool, storage_options: tuple[str, ...], as_json: bool) -> None:
+    """The backups under a root, oldest first.
+
+    Those whose manifest cannot be read are named on stderr. Exit code 3 when there is no backup at all.
+    """
+    store = open_store(root, storage_options)
+    listing = lifecycle.survey_backups(store)
+    if not listing.backups and not listing.unreadable and not allow_empty:
+        raise lifecycle.nothing_found(store, "there is no backup here.")
+    for error in listing.unreadable.values():
+        print_error(error, as_json=False)
     if as_json:
-        print_json({"backups": [_backup_document(item) for item in found]})
-        return
-    columns = ("backup", "batch", "watermark", "objects", "own", "reused", "tags", "of")
-    print_tables([Table(root, columns, tuple(map(_backup_row, found)))])
-
-
-def _backup_row(item: Manifest) -> tuple[object, ...]:
-    sizes = size(item.own_bytes), size(item.reused_bytes)
-    tags = ", ".join(item.tags) or None
-    return item.backup_id, item.batch_id, when(item.watermark_ms), len(item.objects), *sizes, tags, item.location
+        unreadable = [{"backup_id": name, **error.to_dict()} for name, error in listing.unreadable.items()]
+        print_json({"backups": [_backup_document(item) for item in listing.backups], "unreadable": unreadable})
+    else:
+        print_tables([backups_table(root, listing)])
 
 
 @click.command()
 @click.argument("root")
-@click.argument("backup_id")
+@click.argument("backup_id", default=LATEST)
 @click.option("--rehearse", is_flag=True, help="Restore it to a scratch place, and let a real Spark open it there.")
 @click.option("--scratch", metavar="URI", help="Where to rehearse; by default a temporary directory of this machine.")
 @click.option(
@@ -107,7 +170,9 @@ def verify(
     storage_options: tuple[str, ...],
     as_json: bool,
 ) -> int:
-    """Read a backup back (its id, or `latest`): sizes, hashes, whether a restart from it is possible, every rule.
+    """Read a backup back (its id or the beginning of it; the latest by default) and judge it.
+
+    Sizes, hashes, whether a restart from it is possible, every rule.
 
     Exits with 1 when a rule finds an error, and with 3 when the backup is not what was backed up.
     """
@@ -126,6 +191,8 @@ def verify(
         if findings:
             print_tables([findings_table(findings)])
         say(f"Backup {found.backup_id}: {len(found.objects)} objects are what was backed up.", colour="green")
+        for text in sentences_on_unknown(found):
+            say(text)
         if rehearsal:
             print_tables([rehearsal_table(rehearsal)])
     return int(any(finding.severity == "error" for finding in findings))
@@ -168,7 +235,7 @@ def restore(
     storage_options: tuple[str, ...],
     as_json: bool,
 ) -> None:
-    """Write a backup (its id, or `latest`) to a new or empty location."""
+    """Write a backup (its id or the beginning of it; the latest by default) to a new or empty location."""
     require_not_executed(plan_out, execute=execute)
     source, target = open_store(root, storage_options), open_store(location, storage_options)
     if plan_file:
@@ -176,13 +243,11 @@ def restore(
         require_alone("--plan", {**says, "--rewrite-paths": rewrite_paths, "--sink": sinks})
         plan = read_plan(plan_file, "restore")
         declared = lifecycle.sinks_of(plan)
-    elif backup_id is None:
-        raise click.UsageError("give a BACKUP_ID, or `latest`")
     else:
         declared = tuple(map(parse_sink, sinks))
     opened = [(sink, open_store(sink.directory, storage_options) if sink.directory else None) for sink in declared]
     if not plan_file:
-        found = lifecycle.find_backup(source, backup_id or "")
+        found = lifecycle.find_backup(source, backup_id or LATEST)
         fork_id = str(uuid.uuid5(uuid.NAMESPACE_URL, f"{found.backup_id} {target.location}")) if new_query_id else None
         rules = _path_rules(rewrite_paths)
         plan = lifecycle.make_restore(source, found, target, fork_id, path_rules=rules, sinks=opened)

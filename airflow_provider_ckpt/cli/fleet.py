@@ -12,10 +12,10 @@ import click
 
 from airflow_provider_ckpt import lifecycle
 from airflow_provider_ckpt.cli.options import open_store, pairs, shared
-from airflow_provider_ckpt.cli.render import print_tables, say
+from airflow_provider_ckpt.cli.render import print_error, print_tables, say
 from airflow_provider_ckpt.confs import parse_spark_version
 from airflow_provider_ckpt.deploy import DeploySpec
-from airflow_provider_ckpt.errors import GateFailedError
+from airflow_provider_ckpt.errors import CheckpointNotFoundError, GateFailedError
 from airflow_provider_ckpt.findings import SEVERITIES
 from airflow_provider_ckpt.formats import printable
 from airflow_provider_ckpt.lifecycle import FleetRow
@@ -33,9 +33,15 @@ class _Summary:
     warnings: int = 0
     notes: int = 0
     unreadable: int = 0
+    replaced: int = 0
     blocked: int = 0
     requests: int = 0
     requests_per_checkpoint: float | None = None
+
+    @property
+    def found(self) -> int:
+        """How many directories were a checkpoint, or could not be read."""
+        return self.checkpoints + self.unreadable + self.replaced
 
     @property
     def failed(self) -> bool:
@@ -47,6 +53,8 @@ class _Summary:
         counted = [f"{self.errors} with errors", f"{self.warnings} with warnings"]
         if self.unreadable:
             counted.append(f"{self.unreadable} not readable")
+        if self.replaced:
+            counted.append(f"{self.replaced} replaced by a full refresh")
         each = "" if self.requests_per_checkpoint is None else f", {self.requests_per_checkpoint:.1f} a checkpoint"
         return f"{self.checkpoints} checkpoints: {', '.join(counted)}. {self.requests} requests{each}."
 
@@ -60,6 +68,7 @@ class _Summary:
 @click.option(
     "--conf", "confs", multiple=True, metavar="KEY=VALUE", help="Forecast with a conf that is set explicitly."
 )
+@click.option("--allow-empty", is_flag=True, help="Roots without any checkpoint are no error.")
 @shared
 def fleet(
     roots: tuple[str, ...],
@@ -68,13 +77,15 @@ def fleet(
     threads: int,
     spark_version: str | None,
     confs: tuple[str, ...],
+    allow_empty: bool,
     storage_options: tuple[str, ...],
     as_json: bool,
 ) -> None:
     """Find every checkpoint under some roots and check it; a row each, worst first.
 
-    Exit code 1 when there is an error, or a directory that could not be read. With --json the rows are printed as they
-    come, in the order of their directories.
+    Exit code 1 when there is an error, or a directory that could not be read; 3 when there is no checkpoint. Of a flow
+    of a declarative pipeline the newest version alone is checked, the others are shown as replaced. With --json the
+    rows are printed as they come, in the order of their directories.
     """
     deploy = _deploy(spark_version, confs)
     stores = [open_store(root, storage_options) for root in roots]
@@ -83,6 +94,14 @@ def fleet(
     judged = lifecycle.judge_checkpoints(found, deep=deep, deploy=deploy, threads=threads)
     rows = _count(_watch(judged), stores, summary)
     (_stream if as_json else _print_for_people)(rows, summary)
+    if not summary.found and not allow_empty:
+        error = CheckpointNotFoundError(
+            f"no checkpoint stands here, down to {depth} levels below.",
+            location=" ".join(store.location for store in stores),
+            hint="Give the directory that holds the checkpoints, or a greater --depth.",
+        )
+        print_error(error, as_json=False)  # with --json, the document is written already
+        raise click.exceptions.Exit(error.exit_code)
     raise click.exceptions.Exit(GateFailedError.exit_code if summary.failed else 0)
 
 
@@ -112,7 +131,8 @@ def _watch(rows: Iterator[FleetRow]) -> Iterator[FleetRow]:
 def _count(rows: Iterable[FleetRow], stores: Sequence[Store], summary: _Summary) -> Iterator[FleetRow]:
     """The same rows; when the last one has passed, the summary is complete."""
     for row in rows:
-        summary.checkpoints += row.error is None
+        summary.checkpoints += row.error is None and row.replaced_by is None
+        summary.replaced += row.replaced_by is not None
         summary.unreadable += row.error is not None
         summary.errors += row.error is None and row.worst == "error"
         summary.warnings += row.worst == "warning"
@@ -130,7 +150,7 @@ def _stream(rows: Iterable[FleetRow], summary: _Summary) -> None:
     for row in rows:
         click.echo(f"{separator}{json.dumps(row.to_dict())}", nl=False)
         separator = ",\n"
-    start = "\n" if summary.checkpoints + summary.unreadable else separator
+    start = "\n" if summary.found else separator
     click.echo(f'{start}], "summary": {json.dumps(asdict(summary))}}}')
 
 

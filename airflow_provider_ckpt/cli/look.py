@@ -13,6 +13,7 @@ from airflow_provider_ckpt.cli.render import print_json, print_tables, when
 from airflow_provider_ckpt.codec.commit_log import CommitMetadata
 from airflow_provider_ckpt.codec.layout import commit_entry, offset_entry
 from airflow_provider_ckpt.codec.offset_log import OffsetSeq
+from airflow_provider_ckpt.contents import listed_shortly, unknown_names
 from airflow_provider_ckpt.errors import CheckpointFormatError, CheckpointNotFoundError
 from airflow_provider_ckpt.progress import advance
 from airflow_provider_ckpt.report import Table, facts
@@ -33,6 +34,8 @@ def show(location: str, storage_options: tuple[str, ...], as_json: bool) -> None
         return
     summary = [(key, value) for key, value in document.items() if not isinstance(value, list | dict)]
     sources = tuple((item["source"], item["committed_offset"], item["planned_offset"]) for item in document["sources"])
+    if document["unknown"]:
+        summary.append(("not known to ckpt", listed_shortly(document["unknown"])))
     print_tables(
         [
             facts(view.location, summary),
@@ -58,6 +61,7 @@ def _summary(view: CheckpointView) -> dict[str, Any]:
         "watermark": when(view.watermark_ms),
         "batch_timestamp": when(metadata.batch_timestamp_ms) if metadata else None,
         "stateful": view.stateful,
+        "unknown": [*unknown_names(view), *(f"{name}/" for name in view.folders if "/" not in name)],
         "offset_log_version": newest.version if newest else None,
         "commit_log_version": commit.version if commit else None,
         "sources": [

@@ -37,18 +37,28 @@ _COUNT = click.IntRange(min=0)
     metavar="DURATION",
     help="How old what no backup names must be, such as 36h or P2D; a day by default. Longer than any backup takes.",
 )
+@click.option("--allow-empty", is_flag=True, help="A root without any backup is no error.")
 @executing
 @shared
 def prune(
-    root: str, grace_ms: int, execute: bool, storage_options: tuple[str, ...], as_json: bool, **rules: object
+    root: str,
+    grace_ms: int,
+    allow_empty: bool,
+    execute: bool,
+    storage_options: tuple[str, ...],
+    as_json: bool,
+    **rules: object,
 ) -> None:
-    """Drop backups that no rule keeps, and sweep what no backup names any more."""
+    """Drop backups that no rule keeps, and sweep what no backup names any more.
+
+    Nothing is dropped or swept while a manifest cannot be read. Exit code 3 when there is no backup at all.
+    """
     try:
         policy = RetentionPolicy(**rules)  # type: ignore[arg-type]  # click has checked them
     except ValueError as error:
         raise click.UsageError(f"{error}: give one of the --keep options") from None
     store = open_store(root, storage_options)
-    plan = lifecycle.make_prune(store, policy, grace_ms=grace_ms)
+    plan = lifecycle.make_prune(store, policy, grace_ms=grace_ms, allow_empty=allow_empty)
     if not as_json:
         print_tables(prune_tables(plan))
     receipt = None

@@ -1,7 +1,8 @@
 """The names inside a checkpoint, and what stands where.
 
-``parse(name)`` turns a name into a place; it never fails: what Spark ignores is a :class:`Temporary` or :class:`Other`.
-Batch ids are read as Java's ``toLong`` reads them, so ``007`` counts as batch 7 although Spark then opens ``7``.
+``parse(name)`` turns a name into a place; it never fails: what is not known is :class:`Other`, and whoever changes or
+copies a checkpoint keeps that. In the two logs, batch ids are read as Java's ``toLong`` reads them, so ``007`` counts
+as batch 7 although Spark then opens ``7``. Elsewhere a number that is not spelt as Spark spells it is not known.
 """
 
 from __future__ import annotations
@@ -14,6 +15,8 @@ from airflow_provider_ckpt.codec.java_text import parse_long
 
 OFFSETS, COMMITS, SOURCES, STATE, METADATA = "offsets", "commits", "sources", "state", "metadata"
 SINK_LOG = "_spark_metadata"
+#: The directories that Spark makes at the top of a checkpoint.
+TOP_DIRECTORIES = frozenset({OFFSETS, COMMITS, SOURCES, STATE})
 COMPACT = ".compact"
 
 StateFileKind = Literal["delta", "snapshot", "zip", "changelog"]
@@ -108,12 +111,15 @@ class Sidecar:
 
 @dataclass(frozen=True, slots=True)
 class Temporary:
-    """What a writer leaves when it is killed; nothing reads it again."""
+    """What Spark, or this package, leaves when it is killed while it writes; nothing reads it again.
+
+    It begins with a dot and ends with ``.tmp``; where Spark does not write itself, its name also holds a UUID.
+    """
 
 
 @dataclass(frozen=True, slots=True)
 class Other:
-    """Anything else."""
+    """Anything else: not known, so it is kept."""
 
 
 Place = (
@@ -130,13 +136,16 @@ Place = (
     | Other
 )
 
-_STATE_FILE = re.compile(r"(\d+)(?:_([0-9A-Za-z-]+))?\.(delta|snapshot|zip|changelog)\Z")
+_STATE_FILE = re.compile(r"(0|[1-9][0-9]*)(?:_([0-9A-Za-z-]+))?\.(delta|snapshot|zip|changelog)\Z")
+_STATE_TABLE = re.compile(r".+\.(?:sst|log)\Z")
+_TEMPORARY = re.compile(r"\..+\.tmp(?:\.crc)?\Z")
+_UUID = re.compile(r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 
 
 def parse(name: str) -> Place:
     """What stands at a name, which is relative to the checkpoint location and has no leading slash."""
     directory, _, base = name.rpartition("/")
-    if base.startswith(".") or base.endswith((".crc", ".tmp")):
+    if base.startswith(".") or base.endswith(".crc"):
         return _parse_sidecar(directory, base)
     parts = name.split("/")
     if parts[0] in (OFFSETS, COMMITS) and len(parts) == 2:
@@ -155,7 +164,7 @@ def parse(name: str) -> Place:
 
 def _parse_sidecar(directory: str, base: str) -> Place:
     prefix = f"{directory}/" if directory else ""
-    if base.endswith((".tmp", ".tmp.crc")):
+    if _TEMPORARY.match(base) and (_is_written_by_spark(directory) or _UUID.search(base)):
         return Temporary()
     if base.startswith(".") and base.endswith(".crc"):
         main = base[1:-4]
@@ -165,24 +174,34 @@ def _parse_sidecar(directory: str, base: str) -> Place:
     return Other()
 
 
+def _is_written_by_spark(directory: str) -> bool:
+    return directory.partition("/")[0] in ("", OFFSETS, COMMITS, SOURCES, STATE, SINK_LOG)
+
+
 def _parse_compactible(base: str) -> tuple[int, bool] | None:
     compact = base.endswith(COMPACT)
-    entry_id = parse_long(base.removesuffix(COMPACT))
+    entry_id = _parse_own(base.removesuffix(COMPACT))
     return None if entry_id is None else (entry_id, compact)
 
 
+def _parse_own(text: str) -> int | None:
+    """A number as Spark spells it itself; of two spellings only one could be told apart by its value."""
+    number = parse_long(text)
+    return number if str(number) == text else None
+
+
 def _parse_state(parts: list[str]) -> Place:
-    operator_id = parse_long(parts[1])
+    operator_id = _parse_own(parts[1])
     if operator_id is None:
         return Other()
     if parts[2] in ("_metadata", "_stateSchema"):
         return _parse_operator_file(operator_id, parts[2:])
-    partition = parse_long(parts[2])
+    partition = _parse_own(parts[2])
     if partition is None:
         return Other()
     if parts[-2] == "_metadata":
         return StateSchemaFile(operator_id, None)
-    if parts[-2] in ("SSTs", "logs"):
+    if parts[-2] in ("SSTs", "logs") and _STATE_TABLE.match(parts[-1]):
         return StateTable(StateStoreId(operator_id, partition, "/".join(parts[3:-2])))
     match = _STATE_FILE.match(parts[-1])
     if not match or len(parts) > 5:
@@ -194,7 +213,7 @@ def _parse_state(parts: list[str]) -> Place:
 def _parse_operator_file(operator_id: int, parts: list[str]) -> Place:
     if parts == ["_metadata", "metadata"]:
         return OperatorMetadataFile(operator_id, None)
-    batch_id = parse_long(parts[-1].partition("_")[0])
+    batch_id = _parse_own(parts[-1].partition("_")[0])
     if batch_id is None:
         return Other()
     if parts[:2] == ["_metadata", "v2"] and len(parts) == 3:

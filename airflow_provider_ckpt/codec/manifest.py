@@ -3,23 +3,26 @@
 A manifest may come from anywhere, so decoding it refuses names that lead outside: nothing absolute, no ``..``.
 ``features`` lists what a reader must understand; an unknown one is refused instead of being half understood. That
 an object may lie in the directory of another backup needs no feature: every release has read ``stored_at``, and none
-that cannot follow it has ever deleted a backup.
+that cannot follow it has ever deleted a backup. The files that the tool did not know, ``facts["unknown"]``, need none
+either: every release restores all objects that a manifest names.
 """
 
 from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
 from airflow_provider_ckpt.codec.java_text import abbreviate
-from airflow_provider_ckpt.errors import BackupCorruptError, UnsupportedVersionError
+from airflow_provider_ckpt.errors import BackupCorruptError, PlanError, UnsupportedVersionError
 
 FORMAT_VERSION = 1
 KNOWN_FEATURES: frozenset[str] = frozenset()
 _SHA256 = re.compile(r"[0-9a-f]{64}\Z")
+_SEPARATOR = re.compile(r"[/\\]")
+_RENAME = "Nothing was done. Rename it, or move it out of the checkpoint."
 _CONTROL = re.compile(r"[\x00-\x1f\x7f]")
 _ID = re.compile(r"[0-9A-Za-z][0-9A-Za-z._-]{0,120}\Z")
 
@@ -55,7 +58,8 @@ class Manifest:
         created_at_ms: Epoch milliseconds.
         watermark_ms: Watermark of that batch, or None.
         objects: In the order of copying.
-        facts: What helps a person to choose: tags, log versions, state provider, tool version.
+        facts: What helps a person to choose: tags, a message, log versions, state provider, tool version; and which of
+            the objects were not known (``unknown``, ``unknown_changed``).
     """
 
     backup_id: str
@@ -87,6 +91,21 @@ class Manifest:
     def tags(self) -> tuple[str, ...]:
         """Names that were given to the backup."""
         return tuple(self.facts.get("tags", ()))
+
+    @property
+    def message(self) -> str:
+        """Why it was taken, for people; may be empty."""
+        return str(self.facts.get("message", ""))
+
+    @property
+    def unknown(self) -> tuple[str, ...]:
+        """Objects that were not known and are kept; the backups of earlier releases have none."""
+        return tuple(self.facts.get("unknown", ()))
+
+    @property
+    def unknown_changed(self) -> tuple[str, ...]:
+        """Unknown files that changed while they were copied: not known to be consistent with the batch."""
+        return tuple(self.facts.get("unknown_changed", ()))
 
     def encode(self) -> bytes:
         """The bytes to store."""
@@ -141,15 +160,36 @@ def _validate(manifest: Manifest) -> None:
         raise ValueError("the watermark is no number")
     if not isinstance(manifest.location, str) or not isinstance(manifest.query_id, str):
         raise ValueError("location or query id is no text")
-    tags = manifest.facts.get("tags", [])
-    if not isinstance(tags, list) or not all(isinstance(tag, str) for tag in tags):
-        raise ValueError("the tags are no list of names")
+    _validate_facts(manifest.facts)
     names = [stored.name for stored in manifest.objects]
     if len(set(names)) != len(names):
         raise ValueError("a name stands twice")
     directories = {parent for name in names for parent in _parents(name)}
     if directories & set(names):
         raise ValueError(f"{abbreviate(min(directories & set(names)))} is a file and a directory")
+
+
+def _validate_facts(facts: Any) -> None:
+    for key, what in (("tags", "tags"), ("unknown", "unknown files"), ("unknown_changed", "changed files")):
+        names = facts.get(key, [])
+        if not isinstance(names, list) or not all(isinstance(name, str) for name in names):
+            raise ValueError(f"the {what} are no list of names")
+    if not isinstance(facts.get("message", ""), str):
+        raise ValueError("the message is no text")
+
+
+def require_names(names: Collection[str], location: str) -> None:
+    """Raise PlanError when a manifest cannot hold some names, so that no backup is taken that cannot be read again."""
+    for name in names:
+        if not is_inside(name):
+            raise PlanError(f"{abbreviate(name)} is a name that no backup can hold.", location=location, hint=_RENAME)
+    both = {parent for name in names for parent in _parents(name)} & set(names)
+    if both:
+        raise PlanError(
+            f"{abbreviate(min(both))} is a file and a directory, which no disk can hold.",
+            location=location,
+            hint=_RENAME,
+        )
 
 
 def _is_count(value: Any) -> bool:
@@ -167,11 +207,19 @@ def is_inside(name: Any) -> bool:
     return (
         isinstance(name, str)
         and bool(name)
-        and "\\" not in name
         and "://" not in name
         and not _CONTROL.search(name)
-        and not {"", ".", ".."} & set(name.split("/"))
+        and not {"", ".", ".."} & set(_SEPARATOR.split(name))
+        and _is_unicode(name)
     )
+
+
+def _is_unicode(name: str) -> bool:
+    try:
+        name.encode()
+    except UnicodeEncodeError:  # a name of bytes that are no UTF-8
+        return False
+    return True
 
 
 def is_backup_id(text: Any) -> bool:

@@ -89,9 +89,15 @@ class CheckpointHook(BaseHook):
         return self._opened[key]
 
     def test_connection(self) -> tuple[bool, str]:
-        """List the base location, for the test button of the connection form."""
+        """List the base location, for the test button of the connection form and `airflow connections test`."""
         try:
-            objects, directories = self.store("").ls()
+            base = self.get_conn().host if self.checkpoint_conn_id else None
+            if not base:
+                return False, "the connection has no host, the base location, so there is nothing to test."
+            store = self.store("")
+            objects, directories = store.ls()
+            if not objects and not directories and not store.exists():
+                return False, f"{store.location}: does not exist."
         except CheckpointError as error:
             return False, str(error)
         return True, f"{len(objects) + len(directories)} entries"

@@ -5,15 +5,17 @@ deletes nothing that no plan names.
 """
 
 from airflow_provider_ckpt.lifecycle.applying import Receipt, apply, forget
-from airflow_provider_ckpt.lifecycle.backups import (
-    find_backup,
-    list_backups,
-    plan_of_backup,
-    take_backup,
-)
+from airflow_provider_ckpt.lifecycle.backups import BackupPlan, plan_of_backup, take_backup
 from airflow_provider_ckpt.lifecycle.checking import examine, inspect
 from airflow_provider_ckpt.lifecycle.fleet import FleetRow, Found, find_checkpoints, judge_checkpoints, row_from_dict
 from airflow_provider_ckpt.lifecycle.gating import forecast_restart
+from airflow_provider_ckpt.lifecycle.lookup import (
+    BackupListing,
+    find_backup,
+    list_backups,
+    nothing_found,
+    survey_backups,
+)
 from airflow_provider_ckpt.lifecycle.news import Known, parse_known
 from airflow_provider_ckpt.lifecycle.observing import find_restart_set, observe, read_entries, read_initial_offsets
 from airflow_provider_ckpt.lifecycle.planning import make_rollback, make_undo, sink_of, sinks_of
@@ -27,6 +29,8 @@ from airflow_provider_ckpt.lifecycle.waits import Wait, begin, outcome, wait_fro
 from airflow_provider_ckpt.lifecycle.watching import Watched, answer, look
 
 __all__ = [
+    "BackupListing",
+    "BackupPlan",
     "FleetRow",
     "Found",
     "Known",
@@ -57,6 +61,7 @@ __all__ = [
     "make_restore",
     "make_rollback",
     "make_undo",
+    "nothing_found",
     "observe",
     "outcome",
     "parse_known",
@@ -69,6 +74,7 @@ __all__ = [
     "row_from_dict",
     "sink_of",
     "sinks_of",
+    "survey_backups",
     "take_backup",
     "verify_backup",
     "wait_from_dict",

@@ -114,7 +114,7 @@ def apply(
     """
     if plan.kind not in EXECUTORS:
         raise PlanError(f"a {plan.kind} is not carried out in place.", location=plan.location)
-    with locked(stores.checkpoint, plan.plan_id, by, break_lock=break_lock) as lock:
+    with locked(stores.checkpoint, plan.plan_id, by, undo=stores.undo, break_lock=break_lock) as lock:
         return _apply(plan, stores, _Run(by, query_is_stopped, quiet_s, on_step, tell, accept_sink, approved_by), lock)
 
 
@@ -217,6 +217,6 @@ def forget(plan_id: str, stores: Stores, *, by: str = "") -> int:
         PlanError: There is no such change, or it was interrupted and needs what it saved.
         CheckpointBusyError: Another operator is at work.
     """
-    with locked(stores.checkpoint, plan_id, by):
+    with locked(stores.checkpoint, plan_id, by, undo=stores.undo):
         record = records.find_record(stores.checkpoint, plan_id, stores.undo)
         return records.forget(record, stores.record(plan_id))

@@ -14,6 +14,7 @@ from airflow_provider_ckpt.lifecycle.planning import plan_again
 from airflow_provider_ckpt.lifecycle.stores import Stores
 from airflow_provider_ckpt.plans import EFFECTS, Effect, Plan
 from airflow_provider_ckpt.sink_marker import NOT_DECLARED
+from airflow_provider_ckpt.store import Store
 
 
 def effects_of(words: str | Collection[str] | None) -> tuple[Effect, ...]:
@@ -55,6 +56,15 @@ def require_accepted(plan: Plan, accept_sink: str | Collection[str] | None) -> t
     )
 
 
+def _is_same_place(location: str, checkpoint: Store) -> bool:
+    """Whether a location is that of a checkpoint, by whatever link."""
+    if location == checkpoint.location:
+        return True
+    return (
+        checkpoint.is_local and location.startswith("/") and checkpoint.at(location).real_root == checkpoint.real_root
+    )
+
+
 def require_own_plan(plan: Plan, stores: Stores) -> None:
     """See that a plan is the one that would be made for this checkpoint now.
 
@@ -62,7 +72,7 @@ def require_own_plan(plan: Plan, stores: Stores) -> None:
         PlanError: It is of another checkpoint.
         StalePlanError: It differs; the error names the first difference.
     """
-    if plan.location != stores.checkpoint.location:
+    if not _is_same_place(plan.location, stores.checkpoint):
         raise PlanError(
             f"the plan is a {plan.kind} of {plan.location}, and not of this checkpoint.",
             location=stores.checkpoint.location,

@@ -1,9 +1,13 @@
-"""Backups: taken while the query runs, and listed; :mod:`verifying` reads them back.
+"""Backups: taken while the query runs; :mod:`lookup` finds them, :mod:`verifying` reads them back.
 
 A backup is a directory ``<root>/<backup id>/`` with the checkpoint's files under ``checkpoint/`` and a
 ``manifest.json`` that is written last: without it there is no backup. Batch N is the newest committed one. Its log
 entries, which Spark purges first, are copied before anything else is listed; when Spark purges or rewrites a file in
 between, the copy starts again with the then newest batch and keeps what it already has.
+
+Whatever else is in the checkpoint, and has no reason to be left out, is copied last (see
+:mod:`~airflow_provider_ckpt.contents`) and listed again after that. Where it changes meanwhile it is copied anew; what
+keeps changing is in the backup, whole file by whole file, and the manifest says that it may be of another moment.
 
 A backup is incremental: a file that the newest backup of the same query and location has, by name, size and identity,
 is referred to where it lies. Backups and :mod:`prunes <airflow_provider_ckpt.lifecycle.pruning>` of one root may run at
@@ -23,10 +27,10 @@ intent was looked at, may name what a prune has swept. ``ckpt verify`` finds it.
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 
 from airflow_provider_ckpt import __version__
@@ -34,16 +38,17 @@ from airflow_provider_ckpt.codec import layout, manifest
 from airflow_provider_ckpt.codec.manifest import Manifest
 from airflow_provider_ckpt.compression import decompressors
 from airflow_provider_ckpt.confs import STATE_PROVIDER
+from airflow_provider_ckpt.contents import Contents, contents, unknown_names
 from airflow_provider_ckpt.errors import (
     BackupCorruptError,
-    BackupNotFoundError,
     CheckpointBusyError,
-    CheckpointError,
     CheckpointNotFoundError,
+    PlanError,
     UnsupportedVersionError,
 )
 from airflow_provider_ckpt.lifecycle.checking import broken_state_files
-from airflow_provider_ckpt.lifecycle.copying import THREADS, Copier, MovedError, copies_at_once
+from airflow_provider_ckpt.lifecycle.copying import Copier, MovedError, copies_at_once
+from airflow_provider_ckpt.lifecycle.lookup import DATA, INTENT, MANIFEST, is_own_id, read_manifest
 from airflow_provider_ckpt.lifecycle.observing import (
     OnStep,
     decode_entries,
@@ -53,33 +58,65 @@ from airflow_provider_ckpt.lifecycle.observing import (
     no_step,
     now_ms,
     observe,
+    refuse_links,
 )
-from airflow_provider_ckpt.limits import MANIFEST_BYTES, is_too_large
+from airflow_provider_ckpt.lifecycle.patience import COMMIT_WAIT_S, Patience, require_restorable
+from airflow_provider_ckpt.limits import is_too_large
 from airflow_provider_ckpt.objects import StoredObject
 from airflow_provider_ckpt.restart_set import RestartSet, log_entries, require, restart_set
 from airflow_provider_ckpt.store import Store
 from airflow_provider_ckpt.view import CheckpointView
 
-MANIFEST = "manifest.json"
-INTENT = "intent.json"
-#: The manifest of a backup that a prune has dropped, while objects in its directory are still named by others.
-DROPPED = "dropped.json"
-DATA = "checkpoint"
 #: Larger state files are not read again when they were copied: `ckpt verify` does.
 _READ_BACK_UP_TO = 1 << 20
 #: How often a backup begins anew because Spark purged a file under it.
 ATTEMPTS = 8
-_OWN_ID = re.compile(r"\d{8}T\d{6}\.\d{3}Z-[0-9A-Za-z._-]+\Z")
+#: How often it begins anew because files that nobody knows changed under it.
+UNKNOWN_ATTEMPTS = 4
 
 
 # --- taking --------------------------------------------------------------------------------------------------------
 
 
-def plan_of_backup(checkpoint: Store) -> tuple[CheckpointView, RestartSet]:
-    """What a backup would copy right now. Raises BatchNotRestorableError, CheckpointNotFoundError."""
+@dataclass(frozen=True, slots=True)
+class BackupPlan:
+    """What a backup would copy.
+
+    Args:
+        view: The whole checkpoint.
+        chosen: The restart set of the newest committed batch.
+        beside: What there is beside it: unknown and kept, or left out and why.
+    """
+
+    view: CheckpointView
+    chosen: RestartSet
+    beside: Contents
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Everything that is copied, in order."""
+        return (*self.chosen.names, *self.beside.unknown)
+
+
+def plan_of_backup(checkpoint: Store, root: Store) -> BackupPlan:
+    """What a backup into a root would copy right now.
+
+    Raises:
+        BatchNotRestorableError: Files are missing.
+        CheckpointNotFoundError: No checkpoint, or no batch is committed.
+        PlanError: There are links in the checkpoint, or names that no backup can hold; or the root is inside it.
+    """
+    require_apart(checkpoint, root, "The backup root")
     view = observe(checkpoint, deep=True)
+    refuse_links(view)
     batch_id = _newest_committed(view)
-    return view, require(find_restart_set(checkpoint, view, batch_id), view)
+    return _planned(view, require(find_restart_set(checkpoint, view, batch_id), view))
+
+
+def _planned(view: CheckpointView, chosen: RestartSet) -> BackupPlan:
+    plan = BackupPlan(view, chosen, contents(view, chosen.batch_id, chosen.names))
+    manifest.require_names(plan.names, view.location)
+    return plan
 
 
 def take_backup(
@@ -88,24 +125,34 @@ def take_backup(
     *,
     full: bool = False,
     tags: Sequence[str] = (),
+    message: str = "",
     threads: int | None = None,
+    commit_wait_s: float = COMMIT_WAIT_S,
     on_step: OnStep = no_step,
 ) -> Manifest:
     """Copy the files that a restart after the newest committed batch needs, also while the query runs.
+
+    What is not known inside the checkpoint is copied as well (see :mod:`~airflow_provider_ckpt.contents`).
 
     Args:
         checkpoint: The checkpoint.
         root: Where backups live; the new one gets a directory of its own.
         full: Copy everything, also what an earlier backup has; Spark can then start from the backup's directory.
         tags: Names that a retention policy can keep a backup for.
+        message: Why it is taken, for people.
         threads: Copies under way at once; by default few on a local disk.
+        commit_wait_s: How long to wait for the commit of a running batch, when Spark has purged what the batch before
+            it needs (``minBatchesToRetain=1``).
         on_step: Called after each object.
 
     Raises:
         BatchNotRestorableError: Files are missing although nothing is being purged.
         CheckpointBusyError: Spark purged files faster than they could be copied, ATTEMPTS times; or the backup took
             longer than the grace period of a prune, which has removed it.
+        PlanError: The root is inside the checkpoint or the other way round; there are links in the checkpoint, or
+            names that no backup can hold.
     """
+    require_apart(checkpoint, root, "The backup root")
     started_ms = now_ms()
     threads = threads or copies_at_once(checkpoint, root)
     query_id = observe(checkpoint).query_id
@@ -114,13 +161,19 @@ def take_backup(
     if base is None:
         root.write(f"{backup_id}/{INTENT}", _intent(""))
     copier = Copier(checkpoint, root, f"{backup_id}/{DATA}", {item.name: item for item in base.objects} if base else {})
-    for _ in range(ATTEMPTS):
+    patience = Patience(checkpoint, commit_wait_s)
+    for attempt in range(ATTEMPTS):
         try:
-            view, chosen = _copy_newest(checkpoint, copier, threads, on_step)
+            plan = patience.until_committed(lambda: _copy_newest(checkpoint, copier, threads, on_step))
             with _meanwhile(root.flush):
-                _require_unchanged(checkpoint, copier, chosen.names, log_entries(view, chosen.batch_id))
-                copier.keep_only(chosen.names)
-                taken = _manifest(backup_id, view, chosen, copier, started_ms, tags)
+                _require_unchanged(checkpoint, copier, plan)
+                changed = _copy_unknown(checkpoint, copier, plan, threads, on_step)
+                if changed and attempt < UNKNOWN_ATTEMPTS - 1:
+                    continue
+                copier.keep_only(plan.names)
+            if plan.beside.unknown:
+                root.flush()
+            taken = _manifest(backup_id, plan, copier, started_ms, _Words(tags, message, changed))
         except MovedError:
             continue
         return _finish(root, taken)
@@ -131,15 +184,20 @@ def take_backup(
     )
 
 
+def require_apart(one: Store, other: Store, what: str) -> None:
+    """Raise PlanError when one location is another, or inside it, or around it."""
+    if one.is_within(other) or other.is_within(one):
+        raise PlanError(
+            f"{what} {other.location} and this location must stand apart: one is inside the other.",
+            location=one.location,
+            hint="Nothing was done. Choose a place outside.",
+        )
+
+
 def new_backup_id(at_ms: int, query_id: str) -> str:
     """An id that sorts by time and tells the query."""
     at = datetime.fromtimestamp(at_ms / 1000, UTC)
     return f"{at:%Y%m%dT%H%M%S}.{at_ms % 1000:03d}Z-{query_id[:8]}"
-
-
-def is_own_id(directory: str) -> bool:
-    """Whether a directory has a name as :func:`new_backup_id` makes them."""
-    return bool(_OWN_ID.match(directory))
 
 
 def _declare_base(root: Store, backup_id: str, query_id: str, location: str) -> Manifest | None:
@@ -169,7 +227,7 @@ def base_of_intent(data: bytes) -> str:
     return str(base)
 
 
-def _copy_newest(checkpoint: Store, copier: Copier, threads: int, on_step: OnStep) -> tuple[CheckpointView, RestartSet]:
+def _copy_newest(checkpoint: Store, copier: Copier, threads: int, on_step: OnStep) -> BackupPlan:
     """One attempt: choose the batch from the commit log, copy its log entries, then list the rest and take that in."""
     started = observe(checkpoint)
     batch_id = _newest_committed(started)
@@ -183,14 +241,33 @@ def _copy_newest(checkpoint: Store, copier: Copier, threads: int, on_step: OnSte
     copier.use_listing(objects)
     _require_same(logs, started.objects, objects)
     view = CheckpointView(checkpoint.location, now_ms(), objects, entries, damaged, complete=True)
+    refuse_links(view)
     chosen = drive(restart_set(view, batch_id, decompressors()), copier.read)
     if chosen.missing and observe(checkpoint).latest_committed != batch_id:
         raise MovedError
-    require(chosen, view)
+    _planned(view, require_restorable(chosen, view))
     in_parallel(copier.add, [name for name in chosen.names if name not in copier.held], threads, on_step)
     chosen = _without_broken_files(checkpoint, view, chosen, copier, threads)
     copier.mend_references(lambda function, names: in_parallel(function, names, threads))
-    return view, chosen
+    return _planned(view, chosen)
+
+
+def _copy_unknown(
+    checkpoint: Store, copier: Copier, plan: BackupPlan, threads: int, on_step: OnStep
+) -> tuple[str, ...]:
+    """Copy what is not known, and list it again.
+
+    Returns:
+        What was changed, added or removed between the two listings; what was removed before it was copied is not held.
+    """
+    names = plan.beside.unknown
+    if not names:
+        return ()
+    in_parallel(copier.try_add, names, threads, on_step)
+    copier.mend_references(lambda function, lost: in_parallel(function, lost, threads))
+    now = checkpoint.find()
+    added = set(unknown_names(replace(plan.view, objects=now))) - plan.view.objects.keys()
+    return tuple(sorted({*copier.changed(names, now), *added}))
 
 
 def _without_broken_files(
@@ -232,12 +309,13 @@ def _require_same(names: Iterable[str], before: Mapping[str, StoredObject], now:
             raise MovedError
 
 
-def _require_unchanged(checkpoint: Store, copier: Copier, copied: Iterable[str], logs: Iterable[str]) -> None:
+def _require_unchanged(checkpoint: Store, copier: Copier, plan: BackupPlan) -> None:
     """List again what something was copied from, beside the log entries; of a local disk those directories alone.
 
     Raises MovedError.
     """
-    own = [name for name in copied if copier.is_own(name)]
+    logs = log_entries(plan.view, plan.chosen.batch_id)
+    own = [name for name in plan.chosen.names if copier.is_own(name)]
     directories = sorted({name.rpartition("/")[0] for name in set(own) - set(logs)})
     if directories and not checkpoint.is_local:
         now = checkpoint.find()
@@ -254,26 +332,39 @@ def _newest_committed(view: CheckpointView) -> int:
     return view.latest_committed
 
 
-def _manifest(
-    backup_id: str, view: CheckpointView, chosen: RestartSet, copier: Copier, at_ms: int, tags: Sequence[str]
-) -> Manifest:
-    objects = tuple(copier.manifest_object(name) for name in chosen.names)
-    offsets, commit = view.offset_seq(chosen.batch_id), view.commit(chosen.batch_id)
+@dataclass(frozen=True, slots=True)
+class _Words:
+    """What the manifest says beside the facts of the batch."""
+
+    tags: Sequence[str]
+    message: str
+    changed: tuple[str, ...]
+
+
+def _manifest(backup_id: str, plan: BackupPlan, copier: Copier, at_ms: int, words: _Words) -> Manifest:
+    view, batch_id = plan.view, plan.chosen.batch_id
+    unknown = [name for name in plan.beside.unknown if name in copier.held]
+    objects = tuple(copier.manifest_object(name, words.changed) for name in (*plan.chosen.names, *unknown))
+    offsets, commit = view.offset_seq(batch_id), view.commit(batch_id)
     metadata = offsets.metadata
     facts = {
         "tool_version": __version__,
         "offset_log_version": offsets.version,
         "commit_log_version": commit.version,
         "state_provider": (metadata.conf.get(STATE_PROVIDER) if metadata else None) or "",
-        "tags": sorted(set(tags)),
+        "tags": sorted(set(words.tags)),
+        "message": words.message,
+        "unknown": unknown,
+        "unknown_changed": list(words.changed),
     }
     watermark_ms = metadata.batch_watermark_ms if metadata else None
-    return Manifest(backup_id, view.location, view.query_id or "", chosen.batch_id, at_ms, watermark_ms, objects, facts)
+    return Manifest(backup_id, view.location, view.query_id or "", batch_id, at_ms, watermark_ms, objects, facts)
 
 
 def _finish(root: Store, taken: Manifest) -> Manifest:
     """Write the manifest, unless the backup was taken for a killed one meanwhile and swept away."""
-    root.create(f"{taken.backup_id}/{MANIFEST}", taken.encode())
+    data = taken.encode()
+    root.create(f"{taken.backup_id}/{MANIFEST}", data)
     intent = f"{taken.backup_id}/{INTENT}"
     if intent not in root.ls(taken.backup_id)[0]:
         root.delete(f"{taken.backup_id}/{MANIFEST}")
@@ -286,45 +377,3 @@ def _finish(root: Store, taken: Manifest) -> Manifest:
     root.flush()
     root.delete(intent)
     return taken
-
-
-# --- looking -------------------------------------------------------------------------------------------------------
-
-
-def list_backups(root: Store) -> tuple[Manifest, ...]:
-    """The backups under a root, oldest first. A directory without a manifest is not one. Raises BackupCorruptError."""
-    _, directories = root.ls()
-    names = [name for name in directories if manifest.is_backup_id(name)]
-    found = in_parallel(lambda name: read_manifest(root, name), names, THREADS)
-    return tuple(sorted((item for item in found if item), key=lambda item: item.backup_id))
-
-
-def find_backup(root: Store, backup_id: str) -> Manifest:
-    """One backup by its id, or by ``latest``. Raises BackupNotFoundError, BackupCorruptError."""
-    if backup_id == "latest":
-        backups = list_backups(root)
-        if backups:
-            return backups[-1]
-    elif manifest.is_backup_id(backup_id) and (found := read_manifest(root, backup_id)):
-        return found
-    raise BackupNotFoundError(
-        f"no backup {backup_id!r} here.", location=root.location, hint="See `ckpt backups ROOT` for those there are."
-    )
-
-
-def read_manifest(root: Store, backup_id: str) -> Manifest | None:
-    """The manifest of a directory; None when there is none. Raises BackupCorruptError, UnsupportedVersionError."""
-    name = f"{backup_id}/{MANIFEST}"
-    try:
-        root.require_inside(name)
-        data = root.read_up_to(name, MANIFEST_BYTES + 1)
-        if len(data) > MANIFEST_BYTES:
-            raise BackupCorruptError(f"the manifest is larger than {MANIFEST_BYTES} bytes", name=name)
-        found = manifest.decode(data, name)
-    except CheckpointNotFoundError:
-        return None
-    except CheckpointError as error:
-        raise error.at(root.location) from None
-    if found.backup_id != backup_id:
-        raise BackupCorruptError(f"the manifest is that of {found.backup_id}", location=root.location, name=name)
-    return found

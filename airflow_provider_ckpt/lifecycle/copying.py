@@ -58,6 +58,11 @@ class Copier:
         if name not in self.held:
             self.held[name] = self._reusable(name) or self._copy(name)
 
+    def try_add(self, name: str) -> None:
+        """Take an object in, unless it is gone."""
+        with suppress(MovedError):
+            self.add(name)
+
     def copy_anew(self, names: Iterable[str]) -> None:
         """Copy log entries whatever an earlier attempt has; one that is not there is left out."""
         for name in names:
@@ -102,7 +107,8 @@ class Copier:
         return item if (item.size, item.identity) == (listed.size, listed.identity) else None
 
     def _give_up_reference(self, name: str) -> None:
-        del self.held[name], self._base[name]
+        del self.held[name]
+        self._base.pop(name, None)
 
     def _copy(self, name: str) -> ManifestObject:
         stored_at = f"{self._prefix}/{name}"
@@ -138,15 +144,29 @@ class Copier:
                 self._forget(name)
                 raise MovedError
 
+    def changed(self, names: Collection[str], now: Mapping[str, StoredObject]) -> tuple[str, ...]:
+        """Which of some objects a new listing shows otherwise than the last one, or not at all, or were not whole."""
+        return tuple(
+            sorted(
+                name
+                for name in names
+                if name not in now
+                or name not in self.held
+                or now[name].identity != self._listed[name].identity
+                or self.held[name].size != now[name].size
+            )
+        )
+
     def keep_only(self, names: Collection[str]) -> None:
         """Delete copies that an earlier attempt made and the backup does not need."""
         for name in self.held.keys() - set(names):
             self._forget(name)
 
-    def manifest_object(self, name: str) -> ManifestObject:
-        """What the manifest says of an object."""
+    def manifest_object(self, name: str, changed: Collection[str]) -> ManifestObject:
+        """What the manifest says of an object; nothing may be referred to by the identity of one that changed."""
         held = self.held[name]
-        return ManifestObject(name, held.size, held.sha256, held.stored_at, self._listed[name].identity)
+        identity = "" if name in changed else self._listed[name].identity
+        return ManifestObject(name, held.size, held.sha256, held.stored_at, identity)
 
     def _forget(self, name: str) -> None:
         if self.is_own(name):

@@ -9,7 +9,7 @@ from airflow_provider_ckpt.codec import layout
 from airflow_provider_ckpt.codec.manifest import Manifest, ManifestObject
 from airflow_provider_ckpt.compression import decompressors
 from airflow_provider_ckpt.errors import BatchNotRestorableError, CheckpointNotFoundError
-from airflow_provider_ckpt.lifecycle.backups import MANIFEST
+from airflow_provider_ckpt.lifecycle.lookup import MANIFEST
 from airflow_provider_ckpt.lifecycle.observing import decode_entries, drive
 from airflow_provider_ckpt.lifecycle.verifying import corrupt, read_verified
 from airflow_provider_ckpt.moving import relocate

@@ -21,9 +21,9 @@ from airflow_provider_ckpt.deploy import DeploySpec
 from airflow_provider_ckpt.errors import CheckpointError, CheckpointNotFoundError
 from airflow_provider_ckpt.findings import SEVERITIES, Finding, Severity, worst_first
 from airflow_provider_ckpt.forecast import forecast
-from airflow_provider_ckpt.lifecycle.backups import DATA, DROPPED, INTENT, MANIFEST
 from airflow_provider_ckpt.lifecycle.checking import examine
 from airflow_provider_ckpt.lifecycle.listing import Look, look_at
+from airflow_provider_ckpt.lifecycle.lookup import DATA, DROPPED, INTENT, MANIFEST
 from airflow_provider_ckpt.lifecycle.records import PLAN, UNDO_DIRECTORY
 from airflow_provider_ckpt.store import Store
 from airflow_provider_ckpt.view import CheckpointView
@@ -37,6 +37,9 @@ NOT_ENTERED = frozenset(
     {layout.OFFSETS, layout.COMMITS, layout.SOURCES, layout.STATE, layout.SINK_LOG, UNDO_DIRECTORY}
     | {"_delta_log", "_change_data", "_symlink_format_manifest", "_temporary"}
 )
+
+#: What a Spark Declarative Pipeline keeps its checkpoints in: <table>/<flow>/<version>.
+PIPELINE_CHECKPOINTS = "_checkpoints"
 
 #: What this package itself keeps copies of checkpoints in: a file, and the directory beside it.
 OUR_COPIES = ((MANIFEST, DATA), (INTENT, DATA), (DROPPED, DATA), (PLAN, "saved"))
@@ -79,6 +82,8 @@ class FleetRow:
         findings: What the rules found, errors first.
         verdict: What the findings say of the deploy, ``pass``, ``warn`` or ``block``; None when there is no deploy.
         error: Why the checkpoint, or a directory that may hold some, could not be looked at; all else is then empty.
+        replaced_by: The version of a flow of a declarative pipeline that has replaced this one since a full refresh;
+            this one is not looked at, and all else is empty.
     """
 
     location: str
@@ -91,6 +96,7 @@ class FleetRow:
     findings: tuple[Finding, ...] = ()
     verdict: str | None = None
     error: str | None = None
+    replaced_by: str | None = None
 
     @property
     def worst(self) -> Severity | None:
@@ -163,11 +169,34 @@ def _walk(seen: Iterable[tuple[Store, Look | FleetRow]], depth: int, threads: in
                 if isinstance(look, FleetRow):
                     yield look
                 elif look.is_checkpoint:
-                    yield Found(store, look)
+                    yield _found(store, look)
                 elif levels_left:
                     below.append((store, _to_enter(look)))
             children = (store.child(name) for store, names in below for name in names)
             seen = in_order(pool, _look_or_row, children, window=2 * threads)
+
+
+def _found(store: Store, look: Look) -> Found | FleetRow:
+    """A checkpoint; a row when a later version beside it has replaced it."""
+    parent, _, name = store.location.rpartition("/")
+    if not _is_flow(parent) or not name.isdecimal():
+        return Found(store, look)
+    try:
+        newest = _newest_version(store.at(parent).ls()[1])
+    except CheckpointError:  # not known to be replaced
+        newest = name
+    return Found(store, look) if name == newest else FleetRow(store.location, replaced_by=f"{parent}/{newest}")
+
+
+def _is_flow(location: str) -> bool:
+    """Whether a location is the directory of a flow of a Spark Declarative Pipeline, which holds its versions."""
+    parts = location.split("/")
+    return len(parts) > 3 and parts[-3] == PIPELINE_CHECKPOINTS
+
+
+def _newest_version(names: Iterable[str]) -> str | None:
+    """Each full refresh begins a version; the highest number is the one that runs."""
+    return max((name for name in names if name.isascii() and name.isdecimal()), key=int, default=None)
 
 
 def _to_enter(look: Look) -> list[str]:

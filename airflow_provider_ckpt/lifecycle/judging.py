@@ -6,8 +6,8 @@ from collections.abc import Mapping
 
 from airflow_provider_ckpt.errors import CheckpointBusyError, PlanError, StalePlanError
 from airflow_provider_ckpt.facts import Facts, Place
-from airflow_provider_ckpt.lifecycle.backups import MANIFEST
-from airflow_provider_ckpt.lifecycle.observing import observe
+from airflow_provider_ckpt.lifecycle.lookup import MANIFEST
+from airflow_provider_ckpt.lifecycle.observing import observe, refuse_links
 from airflow_provider_ckpt.lifecycle.stores import Stores
 from airflow_provider_ckpt.objects import StoredObject
 from airflow_provider_ckpt.plans import Plan
@@ -27,6 +27,7 @@ def find_facts(plan: Plan, stores: Stores, *, begun: bool) -> Facts:
         PlanError: The plan needs a sink or a backup root that was not given.
     """
     view = observe(stores.checkpoint, deep=True)
+    refuse_links(view)
     objects: dict[Place, Mapping[str, StoredObject]] = {"checkpoint": view.objects}
     if plan.sink:
         objects["sink"] = read_file_sink(stores.place("sink")).objects

@@ -87,13 +87,13 @@ def _is_below_operator(name: str) -> bool:
 
 
 def list_tree(store: Store) -> tuple[dict[str, StoredObject], set[str]]:
-    """Every object and every directory, which in an object store is one with objects. Raises StoreError."""
+    """Every object, links among them, and every directory: in an object store one with objects. Raises StoreError."""
     if not store.is_local:
         objects = store.find()
         return objects, {name.rpartition("/")[0] for name in objects}
     objects, directories = {}, [""]
     for directory in directories:  # which grows meanwhile
-        found, below = store.ls(directory)
+        found, below = store.ls(directory, into_links=False)
         objects.update(found)
         directories.extend(below)
     return objects, set(directories)

@@ -6,6 +6,7 @@
 * Stale is a lock whose process has ended on this machine, and one that a task of the same name left on another machine
   for the same plan (Airflow runs a task once at a time). Any other needs a person's word.
 * It lies beside the checkpoint wherever the records go, so that two operators with different records see one another.
+  Nothing can lie beside a whole bucket: there the lock is with the records, and all must give the same root for them.
 """
 
 from __future__ import annotations
@@ -123,19 +124,22 @@ def _decode(data: bytes) -> Holder:
 
 
 @contextmanager
-def locked(checkpoint: Store, plan_id: str, by: str, *, break_lock: bool = False) -> Iterator[Held]:
+def locked(
+    checkpoint: Store, plan_id: str, by: str, *, undo: Store | None = None, break_lock: bool = False
+) -> Iterator[Held]:
     """Hold the lock of a checkpoint.
 
     Args:
         checkpoint: What is going to be changed.
         plan_id: By which plan.
         by: Who does it; the same one may go on with the same plan on another machine.
+        undo: Root of the records, which the lock of a whole bucket lies in; any other lies beside the checkpoint.
         break_lock: A person's word that the one who holds it has ended.
 
     Raises:
         CheckpointBusyError: Another one holds it.
     """
-    place = records_of(checkpoint)
+    place = _place_of(checkpoint, undo)
     pid = os.getpid()
     mine = Holder(uuid.uuid4().hex[:16], by, plan_id, _machine(), pid, _life(pid), now_ms())
     _held.add(mine.token)
@@ -150,6 +154,15 @@ def locked(checkpoint: Store, plan_id: str, by: str, *, break_lock: bool = False
         _release(place, names, mine)
     finally:
         _held.discard(mine.token)
+
+
+def _place_of(checkpoint: Store, undo: Store | None) -> Store:
+    try:
+        return records_of(checkpoint)
+    except PlanError:
+        if undo is None:
+            raise
+        return records_of(checkpoint, undo)
 
 
 def _take(place: Store, checkpoint: Store, mine: Holder, break_lock: bool) -> list[str]:

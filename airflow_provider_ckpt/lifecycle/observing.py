@@ -17,7 +17,8 @@ from airflow_provider_ckpt.codec import layout
 from airflow_provider_ckpt.codec.offset_log import OffsetSeq
 from airflow_provider_ckpt.codec.source_log import InitialOffset
 from airflow_provider_ckpt.compression import decompressors
-from airflow_provider_ckpt.errors import CheckpointFormatError, CheckpointNotFoundError
+from airflow_provider_ckpt.contents import listed_shortly
+from airflow_provider_ckpt.errors import CheckpointFormatError, CheckpointNotFoundError, PlanError
 from airflow_provider_ckpt.lifecycle.listing import Look, list_logs, list_tree, look_at
 from airflow_provider_ckpt.lifecycle.lookalikes import what_it_is
 from airflow_provider_ckpt.objects import StoredObject
@@ -77,11 +78,13 @@ def _observe_once(store: Store, deep: bool, batch_id: int | None, look: Look) ->
         entries, damaged = decode_entries(store, _entries_to_read(objects, batch_id), store.read)
     except CheckpointNotFoundError as error:  # Spark purged it after it was listed: look again
         raise _VanishedError(error.message, location=error.location, name=error.name) from error
-    folders = {name for name in look.directories if "/" in name or name == layout.METADATA}
+    folders = {name for name in look.directories if name not in layout.TOP_DIRECTORIES}
     if deep:
         found, directories = list_tree(store)
         objects = {**objects, **found}
         folders.update(name for name in directories if isinstance(layout.parse(name), _FILES))
+    linked = {name for name in look.directories if "/" not in name and store.is_link(name)}
+    objects = {**objects, **{name: StoredObject(name, 0, None, "", True) for name in linked}}
     return CheckpointView(
         store.location,
         look.looked_at_ms,
@@ -90,12 +93,23 @@ def _observe_once(store: Store, deep: bool, batch_id: int | None, look: Look) ->
         damaged,
         deep,
         bool(look.stateful),
-        folders=tuple(sorted(folders)),
+        folders=tuple(sorted(folders - linked)),
     )
 
 
 #: What is a file, and no directory, in a checkpoint that is whole.
 _FILES = (layout.QueryMetadataFile, layout.LogEntry, layout.SourceLogEntry, layout.StateFile)
+
+
+def refuse_links(view: CheckpointView) -> None:
+    """Raise PlanError when there are links in a checkpoint: behind one may stand what is none of it."""
+    if view.links:
+        raise PlanError(
+            "is a link, and whatever follows it may copy or remove what is not of this checkpoint.",
+            location=view.location,
+            name=view.links[0],
+            hint=f"Put in its place what it leads to. Links here: {listed_shortly(view.links)}.",
+        )
 
 
 def _require_checkpoint(store: Store, look: Look) -> None:

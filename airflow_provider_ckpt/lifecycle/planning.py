@@ -6,11 +6,11 @@ from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, replace
 
+from airflow_provider_ckpt.codec import layout
 from airflow_provider_ckpt.codec.manifest import Manifest
 from airflow_provider_ckpt.codec.offset_log import OffsetSeq
 from airflow_provider_ckpt.errors import BatchNotRestorableError, CheckpointFormatError, PlanError, StalePlanError
 from airflow_provider_ckpt.lifecycle import records
-from airflow_provider_ckpt.lifecycle.backups import find_backup
 from airflow_provider_ckpt.lifecycle.exchanging import (
     keeps_batch,
     read_restart_set,
@@ -19,7 +19,14 @@ from airflow_provider_ckpt.lifecycle.exchanging import (
 )
 from airflow_provider_ckpt.lifecycle.fitting import place_of, require_fit
 from airflow_provider_ckpt.lifecycle.judging import find_facts, validate
-from airflow_provider_ckpt.lifecycle.observing import find_restart_set, now_ms, observe, restorable_batches
+from airflow_provider_ckpt.lifecycle.lookup import find_backup
+from airflow_provider_ckpt.lifecycle.observing import (
+    find_restart_set,
+    now_ms,
+    observe,
+    refuse_links,
+    restorable_batches,
+)
 from airflow_provider_ckpt.lifecycle.resolving import backups_hint, resolve
 from airflow_provider_ckpt.lifecycle.stores import Stores
 from airflow_provider_ckpt.lifecycle.undoing import plan_to_undo
@@ -98,6 +105,7 @@ def _make_rollback(stores: Stores, target: RollbackTarget, wish: _Wish) -> Plan:
 def _fresh_rollback(stores: Stores, target: RollbackTarget, batch_id: int, wish: _Wish) -> Plan:
     checkpoint = stores.checkpoint
     view = observe(checkpoint, deep=True, batch_id=batch_id)
+    refuse_links(view)
     chosen = find_restart_set(checkpoint, view, batch_id)
     if chosen.missing:
         require(chosen, view, restorable_batches(checkpoint, view, batch_id))
@@ -136,6 +144,7 @@ def _back_to(stores: Stores, root: Store, backup: Manifest, wish: _Wish) -> Plan
 def _exchange(stores: Stores, root: Store, backup: Manifest, wish: _Wish) -> Plan:
     checkpoint, batch_id = stores.checkpoint, backup.batch_id
     view = observe(checkpoint, deep=True)
+    refuse_links(view)
     require_same_query(view, backup)
     held, backup = read_restart_set(root, backup)
     require_exchangeable(checkpoint, view, root, backup)
@@ -161,7 +170,16 @@ def _judge_sink(stores: Stores, view: CheckpointView, batch_id: int, wish: _Wish
 def _log_to_trim(stores: Stores, sink: DeclaredSink | None) -> SinkLog:
     if stores.sink is None or (sink is not None and sink.kind != "file"):
         raise PlanError("only a file sink has a log that can be trimmed", hint="Declare it: --sink file:URI.")
-    return read_file_sink(stores.sink)
+    sink_log = read_file_sink(stores.sink)
+    links = [name for name in (layout.SINK_LOG, *sink_log.objects) if stores.sink.is_link(name)]
+    if links:
+        raise PlanError(
+            "is a link, so what it leads to is not trimmed.",
+            location=stores.sink.location,
+            name=links[0],
+            hint="Put in its place what it leads to.",
+        )
+    return sink_log
 
 
 def _told(plan: Plan, checkpoint: Store, notes: tuple[str, ...] = ()) -> Plan:

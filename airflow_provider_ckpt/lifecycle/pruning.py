@@ -26,18 +26,21 @@ from airflow_provider_ckpt.errors import (
     CheckpointBusyError,
     CheckpointNotFoundError,
     ObjectExistsError,
+    StoreError,
+    UnsupportedVersionError,
 )
-from airflow_provider_ckpt.lifecycle.backups import (
+from airflow_provider_ckpt.lifecycle.backups import base_of_intent
+from airflow_provider_ckpt.lifecycle.copying import THREADS
+from airflow_provider_ckpt.lifecycle.lookup import (
     DATA,
     DROPPED,
     INTENT,
     MANIFEST,
-    base_of_intent,
     is_own_id,
     list_backups,
+    nothing_found,
     read_manifest,
 )
-from airflow_provider_ckpt.lifecycle.copying import THREADS
 from airflow_provider_ckpt.lifecycle.observing import OnStep, in_parallel, no_step, now_ms
 from airflow_provider_ckpt.objects import StoredObject
 from airflow_provider_ckpt.retention import Decision, RetentionPolicy, decide
@@ -140,14 +143,30 @@ class _Folder:
 # --- planning ------------------------------------------------------------------------------------------------------
 
 
-def make_prune(root: Store, policy: RetentionPolicy, *, grace_ms: int = GRACE_MS) -> PrunePlan:
-    """Plan a prune; changes nothing. Raises BackupCorruptError, UnsupportedVersionError, StoreError."""
+def make_prune(
+    root: Store, policy: RetentionPolicy, *, grace_ms: int = GRACE_MS, allow_empty: bool = False
+) -> PrunePlan:
+    """Plan a prune; changes nothing.
+
+    Args:
+        root: Where backups live.
+        policy: What to keep.
+        grace_ms: How old what no backup names must be.
+        allow_empty: A root in which no backup was ever taken is no error.
+
+    Raises:
+        BackupCorruptError: A manifest cannot be read, so it is not known what it names; or UnsupportedVersionError.
+        BackupNotFoundError: There is no backup at all.
+        StoreError: The root cannot be listed, or the directory of a backup in it is a link.
+    """
     planned_at_ms = now_ms()
-    backups = list_backups(root)
+    backups = _read_all(root)
     decisions = decide(backups, policy, planned_at_ms)
     kept = {item.backup_id for item in decisions if item.keep}
     dropped = {item.backup_id for item in decisions if not item.keep}
     folders = _list_folders(root)
+    if not backups and not folders and not allow_empty:
+        raise nothing_found(root, "there is no backup here.")
     before_ms = planned_at_ms - grace_ms
     under_way = [folder for folder in folders if folder.is_under_way(before_ms)]
     marked = _names([item for item in backups if item.backup_id in kept], _bases_in_use(root, under_way))
@@ -162,9 +181,28 @@ def make_prune(root: Store, policy: RetentionPolicy, *, grace_ms: int = GRACE_MS
     return PrunePlan(root.location, planned_at_ms, policy, grace_ms, decisions, tuple(sweeps), referred)
 
 
+def _read_all(root: Store) -> tuple[Manifest, ...]:
+    """Every backup, when every manifest can be read."""
+    try:
+        return list_backups(root)
+    except (BackupCorruptError, UnsupportedVersionError) as error:
+        error.hint = (
+            "Nothing was dropped or swept: what this backup refers to is not known. Put its manifest.json back; or, to "
+            "give the backup up, move its directory out of the root, which may break later backups that refer to it."
+        )
+        raise
+
+
 def _list_folders(root: Store) -> list[_Folder]:
     """The directories of backups, dropped and killed ones included, and nothing else that may lie there."""
     names = sorted(name for name in root.ls()[1] if manifest.is_backup_id(name))
+    if links := [name for name in names if root.is_link(name)]:
+        raise StoreError(
+            "is a link, and nothing behind it is removed.",
+            location=root.location,
+            name=links[0],
+            hint="Put in its place what it leads to.",
+        )
     folders = in_parallel(lambda name: _list_folder(root, name), names, THREADS)
     return [folder for folder in folders if is_own_id(folder.name) or folder.is_backup or folder.is_dropped]
 
@@ -229,7 +267,7 @@ def prune(plan: PrunePlan, root: Store, *, threads: int = THREADS, on_step: OnSt
         BackupCorruptError: A manifest cannot be read; nothing was dropped.
     """
     started_ms = now_ms()
-    decisions = decide(list_backups(root), plan.policy, plan.planned_at_ms)
+    decisions = decide(_read_all(root), plan.policy, plan.planned_at_ms)
     doomed = {item.backup_id for item in decisions if not item.keep} & set(plan.dropped)
     for backup_id in sorted(doomed):
         _drop(root, backup_id)

@@ -83,27 +83,63 @@ class Record:
 
 
 def records_of(checkpoint: Store, undo: Store | None = None) -> Store:
-    """Where the records of one checkpoint are: under the root given, or beside the checkpoint."""
+    """Where the records of one checkpoint are: under the root given, or beside the checkpoint.
+
+    A checkpoint that is given by a link has them where its real name has them.
+
+    Raises:
+        PlanError: Nothing can stand beside it, or the root given is inside the checkpoint.
+    """
     if undo is None:
-        return checkpoint.sibling(UNDO_DIRECTORY).child(checkpoint.base_name)
-    which = hashlib.sha256(checkpoint.location.encode()).hexdigest()[:8]
-    return undo.child(f"{checkpoint.base_name}-{which}")
+        try:
+            return checkpoint.sibling(UNDO_DIRECTORY).child(checkpoint.base_name)
+        except StoreError as error:
+            raise PlanError(
+                f"it {error.message[:-1]}, so there is no place for the records of changes.",
+                location=checkpoint.location,
+                hint="Name one: --undo-to ROOT (undo_root= in a DAG).",
+            ) from None
+    if undo.is_within(checkpoint):
+        raise PlanError(
+            f"the records of changes would be written into the checkpoint: {undo.location} is inside it.",
+            location=checkpoint.location,
+            hint="Keep them elsewhere: --undo-to ROOT (undo_root= in a DAG).",
+        )
+    where = checkpoint.real_root if checkpoint.is_local else checkpoint.location
+    return undo.child(_with_digest(checkpoint.base_name, where))
+
+
+def _with_digest(name: str, location: str) -> str:
+    return f"{name}-{hashlib.sha256(location.encode()).hexdigest()[:8]}"
+
+
+def _places(checkpoint: Store, undo: Store | None) -> list[Store]:
+    """Where records may be: those of a link were once kept under its own name."""
+    place = records_of(checkpoint, undo)
+    if not checkpoint.is_local or checkpoint.root == checkpoint.real_root:
+        return [place]
+    parent, _, name = checkpoint.root.rpartition("/")
+    own = undo.child(_with_digest(name, checkpoint.location)) if undo else checkpoint.at(parent).child(UNDO_DIRECTORY)
+    return [place, own if undo else own.child(name)]
+
+
+def record_of(checkpoint: Store, plan_id: str, undo: Store | None = None) -> Store:
+    """Where the record of one plan is, or will be."""
+    places = [place.child(plan_id) for place in _places(checkpoint, undo)]
+    return next((place for place in places[1:] if PLAN in place.ls()[0]), places[0])
 
 
 def history(checkpoint: Store, undo: Store | None = None) -> tuple[Record, ...]:
     """The changes made to a checkpoint, oldest first."""
-    root = records_of(checkpoint, undo)
-    _, directories = root.ls()
     found = []
-    for directory in directories:
-        store = root.child(directory)
-        files, inside = store.ls()
-        if PLAN in files:
-            found.append(_record(store, files))
-        elif SAVED in files or {PLAN, SAVED_OBJECTS} & set(
-            inside
-        ):  # without it an older change would pass for the newest
-            raise _damaged(store, PLAN, "is missing")
+    for root in _places(checkpoint, undo):
+        for directory in root.ls()[1]:
+            store = root.child(directory)
+            files, inside = store.ls()
+            if PLAN in files:
+                found.append(_record(store, files))
+            elif SAVED in files or {PLAN, SAVED_OBJECTS} & {*inside}:  # an older change would pass for the newest
+                raise _damaged(store, PLAN, "is missing")
     return tuple(sorted(found, key=lambda record: record.begun_at_ms or record.plan.planned_at_ms))
 
 

@@ -11,7 +11,7 @@ from airflow_provider_ckpt.codec.commit_log import CommitMetadata
 from airflow_provider_ckpt.codec.manifest import Manifest
 from airflow_provider_ckpt.codec.offset_log import OffsetSeq
 from airflow_provider_ckpt.errors import BatchNotRestorableError, CheckpointFormatError, CheckpointNotFoundError
-from airflow_provider_ckpt.lifecycle.backups import list_backups
+from airflow_provider_ckpt.lifecycle.lookup import survey_backups
 from airflow_provider_ckpt.lifecycle.observing import observe
 from airflow_provider_ckpt.store import Store
 from airflow_provider_ckpt.targets import RollbackTarget, ToBatch, choose, facts_of, require_watermark
@@ -75,8 +75,8 @@ def _watermarks(view: CheckpointView) -> Iterator[int]:
 
 
 def backups_hint(root: Store, target: RollbackTarget, query_id: str | None) -> str:
-    """The newest backups of a query that its target admits, for people. Raises BackupCorruptError, StoreError."""
-    own = [backup for backup in reversed(list_backups(root)) if backup.query_id == query_id]
+    """The newest backups of a query that its target admits, for people. Raises StoreError."""
+    own = [backup for backup in reversed(survey_backups(root).backups) if backup.query_id == query_id]
     held = []
     for backup in own:
         entry = _entry_of(root, backup)

@@ -24,9 +24,10 @@ from airflow_provider_ckpt.errors import (
 from airflow_provider_ckpt.lifecycle import records
 from airflow_provider_ckpt.lifecycle.applying import Receipt
 from airflow_provider_ckpt.lifecycle.approving import require_accepted
-from airflow_provider_ckpt.lifecycle.backups import find_backup
+from airflow_provider_ckpt.lifecycle.backups import require_apart
 from airflow_provider_ckpt.lifecycle.copying import THREADS, copies_at_once
 from airflow_provider_ckpt.lifecycle.fitting import remember, require_fit_of_backup
+from airflow_provider_ckpt.lifecycle.lookup import find_backup
 from airflow_provider_ckpt.lifecycle.observing import OnStep, decode_entries, in_parallel, no_step, now_ms
 from airflow_provider_ckpt.lifecycle.planning import sinks_of
 from airflow_provider_ckpt.lifecycle.verifying import corrupt, read_verified
@@ -36,6 +37,7 @@ from airflow_provider_ckpt.moving import (
     relocate,
     same_id_warning,
     sink_log_warning,
+    unknown_warnings,
     verdict_of_fork,
     verdict_of_move,
 )
@@ -74,7 +76,10 @@ def make_restore(
     Raises:
         ObjectExistsError: There is something else at the location.
         BackupCorruptError: A file that holds paths is not what was backed up.
+        PlanError: The location is inside the backup root or the other way round, or inside the original checkpoint.
     """
+    require_apart(root, target, "The location to restore to")
+    _require_outside_original(backup, target)
     moved = relocate(
         _entries_with_paths(root, backup), {item.name for item in backup.objects}, target.location, path_rules
     )
@@ -88,11 +93,34 @@ def make_restore(
         now_ms(),
         new_query_id,
         rewritten=moved.rewritten,
-        warnings=(*own, *moved.warnings, *filter(None, elsewhere)),
+        warnings=(*own, *moved.warnings, *unknown_warnings(backup), *filter(None, elsewhere)),
         verdicts=_verdicts(target, sinks, backup, fork),
     )
     _require_own(plan, target, target.find())
     return plan
+
+
+def _require_outside_original(backup: Manifest, target: Store) -> None:
+    """A checkpoint that still exists gets no other one inside of it."""
+    original = _original(backup, target)
+    if original is None or original.real_root == target.real_root or not target.is_within(original):
+        return
+    if original.exists():
+        raise PlanError(
+            f"the location is inside {backup.location}, the checkpoint that the backup is of.",
+            location=target.location,
+            hint="Nothing was done. Restore to a place outside.",
+        )
+
+
+def _original(backup: Manifest, target: Store) -> Store | None:
+    """Where the backup was taken from, when that is on the same storage as the target."""
+    same = backup.location.startswith("/") if target.is_local else _scheme(backup.location) == _scheme(target.location)
+    return target.at(backup.location) if same else None
+
+
+def _scheme(location: str) -> str:
+    return location.partition("://")[0].replace("s3a", "s3")
 
 
 def _verdicts(target: Store, sinks: Sinks, backup: Manifest, fork: bool) -> list[SinkVerdict]:
@@ -122,7 +150,11 @@ def _sink_paths(store: Store) -> str | None:
 def _entries_with_paths(root: Store, backup: Manifest) -> dict[str, codec.Encodable]:
     """The files of a backup that can hold absolute paths; one that cannot be read is restored as it is."""
     holding = layout.SourceLogEntry | layout.SinkLogEntry | layout.OperatorMetadataFile
-    stored = {item.name: item for item in backup.objects if isinstance(layout.parse(item.name), holding)}
+    stored = {
+        item.name: item
+        for item in backup.objects
+        if isinstance(layout.parse(item.name), holding) and item.name not in backup.unknown
+    }
     entries = {}
 
     def add(name: str) -> None:
@@ -174,7 +206,7 @@ def restore(
     if todo:
         _require_of_backup(plan, root, target, tuple(sinks))
     accepted = require_accepted(plan, accept_sink) if todo else ()
-    record = records.records_of(target).child(plan.plan_id) if by and todo else None
+    record = _record(plan, target) if by and todo else None
     if record is not None:
         records.begin(
             record, plan, by=by, at_ms=started_ms, from_batch=None, approved_by=approved_by, accepted=accepted
@@ -262,6 +294,14 @@ def _with_paths_of(plan: Plan, name: str, entry: codec.Encodable) -> bytes:
     return with_paths(name, entry, lambda path: moved.get(path, path))
 
 
+def _record(plan: Plan, target: Store) -> Store | None:
+    """Where the restore is written down; nowhere when nothing can stand beside the location."""
+    try:
+        return records.records_of(target).child(plan.plan_id)
+    except PlanError:
+        return None
+
+
 def _is_log_entry(name: str) -> bool:
     return isinstance(layout.parse(main_name(name)), layout.LogEntry)
 
@@ -286,9 +326,9 @@ def _require_own(plan: Plan, target: Store, there: Mapping[str, StoredObject]) -
     """What is at the location must be what an earlier run of this very restore wrote."""
     wanted = {action.name: action for action in plan.actions}
     for name, stored in there.items():
-        if _being_written(name) in wanted:
+        if _being_written(name) in wanted and not stored.is_link:
             continue
-        action = wanted.get(name)
+        action = None if stored.is_link else wanted.get(name)
         same = action is not None and (stored.size, action.sha256) == target.sha256(name)
         if not same:
             raise ObjectExistsError(

@@ -34,4 +34,4 @@ class Stores:
 
     def record(self, plan_id: str) -> Store:
         """Where the record of one plan is."""
-        return records.records_of(self.checkpoint, self.undo).child(plan_id)
+        return records.record_of(self.checkpoint, plan_id, self.undo)

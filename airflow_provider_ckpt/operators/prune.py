@@ -31,6 +31,7 @@ class CheckpointPruneOperator(BaseOperator):
     :param keep_tags: Keep every backup that has one of these tags.
     :param min_redundancy: Leave so many backups of each query, whatever else.
     :param grace: How old what no backup names must be, such as ``36h`` or a timedelta; longer than any backup takes.
+    :param allow_empty: A root without any backup is no error.
     :param plan_only: Show the plan, and delete nothing.
     """
 
@@ -50,6 +51,7 @@ class CheckpointPruneOperator(BaseOperator):
         keep_tags: Sequence[str] = (),
         min_redundancy: int = 1,
         grace: timedelta | str = timedelta(milliseconds=GRACE_MS),
+        allow_empty: bool = False,
         plan_only: bool = False,
         **kwargs: Any,
     ) -> None:
@@ -63,6 +65,7 @@ class CheckpointPruneOperator(BaseOperator):
         self.keep_tags = keep_tags
         self.min_redundancy = min_redundancy
         self.grace_ms = grace_ms
+        self.allow_empty = allow_empty
         self.plan_only = plan_only
 
     def execute(self, context: Any) -> dict[str, Any]:
@@ -70,7 +73,7 @@ class CheckpointPruneOperator(BaseOperator):
         policy = RetentionPolicy(*self.counts, tuple(self.keep_tags), self.min_redundancy)
         with airflow_errors():
             root = CheckpointHook(self.checkpoint_conn_id).store(self.backup_root)
-            plan = lifecycle.make_prune(root, policy, grace_ms=self.grace_ms)
+            plan = lifecycle.make_prune(root, policy, grace_ms=self.grace_ms, allow_empty=self.allow_empty)
             self.log.info("\n%s", render(prune_tables(plan)))
             receipt = None if self.plan_only else lifecycle.prune(plan, root)
         return {"plan": plan.to_dict(), "receipt": receipt and receipt.to_dict()}

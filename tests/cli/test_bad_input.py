@@ -217,6 +217,9 @@ def test_a_batch_that_cannot_be_restored_names_those_that_can(capsys, golden):
 
 def test_unknown_backup(capsys, tmp_path):
     code, _, err = ckpt(capsys, "verify", tmp_path, "nothing")
+    assert code == 3 and "the backup root is empty" in err
+    (tmp_path / "something").mkdir()
+    code, _, err = ckpt(capsys, "verify", tmp_path, "nothing")
     assert code == 3 and "no backup 'nothing'" in err
 
 

@@ -40,9 +40,9 @@ def is_log(name: str) -> bool:
 class Watched(Store):
     """Counts the listings of each directory, and tells a listener what is about to be written."""
 
-    def ls(self, directory=""):
+    def ls(self, directory="", **options):
         self.listed[directory] += 1
-        return super().ls(directory)
+        return super().ls(directory, **options)
 
     def write(self, name, data):
         super().write(name, data)

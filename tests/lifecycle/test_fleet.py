@@ -412,3 +412,19 @@ def test_an_entry_that_spark_removed_meanwhile_is_looked_for_again(goldens, s3_s
 def test_a_missing_root_on_s3_is_not_found(s3_store):
     with pytest.raises(CheckpointNotFoundError):
         lifecycle.find_checkpoints([s3_store("nope")])
+
+
+# --- declarative pipelines ----------------------------------------------------------------------------------------
+
+
+def test_of_a_flow_of_a_pipeline_the_newest_version_alone_is_live(fleet):
+    flow = "_checkpoints/orders/clean"
+    root = fleet(*(f"{flow}/{version}" for version in (0, 2, 10)), "_checkpoints/other/flow/0", "x/y/z/1", "x/y/z/2")
+    damage(root / flow / "2" / "metadata")
+    rows = {str(Path(row.location).relative_to(root)): row for row in survey(root)}
+    replaced = {location: row.replaced_by for location, row in rows.items() if row.replaced_by}
+    assert replaced == {f"{flow}/{version}": str(root / flow / "10") for version in (0, 2)}
+    assert all(row.worst is None and row.error is None for row in rows.values())
+    assert len(rows) == 6
+    inner = {Path(row.location).name: bool(row.replaced_by) for row in survey(root / flow)}
+    assert inner == {"0": True, "2": True, "10": False}, "also when the root is the flow itself"

@@ -1,0 +1,65 @@
+"""Rules about what stands in a checkpoint beside the files of Spark."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from airflow_provider_ckpt.codec import layout, manifest
+from airflow_provider_ckpt.contents import listed_shortly, unknown_names
+from airflow_provider_ckpt.findings import Finding
+from airflow_provider_ckpt.view import CheckpointView
+
+#: What a backup keeps in its directory: one of these files, beside the directory ``checkpoint``.
+_OUR_FILES = ("manifest.json", "intent.json", "dropped.json")
+
+
+def unknown(view: CheckpointView) -> Iterator[Finding]:
+    """CKPT160: files that are none of Spark's; whatever ckpt does leaves them in place."""
+    names = [name for name in unknown_names(view) if name not in view.links]
+    if names:
+        yield Finding(
+            "CKPT160",
+            "note",
+            f"{len(names)} files are not known to ckpt: {listed_shortly(names)}",
+            name=names[0],
+            hint="A backup copies them as they are, a rollback leaves them as they are.",
+        )
+
+
+def links(view: CheckpointView) -> Iterator[Finding]:
+    """CKPT161: links, which Spark follows and never makes."""
+    if view.links:
+        yield Finding(
+            "CKPT161",
+            "warning",
+            f"{len(view.links)} files or directories are links: {listed_shortly(view.links)}",
+            name=view.links[0],
+            hint="Spark follows them. No backup is taken and nothing is changed here until what they lead to is put "
+            "in their place.",
+        )
+
+
+def backup_roots(view: CheckpointView) -> Iterator[Finding]:
+    """CKPT162: backups inside the checkpoint go when it goes, and every later backup would hold them."""
+    roots = sorted({root for name in view.objects if (root := _backup_root(name, view)) is not None})
+    if roots:
+        yield Finding(
+            "CKPT162",
+            "warning",
+            f"backups stand inside the checkpoint, in {listed_shortly(roots)}",
+            name=roots[0],
+            hint="Move the directory out of the checkpoint, and give `ckpt backup --to` a place outside.",
+        )
+
+
+def _backup_root(name: str, view: CheckpointView) -> str | None:
+    """The directory of the backups that a name is part of, if it is one of theirs."""
+    directory, _, base = name.rpartition("/")
+    if base not in _OUR_FILES or layout.parse(name) != layout.Other():
+        return None
+    root, _, backup_id = directory.rpartition("/")
+    is_backup = manifest.is_backup_id(backup_id) and f"{directory}/checkpoint/{layout.METADATA}" in view.objects
+    return (root or directory) if is_backup else None
+
+
+RULES = (unknown, links, backup_roots)
