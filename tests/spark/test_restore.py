@@ -37,7 +37,11 @@ class _StoppedError(Exception):
 
 def test_a_backup_is_the_minimal_set_and_a_restart_from_it_is_right(lab, tmp_path):
     checkpoint, root = Store.open(str(lab.checkpoint)), Store.open(str(tmp_path / "backups"))
+    unknown = {"_schema_log_abc/0": b"v1\n{}", "_schemas/0": b"{}", "offsets/notes.txt": b"", "state/0/0/foo": b"x"}
+    for name, data in unknown.items():
+        checkpoint.create(name, data)
     taken = lifecycle.take_backup(checkpoint, root)
+    assert set(taken.unknown) == unknown.keys(), "what Spark itself writes is known"
     lifecycle.verify_backup(root, taken)
     assert taken.batch_id == BATCHES - 1
     assert len(taken.objects) < len(checkpoint.find())
