@@ -150,7 +150,14 @@ def broken_state_files(
     def problem(name: str) -> str | None:
         place, stored = layout.parse(name), view.objects[name]
         sidecar = _sidecar_of_state(view, name) if by_checksum else None
-        if sidecar is not None and not _fits(stored, sidecar, read, chunks):
+        begun: list[bytes] = []
+
+        def noted(name: str) -> Iterator[bytes]:
+            for piece in chunks(name):
+                begun.append(piece[:8])
+                yield piece
+
+        if sidecar is not None and not _fits(stored, sidecar, read, noted):
             return f"{MISMATCH} {sidecar.rpartition('/')[2]}"
         if not isinstance(place, layout.StateFile):
             return None
@@ -159,7 +166,7 @@ def broken_state_files(
         if used is None:
             return None
         if sidecar is not None:  # then it is as it was written
-            return state_content.problem_of_start(next(chunks(name), b""), used)
+            return state_content.problem_of_start(begun[0] if begun else next(chunks(name), b""), used)
         if stored.size > state_content.DECOMPRESSED_UP_TO:
             return state_content.problem_of_blocks(chunks(name), used)
         return state_content.problem_of(b"".join(chunks(name)), used, known)

@@ -2,28 +2,12 @@
 
 from __future__ import annotations
 
-import struct
-
 import pytest
 
 from airflow_provider_ckpt.codec.state_content import DECOMPRESSED_UP_TO, problem_of, problem_of_blocks, short_codec
 from airflow_provider_ckpt.codec.state_file import DECOMPRESSORS
 from airflow_provider_ckpt.codec.xxhash32 import xxhash32
-
-SEED = 0x9747B28C
-END = struct.pack(">i", -1)
-
-
-def lz4_stream(plain: bytes, block: int = 1000) -> bytes:
-    """As ``LZ4BlockOutputStream`` writes what cannot be compressed."""
-    parts = [plain[at : at + block] for at in range(0, len(plain), block)] + [b""]
-    return b"".join(
-        struct.pack(
-            "<8sBiiI", b"LZ4Block", 0x10, len(part), len(part), xxhash32(part, SEED) & 0x0FFFFFFF if part else 0
-        )
-        + part
-        for part in parts
-    )
+from tests.state_streams import END, lz4_stream
 
 
 @pytest.mark.parametrize(

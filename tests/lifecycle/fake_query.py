@@ -6,6 +6,7 @@ import json
 from collections.abc import Mapping
 
 from airflow_provider_ckpt.store import Store
+from tests.state_streams import delta
 
 QUERY_ID = "7f0c55e2-9a1b-4b5e-9c3d-2f6f4d0f1a10"
 PARTITIONS, SNAPSHOT_EVERY = 2, 3
@@ -31,9 +32,10 @@ class FakeQuery:
         version = batch_id + 1
         for partition in range(PARTITIONS):
             state = f"state/0/{partition}/{version}"
-            self._write(f"{state}.delta", f"{content} {version} {partition} {self.written}".encode())
+            self._write(f"{state}.delta", delta(f"{content} {version} {partition} {self.written}".encode()))
             if version % SNAPSHOT_EVERY == 0:
-                self._write(f"{state}.snapshot", f"{content} up to {version} {partition} {self.written}".encode())
+                whole = f"{content} up to {version} {partition} {self.written}"
+                self._write(f"{state}.snapshot", delta(whole.encode()))
         self._write(f"commits/{batch_id}", b'v1\n{"nextBatchWatermarkMs":%d}' % self.watermark_ms(batch_id + 1))
 
     def plan(self, batch_id: int) -> None:

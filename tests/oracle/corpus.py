@@ -208,8 +208,6 @@ NOT_KNOWN = {
     "agg-hdfs | drop state/0/1 | drop state/0/0/_metadata": "what tells one partition from two is gone: a warning",
     f"agg-hdfs | conf offsets/{{N}} {CODEC} '\"org.example.": "a class that may be on the class path: a warning",
     f"agg-changelog | conf offsets/{{N}} {CODEC} '\"org.example.": "as above",
-    "agg-hdfs | flip ": "the file has its length and no checksum file; only decompressing every state file would tell",
-    "agg-changelog | flip ": "the file has its length and no checksum file; only decompressing every state file would tell",
     "two | deploy copy-two-swapped": "both sources are files; that they are swapped shows in neither log nor deploy",
     "two | drop commits/{N} | deploy copy-two-swapped": "as above",
     "agg-hdfs | deploy count-by-value": "the deploy does not declare the grouping keys; the operator is the same",
