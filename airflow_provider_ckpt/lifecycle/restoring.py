@@ -15,6 +15,7 @@ from airflow_provider_ckpt.codec import layout
 from airflow_provider_ckpt.codec.manifest import Manifest
 from airflow_provider_ckpt.codec.paths import paths_of, with_paths
 from airflow_provider_ckpt.errors import (
+    CheckpointBusyError,
     CheckpointFormatError,
     CheckpointNotFoundError,
     ObjectExistsError,
@@ -197,6 +198,7 @@ def restore(
         PlanError: The effect on a sink is not exact, and was not accepted.
         ObjectExistsError: There is something else at the location.
         BackupCorruptError: An object of the backup is not what its manifest says.
+        CheckpointBusyError: Somebody else has begun to write to the location.
     """
     started_ms = now_ms()
     threads = threads or copies_at_once(root, target)
@@ -214,6 +216,7 @@ def restore(
         remember(target, plan.query_id, sinks, approved_by or by)
     done = count(1)
     for in_order, names in groupby(todo, key=_is_log_entry):
+        _require_alone(plan, target, there)
         in_parallel(
             lambda name: _write(root, target, todo[name]),
             list(names),
@@ -225,6 +228,8 @@ def restore(
     for name in there.keys() - plan.writes():  # what an earlier run was writing when it was killed
         target.delete(name)
     target.flush()
+    if todo:
+        _require_alone(plan, target, {})
     if record is not None:
         records.note(record, records.RECEIPT, {"plan_id": plan.plan_id, "by": by, "at_ms": now_ms()})
     return Receipt(
@@ -300,6 +305,20 @@ def _record(plan: Plan, target: Store) -> Store | None:
         return records.records_of(target).child(plan.plan_id)
     except PlanError:
         return None
+
+
+def _require_alone(plan: Plan, target: Store, before: Mapping[str, StoredObject]) -> None:
+    """Another look: what is there now is the plan's, or was there ``before`` and judged then."""
+    sizes = {action.name: action.size for action in plan.actions}
+    for name, stored in sorted(target.find().items()):
+        if name not in before and stored.size != sizes.get(name):
+            raise CheckpointBusyError(
+                "somebody else has written this while the backup was restored.",
+                location=target.location,
+                name=name,
+                batch_id=plan.batch_id,
+                hint="Do not start a query from what is there. Stop who writes, and restore to a new location.",
+            )
 
 
 def _is_log_entry(name: str) -> bool:
