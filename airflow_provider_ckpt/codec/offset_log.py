@@ -20,7 +20,7 @@ from airflow_provider_ckpt.errors import IncompleteLogFileError, MalformedEntryE
 MAX_VERSION = 2
 VOID_OFFSET = "-"
 #: More sources than any query has; an entry with more lines is garbage.
-MAX_SOURCES = 10_000
+MAX_SOURCES = 1_000
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import hashlib
 from dataclasses import replace
 
 from airflow_provider_ckpt import codec
 from airflow_provider_ckpt.codec import layout
 from airflow_provider_ckpt.codec.manifest import Manifest, ManifestObject
 from airflow_provider_ckpt.compression import decompressors
-from airflow_provider_ckpt.errors import BatchNotRestorableError, CheckpointNotFoundError
+from airflow_provider_ckpt.errors import BatchNotRestorableError, CheckpointNotFoundError, TooLargeError
 from airflow_provider_ckpt.lifecycle.lookup import MANIFEST
 from airflow_provider_ckpt.lifecycle.observing import decode_entries, drive
 from airflow_provider_ckpt.lifecycle.verifying import corrupt, read_verified
@@ -34,7 +35,10 @@ def keeps_batch(checkpoint: Store, backup: Manifest) -> bool:
     """Whether both logs of the checkpoint hold the very entries of the batch that were backed up."""
     stored = {item.name: item.sha256 for item in backup.objects}
     names = (layout.offset_entry(backup.batch_id), layout.commit_entry(backup.batch_id))
-    return all(_sha256_of(checkpoint, name) == stored.get(name) for name in names)
+    try:
+        return all(_sha256_of_entry(checkpoint, name) == stored.get(name) for name in names)
+    except TooLargeError:
+        return False
 
 
 def read_restart_set(root: Store, backup: Manifest) -> tuple[CheckpointView, Manifest]:
@@ -102,6 +106,14 @@ def _with_paths_elsewhere(checkpoint: Store, view: CheckpointView, root: Store, 
     }
     entries = {name: codec.decode(name, read_verified(root, item)) for name, item in coming.items()}
     return sorted(relocate(entries, {item.name for item in backup.objects}, checkpoint.location, ()).rewritten)
+
+
+def _sha256_of_entry(checkpoint: Store, name: str) -> str | None:
+    """Of a log entry, which is small. Raises TooLargeError when it is not."""
+    try:
+        return hashlib.sha256(checkpoint.read(name)).hexdigest()
+    except CheckpointNotFoundError:
+        return None
 
 
 def _sha256_of(checkpoint: Store, name: str) -> str | None:
