@@ -16,7 +16,10 @@ from airflow_provider_ckpt.opening import options_refused
 
 _TRANSIENT = {
     getattr(errno, name)
-    for name in ("EAGAIN", "EBUSY", "EIO", "ETIMEDOUT", "ESTALE", "EINTR", "ECONNRESET", "ECONNREFUSED", "EHOSTUNREACH")
+    for name in (
+        *("EAGAIN", "EBUSY", "EIO", "ETIMEDOUT", "ESTALE", "EINTR", "ECONNRESET", "ECONNREFUSED", "EHOSTUNREACH"),
+        *("ENOSPC", "EDQUOT"),  # somebody may make room
+    )
 }
 
 

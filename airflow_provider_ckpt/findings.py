@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from dataclasses import asdict, dataclass
+import re
+from collections.abc import Collection, Iterable, Iterator
+from dataclasses import asdict, dataclass, replace
 from typing import Any, Literal
 
 #: ``error``: a restart fails, loses data or ignores the deploy. ``warning``: it may. ``note``: worth knowing.
@@ -111,6 +112,24 @@ class Finding:
     def to_dict(self) -> dict[str, Any]:
         """JSON-ready."""
         return {**asdict(self), "doc": self.doc}
+
+
+_ROLL_BACK = re.compile(r"roll back to (?:the|a) batch", re.IGNORECASE)
+#: What a hint to roll back becomes where there is no batch to roll back to.
+NO_BATCH_BEFORE = (
+    "There is no committed batch before it to roll back to: restore the checkpoint from a backup, or start the query "
+    "with a new checkpoint location."
+)
+
+
+def without_empty_hints(findings: Iterable[Finding], committed: Collection[int]) -> Iterator[Finding]:
+    """The same findings; none advises to roll back below the first committed batch."""
+    for finding in findings:
+        advises = _ROLL_BACK.search(finding.hint or "")
+        if advises and not any(finding.batch_id is None or batch < finding.batch_id for batch in committed):
+            yield replace(finding, hint=NO_BATCH_BEFORE)
+        else:
+            yield finding
 
 
 def worst_first(findings: Iterable[Finding]) -> tuple[Finding, ...]:

@@ -9,7 +9,7 @@ from typing import Any
 from airflow_provider_ckpt.checks.logs import entry_before, newest_commit, newest_entry
 from airflow_provider_ckpt.confs import SHUFFLE_PARTITIONS, STATE_PARTITIONS, ConfOutcome, forecast_confs
 from airflow_provider_ckpt.deploy import DeploySpec
-from airflow_provider_ckpt.findings import Finding, worst_first
+from airflow_provider_ckpt.findings import Finding, without_empty_hints, worst_first
 from airflow_provider_ckpt.restart import start
 from airflow_provider_ckpt.restart.judged import not_judged
 from airflow_provider_ckpt.restart.state import logged_confs
@@ -87,7 +87,7 @@ class Forecast:
 
 def forecast(view: CheckpointView, deploy: DeploySpec) -> Forecast:
     """Foretell the restart of the query behind a view."""
-    met = list(dict.fromkeys(start(view, deploy)))
+    met = list(dict.fromkeys(without_empty_hints(start(view, deploy), view.committed)))
     error = next((finding.spark_error for finding in met if finding.spark_error), None)
     confs = _confs(view, deploy)
     findings = worst_first([*met, *(finding for conf in confs if (finding := _conf_finding(conf, view, deploy)))])

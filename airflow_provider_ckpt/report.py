@@ -108,7 +108,7 @@ def forecast_tables(location: str, foretold: Forecast) -> list[Table]:
                 ("resumes at batch", foretold.resumes_at_batch),
                 ("runs again batch", foretold.reruns_batch),
                 ("Spark stops with", foretold.spark_error),
-                ("watermark", None if foretold.watermark_ms is None else f"{foretold.watermark_ms} ms"),
+                ("watermark", time_text(foretold.watermark_ms) if foretold.watermark_ms else None),
                 *((f"source {name} reads from", text) for name, text in foretold.start_offsets.items()),
                 ("not judged", ", ".join(foretold.unknown) or None),
             ],
@@ -117,7 +117,7 @@ def forecast_tables(location: str, foretold: Forecast) -> list[Table]:
     changed = tuple(
         (conf.key, conf.deploy_value, conf.log_value, conf.effective, conf.outcome)
         for conf in foretold.confs
-        if conf.outcome != "kept" or conf.deploy_value is not None
+        if conf.deploy_value is not None or conf.outcome in ("defaulted", "session")
     )
     if changed:
         columns = ("conf", "deploy", "offset log", "Spark will use", "outcome")
@@ -249,7 +249,7 @@ def prune_tables(plan: PrunePlan) -> list[Table]:
         for item in plan.decisions
     )
     sweeps = tuple((item.directory, item.objects, item.bytes) for item in plan.sweeps)
-    tables = [Table(f"Backups in {plan.location}", ("backup", "", "why"), decisions)]
+    tables = [Table(f"Backups in {plan.location}", ("backup", "decision", "why"), decisions)]
     if sweeps:
         tables.append(Table("To be swept", ("directory", "objects", "bytes"), sweeps))
     if plan.referred_bytes:

@@ -24,9 +24,8 @@ from typing import Any
 from airflow.providers.common.compat.sdk import AirflowFailException
 from airflow.sdk import DAG, Param, get_current_context, task
 
-from airflow_provider_ckpt import lifecycle
+from airflow_provider_ckpt import api
 from airflow_provider_ckpt.hooks.checkpoint import CheckpointHook, airflow_errors
-from airflow_provider_ckpt.lifecycle.fleet import DEPTH
 from airflow_provider_ckpt.operators.checkpoint import (
     CheckpointBackupOperator,
     CheckpointPruneOperator,
@@ -42,7 +41,7 @@ PARAMS = {
     ),
     "backup_root": Param(os.environ.get("CKPT_BACKUP_TO", ""), type="string", description="Where backups live"),
     "checkpoint_conn_id": Param(None, type=["null", "string"], description="Connection of type checkpoint"),
-    "depth": Param(DEPTH, type="integer", minimum=0, description="How many levels below a root to look"),
+    "depth": Param(api.DEPTH, type="integer", minimum=0, description="How many levels below a root to look"),
     "tags": Param([], type="array", items={"type": "string"}, description="Names for the backups of this run"),
     "rehearsal_weekday": Param(7, type=["null", "integer"], description="ISO weekday (1 is Monday), or none"),
 }
@@ -69,12 +68,10 @@ with DAG(
             raise AirflowFailException("Set CKPT_BACKUP_ROOTS and CKPT_BACKUP_TO, or the params roots and backup_root.")
         hook = CheckpointHook(params["checkpoint_conn_id"])
         with airflow_errors():
-            found = list(
-                lifecycle.find_checkpoints([hook.store(root) for root in params["roots"]], depth=params["depth"])
-            )
-        unreadable = [row for row in found if isinstance(row, lifecycle.FleetRow) and row.error]
+            found = list(api.find_checkpoints([hook.store(root) for root in params["roots"]], depth=params["depth"]))
+        unreadable = [row for row in found if isinstance(row, api.FleetRow) and row.error]
         get_current_context()["ti"].xcom_push("unreadable", [f"{row.location}: {row.error}" for row in unreadable])
-        return [item.store.location for item in found if isinstance(item, lifecycle.Found)]
+        return [item.store.location for item in found if isinstance(item, api.Found)]
 
     locations = find()
 

@@ -198,10 +198,10 @@ with DAG(
 
     def sink_files(output: Path) -> set[str]:
         """Files that the file sink's log names."""
-        from airflow_provider_ckpt import codec
+        from airflow_provider_ckpt import api
 
         logs = [path for path in (output / "_spark_metadata").iterdir() if not path.name.startswith(".")]
-        entries = [codec.decode(f"_spark_metadata/{path.name}", path.read_bytes()) for path in logs]
+        entries = [api.decode(f"_spark_metadata/{path.name}", path.read_bytes()) for path in logs]
         return {item.path.removeprefix("file://") for entry in entries for item in entry.entries}
 
     def wrong_rows(rows: list[tuple]) -> list[tuple]:

@@ -25,10 +25,8 @@ from typing import Any
 from airflow.providers.common.compat.sdk import AirflowFailException
 from airflow.sdk import DAG, Param, Variable, task
 
-from airflow_provider_ckpt import lifecycle
+from airflow_provider_ckpt import api
 from airflow_provider_ckpt.hooks.checkpoint import CheckpointHook, airflow_errors
-from airflow_provider_ckpt.lifecycle.fleet import DEPTH
-from airflow_provider_ckpt.report import fleet_table, render
 
 KNOWN = "ckpt_validation_known"
 
@@ -41,7 +39,7 @@ PARAMS = {
     ),
     "checkpoint_conn_id": Param(None, type=["null", "string"], description="Connection of type checkpoint"),
     "deep": Param(False, type="boolean", description="Read everything: state chains, source logs, checksums"),
-    "depth": Param(DEPTH, type="integer", minimum=0, description="How many levels below a root to look"),
+    "depth": Param(api.DEPTH, type="integer", minimum=0, description="How many levels below a root to look"),
     "group_size": Param(50, type="integer", minimum=1, description="How many checkpoints a task checks"),
 }
 
@@ -68,8 +66,8 @@ with DAG(
         for root in params["roots"]:
             with airflow_errors():
                 store = hook.store(root)
-                found = lifecycle.find_checkpoints([store], depth=params["depth"])
-                live = [item for item in found if not (isinstance(item, lifecycle.FleetRow) and item.replaced_by)]
+                found = api.find_checkpoints([store], depth=params["depth"])
+                live = [item for item in found if not (isinstance(item, api.FleetRow) and item.replaced_by)]
                 names = [item.location.removeprefix(store.location).strip("/") for item in live]
             log.info("%s: %d checkpoints", store.location, len(names))
             size = params["group_size"]
@@ -81,15 +79,15 @@ with DAG(
         """What is known of each checkpoint of a group."""
         with airflow_errors():
             root = CheckpointHook(params["checkpoint_conn_id"]).store(group["root"])
-            found = (lifecycle.Found(root.child(name) if name else root) for name in group["names"])
-            return [row.to_dict() for row in lifecycle.judge_checkpoints(found, deep=params["deep"])]
+            found = (api.Found(root.child(name) if name else root) for name in group["names"])
+            return [row.to_dict() for row in api.judge_checkpoints(found, deep=params["deep"])]
 
     @task(trigger_rule="none_failed")
     def report(groups: Any, params: Any = None) -> dict[str, Any]:
         """One report of all groups, and what is new in it."""
-        rows = [lifecycle.row_from_dict(fields) for group in groups for fields in group]
+        rows = [api.row_from_dict(fields) for group in groups for fields in group]
         troubled = [row for row in rows if row.worst]
-        log.info("\n%s", render([fleet_table(troubled)]) if troubled else "No findings.")
+        log.info("\n%s", api.render([api.fleet_table(troubled)]) if troubled else "No findings.")
         known = known_so_far()
         hook = CheckpointHook(params["checkpoint_conn_id"])
         roots = [hook.store(root).location for root in params["roots"]]
@@ -101,15 +99,15 @@ with DAG(
             "known": known.after(rows, roots).to_json(),
         }
 
-    def known_so_far() -> lifecycle.Known:
+    def known_so_far() -> api.Known:
         """What the run before this one has left."""
         text = Variable.get(KNOWN, default=None)
         try:
-            return lifecycle.parse_known(text) if text else lifecycle.Known()
+            return api.parse_known(text) if text else api.Known()
         except ValueError as error:
             raise AirflowFailException(f"The Variable {KNOWN} cannot be read ({error}): delete it.") from error
 
-    def sentences(row: lifecycle.FleetRow) -> list[str]:
+    def sentences(row: api.FleetRow) -> list[str]:
         """A sentence for each thing that is wrong with a checkpoint."""
         errors = [f"{row.location} could not be checked: {row.error}"] if row.error else []
         return errors + [

@@ -15,6 +15,10 @@
 Needs Airflow 3.3. For a stream of your own set ``CKPT_STREAM_CHECKPOINT``, a location that fsspec understands, relative
 to the base of the connection ``CKPT_STREAM_CONN_ID`` if you have one, and ``CKPT_STREAM_FROM`` if its partitions shall
 begin earlier than with the newest hour. ``CKPT_STREAM_HOME`` is where the trial stream keeps its files.
+
+When the watermark jumps over several hours, their runs start in no order: the SDK keeps the keys of one emission in a
+set, and each of their asset events carries the extra of the whole emission. An hour that needs the one before has to
+wait for it.
 """
 
 from __future__ import annotations
@@ -109,10 +113,10 @@ def rows_of(output: Path) -> list[dict[str, Any]]:
     """The rows of the parquet sink as Spark sees them: of the files that its sink log names, no others."""
     import pyarrow.parquet
 
-    from airflow_provider_ckpt import codec
+    from airflow_provider_ckpt import api
 
     logs = [path for path in (output / "_spark_metadata").iterdir() if not path.name.startswith(".")]
-    entries = [codec.decode(f"_spark_metadata/{path.name}", path.read_bytes()) for path in logs]
+    entries = [api.decode(f"_spark_metadata/{path.name}", path.read_bytes()) for path in logs]
     files = {item.path.removeprefix("file://") for entry in entries for item in entry.entries}
     return [row for path in sorted(files) for row in pyarrow.parquet.read_table(path).to_pylist()]
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 
 from airflow_provider_ckpt.checks import beside, confs, logs, sidecars, sink_log, sinks, sources, state
-from airflow_provider_ckpt.findings import Finding, worst_first
+from airflow_provider_ckpt.findings import Finding, without_empty_hints, worst_first
 from airflow_provider_ckpt.view import CheckpointView
 
 Rule = Callable[[CheckpointView], Iterable[Finding]]
@@ -27,4 +27,5 @@ RULES: tuple[Rule, ...] = (
 
 def check(view: CheckpointView) -> tuple[Finding, ...]:
     """Run every rule; errors first."""
-    return worst_first(finding for rule in RULES for finding in rule(view))
+    found = (finding for rule in RULES for finding in rule(view))
+    return worst_first(without_empty_hints(found, view.committed))

@@ -14,9 +14,9 @@ from airflow_provider_ckpt.cli.options import (
     accepting,
     executing,
     open_store,
-    pairs,
     planning,
     shared,
+    source_types,
     stopping,
     user_and_host,
 )
@@ -82,7 +82,7 @@ def rollback(
         return
     if trim_sink_log and not sink:
         raise click.UsageError("--trim-sink-log needs --sink file:URI")
-    kinds = dict(pairs(sources, "--source"))
+    kinds = source_types(sources)
     try:
         target = parse_target(
             batch=batch, timestamp=timestamp, watermark=watermark, offsets=offsets, backup=backup, kinds=kinds

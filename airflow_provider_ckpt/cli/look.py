@@ -8,7 +8,7 @@ from typing import Any
 import click
 
 from airflow_provider_ckpt import lifecycle
-from airflow_provider_ckpt.cli.options import open_store, pairs, shared
+from airflow_provider_ckpt.cli.options import open_store, shared, source_types
 from airflow_provider_ckpt.cli.render import print_json, print_tables, when
 from airflow_provider_ckpt.codec.commit_log import CommitMetadata
 from airflow_provider_ckpt.codec.layout import commit_entry, offset_entry
@@ -57,8 +57,8 @@ def _summary(view: CheckpointView) -> dict[str, Any]:
         "latest_planned_batch": view.latest_planned,
         "latest_committed_batch": committed,
         "in_flight": view.in_flight,
-        "watermark_ms": view.watermark_ms,
-        "watermark": when(view.watermark_ms),
+        "watermark_ms": view.watermark_ms or None,  # 0 is what a query without one has
+        "watermark": when(view.watermark_ms or None),
         "batch_timestamp": when(metadata.batch_timestamp_ms) if metadata else None,
         "stateful": view.stateful,
         "unknown": [*unknown_names(view), *(f"{name}/" for name in view.folders if "/" not in name)],
@@ -106,7 +106,7 @@ def log(
     beside += [batch for batch in batches if batch > wanted[-1]][:1] if wanted else []
     entries, damaged = lifecycle.read_entries(store, [*beside, *wanted])
     _require_whole(damaged, wanted)
-    kinds = dict(pairs(sources, "--source"))
+    kinds = _types(sources, (entries.get(offset_entry(batch)) for batch in wanted))
     initial = lifecycle.read_initial_offsets(store, entries.get(offset_entry(0))) if 0 in wanted else None
     rows = [_batch(batch, batches, entries, kinds, initial) for batch in wanted]
     if as_json:
@@ -122,6 +122,17 @@ def _require_whole(damaged: Mapping[str, CheckpointFormatError], batches: Iterab
         for name in (offset_entry(batch_id), commit_entry(batch_id)):
             if name in damaged:
                 raise damaged[name]
+
+
+def _types(texts: tuple[str, ...], entries: Iterable[object]) -> dict[str, str]:
+    """The declared types of sources that the query has. Raises click.BadParameter for any other."""
+    declared = source_types(texts)
+    known = [source_id for entry in entries if isinstance(entry, OffsetSeq) for source_id, _ in entry.offsets]
+    unknown = [source_id for source_id in declared if known and source_id not in known]
+    if unknown:
+        has = ", ".join(dict.fromkeys(known))
+        raise click.BadParameter(f"the query has no source {unknown[0]!r}; it has {has}", param_hint="--source")
+    return declared
 
 
 def _batch_row(row: dict[str, Any]) -> tuple[Any, ...]:
@@ -143,9 +154,9 @@ def _batch(
         "planned": entry is not None,
         "committed": commit is not None,
         "timestamp": when(metadata.batch_timestamp_ms) if metadata else None,
-        "watermark_ms": metadata.batch_watermark_ms if metadata else None,
-        "watermark": when(metadata.batch_watermark_ms) if metadata else None,
-        "next_watermark_ms": commit.next_batch_watermark_ms if isinstance(commit, CommitMetadata) else None,
+        "watermark_ms": (metadata.batch_watermark_ms or None) if metadata else None,
+        "watermark": when(metadata.batch_watermark_ms or None) if metadata else None,
+        "next_watermark_ms": (commit.next_batch_watermark_ms or None) if isinstance(commit, CommitMetadata) else None,
         "sources": advance(previous, entry, kinds, later, is_first=batch_id == 0)
         if isinstance(entry, OffsetSeq)
         else [],
@@ -194,7 +205,7 @@ def diff(
         found.append(entry)
     after = [entries.get(offset_entry(batch_id + 1)) for batch_id in (first, second)]
     later = [entry if isinstance(entry, OffsetSeq) else None for entry in after]
-    rows = advance(found[0], found[1], dict(pairs(sources, "--source")), (later[0], later[1]))
+    rows = advance(found[0], found[1], _types(sources, found), (later[0], later[1]))
     if as_json:
         print_json({"location": view.location, "from_batch": first, "to_batch": second, "sources": rows})
         return
@@ -206,7 +217,7 @@ def diff(
             (item["source"], item["type"], lane, f"+{count}" if count >= 0 else count, item["unit"])
             for lane, count in item["lanes"].items()
         ]
-    columns = ("source", "type", "lane", "read", "")
+    columns = ("source", "type", "partition", "read", "unit")
     print_tables([Table(f"{view.location}: batches {first} to {second}", columns, tuple(table))])
 
 

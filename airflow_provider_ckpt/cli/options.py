@@ -11,6 +11,7 @@ from typing import Any, TypeVar
 
 import click
 
+from airflow_provider_ckpt.codec.source_offset import KINDS
 from airflow_provider_ckpt.plans import EFFECTS
 from airflow_provider_ckpt.store import Store
 from airflow_provider_ckpt.times import parse_duration_ms, parse_time_ms
@@ -151,6 +152,18 @@ def pairs(texts: Iterable[str], option: str) -> list[tuple[str, str]]:
             raise click.BadParameter(f"{key} is given twice, with different values", param_hint=option)
         found.append((key, value))
     return found
+
+
+def source_types(texts: Iterable[str]) -> dict[str, str]:
+    """``ID=TYPE[:PLACE]`` texts as types by id. Raises click.BadParameter for a type that is not known."""
+    types = {source_id: place.partition(":")[0] for source_id, place in pairs(texts, "--source")}
+    for source_id, name in types.items():
+        if name not in KINDS:
+            known = ", ".join(sorted(KINDS))
+            raise click.BadParameter(
+                f"unknown type {name!r} of source {source_id}; known are {known}", param_hint="--source"
+            )
+    return types
 
 
 def _typed(value: str) -> bool | str:

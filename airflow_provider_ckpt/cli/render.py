@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 import json
+import os
 import shlex
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from airflow_provider_ckpt.cli.plan_files import next_command
 from airflow_provider_ckpt.errors import CheckpointError
+from airflow_provider_ckpt.times import time_text
 from airflow_provider_ckpt.visible import visible, visible_json
 
 if TYPE_CHECKING:
@@ -49,7 +50,7 @@ def print_tables(tables: Sequence[Table]) -> None:
     from airflow_provider_ckpt.report import to_rich
 
     console = Console()
-    if not console.is_terminal:
+    if not console.is_terminal and not os.environ.get("COLUMNS", "").isdecimal():
         console = Console(width=160)
     for table in tables:
         console.print(to_rich(table))
@@ -57,12 +58,7 @@ def print_tables(tables: Sequence[Table]) -> None:
 
 def when(at_ms: int | None) -> str | None:
     """Epoch milliseconds for people and JSON: ISO 8601 in UTC, or as they are where no calendar reaches."""
-    if at_ms is None:
-        return None
-    try:
-        return datetime.fromtimestamp(at_ms / 1000, UTC).isoformat(timespec="milliseconds")
-    except (ValueError, OverflowError, OSError):
-        return f"{at_ms} ms"
+    return None if at_ms is None else time_text(at_ms)
 
 
 def size(count: int) -> str:

@@ -9,7 +9,7 @@ from typing import Any
 
 import click
 
-from airflow_provider_ckpt.cli.options import DURATION, PAUSE, TIME, TIMES, open_store, pairs, shared
+from airflow_provider_ckpt.cli.options import DURATION, PAUSE, TIME, TIMES, open_store, pairs, shared, source_types
 from airflow_provider_ckpt.cli.render import Bar, print_json, say, waiting_bar
 from airflow_provider_ckpt.errors import StoreUnavailableError
 from airflow_provider_ckpt.lifecycle import Wait, Watched, answer, begin, outcome
@@ -87,6 +87,7 @@ def wait(
     deadline the storage did not answer.
     """
     declared = dict(pairs(sources, "--source"))
+    source_types(sources)
     targets = [target_from_dict(fields) for fields in _spelled(given, declared)]
     if not targets:
         raise click.UsageError("say what to wait for, such as --batch, --watermark or --caught-up")

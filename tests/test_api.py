@@ -1,0 +1,43 @@
+"""The Python API: README's lines run as they are written, and the DAGs import nothing else."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from types import SimpleNamespace
+
+from airflow_provider_ckpt import api
+from tests.test_house import loaded_by
+
+ROOT = Path(__file__).parents[1]
+#: What a DAG may import of the package: the API, and the modules that Airflow's documentation names.
+PUBLIC = re.compile(r"airflow_provider_ckpt(\.api|\.(hooks|operators|sensors|triggers)\.checkpoint)")
+
+
+def test_the_lines_of_the_readme_run(golden):
+    block = next(
+        text
+        for text in re.findall(r"```python\n(.*?)```", (ROOT / "README.md").read_text(), re.DOTALL)
+        if ".api" in text
+    )
+    confs = [{"key": "spark.sql.shuffle.partitions", "value": "2"}]
+    spark = SimpleNamespace(version="4.3.0", sql=lambda _: SimpleNamespace(collect=lambda: confs))
+    names = {"location": str(golden("agg-hdfs")), "spark": spark}
+    exec(block.replace('["kafka"]', '["file"]'), names)
+    assert names["foretold"].resumes_at_batch == 8 and names["foretold"].unknown == ("operators", "sink")
+
+
+def test_every_name_is_there_and_explained():
+    for name in api.__all__:
+        assert getattr(api, name) is not None and (name.isupper() or getattr(api, name).__doc__), name
+
+
+def test_it_loads_neither_airflow_nor_pyspark():
+    assert not loaded_by("import airflow_provider_ckpt.api") & {"airflow", "pyspark", "pandas", "rich", "click"}
+
+
+def test_dags_import_public_names_alone():
+    for path in (ROOT / "dags").glob("*.py"):
+        for line in re.findall(r"^\s*(?:from|import) (airflow_provider_ckpt.*)", path.read_text(), re.MULTILINE):
+            module = line.replace("airflow_provider_ckpt import api", "airflow_provider_ckpt.api").split()[0]
+            assert PUBLIC.fullmatch(module), f"{path.name}: {line}"
