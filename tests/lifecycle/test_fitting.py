@@ -81,6 +81,12 @@ def test_one_that_is_at_the_same_batch_is_told_by_the_sink_that_was_declared_fir
     assert ckpt(*back(revenue, output, "--json"))[0] == 0, "on purpose"
 
 
+def test_a_change_remembers_the_sink_that_was_declared_for_it(revenue, ckpt):
+    assert ckpt(*back(revenue, revenue / "output", *DO_IT))[0] == 0
+    memory = json.loads((revenue / "_ckpt_undo" / "checkpoint" / MEMORY).read_text())
+    assert memory["sinks"] == [f"file:{revenue / 'output'}"] and memory["by"]
+
+
 def test_looking_and_planning_remember_nothing(revenue, ckpt):
     assert ckpt(*back(revenue, revenue / "output", "--json"))[0] == 0
     ckpt("gate", revenue / "checkpoint", "--sink", f"parquet:{revenue / 'output'}", "--json")
