@@ -198,7 +198,7 @@ def backups_table(root: str, listing: BackupListing) -> Table:
     """The backups under a root, a row each."""
     from rich.filesize import decimal
 
-    columns = ("backup", "taken", "batch", "watermark", "objects", "size", "copied", "tags", "message", "of")
+    columns = ("backup", "taken", "batch", "watermark", "objects", "size", "tags", "message", "of")
     rows = tuple(
         (
             item.backup_id,
@@ -206,8 +206,7 @@ def backups_table(root: str, listing: BackupListing) -> Table:
             item.batch_id,
             None if item.watermark_ms is None else time_text(item.watermark_ms),
             f"{len(item.objects)}, {len(item.unknown)} unknown" if item.unknown else len(item.objects),
-            decimal(item.total_bytes),
-            decimal(item.own_bytes),
+            f"{decimal(item.total_bytes)}, {decimal(item.own_bytes)} of its own",
             ", ".join(item.tags) or None,
             item.message or None,
             item.location,
