@@ -60,13 +60,14 @@ def restored_from_a_backup(checkpoint: Store, home: Path) -> Path:
     root, target = Store.open(str(home / "backups")), Store.open(str(home / "restored"))
     taken = lifecycle.take_backup(checkpoint, root)
     assert [f for f in lifecycle.verify_backup(root, taken) if f.severity != "note"] == []
-    lifecycle.restore(lifecycle.make_restore(root, taken, target), root, target)
+    lifecycle.restore(lifecycle.make_restore(root, taken, target), root, target, accept_sink="unknown")
     return home / "restored"
 
 
 def rolled_back(place: Path) -> Stores:
     stores = Stores(Store.open(str(place)))
-    lifecycle.apply(lifecycle.make_rollback(stores, KEEP), stores, query_is_stopped=True, quiet_s=0)
+    plan = lifecycle.make_rollback(stores, KEEP)
+    lifecycle.apply(plan, stores, query_is_stopped=True, quiet_s=0, accept_sink="unknown")
     return stores
 
 
@@ -75,7 +76,7 @@ def rolled_back_and_undone(source: Path, place: Path) -> None:
     before = bytes_below(place)
     stores = rolled_back(place)
     assert bytes_below(place).keys() < before.keys()
-    lifecycle.apply(lifecycle.make_undo(stores), stores, query_is_stopped=True, quiet_s=0)
+    lifecycle.apply(lifecycle.make_undo(stores), stores, query_is_stopped=True, quiet_s=0, accept_sink="unknown")
     assert bytes_below(place) == before, "undo gives every byte back"
 
 
