@@ -34,14 +34,15 @@ def ask(replay: Replay, cases: Iterable[Case]) -> Iterator[tuple[Case, Seen, Rep
 
 def record(replay: Replay, options: argparse.Namespace) -> int:
     """Ask about the sweep, and write what Spark did; what is recorded already stays."""
-    recorded = read_recorded()
+    recorded, new = read_recorded(), dict[str, Seen]()
     todo = [case for name, case in SWEEP.items() if options.only in name and not (options.new and name in recorded)]
     deadline = time.monotonic() + options.seconds
     for number, (case, seen, answer) in enumerate(ask(replay, todo), start=1):
-        recorded[case.name] = seen
+        new[case.name] = seen
         print(f"{number}/{len(todo)} {case.name}: {seen.fields()} {answer.message or ''}", flush=True)
         if time.monotonic() > deadline:
             break
+    recorded = {**read_recorded(), **new}  # another process may have recorded as well
     lines = (f"{json.dumps(name)}: {json.dumps(recorded[name].fields())}" for name in SWEEP if name in recorded)
     RECORDED.write_text("{\n" + ",\n".join(lines) + "\n}\n")
     return 0
