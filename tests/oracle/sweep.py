@@ -3,12 +3,14 @@
 What real Spark 4.3 did with each case of the first kind is recorded in ``sweep-4.3.json``; cases of the second kind are
 put to it anew under another seed each time (``make oracle``).
 
-Left out of the sweep are files whose structure repeats: log entries before the third newest (but for the first, and the
-last before a compacted one; in ``file`` the source and sink logs are swept whole, in the last five goldens the newest two
-are), the stores of a join that are as its others, state files before the third newest of
-their kind (but for the first; in ``agg-hdfs`` partition 0 is swept whole) and in other partitions than 0 before the
-second newest, in ``processor`` all but state of partition 0, and checksum files other than those of the newest file of each directory
-and kind, those of the logs in ``file`` alone.
+Left out of the sweep are files whose structure repeats:
+
+* log entries before the third newest, but for the first and the last before a compacted one; in ``file`` the source and
+  sink logs are swept whole, in the last five goldens only the newest offsets and commits;
+* state files before the third newest of their kind, but for the first; in ``agg-hdfs`` partition 0 is swept whole; in
+  other partitions those before the second newest; the stores of the join that are as its others; in ``processor`` all
+  but state of partition 0;
+* checksum files other than those of the newest file of each directory and kind, and those of logs but in ``file``.
 """
 
 from __future__ import annotations
@@ -71,7 +73,7 @@ def _is_swept(name: str, base: str) -> bool:
         )
         return number in kept
     if base not in ("file", "file-12", "agg-hdfs"):
-        return number in alike[-2:]
+        return directory in ("offsets", "commits") and number == alike[-1]
     if base == "file" and directory not in ("offsets", "commits"):
         return True
     compacted = max(
@@ -184,12 +186,14 @@ def edits() -> Iterator[Case]:
     for name in (*_NEXT, *(f"../output/_spark_metadata/{{N+{ahead}}}" for ahead in (1, 2))):
         yield from _twice("file", f"folder {name}")
         yield from _twice("agg-hdfs", f"folder {name}")
-    for base in ("file", *_AGGREGATIONS):
+    for base in ("file", "agg-hdfs"):
         yield from _edits_of_confs(base)
     seven = f"conf offsets/{{N}} {SHUFFLE} '\"7\"'"
     gone = "drop offsets/{N}"
     for lines in ((), (seven,), (seven, gone), (gone,), (gone, "drop offsets/{N-1}")):
         yield from (Case(base, lines) for base in ("agg-update-v2", "agg-update"))
+    for key in (CODEC, PROVIDER):
+        yield from (Case(base, (f"conf offsets/{{N}} {key} '\"bogus\"'",)) for base in _AGGREGATIONS[1:])
     for base in _AGGREGATIONS:
         yield from _twice(base, "drop sources/0/5")
         yield from _twice(base, "bare-drop sources/0/5")
@@ -298,7 +302,7 @@ def _random_case(chance: random.Random, base: str) -> Case:
 
 def _likely(base: str, chance: random.Random) -> tuple[str, ...]:
     """Files to choose from: half of the time those that a restart reads."""
-    names = tuple(name for name in swept_files(base) if not name.rpartition("/")[2].startswith("."))
+    names = tuple(name for name in files(base) if not name.rpartition("/")[2].startswith("."))
     state = [name for name in names if name.startswith("state/")]
     logs = tuple(name for name in names if name not in state)
     return tuple(state) if state and chance.random() < 0.35 else logs
