@@ -289,13 +289,12 @@ def _random_case(chance: random.Random, base: str) -> Case:
         steps -= 1
     while steps > 0:
         name = chance.choice(_likely(base, chance))
-        if any(name in line for line in lines) or (
-            lines and lines[0].startswith("drop commits") and name.startswith("commits/")
-        ):
-            continue
         line = chance.choice([*damages(base, name)])
-        verb, _, rest = line.partition(" ")
-        lines.append(f"bit {rest} {chance.randrange(4096)} {chance.randrange(7)}" if verb == "bit" else line)
+        verb, *names = shlex.split(line)
+        touched = {word for earlier in lines for word in shlex.split(earlier)}
+        if touched & {name, *names} or (CRASHED in lines and name.startswith("commits/")):
+            continue
+        lines.append(f"bit {name} {chance.randrange(4096)} {chance.randrange(7)}" if verb == "bit" else line)
         steps -= 1
     return Case(base, tuple(lines), None, confs)
 
