@@ -116,24 +116,6 @@ def has_state_ids(view: CheckpointView) -> bool:
     return any(isinstance(place, layout.StateFile) and place.unique_id is not None for place in places)
 
 
-def ids_of_later_batch(view: CheckpointView) -> Iterator[Finding]:
-    """CKPT133: format 2, and the newest commit is of a later batch than the newest planned one, which runs again."""
-    commit, planned, committed = newest_commit(view), view.latest_planned, view.latest_committed
-    if commit is None or not commit.state_unique_ids or planned is None or committed is None or committed <= planned:
-        return
-    if view.sink is not None and (view.sink.latest or -1) >= planned:
-        return  # which is skipped, and opens no state
-    yield Finding(
-        "CKPT133",
-        "error",
-        f"batch {planned} runs again, and the newest commit names the state files of batch {committed}",
-        committed,
-        layout.commit_entry(committed),
-        f"Restore the offset entries from a backup, or roll back to batch {planned}.",
-        f"{_CANNOT_LOAD}.CANNOT_READ_STREAMING_STATE_FILE",
-    )
-
-
 def commit_without_ids(view: CheckpointView) -> Iterator[Finding]:
     """CKPT133: state checkpoint format 2, and a newest commit that does not say which files are valid."""
     commit = newest_commit(view)
@@ -300,7 +282,6 @@ RULES = (
     missing_state_directory,
     commit_without_ids,
     ids_of_rerun,
-    ids_of_later_batch,
     incomplete_chain,
     repaired_snapshot,
     unknown_partitions,
