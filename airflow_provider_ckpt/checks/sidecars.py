@@ -41,10 +41,26 @@ def stale(view: CheckpointView) -> Iterator[Finding]:
             yield Finding(
                 "CKPT121",
                 "warning",
-                f"the checksum file does not fit {place.of}: it was changed by something other than Hadoop",
+                f"the checksum file does not fit {place.of}: it was changed by something other than Hadoop"
+                + _effect(layout.parse(place.of)),
                 name=name,
                 hint="Spark does not verify it for its logs, `hadoop fs` does. Remove the checksum file.",
             )
+
+
+def _effect(place: layout.Place) -> str:
+    """What a change of an entry may do without a word of Spark."""
+    match place:
+        case layout.SourceLogEntry():
+            return ", and a file that it named before is read again"
+        case layout.LogEntry(layout.OFFSETS):
+            return ", and Spark takes offsets, watermark and confs as they are now"
+        case layout.LogEntry():
+            return ", and Spark takes watermark and state ids as they are now"
+        case layout.QueryMetadataFile():
+            return ", and a sink that knows batches by query id may not know the query"
+        case _:
+            return ""
 
 
 RULES = (orphans, stale)

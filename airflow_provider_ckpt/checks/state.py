@@ -260,6 +260,16 @@ def folders(view: CheckpointView) -> Iterator[Finding]:
     version = (view.latest_planned or 0) + 1
     for name in view.folders:
         place = layout.parse(name)
+        if isinstance(place, layout.StateSchemaFile):
+            yield Finding(
+                "CKPT115",
+                "error",
+                "a directory stands in the place of a state schema",
+                None,
+                name,
+                "Move the directory out of the checkpoint, and restore the file from a backup.",
+                "FileNotFoundException",
+            )
         if not isinstance(place, layout.StateFile):
             continue
         snapshot = place.kind == "snapshot" and place.version <= version

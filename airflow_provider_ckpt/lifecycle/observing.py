@@ -98,7 +98,13 @@ def _observe_once(store: Store, deep: bool, batch_id: int | None, look: Look) ->
 
 
 #: What is a file, and no directory, in a checkpoint that is whole.
-_FILES = (layout.QueryMetadataFile, layout.LogEntry, layout.SourceLogEntry, layout.StateFile)
+_FILES = (
+    layout.QueryMetadataFile,
+    layout.LogEntry,
+    layout.SourceLogEntry,
+    layout.StateFile,
+    layout.StateSchemaFile,
+)
 
 
 def refuse_links(view: CheckpointView) -> None:
