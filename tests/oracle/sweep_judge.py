@@ -47,6 +47,21 @@ LISTED: tuple[tuple[str, str, str], ...] = (
         "state: a whole file of another version or partition without a checksum file; only its rows would tell",
     ),
     (
+        r"folder state/\S+\.zip$",
+        "FALSE BLOCK",
+        "state: a directory in the place of a snapshot; by chance Spark gets along with the changelogs since the first",
+    ),
+    (
+        r"bit state/\S+/8_\S+\.changelog$",
+        "OTHER ERROR",
+        "state: blocked, under the name of a file that is not there; Spark finds that it is not what its checksum says",
+    ),
+    (
+        r"^totals\S* \| bit state/0/0/_metadata/schema$",
+        "FALSE PASS",
+        "state: one bit in the name of a data type of the schema, which only Spark's parser of types refuses",
+    ),
+    (
         r"line offsets/\{N(-1)?\} 1 null$",
         "OTHER ERROR",
         "JSON null for watermark and confs: Spark stops a step later than at an empty line",
@@ -56,6 +71,12 @@ LISTED: tuple[tuple[str, str, str], ...] = (
         "FALSE BLOCK",
         "the batch that fails comes after those that were run",
     ),
+)
+
+
+#: Goldens of which not every case was put to Spark yet: ``python -m tests.oracle.sweeping record --new`` goes on.
+PENDING = frozenset(
+    {"agg-rocksdb", "agg-changelog-v2", "totals-changelog", "join", "processor", "agg-update", "agg-update-v2"}
 )
 
 
