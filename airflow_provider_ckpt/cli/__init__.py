@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import sys
 from collections import Counter
 from collections.abc import Sequence
@@ -55,6 +56,9 @@ for room in (look, waiting, judge, explain, fleet, backups, change, history):
 
 def main() -> None:
     """The entry point."""
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="backslashreplace")  # a locale that cannot spell a name is no reason to fail
     sys.exit(run(sys.argv[1:]))
 
 

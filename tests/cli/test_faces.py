@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import errno
 import json
+import os
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -88,3 +91,15 @@ def test_no_hint_goes_back_to_a_batch_that_is_not_there(ckpt, golden):
 def test_a_full_disk_may_have_room_later(tmp_path: Path):
     error = Store.open(str(tmp_path)).typed_error(OSError(errno.ENOSPC, "No space left on device"), "offsets/6")
     assert isinstance(error, StoreUnavailableError) and error.exit_code == 5 and "No space left" in str(error)
+
+
+COMMAND = [sys.executable, "-c", "from airflow_provider_ckpt.cli import main; main()", "explain", "--json"]
+
+
+def test_a_reader_that_has_seen_enough_and_a_locale_without_letters_are_no_errors():
+    early = subprocess.Popen(COMMAND, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    early.stdout.close()
+    assert (early.wait(60), early.stderr.read()) == (1, b""), "an answer that nobody has read is no yes"
+    plain = {**os.environ, "PYTHONIOENCODING": "ascii", "LC_ALL": "C"}
+    done = subprocess.run([*COMMAND[:-2], "show", "/no/such/ü"], env=plain, capture_output=True, timeout=60)
+    assert done.returncode == 3 and b"Traceback" not in done.stderr
