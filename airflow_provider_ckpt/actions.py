@@ -237,8 +237,9 @@ def _to_dict(action: Action, **own: Any) -> dict[str, Any]:
 
 
 def _is_there(action: Copy | Create, facts: Facts) -> bool:
-    if facts.at(action.place, action.name) is None:
-        return False
+    stored = facts.at(action.place, action.name)
+    if stored is None or stored.identity == facts.deleted.get(action.spot):
+        return False  # also when what is still to be deleted has the very bytes of what is to come
     return action.spot not in facts.deleted or facts.is_own(action.place, action.name)
 
 

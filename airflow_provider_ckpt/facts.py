@@ -24,7 +24,7 @@ class Facts:
         latest_committed: The newest committed batch.
         latest_planned: The newest planned batch.
         objects: What was listed, by place; without ``sink`` when no sink was looked at.
-        deleted: What the plan removes.
+        deleted: What the plan removes, with its identity.
         written: What the plan adds, with its SHA-256 (hex; empty when the plan does not say).
         begun: Whether the plan may have changed something already.
         writer_stopped: Whether somebody gave the word that no query writes to the checkpoint.
@@ -36,7 +36,7 @@ class Facts:
     latest_committed: int | None
     latest_planned: int | None
     objects: Mapping[Place, Mapping[str, StoredObject]]
-    deleted: frozenset[Spot] = frozenset()
+    deleted: Mapping[Spot, str] = field(default_factory=dict)
     written: Mapping[Spot, str] = field(default_factory=dict)
     begun: bool = False
     writer_stopped: bool = False

@@ -115,9 +115,9 @@ class Plan:
         return tuple(effect for effect in self.sink_effects if effect != "exact") if self.actions else ()
 
     @property
-    def deleted(self) -> frozenset[Spot]:
-        """What the plan removes."""
-        return frozenset(action.spot for action in self.actions if isinstance(action, Delete))
+    def deleted(self) -> dict[Spot, str]:
+        """What the plan removes, with its identity."""
+        return {action.spot: action.identity for action in self.actions if isinstance(action, Delete)}
 
     @property
     def written(self) -> dict[Spot, str]:
@@ -257,7 +257,7 @@ def _actions_problem(plan: Plan) -> str | None:
             return f"a step is about {shown(action.name)} of a sink, and there is no sink"
         if isinstance(action, Copy) and not (plan.source and action.source):
             return f"it does not say where {shown(action.name)} comes from"
-    both = plan.deleted & plan.written.keys()
+    both = plan.deleted.keys() & plan.written.keys()
     if both and plan.kind != "undo":
         return f"{shown(min(both)[1])} is removed and written"
     return None

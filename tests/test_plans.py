@@ -231,7 +231,7 @@ def facts_of(what: str, *actions: Delete | Copy, begun: bool) -> Facts:
         5,
         6,
         {"checkpoint": objects},
-        frozenset(item.spot for item in actions if isinstance(item, Delete)),
+        {item.spot: item.identity for item in actions if isinstance(item, Delete)},
         {item.spot: item.sha256 for item in actions if isinstance(item, Copy)},
         begun,
         sha256_of=lambda place, name: SHA if identity == "put" else "other",
@@ -260,6 +260,12 @@ def test_an_action_knows_whether_it_is_done_and_whether_it_is_stale(actions, wha
     facts = facts_of(what, *actions, begun=begun)
     assert [item.is_done(facts) for item in actions] == done
     assert [item.problem(facts) for item in actions] == problem
+
+
+def test_what_is_to_be_deleted_is_not_what_is_to_come_though_it_has_its_bytes():
+    """A batch that ran again has written the commit that it had before."""
+    facts = replace(facts_of(THERE, DELETE, COPY, begun=False), sha256_of=lambda place, name: SHA)
+    assert (DELETE.is_done(facts), COPY.is_done(facts)) == (False, False)
 
 
 def test_a_copy_that_cannot_be_verified_is_refused():
