@@ -88,7 +88,8 @@ class Replay:
     def _ask(self, case: Case, home: Path) -> Replayed:
         checkpoint = prepare(Case(case.base), home)
         read = self._read.setdefault(case.base, files_read(home))
-        _new_query_id(checkpoint)
+        if not any(line.split()[1] == "metadata" for line in case.mutations):  # that of the golden is what is judged
+            _new_query_id(checkpoint)
         mutate(checkpoint, case.mutations)
         session = self.spark.newSession()
         for key, value in deploy_confs(case).items():
