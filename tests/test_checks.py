@@ -28,6 +28,7 @@ SINK_EVOLUTION = "spark.sql.streaming.queryEvolution.enableSinkEvolution"
 QUERY_ID = EXPECTED["4.3.0"]["file-to-parquet-5"]["query_id"]
 #: The memory of the sink that was declared first, beside the checkpoint.
 MEMORY = {"query_id": QUERY_ID, "sinks": ["file:/lake/orders"], "places": ["file:/lake/orders"]}
+BACKUP = "20260101T000000.000Z-0a3c26f7"
 FIRST_SINK = f"text ../_ckpt_undo/checkpoint/sink.json {shlex.quote(json.dumps(MEMORY))}"
 
 
@@ -103,6 +104,16 @@ BY_CODE: dict[str, Shown] = {
     "CKPT150": Shown(
         ("warning", "offsets/5"),
         mutations=("copy offsets/{N} offsets/.5.aa.tmp", "copy offsets/{N} offsets/.5.bb.tmp"),
+    ),
+    "CKPT160": Shown(("note", "notes.txt"), mutations=("text notes.txt mine",)),
+    "CKPT161": Shown(("warning", "metadata"), mutations=("link metadata",)),
+    "CKPT162": Shown(
+        ("warning", "backups"),
+        mutations=(
+            f"folder backups/{BACKUP}/checkpoint",
+            f"text backups/{BACKUP}/checkpoint/metadata {{}}",
+            f"text backups/{BACKUP}/manifest.json {{}}",
+        ),
     ),
     "CKPT201": Shown(("error", None), "agg-hdfs", deploy=DeploySpec(confs={SHUFFLE: "8"})),
     "CKPT202": Shown(("note", "offsets/4"), mutations=("confs offsets/{N} none",), deploy=DeploySpec()),

@@ -82,7 +82,7 @@ def test_a_datetime_is_a_time_when_it_has_a_zone():
 
 DURATION_OPTIONS = [
     ("wait", "/nope", "--batch", "1", "--timeout"), ("wait", "/nope", "--idle"), ("wait", "/nope", "--stalled"),
-    ("wait", "/nope", "--lag"), ("wait", "/nope", "--batch", "1", "--timeout", "0", "--poll-interval"),
+    ("wait", "/nope", "--lag"), ("wait", "/nope", "--batch", "1", "--poll-interval"),
     ("prune", "/nope", "--keep-last", "1", "--grace"), ("rollback", "/nope", "--to-batch", "1", "--quiet-period"),
 ]  # fmt: skip
 TIME_OPTIONS = [
@@ -97,7 +97,7 @@ def test_every_option_that_takes_a_duration_reads_the_same(capsys, arguments):
         assert run([*arguments, wrong]) == 2, wrong
     capsys.readouterr()
     for right in ("36h", "PT36H", "1h30m", "2d", "90"):
-        assert run([*arguments, right, *(("--timeout", "0") if arguments[0] == "wait" else ())]) != 2, right
+        assert run([*arguments, right, *(("--fail-fast",) if arguments[0] == "wait" else ())]) != 2, right
 
 
 @pytest.mark.parametrize("arguments", TIME_OPTIONS, ids=lambda arguments: f"{arguments[0]} {arguments[-1]}")
@@ -106,7 +106,7 @@ def test_every_option_that_takes_a_time_reads_the_same(capsys, arguments):
         assert run([*arguments, wrong]) == 2, wrong
     capsys.readouterr()
     for right in ("2026-01-01", "now-2h", "2 hours ago", "1767225600000"):
-        assert run([*arguments, right, *(("--timeout", "0") if arguments[0] == "wait" else ())]) != 2, right
+        assert run([*arguments, right, *(("--fail-fast",) if arguments[0] == "wait" else ())]) != 2, right
 
 
 def test_every_help_with_a_time_says_that_it_is_utc(capsys):

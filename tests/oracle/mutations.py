@@ -16,6 +16,7 @@ pattern. Unless a verb says otherwise, an edit takes the Hadoop checksum file aw
 | foreign NAME FROM | takes the content of another file |
 | text NAME LINE… | writes these lines |
 | copy NAME TO | copies a file, without its checksum file |
+| link NAME | moves a file out of the checkpoint, and leaves a link to it |
 | folder NAME | makes a directory, in the place of a file when there is one |
 | version NAME V | replaces the version line |
 | conf NAME KEY VALUE | sets a conf of an offset entry; VALUE is JSON, or ``absent`` |
@@ -145,6 +146,12 @@ def _copy(path: Path, to: str) -> None:
     shutil.copy(path, _root(path) / to)
 
 
+def _link(path: Path) -> None:
+    moved = _root(path).with_name(path.name)
+    path.rename(moved)
+    path.symlink_to(moved)
+
+
 def _root(path: Path) -> Path:
     return next(parent for parent in path.parents if parent.name == "checkpoint")
 
@@ -161,6 +168,7 @@ _VERBS: dict[str, Callable[..., object]] = {
     "prefix": lambda path, text: path.write_bytes(bytes.fromhex(text) + path.read_bytes()),
     "text": lambda path, *lines: path.write_text("\n".join(lines)),
     "copy": _copy,
+    "link": _link,
     "folder": _folder,
     "version": lambda path, version: _line(path, "0", version),
     "conf": _conf,
