@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 
 from airflow_provider_ckpt.store import Store
 from tests.state_streams import delta
@@ -18,8 +18,10 @@ ROWS = 10
 class FakeQuery:
     """Writes batches; ``files`` is what the checkpoint holds, as the writer knows it."""
 
-    def __init__(self, store: Store, *, has_watermark: bool = True) -> None:
-        self.store = store
+    def __init__(
+        self, store: Store, *, has_watermark: bool = True, state_file: Callable[[bytes], bytes] = delta
+    ) -> None:
+        self.store, self.state_file = store, state_file
         self.watermark_ms = watermark_ms if has_watermark else lambda batch_id: 0
         self.files: dict[str, bytes] = {}
         self.written = 0
@@ -32,10 +34,10 @@ class FakeQuery:
         version = batch_id + 1
         for partition in range(PARTITIONS):
             state = f"state/0/{partition}/{version}"
-            self._write(f"{state}.delta", delta(f"{content} {version} {partition} {self.written}".encode()))
+            self._write(f"{state}.delta", self.state_file(f"{content} {version} {partition} {self.written}".encode()))
             if version % SNAPSHOT_EVERY == 0:
                 whole = f"{content} up to {version} {partition} {self.written}"
-                self._write(f"{state}.snapshot", delta(whole.encode()))
+                self._write(f"{state}.snapshot", self.state_file(whole.encode()))
         self._write(f"commits/{batch_id}", b'v1\n{"nextBatchWatermarkMs":%d}' % self.watermark_ms(batch_id + 1))
 
     def plan(self, batch_id: int) -> None:

@@ -44,11 +44,13 @@ def test_a_recorded_plan_reads_and_has_its_id_still():
 
 @pytest.fixture
 def recorded(s3_store):
-    """Builds what the earlier version has left, in a bucket of its own."""
+    """Builds what the earlier version has left, where it was: a plan is applied to its own checkpoint only."""
+    bucket = s3_store("", bucket="recorded")
+    bucket.fs.mkdir("recorded")
 
     def build(case: str) -> tuple[Stores, Files, Files]:
-        checkpoint = s3_store("lake/orders")
-        query = FakeQuery(checkpoint)
+        checkpoint = bucket.child(f"{case}/orders")
+        query = FakeQuery(checkpoint, state_file=bytes)  # as it was then: identities in the plans depend on the bytes
         for batch_id in range(BATCHES):
             query.commit(batch_id)
         before = dict(query.files)
@@ -58,12 +60,13 @@ def recorded(s3_store):
             for file in directory.iterdir():
                 record.create(file.name, file.read_bytes())
             replay(directory, record, checkpoint, before)
-        sink = s3_store("lake/out") if case == "rollback-trimmed" else None
+        sink = bucket.child(f"{case}/out") if case == "rollback-trimmed" else None
         for batch_id in range(KEEP + 1) if sink else ():
             sink.create(f"_spark_metadata/{batch_id}", b"v1\n%d" % batch_id)
         return Stores(checkpoint, sink), before, after_rollback(before, KEEP)
 
-    return build
+    yield build
+    bucket.fs.rm("recorded", recursive=True)
 
 
 def is_done(directory: Path) -> bool:
