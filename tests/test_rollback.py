@@ -47,6 +47,16 @@ STEPS: dict[str, tuple[tuple[str, ...], list[str]]] = {
         ("state/0/0/3.delta", "state/0/0/3.snapshot", "state/0/0/4.delta", "offsets/3"),
         ["state/0/0/4.delta", "offsets/3"],
     ),
+    "what operators wrote of the batch itself stays": (
+        (
+            "state/0/_metadata/v2/2",
+            "state/0/_metadata/v2/3",
+            "state/0/_stateSchema/default/2_a",
+            "state/0/_stateSchema/default/3_b",
+            "offsets/3",
+        ),
+        ["state/0/_metadata/v2/3", "state/0/_stateSchema/default/3_b", "offsets/3"],
+    ),
     "a batch in flight has no commit": (("offsets/3",), ["offsets/3"]),
     "a checksum file goes before its object": (
         ("offsets/3", "offsets/.3.crc", "commits/3", "commits/.3.crc", "state/0/0/4.delta", "state/0/0/.4.delta.crc"),

@@ -128,6 +128,36 @@ def test_a_state_file_rewritten_under_its_name_is_copied(query, root, rewrite):
     assert_whole(root)
 
 
+class Rewriting(Store):
+    """Rewrites an object right after it was copied for the first time, with as many bytes."""
+
+    def copy(self, name, target, to, **options):
+        done = super().copy(name, target, to, **options)
+        if name == self.victim:
+            self.victim = ""
+            self.write(name, self.rewritten(self.read(name)))
+        return done
+
+
+REWRITTEN: dict[str, Callable[[bytes], bytes]] = {
+    "offsets/7": lambda data: data.replace(b'"batchTimestampMs":1', b'"batchTimestampMs":2'),
+    "commits/7": lambda data: data.replace(b'"nextBatchWatermarkMs":1', b'"nextBatchWatermarkMs":2'),
+    "state/0/1/8.delta": lambda data: delta_of_size(len(data)),
+}
+
+
+@pytest.mark.parametrize("name", REWRITTEN)
+def test_what_is_rewritten_right_after_it_was_copied_is_copied_again(query, root, name):
+    """Another query runs batch 7 anew meanwhile: a backup holds files of one moment."""
+    orders = query("agg-hdfs")
+    checkpoint = Rewriting.open(orders.store.location)
+    checkpoint.victim, checkpoint.rewritten = name, REWRITTEN[name]
+    before = orders.store.read(name)
+    taken = lifecycle.take_backup(checkpoint, root, threads=1)
+    held = next(item for item in taken.objects if item.name == name)
+    assert root.read(held.stored_at) == orders.store.read(name) != before
+
+
 def test_a_full_backup_stands_alone(query, root, tmp_path):
     orders = query("agg-rocksdb")
     first, second = orders.back_up(root), orders.back_up(root, full=True)

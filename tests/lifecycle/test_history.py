@@ -8,7 +8,7 @@ import pytest
 
 from airflow_provider_ckpt import lifecycle
 from airflow_provider_ckpt.errors import BatchNotRestorableError, CheckpointBusyError, PlanError, StalePlanError
-from airflow_provider_ckpt.lifecycle import Stores
+from airflow_provider_ckpt.lifecycle import Stores, records
 from airflow_provider_ckpt.lifecycle.locks import locked
 from airflow_provider_ckpt.plans import plan_from_dict
 from airflow_provider_ckpt.store import Store
@@ -115,6 +115,25 @@ def test_a_plan_that_was_undone_is_not_applied_again(query, stores):
     assert read_all(query.store) == query.files
 
 
+def test_a_plan_that_was_given_up_is_not_applied_again(query, stores):
+    """What it would save was given up before it was saved: it could not be undone."""
+    plan = lifecycle.make_rollback(stores, 2)
+    refused = stores.record(plan.plan_id)
+    records.begin(refused, plan, by="ann", at_ms=1, from_batch=5)
+    records.refuse(refused, "a query was running", 2)
+    lifecycle.forget(plan.plan_id, stores)
+    with pytest.raises(StalePlanError, match="was given up"):
+        lifecycle.apply(plan, stores, **STOPPED)
+    assert read_all(query.store) == query.files
+
+
+def test_nothing_is_done_without_the_word_that_the_query_is_stopped(query, stores):
+    plan = lifecycle.make_rollback(stores, 2)
+    with pytest.raises(CheckpointBusyError, match="needs the query to be stopped"):
+        lifecycle.apply(plan, stores, quiet_s=0, accept_sink="unknown")
+    assert read_all(query.store) == query.files and lifecycle.history(query.store) == ()
+
+
 def test_two_operators_do_not_act_at_once(query, stores):
     plan = lifecycle.make_rollback(stores, 2)
     with locked(query.store, "another", "ann@host"):
@@ -122,6 +141,15 @@ def test_two_operators_do_not_act_at_once(query, stores):
             with pytest.raises(CheckpointBusyError, match="ann@host"):
                 act()
     assert read_all(query.store) == query.files
+
+
+def test_a_change_whose_lock_is_broken_before_its_first_step_takes_none(query, stores):
+    plan, other = lifecycle.make_rollback(stores, 2), locked(query.store, "another", "bob@host", break_lock=True)
+    with pytest.raises(CheckpointBusyError, match="bob@host"):
+        lifecycle.apply(plan, stores, **{**STOPPED, "quiet_s": 0.01}, tell=lambda text: other.__enter__())
+    other.__exit__(None, None, None)
+    assert read_all(query.store) == query.files
+    assert [change.state for change in lifecycle.history(query.store)] == ["refused"]
 
 
 def test_records_elsewhere_do_not_hide_the_lock(query, tmp_path):

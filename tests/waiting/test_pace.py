@@ -29,6 +29,7 @@ PAUSES = {
     "the target is near, a quarter of the interval": (BatchCommitted(101), 4, 0, 15),
     "the target is far, four times the interval": (BatchCommitted(999), 20, 0, 240),
     "until the next commit, when nothing else is known": (NextBatch(5), 90, 20, 70),
+    "until the next commit, which is due now": (NextBatch(5), 90, 90, 15),
     "a commit is overdue: as long as it is quiet, by half": (NextBatch(5), 20, 100, 50),
     "a query that is dead is looked at four times less often": (BatchCommitted(101), 5, 100_000, 240),
     "a stall has to be seen when it comes": (Stalled(100_000), 30, 0, 100),
