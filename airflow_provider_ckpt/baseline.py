@@ -20,6 +20,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
+from airflow_provider_ckpt.bounded_json import parse_json
 from airflow_provider_ckpt.findings import RULES, SEVERITIES, Finding
 
 #: The version of the file that is written, and the only one that is read.
@@ -104,8 +105,8 @@ def parse_baseline(text: str) -> Baseline:
         ValueError: It is not one; the message says where.
     """
     try:
-        document = json.loads(text)
-    except (ValueError, RecursionError) as error:
+        document = parse_json(text)
+    except ValueError as error:
         raise ValueError(f"not JSON: {error}") from None
     version = document.get("version") if isinstance(document, dict) else None
     if version != VERSION:

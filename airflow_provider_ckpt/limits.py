@@ -22,10 +22,19 @@ ZIP_BYTES = 16 * MIB
 CHECKSUM_BYTES = MIB
 #: The beginning of a changelog, which names the files before it.
 CHANGELOG_HEAD_BYTES = 1 * MIB
-#: A record of a change, a baseline, a deploy file.
-RECORD_BYTES = 16 * MIB
-#: A manifest has about 400 bytes an object.
-MANIFEST_BYTES = 256 * MIB
+#: A record of a change: its plan has some 200 bytes a step.
+RECORD_BYTES = 48 * MIB
+#: A manifest has about 400 bytes an object, so this is about 120,000 of them.
+MANIFEST_BYTES = 48 * MIB
+
+#: What is read of the commits of a Delta table, line by line, to find one batch.
+DELTA_LOG_BYTES = 512 * MIB
+#: The metadata of an Iceberg table, unpacked, and a commit of Hudi; about 30,000 snapshots or files.
+TABLE_METADATA_BYTES = 32 * MIB
+#: A log entry of a file source, line by line: some millions of files.
+SOURCE_LOG_BYTES = 1024 * MIB
+#: A baseline of accepted findings.
+BASELINE_BYTES = 16 * MIB
 
 _BY_DIRECTORY = {
     "offsets": LOG_ENTRY_BYTES,

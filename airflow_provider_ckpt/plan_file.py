@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from typing import Any
 
+from airflow_provider_ckpt.bounded_json import parse_json
 from airflow_provider_ckpt.errors import PlanError
 from airflow_provider_ckpt.plans import Kind, Plan, plan_from_dict
 
@@ -63,9 +64,11 @@ def _fields(data: bytes) -> dict[str, Any]:
     if len(data) > MOST_BYTES:
         raise PlanError(f"is larger than {MOST_BYTES:,} bytes, so no ckpt has written it.", hint=_AGAIN)
     try:
-        fields = json.loads(data)
-    except (ValueError, RecursionError):
-        raise PlanError("is no plan file, or was cut off: it is not JSON.", hint=_AGAIN) from None
+        fields = parse_json(data)
+    except ValueError as error:
+        raise PlanError(
+            f"is no plan file, or was cut off: it is not JSON that can be read ({error}).", hint=_AGAIN
+        ) from None
     if not isinstance(fields, dict) or not {"format_version", "plan_id", "plan"} <= fields.keys():
         raise PlanError("is no plan file: it has no format_version, plan_id and plan.", hint=_AGAIN)
     return fields

@@ -14,6 +14,7 @@ from dataclasses import asdict, dataclass
 from typing import Any, Literal, get_args
 
 from airflow_provider_ckpt.actions import Action, Copy, Create, Delete, action_from_dict
+from airflow_provider_ckpt.bounded_json import parse_with_list
 from airflow_provider_ckpt.codec import layout
 from airflow_provider_ckpt.codec.manifest import Manifest
 from airflow_provider_ckpt.codec.query_metadata import QueryMetadata
@@ -196,6 +197,21 @@ def plan_from_dict(value: Any) -> Plan:
             type, or parts that do not go together.
     """
     fields = Fields("the plan", value, _FIELDS)
+    return _plan(fields, map(action_from_dict, fields.items("actions")))
+
+
+def plan_from_json(data: bytes) -> Plan:
+    """The plan that was written as JSON, as :func:`plan_from_dict`, without holding all of it twice.
+
+    Raises:
+        PlanError: As there.
+        ValueError: It is not JSON, not an object that lists actions, or would take too much memory.
+    """
+    value, actions = parse_with_list(data, "actions", action_from_dict)
+    return _plan(Fields("the plan", {**value, "actions": []}, _FIELDS), actions)
+
+
+def _plan(fields: Fields, actions: Iterable[Action]) -> Plan:
     wanted = fields.one_of("kind", _KINDS)
     plan = Plan(
         next(kind for kind in _KINDS if kind == wanted),
@@ -204,7 +220,7 @@ def plan_from_dict(value: Any) -> Plan:
         fields.number("batch_id"),
         fields.number("planned_at_ms"),
         tuple(map(requirement_from_dict, fields.items("requirements"))),
-        tuple(map(action_from_dict, fields.items("actions"))),
+        tuple(actions),
         fields.texts("warnings"),
         tuple(map(_verdict_from_dict, fields.items("verdicts"))),
         fields.text("source"),

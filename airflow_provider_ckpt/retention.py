@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
-from datetime import UTC, datetime
+from datetime import datetime
 from typing import Any
 
 from airflow_provider_ckpt.codec.manifest import Manifest
+from airflow_provider_ckpt.times import calendar_time
 
 #: The periods that a policy counts, and what each calls the one that a moment is in. Times are UTC.
 _PERIODS: Mapping[str, Callable[[datetime], str]] = {
@@ -112,6 +113,6 @@ def _newest_of_each(period: str, newest_first: Iterable[Manifest]) -> list[tuple
     """The newest backup of each hour, day, … that has one; the newest period first."""
     newest: dict[str, Manifest] = {}
     for backup in newest_first:
-        at = datetime.fromtimestamp(backup.created_at_ms / 1000, UTC)
+        at = calendar_time(backup.created_at_ms)
         newest.setdefault(_PERIODS[period](at), backup)
     return list(newest.items())

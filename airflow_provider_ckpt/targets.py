@@ -20,6 +20,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from airflow_provider_ckpt.bounded_json import parse_json
 from airflow_provider_ckpt.codec.offset_log import OffsetSeq
 from airflow_provider_ckpt.codec.source_offset import SourceOffset
 from airflow_provider_ckpt.errors import CheckpointError, PlanError
@@ -248,7 +249,7 @@ def _batch_id(text: str) -> int:
 
 
 def _offsets(given: Any) -> dict[str, str]:
-    wanted = json.loads(given) if isinstance(given, str) else given
+    wanted = parse_json(given) if isinstance(given, str) else given
     if not isinstance(wanted, Mapping) or not wanted:
         raise ValueError('offsets are an object by source id, such as {"0": {"topic": {"0": 5}}}')
     return {str(key): json.dumps(value, separators=(",", ":")) for key, value in wanted.items()}

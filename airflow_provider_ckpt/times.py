@@ -9,6 +9,7 @@ from datetime import UTC, datetime, timedelta
 LONGEST_MS = 100_000 * 86_400_000
 #: Times that a calendar reaches, epoch milliseconds: the years 1 to 9999.
 FIRST_MS, LAST_MS = -62_135_596_800_000, 253_402_300_799_999
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 DURATIONS = "write 36h, 1h30m, 2d, ISO 8601 such as PT5M or P1D, or seconds"
 TIMES = "write ISO 8601 such as 2026-11-21T05:00Z, epoch milliseconds, 2 hours ago or now-2h"
@@ -131,12 +132,16 @@ def _short(value: str) -> str:
     return repr(value if len(value) <= 60 else f"{value[:57]}...")
 
 
+def calendar_time(at_ms: int) -> datetime:
+    """Epoch milliseconds in UTC; the first or the last moment of the calendar where it does not reach."""
+    return _EPOCH + timedelta(milliseconds=min(max(at_ms, FIRST_MS), LAST_MS))
+
+
 def time_text(at_ms: int) -> str:
     """Epoch milliseconds for people: ISO 8601 in UTC; as a number where no calendar reaches."""
-    try:
-        return datetime.fromtimestamp(at_ms / 1000, UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
-    except (ValueError, OverflowError, OSError):
+    if not FIRST_MS <= at_ms <= LAST_MS:
         return f"{at_ms} ms"
+    return calendar_time(at_ms).isoformat(timespec="milliseconds").replace("+00:00", "Z")
 
 
 def duration_text(duration_ms: float) -> str:

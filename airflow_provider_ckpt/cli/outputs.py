@@ -15,6 +15,7 @@ from airflow_provider_ckpt.cli.options import open_store
 from airflow_provider_ckpt.cli.render import print_error, print_tables, say
 from airflow_provider_ckpt.errors import CheckpointError
 from airflow_provider_ckpt.formats import Judged, json_text, junit_text, plain_text, printable, sarif_text
+from airflow_provider_ckpt.limits import BASELINE_BYTES, size_text
 from airflow_provider_ckpt.report import Table, findings_table, forecast_tables
 from airflow_provider_ckpt.store import Store
 
@@ -117,7 +118,11 @@ def _read(option: str, path: Path, *, missing: bool = False) -> Baseline:
     if missing and not path.exists():
         return Baseline()
     try:
-        return parse_baseline(path.read_text(encoding="utf-8"))
+        with path.open("rb") as file:
+            data = file.read(BASELINE_BYTES + 1)
+        if len(data) > BASELINE_BYTES:
+            raise ValueError(f"it is larger than {size_text(BASELINE_BYTES)}")
+        return parse_baseline(data.decode())
     except OSError as error:
         raise click.BadParameter(f"{path}: {error.strerror}", param_hint=option) from None
     except ValueError as error:

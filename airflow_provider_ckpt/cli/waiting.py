@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import json
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any
 
 import click
 
+from airflow_provider_ckpt.bounded_json import parse_json
 from airflow_provider_ckpt.cli.options import DURATION, PAUSE, TIME, TIMES, open_store, pairs, shared, source_types
 from airflow_provider_ckpt.cli.render import Bar, print_json, say, waiting_bar
 from airflow_provider_ckpt.errors import StoreUnavailableError
@@ -201,7 +201,7 @@ def _lag(text: str) -> dict[str, Any]:
 
 def _object(text: str, option: str) -> dict[str, Any]:
     try:
-        value = json.loads(text)
+        value = parse_json(text)
     except ValueError as error:
         raise click.BadParameter(f"not JSON: {error}", param_hint=option) from None
     if not isinstance(value, dict) or not value:

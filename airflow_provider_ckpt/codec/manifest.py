@@ -15,6 +15,7 @@ from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from airflow_provider_ckpt.bounded_json import parse_with_list
 from airflow_provider_ckpt.codec.java_text import abbreviate
 from airflow_provider_ckpt.errors import BackupCorruptError, PlanError, UnsupportedVersionError
 
@@ -118,20 +119,33 @@ def _fields(item: ManifestObject) -> dict[str, Any]:
     return {name: getattr(item, name) for name in item.__slots__}
 
 
-def decode(data: bytes, name: str) -> Manifest:
+def decode(data: bytes, name: str, known: dict[ManifestObject, ManifestObject] | None = None) -> Manifest:
     """Read a manifest.
+
+    Args:
+        data: Its bytes.
+        name: Its name, for messages.
+        known: Objects of other manifests, which are not held twice; those of this one are added.
 
     Raises:
         UnsupportedVersionError: A later format, or a feature this release does not know.
         BackupCorruptError: Anything else that a manifest is not.
     """
+    known = {} if known is None else known
+
+    def held_once(item: Any) -> ManifestObject:
+        stored = _object(item)
+        return known.setdefault(stored, stored)
+
+    def look_first(fields: Mapping[str, Any]) -> None:
+        if "format_version" in fields:
+            _require_version(fields, name)
+
     try:
-        fields = json.loads(data)
-        version = fields.pop("format_version")
-        if version != FORMAT_VERSION:
-            raise UnsupportedVersionError(f"manifest format {version}; this release reads {FORMAT_VERSION}", name=name)
-        objects = tuple(_object(item) for item in fields.pop("objects"))
-        manifest = Manifest(objects=objects, features=tuple(fields.pop("features")), **fields)
+        fields, objects = parse_with_list(data, "objects", held_once, look_first)
+        _require_version(fields, name)
+        del fields["format_version"]
+        manifest = Manifest(objects=tuple(objects), features=tuple(fields.pop("features")), **fields)
         _validate(manifest)
     except (ValueError, TypeError, KeyError, AttributeError, RecursionError) as error:
         raise BackupCorruptError(f"no manifest: {error}", name=name) from error
@@ -139,6 +153,12 @@ def decode(data: bytes, name: str) -> Manifest:
     if unknown:
         raise UnsupportedVersionError(f"the manifest needs {', '.join(sorted(unknown))}", name=name)
     return manifest
+
+
+def _require_version(fields: Mapping[str, Any], name: str) -> None:
+    if (version := fields["format_version"]) != FORMAT_VERSION:
+        said = f"manifest format {abbreviate(str(version))}; this release reads {FORMAT_VERSION}"
+        raise UnsupportedVersionError(said, name=name)
 
 
 def _object(item: Any) -> ManifestObject:

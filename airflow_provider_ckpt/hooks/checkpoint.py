@@ -10,6 +10,7 @@ from typing import Any
 from airflow.providers.common.compat.sdk import AirflowException, AirflowFailException, BaseHook
 from airflow.sdk.io import get_fs, has_fs
 
+from airflow_provider_ckpt.bounded_json import parse_json
 from airflow_provider_ckpt.errors import CheckpointError
 from airflow_provider_ckpt.get_provider_info import UI_FIELD_BEHAVIOUR
 from airflow_provider_ckpt.source_ends import Access, DeclaredEnds
@@ -73,7 +74,7 @@ class CheckpointHook(BaseHook):
         extra = connection.extra_dejson
         options = extra.get("storage_options") or {}
         if isinstance(options, str):
-            options = json.loads(options)
+            options = parse_json(options)
         scheme = url.partition("://")[0] if "://" in url else "file"
         storage_conn_id = extra.get("storage_conn_id")
         if storage_conn_id and has_fs(scheme):

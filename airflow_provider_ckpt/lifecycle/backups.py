@@ -31,9 +31,9 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
-from datetime import UTC, datetime
 
 from airflow_provider_ckpt import __version__
+from airflow_provider_ckpt.bounded_json import parse_json
 from airflow_provider_ckpt.codec import layout, manifest
 from airflow_provider_ckpt.codec.manifest import Manifest
 from airflow_provider_ckpt.compression import decompressors
@@ -65,6 +65,7 @@ from airflow_provider_ckpt.limits import is_too_large
 from airflow_provider_ckpt.objects import StoredObject
 from airflow_provider_ckpt.restart_set import RestartSet, log_entries, require, restart_set
 from airflow_provider_ckpt.store import Store
+from airflow_provider_ckpt.times import calendar_time
 from airflow_provider_ckpt.view import CheckpointView
 
 #: Larger state files are not read again when they were copied: `ckpt verify` does.
@@ -196,7 +197,7 @@ def require_apart(one: Store, other: Store, what: str) -> None:
 
 def new_backup_id(at_ms: int, query_id: str) -> str:
     """An id that sorts by time and tells the query."""
-    at = datetime.fromtimestamp(at_ms / 1000, UTC)
+    at = calendar_time(at_ms)
     return f"{at:%Y%m%dT%H%M%S}.{at_ms % 1000:03d}Z-{query_id[:8]}"
 
 
@@ -219,7 +220,7 @@ def _intent(base: str) -> bytes:
 def base_of_intent(data: bytes) -> str:
     """The backup that a backup under way may refer to; empty when there is none. Raises ValueError."""
     try:
-        base = json.loads(data)["base"]
+        base = parse_json(data)["base"]
     except (KeyError, TypeError) as error:
         raise ValueError(f"no intent: {error!r}") from error
     if base != "" and not manifest.is_backup_id(base):

@@ -11,6 +11,7 @@ import os
 from collections.abc import Iterable
 from dataclasses import dataclass
 
+from airflow_provider_ckpt.bounded_json import parse_json
 from airflow_provider_ckpt.codec.offset_log import OffsetSeq
 from airflow_provider_ckpt.confs import SHUFFLE_PARTITIONS
 from airflow_provider_ckpt.errors import CheckpointNotFoundError, PlanError, StoreError
@@ -69,7 +70,7 @@ def memory_of(checkpoint: Store, query_id: str | None) -> Memory | None:
     except CheckpointNotFoundError:
         return None
     try:
-        fields = json.loads(data)
+        fields = parse_json(data)
         memory = Memory(
             tuple(map(str, fields["sinks"])),
             frozenset(map(str, fields["places"])),

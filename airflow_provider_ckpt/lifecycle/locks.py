@@ -23,6 +23,7 @@ from contextlib import contextmanager, suppress
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
+from airflow_provider_ckpt.bounded_json import parse_json
 from airflow_provider_ckpt.errors import (
     CheckpointBusyError,
     CheckpointNotFoundError,
@@ -113,10 +114,10 @@ class Held:
 def _decode(data: bytes) -> Holder:
     """A holder; one that nobody knows when the bytes say nothing, or nothing that a lock says."""
     try:
-        fields = Fields("a lock", json.loads(data), tuple(Holder.__dataclass_fields__))
+        fields = Fields("a lock", parse_json(data), tuple(Holder.__dataclass_fields__))
         token, by, plan_id, machine, life = map(fields.text, ("token", "by", "plan_id", "machine", "life"))
         holder = Holder(token, by, plan_id, machine, fields.number("pid"), life, fields.number("since_ms"))
-    except (ValueError, RecursionError, PlanError):
+    except (ValueError, PlanError):
         holder = None
     if holder is None or not _TOKEN.fullmatch(holder.token) or holder.pid > _MOST_PID:
         return Holder(hashlib.sha256(data).hexdigest()[:16], "", "", "", 0, "", 0)

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
+from threading import Lock
 
 from airflow_provider_ckpt.codec import manifest
-from airflow_provider_ckpt.codec.manifest import Manifest
+from airflow_provider_ckpt.codec.manifest import Manifest, ManifestObject
 from airflow_provider_ckpt.contents import listed_shortly
 from airflow_provider_ckpt.errors import (
     BackupCorruptError,
@@ -17,7 +18,7 @@ from airflow_provider_ckpt.errors import (
 from airflow_provider_ckpt.lifecycle.copying import THREADS
 from airflow_provider_ckpt.lifecycle.listing import look_at
 from airflow_provider_ckpt.lifecycle.observing import in_parallel
-from airflow_provider_ckpt.limits import MANIFEST_BYTES
+from airflow_provider_ckpt.limits import MANIFEST_BYTES, size_text
 from airflow_provider_ckpt.store import Store
 
 MANIFEST = "manifest.json"
@@ -26,6 +27,9 @@ INTENT = "intent.json"
 DROPPED = "dropped.json"
 DATA = "checkpoint"
 LATEST = "latest"
+#: Of manifests that are larger, one is read at a time.
+_LARGE_BYTES = 2 << 20
+_one_large = Lock()
 _OWN_ID = re.compile(r"\d{8}T\d{6}\.\d{3}Z-[0-9A-Za-z._-]+\Z")
 
 
@@ -55,7 +59,9 @@ def survey_backups(root: Store) -> BackupListing:
     names = [name for name in root.ls()[1] if manifest.is_backup_id(name)]
     found: list[Manifest] = []
     unreadable: dict[str, CheckpointError] = {}
-    for name, item in zip(names, in_parallel(lambda name: _read_or_error(root, name), names, THREADS), strict=True):
+    known: dict[ManifestObject, ManifestObject] = {}  # backups refer to what others hold, so they have much in common
+    items = in_parallel(lambda name: _read_or_error(root, name, known), names, THREADS)
+    for name, item in zip(names, items, strict=True):
         if isinstance(item, CheckpointError):
             unreadable[name] = item
         elif item is not None:
@@ -64,9 +70,11 @@ def survey_backups(root: Store) -> BackupListing:
     return BackupListing(backups, dict(sorted(unreadable.items())))
 
 
-def _read_or_error(root: Store, backup_id: str) -> Manifest | CheckpointError | None:
+def _read_or_error(
+    root: Store, backup_id: str, known: dict[ManifestObject, ManifestObject]
+) -> Manifest | CheckpointError | None:
     try:
-        return read_manifest(root, backup_id)
+        return read_manifest(root, backup_id, known)
     except CheckpointError as error:
         if error.retryable:
             raise
@@ -144,15 +152,22 @@ def nothing_found(root: Store, problem: str) -> BackupNotFoundError:
     return BackupNotFoundError(problem, location=root.location, hint=hint)
 
 
-def read_manifest(root: Store, backup_id: str) -> Manifest | None:
-    """The manifest of a directory; None when there is none. Raises BackupCorruptError, UnsupportedVersionError."""
+def read_manifest(
+    root: Store, backup_id: str, known: dict[ManifestObject, ManifestObject] | None = None
+) -> Manifest | None:
+    """The manifest of a directory; None when there is none. Raises BackupCorruptError, UnsupportedVersionError.
+
+    ``known`` are the objects of other manifests, which are not held twice.
+    """
     name = f"{backup_id}/{MANIFEST}"
     try:
         root.require_inside(name)
-        data = root.read_up_to(name, MANIFEST_BYTES + 1)
-        if len(data) > MANIFEST_BYTES:
-            raise BackupCorruptError(f"the manifest is larger than {MANIFEST_BYTES} bytes", name=name)
-        found = manifest.decode(data, name)
+        data = root.read_up_to(name, _LARGE_BYTES + 1)
+        if len(data) <= _LARGE_BYTES:
+            found = manifest.decode(data, name, known)
+        else:
+            with _one_large:
+                found = manifest.decode(_read_large(root, name), name, known)
     except CheckpointNotFoundError:
         return None
     except CheckpointError as error:
@@ -160,3 +175,10 @@ def read_manifest(root: Store, backup_id: str) -> Manifest | None:
     if found.backup_id != backup_id:
         raise BackupCorruptError(f"the manifest is that of {found.backup_id}", location=root.location, name=name)
     return found
+
+
+def _read_large(root: Store, name: str) -> bytes:
+    data = root.read_up_to(name, MANIFEST_BYTES + 1)
+    if len(data) > MANIFEST_BYTES:
+        raise BackupCorruptError(f"the manifest is larger than {size_text(MANIFEST_BYTES)}", name=name)
+    return data

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 
 from airflow_provider_ckpt.baseline import Baseline, fingerprint, parse_baseline
+from airflow_provider_ckpt.bounded_json import parse_json
 from airflow_provider_ckpt.lifecycle.fleet import FleetRow
 
 
@@ -59,7 +60,7 @@ def _is_in(location: str, places: Iterable[str]) -> bool:
 
 def parse_known(text: str) -> Known:
     """Read what :meth:`Known.to_json` wrote. Raises ValueError for anything else."""
-    document = json.loads(text)
+    document = parse_json(text)
     if not isinstance(document, dict) or document.keys() != {"findings", "unreadable"}:
         raise ValueError("not what a survey of a fleet has kept: findings and unreadable are its keys")
     return Known(parse_baseline(json.dumps(document["findings"])), frozenset(map(str, document["unreadable"])))

@@ -16,19 +16,18 @@ from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any, Literal
 
+from airflow_provider_ckpt.bounded_json import parse_json
 from airflow_provider_ckpt.errors import ObjectExistsError, PlanError, StoreError, StoreUnavailableError
 from airflow_provider_ckpt.fields import MOST
+from airflow_provider_ckpt.limits import RECORD_BYTES, size_text
 from airflow_provider_ckpt.objects import StoredObject
-from airflow_provider_ckpt.plans import Plan, plan_from_dict
+from airflow_provider_ckpt.plans import Plan, plan_from_json
 from airflow_provider_ckpt.store import Store
 
 UNDO_DIRECTORY = "_ckpt_undo"
 PLAN, BEGUN, SAVED, RECEIPT = "plan.json", "begun.json", "saved.json", "receipt.json"
 UNDONE, FORGOTTEN, REFUSED = "undone.json", "forgotten.json", "refused.json"
 SAVED_OBJECTS, STAGED_OBJECTS = "saved", "staged"
-
-#: A larger file is no record: a plan has some 200 bytes a step.
-MOST_RECORD_BYTES = 512 << 20
 
 State = Literal["planned", "refused", "interrupted", "applied", "undone"]
 
@@ -148,7 +147,9 @@ def _record(store: Store, files: Mapping[str, StoredObject]) -> Record:
     if hashlib.sha256(data).hexdigest()[:16] != store.base_name:  # the id of a plan is a digest of its bytes
         raise _damaged(store, PLAN, "is not what was recorded")
     try:
-        plan = plan_from_dict(_parsed(store, PLAN, data))
+        plan = plan_from_json(data)
+    except ValueError:
+        raise _damaged(store, PLAN, "is no record of a change") from None
     except PlanError as error:
         raise _damaged(store, PLAN, f"is of no version that is known here ({error.message})") from None
     begun = _Note(store, BEGUN, files)
@@ -197,20 +198,20 @@ class _Note:
 
 def _read_bytes(store: Store, name: str) -> bytes:
     try:
-        data = store.read_up_to(name, MOST_RECORD_BYTES + 1)
+        data = store.read_up_to(name, RECORD_BYTES + 1)
     except StoreUnavailableError:
         raise
     except StoreError as error:
         raise _damaged(store, name, f"cannot be read ({error.message})") from None
-    if len(data) > MOST_RECORD_BYTES:
-        raise _damaged(store, name, f"has more than {MOST_RECORD_BYTES} bytes")
+    if len(data) > RECORD_BYTES:
+        raise _damaged(store, name, f"is larger than {size_text(RECORD_BYTES)}")
     return data
 
 
 def _parsed(store: Store, name: str, data: bytes) -> dict[str, Any]:
     try:
-        value = json.loads(data)
-    except (ValueError, RecursionError):
+        value = parse_json(data)
+    except ValueError:
         value = None
     if not isinstance(value, dict):
         raise _damaged(store, name, "is no record of a change")
@@ -353,6 +354,12 @@ def note(record: Store, name: str, value: Mapping[str, Any]) -> None:
 def write_once(record: Store, name: str, value: Mapping[str, Any]) -> None:
     """Write a JSON file that may be there already. Raises ObjectExistsError when it has another content."""
     data = json.dumps(value, sort_keys=True).encode()
+    if len(data) > RECORD_BYTES:  # nobody could read it back
+        raise PlanError(
+            f"the record {name} of this change would be larger than {size_text(RECORD_BYTES)}.",
+            location=record.location,
+            hint="Nothing was done. Change less at a time, such as fewer batches.",
+        )
     try:
         record.create(name, data)
     except ObjectExistsError:

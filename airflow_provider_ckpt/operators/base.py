@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from datetime import datetime
 from functools import cached_property
 from typing import Any
 
-import yaml
 from airflow.providers.common.compat.sdk import BaseOperator
 
+from airflow_provider_ckpt.bounded_json import parse_json
 from airflow_provider_ckpt.deploy import DeploySpec, declare, parse_yaml
 from airflow_provider_ckpt.errors import CheckpointError, PlanError
 from airflow_provider_ckpt.hooks.checkpoint import CheckpointHook
@@ -19,6 +20,7 @@ from airflow_provider_ckpt.plans import Kind, Plan, plan_from_dict
 from airflow_provider_ckpt.report import Table, render
 from airflow_provider_ckpt.store import Store
 from airflow_provider_ckpt.times import parse_time_ms, time_text
+from airflow_provider_ckpt.visible import visible
 
 #: XCom key of the whole plan that a task with ``plan_only`` has made.
 PLAN_KEY = "plan"
@@ -78,7 +80,7 @@ def _plain(key: str, value: Any) -> Any:
 
 
 def result_of(plan: Plan, receipt: Receipt | None) -> dict[str, Any]:
-    """A small XCom: the actions themselves are in the log and in the record."""
+    """A small XCom: the actions themselves are in the log and in the record. A person reads its texts in a browser."""
     return {
         "plan_id": plan.plan_id,
         "kind": plan.kind,
@@ -86,9 +88,12 @@ def result_of(plan: Plan, receipt: Receipt | None) -> dict[str, Any]:
         "actions": len(plan.actions),
         "sink_effect": plan.sink_effect,
         "accept": list(plan.to_accept),
-        "notes": list(plan.notes),
-        "warnings": list(plan.warnings),
-        "verdicts": [{"sink": item.sink, "verdict": item.verdict, "remedy": item.remedy} for item in plan.verdicts],
+        "notes": [visible(note) for note in plan.notes],
+        "warnings": [visible(warning) for warning in plan.warnings],
+        "verdicts": [
+            {"sink": visible(item.sink), "verdict": item.verdict, "remedy": visible(item.remedy)}
+            for item in plan.verdicts
+        ],
         "receipt": receipt.to_dict() if receipt else None,
     }
 
@@ -96,8 +101,8 @@ def result_of(plan: Plan, receipt: Receipt | None) -> dict[str, Any]:
 def plan_of(value: Any, kind: Kind, checkpoint: Store) -> Plan:
     """The plan that an XCom holds, which must be of one kind and of one checkpoint. Raises PlanError."""
     try:
-        plan = plan_from_dict(yaml.safe_load(value) if isinstance(value, str) else value)
-    except yaml.YAMLError as error:
+        plan = plan_from_dict(value_of(value))
+    except ValueError as error:
         raise PlanError(f"no plan: {error}", location=checkpoint.location) from None
     if (plan.kind, plan.location) != (kind, checkpoint.location):
         raise PlanError(
@@ -105,6 +110,16 @@ def plan_of(value: Any, kind: Kind, checkpoint: Store) -> Plan:
             location=checkpoint.location,
         )
     return plan
+
+
+def value_of(value: Any) -> Any:
+    """A value that a template may have made text; YAML, and so JSON. Raises ValueError."""
+    if not isinstance(value, str):
+        return value
+    if value.lstrip()[:1] in ("{", "["):
+        with suppress(ValueError):
+            return parse_json(value)
+    return parse_yaml(value)
 
 
 def words(value: Any) -> tuple[str, ...]:

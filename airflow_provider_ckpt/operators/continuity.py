@@ -10,6 +10,7 @@ from airflow.providers.common.compat.sdk import AirflowException
 from airflow.sdk import Variable
 
 from airflow_provider_ckpt import lifecycle
+from airflow_provider_ckpt.bounded_json import parse_json
 from airflow_provider_ckpt.continuity import Bookmark, Continuity, bookmark_from_dict, continuity, take_bookmark
 from airflow_provider_ckpt.deploy import DeploySpec
 from airflow_provider_ckpt.errors import CheckpointError, GateFailedError
@@ -96,7 +97,7 @@ class CheckpointContinuityOperator(CheckpointOperator):
 
 def _read_bookmark(value: Any) -> Bookmark:
     try:
-        fields = json.loads(value) if isinstance(value, str) else value
+        fields = parse_json(value) if isinstance(value, str) else value
     except ValueError as error:
         raise CheckpointError(f"the bookmark is no JSON: {error}") from error
     if not isinstance(fields, Mapping):

@@ -6,8 +6,6 @@ from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
 from typing import Any
 
-import yaml
-
 from airflow_provider_ckpt import lifecycle
 from airflow_provider_ckpt.errors import CheckpointError
 from airflow_provider_ckpt.hooks.checkpoint import airflow_errors
@@ -19,6 +17,7 @@ from airflow_provider_ckpt.operators.base import (
     require_newer,
     result_of,
     task_of,
+    value_of,
     words,
 )
 from airflow_provider_ckpt.plans import Plan
@@ -144,14 +143,17 @@ class CheckpointRollbackOperator(CheckpointOperator):
 
     def _planned(self) -> tuple[Plan, Stores]:
         """A plan made now, or one that was begun and interrupted."""
-        kinds = {str(source_id): kind for source_id, kind in (_yaml(self.sources) or {}).items()}
+        sources = _plain("sources", self.sources) or {}
+        if not isinstance(sources, Mapping):
+            raise CheckpointError(f"sources are types by source id, such as {{'0': 'kafka'}}, not {sources!r:.60}")
+        kinds = {str(source_id): str(kind) for source_id, kind in sources.items()}
         target = self._target(kinds)
         sink = parse_sink(self.sink) if self.sink else None
         stores = self._stores(
             sink.directory if sink else None, target.root if isinstance(target, ToBackup) else self.backup_root
         )
         plan = lifecycle.make_rollback(
-            stores, target, trim_sink_log=bool(_yaml(self.trim_sink_log)), sink=sink, sources=kinds
+            stores, target, trim_sink_log=bool(_plain("trim_sink_log", self.trim_sink_log)), sink=sink, sources=kinds
         )
         return plan, stores
 
@@ -179,6 +181,8 @@ class CheckpointRollbackOperator(CheckpointOperator):
         )
 
 
-def _yaml(value: Any) -> Any:
-    """A value that a template may have made text; YAML, and so JSON."""
-    return yaml.safe_load(value) if isinstance(value, str) else value
+def _plain(name: str, value: Any) -> Any:
+    try:
+        return value_of(value)
+    except ValueError as error:
+        raise CheckpointError(f"{name}: {error}") from None

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Iterable, Iterator, Mapping
 
+from airflow_provider_ckpt.bounded_json import parse_json
 from airflow_provider_ckpt.checks import sources
 from airflow_provider_ckpt.checks.logs import entry_before, newest_entry
 from airflow_provider_ckpt.codec import file_offset, layout
@@ -190,7 +190,7 @@ def _type_fits(source_name: str, kind: str, offset: SourceOffset, batch_id: int)
 def _offset_error(kind: str, text: str) -> str:
     """What the source throws at an offset that it did not write."""
     try:
-        json.loads(text)
+        parse_json(text)
     except ValueError:
         return "JsonParseException" if kind != "kafka" else "IllegalArgumentException"
     return "IllegalArgumentException" if kind == "kafka" else "MappingException"

@@ -6,13 +6,15 @@ one counts, also after a RESTORE, which takes the rows back and leaves ``txn`` a
 
 from __future__ import annotations
 
-import json
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+from airflow_provider_ckpt.bounded_json import parse_json
 from airflow_provider_ckpt.errors import StoreError
+from airflow_provider_ckpt.limits import DELTA_LOG_BYTES
+from airflow_provider_ckpt.lines import lines_in
 from airflow_provider_ckpt.sink_marker import RESTORE, SinkCommit, SinkMarker
 from airflow_provider_ckpt.store import Store
 
@@ -62,8 +64,16 @@ def read(sink: DeclaredSink, store: Store, query_id: str, batch_id: int) -> Sink
 def _newest_first(store: Store, names: Mapping[int, str]) -> Iterator[_Commit]:
     """Commits, newest first, as far as there is no gap."""
     version = max(names)
+    left = DELTA_LOG_BYTES
+
+    def counted(name: str) -> Iterator[bytes]:
+        nonlocal left
+        for piece in store.chunks(name):
+            left -= len(piece)
+            yield piece
+
     while version in names:
-        yield _parse(version, store.read(names[version]))
+        yield _parse(version, lines_in(counted(names[version]), max(left, 0)))
         version -= 1
 
 
@@ -84,14 +94,14 @@ def _go_back(commits: Iterator[_Commit], writer: str, batch_id: int) -> tuple[li
     return made_of, tuple(undone)
 
 
-def _parse(version: int, data: bytes) -> _Commit:
+def _parse(version: int, lines: Iterable[bytes]) -> _Commit:
     info: dict[str, Any] = {}
     txns: dict[str, int] = {}
     try:
-        for line in data.splitlines():
+        for line in lines:
             if not _READ.match(line):
                 continue
-            action = json.loads(line)
+            action = parse_json(line)
             info = action.get("commitInfo", info)
             if "txn" in action:
                 txns[action["txn"]["appId"]] = int(action["txn"]["version"])

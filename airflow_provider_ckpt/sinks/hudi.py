@@ -8,11 +8,12 @@ Commits are JSON up to table version 6 and Avro from 8 on.
 from __future__ import annotations
 
 import io
-import json
 import re
 from typing import TYPE_CHECKING, Any
 
+from airflow_provider_ckpt.bounded_json import parse_json
 from airflow_provider_ckpt.errors import StoreError
+from airflow_provider_ckpt.limits import TABLE_METADATA_BYTES, size_text
 from airflow_provider_ckpt.sink_marker import SinkCommit, SinkMarker
 from airflow_provider_ckpt.store import Store
 
@@ -47,11 +48,13 @@ def read(sink: DeclaredSink, store: Store, query_id: str, batch_id: int) -> Sink
 
 def _parse(store: Store, name: str, identifier: str) -> tuple[int | None, str]:
     """The batch of a commit, and its operation."""
-    data = store.read(name)
+    data = store.read_up_to(name, TABLE_METADATA_BYTES + 1)
     try:
-        fields = _avro(data, store) if data.startswith(_AVRO) else json.loads(data)
+        if len(data) > TABLE_METADATA_BYTES:
+            raise ValueError(f"it is larger than {size_text(TABLE_METADATA_BYTES)}")
+        fields = _avro(data, store) if data.startswith(_AVRO) else parse_json(data)
         checkpoint = (fields.get("extraMetadata") or {}).get(CHECKPOINT)
-        batch = json.loads(checkpoint).get(identifier) if checkpoint else None
+        batch = parse_json(checkpoint).get(identifier) if checkpoint else None
         return None if batch is None else int(batch), fields.get("operationType") or ""
     except (ValueError, TypeError, AttributeError, EOFError) as error:
         raise StoreError(f"cannot be read: {error}", location=store.location, name=name) from error

@@ -8,9 +8,14 @@ from __future__ import annotations
 
 import gzip
 import re
+import zlib
+from collections.abc import Iterator
+from io import BytesIO
 from typing import TYPE_CHECKING, Any
 
+from airflow_provider_ckpt.bounded_json import require_bounded
 from airflow_provider_ckpt.errors import StoreError
+from airflow_provider_ckpt.limits import TABLE_METADATA_BYTES, size_text
 from airflow_provider_ckpt.sink_marker import SinkCommit, SinkMarker
 from airflow_provider_ckpt.store import Store
 
@@ -27,21 +32,31 @@ _NAME = re.compile(rf"{METADATA}/(?:v(\d+)|(\d{{5,}})-.+?)(?:\.gz)?\.metadata\.j
 def read(sink: DeclaredSink, store: Store, query_id: str, batch_id: int) -> SinkMarker:
     """What an Iceberg table remembers of a query. Raises StoreError."""
     metadata = current_metadata(store, sink.metadata_file)
-    snapshot = metadata.snapshot_by_id(metadata.current_snapshot_id) if metadata.current_snapshot_id else None
     last: int | None = None
     made_of: list[SinkCommit] = []
     ancestors = set()
-    while snapshot is not None:
+    for snapshot in ancestors_of(metadata, store):
         ancestors.add(snapshot.snapshot_id)
         batch = _batch_of(snapshot, query_id)
         last = batch if last is None else last
         operation = snapshot.summary.operation.value if snapshot.summary else ""
         made_of.append(SinkCommit(str(snapshot.snapshot_id), batch, operation))
-        parent = snapshot.parent_snapshot_id
-        snapshot = None if parent is None else metadata.snapshot_by_id(parent)
     others = (_batch_of(other, query_id) for other in metadata.snapshots if other.snapshot_id not in ancestors)
     undone = tuple(batch for batch in others if batch is not None)
     return SinkMarker("iceberg", sink.location, query_id, last, tuple(reversed(made_of)), undone)
+
+
+def ancestors_of(metadata: Any, store: Store) -> Iterator[Any]:
+    """The current snapshot and those that it comes from, newest first, as far as they are kept. Raises StoreError."""
+    left = {snapshot.snapshot_id: snapshot for snapshot in metadata.snapshots}
+    snapshot_id = metadata.current_snapshot_id
+    known = frozenset(left)
+    while snapshot_id in left:
+        snapshot = left.pop(snapshot_id)
+        yield snapshot
+        snapshot_id = snapshot.parent_snapshot_id
+    if snapshot_id in known:
+        raise StoreError(f"snapshot {snapshot_id} comes from itself", location=store.location)
 
 
 def current_metadata(store: Store, metadata_file: str = "") -> Any:
@@ -80,9 +95,13 @@ def _parse(store: Store, name: str) -> Any:
     except ImportError as error:
         hint = "pip install 'airflow-provider-ckpt[iceberg]'"
         raise StoreError("Iceberg tables need pyiceberg", location=store.location, hint=hint) from error
-    data = store.read(name)
+    data = store.read_up_to(name, TABLE_METADATA_BYTES + 1)
     try:
-        text = gzip.decompress(data) if data.startswith(b"\x1f\x8b") else data
+        with gzip.GzipFile(fileobj=BytesIO(data)) if data.startswith(b"\x1f\x8b") else BytesIO(data) as file:
+            text = file.read(TABLE_METADATA_BYTES + 1)
+        if len(text) > TABLE_METADATA_BYTES:
+            raise ValueError(f"it is larger than {size_text(TABLE_METADATA_BYTES)}")
+        require_bounded(text)
         return TableMetadataUtil.parse_raw(text.decode())
-    except (ValueError, OSError, EOFError, ValidationError) as error:
+    except (ValueError, OSError, EOFError, zlib.error, RecursionError, ValidationError) as error:
         raise StoreError(f"cannot be read: {error}", location=store.location, name=name) from error

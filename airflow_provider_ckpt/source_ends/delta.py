@@ -19,8 +19,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from airflow_provider_ckpt.bounded_json import parse_json
 from airflow_provider_ckpt.codec.source_offset import SourceOffset
 from airflow_provider_ckpt.errors import CheckpointNotFoundError, MalformedEntryError, StoreError
+from airflow_provider_ckpt.limits import DELTA_LOG_BYTES
+from airflow_provider_ckpt.lines import lines_in
 from airflow_provider_ckpt.objects import StoredObject
 from airflow_provider_ckpt.sinks.delta import LOG, open_table
 from airflow_provider_ckpt.waiting import OffsetsReached, Target
@@ -117,24 +120,22 @@ class End:
         return commits
 
     def _read(self, stored: StoredObject) -> _Commit:
-        try:
-            data = self.store.read(stored.name)
-        except CheckpointNotFoundError as error:
-            hint = "Its log was cleaned at this moment; ask again."
-            raise StoreError("is gone", location=self.store.location, name=stored.name, hint=hint) from error
         has_data = False
         info: dict[str, Any] = {}
         try:
-            for line in data.splitlines():
+            for line in lines_in(self.store.chunks(stored.name), DELTA_LOG_BYTES):
                 kind = _READ.match(line)
                 if kind is None or (has_data and kind[1] != b"commitInfo"):
                     continue
-                action = json.loads(line)
+                action = parse_json(line)
                 info = action.get("commitInfo", info)
                 files = (action.get("add"), action.get("remove"))
                 has_data = has_data or "cdc" in action or any(file and file["dataChange"] for file in files)
             times = (info.get("inCommitTimestamp"), info.get("timestamp"), stored.modified_ms)
             return _Commit(has_data, tuple(int(time) for time in times if time is not None))
+        except CheckpointNotFoundError as error:
+            hint = "Its log was cleaned at this moment; ask again."
+            raise StoreError("is gone", location=self.store.location, name=stored.name, hint=hint) from error
         except (ValueError, KeyError, TypeError, AttributeError) as error:
             message = f"cannot be read as a commit of Delta: {error}"
             raise StoreError(message, location=self.store.location, name=stored.name) from error

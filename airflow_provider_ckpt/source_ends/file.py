@@ -22,6 +22,7 @@ for, too.
 from __future__ import annotations
 
 import fnmatch
+import math
 import re
 from collections.abc import Iterable, Mapping
 from itertools import product
@@ -42,6 +43,8 @@ if TYPE_CHECKING:
     from airflow_provider_ckpt.store import Store
 
 RECURSIVE = "**"
+#: A pattern with braces stands for so many without at most.
+MOST_PATTERNS = 1_000
 _BRACES = re.compile(r"\{([^{}]*)\}")
 
 
@@ -204,6 +207,11 @@ def _without_braces(pattern: str) -> list[str]:
     """``{a,b}*`` as ``a*`` and ``b*``; ``[^a]`` as ``[!a]``."""
     pieces = _BRACES.split(pattern.replace("[^", "[!"))
     choices = [piece.split(",") if at % 2 else [piece] for at, piece in enumerate(pieces)]
+    if math.prod(map(len, choices)) > MOST_PATTERNS:
+        raise StoreError(
+            f"the pattern stands for more than {MOST_PATTERNS:,} others",
+            hint="Give fewer alternatives in braces; * stands for any.",
+        )
     return ["".join(choice) for choice in product(*choices)]
 
 

@@ -11,12 +11,11 @@ Late or never: nothing is known. A query whose snapshot has expired, or was roll
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 from airflow_provider_ckpt.codec.source_offset import SourceOffset
 from airflow_provider_ckpt.errors import CheckpointError, MalformedEntryError, StoreError
-from airflow_provider_ckpt.sinks.iceberg import current_metadata
+from airflow_provider_ckpt.sinks.iceberg import ancestors_of, current_metadata
 from airflow_provider_ckpt.waiting import BatchCommitted, SnapshotReached, Target
 
 if TYPE_CHECKING:
@@ -42,7 +41,7 @@ class End:
                 hint="Wait for a lag in time.",
             )
         at = self._snapshot_of(stands)
-        ancestors = list(_ancestors(current_metadata(self.store, self.metadata_file)))
+        ancestors = list(ancestors_of(current_metadata(self.store, self.metadata_file), self.store))
         ids = [snapshot.snapshot_id for snapshot in ancestors]
         if at not in (NO_SNAPSHOT, *ids):
             raise StoreError(
@@ -75,11 +74,3 @@ class End:
         if snapshot.summary.operation.value != "append":
             return 0
         return int(snapshot.summary.get("added-data-files") or 0)
-
-
-def _ancestors(metadata: Any) -> Iterator[Any]:
-    """The current snapshot and those that it comes from, newest first, as far as they are kept."""
-    snapshot_id = metadata.current_snapshot_id
-    while snapshot_id is not None and (snapshot := metadata.snapshot_by_id(snapshot_id)) is not None:
-        yield snapshot
-        snapshot_id = snapshot.parent_snapshot_id

@@ -9,6 +9,7 @@ from functools import reduce
 from operator import or_
 from typing import Any, ClassVar, Self
 
+from airflow_provider_ckpt.bounded_json import parse_json
 from airflow_provider_ckpt.errors import CheckpointError
 from airflow_provider_ckpt.progress import Progress
 from airflow_provider_ckpt.times import parse_duration_ms, parse_time_ms
@@ -206,7 +207,7 @@ def _value(key: str, value: Any) -> Any:
     if key == "before":
         return tuple(value)
     if key == "offsets":
-        parsed = json.loads(value) if isinstance(value, str) else value
+        parsed = parse_json(value) if isinstance(value, str) else value
         return {str(source): _offset_text(offset) for source, offset in parsed.items()}
     return int(value) if isinstance(value, str) else value
 
