@@ -55,7 +55,7 @@ def _show_plan(stores: Stores, plan_id: str, as_json: bool) -> None:
 
 
 def _forget(stores: Stores, plan_id: str, execute: bool, as_json: bool) -> None:
-    record = lifecycle.find_record(stores.checkpoint, plan_id, stores.undo)
+    record = lifecycle.find_forgettable(stores.checkpoint, plan_id, stores.undo)
     deleted = lifecycle.forget(plan_id, stores, by=user_and_host()) if execute else None
     if as_json:
         where = stores.checkpoint.location

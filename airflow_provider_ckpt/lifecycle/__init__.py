@@ -20,7 +20,7 @@ from airflow_provider_ckpt.lifecycle.news import Known, parse_known
 from airflow_provider_ckpt.lifecycle.observing import find_restart_set, observe, read_entries, read_initial_offsets
 from airflow_provider_ckpt.lifecycle.planning import make_rollback, make_undo, sink_of, sinks_of
 from airflow_provider_ckpt.lifecycle.pruning import PrunePlan, PruneReceipt, make_prune, prune
-from airflow_provider_ckpt.lifecycle.records import Record, find_record, history
+from airflow_provider_ckpt.lifecycle.records import Record, find_forgettable, find_record, history
 from airflow_provider_ckpt.lifecycle.rehearsing import Rehearsal, rehearse
 from airflow_provider_ckpt.lifecycle.restoring import make_restore, restore
 from airflow_provider_ckpt.lifecycle.stores import Stores
@@ -48,6 +48,7 @@ __all__ = [
     "examine",
     "find_backup",
     "find_checkpoints",
+    "find_forgettable",
     "find_record",
     "find_restart_set",
     "forecast_restart",

@@ -214,9 +214,10 @@ def forget(plan_id: str, stores: Stores, *, by: str = "") -> int:
         The number of objects deleted.
 
     Raises:
-        PlanError: There is no such change, or it was interrupted and needs what it saved.
+        PlanError: There is no such change; or it was interrupted, or its undo was, and needs what it saved.
         CheckpointBusyError: Another operator is at work.
     """
-    with locked(stores.checkpoint, plan_id, by, undo=stores.undo):
-        record = records.find_record(stores.checkpoint, plan_id, stores.undo)
+    with locked(stores.checkpoint, plan_id, by, undo=stores.undo) as lock:
+        record = records.find_forgettable(stores.checkpoint, plan_id, stores.undo)
+        lock.require_mine()
         return records.forget(record, stores.record(plan_id))

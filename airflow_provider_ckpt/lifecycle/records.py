@@ -316,22 +316,31 @@ def last_change(checkpoint: Store, undo: Store | None = None) -> Record:
     return changes[-1]
 
 
+def find_forgettable(checkpoint: Store, plan_id: str, undo: Store | None = None) -> Record:
+    """The record of one plan, when nothing that is half done needs what it saved.
+
+    Raises:
+        PlanError: There is none; or the change was interrupted, or its undo was, and needs what it saved.
+    """
+    record = find_record(checkpoint, plan_id, undo)
+    for other in history(checkpoint, undo):
+        if other.state == "interrupted" and plan_id in (other.plan.plan_id, other.plan.undoes):
+            raise PlanError(
+                f"what the {record.plan.kind} {plan_id} has saved is still needed: the {other.plan.kind} "
+                f"{other.plan.plan_id} was interrupted.",
+                location=record.location,
+                hint=f"Nothing was deleted. Complete the {other.plan.kind} first: the command that began it goes on.",
+            )
+    return record
+
+
 def forget(record: Record, store: Store) -> int:
     """Delete what a change has saved for its undo; the record itself stays. Returns the number of objects deleted.
 
     Args:
-        record: The change, which must not be half done.
+        record: The change, as :func:`find_forgettable` found it.
         store: The store of its record.
-
-    Raises:
-        PlanError: It was interrupted, and what it saved is needed to complete or to undo it.
     """
-    if record.state == "interrupted":
-        raise PlanError(
-            f"the {record.plan.kind} {record.plan.plan_id} was interrupted.",
-            location=record.location,
-            hint="Complete it with the command that began it, or undo it, first.",
-        )
     write_once(store, FORGOTTEN, {"plan_id": record.plan.plan_id})
     return clear(store, SAVED_OBJECTS) + clear(store, STAGED_OBJECTS)
 

@@ -105,6 +105,23 @@ def test_what_an_interrupted_change_needs_is_not_given_up(stores):
         lifecycle.forget(plan.plan_id, stores)
 
 
+def test_what_an_interrupted_undo_needs_is_not_given_up(query, stores):
+    """Half of what the rollback removed is back; the other half is in its record alone."""
+    plan = lifecycle.make_rollback(stores, 2)
+    lifecycle.apply(plan, stores, **STOPPED)
+
+    def stop(done: int, total: int, name: str) -> None:
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        lifecycle.apply(lifecycle.make_undo(stores), stores, on_step=stop, **STOPPED)
+    with pytest.raises(PlanError, match=f"{plan.plan_id} has saved is still needed: the undo .* was interrupted"):
+        lifecycle.forget(plan.plan_id, stores)
+    lifecycle.apply(lifecycle.make_undo(stores), stores, **STOPPED)
+    assert read_all(query.store) == query.files
+    assert lifecycle.forget(plan.plan_id, stores) == len(plan.actions)
+
+
 def test_a_plan_that_was_undone_is_not_applied_again(query, stores):
     """Somebody's approved plan comes late: what it removes is saved no more, and could not be put back."""
     plan = plan_from_dict(lifecycle.make_rollback(stores, 2).to_dict())
