@@ -73,6 +73,7 @@ RULES = {
     "CKPT224": "State written by a later Spark",
     "CKPT230": "Stateful operators changed",
     "CKPT231": "Progress tracking mode changed",
+    "CKPT232": "Real-time mode",
     "CKPT240": "Sink changed",
     "CKPT301": "Query id changed",
     "CKPT302": "History rewritten",

@@ -144,6 +144,7 @@ BY_CODE: dict[str, Shown] = {
     "CKPT224": Shown(("warning", "offsets/4"), deploy=DeploySpec((4, 0))),
     "CKPT230": Shown(("error", "state"), "agg-hdfs", deploy=DeploySpec(operators=("dedupe",))),
     "CKPT231": Shown(("error", "offsets/3"), "async-progress", deploy=DeploySpec(async_progress=False)),
+    "CKPT232": Shown(("warning", "offsets/7"), "agg-rocksdb-v2", deploy=DeploySpec(trigger="realTime")),
     "CKPT240": Shown(
         ("warning", "commits/3"),
         "commit-log-v3",

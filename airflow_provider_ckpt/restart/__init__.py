@@ -12,7 +12,7 @@ from dataclasses import replace
 
 from airflow_provider_ckpt.deploy import DeploySpec
 from airflow_provider_ckpt.findings import Finding
-from airflow_provider_ckpt.restart import logs, sinks, sources, state
+from airflow_provider_ckpt.restart import logs, real_time, sinks, sources, state
 from airflow_provider_ckpt.restart.errors import error_name
 from airflow_provider_ckpt.view import CheckpointView
 
@@ -27,6 +27,7 @@ STEPS: tuple[Step, ...] = (
     state.encoding,
     logs.newest_offsets,
     logs.newest_commits,
+    real_time.real_time_mode,
     logs.empty_log,
     sources.source_evolution,
     sources.source_logs,

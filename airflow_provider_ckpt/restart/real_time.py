@@ -1,0 +1,71 @@
+"""A restart in real-time mode, which Spark 4.3 and later have (``trigger(realTime=...)``).
+
+The offset entry of a batch is written when the batch ends, so the log does not tell that one was running. An entry
+without a commit is removed at the start: the batch is cut anew, whatever the sink has got of it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from airflow_provider_ckpt.checks.logs import newest_commit
+from airflow_provider_ckpt.codec import layout
+from airflow_provider_ckpt.confs import SparkVersion
+from airflow_provider_ckpt.deploy import DeploySpec
+from airflow_provider_ckpt.findings import Finding
+from airflow_provider_ckpt.restart.logs import STATE_FORMAT
+from airflow_provider_ckpt.restart.words import NEW_LOCATION
+from airflow_provider_ckpt.view import CheckpointView
+
+REAL_TIME = "realTime"
+FORMAT_1_ALLOWED = "spark.sql.streaming.realTimeMode.dangerouslyAllowCheckpointV1.enabled"
+_KNOWN_SINCE: SparkVersion = (4, 3)
+_FORMAT_1 = "STREAMING_REAL_TIME_MODE.CHECKPOINT_FORMAT_V1_NOT_SUPPORTED"
+
+
+def real_time_mode(view: CheckpointView, deploy: DeploySpec) -> Iterator[Finding]:
+    """CKPT232: real-time mode wants state checkpoint format 2, and its sink gets rows again."""
+    if deploy.trigger != REAL_TIME:
+        return
+    if deploy.spark_version >= _KNOWN_SINCE and not deploy.switches_on(FORMAT_1_ALLOWED):
+        yield from _format_1(view, deploy)
+    if view.latest_planned is not None:
+        yield _repeats(view, view.latest_planned)
+
+
+def _format_1(view: CheckpointView, deploy: DeploySpec) -> Iterator[Finding]:
+    """Spark takes the format from the newest commit, with or without state; without a commit, from the session."""
+    newest, commit = view.latest_committed, newest_commit(view)
+    if newest is None:
+        has_2, name, hint = deploy.confs.get(STATE_FORMAT, "1") == "2", None, f"Deploy with {STATE_FORMAT}=2."
+    elif commit is None:
+        return  # it cannot be read, which is said elsewhere
+    else:
+        has_2 = commit.version == 2 or bool(commit.state_unique_ids)
+        name, hint = layout.commit_entry(newest), f"Keep the trigger that the query has, {NEW_LOCATION}"
+    if not has_2:
+        yield Finding(
+            "CKPT232",
+            "error",
+            "real-time mode needs state checkpoint format 2, and the "
+            + ("deploy does not ask for it" if name is None else "checkpoint has format 1"),
+            newest,
+            name,
+            hint,
+            _FORMAT_1,
+        )
+
+
+def _repeats(view: CheckpointView, newest: int) -> Finding:
+    if view.in_flight is None:
+        message = f"in real-time mode the log does not tell whether a batch after {newest} was running"
+    else:
+        message = f"real-time mode does not run batch {newest} again as it was planned, but cuts it anew"
+    return Finding(
+        "CKPT232",
+        "warning",
+        f"{message}: the sink gets the rows again that it has got of it",
+        newest,
+        layout.offset_entry(newest),
+        "Let readers of the sink drop rows that they have seen, by a key of the record.",
+    )
