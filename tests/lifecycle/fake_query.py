@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 
 from airflow_provider_ckpt.store import Store
 from tests.state_streams import delta
@@ -18,10 +18,11 @@ ROWS = 10
 class FakeQuery:
     """Writes batches; ``files`` is what the checkpoint holds, as the writer knows it."""
 
-    def __init__(
-        self, store: Store, *, has_watermark: bool = True, state_file: Callable[[bytes], bytes] = delta
-    ) -> None:
-        self.store, self.state_file = store, state_file
+    #: Makes the bytes of a state file.
+    state_file = staticmethod(delta)
+
+    def __init__(self, store: Store, *, has_watermark: bool = True) -> None:
+        self.store = store
         self.watermark_ms = watermark_ms if has_watermark else lambda batch_id: 0
         self.files: dict[str, bytes] = {}
         self.written = 0

@@ -42,6 +42,12 @@ def test_a_recorded_plan_reads_and_has_its_id_still():
         assert json.dumps(plan.to_dict(), sort_keys=True) == path.read_text()
 
 
+class QueryOfThen(FakeQuery):
+    """Its state files are plain text: the identities in the recorded plans are of those bytes."""
+
+    state_file = bytes
+
+
 @pytest.fixture
 def recorded(s3_store):
     """Builds what the earlier version has left, where it was: a plan is applied to its own checkpoint only."""
@@ -50,7 +56,7 @@ def recorded(s3_store):
 
     def build(case: str) -> tuple[Stores, Files, Files]:
         checkpoint = bucket.child(f"{case}/orders")
-        query = FakeQuery(checkpoint, state_file=bytes)  # as it was then: identities in the plans depend on the bytes
+        query = QueryOfThen(checkpoint)
         for batch_id in range(BATCHES):
             query.commit(batch_id)
         before = dict(query.files)
