@@ -31,8 +31,8 @@ MANIFEST_BYTES = 48 * MIB
 DELTA_LOG_BYTES = 512 * MIB
 #: The metadata of an Iceberg table, unpacked, and a commit of Hudi; about 30,000 snapshots or files.
 TABLE_METADATA_BYTES = 32 * MIB
-#: A log entry of a file source, line by line: some millions of files.
-SOURCE_LOG_BYTES = 1024 * MIB
+#: A log entry of a file source that is judged line by line: about two million files.
+SOURCE_LOG_BYTES = 256 * MIB
 #: A baseline of accepted findings.
 BASELINE_BYTES = 16 * MIB
 
@@ -61,8 +61,12 @@ def most_bytes(name: str) -> int:
 
 def is_too_large(name: str, size: int) -> bool:
     """Whether a file is larger than anything that its name can stand for; logs of files and state have any size."""
-    of_any_size = name.endswith(".crc") or "sources" in name.split("/") or most_bytes(name) == MOST_BYTES
-    return size > most_bytes(name) and not of_any_size
+    return size > most_bytes(name) and not is_any_size(name)
+
+
+def is_any_size(name: str) -> bool:
+    """Whether a file may rightly be larger than what is read of it."""
+    return name.endswith(".crc") or "sources" in name.split("/") or most_bytes(name) == MOST_BYTES
 
 
 def size_text(size: int) -> str:

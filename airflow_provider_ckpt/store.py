@@ -26,7 +26,7 @@ from airflow_provider_ckpt.errors import (
     StoreError,
     TooLargeError,
 )
-from airflow_provider_ckpt.limits import CHANGELOG_HEAD_BYTES, most_bytes, size_text
+from airflow_provider_ckpt.limits import CHANGELOG_HEAD_BYTES, is_any_size, most_bytes, size_text
 from airflow_provider_ckpt.local_disk import CHUNK_BYTES, copy_file, is_below_link, linked, publish, scan, stat, sum_of
 from airflow_provider_ckpt.objects import StoredObject
 from airflow_provider_ckpt.opening import opening_error, require_location
@@ -337,7 +337,7 @@ class Store:
                 f"is larger than {size_text(most)}, so it was not read.",
                 location=self.location,
                 name=name,
-                hint="Spark writes no such file. Restore it from a backup.",
+                hint="" if is_any_size(name) else "Spark writes no such file. Restore it from a backup.",
             )
         return data
 

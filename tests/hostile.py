@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import hashlib
 import io
 import json
 import os
@@ -276,10 +277,10 @@ HOSTILE: Mapping[str, tuple[str, Callable[[Path], None]]] = {
     "10 GB source log entry that begins well": (FILE, starts("checkpoint/sources/0/{N}", b"v1\n")),
     "10 GB offset entry that begins well": (FILE, starts("checkpoint/offsets/{N}", b"v1\n{}\n0\n")),
     "1 GB of lines in a commit": (FILE, starts("checkpoint/commits/{N}", b"v1\n{}\n", 1 << 30)),
-    "10 GB of zeros in every zip": (ROCKS, lambda home: [os.truncate(path, 10 << 30) for path in (home / "checkpoint/state").rglob("*.zip")] and None),
+    "10 GB of zeros in every zip": ("agg-rocksdb", lambda home: [os.truncate(path, 10 << 30) for path in (home / "checkpoint/state").rglob("*.zip")] and None),
     "10 GB of zeros in every changelog": (ROCKS, lambda home: [os.truncate(path, 10 << 30) for path in (home / "checkpoint/state").rglob("*.changelog")] and None),
-    "zip bomb": (ROCKS, lambda home: _replace_all(home, "*.zip", _zip_bomb())),
-    "zip that lies about its size": (ROCKS, lambda home: _replace_all(home, "*.zip", zip_of(b"v1\n{}", stated=0xFFFFFFF0))),
+    "zip bomb": ("agg-rocksdb", lambda home: _replace_all(home, "*.zip", _zip_bomb())),
+    "zip that lies about its size": ("agg-rocksdb", lambda home: _replace_all(home, "*.zip", zip_of(b"v1\n{}", stated=0xFFFFFFF0))),
     "lz4 bomb": (ROCKS, lambda home: _replace_all(home, "*.changelog", _lz4_bomb())),
     "snappy bomb": (ROCKS + "-snappy", lambda home: _replace_all(home, "*.changelog", _snappy_bomb())),
     "zstd bomb": (ROCKS + "-zstd", lambda home: _replace_all(home, "*.changelog", _zstd_bomb())),
@@ -288,8 +289,57 @@ HOSTILE: Mapping[str, tuple[str, Callable[[Path], None]]] = {
     "100,000 files of one store": (HDFS, many("checkpoint/state/0/0", 100_000, lambda i: f"{i + 100}.delta")),
     "3,000 operators": (HDFS, lambda home: [many(f"checkpoint/state/{i}/0", 1, lambda _: "8.delta")(home) for i in range(3_000)] and None),
     "names of 1,000 characters": (HDFS, many("checkpoint/" + "/".join(["x" * 240] * 4), 2)),
+    # backups, records, and files that are given
+    "manifest of 10 GB": (FILE, lambda home: _manifest(home, None)),
+    "manifest of lists": (FILE, lambda home: _manifest(home, b'{"format_version":1,"objects":[' + b"[]," * (15 << 20))),
+    "manifest with lists beside its objects": (FILE, lambda home: _manifest(home, b'{"facts":[' + b"[]," * (15 << 20))),
+    "manifest with an object of lists": (FILE, lambda home: _manifest(home, b'{"objects":[{"name":[' + b"[]," * (15 << 20))),
+    "manifest of 15,000,000 keys": (FILE, lambda home: _manifest(home, b"{" + b'"":0,' * (9 << 20))),
+    "manifest 1,000,000 deep": (FILE, lambda home: _manifest(home, b'{"objects":' + b"[" * DEEP)),
+    "manifest of 100,000 objects": (FILE, lambda home: _manifest(home, _objects(home, 100_000))),
+    "record of lists": (FILE, lambda home: _record(home, b'{"actions":[{"name":[' + b"[]," * (15 << 20))),
+    "record of keys": (FILE, lambda home: _record(home, b"{" + b'"":0,' * (9 << 20))),
+    "record of 10 GB": (FILE, sparse("_ckpt_undo/checkpoint/0123456789abcdef/plan.json")),
+    "record that is no JSON": (FILE, lambda home: _record(home, b"\xff" * (40 << 20))),
+    "lock of 10 GB": (FILE, sparse("_ckpt_undo/checkpoint/lock.json")),
+    "lock 1,000,000 deep": (FILE, file("_ckpt_undo/checkpoint/lock.json", b"[" * DEEP)),
+    "lock since the year 292278994": (FILE, file("_ckpt_undo/checkpoint/lock.json", json.dumps({"token": "x", "by": "y", "plan_id": "z", "machine": "m", "pid": 1, "life": "", "since_ms": LONG}).encode())),
+    "memory of a sink 1,000,000 deep": (FILE, file("_ckpt_undo/checkpoint/sink.json", b"[" * DEEP)),
+    "baseline of 10 GB": (FILE, sparse("given.json")),
+    "baseline of lists": (FILE, file("given.json", lambda: b"[" + b"[]," * (4 << 20))),
+    "baseline 1,000,000 deep": (FILE, file("given.json", b"[" * DEEP)),
+    "plan file of 10 GB": (FILE, sparse("given.json")),
+    "plan file of lists": (FILE, file("given.json", lambda: b"[" + b"[]," * (7 << 20))),
+    "plan file of keys": (FILE, file("given.json", lambda: b"{" + b'"":0,' * (4 << 20))),
+    "plan file 1,000,000 deep": (FILE, file("given.json", b"[" * DEEP)),
     "names with escapes": (HDFS, many("checkpoint/state/0/0", 1, lambda _: "\x1b]0;x\x07\n::error::\u202ex")),
 }  # fmt: skip
+
+
+def _manifest(home: Path, data: bytes | None) -> None:
+    """Another manifest of the newest backup; None is 10 GB of zeros."""
+    path = max((home.parent / "backups").glob("*/manifest.json"))
+    if data is None:
+        os.truncate(path, 10 << 30)
+    else:
+        path.write_bytes(data)
+
+
+def _objects(home: Path, count: int) -> bytes:
+    """The manifest of the newest backup with so many objects more, none of which is there."""
+    path = max((home.parent / "backups").glob("*/manifest.json"))
+    fields = json.loads(path.read_bytes())
+    one = fields["objects"][0]
+    names = [f"state/0/{number}/{number}.changelog" for number in range(count)]
+    more = [{**one, "name": name, "stored_at": f"{fields['backup_id']}/checkpoint/{name}"} for name in names]
+    return json.dumps({**fields, "objects": [*fields["objects"], *more]}).encode()
+
+
+def _record(home: Path, data: bytes) -> None:
+    """A record of a change, whose directory has the digest of its plan."""
+    directory = home / "_ckpt_undo/checkpoint" / hashlib.sha256(data).hexdigest()[:16]
+    directory.mkdir(parents=True)
+    (directory / "plan.json").write_bytes(data)
 
 
 def _replace_all(home: Path, pattern: str, data: bytes) -> None:

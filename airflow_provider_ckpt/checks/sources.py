@@ -132,7 +132,10 @@ def _entry_of_source(
         yield _unreadable(view, name)
         return
     read = view.entries.get(name)
-    if isinstance(read, FileSourceLog):
+    if name in view.long_source_logs:
+        if (says := view.long_source_logs[name]) != entry.entry_id:
+            yield _other_entry(view, source_id, entry, name, says)
+    elif isinstance(read, FileSourceLog):
         newest = max((file.batch_id for file in read.entries), default=None)
         if newest != entry.entry_id:
             yield _other_entry(view, source_id, entry, name, newest)

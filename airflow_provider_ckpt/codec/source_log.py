@@ -11,7 +11,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import re
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from itertools import chain
 
@@ -22,6 +23,10 @@ from airflow_provider_ckpt.codec.versions import parse_version
 from airflow_provider_ckpt.errors import IncompleteLogFileError, MalformedEntryError
 
 MAX_VERSION = 1
+#: A line as Spark writes it, whose paths are URL-encoded; parsing JSON takes ten times as long.
+_USUAL_LINE = re.compile(rb'\{"path":"[ !#-\[\]-~]*","timestamp":[0-9]{1,18},"batchId":([0-9]{1,18})\}')
+#: Of a log that is too large to hold, so many lines may be spelt otherwise.
+MOST_UNUSUAL_LINES = 100_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -147,6 +152,31 @@ def decode(data: bytes, name: str) -> SourceLogFile:
     if "path" not in java_text.read_json_object(first, name, "log line"):
         return OpaqueFile(data)
     return remember(FileSourceLog(tuple(_file_entry(line, name) for line in chain([first], lines))), data)
+
+
+def newest_entry_in(lines: Iterable[bytes], name: str) -> int | None:
+    """The newest entry that the lines of a file source's log say they are of, of a log that is too large to hold.
+
+    None when no file is named.
+
+    Raises:
+        UnsupportedVersionError: A later version than 1.
+        MalformedEntryError: A line is none of such a log; or too many lines are spelt as Spark spells none.
+    """
+    rest = iter(lines)
+    parse_version(java_text.decode_utf8(next(rest, b""), name), MAX_VERSION, "source log", name)
+    newest: int | None = None
+    unusual = 0
+    for line in rest:
+        if usual := _USUAL_LINE.fullmatch(line):
+            batch_id = int(usual[1])
+        else:
+            batch_id = _file_entry(java_text.decode_utf8(line, name), name).batch_id
+            unusual += 1
+        if unusual > MOST_UNUSUAL_LINES:
+            raise MalformedEntryError(f"more than {MOST_UNUSUAL_LINES:,} lines are not as Spark writes them", name=name)
+        newest = batch_id if newest is None else max(newest, batch_id)
+    return newest
 
 
 def decode_sink(data: bytes, name: str) -> FileSinkLog:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import replace
 
 from tenacity import retry, retry_if_exception, stop_after_attempt
@@ -13,6 +14,7 @@ from airflow_provider_ckpt.checks.logs import newest_entry
 from airflow_provider_ckpt.checks.state import MISMATCH
 from airflow_provider_ckpt.codec import layout, state_content, state_file
 from airflow_provider_ckpt.codec.checksum import BYTES_PER_CHECKSUM, HadoopChecksum, SparkChecksum
+from airflow_provider_ckpt.codec.source_log import newest_entry_in
 from airflow_provider_ckpt.compression import decompressors
 from airflow_provider_ckpt.confs import COMPRESSION_CODEC
 from airflow_provider_ckpt.errors import CheckpointFormatError, CheckpointNotFoundError, TooLargeError
@@ -21,7 +23,8 @@ from airflow_provider_ckpt.lifecycle.copying import THREADS
 from airflow_provider_ckpt.lifecycle.fitting import memory_of
 from airflow_provider_ckpt.lifecycle.listing import Look
 from airflow_provider_ckpt.lifecycle.observing import decode_entries, drive, in_parallel, observe
-from airflow_provider_ckpt.limits import CHECKSUM_BYTES
+from airflow_provider_ckpt.limits import CHECKSUM_BYTES, SOURCE_LOG_BYTES
+from airflow_provider_ckpt.lines import lines_in
 from airflow_provider_ckpt.objects import StoredObject
 from airflow_provider_ckpt.restart_set import restart_set
 from airflow_provider_ckpt.sinks import read_file_sink
@@ -79,7 +82,10 @@ def look_deeper(
     """
     readable = [name for name in view.objects if _is_text_log(name)]
     entries, damaged = decode_entries(store, readable, read)
-    view = replace(view, entries={**view.entries, **entries}, damaged={**view.damaged, **damaged})
+    long_logs, damaged = _long_source_logs(view.location, damaged, chunks)
+    view = replace(
+        view, entries={**view.entries, **entries}, damaged={**view.damaged, **damaged}, long_source_logs=long_logs
+    )
     view = replace(view, unfinished=_unfinished(view, read, chunks))
     newest = view.latest_committed
     if newest is None or {layout.offset_entry(newest), layout.commit_entry(newest)} & view.damaged.keys():
@@ -98,6 +104,24 @@ def look_deeper(
         unjudged=needed.unknown,
         single_partition=needed.single,
     )
+
+
+def _long_source_logs(
+    location: str, damaged: Mapping[str, CheckpointFormatError], chunks: Callable[[str], Iterator[bytes]]
+) -> tuple[dict[str, int | None], dict[str, CheckpointFormatError]]:
+    """Judge the logs of file sources that are too large to hold, line by line; what is still damaged then."""
+    long_logs, still = dict[str, int | None](), dict(damaged)
+    for name, error in damaged.items():
+        if not isinstance(error, TooLargeError) or not isinstance(layout.parse(name), layout.SourceLogEntry):
+            continue
+        with suppress(ValueError):  # larger than that; it stays not judged
+            try:
+                long_logs[name] = newest_entry_in(lines_in(chunks(name), SOURCE_LOG_BYTES), name)
+                del still[name]
+            except CheckpointFormatError as problem:
+                problem.at(location)
+                still[name] = problem
+    return long_logs, still
 
 
 def _is_text_log(name: str) -> bool:

@@ -32,6 +32,7 @@ from airflow_provider_ckpt.lifecycle.lookup import find_backup
 from airflow_provider_ckpt.lifecycle.observing import OnStep, decode_entries, in_parallel, no_step, now_ms
 from airflow_provider_ckpt.lifecycle.planning import sinks_of
 from airflow_provider_ckpt.lifecycle.verifying import corrupt, read_verified
+from airflow_provider_ckpt.limits import FILE_LOG_BYTES, size_text
 from airflow_provider_ckpt.moving import (
     NOT_JUDGED,
     PathRule,
@@ -81,9 +82,16 @@ def make_restore(
     """
     require_apart(root, target, "The location to restore to")
     _require_outside_original(backup, target)
-    moved = relocate(
-        _entries_with_paths(root, backup), {item.name for item in backup.objects}, target.location, path_rules
-    )
+    path_rules = tuple(path_rules)
+    entries, unread = _entries_with_paths(root, backup)
+    if unread and path_rules:
+        raise PlanError(
+            f"the paths in {unread[0]} cannot be rewritten: the file is larger than {size_text(FILE_LOG_BYTES)}.",
+            location=root.location,
+            hint="Nothing was done. Restore without --rewrite-paths, to the paths that the query has read so far.",
+        )
+    moved = relocate(entries, {item.name for item in backup.objects}, target.location, path_rules)
+    own_unread = tuple(f"{name} is too large to be looked into: its paths stay as they are." for name in unread)
     fork, sinks = new_query_id is not None, tuple(sinks)
     own = () if fork else (same_id_warning(backup.query_id, backup.location),)
     elsewhere = (_sink_paths(store) for sink, store in sinks if sink.kind == "file" and store)
@@ -94,7 +102,7 @@ def make_restore(
         now_ms(),
         new_query_id,
         rewritten=moved.rewritten,
-        warnings=(*own, *moved.warnings, *unknown_warnings(backup), *filter(None, elsewhere)),
+        warnings=(*own, *moved.warnings, *own_unread, *unknown_warnings(backup), *filter(None, elsewhere)),
         verdicts=_verdicts(target, sinks, backup, fork),
     )
     _require_own(plan, target, target.find())
@@ -148,8 +156,11 @@ def _sink_paths(store: Store) -> str | None:
     return sink_log_warning(store.location, [path for entry in decoded.values() for path in paths_of(entry)])
 
 
-def _entries_with_paths(root: Store, backup: Manifest) -> dict[str, codec.Encodable]:
-    """The files of a backup that can hold absolute paths; one that cannot be read is restored as it is."""
+def _entries_with_paths(root: Store, backup: Manifest) -> tuple[dict[str, codec.Encodable], list[str]]:
+    """The files of a backup that can hold absolute paths, and the names of those that are too large to be read.
+
+    One that cannot be read is restored as it is.
+    """
     holding = layout.SourceLogEntry | layout.SinkLogEntry | layout.OperatorMetadataFile
     stored = {
         item.name: item
@@ -157,13 +168,17 @@ def _entries_with_paths(root: Store, backup: Manifest) -> dict[str, codec.Encoda
         if isinstance(layout.parse(item.name), holding) and item.name not in backup.unknown
     }
     entries = {}
+    too_large = set[str]()
 
     def add(name: str) -> None:
         with suppress(CheckpointFormatError):
+            if stored[name].size > FILE_LOG_BYTES:
+                too_large.add(name)
+                return
             entries[name] = codec.decode(name, read_verified(root, stored[name]))
 
     in_parallel(add, list(stored), THREADS)
-    return {name: entries[name] for name in stored if name in entries}
+    return {name: entries[name] for name in stored if name in entries}, sorted(too_large)
 
 
 def restore(
