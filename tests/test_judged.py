@@ -45,6 +45,8 @@ def test_a_deploy_that_says_everything_passes(golden):
     ({"sources": {"0": None}}, ("source types",)),
     ({"operators": None}, ("operators",)),
     ({"sink": None}, ("sink",)),
+    ({"sink": "parquet"}, ("sink log",)),
+    ({"sink": "delta"}, ("sink log",)),
     (dict.fromkeys(DEPLOY), ("spark_version", "confs", "sources", "operators", "sink")),
 ])  # fmt: skip
 def test_what_is_not_declared_is_named_and_is_no_pass(golden, change, unknown):

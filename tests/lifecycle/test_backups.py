@@ -170,6 +170,8 @@ def test_a_query_builds_on_its_own_backups_of_the_same_place_alone(query, root, 
     query("agg-hdfs", "here").back_up(root)
     moved = query("agg-hdfs", "there").back_up(root)
     assert moved.reused_bytes == 0
+    renamed = (tmp_path / "there").rename(tmp_path / "elsewhere")
+    assert lifecycle.take_backup(Store.open(str(renamed)), root).reused_bytes == 0, "the same files, another place"
     other = query("agg-rocksdb", "other").back_up(root)
     assert other.reused_bytes == 0
 
