@@ -87,6 +87,15 @@ def test_what_is_unknown_is_kept_and_what_is_left_out_has_a_reason(goldens, case
     assert mains == sorted(mains), "a checksum file comes right after its object"
 
 
+def test_what_another_try_of_the_batch_itself_left_is_of_no_later_batch(goldens):
+    data = golden_files(goldens["4.3.0/agg-rocksdb-changelog-v2"] / "checkpoint")
+    batch_id = max(view_of(data).committed)
+    state = f"state/0/0/{batch_id + 1}_other.zip"
+    view = view_of(data, [state])
+    beside = contents(view, batch_id, chosen_of(view, data, batch_id).names)
+    assert beside.left_out[state] == "older than needed"
+
+
 def test_a_golden_checkpoint_holds_nothing_unknown(goldens):
     """Of every Spark version: what Spark writes is known."""
     for name, home in goldens.items():

@@ -45,8 +45,6 @@ def test_a_deploy_that_says_everything_passes(golden):
     ({"sources": {"0": None}}, ("source types",)),
     ({"operators": None}, ("operators",)),
     ({"sink": None}, ("sink",)),
-    ({"sink": "parquet"}, ("sink log",)),
-    ({"sink": "delta"}, ("sink log",)),
     (dict.fromkeys(DEPLOY), ("spark_version", "confs", "sources", "operators", "sink")),
 ])  # fmt: skip
 def test_what_is_not_declared_is_named_and_is_no_pass(golden, change, unknown):
@@ -73,6 +71,13 @@ def test_quick_reads_the_logs_alone_and_never_passes(golden):
     quick = gate(checkpoint, DEPLOY, quick=True)
     assert (quick.decision, quick.unknown) == ("warn", ("state", "source logs"))
     assert gate(checkpoint, DEPLOY).decision == "block"
+
+
+@pytest.mark.parametrize("sink", ["file:/lake/orders", "parquet", "csv:/lake/orders", "delta:/lake/orders"])
+def test_a_sink_that_skips_batches_and_was_not_read_is_named(golden, sink):
+    view = lifecycle.examine(Store.open(str(golden("agg-hdfs"))), deep=True)
+    foretold = forecast(view, declare(DeploySpec(), {**DEPLOY, "sink": sink}))
+    assert (foretold.decision, foretold.unknown) == ("warn", ("sink log",))
 
 
 @pytest.mark.parametrize(("last_batch", "decision"), [(None, "pass"), (7, "pass"), (8, "block"), (99, "block")])

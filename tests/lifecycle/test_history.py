@@ -203,6 +203,18 @@ def test_a_killed_rollback_by_time_is_completed_by_the_same_command(stores):
     assert lifecycle.make_rollback(stores, target) == plan
 
 
+def test_an_undo_that_was_killed_at_its_end_is_no_rollback_to_where_it_leads(stores):
+    lifecycle.apply(lifecycle.make_rollback(stores, 2), stores, **STOPPED)
+
+    def stop(done: int, total: int, name: str) -> None:
+        if done == total:
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        lifecycle.apply(lifecycle.make_undo(stores), stores, on_step=stop, **STOPPED)
+    assert lifecycle.make_rollback(stores, 5).kind == "rollback"
+
+
 def test_what_was_purged_is_named_with_the_backups_that_hold_it(query, stores, tmp_path):
     root = Store.open(str(tmp_path / "backups"))
     early = FakeQuery(Store.open(str(tmp_path / "before" / "orders")))

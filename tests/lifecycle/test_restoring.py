@@ -14,7 +14,7 @@ from airflow_provider_ckpt import lifecycle
 from airflow_provider_ckpt.cli import run
 from airflow_provider_ckpt.codec.manifest import Manifest
 from airflow_provider_ckpt.deploy import DeploySpec
-from airflow_provider_ckpt.errors import CheckpointError, ObjectExistsError
+from airflow_provider_ckpt.errors import BackupCorruptError, CheckpointError, ObjectExistsError
 from airflow_provider_ckpt.forecast import forecast
 from airflow_provider_ckpt.lifecycle.checking import examine
 from airflow_provider_ckpt.moving import PathRule
@@ -223,6 +223,17 @@ def test_what_is_not_of_the_restore_is_never_touched(goldens, root, tmp_path, na
     with pytest.raises(ObjectExistsError, match="not empty"):
         lifecycle.make_restore(root, taken, Store.open(str(tmp_path / "restored")))
     assert path.read_text() == "mine"
+
+
+def test_what_turns_out_damaged_while_it_is_restored_is_not_left_there(goldens, root, tmp_path):
+    backup = back_up(goldens["4.3.0/agg-hdfs"], root)
+    target = Store.open(str(tmp_path / "new"))
+    plan = lifecycle.make_restore(root, backup, target)
+    stored = next(item for item in backup.objects if item.name == "state/0/1/8.delta")
+    root.write(stored.stored_at, bytes(reversed(root.read(stored.stored_at))))
+    with pytest.raises(BackupCorruptError, match="is not what was backed up"):
+        lifecycle.restore(plan, root, target, threads=1, accept_sink="unknown")
+    assert stored.name not in target.find()
 
 
 @pytest.mark.parametrize("after", [False, True], ids=["refused", "answer lost"])

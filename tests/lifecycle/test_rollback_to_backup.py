@@ -233,6 +233,19 @@ def test_once_it_has_begun_the_backup_is_not_needed_any_more(house):
     assert house.now == house.backed_up
 
 
+def test_what_was_staged_and_damaged_since_is_copied_again(house):
+    """The rollback was killed after its first step; what it had laid ready is no longer what was backed up."""
+    plan = house.plan()
+    with pytest.raises(KeyboardInterrupt):
+        house.apply(plan, on_step=stop_after(1))
+    (change,) = lifecycle.history(house.query.store)
+    staged = Store.open(change.location).child("staged")
+    name = next(action.name for action in plan.actions if action.do == "copy" and action.name.endswith(".delta"))
+    staged.write(name, bytes(reversed(staged.read(name))))
+    house.apply(plan)
+    assert house.now == house.backed_up
+
+
 def test_a_damaged_backup_is_refused_before_anything_is_removed(house):
     plan, before = house.plan(), house.now
     stored = next(action for action in plan.actions if action.do == "copy" and action.name.endswith(".delta"))

@@ -15,6 +15,7 @@ from airflow_provider_ckpt import lifecycle
 from airflow_provider_ckpt.cli import run
 from airflow_provider_ckpt.codec.manifest import Manifest
 from airflow_provider_ckpt.errors import BackupCorruptError
+from airflow_provider_ckpt.lifecycle import verifying
 from airflow_provider_ckpt.store import Store
 
 CASES = ["file-to-parquet-12", "agg-hdfs", "agg-rocksdb-changelog-v2", "transform-with-state", "two-sources"]
@@ -98,6 +99,27 @@ def test_a_manifest_that_names_another_batch_than_its_files_is_corrupt(golden, r
     taken = back_up(golden("file-to-parquet-5"), root)
     with pytest.raises(BackupCorruptError, match="is of batch 3, and the files are of 4"):
         verify(root, replace(taken, batch_id=3))
+
+
+def test_a_backup_that_holds_a_batch_planned_past_its_own_is_corrupt(golden, root):
+    taken = back_up(golden("file-to-parquet-5"), root)
+    renamed = (replace(item, name=item.name.replace("commits/4", "commits/3")) for item in taken.objects)
+    with pytest.raises(BackupCorruptError, match="is of batch 3"):
+        verify(root, replace(taken, batch_id=3, objects=tuple(item for item in renamed if "crc" not in item.name)))
+
+
+@pytest.mark.parametrize("read_at_once", [True, False], ids=["small", "large"])
+@pytest.mark.parametrize("name", ["metadata", "offsets/7", "state/0/0/8.delta", "state/0/_metadata/metadata"])
+def test_a_bit_that_flipped_in_the_backup_is_found(golden, root, monkeypatch, name, read_at_once):
+    taken = back_up(golden("agg-hdfs"), root)
+    path = root / next(item.stored_at for item in taken.objects if item.name == name)
+    data = bytearray(path.read_bytes())
+    data[len(data) // 2] ^= 1
+    path.write_bytes(data)
+    if not read_at_once:
+        monkeypatch.setattr(verifying, "_SMALL_BYTES", 0)
+    with pytest.raises(BackupCorruptError, match="is not what was backed up"):
+        verify(root, taken)
 
 
 def test_the_command_shows_findings_and_exits_by_them(golden, root, capsys):
