@@ -41,3 +41,13 @@ def test_a_deploy_in_real_time_mode(case, golden_home):
     assert [repeats in f.message for f in found if repeats and f.severity == "warning"] == ([True] if repeats else [])
     other = forecast(view, DeploySpec(confs=confs, trigger="processingTime"))
     assert "CKPT232" not in {f.code for f in other.findings}
+
+
+@pytest.mark.parametrize(
+    ("sink", "refused"),
+    {"file:/lake/orders": True, "parquet:/lake/orders": True, "foreachBatch": True, "kafka": False}.items(),
+)
+def test_a_sink_that_takes_whole_batches_is_refused(sink, refused, golden_home):
+    view = lifecycle.examine(Store.open(str(golden_home("agg-rocksdb-v2") / "checkpoint")))
+    found = forecast(view, DeploySpec(sink=sink, trigger="realTime")).findings
+    assert ("STREAMING_REAL_TIME_MODE.SINK_NOT_SUPPORTED" in {f.spark_error for f in found}) is refused

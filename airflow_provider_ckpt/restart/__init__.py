@@ -23,6 +23,7 @@ Step = Callable[[CheckpointView, DeploySpec], Iterable[Finding]]
 STEPS: tuple[Step, ...] = (
     sources.names,
     sinks.name,
+    real_time.sink,
     logs.query_id,
     state.encoding,
     logs.newest_offsets,

@@ -15,12 +15,30 @@ from airflow_provider_ckpt.deploy import DeploySpec
 from airflow_provider_ckpt.findings import Finding
 from airflow_provider_ckpt.restart.logs import STATE_FORMAT
 from airflow_provider_ckpt.restart.words import NEW_LOCATION
+from airflow_provider_ckpt.sink_marker import FILE_FORMATS
 from airflow_provider_ckpt.view import CheckpointView
 
 REAL_TIME = "realTime"
 FORMAT_1_ALLOWED = "spark.sql.streaming.realTimeMode.dangerouslyAllowCheckpointV1.enabled"
 _KNOWN_SINCE: SparkVersion = (4, 3)
 _FORMAT_1 = "STREAMING_REAL_TIME_MODE.CHECKPOINT_FORMAT_V1_NOT_SUPPORTED"
+_NO_SINK = "STREAMING_REAL_TIME_MODE.SINK_NOT_SUPPORTED"
+#: Spark's own sinks that take a batch when it is done; real-time mode writes rows as they come.
+_SINKS_OF_BATCHES = ("file", *FILE_FORMATS, "foreachbatch")
+
+
+def sink(view: CheckpointView, deploy: DeploySpec) -> Iterator[Finding]:
+    """CKPT232: real-time mode has no sink that takes whole batches."""
+    kind = (deploy.sink or "").partition(":")[0]
+    if deploy.trigger != REAL_TIME or deploy.spark_version < _KNOWN_SINCE or kind.lower() not in _SINKS_OF_BATCHES:
+        return
+    yield Finding(
+        "CKPT232",
+        "error",
+        f"real-time mode does not write to the sink {kind}",
+        hint="Keep the trigger that the query has, or write to Kafka or with foreach.",
+        spark_error=_NO_SINK,
+    )
 
 
 def real_time_mode(view: CheckpointView, deploy: DeploySpec) -> Iterator[Finding]:
