@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from airflow_provider_ckpt.sink_marker import MARKING, SinkCommit, SinkMarker
-from airflow_provider_ckpt.sink_verdicts import delta_restore, rollback_verdict
+from airflow_provider_ckpt.sink_verdicts import delta_restore, rollback_verdict, undo_verdict
 
 
 def sink(kind: str, *batches: int | None, last: int | None = None, undone: tuple[int, ...] = ()) -> SinkMarker:
@@ -127,3 +127,8 @@ def test_the_version_to_go_back_to_holds_nothing_later(batches, target):
 def test_what_is_not_exact_says_what_to_do(kind, batches, last, target):
     verdict = rollback_verdict(sink(kind, *batches, last=last), target, 9)
     assert verdict.verdict == "exact" or verdict.remedy
+
+
+@pytest.mark.parametrize(("last_batch", "verdict"), [(5, "exact"), (4, "skipped"), (None, "skipped")])
+def test_an_undo_is_exact_when_the_sink_still_has_every_batch_that_comes_back(last_batch, verdict):
+    assert undo_verdict(SinkMarker("file", "/lake/orders", last_batch=last_batch), 5).verdict == verdict
