@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
@@ -111,7 +112,9 @@ def parse_deploy_file(text: str) -> DeploySpec:
     Raises:
         ValueError: It is not such a file; the message names the key.
     """
-    document = parse_yaml(text) or {}
+    document = parse_yaml(text)
+    if document is None:
+        return DeploySpec()
     if not isinstance(document, dict):
         raise ValueError("not a mapping with keys such as confs and spark_version")
     return declare(DeploySpec(), document)
@@ -133,11 +136,30 @@ def parse_yaml(text: str) -> Any:
             depth += isinstance(event, yaml.CollectionStartEvent) - isinstance(event, yaml.CollectionEndEvent)
             if depth > MOST_YAML_DEPTH:
                 raise ValueError(f"nested deeper than {MOST_YAML_DEPTH} levels")
-        return yaml.safe_load(text)
+        return yaml.load(text, _loader())  # a safe loader
     except yaml.YAMLError as error:
         raise ValueError(f"not YAML: {error}") from None
     except (RecursionError, OverflowError) as error:
         raise ValueError(f"not YAML that can be read: {error}") from None
+
+
+@functools.cache
+def _loader() -> Any:
+    """YAML's safe loader, for which a key that stands twice in one mapping is an error: the last would silently win."""
+    import yaml
+
+    class Loader(yaml.SafeLoader):  # type: ignore[misc]  # yaml has no types
+        def construct_mapping(self, node: Any, deep: bool = False) -> dict[Any, Any]:
+            keys: set[str] = set()
+            for item, _ in node.value if isinstance(node, yaml.MappingNode) else ():
+                key = str(self.construct_object(item, deep=True))
+                if key in keys:
+                    raise ValueError(f"line {item.start_mark.line + 1} gives {key!r} again; give it once")
+                keys.add(key)
+            found: dict[Any, Any] = super().construct_mapping(node, deep=deep)
+            return found
+
+    return Loader
 
 
 def declare(deploy: DeploySpec, document: Mapping[str, Any]) -> DeploySpec:
@@ -167,7 +189,14 @@ def _typed(key: str, kind: type) -> Callable[[Any], Any]:
 def _parse_confs(confs: Any) -> dict[str, str]:
     if not isinstance(confs, dict):
         raise ValueError("confs is not a mapping from key to value")
-    return {str(key): conf_text(value) for key, value in confs.items()}
+    for key, value in confs.items():
+        if not isinstance(key, str) or not key:
+            raise ValueError(f"confs has the key {key!r}, which is no name of a conf")
+        if value is None:
+            raise ValueError(f'the conf {key} has no value; write "" for an empty one, or leave it out')
+        if isinstance(value, dict | list | set):
+            raise ValueError(f"the conf {key} is a {type(value).__name__}, not a text, a number, true or false")
+    return {key: conf_text(value) for key, value in confs.items()}
 
 
 def _parse_sources(sources: Any) -> tuple[DeclaredSource, ...]:
@@ -231,15 +260,21 @@ def conf_text(value: Any) -> str:
 
 
 def parse_conf_file(text: str) -> dict[str, str]:
-    """The confs of a ``spark-defaults.conf``: ``key value`` or ``key=value``, comments with ``#``."""
-    confs = {}
+    """The confs of a ``spark-defaults.conf``: ``key value`` or ``key=value``, comments with ``#``.
+
+    Raises ValueError for a line that is none, and for a key that is given again with another value.
+    """
+    confs: dict[str, str] = {}
     for line in text.splitlines():
         line = line.strip()
         if line and not line.startswith(("#", "!")):
-            match = _PROPERTY.match(line)
-            if match:
-                confs[match[1]] = match[2].strip()
+            match = _PROPERTY.fullmatch(line)
+            if match is None:
+                raise ValueError(f"{line[:60]!r} is no line of spark-defaults.conf: key value, or key=value")
+            key, value = match[1], (match[2] or "").strip()
+            if confs.setdefault(key, value) != value:
+                raise ValueError(f"{key} is given twice, as {confs[key]!r} and as {value!r}; give it once")
     return confs
 
 
-_PROPERTY = re.compile(r"([^\s=:]+)\s*[=:\s]\s*(.*)")
+_PROPERTY = re.compile(r"([^\s=:\[\]{}\"',]+)(?:\s*[=:\s]\s*(.*))?")

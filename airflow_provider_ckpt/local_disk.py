@@ -5,6 +5,7 @@ from __future__ import annotations
 import errno
 import hashlib
 import os
+import stat as modes
 import threading
 import uuid
 from collections.abc import Callable, Iterable
@@ -14,6 +15,12 @@ from typing import IO, Any
 from airflow_provider_ckpt.objects import StoredObject
 
 CHUNK_BYTES = 1 << 20
+
+
+def tidied(path: str) -> str:
+    """A path without ``.``, ``..`` and doubled slashes; where a link makes ``..`` mean another directory, that one."""
+    plain = os.path.normpath(f"/{path.lstrip('/')}" if path.startswith("/") else path)
+    return plain if os.path.realpath(plain) == os.path.realpath(path) else os.path.realpath(path)
 
 
 def scan(path: str, prefix: str, *, into_links: bool = True) -> tuple[dict[str, StoredObject], list[str]]:
@@ -40,6 +47,22 @@ def scan(path: str, prefix: str, *, into_links: bool = True) -> tuple[dict[str, 
                 continue
             objects[name] = _stored(name, seen, is_link=is_link)
     return objects, directories
+
+
+def require_regular(path: str) -> None:
+    """Raise OSError for what is there and is no regular file: to open a named pipe or a device waits, or does harm."""
+    mode = os.stat(path).st_mode  # noqa: PTH116  # as the scan does
+    what = next((name for is_it, name in _SPECIAL if is_it(mode)), None)
+    if what is not None:
+        raise OSError(errno.EINVAL, f"is {what} and no regular file, so it was not opened")
+
+
+_SPECIAL = (
+    (modes.S_ISFIFO, "a named pipe"),
+    (modes.S_ISSOCK, "a socket"),
+    (modes.S_ISCHR, "a device"),
+    (modes.S_ISBLK, "a device"),
+)
 
 
 def is_below_link(root: str, path: str) -> bool:
@@ -112,6 +135,7 @@ def copy_file(source: str, target: str) -> tuple[int, str]:
     """Copy a local file to a name that is free; the copy appears whole. Size and SHA-256, taken while copying."""
     directory, _, name = target.rpartition("/")
     temporary = f"{directory}/.{name}.{_of_thread.suffix}"
+    require_regular(source)
     reading = os.open(source, os.O_RDONLY | os.O_CLOEXEC)
     try:
         writing = _create(temporary, directory)

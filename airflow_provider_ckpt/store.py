@@ -21,13 +21,20 @@ from fsspec.implementations.local import LocalFileSystem
 from airflow_provider_ckpt.credentials import scrub, secrets_of
 from airflow_provider_ckpt.driver_errors import typed_error
 from airflow_provider_ckpt.drivers import Call, Calls, is_name, protocols, service, split, stored_object, truthful
-from airflow_provider_ckpt.errors import (
-    CheckpointError,
-    StoreError,
-    TooLargeError,
-)
+from airflow_provider_ckpt.errors import CheckpointError, StoreError, TooLargeError
 from airflow_provider_ckpt.limits import CHANGELOG_HEAD_BYTES, is_any_size, most_bytes, size_text
-from airflow_provider_ckpt.local_disk import CHUNK_BYTES, copy_file, is_below_link, linked, publish, scan, stat, sum_of
+from airflow_provider_ckpt.local_disk import (
+    CHUNK_BYTES,
+    copy_file,
+    is_below_link,
+    linked,
+    publish,
+    require_regular,
+    scan,
+    stat,
+    sum_of,
+    tidied,
+)
 from airflow_provider_ckpt.objects import StoredObject
 from airflow_provider_ckpt.opening import opening_error, require_location
 from airflow_provider_ckpt.s3_copies import copy_in_s3, same_s3
@@ -72,7 +79,9 @@ class Store:
             fs, root = fsspec.core.url_to_fs(location, **options)
         except Exception as error:  # each driver raises errors of its own
             raise opening_error(error, location, storage_options) from None
-        return cls(fs, root, root if isinstance(fs, LocalFileSystem) else location)
+        if isinstance(fs, LocalFileSystem):
+            root = location = tidied(root)
+        return cls(fs, root, location)
 
     def __repr__(self) -> str:
         return f"Store({self.location!r})"
@@ -89,6 +98,7 @@ class Store:
     def at(self, location: str) -> Store:
         """The store of any other location on the same file system."""
         root = str(self.fs._strip_protocol(location))  # noqa: SLF001
+        root = tidied(root) if self.is_local else root
         return type(self)(self.fs, root, root if self.is_local else location, self.calls)
 
     def sibling(self, name: str) -> Store:
@@ -196,7 +206,7 @@ class Store:
         """The first bytes of an object, at most that many. Raises CheckpointNotFoundError when it is not there."""
         with self._errors(name):
             try:
-                return bytes(self.fs.cat_file(self._path(name), start=0, end=most))
+                return bytes(self.fs.cat_file(self._regular(name), start=0, end=most))
             except FileNotFoundError:
                 raise
             except OSError:  # object stores have no range of nothing
@@ -311,7 +321,7 @@ class Store:
                 copied = copy_in_s3(self.fs, self._path(name), to._path(to_name), is_free=is_free, size=size)
             if copied is not None:
                 return copied
-        with self._errors(name), self.fs.open(self._path(name), "rb") as source:
+        with self._errors(name), self.fs.open(self._regular(name), "rb") as source:
             data = source.read(SMALL_BYTES + 1)
             if len(data) <= SMALL_BYTES:
                 to.create(to_name, data)
@@ -330,6 +340,11 @@ class Store:
         return self.copy(name, to, to_name)
 
     # --- inside ------------------------------------------------------------------------------------------------
+
+    def _regular(self, name: str) -> str:
+        if self.is_local:
+            require_regular(self._path(name))
+        return self._path(name)
 
     def _whole(self, name: str, data: bytes, most: int) -> bytes:
         if len(data) > most:

@@ -20,6 +20,8 @@ from airflow_provider_ckpt.rollback import peel, requirements_of, source_deletes
 from airflow_provider_ckpt.sink_log import SinkLog
 from airflow_provider_ckpt.view import CheckpointView
 
+#: Files that a refusal names.
+_NAMED = 3
 #: Tells the SHA-256 (hex) of what stands somewhere.
 Sha256Of = Callable[[Place, str], str]
 
@@ -148,7 +150,6 @@ class Undo:
             return
         touched = {*done.deleted, *done.written, *(action.spot for action in self._peeled)}
         for requirement in done.requirements:
-            found: str | None = None
             match requirement:
                 case SameQuery():
                     found = self._view.query_id or "none"
@@ -156,8 +157,28 @@ class Undo:
                     found = kept_objects(self._view.objects, (name for at, name in touched if at == "checkpoint"))
                 case KeptSinkLog():
                     found = kept_objects(self._objects["sink"], (name for at, name in touched if at == "sink"))
-            if found is not None and found != requirement.expected:
-                raise self._refused(f"{requirement.kind} expected {requirement.expected}, found {found}")
+                case _:
+                    continue
+            if found != requirement.expected:
+                raise self._refused(self._changed(requirement, touched, found))
+
+    def _changed(self, requirement: SameQuery | KeptObjects | KeptSinkLog, touched: set[Spot], found: str) -> str:
+        """Which place is not as it was, and the first files of it that are younger than the plan of the change."""
+        if isinstance(requirement, SameQuery):
+            return f"the checkpoint was of query {requirement.expected}, and is of query {found}"
+        place: Place = "sink" if isinstance(requirement, KeptSinkLog) else "checkpoint"
+        where = self._done.location if place == "checkpoint" else f"the log of the sink {self._done.sink}"
+        if not self._objects[place]:
+            return f"{where} is gone or empty"
+        young = sorted(
+            name
+            for name, stored in self._objects[place].items()
+            if (place, name) not in touched and (stored.modified_ms or 0) > self._done.planned_at_ms
+        )
+        if not young:
+            return f"files of {where} are gone, or others have come that are older than the {self._done.kind}"
+        more = f" and {len(young) - _NAMED} more" if len(young) > _NAMED else ""
+        return f"in {where}, {', '.join(young[:_NAMED])}{more} were written since, or others are gone"
 
     def _refused(self, problem: str) -> PlanError:
         done = self._done
@@ -166,8 +187,9 @@ class Undo:
             f"has changed since ({problem}).",
             location=done.location,
             batch_id=done.batch_id,
-            hint="Nothing was done. A query has run since and purged or rewritten older files. What the change removed "
-            f"is kept under {done.plan_id}/saved in its record (ckpt history). Roll back to a batch that is there "
+            hint="Nothing was done. A query has run since and purged or rewritten older files; or they were moved or "
+            "copied: then put them back where they were. What the change removed is kept under "
+            f"{done.plan_id}/saved in its record (ckpt history). Roll back to a batch that is there "
             "(ckpt rollback), or restore a backup to a new location (ckpt restore).",
         )
 

@@ -2,21 +2,29 @@
 
 from __future__ import annotations
 
-import io
 import sys
 from collections import Counter
 from collections.abc import Sequence
+from contextlib import suppress
 
 import click
 
 from airflow_provider_ckpt import __version__
 from airflow_provider_ckpt.cli import backups, change, explain, fleet, history, judge, look, waiting
 from airflow_provider_ckpt.cli.render import print_error
+from airflow_provider_ckpt.cli.streams import OutputError, take_over, without_output
 from airflow_provider_ckpt.errors import CheckpointError
 
 
 class _Commands(click.Group):
-    """The commands. An option that takes one value takes it once: of two, the last would silently win."""
+    """The commands. An option that takes one value takes it once, for the last would silently win; and no empty one."""
+
+    def invoke(self, ctx: click.Context) -> object:
+        """Run a command; its exit code tells a stdout that breaks from an answer that is no."""
+        try:
+            return super().invoke(ctx)
+        except OutputError as error:
+            return without_output(error, ctx)
 
     def resolve_command(
         self, ctx: click.Context, args: list[str]
@@ -24,19 +32,30 @@ class _Commands(click.Group):
         """The command that is called, and its arguments."""
         name, command, arguments = super().resolve_command(ctx, args)
         if command is not None:
-            _refuse_repeated(command, click.Context(command, ctx, name, resilient_parsing=True), arguments)
+            _refuse_repeated_and_empty(command, click.Context(command, ctx, name, resilient_parsing=True), arguments)
         return name, command, arguments
 
 
-def _refuse_repeated(command: click.Command, context: click.Context, arguments: Sequence[str]) -> None:
+def _refuse_repeated_and_empty(command: click.Command, context: click.Context, arguments: Sequence[str]) -> None:
     try:
-        _, _, order = command.make_parser(context).parse_args(list(arguments))
+        values, _, order = command.make_parser(context).parse_args(list(arguments))
     except click.UsageError:
         return  # the command says so itself
     given = Counter(param for param in order if isinstance(param, click.Option) and not param.multiple)
     for option, times in given.items():
         if times > 1 and not option.is_flag and not option.count:
             raise click.UsageError(f"{option.opts[0]} is given {times} times, and takes one value", context)
+    for option in given:
+        value = values.get(option.name or "")
+        _refuse_empty(option, value, context)
+    for option in (param for param in order if isinstance(param, click.Option) and param.multiple):
+        for value in values.get(option.name or "") or ():
+            _refuse_empty(option, value, context)
+
+
+def _refuse_empty(option: click.Option, value: object, context: click.Context) -> None:
+    if isinstance(value, str) and not value.strip() and option.default != "":
+        raise click.UsageError(f"{option.opts[0]} is given without a value: it is empty", context)
 
 
 @click.group(cls=_Commands, context_settings={"help_option_names": ["-h", "--help"]})
@@ -45,7 +64,7 @@ def cli() -> None:
     """Look after the checkpoints of Spark Structured Streaming.
 
     Exit codes: 0 done or clean, 1 the answer is no, 2 usage, 3 not found or unreadable, 4 refused,
-    5 storage unavailable.
+    5 storage unavailable, or stdout cannot be written. 141: whoever read stdout has gone.
     """
 
 
@@ -56,9 +75,7 @@ for room in (look, waiting, judge, explain, fleet, backups, change, history):
 
 def main() -> None:
     """The entry point."""
-    for stream in (sys.stdout, sys.stderr):
-        if isinstance(stream, io.TextIOWrapper):
-            stream.reconfigure(errors="backslashreplace")  # a locale that cannot spell a name is no reason to fail
+    take_over()
     sys.exit(run(sys.argv[1:]))
 
 
@@ -72,5 +89,6 @@ def run(arguments: Sequence[str]) -> int:
     except click.Abort:
         return 130
     except CheckpointError as error:
-        print_error(error, as_json="--json" in arguments)
+        with suppress(OutputError):  # it is on stderr already
+            print_error(error, as_json="--json" in arguments)
         return error.exit_code

@@ -29,6 +29,7 @@ from airflow_provider_ckpt.cli.render import (
     size,
     when,
 )
+from airflow_provider_ckpt.cli.streams import has_done
 from airflow_provider_ckpt.codec.manifest import Manifest
 from airflow_provider_ckpt.lifecycle.backups import BackupPlan
 from airflow_provider_ckpt.lifecycle.lookup import LATEST
@@ -91,6 +92,7 @@ def backup(
             commit_wait_s=commit_wait_ms / 1000,
             on_step=on_step,
         )
+    has_done(f"Backup {taken.backup_id} of batch {taken.batch_id} was taken.")
     if as_json:
         print_json(_backup_document(taken))
         return
@@ -252,7 +254,7 @@ def restore(
         rules = _path_rules(rewrite_paths)
         plan = lifecycle.make_restore(source, found, target, fork_id, path_rules=rules, sinks=opened)
     if plan_out:
-        write_plan(plan_out, plan)
+        write_plan(plan_out, plan, (source, target, *(store for _, store in opened)))
     receipt = None
     if execute:
         with progress_bar("restoring") as on_step:

@@ -161,7 +161,7 @@ def _carry_out(
     require_not_executed(plan_out, execute=execute)
     receipt = None
     if plan_out:
-        write_plan(plan_out, plan)
+        write_plan(plan_out, plan, (stores.checkpoint, stores.sink, stores.undo, stores.backups))
     if execute:
         with progress_bar(plan.kind) as on_step:
             receipt = lifecycle.apply(

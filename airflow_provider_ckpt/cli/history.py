@@ -7,6 +7,7 @@ import click
 from airflow_provider_ckpt import lifecycle
 from airflow_provider_ckpt.cli.options import executing, open_store, shared, user_and_host
 from airflow_provider_ckpt.cli.render import print_json, print_tables, say
+from airflow_provider_ckpt.cli.streams import has_done
 from airflow_provider_ckpt.lifecycle import Stores
 from airflow_provider_ckpt.report import history_table, plan_tables
 
@@ -57,6 +58,8 @@ def _show_plan(stores: Stores, plan_id: str, as_json: bool) -> None:
 def _forget(stores: Stores, plan_id: str, execute: bool, as_json: bool) -> None:
     record = lifecycle.find_forgettable(stores.checkpoint, plan_id, stores.undo)
     deleted = lifecycle.forget(plan_id, stores, by=user_and_host()) if execute else None
+    if deleted is not None:
+        has_done(f"Done: {deleted} saved objects deleted.")
     if as_json:
         where = stores.checkpoint.location
         print_json({"location": where, "plan_id": plan_id, "objects_deleted": deleted})

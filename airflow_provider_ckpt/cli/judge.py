@@ -9,11 +9,13 @@ import click
 
 from airflow_provider_ckpt import lifecycle
 from airflow_provider_ckpt.checks import check as check_rules
+from airflow_provider_ckpt.cli.files import read_text
 from airflow_provider_ckpt.cli.options import open_store, pairs, shared
 from airflow_provider_ckpt.cli.outputs import Outputs, judge, judging
 from airflow_provider_ckpt.confs import SPARK_MAX
 from airflow_provider_ckpt.deploy import (
     MOST_SOURCES,
+    MOST_YAML_CHARS,
     TRIGGERS,
     DeploySpec,
     declare,
@@ -111,7 +113,7 @@ def _read_deploy(conf_file: Path | None) -> DeploySpec:
     if conf_file is None:
         return DeploySpec()
     try:
-        text = conf_file.read_text(encoding="utf-8")
+        text = read_text(conf_file, MOST_YAML_CHARS)
         if conf_file.suffix not in (".yaml", ".yml"):
             return DeploySpec().with_confs(parse_conf_file(text))
         return parse_deploy_file(text)

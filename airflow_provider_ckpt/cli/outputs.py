@@ -11,11 +11,12 @@ from typing import Any, NoReturn
 import click
 
 from airflow_provider_ckpt.baseline import Baseline, parse_baseline
+from airflow_provider_ckpt.cli.files import read_text, require_outside
 from airflow_provider_ckpt.cli.options import open_store
 from airflow_provider_ckpt.cli.render import print_error, print_tables, say
 from airflow_provider_ckpt.errors import CheckpointError
 from airflow_provider_ckpt.formats import Judged, json_text, junit_text, plain_text, printable, sarif_text
-from airflow_provider_ckpt.limits import BASELINE_BYTES, size_text
+from airflow_provider_ckpt.limits import BASELINE_BYTES
 from airflow_provider_ckpt.report import Table, findings_table, forecast_tables
 from airflow_provider_ckpt.store import Store
 
@@ -46,6 +47,7 @@ class Outputs:
 
     def finish(self, judged: Sequence[Judged]) -> NoReturn:
         """Print, write, and end with the worst exit code of the checkpoints."""
+        self._require_outside([item.location for item in judged])
         if self.baseline is not None:
             judged = [replace(item, known=self.baseline.known(item.location, item.findings)) for item in judged]
         for item in judged:
@@ -66,6 +68,13 @@ class Outputs:
                     accepted = accepted.accepting(item.location, item.findings)
             _write("--write-baseline", path, accepted.to_json())
         raise click.exceptions.Exit(max(item.exit_code for item in judged))
+
+    def _require_outside(self, locations: Iterable[str]) -> None:
+        """Raise a usage error for a file that would be written into what was read: reading changes nothing there."""
+        places = [Store.open(location) for location in locations if location.startswith("/")]
+        for option, path in (("--output", self.path), ("--write-baseline", self.accept_to and self.accept_to[0])):
+            if path is not None:
+                require_outside(option, path, places)
 
 
 def judging(command: Callable[..., None]) -> Callable[..., None]:
@@ -118,11 +127,7 @@ def _read(option: str, path: Path, *, missing: bool = False) -> Baseline:
     if missing and not path.exists():
         return Baseline()
     try:
-        with path.open("rb") as file:
-            data = file.read(BASELINE_BYTES + 1)
-        if len(data) > BASELINE_BYTES:
-            raise ValueError(f"it is larger than {size_text(BASELINE_BYTES)}")
-        return parse_baseline(data.decode())
+        return parse_baseline(read_text(path, BASELINE_BYTES))
     except OSError as error:
         raise click.BadParameter(f"{path}: {error.strerror}", param_hint=option) from None
     except ValueError as error:

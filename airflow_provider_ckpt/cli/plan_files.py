@@ -3,23 +3,28 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import click
 
+from airflow_provider_ckpt.cli.files import read_bytes, require_outside
 from airflow_provider_ckpt.credentials import scrub, secrets_of
 from airflow_provider_ckpt.errors import CheckpointNotFoundError, ObjectExistsError, PlanError, StoreError
 from airflow_provider_ckpt.plan_file import MOST_BYTES, decode, encode
 from airflow_provider_ckpt.plans import Kind, Plan
+from airflow_provider_ckpt.store import Store
 
 #: Options that still say something when the plan comes from a file.
+#: Those that say where things are.
+_WHERE = ("--storage-option", "--undo-to")
 _KEPT = ("--storage-option", "--undo-to", "--quiet-period")
 
 
-def write_plan(path: str, plan: Plan) -> None:
-    """Write a plan to a new file. Raises StoreError, PlanError."""
+def write_plan(path: str, plan: Plan, stores: Iterable[Store | None]) -> None:
+    """Write a plan to a new file, which is in none of these places. Raises click.UsageError, StoreError, PlanError."""
+    require_outside("--plan-out", Path(path), stores)
     data = encode(plan)
     try:
         with Path(path).open("xb") as file:
@@ -33,8 +38,7 @@ def write_plan(path: str, plan: Plan) -> None:
 def read_plan(path: str, kind: Kind) -> Plan:
     """The plan of a file. Raises StoreError when it cannot be read, PlanError when it is not such a plan."""
     try:
-        with Path(path).open("rb") as file:
-            data = file.read(MOST_BYTES + 1)
+        data = read_bytes(Path(path), MOST_BYTES + 1)
     except FileNotFoundError:
         raise CheckpointNotFoundError("not found", location=path) from None
     except OSError as error:
@@ -73,6 +77,17 @@ def next_command(arguments: Sequence[str], plan: Plan, plan_out: str | None) -> 
     words += [word for effect in plan.to_accept if effect not in accepted for word in ("--accept-sink", effect)]
     options = dict(word.split("=", 1) for word in words if "=" in word)
     return scrub(shlex.join(["ckpt", *words]), secrets_of("", options))
+
+
+def undo_command(arguments: Sequence[str], plan: Plan) -> str:
+    """The command line that takes back what the one with these arguments has done; without secrets."""
+    words = [plan.location]
+    for at, word in enumerate(arguments):
+        option, equals, _ = word.partition("=")
+        if option in _WHERE:
+            words += [word] if equals else arguments[at : at + 2]
+    options = dict(word.split("=", 1) for word in words if "=" in word)
+    return scrub(shlex.join(["ckpt", "undo", *words]), secrets_of("", options))
 
 
 def _place(plan: Plan) -> list[str]:

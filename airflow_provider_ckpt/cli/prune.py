@@ -7,6 +7,7 @@ import click
 from airflow_provider_ckpt import lifecycle
 from airflow_provider_ckpt.cli.options import DURATION, executing, open_store, shared
 from airflow_provider_ckpt.cli.render import print_json, print_tables, progress_bar, say, size
+from airflow_provider_ckpt.cli.streams import has_done
 from airflow_provider_ckpt.lifecycle.pruning import GRACE_MS
 from airflow_provider_ckpt.report import prune_tables
 from airflow_provider_ckpt.retention import RetentionPolicy
@@ -65,6 +66,7 @@ def prune(
     if execute:
         with progress_bar("sweeping") as on_step:
             receipt = lifecycle.prune(plan, store, on_step=on_step)
+        has_done(f"Done: {len(receipt.dropped)} backups dropped, {receipt.objects} objects swept.")
     if as_json:
         print_json({"plan": plan.to_dict(), "receipt": receipt and receipt.to_dict()})
     elif receipt is None:

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import json
 import os
-import shlex
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from airflow_provider_ckpt.cli.plan_files import next_command
+from airflow_provider_ckpt.cli.plan_files import next_command, undo_command
+from airflow_provider_ckpt.cli.streams import has_done
 from airflow_provider_ckpt.errors import CheckpointError
 from airflow_provider_ckpt.times import time_text
 from airflow_provider_ckpt.visible import visible, visible_json
@@ -35,12 +35,12 @@ def say(text: str, *, colour: str | None = None, err: bool = False, bold: bool |
 
 def print_error(error: CheckpointError, *, as_json: bool) -> None:
     """An error, on stderr for people, on stdout for machines."""
-    if as_json:
-        print_json({"error": error.to_dict()})
     place = "/".join(part.rstrip("/") for part in (error.location, error.name) if part)
     say(f"Error: {place + ': ' if place else ''}{error.message}", colour="red", err=True)
     if error.hint:
         say(error.hint, err=True)
+    if as_json:
+        print_json({"error": error.to_dict()})
 
 
 def print_tables(tables: Sequence[Table]) -> None:
@@ -124,6 +124,10 @@ def _lines() -> Bar:
 
 def report_change(plan: Plan, receipt: Receipt | None, *, as_json: bool, plan_out: str | None = None) -> None:
     """A plan, and what was done of it; the last line is the next command."""
+    if receipt is not None:
+        has_done(f"Done: {receipt.actions} steps of the {plan.kind} of {plan.location}.")
+    elif plan_out:
+        has_done(f"The plan is in {plan_out}.")
     if as_json:
         effect = {"sink_effect": plan.sink_effect, "accept_sink": list(plan.to_accept)}
         shown = {"plan_id": plan.plan_id, **plan.to_dict()}
@@ -150,4 +154,4 @@ def _report_receipt(plan: Plan, receipt: Receipt) -> None:
     kept = f" What was removed is kept in {receipt.record}." if receipt.record and plan.kind == "rollback" else ""
     say(f"Done: {receipt.actions} steps.{kept}", colour="green")
     if plan.kind == "rollback":
-        say(f"To take it back: {shlex.join(['ckpt', 'undo', plan.location])}")
+        say(f"To take it back: {undo_command(click.get_current_context().obj or (), plan)}")

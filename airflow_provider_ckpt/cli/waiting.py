@@ -11,7 +11,7 @@ import click
 from airflow_provider_ckpt.bounded_json import parse_json
 from airflow_provider_ckpt.cli.options import DURATION, PAUSE, TIME, TIMES, open_store, pairs, shared, source_types
 from airflow_provider_ckpt.cli.render import Bar, print_json, say, waiting_bar
-from airflow_provider_ckpt.errors import StoreUnavailableError
+from airflow_provider_ckpt.errors import CheckpointError, StoreUnavailableError
 from airflow_provider_ckpt.lifecycle import Wait, Watched, answer, begin, outcome
 from airflow_provider_ckpt.progress import Progress
 from airflow_provider_ckpt.store import Store
@@ -88,7 +88,7 @@ def wait(
     """
     declared = dict(pairs(sources, "--source"))
     source_types(sources)
-    targets = [target_from_dict(fields) for fields in _spelled(given, declared)]
+    targets = _targets(given, declared)
     if not targets:
         raise click.UsageError("say what to wait for, such as --batch, --watermark or --caught-up")
     target = any_of(*targets) if one_is_enough else all_of(*targets)
@@ -180,6 +180,14 @@ _SPELLED: Mapping[str, Callable[[Any], Mapping[str, Any]]] = {
     "idle": lambda for_ms: {"target": "idle", "for_ms": for_ms},
     "stalled": lambda for_ms: {"target": "stalled", "for_ms": for_ms},
 }
+
+
+def _targets(given: Mapping[str, Any], declared: Mapping[str, str]) -> list[Target]:
+    """The targets that the options name. Raises click.UsageError."""
+    try:
+        return [target_from_dict(fields) for fields in _spelled(given, declared)]
+    except CheckpointError as error:
+        raise click.UsageError(str(error)) from None
 
 
 def _spelled(given: Mapping[str, Any], declared: Mapping[str, str]) -> Iterator[Mapping[str, Any]]:

@@ -11,7 +11,7 @@ from airflow.providers.common.compat.sdk import AirflowException, AirflowFailExc
 from airflow.sdk.io import get_fs, has_fs
 
 from airflow_provider_ckpt.bounded_json import parse_json
-from airflow_provider_ckpt.errors import CheckpointError
+from airflow_provider_ckpt.errors import CheckpointError, StorageOptionError
 from airflow_provider_ckpt.get_provider_info import UI_FIELD_BEHAVIOUR
 from airflow_provider_ckpt.source_ends import Access, DeclaredEnds
 from airflow_provider_ckpt.store import Store
@@ -74,7 +74,7 @@ class CheckpointHook(BaseHook):
         extra = connection.extra_dejson
         options = extra.get("storage_options") or {}
         if isinstance(options, str):
-            options = parse_json(options)
+            options = _options(options, connection.conn_id)
         scheme = url.partition("://")[0] if "://" in url else "file"
         storage_conn_id = extra.get("storage_conn_id")
         if storage_conn_id and has_fs(scheme):
@@ -108,6 +108,17 @@ class CheckpointHook(BaseHook):
         if "://" in location or location.startswith("/") or not base:
             return location
         return f"{base.rstrip('/')}/{location.lstrip('/')}".rstrip("/")
+
+
+def _options(text: str, conn_id: str) -> dict[str, Any]:
+    """The storage options that a connection holds as text. Raises StorageOptionError."""
+    try:
+        options = parse_json(text)
+    except ValueError as error:
+        raise StorageOptionError(f"the storage_options of the connection {conn_id} are no JSON: {error}") from None
+    if not isinstance(options, dict):
+        raise StorageOptionError(f"the storage_options of the connection {conn_id} are no JSON object")
+    return options
 
 
 @contextmanager

@@ -107,7 +107,7 @@ def _parse(version: int, lines: Iterable[bytes]) -> _Commit:
                 txns[action["txn"]["appId"]] = int(action["txn"]["version"])
         restored = info.get("operationParameters", {}).get("version")
         return _Commit(version, info.get("operation", ""), None if restored is None else int(restored), txns)
-    except (ValueError, KeyError, TypeError, AttributeError) as error:
+    except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
         raise StoreError(f"version {version} of the Delta log cannot be read: {error}") from error
 
 

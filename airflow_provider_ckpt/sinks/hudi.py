@@ -56,7 +56,7 @@ def _parse(store: Store, name: str, identifier: str) -> tuple[int | None, str]:
         checkpoint = (fields.get("extraMetadata") or {}).get(CHECKPOINT)
         batch = parse_json(checkpoint).get(identifier) if checkpoint else None
         return None if batch is None else int(batch), fields.get("operationType") or ""
-    except (ValueError, TypeError, AttributeError, EOFError) as error:
+    except (ValueError, TypeError, AttributeError, RecursionError, EOFError) as error:
         raise StoreError(f"cannot be read: {error}", location=store.location, name=name) from error
 
 

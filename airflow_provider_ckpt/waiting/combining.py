@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import MISSING, dataclass
+from dataclasses import fields as dataclass_fields
+from datetime import datetime
 from functools import reduce
 from operator import or_
 from typing import Any, ClassVar, Self
 
 from airflow_provider_ckpt.bounded_json import parse_json
 from airflow_provider_ckpt.errors import CheckpointError
+from airflow_provider_ckpt.fields import MOST, shown
 from airflow_provider_ckpt.progress import Progress
 from airflow_provider_ckpt.times import parse_duration_ms, parse_time_ms
 from airflow_provider_ckpt.waiting.positions import (
@@ -187,29 +190,66 @@ def target_from_dict(fields: Mapping[str, Any]) -> Target:
     values = dict(fields)
     name = values.pop("target", None)
     try:
-        if name in _SEVERAL:
-            return _SEVERAL[name](tuple(target_from_dict(target) for target in values["targets"]))
-        return _TARGETS[str(name)](**{key: _value(key, value) for key, value in values.items()})
-    except (KeyError, TypeError, ValueError) as error:
+        if isinstance(name, str) and name in _SEVERAL:
+            return _SEVERAL[name](_parts(values))
+        return _TARGETS[_known(name)](**_arguments(name, values))
+    except (ValueError, OverflowError) as error:
         said = json.dumps(dict(fields), default=str)
-        raise CheckpointError(
-            f"no target: {said} ({error})", hint=f"Targets: {', '.join(sorted(_TARGETS))}."
-        ) from error
+        known = ", ".join(sorted({*_TARGETS, *_SEVERAL}))
+        raise CheckpointError(f"no target: {said} ({error})", hint=f"Targets: {known}.") from error
+
+
+def _known(name: Any) -> str:
+    if not isinstance(name, str) or name not in _TARGETS:
+        raise ValueError(f"{shown(name)} is the name of none")
+    return name
+
+
+def _parts(values: Mapping[str, Any]) -> tuple[Target, ...]:
+    """The targets that a target is made of. Raises ValueError for none: nothing would have to be reached."""
+    parts = values.get("targets")
+    if values.keys() != {"targets"} or not isinstance(parts, list | tuple) or not parts:
+        raise ValueError("targets has to be a list of at least one, and the only key beside target")
+    if not all(isinstance(part, Mapping) for part in parts):
+        raise ValueError("each of the targets has to be an object")
+    return tuple(map(target_from_dict, parts))
+
+
+def _arguments(name: Any, values: Mapping[str, Any]) -> dict[str, Any]:
+    """The arguments of a target, each of its type. Raises ValueError for one that is missing, unknown or wrong."""
+    known = {argument.name: argument for argument in dataclass_fields(_TARGETS[_known(name)])}  # type: ignore[arg-type]
+    needed = {key for key, item in known.items() if item.default is MISSING and item.default_factory is MISSING}
+    problems = [f"{key} is missing" for key in sorted(needed - values.keys())]
+    problems += [f"{key} is no key of {name}" for key in sorted(map(str, values.keys() - known.keys()))]
+    problems += [f"{key} has no value" for key in sorted(needed & values.keys()) if values[key] is None]
+    if problems:
+        raise ValueError(problems[0])
+    return {key: _value(key, value) for key, value in values.items()}
 
 
 def _value(key: str, value: Any) -> Any:
     if value is None or key in ("source_id", "newest"):
         return value
     if key in _DURATIONS:
-        return value if isinstance(value, int) else parse_duration_ms(str(value))
+        return _whole(key, parse_duration_ms(value) if isinstance(value, str) else value)
     if key.endswith("_ms"):
-        return value if isinstance(value, int) else parse_time_ms(value)
-    if key == "before":
-        return tuple(value)
-    if key == "offsets":
+        return _whole(key, parse_time_ms(value) if isinstance(value, str | datetime) else value)
+    if key == "before" and isinstance(value, list | tuple):
+        return tuple(_whole(key, item) for item in value)
+    if key in ("offsets", "kinds"):
         parsed = parse_json(value) if isinstance(value, str) else value
-        return {str(source): _offset_text(offset) for source, offset in parsed.items()}
-    return int(value) if isinstance(value, str) else value
+        if not isinstance(parsed, Mapping):
+            raise ValueError(f"{key} is {shown(parsed)}, not an object by source id")
+        return dict(parsed) if key == "kinds" else {str(at): _offset_text(offset) for at, offset in parsed.items()}
+    return _whole(key, int(value) if isinstance(value, str) and value.strip().isdecimal() else value)
+
+
+def _whole(key: str, value: Any) -> int:
+    if not isinstance(value, int) or isinstance(value, bool) or not -MOST <= value <= MOST:
+        raise ValueError(f"{key} is {shown(value)}, not a whole number that Spark can hold")
+    if key == "batch_id" and value < 0:
+        raise ValueError(f"{key} is {value}, and the first batch is 0")
+    return value
 
 
 def _offset_text(offset: Any) -> str:

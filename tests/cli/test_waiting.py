@@ -94,11 +94,11 @@ NO_USAGE = {
     "no lag": ("--lag", "soon"),
     "no source": ("--batch", 7, "--source", "kafka"),
     "no pause": ("--batch", 7, "--poll-interval", 0),
+    "no such target": ("--target", '{"target": "bach"}'),
 }
 NO_SENSE = {
     "a source that the query does not have": (("--offsets", '{"7": 5}'), "no source '7'"),
     "a source without a type": (("--offsets", '{"0": 5}'), "type is not known"),
-    "no such target": (("--target", '{"target": "bach"}'), "no target"),
     "ends that nobody declared": (("--caught-up",), "no source was declared"),
     "an end that is still to come": (("--until", "2999-01-01", "--source", "0=file:/landing"), "cannot be known yet"),
 }

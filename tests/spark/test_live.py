@@ -46,6 +46,9 @@ class LiveQuery:
         self.process.wait(30)
 
 
+UNKNOWN = ("--accept-sink", "unknown")
+
+
 def ckpt(*arguments: object) -> subprocess.CompletedProcess[str]:
     command = [str(Path(sys.executable).with_name("ckpt")), *map(str, arguments)]
     return subprocess.run(command, capture_output=True, text=True, timeout=150)
@@ -69,7 +72,13 @@ def live(request, tmp_path):
 
 def test_a_running_query_is_not_touched_and_can_be_backed_up(live, spark, tmp_path):
     refused = ckpt(
-        "rollback", live.checkpoint, "--to-batch", newest_restorable(live), "--execute", "--i-know-it-is-stopped"
+        "rollback",
+        live.checkpoint,
+        "--to-batch",
+        newest_restorable(live),
+        "--execute",
+        "--i-know-it-is-stopped",
+        *UNKNOWN,
     )
     assert refused.returncode == 4, refused.stderr
     assert "running" in refused.stderr or "changed since the plan" in refused.stderr
@@ -86,7 +95,7 @@ def test_a_running_query_is_not_touched_and_can_be_backed_up(live, spark, tmp_pa
     for number, backup in enumerate(taken):
         target = tmp_path / f"restored-{number}"
         assert ckpt("verify", root.location, backup.backup_id).returncode == 0
-        done = ckpt("restore", root.location, backup.backup_id, "--to", target, "--execute", "--json")
+        done = ckpt("restore", root.location, backup.backup_id, "--to", target, "--execute", "--json", *UNKNOWN)
         assert json.loads(done.stdout)["receipt"]["status"] == "applied"
         assert_goes_on(spark, target, live.config, backup.batch_id)
 

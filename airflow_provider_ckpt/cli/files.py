@@ -1,0 +1,60 @@
+"""Files of this machine that the command line names: which are read, and where one may be written."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from pathlib import Path
+
+import click
+
+from airflow_provider_ckpt.codec.layout import COMMITS, METADATA, OFFSETS
+from airflow_provider_ckpt.lifecycle.lookup import MANIFEST
+from airflow_provider_ckpt.local_disk import require_regular
+from airflow_provider_ckpt.store import Store
+
+_SINK_LOG = "_spark_metadata"
+
+
+def read_bytes(path: Path, most: int) -> bytes:
+    """The first bytes of a file, at most that many. Raises OSError, also for a named pipe, a socket and a device."""
+    require_regular(str(path))
+    with path.open("rb") as file:
+        return file.read(most)
+
+
+def read_text(path: Path, most: int) -> str:
+    """The text of a file of at most ``most`` bytes. Raises OSError as :func:`read_bytes`, and ValueError."""
+    data = read_bytes(path, most + 1)
+    if len(data) > most:
+        raise ValueError(f"more than {most:,} bytes")
+    return data.decode()
+
+
+def require_outside(option: str, path: Path, stores: Iterable[Store | None] = ()) -> None:
+    """Raise a usage error for a file that would be written into a checkpoint, the log of a sink, or backups.
+
+    Args:
+        option: What names the file.
+        path: The file.
+        stores: Places in which no file is written either, whatever they look like.
+    """
+    real = path.resolve()
+    for store in stores:
+        if store is not None and store.is_local and real.is_relative_to(store.real_root):
+            raise _refused(option, path, f"{store.location}")
+    for directory in real.parents:
+        what = _what_is(directory)
+        if what is not None:
+            raise _refused(option, path, f"{what} {directory}")
+
+
+def _what_is(directory: Path) -> str | None:
+    if directory.name == _SINK_LOG:
+        return "the log of a sink,"
+    if (directory / OFFSETS).is_dir() and ((directory / COMMITS).is_dir() or (directory / METADATA).is_file()):
+        return "the checkpoint"
+    return "the backup" if (directory / MANIFEST).is_file() and (directory / "checkpoint").is_dir() else None
+
+
+def _refused(option: str, path: Path, place: str) -> click.BadParameter:
+    return click.BadParameter(f"{path} is inside {place}: nothing of ckpt is written there", param_hint=option)
