@@ -9,6 +9,13 @@ from airflow_provider_ckpt.codec import layout, state_metadata, state_schema
 from airflow_provider_ckpt.errors import CheckpointFormatError
 from airflow_provider_ckpt.view import CheckpointView
 
+#: What is said of a schema that another store of a join has.
+OTHER_STORE = "the schema of another store"
+#: What is said of operator metadata by which Spark looks for a schema where it never writes one.
+OTHER_PLACE = "at odds with the place of the schemas that it names"
+#: What a store of a join has as its value, and as the last column of its key.
+_COUNT, _INDEX = (("value", "long"),), (("index", "long"),)
+
 
 @dataclass(slots=True)
 class OperatorFiles:
@@ -41,11 +48,27 @@ def operator_files(view: CheckpointView, batch_id: int) -> Generator[str, bytes,
     for operator_id, (_, name) in sorted(newest.items()):
         schemas += yield from _named_schemas(view, operator_id, name, whole)
     for name in schemas:
-        try:
-            state_schema.decode((yield name), name)
-        except CheckpointFormatError as error:
-            whole.missing.append(f"{name}: no schema ({error.message})")
+        whole.missing += _problem_of_schema((yield name), name)
     return whole
+
+
+def _problem_of_schema(data: bytes, name: str) -> list[str]:
+    try:
+        schema = state_schema.decode(data, name)
+    except CheckpointFormatError as error:
+        return [f"{name}: no schema ({error.message})"]
+    return [] if _is_of_its_store(schema, name) else [f"{name}: {OTHER_STORE}"]
+
+
+def _is_of_its_store(schema: state_schema.StateSchema, name: str) -> bool:
+    """Whether a schema can be that of the store in whose directory it is, as far as Spark gives the columns."""
+    store = name.removesuffix("/_metadata/schema").rpartition("/")[2]
+    family = schema.families[0] if schema.families else None
+    if family is None or schema.version > 2:
+        return True
+    if store.endswith("-keyToNumValues"):
+        return family.value == _COUNT
+    return not store.endswith("-keyWithIndexToValue") or family.key[-1:] == _INDEX
 
 
 def _named_schemas(
@@ -64,7 +87,9 @@ def _named_schemas(
     for store in metadata.stores:
         for path in store.state_schema_file_paths or ():
             schema = f"{layout.STATE}/{operator_id}/_stateSchema/{store.store_name}/{path.rpartition('/')[2]}"
-            if schema in view.objects:
+            if not path.endswith(f"/{schema}"):
+                whole.missing.append(f"{name}: {OTHER_PLACE}")
+            elif schema in view.objects:
                 named.append(schema)
             elif metadata.operator_name.startswith("transformWithState"):  # a join starts without
                 whole.missing.append(schema)

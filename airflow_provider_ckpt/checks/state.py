@@ -5,11 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from airflow_provider_ckpt.checks.logs import newest_commit, newest_entry
-from airflow_provider_ckpt.codec import java_text, layout, state_content
+from airflow_provider_ckpt.codec import java_text, layout, state_content, state_schema
 from airflow_provider_ckpt.codec.offset_log import OffsetSeq
 from airflow_provider_ckpt.confs import COMPRESSION_CODEC
 from airflow_provider_ckpt.errors import IncompleteLogFileError
 from airflow_provider_ckpt.findings import Finding, Severity
+from airflow_provider_ckpt.operator_files import OTHER_PLACE, OTHER_STORE
+from airflow_provider_ckpt.restart_set import OTHER_SIZE
 from airflow_provider_ckpt.view import CheckpointView
 
 _CANNOT_LOAD = "CANNOT_LOAD_STATE_STORE"
@@ -146,7 +148,7 @@ def incomplete_chain(view: CheckpointView) -> Iterator[Finding]:
             "Delete the file: Spark then writes it anew."
             if name.endswith("/_metadata/schema")
             else "Restore it from a backup, or roll back to a batch that can be restored.",
-            _error_of_operator(view, name, reason) if "/_" in name else _load_error(name, reason),
+            _error_of_operator(view, name, reason) if "/_" in name else _load_error(view, name, reason),
         )
 
 
@@ -232,27 +234,44 @@ def unknown_partitions(view: CheckpointView) -> Iterator[Finding]:
 def _error_of_operator(view: CheckpointView, name: str, reason: str) -> str | None:
     """What Spark stops with at a schema, or at operator metadata of version 2."""
     if name.endswith("/_metadata/v2"):
-        return "STDS_FAILED_TO_READ_OPERATOR_METADATA"
+        is_folder = any(folder.startswith(f"{name}/") for folder in view.folders)
+        return "FileNotFoundException" if is_folder else "STDS_FAILED_TO_READ_OPERATOR_METADATA"
     if name in view.damaged:
         error = view.damaged[name]
         return "INTERNAL_ERROR" if isinstance(error, IncompleteLogFileError) else error.spark_error
     if not reason:
         return "FileNotFoundException"
-    return "UTFDataFormatException" if "not UTF-8" in reason else "EOFException"
+    return next((error for said, error in _SCHEMA_ERRORS.items() if said in reason), "EOFException")
 
 
-def _load_error(name: str, reason: str) -> str | None:
+#: What Spark stops with, by what is said of a schema.
+_SCHEMA_ERRORS = {
+    "not UTF-8": "UTFDataFormatException",
+    state_schema.DATA_TYPE: state_schema.NO_TYPE,
+    "is not JSON": state_schema.NO_TYPE,
+    OTHER_STORE: "STATE_STORE_KEY_SCHEMA_NOT_COMPATIBLE",
+    OTHER_PLACE: "FileNotFoundException",
+}
+
+
+def _load_error(view: CheckpointView, name: str, reason: str) -> str | None:
     if not reason and name.count("/") == 1:
         return "STREAMING_STATEFUL_OPERATOR_NOT_MATCH_IN_STATE_METADATA"
     if "." not in name:
         return None  # a directory, after some of its files
-    if reason and "/SSTs/" in name:
-        return f"{_CANNOT_LOAD}.UNEXPECTED_FILE_SIZE"
-    if reason or "/SSTs/" in name or "_?." in name:
-        return f"{_CANNOT_LOAD}.UNCATEGORIZED"
+    return f"{_CANNOT_LOAD}.{_load_condition(view, name, reason)}"
+
+
+def _load_condition(view: CheckpointView, name: str, reason: str) -> str:
+    is_table, stem = "/SSTs/" in name, name.rpartition(".")[0]
+    if is_table and (OTHER_SIZE in reason or name in view.folders):
+        families = any(view.below(f"{'/'.join(name.split('/')[:2])}/_stateSchema"))  # Spark tries the changelogs alone
+        return "UNCATEGORIZED" if families else "UNEXPECTED_FILE_SIZE"
+    if reason or is_table or "_?." in name or f"{stem}.zip" in view.folders:
+        return "UNCATEGORIZED"
     if name.endswith((".delta", ".snapshot")):
-        return f"{_CANNOT_LOAD}.CANNOT_READ_DELTA_FILE_NOT_EXISTS"
-    return f"{_CANNOT_LOAD}.CANNOT_READ_STREAMING_STATE_FILE"
+        return "CANNOT_READ_DELTA_FILE_NOT_EXISTS"
+    return "CANNOT_READ_STREAMING_STATE_FILE"
 
 
 def folders(view: CheckpointView) -> Iterator[Finding]:

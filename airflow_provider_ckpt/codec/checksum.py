@@ -60,11 +60,16 @@ class HadoopChecksum:
         return _MAGIC + struct.pack(f">I{count}I", self.bytes_per_checksum, *self.checksums)
 
 
+def is_hadoop(data: bytes) -> bool:
+    """Whether Hadoop uses these bytes as a checksum file; it does when they are cut after the header."""
+    return len(data) >= 8 and data.startswith(_MAGIC)
+
+
 def decode_hadoop(data: bytes, name: str) -> HadoopChecksum:
     """Read a hidden ``.N.crc``. Raises IncompleteLogFileError when empty, MalformedEntryError otherwise."""
     if not data:
         raise IncompleteLogFileError("the checksum file is empty", name=name)
-    if len(data) < 8 or len(data) % 4 or not data.startswith(_MAGIC):
+    if len(data) % 4 or not is_hadoop(data):
         raise MalformedEntryError("no checksum file of Hadoop", name=name)
     step, *checksums = struct.unpack(f">{len(data) // 4 - 1}I", data[4:])
     if not step:

@@ -11,12 +11,15 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 
 from airflow_provider_ckpt.codec import java_text
+from airflow_provider_ckpt.codec.spark_types import unknown_type
 from airflow_provider_ckpt.codec.versions import parse_version
 from airflow_provider_ckpt.errors import IncompleteLogFileError, MalformedEntryError
 
 MAX_VERSION = 3
 #: Of a schema there are 64 KiB in a chunk; Spark itself never writes more than a few.
 _MOST_CHUNKS = 4096
+#: What Spark stops with at a schema whose JSON it cannot read, and what is said of that here.
+NO_TYPE, DATA_TYPE = "UNSUPPORTED_DATATYPE", "data type of Spark's"
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,16 +92,18 @@ def _families_with(stream: _Stream, name: str, *, ids: bool) -> list[ColumnFamil
 
 
 def _columns(text: str, name: str) -> tuple[tuple[str, str], ...]:
-    what = "state schema"
-    fields = java_text.Fields(java_text.read_json_object(text, name, what), name, what).array("fields")
-    columns = []
-    for item in fields:
-        if not isinstance(item, dict):
-            raise MalformedEntryError("a column of the state schema is no object", name=name)
-        column = java_text.Fields(item, name, what)
-        kind = item.get("type")
-        columns.append((column.text("name"), kind if isinstance(kind, str) else "struct"))
-    return tuple(columns)
+    """Name and type of the columns; Spark stops at all that it cannot read with one error condition."""
+    try:
+        schema = java_text.read_json_object(text, name, "state schema")
+    except MalformedEntryError as error:
+        raise MalformedEntryError(error.message, name=name, spark_error=NO_TYPE) from error
+    unknown = unknown_type(schema)
+    if unknown is not None or schema["type"] != "struct":
+        unknown = java_text.abbreviate(text if unknown is None else unknown)
+        message = f"the state schema has {unknown}, which is no {DATA_TYPE}"
+        raise MalformedEntryError(message, name=name, spark_error=NO_TYPE)
+    kinds = ((field["name"], field["type"]) for field in schema["fields"])
+    return tuple((column, kind if isinstance(kind, str) else "struct") for column, kind in kinds)
 
 
 class _Stream:

@@ -13,7 +13,7 @@ from airflow_provider_ckpt.checks import check
 from airflow_provider_ckpt.checks.logs import newest_entry
 from airflow_provider_ckpt.checks.state import MISMATCH
 from airflow_provider_ckpt.codec import layout, state_content, state_file
-from airflow_provider_ckpt.codec.checksum import BYTES_PER_CHECKSUM, HadoopChecksum, SparkChecksum
+from airflow_provider_ckpt.codec.checksum import BYTES_PER_CHECKSUM, HadoopChecksum, SparkChecksum, is_hadoop
 from airflow_provider_ckpt.codec.source_log import newest_entry_in
 from airflow_provider_ckpt.compression import decompressors
 from airflow_provider_ckpt.confs import COMPRESSION_CODEC
@@ -226,11 +226,13 @@ def _fits(
     stored: StoredObject, sidecar: str, read: Callable[[str], bytes], chunks: Callable[[str], Iterator[bytes]]
 ) -> bool:
     try:
-        checksum = codec.decode(sidecar, read(sidecar))
+        data = read(sidecar)
     except TooLargeError:
         return stored.size > (CHECKSUM_BYTES // 4 - 2) * BYTES_PER_CHECKSUM  # rightly so: it has as many chunks
-    except CheckpointFormatError:
-        return sidecar.rpartition("/")[2].startswith(".")  # Hadoop passes over a checksum file that is none
+    try:
+        checksum = codec.decode(sidecar, data)
+    except CheckpointFormatError:  # Hadoop passes over a checksum file that is none, not over one that is cut
+        return sidecar.rpartition("/")[2].startswith(".") and not is_hadoop(data)
     if not isinstance(checksum, HadoopChecksum | SparkChecksum):
         return True
     if not checksum.fits_size(stored.size):

@@ -103,7 +103,9 @@ _FILES = (
     layout.LogEntry,
     layout.SourceLogEntry,
     layout.StateFile,
+    layout.StateTable,
     layout.StateSchemaFile,
+    layout.OperatorMetadataFile,
 )
 
 

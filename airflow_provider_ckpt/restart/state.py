@@ -88,6 +88,8 @@ def _error_of_more_partitions(view: CheckpointView, operator_id: int) -> str:
     commit = newest_commit(view)
     if commit is not None and commit.state_unique_ids:
         return "ArrayIndexOutOfBoundsException"
+    if any(name.startswith(f"{layout.STATE}/{operator_id}/") and name.endswith(".zip") for name in view.folders):
+        return "CANNOT_LOAD_STATE_STORE.UNCATEGORIZED"
     delta = any(stored.name.endswith(".delta") for stored in view.below(f"{layout.STATE}/{operator_id}"))
     missing = "CANNOT_READ_DELTA_FILE_NOT_EXISTS" if delta else "CANNOT_READ_STREAMING_STATE_FILE"
     return f"CANNOT_LOAD_STATE_STORE.{missing}"

@@ -19,7 +19,7 @@ from pathlib import Path
 from .corpus import Case
 from .replay import Replay, Replayed
 from .sweep import CRASHED, SWEEP, is_crashed, random_cases
-from .sweep_judge import RECORDED, Report, Seen, Workshop, judge, read_recorded
+from .sweep_judge import RECORDED, Report, Seen, Workshop, judge, read_recorded, reason_listed
 
 
 def ask(replay: Replay, cases: Iterable[Case]) -> Iterator[tuple[Case, Seen, Replayed]]:
@@ -71,12 +71,11 @@ def ask_random(replay: Replay, options: argparse.Namespace) -> int:
         deadline = time.monotonic() + options.seconds
         for number, (case, seen, answer) in enumerate(ask(replay, cases), start=1):
             judged = judge(case, workshop.foretell(case), seen)
-            report.add(case, seen, judged)
+            listed = reason_listed(case, judged.problem) if judged.problem else None
+            report.add(case, seen, judged, listed)
             if judged.problem:
-                print(
-                    f"{judged.problem}: {case.name}\n  Spark {seen.fields()} {answer.message}\n  {judged.said}",
-                    flush=True,
-                )
+                print(f"{'listed ' if listed else ''}{judged.problem}: {case.name}")
+                print(f"  Spark {seen.fields()} {answer.message}\n  {judged.said}", flush=True)
             if time.monotonic() > deadline:
                 print(f"stopped after {number + options.skip} of {options.count}")
                 break
