@@ -89,15 +89,15 @@ def restart_set(
     logs = log_entries(view, batch_id)
     missing = [name for name in logs if name not in view.objects]
     missing += [f"{name}: {view.damaged[name].message}" for name in logs if name in view.damaged]
-    if missing:
+    if any(problem.partition(": ")[0] in logs[-3:] for problem in missing):
         return RestartSet(batch_id, (), missing=tuple(missing))
     sources = source_files(view, view.offset_seq(batch_id))
     state = yield from _state_files(view, batch_id, decompressors, broken)
-    names = [*logs, *sources.names, *state.names]
+    names = [*(name for name in logs if name in view.objects), *sources.names, *state.names]
     return RestartSet(
         batch_id,
         tuple(name for main in dict.fromkeys(names) for name in with_sidecars(view, main)),
-        (*sources.missing, *state.missing),
+        (*missing, *sources.missing, *state.missing),
         tuple(state.repaired),
         tuple(state.unknown),
         tuple(state.single),

@@ -76,7 +76,7 @@ class Replay:
         for _ in range(TRIES):
             with self._lock:
                 self._count += 1
-                home = self.root / f"case-{self._count}"
+                home = self.root / f"case-{self._count:05}"
             try:
                 answer = self._ask(case, home)
             finally:

@@ -72,6 +72,8 @@ def ask_random(replay: Replay, options: argparse.Namespace) -> int:
         for number, (case, seen, answer) in enumerate(ask(replay, cases), start=1):
             judged = judge(case, workshop.foretell(case), seen)
             listed = reason_listed(case, judged.problem) if judged.problem else None
+            if judged.problem == "OTHER ERROR" and len(case.mutations) > 1:
+                listed = "blocked; Spark meets another of the damages first"
             report.add(case, seen, judged, listed)
             if judged.problem:
                 print(f"{'listed ' if listed else ''}{judged.problem}: {case.name}")
