@@ -33,8 +33,6 @@ Result = TypeVar("Result")
 #: A computation that asks for the bytes of objects by name.
 Reads = Generator[str, bytes, Result]
 
-#: What is said of a table between its size and the one that it should have.
-OTHER_SIZE = "bytes long instead of"
 #: What is said where changelogs are left, and no zip; measured on 4.3: then Spark does not know the column families.
 NO_SNAPSHOT = "missing (changelogs alone do not bring back a store with column families)"
 
@@ -410,7 +408,7 @@ def _add_tables(chain: _Chain, store: _StateStore, name: str, data: bytes) -> No
         if stored is None:
             chain.missing.append(table_name)
         elif stored.size != table.size:  # Spark looks at that first
-            chain.missing.append(f"{table_name}: {stored.size} {OTHER_SIZE} {table.size}")
+            chain.missing.append(f"{table_name}: {stored.size} {state_file.OTHER_SIZE} {table.size}")
         elif table_name in store.broken:
             chain.missing.append(f"{table_name}: {store.broken[table_name]}")
         else:

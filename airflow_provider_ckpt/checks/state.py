@@ -5,13 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from airflow_provider_ckpt.checks.logs import newest_commit, newest_entry
-from airflow_provider_ckpt.codec import java_text, layout, state_content, state_schema
+from airflow_provider_ckpt.codec import java_text, layout, state_content, state_file, state_schema
 from airflow_provider_ckpt.codec.offset_log import OffsetSeq
 from airflow_provider_ckpt.confs import COMPRESSION_CODEC
 from airflow_provider_ckpt.errors import IncompleteLogFileError
 from airflow_provider_ckpt.findings import Finding, Severity
 from airflow_provider_ckpt.operator_files import OTHER_PLACE, OTHER_STORE
-from airflow_provider_ckpt.restart_set import OTHER_SIZE
 from airflow_provider_ckpt.view import CheckpointView
 
 _CANNOT_LOAD = "CANNOT_LOAD_STATE_STORE"
@@ -264,7 +263,7 @@ def _load_error(view: CheckpointView, name: str, reason: str) -> str | None:
 
 def _load_condition(view: CheckpointView, name: str, reason: str) -> str:
     is_table, stem = "/SSTs/" in name, name.rpartition(".")[0]
-    if is_table and (OTHER_SIZE in reason or name in view.folders):
+    if is_table and (state_file.OTHER_SIZE in reason or name in view.folders):
         families = any(view.below(f"{'/'.join(name.split('/')[:2])}/_stateSchema"))  # Spark tries the changelogs alone
         return "UNCATEGORIZED" if families else "UNEXPECTED_FILE_SIZE"
     if reason or is_table or "_?." in name or f"{stem}.zip" in view.folders:

@@ -18,6 +18,8 @@ from airflow_provider_ckpt.codec import java_text
 from airflow_provider_ckpt.codec.versions import parse_version
 from airflow_provider_ckpt.errors import CheckpointFormatError, MalformedEntryError
 
+#: What is said of a table of RocksDB between its size and the one that the zip gives it.
+OTHER_SIZE = "bytes long instead of"
 #: What a RocksDB zip holds at most: its list of files, its manifest, its options.
 MOST_ZIP_ENTRIES, MOST_METADATA_BYTES, MOST_ZIP_BYTES = 1_000, 4 << 20, 64 << 20
 #: A block of a compressed stream; Spark writes blocks of 32 and 64 KiB.
