@@ -77,7 +77,7 @@ LISTED: tuple[tuple[str, str, str], ...] = (
 #: The deploy asks for a conf that Spark ignores: the gate stops it so that nobody believes that it took effect.
 ON_PURPOSE = frozenset({"CKPT201", "CKPT222"})
 #: Goldens of which not every case was put to Spark yet: ``python -m tests.oracle.sweeping record --new`` goes on.
-PENDING = frozenset({"join", "processor", "agg-changelog-v2", "totals-changelog"})
+PENDING: frozenset[str] = frozenset()
 
 
 def reason_listed(case: Case, problem: str) -> str | None:
