@@ -91,7 +91,7 @@ def _foreign(path: Path, origin: str) -> None:
 
 def _folder(path: Path) -> None:
     path.unlink(missing_ok=True)
-    path.mkdir()
+    path.mkdir(parents=True)
 
 
 def _edit_lines(path: Path, edit: Callable[[list[str]], None]) -> None:
