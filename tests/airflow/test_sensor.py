@@ -366,7 +366,7 @@ def test_the_end_of_a_deferral(checkpoint):
         "hint": "h",
         "batch_id": None,
     }
-    with pytest.raises(AirflowFailException, match="X: l/n: m h"):
+    with pytest.raises(AirflowFailException, match=r"X: l/n: m\. h"):
         waiting.execute_complete({}, {**error, "retryable": False})
     with pytest.raises(AirflowException):
         waiting.execute_complete({}, {**error, "retryable": True})
