@@ -25,8 +25,7 @@ CASES = {
     "also without state": ("file-to-parquet-5", (), {}, FORMAT_1, "a batch after 4 was running"),
     "a conf does not change the format of a commit": ("agg-hdfs", (), {STATE_FORMAT: "2"}, FORMAT_1, RUNNING),
     "a batch that is not committed": ("agg-rocksdb-v2", ("drop commits/{N}",), {}, None, CUT_ANEW),
-    "a new query": ("file-to-parquet-5", NO_COMMIT, {}, FORMAT_1, None),
-    "a new query of format 2": ("file-to-parquet-5", NO_COMMIT, {STATE_FORMAT: "2"}, None, None),
+    "a new query gets format 2": ("file-to-parquet-5", NO_COMMIT, {}, None, None),
 }
 
 

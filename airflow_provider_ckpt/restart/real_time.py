@@ -13,7 +13,6 @@ from airflow_provider_ckpt.codec import layout
 from airflow_provider_ckpt.confs import SparkVersion
 from airflow_provider_ckpt.deploy import DeploySpec
 from airflow_provider_ckpt.findings import Finding
-from airflow_provider_ckpt.restart.logs import STATE_FORMAT
 from airflow_provider_ckpt.restart.words import NEW_LOCATION
 from airflow_provider_ckpt.sink_marker import FILE_FORMATS
 from airflow_provider_ckpt.view import CheckpointView
@@ -52,24 +51,18 @@ def real_time_mode(view: CheckpointView, deploy: DeploySpec) -> Iterator[Finding
 
 
 def _format_1(view: CheckpointView, deploy: DeploySpec) -> Iterator[Finding]:
-    """Spark takes the format from the newest commit, with or without state; without a commit, from the session."""
+    """Spark takes the format from the newest commit, with or without state; a new query gets format 2."""
     newest, commit = view.latest_committed, newest_commit(view)
-    if newest is None:
-        has_2, name, hint = deploy.confs.get(STATE_FORMAT, "1") == "2", None, f"Deploy with {STATE_FORMAT}=2."
-    elif commit is None:
-        return  # it cannot be read, which is said elsewhere
-    else:
-        has_2 = commit.version == 2 or bool(commit.state_unique_ids)
-        name, hint = layout.commit_entry(newest), f"Keep the trigger that the query has, {NEW_LOCATION}"
-    if not has_2:
+    if newest is None or commit is None:
+        return  # a new query, or a commit that cannot be read, which is said elsewhere
+    if commit.version != 2 and not commit.state_unique_ids:
         yield Finding(
             "CKPT232",
             "error",
-            "real-time mode needs state checkpoint format 2, and the "
-            + ("deploy does not ask for it" if name is None else "checkpoint has format 1"),
+            "real-time mode needs state checkpoint format 2, and the checkpoint has format 1",
             newest,
-            name,
-            hint,
+            layout.commit_entry(newest),
+            f"Keep the trigger that the query has, {NEW_LOCATION}",
             _FORMAT_1,
         )
 
