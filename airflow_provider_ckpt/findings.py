@@ -46,6 +46,7 @@ RULES = {
     "CKPT135": "Partitions that nobody can tell",
     "CKPT136": "Unknown state store provider",
     "CKPT137": "Broken state of an unfinished batch",
+    "CKPT138": "State of batches that the log does not have",
     "CKPT140": "Sink log ahead of the checkpoint",
     "CKPT141": "Sink log behind the checkpoint",
     "CKPT142": "Hole in the sink log",

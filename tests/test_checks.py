@@ -83,6 +83,7 @@ BY_CODE: dict[str, Shown] = {
         "agg-hdfs",
         ("drop commits/{N}", "empty state/0/0/{V}.delta"),
     ),
+    "CKPT138": Shown(("warning", "state/0/0"), "agg-hdfs", ("drop commits/{N}", "drop offsets/{N}")),
     "CKPT140": Shown(("error", "_spark_metadata/4"), mutations=("drop commits/{N}", "drop offsets/{N}"), sink=True),
     "CKPT141": Shown(("warning", "_spark_metadata"), mutations=("drop ../output/_spark_metadata/{N}",), sink=True),
     "CKPT136": Shown(

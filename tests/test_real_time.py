@@ -49,4 +49,4 @@ def test_a_deploy_in_real_time_mode(case, golden_home):
 def test_a_sink_that_takes_whole_batches_is_refused(sink, refused, golden_home):
     view = lifecycle.examine(Store.open(str(golden_home("agg-rocksdb-v2") / "checkpoint")))
     found = forecast(view, DeploySpec(sink=sink, trigger="realTime")).findings
-    assert ("STREAMING_REAL_TIME_MODE.SINK_NOT_SUPPORTED" in {f.spark_error for f in found}) is refused
+    assert ("STREAMING_REAL_TIME_MODE.OPERATOR_OR_SINK_NOT_IN_ALLOWLIST" in {f.spark_error for f in found}) is refused

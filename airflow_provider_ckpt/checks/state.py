@@ -180,6 +180,36 @@ def unfinished_state(view: CheckpointView) -> Iterator[Finding]:
         )
 
 
+def state_ahead(view: CheckpointView) -> Iterator[Finding]:
+    """CKPT138: state of batches that the offset log does not have: what a rollback by hand leaves behind.
+
+    Where every version is a file of its own that is written anew (RocksDB without changelogs), or names its own files
+    (format 2), Spark does not mix the two.
+    """
+    if view.latest_planned is None:
+        return
+    ahead: layout.StateFile | None = None
+    mixed = False
+    for stored in view.below(layout.STATE):
+        place = layout.parse(stored.name)
+        if isinstance(place, layout.StateFile) and place.unique_id is None:
+            mixed = mixed or place.kind != "zip"
+            if place.version > view.latest_planned + 1 and (ahead is None or place.version > ahead.version):
+                ahead = place
+    if ahead is not None and mixed:
+        yield Finding(
+            "CKPT138",
+            "warning",
+            f"there is state of batch {ahead.version - 1}, and the newest batch of the offset log is "
+            f"{view.latest_planned}: when batch {view.latest_planned + 1} holds other rows this time, Spark mixes the "
+            "state of both",
+            view.latest_planned,
+            ahead.store_id.directory,
+            "Remove it by a rollback to the newest committed batch: ckpt rollback --to-batch "
+            f"{view.latest_planned if view.latest_committed is None else view.latest_committed}",
+        )
+
+
 def unknown_codec(view: CheckpointView) -> Iterator[Finding]:
     """CKPT116: state is compressed, and the codec in the log is none that Spark knows."""
     entry = newest_entry(view)
@@ -315,5 +345,6 @@ RULES = (
     unknown_partitions,
     damaged_operator_metadata,
     unfinished_state,
+    state_ahead,
     unknown_codec,
 )

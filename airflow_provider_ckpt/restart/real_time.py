@@ -21,7 +21,7 @@ REAL_TIME = "realTime"
 FORMAT_1_ALLOWED = "spark.sql.streaming.realTimeMode.dangerouslyAllowCheckpointV1.enabled"
 _KNOWN_SINCE: SparkVersion = (4, 3)
 _FORMAT_1 = "STREAMING_REAL_TIME_MODE.CHECKPOINT_FORMAT_V1_NOT_SUPPORTED"
-_NO_SINK = "STREAMING_REAL_TIME_MODE.SINK_NOT_SUPPORTED"
+_NO_SINK = "STREAMING_REAL_TIME_MODE.OPERATOR_OR_SINK_NOT_IN_ALLOWLIST"
 #: Spark's own sinks that take a batch when it is done; real-time mode writes rows as they come.
 _SINKS_OF_BATCHES = ("file", *FILE_FORMATS, "foreachbatch")
 

@@ -223,6 +223,7 @@ def _load(view: CheckpointView, deploy: DeploySpec) -> Iterator[Finding]:
     yield from state.unknown_partitions(view)
     yield from state.unknown_codec(view)
     yield from state.unfinished_state(view)
+    yield from state.state_ahead(view)
     yield from state.damaged_operator_metadata(view)
     for finding in state.repaired_snapshot(view):
         repairs = deploy.spark_version >= _REPAIRS_SINCE

@@ -9,6 +9,7 @@ import dataclasses
 import json
 import os
 import random
+import re
 from collections import Counter
 from collections.abc import Callable
 from typing import Any
@@ -34,11 +35,6 @@ def metadata_line(data: bytes) -> Any:
         return json.JSONDecoder().raw_decode(trim(lines[1]))[0]
     except (ValueError, IndexError, RecursionError):
         return None
-
-
-def not_an_object(data: bytes) -> bool:
-    lines = list(lines_of(data.decode(errors="replace")))
-    return len(lines) > 1 and not trim(lines[1]).startswith("{")
 
 
 def odd_optional(data: bytes) -> bool:
@@ -80,7 +76,7 @@ def deep(data: bytes) -> bool:
 
 
 def torn_text_after_line_two(data: bytes) -> bool:
-    lines = data.split(b"\n")
+    lines = re.split(rb"\r\n|\r|\n", data)
     try:
         b"\n".join(lines[:2]).decode()
     except UnicodeDecodeError:
@@ -98,12 +94,6 @@ class Difference:
 
 
 DIFFERENCES = (
-    Difference(
-        "metadata that is no JSON object",
-        'Spark reads [], 5 or "x" as metadata without any field, and null as no metadata, on which it fails later; '
-        "in a log that only Spark writes it is damage, and the confs of the query are lost.",
-        not_an_object,
-    ),
     Difference(
         "an optional field of another shape",
         "Spark reads stateUniqueIds and controlBatchInfo of a wrong shape as absent; without the ids it would look for "
@@ -156,9 +146,10 @@ def compare(logs: SparkLogs, log: str, data: bytes) -> str:
         known = [difference.name for difference in DIFFERENCES if difference.applies(data)]
         assert known, f"Spark accepts, we refuse ({error}): {data!r}"
         return known[0]
-    assert verdict.accepted, f"we accept, Spark refuses with {verdict.error}: {data!r}"
     assert value.encode() == data
-    assert verdict.written is not None
+    if (verdict.error or "").startswith("write: "):
+        return "Spark reads it, and fails when it uses it"
+    assert verdict.written is not None, f"we accept, Spark refuses with {verdict.error}: {data!r}"
     assert canonical(rebuilt(value)) == canonical(verdict.written), data
     return "both accept"
 
@@ -248,8 +239,6 @@ def test_special_entries(logs, log, data):
 @pytest.mark.parametrize(
     "data",
     [
-        b"v1\n[]\n5",
-        b"v1\n5\n5",
         b'v2\n{"controlBatchInfo":5}\n0:5',
         b'v1\n{"x":' + b"[" * 300 + b"]" * 300 + b"}\n5",
         b"v1\n{}" + b"\n5" * 10_001,

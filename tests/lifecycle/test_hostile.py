@@ -280,6 +280,7 @@ def test_what_a_driver_says_shows_no_secret_option(tmp_path):
     class Telling(FaultyStore):
         pass
 
+    (tmp_path / "x").touch()
     store = Telling.over(str(tmp_path), Fault())
     store.fs.storage_options["secret"] = SECRET
 

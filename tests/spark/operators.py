@@ -116,11 +116,11 @@ def _chained(rows: Any) -> Any:
     return longer.agg(sql.sum("total").alias("total"))
 
 
-def _join(how: str) -> Callable[[Callable[[], Any]], Any]:
+def _join(how: str, prepared: Callable[[Any], Any] = _late) -> Callable[[Callable[[], Any]], Any]:
     def build(stream: Callable[[], Any]) -> Any:
         from pyspark.sql import functions as sql
 
-        left, right = _late(stream()).alias("l"), _late(stream()).alias("r")
+        left, right = prepared(stream()).alias("l"), prepared(stream()).alias("r")
         near = "l.key = r.key AND r.at BETWEEN l.at + INTERVAL 1 SECONDS AND l.at + INTERVAL 21 SECONDS"
         return left.join(right, sql.expr(near), how).select("l.key", "l.value", "r.value")
 
@@ -151,11 +151,11 @@ def _processor(rows: Any) -> Any:
     from pyspark.sql.streaming.stateful_processor import StatefulProcessor
 
     class Running(StatefulProcessor):
-        """A value, a list and a map; a timer in event time; a value that would live for a day."""
+        """A value, a list and a map; a timer in event time. State that expires needs processing time."""
 
         def init(self, handle: Any) -> None:
             self.handle = handle
-            self.total = handle.getValueState("total", "total long", ttlDurationMs=86_400_000)
+            self.total = handle.getValueState("total", "total long")
             self.values = handle.getListState("values", "value long")
             self.seen = handle.getMapState("seen", "value long", "times long")
 
@@ -173,11 +173,13 @@ def _processor(rows: Any) -> Any:
             self.handle.registerTimer(timers.getCurrentWatermarkInMs() + 12_000)
             yield pandas.DataFrame({"key": [key[0]], "total": [total], "values": [len(list(self.values.get()))]})
 
-        def handleExpiredTimer(self, key: Any, timers: Any, expired: Any) -> Iterator[Any]:
+        def handleExpiredTimer(self, key: Any, **timer: Any) -> Iterator[Any]:
             import pandas
 
             times = sum(row[0] for row in self.seen.values())
-            yield pandas.DataFrame({"key": [key[0]], "total": [-expired.getExpiryTimeInMs()], "values": [times]})
+            yield pandas.DataFrame(
+                {"key": [key[0]], "total": [-timer["expiredTimerInfo"].getExpiryTimeInMs()], "values": [times]}
+            )
 
         def close(self) -> None:
             pass
@@ -207,9 +209,7 @@ OPERATORS: Mapping[str, Operator] = {
     "inner join, state format 3": Operator(_join("inner"), stores=ROCKSDB[1:], confs=_join_state(3)),
     "left outer join, state format 4": Operator(_join("left_outer"), stores=ROCKSDB[1:], confs=_join_state(4)),
     "union of two, then count": Operator(lambda stream: _sum(stream().union(stream()).groupBy("key")), "update"),
-    "deduplicated, then joined": Operator(
-        lambda stream: _join("inner")(lambda: _late(stream()).dropDuplicates(["key", "at"]))
-    ),
+    "deduplicated, then joined": Operator(_join("inner", lambda rows: _late(rows).dropDuplicates(["key", "at"]))),
     "applyInPandasWithState": Operator(lambda stream: _in_pandas(stream()), "update"),
     "transformWithState": Operator(lambda stream: _processor(stream()), "update", ROCKSDB[1:]),
 }
