@@ -15,6 +15,8 @@ from hypothesis import HealthCheck, settings
 os.environ.setdefault("AIRFLOW_HOME", tempfile.mkdtemp(prefix="airflow-"))  # read when airflow is imported
 os.environ.setdefault("AIRFLOW__CORE__LOAD_EXAMPLES", "False")
 
+os.environ.pop("COLUMNS", None)  # of the terminal that the tests were started from: tables would be folded to it
+
 GOLDEN = Path(__file__).parent / "golden"
 
 settings.register_profile("ci", deadline=None, suppress_health_check=list(HealthCheck), max_examples=200)

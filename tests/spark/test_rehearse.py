@@ -47,11 +47,9 @@ SAMPLE = ("transform-with-state",)
 #: A state file that the restart needs, and how far into it the byte is, by golden. The first half of that changelog is
 #: the lineage, whose damage we find ourselves.
 DAMAGED = {
-    "agg-hdfs": ("state/0/1/8.delta", 0.5),
-    "agg-rocksdb-changelog-v2": ("state/0/1/8_", 0.9),
     "agg-rocksdb": ("state/0/1/SSTs/", 0.5),
 }
-DAMAGED_SAMPLE = ("agg-hdfs",)
+DAMAGED_SAMPLE = ("agg-rocksdb",)
 
 
 def back_up(checkpoint: Path, root: Path) -> Manifest:
