@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import shlex
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -12,10 +13,13 @@ import pytest
 
 from airflow_provider_ckpt import lifecycle
 from airflow_provider_ckpt.cli import run
+from airflow_provider_ckpt.errors import PlanError
+from airflow_provider_ckpt.lifecycle.approving import require_accepted
 from airflow_provider_ckpt.plan_file import MOST_BYTES
-from airflow_provider_ckpt.plans import plan_from_dict
+from airflow_provider_ckpt.plans import SinkVerdict, plan_from_dict
 from airflow_provider_ckpt.store import Store
 from tests.lifecycle.fake_query import FakeQuery, read_all
+from tests.test_plans import ROLLBACK as ROLLBACK_PLAN
 
 STOPPED = ["--i-know-it-is-stopped", "--quiet-period", "0"]
 DO_IT = ["--execute", *STOPPED]
@@ -69,6 +73,18 @@ def test_a_rollback_that_is_not_exact_is_refused_until_its_effect_is_accepted(qu
     code, _ = ckpt(capsys, *rollback, *DO_IT, "--accept-sink", effect)
     (change,) = ckpt(capsys, "history", query.store.location)[1]["changes"]
     assert code == 0 and change["accepted_sink"] == ([] if effect == "exact" else [effect])
+
+
+@pytest.mark.parametrize("accepted", [(), ("duplicated",), ("unknown",), ("skipped", "unknown")])
+def test_of_several_sinks_each_effect_has_to_be_accepted(accepted):
+    """Whoever accepts the worst effect has not accepted another one with it."""
+    verdicts = tuple(SinkVerdict(f"kafka:{effect}", effect, "why") for effect in ("exact", "duplicated", "unknown"))
+    plan = replace(ROLLBACK_PLAN, verdicts=verdicts)
+    with pytest.raises(PlanError) as error:
+        require_accepted(plan, accepted)
+    asked_for = {effect for effect in plan.to_accept if f"--accept-sink {effect}" in str(error.value.hint)}
+    assert asked_for == {"duplicated", "unknown"} - {*accepted}
+    assert require_accepted(plan, "duplicated unknown") == ("duplicated", "unknown")
 
 
 def test_a_file_sink_that_would_lose_rows_is_refused_and_the_trim_is_the_remedy(golden_home, capsys):

@@ -58,6 +58,12 @@ def test_the_second_operator_is_told_who_the_first_one_is(checkpoint):
     assert records_of(checkpoint).find() == {}, "a lock leaves nothing"
 
 
+def test_a_change_that_fails_leaves_no_lock(checkpoint):
+    with pytest.raises(RuntimeError), locked(checkpoint, "p1", "ann@host"):
+        raise RuntimeError
+    assert records_of(checkpoint).find() == {}
+
+
 def test_of_many_at_once_one_gets_it(checkpoint):
     """Also when all of them find the same stale lock."""
     for _ in range(4):
