@@ -20,6 +20,8 @@ OPERATOR_BYTES = 4 * MIB
 ZIP_BYTES = 16 * MIB
 #: A checksum file; Hadoop's needs 8 KiB for each MiB of its file.
 CHECKSUM_BYTES = MIB
+#: The same, of a file that may have any size: enough for 128 GiB.
+LONG_CHECKSUM_BYTES = 1024 * MIB
 #: The beginning of a changelog, which names the files before it.
 CHANGELOG_HEAD_BYTES = 1 * MIB
 #: A record of a change: its plan has some 200 bytes a step.
@@ -61,6 +63,10 @@ def most_bytes(name: str) -> int:
 
 def is_too_large(name: str, size: int) -> bool:
     """Whether a file is larger than anything that its name can stand for; logs of files and state have any size."""
+    if name.endswith(".crc"):
+        directory, _, base = name.rpartition("/")
+        summed = f"{directory}/{base.removesuffix('.crc').removeprefix('.')}"
+        return size > (LONG_CHECKSUM_BYTES if is_any_size(summed) else CHECKSUM_BYTES)
     return size > most_bytes(name) and not is_any_size(name)
 
 
