@@ -57,6 +57,12 @@ def test_a_stateless_query_need_not_declare_operators(golden):
     assert (foretold.unknown, foretold.decision) == ((), "pass")
 
 
+def test_a_query_that_has_lost_its_state_has_operators_to_declare(golden):
+    checkpoint = golden("agg-rocksdb-v2")
+    shutil.rmtree(checkpoint / "state")
+    assert "operators" in gate(checkpoint, {**DEPLOY, "operators": None}).unknown
+
+
 def test_an_empty_log_has_nothing_that_sources_must_fit(tmp_path):
     for name in ("offsets", "commits"):
         (tmp_path / name).mkdir()

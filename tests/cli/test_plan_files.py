@@ -303,6 +303,18 @@ def test_an_edited_plan_is_refused_whatever_its_id(query, planned, capsys, chang
     assert read_all(query.store) == kept
 
 
+@pytest.mark.parametrize("kind", ["latest_committed", "latest_planned"])
+def test_a_plan_of_an_undo_that_requires_less_is_refused(query, tmp_path, capsys, kind):
+    where, path = query.store.location, tmp_path / "undo.json"
+    assert ckpt(capsys, "rollback", where, *ROLLBACK, *DO_IT, "--accept-sink", "unknown")[0] == 0
+    assert ckpt(capsys, "undo", where, "--plan-out", path)[0] == 0
+    kept = read_all(query.store)
+    edit(path, lambda plan: without(plan, kind))
+    error = refused(capsys, "undo", where, "--plan", path, *DO_IT)
+    assert error["code"] == "STALE_PLAN" and "requires something else" in error["message"]
+    assert read_all(query.store) == kept
+
+
 def test_of_two_plans_that_two_people_approved_the_second_is_refused(query, planned, tmp_path, capsys):
     other = tmp_path / "other.json"
     assert (

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import shutil
 from dataclasses import replace
 from pathlib import Path
@@ -13,6 +14,7 @@ import pytest
 from airflow_provider_ckpt import lifecycle
 from airflow_provider_ckpt.cli import run
 from airflow_provider_ckpt.errors import PlanError
+from airflow_provider_ckpt.lifecycle import Stores
 from airflow_provider_ckpt.lifecycle.fitting import MEMORY, last_written, remember, require_fit
 from airflow_provider_ckpt.sinks import DeclaredSink, parse_sink, read_marker
 from airflow_provider_ckpt.store import Store
@@ -79,6 +81,27 @@ def test_one_that_is_at_the_same_batch_is_told_by_the_sink_that_was_declared_fir
     assert said["error"]["hint"].endswith(f"remove {memory}.")
     memory.unlink()
     assert ckpt(*back(revenue, output, "--json"))[0] == 0, "on purpose"
+
+
+def test_an_undo_puts_the_log_back_where_it_was_trimmed(revenue, ckpt):
+    """A copy of the trimmed directory, here of links to the same files, is another sink."""
+    assert ckpt(*back(revenue, revenue / "output", *DO_IT))[0] == 0
+    other = revenue / "elsewhere"
+    shutil.copytree(revenue / "output", other, copy_function=os.link)
+    (revenue / "_ckpt_undo" / "checkpoint" / MEMORY).unlink()
+    before = everything(revenue)
+    code, said = ckpt("undo", revenue / "checkpoint", "--sink", f"file:{other}", *DO_IT)
+    assert code == 4 and everything(revenue) == before
+    assert f"has trimmed the log of {revenue / 'output'}, and not that of {other}" in said["error"]["message"]
+
+
+def test_an_undo_looks_at_the_sink_that_it_is_given(revenue):
+    """No sink was declared for the rollback."""
+    checkpoint, output = Store.open(str(revenue / "checkpoint")), Store.open(str(revenue / "output"))
+    rollback = lifecycle.make_rollback(Stores(checkpoint), 2)
+    lifecycle.apply(rollback, Stores(checkpoint), query_is_stopped=True, quiet_s=0, accept_sink="unknown")
+    undo = lifecycle.make_undo(Stores(checkpoint, output))
+    assert [(item.sink, item.verdict) for item in undo.verdicts] == [(f"file:{output.location}", "exact")]
 
 
 def test_a_change_remembers_the_sink_that_was_declared_for_it(revenue, ckpt):

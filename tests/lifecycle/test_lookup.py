@@ -239,7 +239,9 @@ def test_when_it_is_not_committed_in_time_it_is_said_what_to_do(running, root):
     assert "minBatchesToRetain" in caught.value.hint
 
 
-def test_damage_is_not_waited_for(running, root):
-    (running.checkpoint / "offsets" / "5").unlink()
-    with pytest.raises(BatchNotRestorableError, match="offsets/5"):
-        lifecycle.take_backup(running.store, root, commit_wait_s=60)
+@pytest.mark.parametrize("name", ["offsets/5", "metadata", "state/0/0/6.delta"])
+def test_damage_is_not_waited_for(running, root, name):
+    (running.checkpoint / name).unlink()
+    with pytest.raises(BatchNotRestorableError, match=name) as caught:
+        lifecycle.take_backup(running.store, root, commit_wait_s=0.2)
+    assert "was not committed within" not in caught.value.hint

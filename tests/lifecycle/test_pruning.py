@@ -6,6 +6,7 @@ import itertools
 import json
 import os
 from collections.abc import Callable
+from dataclasses import replace
 
 import pytest
 
@@ -153,6 +154,53 @@ def test_one_young_object_shows_that_a_slow_backup_lives(orders, root, tmp_path)
     make_older(tmp_path / "backups" / left, days=30)
     root.create(f"{left}/checkpoint/state/0/0/99.delta", b"x")
     assert prune(root).status == "already_applied"
+
+
+class Undated(Store):
+    """A storage that does not date one object."""
+
+    def find(self, directory=""):
+        found = super().find(directory)
+        return {
+            name: replace(item, modified_ms=None) if name.endswith("/metadata") else item
+            for name, item in found.items()
+        }
+
+
+def test_an_object_of_no_known_age_does_not_count_as_old(orders, root, tmp_path):
+    left = killed(orders, root)
+    orders.back_up(root)
+    make_older(tmp_path / "backups" / left, days=30)
+    before = root.find()
+    assert prune(Undated.open(root.location)).status == "already_applied"
+    assert root.find() == before
+
+
+class Finishing(Store):
+    """A backup that was taken for a killed one puts its manifest right before its intent is removed."""
+
+    manifest: tuple[str, bytes]
+
+    def delete(self, name):
+        if name.endswith("/intent.json"):
+            self.create(*self.manifest)
+        super().delete(name)
+
+
+def test_a_slow_backup_that_ends_after_it_was_listed_is_whole(orders, root, tmp_path):
+    taken = orders.back_up(root, full=True)
+    store = Finishing.open(root.location)
+    name = f"{taken.backup_id}/manifest.json"
+    store.manifest = name, root.read(name)
+    root.delete(name)
+    root.create(f"{taken.backup_id}/intent.json", b'{"base": ""}')
+    orders.back_up(root, full=True)
+    make_older(tmp_path / "backups" / taken.backup_id, days=30)
+    plan = lifecycle.make_prune(store, LAST)
+    assert [item.directory for item in plan.sweeps] == [taken.backup_id], "it passes for a killed one"
+    assert lifecycle.prune(plan, store).objects == 0
+    assert taken.backup_id in ids(root)
+    lifecycle.verify_backup(root, taken)
 
 
 def test_the_base_of_a_backup_under_way_stays(orders, root):

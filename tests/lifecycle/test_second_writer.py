@@ -12,9 +12,11 @@ from dataclasses import dataclass, field
 import pytest
 
 from airflow_provider_ckpt import lifecycle
+from airflow_provider_ckpt.actions import Copy
 from airflow_provider_ckpt.errors import CheckpointBusyError, PlanError, StalePlanError
 from airflow_provider_ckpt.lifecycle import Stores
 from airflow_provider_ckpt.lifecycle.records import records_of
+from airflow_provider_ckpt.lifecycle.undoing import Undoing
 from airflow_provider_ckpt.store import Store
 from tests.faults import Fault, FaultyStore, calls_to_fail
 from tests.lifecycle.fake_query import FakeQuery, after_rollback, read_all
@@ -128,6 +130,22 @@ def test_a_query_that_starts_at_any_call(opened, act, commits_after):
             assert supervisor.last_look <= at or left == {**wanted, **supervisor.wrote}, f"not noticed at call {at}"
         assert story.everything() >= {*story.before.items(), *supervisor.wrote.items()}, f"lost at call {at}"
         back_to_the_beginning(story, supervisor.wrote, at)
+
+
+@pytest.mark.parametrize("change", [lambda data: data + b"x", lambda data: data[:-1] + b"x"], ids=["longer", "as long"])
+def test_what_a_query_has_put_in_the_place_of_a_copy_is_not_taken_for_it(tmp_path, change):
+    story = Story.of(Store.open(str(tmp_path / "orders")), "undo")
+    undoing = Undoing(lifecycle.make_undo(Stores(story.place)), Stores(story.place))
+    copy = next(action for action in undoing.plan.actions if isinstance(action, Copy))
+    foreign = change(story.before[copy.name])
+    story.place.create(copy.name, foreign)
+    with pytest.raises(CheckpointBusyError, match="a query has started"):
+        undoing.put(copy)
+    assert story.place.read(copy.name) == foreign
+    story.place.delete(copy.name)
+    for _ in range(2):  # a repeated step finds its own copy
+        undoing.put(copy)
+    assert story.place.read(copy.name) == story.before[copy.name]
 
 
 def calls_of(open_at: Callable[[str], Store], act: str) -> int:
