@@ -12,7 +12,7 @@ from airflow_provider_ckpt.compression import decompressors
 from airflow_provider_ckpt.errors import BatchNotRestorableError, CheckpointNotFoundError, TooLargeError
 from airflow_provider_ckpt.lifecycle.lookup import MANIFEST
 from airflow_provider_ckpt.lifecycle.observing import decode_entries, drive
-from airflow_provider_ckpt.lifecycle.verifying import corrupt, read_verified
+from airflow_provider_ckpt.lifecycle.verifying import corrupt, read_verified, require_own_batch
 from airflow_provider_ckpt.moving import relocate
 from airflow_provider_ckpt.objects import StoredObject
 from airflow_provider_ckpt.restart_set import log_entries, restart_set
@@ -57,8 +57,7 @@ def read_restart_set(root: Store, backup: Manifest) -> tuple[CheckpointView, Man
     logs = [name for name in log_entries(listed, backup.batch_id) if name in objects]
     entries, damaged = decode_entries(root, logs, read)
     view = replace(listed, entries=entries, damaged=damaged)
-    if (view.latest_planned, view.latest_committed) != (backup.batch_id, backup.batch_id):
-        raise corrupt(root, manifest, f"is of batch {backup.batch_id}, and the files are of {view.latest_committed}")
+    require_own_batch(root, backup, view)
     chosen = drive(restart_set(view, backup.batch_id, decompressors()), read)
     if chosen.missing:
         raise corrupt(root, manifest, f"lacks {', '.join(chosen.missing[:3])}")

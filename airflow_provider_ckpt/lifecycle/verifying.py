@@ -18,6 +18,7 @@ from airflow_provider_ckpt.lifecycle.checking import look_deeper
 from airflow_provider_ckpt.lifecycle.copying import THREADS
 from airflow_provider_ckpt.lifecycle.observing import OnStep, in_parallel, no_step
 from airflow_provider_ckpt.objects import StoredObject
+from airflow_provider_ckpt.progress import or_none
 from airflow_provider_ckpt.store import Store
 from airflow_provider_ckpt.view import CheckpointView
 
@@ -140,13 +141,22 @@ def view_of_backup(
 def _require_restartable(root: Store, backup: Manifest, view: CheckpointView) -> None:
     """The newest batch of the backup must be the one that the manifest names, with all that a restart needs."""
     manifest = f"{backup.backup_id}/manifest.json"
-    stands_at = (view.latest_planned, view.latest_committed)
-    if stands_at != (backup.batch_id, backup.batch_id):
-        raise corrupt(root, manifest, f"is of batch {backup.batch_id}, and the files are of {stands_at[1]}")
+    require_own_batch(root, backup, view)
     if view.missing is None:  # the newest entries themselves cannot be read
         raise corrupt(root, manifest, "; ".join(f"{name}: {error.message}" for name, error in view.damaged.items()))
     if view.missing:
         raise corrupt(root, manifest, f"lacks {', '.join(view.missing[:3])}")
+
+
+def require_own_batch(root: Store, backup: Manifest, view: CheckpointView) -> None:
+    """The files must be planned and committed up to the batch of the manifest; else BackupCorruptError."""
+    planned, committed = view.latest_planned, view.latest_committed
+    if (planned, committed) != (backup.batch_id, backup.batch_id):
+        problem = (
+            f"is of batch {backup.batch_id}, and the newest batch of the files is {or_none(planned)} (planned) "
+            f"and {or_none(committed)} (committed)"
+        )
+        raise corrupt(root, f"{backup.backup_id}/manifest.json", problem)
 
 
 def corrupt(root: Store, name: str, problem: str) -> BackupCorruptError:

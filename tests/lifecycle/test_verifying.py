@@ -97,14 +97,20 @@ def test_a_newest_entry_that_cannot_be_read_is_a_corrupt_backup(golden, root):
 
 def test_a_manifest_that_names_another_batch_than_its_files_is_corrupt(golden, root):
     taken = back_up(golden("file-to-parquet-5"), root)
-    with pytest.raises(BackupCorruptError, match="is of batch 3, and the files are of 4"):
+    with pytest.raises(
+        BackupCorruptError,
+        match=r"is of batch 3, and the newest batch of the files is 4 \(planned\) and 4 \(committed\)",
+    ):
         verify(root, replace(taken, batch_id=3))
 
 
 def test_a_backup_that_holds_a_batch_planned_past_its_own_is_corrupt(golden, root):
     taken = back_up(golden("file-to-parquet-5"), root)
     renamed = (replace(item, name=item.name.replace("commits/4", "commits/3")) for item in taken.objects)
-    with pytest.raises(BackupCorruptError, match="is of batch 3"):
+    with pytest.raises(
+        BackupCorruptError,
+        match=r"is of batch 3, and the newest batch of the files is 4 \(planned\) and 3 \(committed\)",
+    ):
         verify(root, replace(taken, batch_id=3, objects=tuple(item for item in renamed if "crc" not in item.name)))
 
 
