@@ -11,6 +11,7 @@ from airflow_provider_ckpt.codec.manifest import Manifest
 from airflow_provider_ckpt.codec.offset_log import OffsetSeq
 from airflow_provider_ckpt.errors import BatchNotRestorableError, CheckpointFormatError, PlanError, StalePlanError
 from airflow_provider_ckpt.lifecycle import records
+from airflow_provider_ckpt.lifecycle.checking import broken_state_files
 from airflow_provider_ckpt.lifecycle.exchanging import (
     keeps_batch,
     read_restart_set,
@@ -107,6 +108,9 @@ def _fresh_rollback(stores: Stores, target: RollbackTarget, batch_id: int, wish:
     view = observe(checkpoint, deep=True, batch_id=batch_id)
     refuse_links(view)
     chosen = find_restart_set(checkpoint, view, batch_id)
+    broken = broken_state_files(view, chosen.names, checkpoint.head, checkpoint.chunks)
+    if broken:
+        chosen = find_restart_set(checkpoint, view, batch_id, broken)
     if chosen.missing:
         require(chosen, view, restorable_batches(checkpoint, view, batch_id))
     verdict, sink_log = _judge_sink(stores, view, batch_id, wish)

@@ -115,3 +115,15 @@ def test_shuffle_partitions_that_are_no_number_are_one_finding(value, golden):
     (found,) = refused_confs(view)
     assert found.spark_error == ("INVALID_CONF_VALUE." + ("REQUIREMENT" if value in ("0", "-1") else "TYPE_MISMATCH"))
     assert forecast(view, DeploySpec()).spark_error == found.spark_error
+
+
+@pytest.mark.parametrize(
+    "damage", [lambda data: data[:20], lambda data: data[:-3] + b"xyz"], ids=["cut", "overwritten"]
+)
+def test_no_rollback_goes_to_a_batch_whose_state_is_broken(golden, damage):
+    checkpoint = golden("agg-hdfs")
+    delta = checkpoint / "state/0/0/7.delta"
+    delta.write_bytes(damage(delta.read_bytes()))
+    with pytest.raises(BatchNotRestorableError, match=r"state/0/0/7\.delta"):
+        lifecycle.make_rollback(Stores(Store.open(str(checkpoint))), 6)
+    assert lifecycle.make_rollback(Stores(Store.open(str(checkpoint))), 5).batch_id == 5
