@@ -12,85 +12,104 @@ A checkpoint is opened with :class:`Store` and seen with :func:`observe` or, wit
 All errors are :class:`CheckpointError`. Importing this module loads neither Airflow nor PySpark.
 """
 
+from airflow_provider_ckpt.backup.catalog import find_backup, list_backups
+from airflow_provider_ckpt.backup.manifest import Manifest
+from airflow_provider_ckpt.backup.prune import make_prune, prune
+from airflow_provider_ckpt.backup.relocation import PathRule
+from airflow_provider_ckpt.backup.restore import fork_id, make_restore, restore
+from airflow_provider_ckpt.backup.retention import RetentionPolicy
+from airflow_provider_ckpt.backup.take import take_backup
+from airflow_provider_ckpt.backup.verify import verify_backup
+from airflow_provider_ckpt.change.declared_sinks import open_sinks
+from airflow_provider_ckpt.change.journal import history
+from airflow_provider_ckpt.change.places import Stores
+from airflow_provider_ckpt.change.plan import Plan
+from airflow_provider_ckpt.change.plan_file import decode as decode_plan
+from airflow_provider_ckpt.change.plan_file import encode as encode_plan
+from airflow_provider_ckpt.change.receipt import Receipt
+from airflow_provider_ckpt.checkpoint.observe import observe
+from airflow_provider_ckpt.checkpoint.view import CheckpointView
 from airflow_provider_ckpt.checks import check
+from airflow_provider_ckpt.checks.findings import Finding
+from airflow_provider_ckpt.checks.inspect import examine, inspect
+from airflow_provider_ckpt.checks.registry import RULES
+from airflow_provider_ckpt.checks.rule_pages import text_of
 from airflow_provider_ckpt.codec import decode
-from airflow_provider_ckpt.deploy import DeploySpec, declare, parse_deploy_file
 from airflow_provider_ckpt.errors import CheckpointError
-from airflow_provider_ckpt.findings import RULES, Finding
-from airflow_provider_ckpt.forecast import Forecast, forecast
-from airflow_provider_ckpt.lifecycle import (
-    FleetRow,
-    Found,
-    Known,
-    Stores,
-    apply,
-    examine,
-    find_backup,
-    find_checkpoints,
-    forecast_restart,
-    history,
-    inspect,
-    judge_checkpoints,
-    list_backups,
-    look,
-    make_prune,
-    make_restore,
-    make_rollback,
-    make_undo,
-    observe,
-    parse_known,
-    prune,
-    restore,
-    row_from_dict,
-    take_backup,
-    verify_backup,
-)
-from airflow_provider_ckpt.lifecycle.fleet import DEPTH
-from airflow_provider_ckpt.report import fleet_table, render
-from airflow_provider_ckpt.rules import text_of
+from airflow_provider_ckpt.fleet.changes import Known, parse_known
+from airflow_provider_ckpt.fleet.find import DEPTH, Found, find_checkpoints
+from airflow_provider_ckpt.fleet.judge import judge_checkpoints
+from airflow_provider_ckpt.fleet.row import FleetRow, row_from_dict
+from airflow_provider_ckpt.report.tables import fleet_table, render
+from airflow_provider_ckpt.restart.deploy import DeploySpec, declare, parse_deploy, parse_deploy_file
+from airflow_provider_ckpt.restart.forecast import Forecast, forecast
+from airflow_provider_ckpt.restart.gate import forecast_restart
+from airflow_provider_ckpt.rollback.apply import apply
+from airflow_provider_ckpt.rollback.goal import ToBackup, ToBatch, ToOffsets, ToTimestamp, ToWatermark
+from airflow_provider_ckpt.rollback.make import make_rollback, make_undo
+from airflow_provider_ckpt.sinks.declared import DeclaredSink, parse_sink
+from airflow_provider_ckpt.sinks.effects import SinkVerdict
 from airflow_provider_ckpt.spark import deploy_of
-from airflow_provider_ckpt.store import Store
+from airflow_provider_ckpt.storage.store import Store
 from airflow_provider_ckpt.times import parse_duration_ms, parse_time_ms
-from airflow_provider_ckpt.view import CheckpointView
+from airflow_provider_ckpt.waiting.poll import poll_progress
 
 __all__ = [
     "DEPTH",
     "RULES",
     "CheckpointError",
     "CheckpointView",
+    "DeclaredSink",
     "DeploySpec",
     "Finding",
     "FleetRow",
     "Forecast",
     "Found",
     "Known",
+    "Manifest",
+    "PathRule",
+    "Plan",
+    "Receipt",
+    "RetentionPolicy",
+    "SinkVerdict",
     "Store",
     "Stores",
+    "ToBackup",
+    "ToBatch",
+    "ToOffsets",
+    "ToTimestamp",
+    "ToWatermark",
     "apply",
     "check",
     "declare",
     "decode",
+    "decode_plan",
     "deploy_of",
+    "encode_plan",
     "examine",
     "find_backup",
     "find_checkpoints",
     "fleet_table",
     "forecast",
     "forecast_restart",
+    "fork_id",
     "history",
     "inspect",
     "judge_checkpoints",
     "list_backups",
-    "look",
     "make_prune",
     "make_restore",
     "make_rollback",
     "make_undo",
     "observe",
+    "open_sinks",
+    "parse_deploy",
     "parse_deploy_file",
     "parse_duration_ms",
     "parse_known",
+    "parse_sink",
     "parse_time_ms",
+    "poll_progress",
     "prune",
     "render",
     "restore",

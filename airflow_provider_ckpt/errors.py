@@ -11,9 +11,12 @@
 
 from __future__ import annotations
 
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from airflow_provider_ckpt.visible import visible
+
+if TYPE_CHECKING:
+    from airflow_provider_ckpt.documents import ErrorFields
 
 
 class CheckpointError(Exception):
@@ -58,7 +61,7 @@ class CheckpointError(Exception):
         end = "" if text.endswith((".", "!", "?")) else "."
         return visible(f"{text}{end} {self.hint}" if self.hint else text)
 
-    def to_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> ErrorFields:
         """The error as the CLI's ``--json`` prints it."""
         return {
             "code": self.code,
@@ -204,3 +207,8 @@ class BackupCorruptError(BackupError):
     """A backup that is not what its manifest says."""
 
     code = "BACKUP_CORRUPT"
+
+    @classmethod
+    def of(cls, location: str, name: str, problem: str) -> BackupCorruptError:
+        """The error for one object of a backup."""
+        return cls(f"{problem}.", location=location, name=name, hint="Do not restore it; take another backup.")

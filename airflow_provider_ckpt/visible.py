@@ -10,8 +10,8 @@ _UNSEEN = "\x00-\x08\x0e-\x1b\x1f\x7f-\x84\x86-\x9f\xad\u061c\u200b-\u200f\u202a
 _HIDDEN = re.compile(f"[{_LINE_BREAKS}{_UNSEEN}]")
 _HIDDEN_IN_LINES = re.compile(f"[{_LINE_BREAKS}{_UNSEEN}]".replace("\n", "", 1))
 _SURROGATES = re.compile("[\ud800-\udfff]")
-#: What GitHub (``::error::``, ``##[error]``) and Azure (``##vso[``) take for a command at the start of a line.
-_COMMAND = re.compile(r"^(\s*)(::|##\[|##vso\[)", re.MULTILINE)
+#: Commands of GitHub and Azure: ``::error::`` at the start of a line, ``##[error]`` and ``##vso[`` anywhere.
+_COMMAND = re.compile(r"(^\s*(?=::)|##(?:vso)?(?=\[))", re.MULTILINE | re.IGNORECASE)
 
 
 def visible(text: str) -> str:
@@ -30,7 +30,7 @@ def visible_json(document: str) -> str:
 
 
 def _of_no_command(text: str) -> str:
-    return _COMMAND.sub(r"\1\\\2", text)
+    return _COMMAND.sub(r"\1\\", text)
 
 
 def _spelled(found: re.Match[str]) -> str:

@@ -8,9 +8,10 @@ import shutil
 import time
 from pathlib import Path
 
-from airflow_provider_ckpt import lifecycle
-from airflow_provider_ckpt.codec.manifest import Manifest
-from airflow_provider_ckpt.store import Store
+from airflow_provider_ckpt.backup.catalog import list_backups
+from airflow_provider_ckpt.backup.manifest import Manifest
+from airflow_provider_ckpt.backup.take import take_backup
+from airflow_provider_ckpt.storage.store import Store
 
 
 class Query:
@@ -25,6 +26,11 @@ class Query:
     def store(self) -> Store:
         return Store.open(str(self.checkpoint))
 
+    def drop_checksums(self) -> None:
+        """As on an object store, where Hadoop writes none."""
+        for path in self.checkpoint.rglob(".*.crc"):
+            path.unlink()
+
     def commit_up_to(self, batch_id: int) -> None:
         for log in ("offsets", "commits"):
             for entry in (self._golden / log).iterdir():
@@ -37,7 +43,7 @@ class Query:
     def back_up(self, root: Store, batch_id: int | None = None, **options: object) -> Manifest:
         if batch_id is not None:
             self.commit_up_to(batch_id)
-        taken = lifecycle.take_backup(self.store, root, threads=1, **options)
+        taken = take_backup(self.store, root, threads=1, **options)
         time.sleep(0.002)  # ids tell milliseconds
         return taken
 
@@ -58,7 +64,7 @@ def make_older(directory: Path, days: float) -> None:
 
 def assert_whole(root: Store) -> tuple[Manifest, ...]:
     """Every manifest that is there names only objects that are there, with the content that it says."""
-    backups = lifecycle.list_backups(root)
+    backups = list_backups(root)
     for stored_at, (size, sha256) in {
         item.stored_at: (item.size, item.sha256) for backup in backups for item in backup.objects
     }.items():
@@ -69,5 +75,5 @@ def assert_whole(root: Store) -> tuple[Manifest, ...]:
 
 def unnamed(root: Store) -> set[str]:
     """Objects below the root that no backup names, but for manifests."""
-    named = {item.stored_at for backup in lifecycle.list_backups(root) for item in backup.objects}
+    named = {item.stored_at for backup in list_backups(root) for item in backup.objects}
     return {name for name in root.find() if name not in named and not name.endswith("/manifest.json")}

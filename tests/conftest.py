@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import shutil
-import tarfile
 import tempfile
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -12,37 +11,48 @@ from pathlib import Path
 import pytest
 from hypothesis import HealthCheck, settings
 
+from tests.goldens import golden_archives, unpack
+from tests.tiers import NEEDS_MORE, NOT_UNIT, SERVICES, SWEEPS, TESTS
+
 os.environ.setdefault("AIRFLOW_HOME", tempfile.mkdtemp(prefix="airflow-"))  # read when airflow is imported
 os.environ.setdefault("AIRFLOW__CORE__LOAD_EXAMPLES", "False")
 
 os.environ.pop("COLUMNS", None)  # of the terminal that the tests were started from: tables would be folded to it
 
-GOLDEN = Path(__file__).parent / "golden"
-
 settings.register_profile("ci", deadline=None, suppress_health_check=list(HealthCheck), max_examples=200)
+settings.register_profile("unit", settings.get_profile("ci"), max_examples=20)
 settings.load_profile("ci")
 
 
+def is_unit(config: pytest.Config) -> bool:
+    """Whether this is ``make unit``."""
+    return bool(config.option.markexpr == "unit")
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Properties are tried with fewer examples in ``make unit``."""
+    if is_unit(config):
+        settings.load_profile("unit")
+
+
+def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
+    """``make unit`` does not even import what it leaves out."""
+    left_out = is_unit(config) and collection_path in {TESTS / name for name in (*NEEDS_MORE, *SWEEPS)}
+    return True if left_out else None
+
+
+@pytest.hookimpl(tryfirst=True)  # before -m selects
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Tests marked ``exhaustive`` are for ``make exhaustive``: `make test` stays under its time without them."""
+    """Mark each test by what it needs, and leave those marked ``exhaustive`` to ``make exhaustive``."""
+    for item in items:
+        for fixture in SERVICES.keys() & set(getattr(item, "fixturenames", ())):
+            item.add_marker(SERVICES[fixture])
+        if not any(mark.name in NOT_UNIT for mark in item.iter_markers()):
+            item.add_marker("unit")
     if not os.environ.get("CKPT_EXHAUSTIVE"):
         late = [item for item in items if item.get_closest_marker("exhaustive")]
         config.hook.pytest_deselected(items=late)
         items[:] = [item for item in items if item not in late]
-
-
-def golden_archives() -> list[Path]:
-    """Every golden checkpoint of every Spark version."""
-    archives = sorted(GOLDEN.glob("spark-*/*.tar.gz"))
-    assert archives, "the golden checkpoints are missing; see tests/golden/README.md"
-    return archives
-
-
-def unpack(archive: Path, target: Path) -> Path:
-    """Unpack a golden; returns the directory that holds checkpoint/ and output/."""
-    with tarfile.open(archive) as tar:
-        tar.extractall(target, filter="data")
-    return target
 
 
 @pytest.fixture(scope="session")
@@ -107,7 +117,7 @@ def s3_store(s3_server: str) -> Callable[..., object]:
     """Opens stores in a bucket of their own."""
     import uuid
 
-    from airflow_provider_ckpt.store import Store
+    from airflow_provider_ckpt.storage.store import Store
 
     own = f"test-{uuid.uuid4()}"
     options = {"key": "test", "secret": "test", "endpoint_url": s3_server}

@@ -7,12 +7,13 @@ from threading import Lock
 from typing import Any
 
 from airflow_provider_ckpt.errors import StoreUnavailableError
-from airflow_provider_ckpt.store import Store
+from airflow_provider_ckpt.storage.store import Store
 
 _CALLS = (
     "ls",
     "find",
     "read",
+    "read_up_to",
     "create",
     "write",
     "delete",

@@ -18,15 +18,17 @@ from dataclasses import dataclass
 from multiprocessing.connection import Connection
 from pathlib import Path
 
-#: What a command may cost, whatever it is given.
+#: What a command may cost, whatever it is given: memory, and seconds of CPU, which a busy machine does not lengthen.
 MOST_BYTES, MOST_SECONDS = 200 << 20, 20
 #: A child that needs so much more is killed, so that a fault does not take the machine with it.
 _KILL_BYTES, _KILL_SECONDS = 1 << 30, 30
+#: One that waits for something that never comes is killed after so many seconds by the clock.
+_HANGS_S = 600
 
 
 @dataclass(frozen=True)
 class Cost:
-    """What one command answered, and what that took."""
+    """What one command answered, and what that took: seconds of CPU of all its threads, and memory at most."""
 
     code: int | None
     seconds: float
@@ -39,18 +41,19 @@ class Cost:
 def measure(arguments: list[str], answer: Connection) -> None:
     """Run a command in this process, which has imported it and done nothing else, and send its :class:`Cost`."""
     resource.setrlimit(resource.RLIMIT_AS, (_KILL_BYTES, _KILL_BYTES))
-    signal.alarm(_KILL_SECONDS)
+    signal.setitimer(signal.ITIMER_PROF, _KILL_SECONDS)
+    signal.alarm(_HANGS_S)
     from airflow_provider_ckpt.cli import run
 
     out, err, crash, code = io.StringIO(), io.StringIO(), "", None
-    started = time.monotonic()
+    started = time.process_time()
     with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
         try:
             code = run(arguments)
         except BaseException:
             crash = traceback.format_exc()[-1500:]
     rss = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss << 10
-    answer.send(Cost(code, time.monotonic() - started, rss, out.getvalue()[:200_000], err.getvalue()[:5000], crash))
+    answer.send(Cost(code, time.process_time() - started, rss, out.getvalue()[:200_000], err.getvalue()[:5000], crash))
 
 
 # --- what can be wrong ---------------------------------------------------------------------------------------------

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from airflow_provider_ckpt.store import Store
+from airflow_provider_ckpt.storage.store import Store
 from airflow_provider_ckpt.times import parse_time_ms
-from tests.lifecycle.fake_query import FakeQuery
+from tests.fake_query import FakeQuery
 
 
 class Stream:

@@ -1,4 +1,4 @@
-"""The Python API: README's lines run as they are written, and the DAGs import nothing else."""
+"""The Python API: the guide's lines run as they are written, and the DAGs import nothing else."""
 
 from __future__ import annotations
 
@@ -7,17 +7,18 @@ from pathlib import Path
 from types import SimpleNamespace
 
 from airflow_provider_ckpt import api
-from tests.test_house import loaded_by
+from tests import api_page
+from tests.package import loaded_by
 
 ROOT = Path(__file__).parents[1]
 #: What a DAG may import of the package: the API, and the modules that Airflow's documentation names.
 PUBLIC = re.compile(r"airflow_provider_ckpt(\.api|\.(hooks|operators|sensors|triggers)\.checkpoint)")
 
 
-def test_the_lines_of_the_readme_run(golden):
+def test_the_lines_of_the_guide_run(golden):
     block = next(
         text
-        for text in re.findall(r"```python\n(.*?)```", (ROOT / "README.md").read_text(), re.DOTALL)
+        for text in re.findall(r"```python\n(.*?)```", (ROOT / "docs/guide.md").read_text(), re.DOTALL)
         if ".api" in text
     )
     confs = [{"key": "spark.sql.shuffle.partitions", "value": "2"}]
@@ -41,3 +42,7 @@ def test_dags_import_public_names_alone():
         for line in re.findall(r"^\s*(?:from|import) (airflow_provider_ckpt.*)", path.read_text(), re.MULTILINE):
             module = line.replace("airflow_provider_ckpt import api", "airflow_provider_ckpt.api").split()[0]
             assert PUBLIC.fullmatch(module), f"{path.name}: {line}"
+
+
+def test_the_page_is_what_the_code_says():
+    assert api_page.PAGE.read_text() == api_page.page(), "run: python -m tests.api_page"

@@ -1,31 +1,20 @@
 """Rules over a checkpoint as it is: what is damaged, and what will go wrong at the next restart.
 
-A rule is a function from a view to findings. It judges what the view holds: the two logs alone, or everything.
+A check is a function from a view to findings. It judges what the view holds: the two logs alone, or everything.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from airflow_provider_ckpt.checkpoint.view import CheckpointView
+from airflow_provider_ckpt.checks import beside, checksums, confs, file_sink, logs, sink_log, sources, state
+from airflow_provider_ckpt.checks.findings import Finding, with_commands, without_empty_hints, worst_first
+from airflow_provider_ckpt.checks.registry import checks_of
 
-from airflow_provider_ckpt.checks import beside, confs, logs, sidecars, sink_log, sinks, sources, state
-from airflow_provider_ckpt.findings import Finding, without_empty_hints, worst_first
-from airflow_provider_ckpt.view import CheckpointView
-
-Rule = Callable[[CheckpointView], Iterable[Finding]]
-
-RULES: tuple[Rule, ...] = (
-    *logs.RULES,
-    *confs.RULES,
-    *sources.RULES,
-    *state.RULES,
-    *sidecars.RULES,
-    *sinks.RULES,
-    *sink_log.RULES,
-    *beside.RULES,
-)
+#: In the order in which they judge.
+CHECKS = checks_of(logs, confs, sources, state, checksums, file_sink, sink_log, beside)
 
 
 def check(view: CheckpointView) -> tuple[Finding, ...]:
-    """Run every rule; errors first."""
-    found = (finding for rule in RULES for finding in rule(view))
-    return worst_first(without_empty_hints(found, view.committed))
+    """Run every check; errors first."""
+    found = (finding for judge in CHECKS for finding in judge(view))
+    return worst_first(with_commands(without_empty_hints(found, view.committed)))

@@ -4,15 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from airflow_provider_ckpt.codec import layout, manifest
-from airflow_provider_ckpt.contents import listed_shortly, unknown_names
-from airflow_provider_ckpt.findings import Finding
-from airflow_provider_ckpt.view import CheckpointView
+from airflow_provider_ckpt.checkpoint.contents import listed_shortly, unknown_names
+from airflow_provider_ckpt.checkpoint.own_files import is_backup_id
+from airflow_provider_ckpt.checkpoint.view import CheckpointView
+from airflow_provider_ckpt.checks.findings import Finding
+from airflow_provider_ckpt.checks.registry import rule
+from airflow_provider_ckpt.codec import layout
 
 #: What a backup keeps in its directory: one of these files, beside the directory ``checkpoint``.
 _OUR_FILES = ("manifest.json", "intent.json", "dropped.json")
 
 
+@rule("CKPT160")
 def unknown(view: CheckpointView) -> Iterator[Finding]:
     """CKPT160: files that are none of Spark's; whatever ckpt does leaves them in place."""
     names = [name for name in unknown_names(view) if name not in view.links]
@@ -26,6 +29,7 @@ def unknown(view: CheckpointView) -> Iterator[Finding]:
         )
 
 
+@rule("CKPT161")
 def links(view: CheckpointView) -> Iterator[Finding]:
     """CKPT161: links, which Spark follows and never makes."""
     if view.links:
@@ -39,6 +43,7 @@ def links(view: CheckpointView) -> Iterator[Finding]:
         )
 
 
+@rule("CKPT162")
 def backup_roots(view: CheckpointView) -> Iterator[Finding]:
     """CKPT162: backups inside the checkpoint go when it goes, and every later backup would hold them."""
     roots = sorted({root for name in view.objects if (root := _backup_root(name, view)) is not None})
@@ -58,8 +63,5 @@ def _backup_root(name: str, view: CheckpointView) -> str | None:
     if base not in _OUR_FILES or layout.parse(name) != layout.Other():
         return None
     root, _, backup_id = directory.rpartition("/")
-    is_backup = manifest.is_backup_id(backup_id) and f"{directory}/checkpoint/{layout.METADATA}" in view.objects
+    is_backup = is_backup_id(backup_id) and f"{directory}/checkpoint/{layout.METADATA}" in view.objects
     return (root or directory) if is_backup else None
-
-
-RULES = (unknown, links, backup_roots)

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 
+from airflow_provider_ckpt.checkpoint.spark_confs import SHUFFLE_PARTITIONS
+from airflow_provider_ckpt.checkpoint.view import CheckpointView
+from airflow_provider_ckpt.checks.findings import Finding
 from airflow_provider_ckpt.checks.logs import newest_entry, unfinished_repartition
-from airflow_provider_ckpt.codec import java_text, layout
-from airflow_provider_ckpt.confs import SHUFFLE_PARTITIONS
-from airflow_provider_ckpt.findings import Finding
-from airflow_provider_ckpt.view import CheckpointView
+from airflow_provider_ckpt.checks.registry import rule
+from airflow_provider_ckpt.codec import jvm_text, layout
 
 #: What Spark says of a value, by its error; None when it takes it.
 Refuses = Callable[[str], str | None]
@@ -19,12 +20,12 @@ _STREAMING = "spark.sql.streaming"
 
 
 def _boolean(error: str) -> Refuses:
-    return lambda text: None if java_text.trim(text).lower() in ("true", "false") else error
+    return lambda text: None if jvm_text.trim(text).lower() in ("true", "false") else error
 
 
-def _integer(least: int, most: int = java_text.INT_MAX) -> Refuses:
+def _integer(least: int, most: int = jvm_text.INT_MAX) -> Refuses:
     def refuses(text: str) -> str | None:
-        number = java_text.parse_int(java_text.trim(text))
+        number = jvm_text.parse_int(jvm_text.trim(text))
         if number is None:
             return _TYPE
         return None if least <= number <= most else _REQUIREMENT
@@ -56,6 +57,7 @@ _REFUSES: Mapping[str, Refuses] = {
 }
 
 
+@rule("CKPT116")
 def refused_confs(view: CheckpointView) -> Iterator[Finding]:
     """CKPT116: a once-only conf of the newest entry has a value that Spark does not take."""
     entry = newest_entry(view)
@@ -71,12 +73,9 @@ def refused_confs(view: CheckpointView) -> Iterator[Finding]:
             yield Finding(
                 "CKPT116",
                 "error",
-                f"the conf {key} is {java_text.abbreviate(value)}, which Spark refuses",
+                f"the conf {key} is {jvm_text.abbreviate(value)}, which Spark refuses",
                 view.latest_planned,
                 layout.offset_entry(view.latest_planned),
                 "Restore the entry from a backup, or roll back to the batch before it.",
                 error,
             )
-
-
-RULES = (refused_confs,)

@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from itertools import pairwise
 
+from airflow_provider_ckpt.checkpoint.spark_confs import CATALOGUE, SHUFFLE_PARTITIONS
+from airflow_provider_ckpt.checkpoint.view import CheckpointView
+from airflow_provider_ckpt.checks.findings import Finding, Severity
+from airflow_provider_ckpt.checks.registry import rule
 from airflow_provider_ckpt.codec import layout
 from airflow_provider_ckpt.codec.commit_log import CommitMetadata
-from airflow_provider_ckpt.codec.java_text import INT_MAX, abbreviate, parse_int
+from airflow_provider_ckpt.codec.jvm_text import INT_MAX, abbreviate, parse_int
 from airflow_provider_ckpt.codec.offset_log import OffsetSeq
-from airflow_provider_ckpt.confs import CATALOGUE, SHUFFLE_PARTITIONS
 from airflow_provider_ckpt.errors import IncompleteLogFileError, UnsupportedVersionError
-from airflow_provider_ckpt.findings import Finding
-from airflow_provider_ckpt.spans import missing_spans, spans_text
-from airflow_provider_ckpt.view import CheckpointView
+from airflow_provider_ckpt.untrusted.spans import missing_spans, spans_text
 
 _RELEVANT = frozenset(conf.key for conf in CATALOGUE)
 
@@ -54,27 +56,48 @@ def read_at_restart(view: CheckpointView) -> tuple[str, ...]:
     return tuple(names)
 
 
+#: Damaged entries that no restart reads are named up to this number, and counted beyond.
+MOST_NAMED = 1_000
+
+
+@rule("CKPT101", "CKPT102", "CKPT103")
 def damaged_entries(view: CheckpointView) -> Iterator[Finding]:
     """CKPT101 to CKPT103: files that Spark cannot read; a warning where a restart does not read them."""
-    read = read_at_restart(view)
-    for name, error in view.damaged.items():
-        place = layout.parse(name)
-        batch_id = place.batch_id if isinstance(place, layout.LogEntry) else None
-        stops = name in read
-        if not stops and not isinstance(place, layout.LogEntry | layout.QueryMetadataFile):
-            continue
-        code = "CKPT102"
-        hint = error.hint or "Restore the file from a backup, or roll back to a batch before it."
-        if isinstance(error, IncompleteLogFileError):
-            code = "CKPT101"
-            if batch_id is not None and batch_id == view.in_flight:
-                hint = "The batch was never committed: roll back to the batch before it."
-        elif isinstance(error, UnsupportedVersionError):
-            code = "CKPT103"
-        severity, spark_error = ("error", error.spark_error) if stops else ("warning", None)
-        yield Finding(code, severity, error.message, batch_id, name, hint, spark_error)  # type: ignore[arg-type]
+    read, others = read_at_restart(view), 0
+    for name in view.damaged:
+        if name not in read:
+            if not isinstance(layout.parse(name), layout.LogEntry | layout.QueryMetadataFile):
+                continue
+            others += 1
+            if others > MOST_NAMED:
+                continue
+        yield damaged_entry(view, name, stops=name in read)
+    if others > MOST_NAMED:
+        yield Finding(
+            "CKPT102",
+            "warning",
+            f"{others - MOST_NAMED:,} more log entries that no restart reads cannot be read either",
+            hint="Restore the checkpoint from a backup, or leave them: Spark deletes old entries.",
+        )
 
 
+def damaged_entry(view: CheckpointView, name: str, *, stops: bool) -> Finding:
+    """What is wrong with one file of ``view.damaged``; ``stops`` says whether a restart reads it."""
+    error, place = view.damaged[name], layout.parse(name)
+    batch_id = place.batch_id if isinstance(place, layout.LogEntry) else None
+    code = "CKPT102"
+    hint = error.hint or "Restore the file from a backup, or roll back to a batch before it."
+    if isinstance(error, IncompleteLogFileError):
+        code = "CKPT101"
+        if batch_id is not None and batch_id == view.in_flight:
+            hint = "The batch was never committed: roll back to the batch before it."
+    elif isinstance(error, UnsupportedVersionError):
+        code = "CKPT103"
+    severity: Severity = "error" if stops else "warning"
+    return Finding(code, severity, error.message, batch_id, name, hint, error.spark_error if stops else None)
+
+
+@rule("CKPT104")
 def missing_metadata(view: CheckpointView) -> Iterator[Finding]:
     """CKPT104: the query would get a new id, and idempotent sinks would not know it."""
     if layout.METADATA in view.folders:
@@ -98,6 +121,7 @@ def missing_metadata(view: CheckpointView) -> Iterator[Finding]:
         )
 
 
+@rule("CKPT105")
 def without_batch_metadata(view: CheckpointView) -> Iterator[Finding]:
     """CKPT105: an empty second line, which only a continuous query writes, and then in every entry."""
     newest, before = newest_entry(view), entry_before(view)
@@ -123,6 +147,7 @@ def _no_metadata(batch_id: int, spark_error: str) -> Finding:
     )
 
 
+@rule("CKPT106")
 def repeated_entry(view: CheckpointView) -> Iterator[Finding]:
     """CKPT106: the newest entry is a copy of the one before it: every batch has a time of its own."""
     newest, before = newest_entry(view), entry_before(view)
@@ -154,6 +179,7 @@ def ids_too_far_apart(view: CheckpointView, log: str) -> Iterator[Finding]:
         )
 
 
+@rule("CKPT110")
 def missing_predecessor(view: CheckpointView) -> Iterator[Finding]:
     """CKPT110: Spark reads the newest two offset entries and stops when the older one is not there."""
     newest = view.latest_planned
@@ -172,6 +198,7 @@ def missing_predecessor(view: CheckpointView) -> Iterator[Finding]:
         )
 
 
+@rule("CKPT111")
 def gaps(view: CheckpointView) -> Iterator[Finding]:
     """CKPT111: batches missing in between; normal with async progress tracking, harmless elsewhere."""
     planned = view.planned
@@ -185,6 +212,7 @@ def gaps(view: CheckpointView) -> Iterator[Finding]:
         )
 
 
+@rule("CKPT112")
 def commits_ahead(view: CheckpointView) -> Iterator[Finding]:
     """CKPT112: every restart would run the newest planned batch into the sink and then stop."""
     planned, committed = view.latest_planned, view.latest_committed
@@ -202,6 +230,7 @@ def commits_ahead(view: CheckpointView) -> Iterator[Finding]:
     )
 
 
+@rule("CKPT113")
 def commits_trail(view: CheckpointView) -> Iterator[Finding]:
     """CKPT113: Spark runs again the newest planned batch alone."""
     planned, committed = view.latest_planned, view.latest_committed
@@ -218,6 +247,7 @@ def commits_trail(view: CheckpointView) -> Iterator[Finding]:
         )
 
 
+@rule("CKPT115")
 def odd_names(view: CheckpointView) -> Iterator[Finding]:
     """CKPT115: names that Spark counts as a batch and then cannot open."""
     for name in view.objects:
@@ -236,6 +266,7 @@ def odd_names(view: CheckpointView) -> Iterator[Finding]:
             )
 
 
+@rule("CKPT115")
 def folders(view: CheckpointView) -> Iterator[Finding]:
     """CKPT115: a directory where Spark will write a batch."""
     for name in view.folders:
@@ -254,6 +285,7 @@ def folders(view: CheckpointView) -> Iterator[Finding]:
         )
 
 
+@rule("CKPT116")
 def null_confs(view: CheckpointView) -> Iterator[Finding]:
     """CKPT116: a conf without a value in the newest entry."""
     entry = newest_entry(view)
@@ -271,6 +303,7 @@ def null_confs(view: CheckpointView) -> Iterator[Finding]:
             )
 
 
+@rule("CKPT118")
 def watermark_goes_back(view: CheckpointView) -> Iterator[Finding]:
     """CKPT118: Spark never lets a watermark fall; an edit or a mixed-up copy does."""
     newest, before, commit = newest_entry(view), entry_before(view), newest_commit(view)
@@ -294,6 +327,7 @@ def watermark_goes_back(view: CheckpointView) -> Iterator[Finding]:
             )
 
 
+@rule("CKPT119")
 def unfinished_repartition(view: CheckpointView) -> Iterator[Finding]:
     """CKPT119: a repartition that was killed, which Spark 4.2 and later wants finished first."""
     newest, before = newest_entry(view), entry_before(view)
@@ -330,6 +364,11 @@ def _no_number(batch_id: int, value: str) -> Finding:
     )
 
 
+#: What a temporary file adds to the name that it will have, after a dot.
+_TEMPORARY_OF = re.compile(r"(?:\.[^.]*)?\.tmp\Z")
+
+
+@rule("CKPT150")
 def two_writers(view: CheckpointView) -> Iterator[Finding]:
     """CKPT150: traces of a second query: batch times that go back, or two temporary files for one entry."""
     newest, before = newest_entry(view), entry_before(view)
@@ -348,7 +387,7 @@ def two_writers(view: CheckpointView) -> Iterator[Finding]:
     for name in view.objects:
         log, _, base = name.rpartition("/")
         if isinstance(layout.parse(name), layout.Temporary) and base.endswith(".tmp"):
-            entry = f"{log}/{base.removeprefix('.').partition('.')[0]}"
+            entry = f"{log}/{_TEMPORARY_OF.sub('', base.removeprefix('.'))}"
             temporary[entry] = temporary.get(entry, 0) + 1
     for entry, count in temporary.items():
         if count > 1:
@@ -359,21 +398,3 @@ def two_writers(view: CheckpointView) -> Iterator[Finding]:
                 name=entry,
                 hint="Two queries may share the checkpoint. Make sure that one query alone runs.",
             )
-
-
-RULES = (
-    damaged_entries,
-    missing_metadata,
-    without_batch_metadata,
-    repeated_entry,
-    missing_predecessor,
-    gaps,
-    commits_ahead,
-    commits_trail,
-    odd_names,
-    folders,
-    null_confs,
-    watermark_goes_back,
-    unfinished_repartition,
-    two_writers,
-)

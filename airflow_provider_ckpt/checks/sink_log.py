@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from airflow_provider_ckpt.checkpoint.view import CheckpointView
+from airflow_provider_ckpt.checks.findings import Finding
+from airflow_provider_ckpt.checks.registry import rule
 from airflow_provider_ckpt.codec import layout
-from airflow_provider_ckpt.findings import Finding
-from airflow_provider_ckpt.view import CheckpointView
 
 
+@rule("CKPT144")
 def unreadable(view: CheckpointView) -> Iterator[Finding]:
     """CKPT144: an entry that readers of the table and the next compaction stop at."""
     sink = view.sink
@@ -28,6 +30,7 @@ def unreadable(view: CheckpointView) -> Iterator[Finding]:
         )
 
 
+@rule("CKPT145")
 def repeated(view: CheckpointView) -> Iterator[Finding]:
     """CKPT145: two entries name one file, so one is a copy of the other and what it held is lost to readers."""
     for name, other in (view.sink.repeated if view.sink else {}).items():
@@ -42,6 +45,7 @@ def repeated(view: CheckpointView) -> Iterator[Finding]:
         )
 
 
+@rule("CKPT121")
 def changed(view: CheckpointView) -> Iterator[Finding]:
     """CKPT121: an entry of the sink's log that does not fit its checksum file."""
     for name in view.sink.stale if view.sink else ():
@@ -56,6 +60,7 @@ def changed(view: CheckpointView) -> Iterator[Finding]:
         )
 
 
+@rule("CKPT115")
 def folders(view: CheckpointView) -> Iterator[Finding]:
     """CKPT115: a directory where the sink will write its entry of a batch."""
     sink = view.sink
@@ -74,6 +79,7 @@ def folders(view: CheckpointView) -> Iterator[Finding]:
             )
 
 
+@rule("CKPT144")
 def partly_read(view: CheckpointView) -> Iterator[Finding]:
     """CKPT144: entries of the sink's log that were not read."""
     unread = view.sink.unread if view.sink else ()
@@ -87,6 +93,3 @@ def partly_read(view: CheckpointView) -> Iterator[Finding]:
             unread[0],
             "Damage in it would stop readers of the table. Read the table once with Spark.",
         )
-
-
-RULES = (unreadable, repeated, changed, folders, partly_read)

@@ -4,17 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator
 
+from airflow_provider_ckpt.checkpoint.source_log_files import file_log_offset, gaps_up_to, source_entries
+from airflow_provider_ckpt.checkpoint.view import CheckpointView
+from airflow_provider_ckpt.checks.findings import Finding
 from airflow_provider_ckpt.checks.logs import entry_before, newest_entry
+from airflow_provider_ckpt.checks.registry import rule
 from airflow_provider_ckpt.codec import layout
-from airflow_provider_ckpt.codec.java_text import INT_MAX
+from airflow_provider_ckpt.codec.jvm_text import INT_MAX
 from airflow_provider_ckpt.codec.source_log import FileSourceLog
 from airflow_provider_ckpt.errors import IncompleteLogFileError, TooLargeError, UnsupportedVersionError
-from airflow_provider_ckpt.findings import Finding
-from airflow_provider_ckpt.source_files import file_log_offset, gaps_up_to, source_entries
-from airflow_provider_ckpt.spans import spans_text
-from airflow_provider_ckpt.view import CheckpointView
+from airflow_provider_ckpt.untrusted.spans import spans_text
 
 
+@rule("CKPT125")
 def void_offsets(view: CheckpointView) -> Iterator[Finding]:
     """CKPT125: a source without an offset in the newest entry although it had one before."""
     newest, before = newest_entry(view), entry_before(view)
@@ -41,6 +43,7 @@ def void_offsets(view: CheckpointView) -> Iterator[Finding]:
         )
 
 
+@rule("CKPT123", "CKPT124", "CKPT126", "CKPT127")
 def file_source_logs(view: CheckpointView, known: Collection[str] | None = None) -> Iterator[Finding]:
     """CKPT123, CKPT124, CKPT126: a file source's log must reach its offset without a hole, and offsets grow.
 
@@ -166,6 +169,7 @@ def _other_entry(
     )
 
 
+@rule("CKPT115")
 def log_folders(view: CheckpointView) -> Iterator[Finding]:
     """CKPT115: a directory where a file source writes its next entry."""
     newest = newest_entry(view)
@@ -207,6 +211,7 @@ def _unreadable(view: CheckpointView, name: str) -> Finding:
     return Finding(code, "error", error.message, None, name, hint, error.spark_error)
 
 
+@rule("CKPT120")
 def orphaned_checksums(view: CheckpointView) -> Iterator[Finding]:
     """CKPT120: a Hadoop checksum without its entry, where a file source writes its next one."""
     ends = {
@@ -238,6 +243,3 @@ def _file_sources(view: CheckpointView) -> Iterator[str]:
     for source_id, offset in newest.offsets if newest else ():
         if file_log_offset(view, source_id, offset) is not None:
             yield source_id
-
-
-RULES = (void_offsets, file_source_logs, log_folders, orphaned_checksums)

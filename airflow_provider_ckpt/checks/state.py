@@ -4,20 +4,22 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from airflow_provider_ckpt.checkpoint.operator_files import OTHER_PLACE, OTHER_STORE
+from airflow_provider_ckpt.checkpoint.spark_confs import COMPRESSION_CODEC
+from airflow_provider_ckpt.checkpoint.view import CheckpointView
+from airflow_provider_ckpt.checks.findings import Finding, Severity
 from airflow_provider_ckpt.checks.logs import newest_commit, newest_entry
-from airflow_provider_ckpt.codec import java_text, layout, state_content, state_file, state_schema
+from airflow_provider_ckpt.checks.registry import rule
+from airflow_provider_ckpt.codec import jvm_text, layout, state_content, state_file, state_schema
 from airflow_provider_ckpt.codec.offset_log import OffsetSeq
-from airflow_provider_ckpt.confs import COMPRESSION_CODEC
 from airflow_provider_ckpt.errors import IncompleteLogFileError
-from airflow_provider_ckpt.findings import Finding, Severity
-from airflow_provider_ckpt.operator_files import OTHER_PLACE, OTHER_STORE
-from airflow_provider_ckpt.view import CheckpointView
 
 _CANNOT_LOAD = "CANNOT_LOAD_STATE_STORE"
 #: What is said of a state file that is not what its checksum file says.
 MISMATCH = "at odds with its checksum file"
 
 
+@rule("CKPT131")
 def state_without_log(view: CheckpointView) -> Iterator[Finding]:
     """CKPT131: Spark refuses to begin with batch 0 over state."""
     if view.stateful and not view.planned:
@@ -31,6 +33,7 @@ def state_without_log(view: CheckpointView) -> Iterator[Finding]:
         )
 
 
+@rule("CKPT132")
 def missing_state_directory(view: CheckpointView) -> Iterator[Finding]:
     """CKPT132: the logs show that there was state, and there is none."""
     if view.stateful:
@@ -78,6 +81,7 @@ def _offsets(view: CheckpointView, batch_id: int) -> OffsetSeq | None:
     return entry if isinstance(entry, OffsetSeq) else None
 
 
+@rule("CKPT133")
 def ids_of_rerun(view: CheckpointView) -> Iterator[Finding]:
     """CKPT133: format 2, and the batch before the one in flight is not committed, so nobody knows its state files."""
     yield from _no_commit_at_all(view)
@@ -117,6 +121,7 @@ def has_state_ids(view: CheckpointView) -> bool:
     return any(isinstance(place, layout.StateFile) and place.unique_id is not None for place in places)
 
 
+@rule("CKPT133")
 def commit_without_ids(view: CheckpointView) -> Iterator[Finding]:
     """CKPT133: state checkpoint format 2, and a newest commit that does not say which files are valid."""
     commit = newest_commit(view)
@@ -132,6 +137,7 @@ def commit_without_ids(view: CheckpointView) -> Iterator[Finding]:
         )
 
 
+@rule("CKPT122", "CKPT130")
 def incomplete_chain(view: CheckpointView) -> Iterator[Finding]:
     """CKPT130, CKPT122: a file that the restart after the newest committed batch reads is not there, or damaged."""
     for problem in view.missing or ():
@@ -151,6 +157,7 @@ def incomplete_chain(view: CheckpointView) -> Iterator[Finding]:
         )
 
 
+@rule("CKPT102")
 def damaged_operator_metadata(view: CheckpointView) -> Iterator[Finding]:
     """CKPT102: operator metadata that no restart reads, and nobody who wants to know the operator's name."""
     needed = {problem.partition(": ")[0] for problem in view.missing or ()}
@@ -165,21 +172,24 @@ def damaged_operator_metadata(view: CheckpointView) -> Iterator[Finding]:
             )
 
 
+@rule("CKPT137")
 def unfinished_state(view: CheckpointView) -> Iterator[Finding]:
-    """CKPT137: a state file of the batch in flight that is broken, which Spark does not write again."""
+    """CKPT137: a state file of the batch in flight that is broken, which stays when the sink skips the batch."""
     for problem in view.unfinished:
         name, _, reason = problem.partition(": ")
         yield Finding(
             "CKPT137",
             "error",
-            f"{name} is {reason}; batch {view.in_flight} runs again and leaves it, and the batch after it stops there",
+            f"{name} is {reason}; where the sink holds batch {view.in_flight} already, Spark does not compute it "
+            "again, and the batch after it stops there",
             view.in_flight,
             name,
-            "Delete the file, and its checksum file: batch "
-            f"{view.in_flight} is not committed, so Spark writes it again.",
+            "Roll back to the newest committed batch, with --sink and --trim-sink-log. Where the sink does not hold "
+            "the batch, Spark writes the file again, and ckpt gate with --sink says so.",
         )
 
 
+@rule("CKPT138")
 def state_ahead(view: CheckpointView) -> Iterator[Finding]:
     """CKPT138: state of batches that the offset log does not have: what a rollback by hand leaves behind.
 
@@ -210,6 +220,7 @@ def state_ahead(view: CheckpointView) -> Iterator[Finding]:
         )
 
 
+@rule("CKPT116")
 def unknown_codec(view: CheckpointView) -> Iterator[Finding]:
     """CKPT116: state is compressed, and the codec in the log is none that Spark knows."""
     entry = newest_entry(view)
@@ -220,7 +231,7 @@ def unknown_codec(view: CheckpointView) -> Iterator[Finding]:
     yield Finding(
         "CKPT116",
         "warning" if is_class else "error",
-        f"the conf {COMPRESSION_CODEC} is {java_text.abbreviate(codec)!r}, which is no codec of Spark's",
+        f"the conf {COMPRESSION_CODEC} is {jvm_text.abbreviate(codec)!r}, which is no codec of Spark's",
         view.latest_planned,
         layout.offset_entry(view.latest_planned or 0),
         "Restore the entry from a backup, or roll back to the batch before it.",
@@ -232,20 +243,37 @@ def _is_compressed(view: CheckpointView) -> bool:
     return any(stored.name.endswith((".delta", ".snapshot", ".changelog")) for stored in view.below(layout.STATE))
 
 
+@rule("CKPT134")
 def repaired_snapshot(view: CheckpointView) -> Iterator[Finding]:
-    """CKPT134: a broken snapshot that older files make up for; Spark before 4.1 does not try them."""
+    """CKPT134: a broken snapshot that older files make up for; Spark before 4.1 does not try them.
+
+    Where they do not, what they lack is an error of its own (CKPT130), and this says why it is asked for.
+    """
+    missing = [problem.partition(": ")[0] for problem in view.missing or ()]
+    lost = {_store_of(name) for name in missing}
     for problem in view.repaired:
         name, _, reason = problem.partition(": ")
+        if name in missing:
+            continue
+        made_up = "older files make up for it, which Spark 4.1 and later uses"
         yield Finding(
             "CKPT134",
             "warning",
-            f"{name} is {reason or 'missing'}; older files make up for it, which Spark 4.1 and later uses",
+            f"{name} is {reason or 'missing'}; "
+            + ("older files do not make up for it" if _store_of(name) in lost else made_up),
             view.latest_committed,
             name,
             "Let the query take a new snapshot, or restore the file from a backup.",
         )
 
 
+def _store_of(name: str) -> object:
+    """The state store that a file belongs to, or None."""
+    place = layout.parse(name)
+    return place.store_id if isinstance(place, layout.StateFile | layout.StateTable) else None
+
+
+@rule("CKPT135")
 def unknown_partitions(view: CheckpointView) -> Iterator[Finding]:
     """CKPT135: nobody can tell whether partitions are lost, or never were."""
     for problem in view.unjudged:
@@ -303,9 +331,10 @@ def _load_condition(view: CheckpointView, name: str, reason: str) -> str:
     return "CANNOT_READ_STREAMING_STATE_FILE"
 
 
+@rule("CKPT115")
 def folders(view: CheckpointView) -> Iterator[Finding]:
     """CKPT115: a directory where state goes: Spark takes one for a snapshot, and cannot write over one."""
-    version = (view.latest_planned or 0) + 1
+    loaded = (view.latest_planned or 0) + 1
     for name in view.folders:
         place = layout.parse(name)
         if isinstance(place, layout.StateSchemaFile):
@@ -320,8 +349,8 @@ def folders(view: CheckpointView) -> Iterator[Finding]:
             )
         if not isinstance(place, layout.StateFile):
             continue
-        snapshot = place.kind == "snapshot" and place.version <= version
-        if snapshot or place.version > version:
+        snapshot = place.kind == "snapshot" and place.version <= loaded
+        if snapshot or place.version > view.next_batch:
             yield Finding(
                 "CKPT115",
                 "error",
@@ -330,21 +359,13 @@ def folders(view: CheckpointView) -> Iterator[Finding]:
                 None,
                 name,
                 "Move the directory out of the checkpoint.",
-                f"{_CANNOT_LOAD}.UNCATEGORIZED" if snapshot else None,
+                f"{_CANNOT_LOAD}.UNCATEGORIZED" if snapshot else _write_error(view, place),
             )
 
 
-RULES = (
-    folders,
-    state_without_log,
-    missing_state_directory,
-    commit_without_ids,
-    ids_of_rerun,
-    incomplete_chain,
-    repaired_snapshot,
-    unknown_partitions,
-    damaged_operator_metadata,
-    unfinished_state,
-    state_ahead,
-    unknown_codec,
-)
+def _write_error(view: CheckpointView, place: layout.StateFile) -> str | None:
+    """What the next batch stops with where a directory stands in the way of what it commits."""
+    store = (layout.parse(stored.name) for stored in view.below(place.store_id.directory))
+    has_changes = any(isinstance(file, layout.StateFile) and file.kind in ("delta", "changelog") for file in store)
+    in_background = place.kind in ("snapshot", "zip") and has_changes
+    return None if in_background or place.version != view.next_batch + 1 else "CANNOT_WRITE_STATE_STORE.CANNOT_COMMIT"

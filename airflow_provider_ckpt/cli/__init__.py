@@ -1,19 +1,51 @@
-"""The command ``ckpt``: everything that the operators do, for a shell, CI and cron."""
+"""The command ``ckpt``: everything that the operators do, for a shell, CI and cron.
+
+Each command is in a module that is loaded when it is called, with all that it needs and nothing else.
+"""
 
 from __future__ import annotations
 
 import sys
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
+from importlib import import_module
 
 import click
 
 from airflow_provider_ckpt import __version__
-from airflow_provider_ckpt.cli import backups, change, explain, fleet, history, judge, look, waiting
 from airflow_provider_ckpt.cli.render import print_error
 from airflow_provider_ckpt.cli.streams import OutputError, take_over, without_output
 from airflow_provider_ckpt.errors import CheckpointError
+
+#: The module that each command is in.
+MODULES = {
+    **dict.fromkeys(("show", "log", "diff"), "show"),
+    "wait": "wait",
+    "check": "check",
+    "gate": "gate",
+    "explain": "explain",
+    "fleet": "fleet",
+    **dict.fromkeys(("backup", "backups", "verify", "restore"), "backup"),
+    "prune": "prune",
+    **dict.fromkeys(("rollback", "undo"), "rollback"),
+    "history": "history",
+    "completion": "completion",
+}
+
+
+class _OnDemand(Mapping[str, click.Command]):
+    """The commands by name; the module of one is loaded when it is asked for."""
+
+    def __getitem__(self, name: str) -> click.Command:
+        command: click.Command = getattr(import_module(f"{__name__}.{MODULES[name]}"), name)
+        return command
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(MODULES)
+
+    def __len__(self) -> int:
+        return len(MODULES)
 
 
 class _Commands(click.Group):
@@ -31,7 +63,7 @@ class _Commands(click.Group):
     ) -> tuple[str | None, click.Command | None, list[str]]:
         """The command that is called, and its arguments."""
         name, command, arguments = super().resolve_command(ctx, args)
-        if command is not None:
+        if command is not None and not ctx.resilient_parsing:  # a shell that completes has nothing whole yet
             _refuse_repeated_and_empty(command, click.Context(command, ctx, name, resilient_parsing=True), arguments)
         return name, command, arguments
 
@@ -58,7 +90,7 @@ def _refuse_empty(option: click.Option, value: object, context: click.Context) -
         raise click.UsageError(f"{option.opts[0]} is given without a value: it is empty", context)
 
 
-@click.group(cls=_Commands, context_settings={"help_option_names": ["-h", "--help"]})
+@click.group(cls=_Commands, commands=_OnDemand(), context_settings={"help_option_names": ["-h", "--help"]})
 @click.version_option(__version__, prog_name="ckpt")
 def cli() -> None:
     """Look after the checkpoints of Spark Structured Streaming.
@@ -66,11 +98,6 @@ def cli() -> None:
     Exit codes: 0 done or clean, 1 the answer is no, 2 usage, 3 not found or unreadable, 4 refused,
     5 storage unavailable, or stdout cannot be written. 141: whoever read stdout has gone.
     """
-
-
-for room in (look, waiting, judge, explain, fleet, backups, change, history):
-    for command in room.COMMANDS:
-        cli.add_command(command)
 
 
 def main() -> None:
@@ -82,7 +109,7 @@ def main() -> None:
 def run(arguments: Sequence[str]) -> int:
     """Run the command; the result is its exit code."""
     try:
-        return int(cli(list(arguments), standalone_mode=False, obj=tuple(arguments)) or 0)
+        return int(cli(list(arguments), prog_name="ckpt", standalone_mode=False, obj=tuple(arguments)) or 0)
     except click.ClickException as error:
         error.show()
         return error.exit_code

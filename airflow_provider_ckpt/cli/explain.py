@@ -2,11 +2,17 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import click
 
+from airflow_provider_ckpt.checks.registry import RULES
+from airflow_provider_ckpt.checks.rule_pages import text_of
 from airflow_provider_ckpt.cli.render import print_json
-from airflow_provider_ckpt.findings import RULES
-from airflow_provider_ckpt.rules import text_of
+from airflow_provider_ckpt.documents import FORMAT_VERSION
+
+if TYPE_CHECKING:
+    from airflow_provider_ckpt.documents.findings import ExplainDocument, ExplanationFields
 
 
 @click.command()
@@ -18,13 +24,13 @@ def explain(codes: tuple[str, ...], as_json: bool) -> None:
     if unknown:
         raise click.BadParameter(f"there is no rule {unknown[0]!r}; ckpt explain lists them all", param_hint="CODE")
     wanted = [code.strip().upper() for code in codes] or list(RULES)
-    explanations = [{"code": code, "title": RULES[code], "text": text_of(code)} for code in wanted]
+    explanations: list[ExplanationFields] = [
+        {"code": code, "title": RULES[code], "text": text_of(code)} for code in wanted
+    ]
     if as_json:
-        print_json({"explanations": explanations})
+        document: ExplainDocument = {"format_version": FORMAT_VERSION, "explanations": explanations}
+        print_json(document)
     elif codes:
         click.echo("\n\n".join(f"{item['code']}: {item['text']}" for item in explanations))
     else:
         click.echo("\n".join(f"{item['code']}  {item['title']}" for item in explanations))
-
-
-COMMANDS = (explain,)

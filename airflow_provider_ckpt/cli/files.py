@@ -2,17 +2,34 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterable
 from pathlib import Path
+from typing import Any
 
 import click
 
+from airflow_provider_ckpt.checkpoint.own_files import MANIFEST
 from airflow_provider_ckpt.codec.layout import COMMITS, METADATA, OFFSETS
-from airflow_provider_ckpt.lifecycle.lookup import MANIFEST
-from airflow_provider_ckpt.local_disk import require_regular
-from airflow_provider_ckpt.store import Store
+from airflow_provider_ckpt.storage.local import require_regular
+from airflow_provider_ckpt.storage.store import Store
 
 _SINK_LOG = "_spark_metadata"
+
+
+class WrittenFile(click.Path):
+    """A file that a command will write. That its directory is missing is a usage error, before any work is done."""
+
+    def __init__(self, path_type: type[str] | type[Path]) -> None:
+        super().__init__(dir_okay=False, path_type=path_type)
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        """The path; its directory is there."""
+        path = super().convert(value, param, ctx)
+        directory = Path(os.fsdecode(path)).parent
+        if not directory.is_dir():
+            self.fail(f"{value} cannot be written: there is no directory {directory}; make it first", param, ctx)
+        return path
 
 
 def read_bytes(path: Path, most: int) -> bytes:

@@ -5,29 +5,38 @@ from __future__ import annotations
 import json
 import sys
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import asdict, dataclass, replace
-from typing import Any
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
 
 import click
 
-from airflow_provider_ckpt import lifecycle
-from airflow_provider_ckpt.cli.options import open_store, pairs, shared
+from airflow_provider_ckpt.checks.findings import SEVERITIES
+from airflow_provider_ckpt.cli.options import directories, open_store, pairs, shared
 from airflow_provider_ckpt.cli.render import print_error, print_tables, say
-from airflow_provider_ckpt.confs import parse_spark_version
-from airflow_provider_ckpt.deploy import DeploySpec
+from airflow_provider_ckpt.documents import FORMAT_VERSION
 from airflow_provider_ckpt.errors import CheckpointNotFoundError, GateFailedError
-from airflow_provider_ckpt.findings import SEVERITIES
-from airflow_provider_ckpt.formats import printable
-from airflow_provider_ckpt.lifecycle import FleetRow
-from airflow_provider_ckpt.lifecycle.fleet import DEPTH, THREADS
-from airflow_provider_ckpt.report import fleet_table
-from airflow_provider_ckpt.store import Store
+from airflow_provider_ckpt.fleet.find import DEPTH, THREADS, find_checkpoints
+from airflow_provider_ckpt.fleet.judge import judge_checkpoints
+from airflow_provider_ckpt.fleet.row import FleetRow
+from airflow_provider_ckpt.report.ci import printable
+from airflow_provider_ckpt.report.tables import fleet_table, not_judged_text
+from airflow_provider_ckpt.restart.deploy import DeploySpec, declare
+from airflow_provider_ckpt.restart.forecast import DECISIONS
+from airflow_provider_ckpt.storage.store import Store
+
+if TYPE_CHECKING:
+    from airflow_provider_ckpt.documents.findings import FleetSummaryFields
 
 
 @dataclass(slots=True)
 class _Summary:
-    """What the rows add up to: checkpoints, how many of them with what at worst, and what could not be read."""
+    """What the rows add up to: checkpoints, how many of them with what at worst, and what could not be read.
 
+    ``decision`` is that of a gate on all of them, the worst; None without a deploy.
+    """
+
+    decision: str | None = None
+    unknown: tuple[str, ...] = ()
     checkpoints: int = 0
     errors: int = 0
     warnings: int = 0
@@ -48,25 +57,62 @@ class _Summary:
         """Whether the answer is no."""
         return bool(self.errors or self.blocked or self.unreadable)
 
-    def sentence(self) -> str:
-        """One line for people."""
+    def add(self, row: FleetRow) -> None:
+        """Count a row."""
+        self.checkpoints += row.error is None and row.replaced_by is None
+        self.replaced += row.replaced_by is not None
+        self.unreadable += row.error is not None
+        self.errors += row.error is None and row.worst == "error"
+        self.warnings += row.worst == "warning"
+        self.notes += row.worst == "note"
+        self.blocked += row.decision == "block"
+        self.unknown = tuple(dict.fromkeys((*self.unknown, *row.unknown)))
+        if row.decision is not None:
+            self.decision = max(self.decision or "pass", row.decision, key=DECISIONS.index)
+
+    def to_dict(self) -> FleetSummaryFields:
+        """JSON-ready."""
+        return {
+            "decision": self.decision,
+            "unknown": list(self.unknown),
+            "checkpoints": self.checkpoints,
+            "errors": self.errors,
+            "warnings": self.warnings,
+            "notes": self.notes,
+            "unreadable": self.unreadable,
+            "replaced": self.replaced,
+            "blocked": self.blocked,
+            "requests": self.requests,
+            "requests_per_checkpoint": self.requests_per_checkpoint,
+        }
+
+    def headline(self) -> str:
+        """The first line for people: the decision, what was found, and what was not judged."""
         counted = [f"{self.errors} with errors", f"{self.warnings} with warnings"]
+        if self.decision is not None:
+            counted.insert(0, f"{self.blocked} blocked")
         if self.unreadable:
             counted.append(f"{self.unreadable} not readable")
         if self.replaced:
             counted.append(f"{self.replaced} replaced by a full refresh")
+        decision = "" if self.decision is None else f"{self.decision.upper()} "
+        what = f"{decision}{self.checkpoints} checkpoints: {', '.join(counted)}"
+        return f"{what}{not_judged_text(self.unknown)}"
+
+    def cost(self) -> str:
+        """The last line for people."""
         each = "" if self.requests_per_checkpoint is None else f", {self.requests_per_checkpoint:.1f} a checkpoint"
-        return f"{self.checkpoints} checkpoints: {', '.join(counted)}. {self.requests} requests{each}."
+        return f"{self.requests} requests{each}."
 
 
 @click.command()
-@click.argument("roots", nargs=-1, required=True, metavar="ROOT...")
+@click.argument("roots", shell_complete=directories, nargs=-1, required=True, metavar="ROOT...")
 @click.option("--deep", is_flag=True, help="List and verify everything: state chains, source logs, checksums.")
 @click.option("--depth", default=DEPTH, show_default=True, type=click.IntRange(min=0), help="Levels below a root.")
 @click.option("--threads", default=THREADS, show_default=True, type=click.IntRange(1, 64), help="Checks at a time.")
-@click.option("--spark-version", help="Forecast the restart of each with this Spark.")
+@click.option("--spark-version", help="Gate each: forecast its restart with this Spark.")
 @click.option(
-    "--conf", "confs", multiple=True, metavar="KEY=VALUE", help="Forecast with a conf that is set explicitly."
+    "--conf", "confs", multiple=True, metavar="KEY=VALUE", help="Gate each with a conf that the deploy sets explicitly."
 )
 @click.option("--allow-empty", is_flag=True, help="Roots without any checkpoint are no error.")
 @shared
@@ -83,15 +129,17 @@ def fleet(
 ) -> None:
     """Find every checkpoint under some roots and check it; a row each, worst first.
 
-    Exit code 1 when there is an error, or a directory that could not be read; 3 when there is no checkpoint. Of a flow
-    of a declarative pipeline the newest version alone is checked, the others are shown as replaced. With --json the
-    rows are printed as they come, in the order of their directories.
+    With --spark-version or --conf the restart of each is gated, in the words of ckpt gate: what was neither declared
+    nor read is not judged, which the first line says, and is never a pass.
+    Exit code 1 when there is an error, a decision to block, or a directory that could not be read; 3 when there is no
+    checkpoint. Of a flow of a declarative pipeline the newest version alone is checked, the others are shown as
+    replaced. With --json the rows are printed as they come, in the order of their directories.
     """
     deploy = _deploy(spark_version, confs)
     stores = [open_store(root, storage_options) for root in roots]
-    found = lifecycle.find_checkpoints(stores, depth=depth, threads=threads)
+    found = find_checkpoints(stores, depth=depth, threads=threads)
     summary = _Summary()
-    judged = lifecycle.judge_checkpoints(found, deep=deep, deploy=deploy, threads=threads)
+    judged = judge_checkpoints(found, deep=deep, deploy=deploy, threads=threads)
     rows = _count(_watch(judged), stores, summary)
     (_stream if as_json else _print_for_people)(rows, summary)
     if not summary.found and not allow_empty:
@@ -108,11 +156,10 @@ def fleet(
 def _deploy(spark_version: str | None, confs: tuple[str, ...]) -> DeploySpec | None:
     if spark_version is None and not confs:
         return None
-    deploy = DeploySpec(confs=dict(pairs(confs, "--conf")))
     try:
-        return deploy if spark_version is None else DeploySpec(parse_spark_version(spark_version), deploy.confs)
+        return declare(DeploySpec(), {"spark_version": spark_version, "confs": dict(pairs(confs, "--conf")) or None})
     except ValueError as error:
-        raise click.BadParameter(str(error), param_hint="--spark-version") from None
+        raise click.UsageError(str(error)) from None
 
 
 def _watch(rows: Iterator[FleetRow]) -> Iterator[FleetRow]:
@@ -131,14 +178,10 @@ def _watch(rows: Iterator[FleetRow]) -> Iterator[FleetRow]:
 def _count(rows: Iterable[FleetRow], stores: Sequence[Store], summary: _Summary) -> Iterator[FleetRow]:
     """The same rows; when the last one has passed, the summary is complete."""
     for row in rows:
-        summary.checkpoints += row.error is None and row.replaced_by is None
-        summary.replaced += row.replaced_by is not None
-        summary.unreadable += row.error is not None
-        summary.errors += row.error is None and row.worst == "error"
-        summary.warnings += row.worst == "warning"
-        summary.notes += row.worst == "note"
-        summary.blocked += row.verdict == "block"
+        summary.add(row)
         yield row
+    if summary.decision is not None and summary.unreadable:
+        summary.decision = "block"
     summary.requests = sum(store.calls.count for store in stores)
     if summary.checkpoints:
         summary.requests_per_checkpoint = round(summary.requests / summary.checkpoints, 2)
@@ -146,25 +189,23 @@ def _count(rows: Iterable[FleetRow], stores: Sequence[Store], summary: _Summary)
 
 def _stream(rows: Iterable[FleetRow], summary: _Summary) -> None:
     """Print one document, each row as soon as it is there, and keep none."""
-    separator = '{"checkpoints": [\n'
+    separator = f'{{"format_version": {FORMAT_VERSION}, "checkpoints": [\n'
     for row in rows:
         click.echo(f"{separator}{json.dumps(row.to_dict())}", nl=False)
         separator = ",\n"
     start = "\n" if summary.found else separator
-    click.echo(f'{start}], "summary": {json.dumps(asdict(summary))}}}')
+    click.echo(f'{start}], "summary": {json.dumps(summary.to_dict())}}}')
 
 
 def _print_for_people(rows: Iterable[FleetRow], summary: _Summary) -> None:
     kept = sorted(rows, key=lambda row: (SEVERITIES.index(row.worst) if row.worst else len(SEVERITIES), row.location))
+    colour = "red" if summary.failed else "yellow" if summary.warnings or summary.unknown else "green"
+    say(summary.headline(), colour=colour)
     if kept:
         table = fleet_table(kept)
         print_tables([replace(table, rows=tuple(map(_printable, table.rows)))])
-    colour = "red" if summary.failed else "yellow" if summary.warnings else "green"
-    say(summary.sentence(), colour=colour)
+    say(summary.cost())
 
 
 def _printable(cells: tuple[Any, ...]) -> tuple[Any, ...]:
     return tuple(printable(cell) if isinstance(cell, str) else cell for cell in cells)
-
-
-COMMANDS = (fleet,)

@@ -2,19 +2,32 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import click
 
-from airflow_provider_ckpt import lifecycle
-from airflow_provider_ckpt.cli.options import executing, open_store, shared, user_and_host
-from airflow_provider_ckpt.cli.render import print_json, print_tables, say
+from airflow_provider_ckpt.change.journal import find_forgettable, find_record, survey
+from airflow_provider_ckpt.change.places import Stores
+from airflow_provider_ckpt.cli.options import directories, executing, opening, shared, user_and_host
+from airflow_provider_ckpt.cli.render import print_error, print_json, print_tables, say
 from airflow_provider_ckpt.cli.streams import has_done
-from airflow_provider_ckpt.lifecycle import Stores
-from airflow_provider_ckpt.report import history_table, plan_tables
+from airflow_provider_ckpt.documents import FORMAT_VERSION
+from airflow_provider_ckpt.report.tables import history_table, plan_tables
+from airflow_provider_ckpt.rollback.apply import forget
+
+if TYPE_CHECKING:
+    from airflow_provider_ckpt.documents.changes import ForgetDocument, HistoryDocument, RecordDocument
 
 
 @click.command()
-@click.argument("location")
-@click.option("--undo-to", "undo_root", metavar="ROOT", help="Where the records are, when not beside the checkpoint.")
+@click.argument("location", shell_complete=directories)
+@click.option(
+    "--undo-to",
+    "undo_root",
+    shell_complete=directories,
+    metavar="ROOT",
+    help="Where the records are, when not beside the checkpoint.",
+)
 @click.option("--plan", "plan_id", metavar="PLAN_ID", help="Show the plan of one change.")
 @click.option("--forget", "forget_id", metavar="PLAN_ID", help="Delete what this change has saved for its undo.")
 @executing
@@ -28,46 +41,64 @@ def history(
     storage_options: tuple[str, ...],
     as_json: bool,
 ) -> None:
-    """Show what was done to a checkpoint: when, by whom, by which plan."""
+    """Show what was done to a checkpoint: when, by whom, by which plan.
+
+    Records that cannot be read are named on stderr.
+    """
     if plan_id and forget_id:
         raise click.UsageError("give --plan or --forget, not both")
-    undo = open_store(undo_root, storage_options) if undo_root else None
-    stores = Stores(open_store(location, storage_options), undo=undo)
+    stores = Stores.of(location, opening(storage_options), undo=undo_root)
     if forget_id:
         _forget(stores, forget_id, execute, as_json)
     elif plan_id:
         _show_plan(stores, plan_id, as_json)
     else:
-        changes = lifecycle.history(stores.checkpoint, stores.undo)
+        changes, unreadable = survey(stores.checkpoint, stores.undo)
         where = stores.checkpoint.location
+        for error in unreadable.values():
+            print_error(error, as_json=False)
         if as_json:
-            print_json({"location": where, "changes": [record.to_dict() for record in changes]})
+            document: HistoryDocument = {
+                "format_version": FORMAT_VERSION,
+                "location": where,
+                "changes": [record.to_dict() for record in changes],
+                "unreadable": [{"plan_id": name, **error.to_dict()} for name, error in unreadable.items()],
+            }
+            print_json(document)
         else:
             print_tables([history_table(where, changes)])
 
 
 def _show_plan(stores: Stores, plan_id: str, as_json: bool) -> None:
-    record = lifecycle.find_record(stores.checkpoint, plan_id, stores.undo)
+    record = find_record(stores.checkpoint, plan_id, stores.undo)
     where = stores.checkpoint.location
     if as_json:
-        print_json({"location": where, "change": record.to_dict(), "plan": record.plan.to_dict()})
+        document: RecordDocument = {
+            "format_version": FORMAT_VERSION,
+            "location": where,
+            "change": record.to_dict(),
+            "plan": record.plan.shown(),
+        }
+        print_json(document)
     else:
         print_tables([history_table(where, [record]), *plan_tables(record.plan, most=len(record.plan.actions))])
 
 
 def _forget(stores: Stores, plan_id: str, execute: bool, as_json: bool) -> None:
-    record = lifecycle.find_forgettable(stores.checkpoint, plan_id, stores.undo)
-    deleted = lifecycle.forget(plan_id, stores, by=user_and_host()) if execute else None
+    record = find_forgettable(stores.checkpoint, plan_id, stores.undo)
+    deleted = forget(plan_id, stores, by=user_and_host()) if execute else None
     if deleted is not None:
         has_done(f"Done: {deleted} saved objects deleted.")
     if as_json:
-        where = stores.checkpoint.location
-        print_json({"location": where, "plan_id": plan_id, "objects_deleted": deleted})
+        document: ForgetDocument = {
+            "format_version": FORMAT_VERSION,
+            "location": stores.checkpoint.location,
+            "plan_id": plan_id,
+            "objects_deleted": deleted,
+        }
+        print_json(document)
     elif deleted is None:
         say(f"What the {record.plan.kind} {plan_id} has saved will be deleted; it cannot be undone then.")
         say("Nothing was changed. Add --execute to do it.", colour="yellow")
     else:
         say(f"Done: {deleted} saved objects deleted.", colour="green")
-
-
-COMMANDS = (history,)

@@ -4,17 +4,21 @@ from __future__ import annotations
 
 import getpass
 import os
-import socket
 import time
 from collections.abc import Callable, Iterable
-from typing import Any, TypeVar
+from functools import partial
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
+from airflow_provider_ckpt.cli.files import WrittenFile
 from airflow_provider_ckpt.codec.source_offset import KINDS
-from airflow_provider_ckpt.plans import EFFECTS
-from airflow_provider_ckpt.store import Store
+from airflow_provider_ckpt.sinks.effects import EFFECTS
+from airflow_provider_ckpt.storage.store import Store
 from airflow_provider_ckpt.times import parse_duration_ms, parse_time_ms
+
+if TYPE_CHECKING:
+    from click.shell_completion import CompletionItem
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 
@@ -62,6 +66,13 @@ DURATION = _Milliseconds("duration", parse_duration_ms)
 PAUSE = _Seconds(0.05)
 
 
+def directories(_: click.Context, __: click.Parameter, incomplete: str) -> list[CompletionItem]:
+    """What a shell completes a location with: directories of this machine, and nothing where it is a URI."""
+    from click.shell_completion import CompletionItem
+
+    return [] if "://" in incomplete else [CompletionItem(incomplete, type="dir")]
+
+
 def shared(command: Command) -> Command:
     """``--storage-option`` and ``--json``, which every command has."""
     command = click.option("--json", "as_json", is_flag=True, help="One JSON document on stdout.")(command)
@@ -90,10 +101,17 @@ def accepting(command: Command) -> Command:
     )(command)
 
 
+def triggered(command: Command) -> Command:
+    """``--trigger``, for changes whose effect on a sink depends on how the query runs."""
+    from airflow_provider_ckpt.restart.deploy import TRIGGERS  # a room that commands without this option do not load
+
+    return click.option("--trigger", type=click.Choice(TRIGGERS), help="The trigger of the query.")(command)
+
+
 def planning(command: Command) -> Command:
     """``--plan-out`` and ``--plan``: what somebody approves is what runs."""
     command = click.option(
-        "--plan-out", "plan_out", metavar="FILE", type=click.Path(dir_okay=False), help="Write the plan to a new file."
+        "--plan-out", "plan_out", metavar="FILE", type=WrittenFile(str), help="Write the plan to a new file."
     )(command)
     return click.option(
         "--plan",
@@ -117,6 +135,7 @@ def stopping(command: Command) -> Command:
         "--undo-to",
         "undo_root",
         metavar="ROOT",
+        shell_complete=directories,
         help="Where to keep what is removed; by default beside the checkpoint.",
     )(command)
     return click.option(
@@ -133,12 +152,17 @@ def user_and_host() -> str:
         user = getpass.getuser()
     except (OSError, KeyError):  # a container may run as a user without a name
         user = f"uid {os.getuid()}"
-    return f"{user}@{socket.gethostname()}"
+    return f"{user}@{os.uname().nodename}"
 
 
 def open_store(location: str, storage_options: Iterable[str]) -> Store:
     """The store behind a location of the command line."""
     return Store.open(location, **{key: _typed(value) for key, value in pairs(storage_options, "--storage-option")})
+
+
+def opening(storage_options: tuple[str, ...]) -> Callable[[str], Store]:
+    """What opens further locations with the options of the command line."""
+    return partial(open_store, storage_options=storage_options)
 
 
 def pairs(texts: Iterable[str], option: str) -> list[tuple[str, str]]:

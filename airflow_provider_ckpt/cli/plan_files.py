@@ -9,12 +9,12 @@ from typing import Any
 
 import click
 
+from airflow_provider_ckpt.change.plan import Kind, Plan
+from airflow_provider_ckpt.change.plan_file import MOST_BYTES, decode, encode
 from airflow_provider_ckpt.cli.files import read_bytes, require_outside
-from airflow_provider_ckpt.credentials import scrub, secrets_of
 from airflow_provider_ckpt.errors import CheckpointNotFoundError, ObjectExistsError, PlanError, StoreError
-from airflow_provider_ckpt.plan_file import MOST_BYTES, decode, encode
-from airflow_provider_ckpt.plans import Kind, Plan
-from airflow_provider_ckpt.store import Store
+from airflow_provider_ckpt.storage.secrets import scrub, secrets_of
+from airflow_provider_ckpt.storage.store import Store
 
 #: Options that still say something when the plan comes from a file.
 #: Those that say where things are.

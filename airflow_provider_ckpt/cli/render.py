@@ -10,17 +10,15 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from airflow_provider_ckpt.cli.plan_files import next_command, undo_command
-from airflow_provider_ckpt.cli.streams import has_done
+from airflow_provider_ckpt.documents import FORMAT_VERSION
 from airflow_provider_ckpt.errors import CheckpointError
 from airflow_provider_ckpt.times import time_text
 from airflow_provider_ckpt.visible import visible, visible_json
 
 if TYPE_CHECKING:
-    from airflow_provider_ckpt.lifecycle import Receipt
-    from airflow_provider_ckpt.lifecycle.observing import OnStep
-    from airflow_provider_ckpt.plans import Plan
-    from airflow_provider_ckpt.report import Table
+    from airflow_provider_ckpt.documents import ErrorDocument
+    from airflow_provider_ckpt.report.tables import Table
+    from airflow_provider_ckpt.storage.concurrency import OnStep
 
 
 def print_json(document: Mapping[str, Any]) -> None:
@@ -40,20 +38,21 @@ def print_error(error: CheckpointError, *, as_json: bool) -> None:
     if error.hint:
         say(error.hint, err=True)
     if as_json:
-        print_json({"error": error.to_dict()})
+        document: ErrorDocument = {"format_version": FORMAT_VERSION, "error": error.to_dict()}
+        print_json(document)
 
 
 def print_tables(tables: Sequence[Table]) -> None:
     """Tables on stdout, wide where stdout is no terminal."""
     from rich.console import Console
 
-    from airflow_provider_ckpt.report import to_rich
+    from airflow_provider_ckpt.report.tables import to_rich
 
     console = Console()
     if not console.is_terminal and not os.environ.get("COLUMNS", "").isdecimal():
         console = Console(width=160)
     for table in tables:
-        console.print(to_rich(table))
+        console.print(to_rich(table, console.width), crop=False)
 
 
 def when(at_ms: int | None) -> str | None:
@@ -120,38 +119,3 @@ def _lines() -> Bar:
         said = text
 
     return show
-
-
-def report_change(plan: Plan, receipt: Receipt | None, *, as_json: bool, plan_out: str | None = None) -> None:
-    """A plan, and what was done of it; the last line is the next command."""
-    if receipt is not None:
-        has_done(f"Done: {receipt.actions} steps of the {plan.kind} of {plan.location}.")
-    elif plan_out:
-        has_done(f"The plan is in {plan_out}.")
-    if as_json:
-        effect = {"sink_effect": plan.sink_effect, "accept_sink": list(plan.to_accept)}
-        shown = {"plan_id": plan.plan_id, **plan.to_dict()}
-        print_json({**effect, "plan": shown, "receipt": receipt and receipt.to_dict()})
-        return
-    from airflow_provider_ckpt.report import plan_tables
-
-    print_tables(plan_tables(plan))
-    if receipt is not None:
-        _report_receipt(plan, receipt)
-    elif not plan.actions:
-        say(f"The plan has no steps: {plan.location} stands at batch {plan.batch_id} already.", colour="green")
-    else:
-        accepting = f" and accept that the sink effect is {' and '.join(plan.to_accept)}" if plan.to_accept else ""
-        written = f"The plan is in {plan_out}. " if plan_out else ""
-        say(f"{written}Nothing was changed. To carry the plan out{accepting}:", colour="yellow")
-        click.echo(next_command(click.get_current_context().obj or (), plan, plan_out))
-
-
-def _report_receipt(plan: Plan, receipt: Receipt) -> None:
-    if receipt.status == "already_applied":
-        say("Nothing was changed: everything in the plan had been done before.", colour="green")
-        return
-    kept = f" What was removed is kept in {receipt.record}." if receipt.record and plan.kind == "rollback" else ""
-    say(f"Done: {receipt.actions} steps.{kept}", colour="green")
-    if plan.kind == "rollback":
-        say(f"To take it back: {undo_command(click.get_current_context().obj or (), plan)}")

@@ -12,7 +12,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
-from airflow_provider_ckpt.codec import java_text
+from airflow_provider_ckpt.codec import jvm_text
 from airflow_provider_ckpt.codec.verbatim import Verbatim, remember
 from airflow_provider_ckpt.errors import IncompleteLogFileError, MalformedEntryError
 
@@ -118,15 +118,15 @@ class SparkChecksum(Verbatim):
             "timestampMs": self.timestamp_ms,
             "creator": self.creator,
         }
-        return java_text.encode_utf8(java_text.write_json(fields))
+        return jvm_text.encode_utf8(jvm_text.write_json(fields))
 
 
 def decode_spark(data: bytes, name: str) -> SparkChecksum:
     """Read a visible ``N.crc``. Raises IncompleteLogFileError when empty, MalformedEntryError otherwise."""
     if not data:
         raise IncompleteLogFileError("the checksum file is empty", name=name)
-    value = java_text.read_json_object(java_text.decode_utf8(data, name), name, "checksum file")
-    fields = java_text.Fields(value, name, "checksum file")
+    value = jvm_text.read_json_object(jvm_text.decode_utf8(data, name), name, "checksum file")
+    fields = jvm_text.Fields(value, name, "checksum file")
     checksum = SparkChecksum(
         fields.text("algorithm"),
         fields.long("value"),

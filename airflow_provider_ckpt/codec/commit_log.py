@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from airflow_provider_ckpt.codec import java_text
+from airflow_provider_ckpt.codec import jvm_text
 from airflow_provider_ckpt.codec.verbatim import Verbatim, remember
 from airflow_provider_ckpt.codec.versions import parse_version
 from airflow_provider_ckpt.errors import IncompleteLogFileError, MalformedEntryError
@@ -54,7 +54,7 @@ class CommitMetadata(Verbatim):
             fields["stateUniqueIds"] = {str(key): ids for key, ids in self.state_unique_ids.items()}
         if self.version >= 3:
             fields["sinkMetadataMap"] = {key: _sink_fields(sink) for key, sink in self.sinks.items()}
-        return java_text.encode_utf8(f"v{self.version}\n{java_text.write_json(fields)}")
+        return jvm_text.encode_utf8(f"v{self.version}\n{jvm_text.write_json(fields)}")
 
 
 def decode(data: bytes, name: str) -> CommitMetadata:
@@ -67,13 +67,13 @@ def decode(data: bytes, name: str) -> CommitMetadata:
     """
     if not data:
         raise IncompleteLogFileError("Incomplete log file in the offset commit log: the entry is empty.", name=name)
-    lines = java_text.lines_of(java_text.decode_utf8(data, name))
-    version = parse_version(java_text.trim(next(lines)), MAX_VERSION, "commit log", name)
+    lines = jvm_text.lines_of(jvm_text.decode_utf8(data, name))
+    version = parse_version(jvm_text.trim(next(lines)), MAX_VERSION, "commit log", name)
     what = "metadata line"
-    read = java_text.read_json_defaults(next(lines, "{}"), name, what)
+    read = jvm_text.read_json_defaults(next(lines, "{}"), name, what)
     if read is None:
         raise MalformedEntryError(f"the {what} is null", name=name, spark_error="NullPointerException")
-    fields = java_text.Fields(read, name, what)
+    fields = jvm_text.Fields(read, name, what)
     entry = CommitMetadata(
         version,
         fields.long("nextBatchWatermarkMs", 0),
@@ -83,7 +83,7 @@ def decode(data: bytes, name: str) -> CommitMetadata:
     return remember(entry, data)
 
 
-def _decode_ids(fields: java_text.Fields) -> StateUniqueIds | None:
+def _decode_ids(fields: jvm_text.Fields) -> StateUniqueIds | None:
     key = "stateUniqueIds"
     if not fields.has(key):
         return None
@@ -91,32 +91,32 @@ def _decode_ids(fields: java_text.Fields) -> StateUniqueIds | None:
     if fields.is_empty_list(key):
         return ids
     for operator, partitions in fields.object(key).items():
-        operator_id = java_text.parse_long(operator)
+        operator_id = jvm_text.parse_long(operator)
         if operator_id is None:
-            raise fields.error(key, f"has an operator {java_text.abbreviate(operator)}")
+            raise fields.error(key, f"has an operator {jvm_text.abbreviate(operator)}")
         ids[operator_id] = _partition_ids(partitions, fields)
     return ids
 
 
-def _partition_ids(partitions: Any, fields: java_text.Fields) -> tuple[tuple[str, ...], ...]:
+def _partition_ids(partitions: Any, fields: jvm_text.Fields) -> tuple[tuple[str, ...], ...]:
     key = "stateUniqueIds"
     if not isinstance(partitions, list) or not all(isinstance(stores, list) for stores in partitions):
         raise fields.error(key, "holds no list of lists")
-    ids = tuple(tuple(java_text.as_text(item) for item in stores) for stores in partitions)
+    ids = tuple(tuple(jvm_text.as_text(item) for item in stores) for stores in partitions)
     if any(item is None for stores in ids for item in stores):
         raise fields.error(key, "holds an id that is no text")
     return ids  # type: ignore[return-value]
 
 
-def _decode_sinks(fields: java_text.Fields, name: str) -> dict[str, SinkMetadataInfo]:
+def _decode_sinks(fields: jvm_text.Fields, name: str) -> dict[str, SinkMetadataInfo]:
     key = "sinkMetadataMap"
     sinks = {}
     if not fields.has(key):
         raise fields.error(key, "is missing")
     for sink_name, value in fields.object(key).items():
         if not isinstance(value, dict):
-            raise fields.error(key, f"holds no object for {java_text.abbreviate(sink_name)}")
-        sink = java_text.Fields(value, name, f"sink {java_text.abbreviate(sink_name)}")
+            raise fields.error(key, f"holds no object for {jvm_text.abbreviate(sink_name)}")
+        sink = jvm_text.Fields(value, name, f"sink {jvm_text.abbreviate(sink_name)}")
         sinks[sink_name] = SinkMetadataInfo(
             sink.text("sinkName"),
             sink.text("commitOffset"),

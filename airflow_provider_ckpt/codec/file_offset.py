@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from airflow_provider_ckpt.codec import java_text
+from airflow_provider_ckpt.codec import jvm_text
 
 
 def decode(text: str, name: str = "") -> int:
@@ -11,14 +11,14 @@ def decode(text: str, name: str = "") -> int:
     Raises:
         MalformedEntryError: Neither; ``spark_error`` says what Spark stops with.
     """
-    bare = java_text.parse_long(text)
+    bare = jvm_text.parse_long(text)
     if bare is not None:
         return bare
     what = "file offset"
-    fields = java_text.Fields(java_text.read_json_object(text, name, what), name, what)
+    fields = jvm_text.Fields(jvm_text.read_json_object(text, name, what), name, what)
     return fields.long("logOffset")
 
 
 def is_bare(text: str) -> bool:
     """Whether the text is the number alone, which other sources write, too."""
-    return java_text.parse_long(text) is not None
+    return jvm_text.parse_long(text) is not None

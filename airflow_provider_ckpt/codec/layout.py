@@ -11,7 +11,7 @@ import re
 from dataclasses import dataclass
 from typing import Literal
 
-from airflow_provider_ckpt.codec.java_text import parse_long
+from airflow_provider_ckpt.codec.jvm_text import parse_long
 
 OFFSETS, COMMITS, SOURCES, STATE, METADATA = "offsets", "commits", "sources", "state", "metadata"
 SINK_LOG = "_spark_metadata"
@@ -236,3 +236,15 @@ def offset_entry(batch_id: int) -> str:
 def commit_entry(batch_id: int) -> str:
     """Name of a commit log entry."""
     return f"{COMMITS}/{batch_id}"
+
+
+def is_offset_entry(name: str) -> bool:
+    """Whether a name is that of an entry of the offset log."""
+    place = parse(name)
+    return isinstance(place, LogEntry) and place.log == OFFSETS
+
+
+def main_name(name: str) -> str:
+    """The object that a sidecar belongs to; any other name as it is."""
+    place = parse(name)
+    return place.of if isinstance(place, Sidecar) else name

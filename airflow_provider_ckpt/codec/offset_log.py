@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from airflow_provider_ckpt.codec import java_text
+from airflow_provider_ckpt.codec import jvm_text
 from airflow_provider_ckpt.codec.source_offset import SourceOffset
 from airflow_provider_ckpt.codec.verbatim import Verbatim, remember
 from airflow_provider_ckpt.codec.versions import parse_version
@@ -72,7 +72,7 @@ class OffsetSeqMetadata:
             fields["sourceMetadataInfo"] = {key: _source_fields(info) for key, info in self.sources.items()}
             if self.control is not None:
                 fields["controlBatchInfo"] = _control_fields(self.control)
-        return java_text.write_json(fields)
+        return jvm_text.write_json(fields)
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,7 +102,7 @@ class OffsetSeq(Verbatim):
             lines.append(f"{source_id}:{text}" if self.version >= 2 else text)
         if any("\n" in line or "\r" in line for line in lines):
             raise ValueError("a source offset or a source id holds a line break")
-        return java_text.encode_utf8("\n".join(lines))
+        return jvm_text.encode_utf8("\n".join(lines))
 
 
 def decode(data: bytes, name: str) -> OffsetSeq:
@@ -115,7 +115,7 @@ def decode(data: bytes, name: str) -> OffsetSeq:
     """
     if not data:
         raise IncompleteLogFileError("Incomplete log file: the entry is empty.", name=name)
-    lines = java_text.lines_of(java_text.decode_utf8(data, name))
+    lines = jvm_text.lines_of(jvm_text.decode_utf8(data, name))
     version = parse_version(next(lines), MAX_VERSION, "offset log", name)
     metadata_line = next(lines, None)
     if metadata_line is None:
@@ -137,7 +137,7 @@ def _decode_offsets(lines: Iterator[str], version: int, name: str) -> tuple[tupl
         source_id, colon, text = line.partition(":")
         if not colon:
             raise MalformedEntryError(
-                f"a line without a source id: {java_text.abbreviate(line)}",
+                f"a line without a source id: {jvm_text.abbreviate(line)}",
                 name=name,
                 spark_error="IllegalStateException",
             )
@@ -150,15 +150,15 @@ def _offset(text: str) -> SourceOffset | None:
 
 
 def _decode_metadata(line: str, version: int, name: str) -> OffsetSeqMetadata | None:
-    text = java_text.trim(line)
+    text = jvm_text.trim(line)
     if not text:
         if version >= 2:
             raise MalformedEntryError("the metadata line is empty", name=name)
         return None
-    read = java_text.read_json_defaults(text, name, "metadata line")
+    read = jvm_text.read_json_defaults(text, name, "metadata line")
     if read is None:
         return None  # Spark has none then, as with an empty line
-    fields = java_text.Fields(read, name, "metadata line")
+    fields = jvm_text.Fields(read, name, "metadata line")
     metadata = OffsetSeqMetadata(
         batch_watermark_ms=fields.long("batchWatermarkMs", 0),
         batch_timestamp_ms=fields.long("batchTimestampMs", 0),
@@ -170,35 +170,35 @@ def _decode_metadata(line: str, version: int, name: str) -> OffsetSeqMetadata | 
     return metadata
 
 
-def _decode_conf(fields: java_text.Fields, name: str) -> dict[str, str | None]:
+def _decode_conf(fields: jvm_text.Fields, name: str) -> dict[str, str | None]:
     conf: dict[str, str | None] = {}
     for key, value in fields.object("conf").items():
-        conf[key] = java_text.as_text(value)
+        conf[key] = jvm_text.as_text(value)
         if conf[key] is None and value is not None:
             raise MalformedEntryError(
-                f"the conf {key!r} is no text but {java_text.abbreviate(str(value))}",
+                f"the conf {key!r} is no text but {jvm_text.abbreviate(str(value))}",
                 name=name,
                 hint="Spark would stop here with a MappingException.",
             )
     return conf
 
 
-def _decode_sources(fields: java_text.Fields, name: str) -> dict[str, SourceMetadataInfo]:
+def _decode_sources(fields: jvm_text.Fields, name: str) -> dict[str, SourceMetadataInfo]:
     sources = {}
     for key, value in fields.object("sourceMetadataInfo").items():
         if not isinstance(value, dict):
             raise fields.error("sourceMetadataInfo", f"holds no object for {key!r}")
-        info = java_text.Fields(value, name, f"sourceMetadataInfo of {key!r}")
+        info = jvm_text.Fields(value, name, f"sourceMetadataInfo of {key!r}")
         sources[key] = SourceMetadataInfo(info.text("sourceId"), info.text("providerName"), info.text("apiVersion"))
     return sources
 
 
-def _decode_control(fields: java_text.Fields, name: str) -> ControlBatchInfo | None:
+def _decode_control(fields: jvm_text.Fields, name: str) -> ControlBatchInfo | None:
     value = fields.object("controlBatchInfo")
     if not value:
         return None
-    info = java_text.Fields(value, name, "controlBatchInfo")
-    return ControlBatchInfo(info.text("operationType"), java_text.as_text(value.get("operationInfo")))
+    info = jvm_text.Fields(value, name, "controlBatchInfo")
+    return ControlBatchInfo(info.text("operationType"), jvm_text.as_text(value.get("operationInfo")))
 
 
 def _source_fields(info: SourceMetadataInfo) -> dict[str, str]:

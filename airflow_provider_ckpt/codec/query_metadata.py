@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
-from airflow_provider_ckpt.codec import java_text
+from airflow_provider_ckpt.codec import jvm_text
 from airflow_provider_ckpt.codec.verbatim import Verbatim, remember
 from airflow_provider_ckpt.errors import IncompleteLogFileError, MalformedEntryError
 
@@ -20,7 +20,7 @@ class QueryMetadata(Verbatim):
     query_id: str
 
     def _serialise(self) -> bytes:
-        return java_text.encode_utf8(java_text.write_json({"id": self.query_id}))
+        return jvm_text.encode_utf8(jvm_text.write_json({"id": self.query_id}))
 
 
 def decode(data: bytes, name: str) -> QueryMetadata:
@@ -33,13 +33,13 @@ def decode(data: bytes, name: str) -> QueryMetadata:
     if not data:
         raise IncompleteLogFileError("the query metadata is empty", name=name, spark_error="MismatchedInputException")
     text = data.decode("utf-8", errors="replace")  # as this one reader of Spark does
-    fields = java_text.Fields(java_text.read_json_object(text, name, "query metadata"), name, "query metadata")
+    fields = jvm_text.Fields(jvm_text.read_json_object(text, name, "query metadata"), name, "query metadata")
     if fields.is_null("id"):
         raise MalformedEntryError("the query id is null", name=name, spark_error="NullPointerException")
     query_id = fields.text("id")
     if not _UUID.match(query_id):
         raise MalformedEntryError(
-            f"the query id is no UUID but {java_text.abbreviate(query_id)}",
+            f"the query id is no UUID but {jvm_text.abbreviate(query_id)}",
             name=name,
             spark_error="IllegalArgumentException",
         )

@@ -16,7 +16,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from itertools import chain
 
-from airflow_provider_ckpt.codec import java_text
+from airflow_provider_ckpt.codec import jvm_text
 from airflow_provider_ckpt.codec.source_offset import SourceOffset
 from airflow_provider_ckpt.codec.verbatim import Verbatim, remember
 from airflow_provider_ckpt.codec.versions import parse_version
@@ -45,7 +45,7 @@ class FileEntry:
 
     def json(self) -> str:
         """The line as Spark writes it."""
-        return java_text.write_json({"path": self.path, "timestamp": self.timestamp_ms, "batchId": self.batch_id})
+        return jvm_text.write_json({"path": self.path, "timestamp": self.timestamp_ms, "batchId": self.batch_id})
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,7 +62,7 @@ class SinkFileStatus:
 
     def json(self) -> str:
         """The line as Spark writes it."""
-        return java_text.write_json(
+        return jvm_text.write_json(
             {
                 "path": self.path,
                 "size": self.size,
@@ -102,7 +102,7 @@ class InitialOffset(Verbatim):
     offset: SourceOffset
 
     def _serialise(self) -> bytes:
-        return b"\0" + java_text.encode_utf8(f"v{MAX_VERSION}\n{self.offset.json}")
+        return b"\0" + jvm_text.encode_utf8(f"v{MAX_VERSION}\n{self.offset.json}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -147,9 +147,9 @@ def decode(data: bytes, name: str) -> SourceLogFile:
     first = next(lines, None)
     if first is None:
         return remember(FileSourceLog(()), data)
-    if (start := java_text.parse_long(first)) is not None and next(lines, None) is None:
+    if (start := jvm_text.parse_long(first)) is not None and next(lines, None) is None:
         return remember(RateStart(start), data)
-    if "path" not in java_text.read_json_object(first, name, "log line"):
+    if "path" not in jvm_text.read_json_object(first, name, "log line"):
         return OpaqueFile(data)
     return remember(FileSourceLog(tuple(_file_entry(line, name) for line in chain([first], lines))), data)
 
@@ -164,14 +164,14 @@ def newest_entry_in(lines: Iterable[bytes], name: str) -> int | None:
         MalformedEntryError: A line is none of such a log; or too many lines are spelt as Spark spells none.
     """
     rest = iter(lines)
-    parse_version(java_text.decode_utf8(next(rest, b""), name), MAX_VERSION, "source log", name)
+    parse_version(jvm_text.decode_utf8(next(rest, b""), name), MAX_VERSION, "source log", name)
     newest: int | None = None
     unusual = 0
     for line in rest:
         if usual := _USUAL_LINE.fullmatch(line):
             batch_id = int(usual[1])
         else:
-            batch_id = _file_entry(java_text.decode_utf8(line, name), name).batch_id
+            batch_id = _file_entry(jvm_text.decode_utf8(line, name), name).batch_id
             unusual += 1
         if unusual > MOST_UNUSUAL_LINES:
             raise MalformedEntryError(f"more than {MOST_UNUSUAL_LINES:,} lines are not as Spark writes them", name=name)
@@ -188,17 +188,17 @@ def decode_sink(data: bytes, name: str) -> FileSinkLog:
 
 
 def _encode_lines(lines: list[str]) -> bytes:
-    return java_text.encode_utf8("\n".join([f"v{MAX_VERSION}", *lines]))
+    return jvm_text.encode_utf8("\n".join([f"v{MAX_VERSION}", *lines]))
 
 
 def _versioned_lines(data: bytes, log: str, name: str) -> Iterator[str]:
-    lines = java_text.lines_of(java_text.decode_utf8(data, name))
+    lines = jvm_text.lines_of(jvm_text.decode_utf8(data, name))
     parse_version(next(lines), MAX_VERSION, log, name)
     return lines
 
 
 def _decode_initial_offset(data: bytes, name: str) -> InitialOffset:
-    text = java_text.decode_utf8(data[1:], name)
+    text = jvm_text.decode_utf8(data[1:], name)
     if text.startswith("v"):
         version, newline, text = text.partition("\n")
         if not newline:
@@ -207,8 +207,8 @@ def _decode_initial_offset(data: bytes, name: str) -> InitialOffset:
     return remember(InitialOffset(SourceOffset(text)), data)
 
 
-def _fields(line: str, name: str) -> java_text.Fields:
-    return java_text.Fields(java_text.read_json_object(line, name, "log line"), name, "log line")
+def _fields(line: str, name: str) -> jvm_text.Fields:
+    return jvm_text.Fields(jvm_text.read_json_object(line, name, "log line"), name, "log line")
 
 
 def _file_entry(line: str, name: str) -> FileEntry:

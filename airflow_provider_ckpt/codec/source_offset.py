@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from airflow_provider_ckpt.codec.java_text import LONG_MAX, LONG_MIN, abbreviate
+from airflow_provider_ckpt.codec.jvm_text import LONG_MAX, LONG_MIN, abbreviate
 from airflow_provider_ckpt.errors import MalformedEntryError
 
 #: Where each lane (topic partition, shard, …) of a source stands; tuples compare within one lane.

@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 from typing import Any
 
-from airflow_provider_ckpt.codec.java_text import write_json
+from airflow_provider_ckpt.codec.jvm_text import write_json
 
 _PLAIN = frozenset(
     {"null", "void", "boolean", "byte", "short", "integer", "long", "float", "double", "decimal", "string", "binary"}

@@ -14,7 +14,7 @@ import zlib
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
-from airflow_provider_ckpt.codec import java_text
+from airflow_provider_ckpt.codec import jvm_text
 from airflow_provider_ckpt.codec.versions import parse_version
 from airflow_provider_ckpt.errors import CheckpointFormatError, MalformedEntryError
 
@@ -41,13 +41,13 @@ class StateTableRef:
 def read_zip(data: bytes, name: str) -> tuple[StateTableRef, ...]:
     """The files that a RocksDB ``V.zip`` refers to. Raises MalformedEntryError."""
     try:
-        text = java_text.decode_utf8(_zip_metadata(data), name)
+        text = jvm_text.decode_utf8(_zip_metadata(data), name)
     except (zipfile.BadZipFile, KeyError, zlib.error, EOFError, NotImplementedError, RuntimeError) as error:
         raise MalformedEntryError(f"no RocksDB snapshot: {error}", name=name) from error
     version, _, body = text.partition("\n")
     parse_version(version, 1, "RocksDB checkpoint metadata", name)
     what = "RocksDB checkpoint metadata"
-    fields = java_text.Fields(java_text.read_json_object(body, name, what), name, what)
+    fields = jvm_text.Fields(jvm_text.read_json_object(body, name, what), name, what)
     tables = [_table_ref(item, "SSTs", "dfsSstFileName", name) for item in fields.array("sstFiles")]
     logs = [_table_ref(item, "logs", "dfsLogFileName", name) for item in fields.array("logFiles")]
     return tuple(tables + logs)
@@ -79,10 +79,10 @@ def _zip_metadata(data: bytes) -> bytes:
 def _table_ref(item: object, directory: str, key: str, name: str) -> StateTableRef:
     if not isinstance(item, dict):
         raise MalformedEntryError(f"{key} is in no object", name=name)
-    fields = java_text.Fields(item, name, "RocksDB checkpoint metadata")
+    fields = jvm_text.Fields(item, name, "RocksDB checkpoint metadata")
     base = fields.text(key)
     if "/" in base or base in ("", ".", ".."):
-        raise MalformedEntryError(f"a file name that is none: {java_text.abbreviate(base)}", name=name)
+        raise MalformedEntryError(f"a file name that is none: {jvm_text.abbreviate(base)}", name=name)
     return StateTableRef(f"{directory}/{base}", fields.long("sizeBytes"))
 
 
@@ -105,7 +105,7 @@ def read_lineage(
         raise MalformedEntryError(
             f"the changelog is compressed with {codec!r}",
             name=name,
-            hint=f"Readable here are {known}; for zstd: pip install 'airflow-provider-ckpt[spark]'.",
+            hint=f"Readable here are {known}; for zstd: pip install 'ckpt-cli[spark]'.",
         )
     try:
         return _read_lineage(data, decompressors[codec], name)
@@ -118,12 +118,12 @@ def read_lineage(
 def _read_lineage(data: bytes, decompress: Decompress, name: str) -> tuple[tuple[int, str], ...]:
     version, rest = _read_utf(data, decompress, 0)
     if version not in ("v3", "v4"):
-        raise ValueError(f"version {java_text.abbreviate(version)}")
+        raise ValueError(f"version {jvm_text.abbreviate(version)}")
     text, _ = _read_utf(data, decompress, rest)
-    items = java_text.read_json(text, name, "lineage")
+    items = jvm_text.read_json(text, name, "lineage")
     if not isinstance(items, list) or not all(isinstance(item, dict) for item in items):
         raise ValueError("the lineage is no list of objects")
-    fields = [java_text.Fields(item, name, "lineage") for item in items]
+    fields = [jvm_text.Fields(item, name, "lineage") for item in items]
     return tuple((item.long("version"), item.text("checkpointUniqueId")) for item in fields)
 
 

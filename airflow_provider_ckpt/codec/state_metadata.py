@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from airflow_provider_ckpt.codec import java_text
+from airflow_provider_ckpt.codec import jvm_text
 from airflow_provider_ckpt.codec.verbatim import Verbatim, remember
 from airflow_provider_ckpt.codec.versions import parse_version
 from airflow_provider_ckpt.errors import IncompleteLogFileError, MalformedEntryError
@@ -41,6 +41,10 @@ class StateStoreInfo:
         return fields
 
 
+#: What Spark calls an aggregation that began in real-time mode, and any other; it takes one for the other.
+REAL_TIME_AGGREGATION, AGGREGATION = "StatefulStreamlineAggregate", "stateStoreSave"
+
+
 @dataclass(frozen=True, slots=True)
 class OperatorStateMetadata(Verbatim):
     """``operator_properties`` is JSON text; version 2 alone has it."""
@@ -58,7 +62,7 @@ class OperatorStateMetadata(Verbatim):
         }
         if self.version >= 2:
             fields["operatorPropertiesJson"] = self.operator_properties or ""
-        return java_text.encode_utf8(f"v{self.version}\n{java_text.write_json(fields)}")
+        return jvm_text.encode_utf8(f"v{self.version}\n{jvm_text.write_json(fields)}")
 
 
 def decode(data: bytes, name: str) -> OperatorStateMetadata:
@@ -71,12 +75,12 @@ def decode(data: bytes, name: str) -> OperatorStateMetadata:
     """
     if not data:
         raise IncompleteLogFileError("the operator state metadata is empty", name=name)
-    text = java_text.decode_utf8(data, name)
+    text = jvm_text.decode_utf8(data, name)
     line, _, body = text.partition("\n")
-    version = parse_version(java_text.trim(line), MAX_VERSION, "operator state metadata", name)
+    version = parse_version(jvm_text.trim(line), MAX_VERSION, "operator state metadata", name)
     what = "operator state metadata"
-    fields = java_text.Fields(java_text.read_json_object(body, name, what), name, what)
-    operator = java_text.Fields(fields.object("operatorInfo"), name, "operatorInfo")
+    fields = jvm_text.Fields(jvm_text.read_json_object(body, name, what), name, what)
+    operator = jvm_text.Fields(fields.object("operatorInfo"), name, "operatorInfo")
     metadata = OperatorStateMetadata(
         version,
         operator.long("operatorId"),
@@ -90,7 +94,7 @@ def decode(data: bytes, name: str) -> OperatorStateMetadata:
 def _store_info(item: Any, version: int, name: str) -> StateStoreInfo:
     if not isinstance(item, dict):
         raise MalformedEntryError("stateStoreInfo holds something that is no object", name=name)
-    fields = java_text.Fields(item, name, "stateStoreInfo")
+    fields = jvm_text.Fields(item, name, "stateStoreInfo")
     paths = tuple(map(str, fields.array("stateSchemaFilePaths"))) if version >= 2 else None
     return StateStoreInfo(
         fields.text("storeName"), fields.long("numColsPrefixKey"), fields.long("numPartitions"), paths

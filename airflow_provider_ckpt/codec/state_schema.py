@@ -10,7 +10,7 @@ from __future__ import annotations
 from contextlib import suppress
 from dataclasses import dataclass, field
 
-from airflow_provider_ckpt.codec import java_text
+from airflow_provider_ckpt.codec import jvm_text
 from airflow_provider_ckpt.codec.spark_types import unknown_type
 from airflow_provider_ckpt.codec.versions import parse_version
 from airflow_provider_ckpt.errors import IncompleteLogFileError, MalformedEntryError
@@ -94,12 +94,12 @@ def _families_with(stream: _Stream, name: str, *, ids: bool) -> list[ColumnFamil
 def _columns(text: str, name: str) -> tuple[tuple[str, str], ...]:
     """Name and type of the columns; Spark stops at all that it cannot read with one error condition."""
     try:
-        schema = java_text.read_json_object(text, name, "state schema")
+        schema = jvm_text.read_json_object(text, name, "state schema")
     except MalformedEntryError as error:
         raise MalformedEntryError(error.message, name=name, spark_error=NO_TYPE) from error
     unknown = unknown_type(schema)
     if unknown is not None or schema["type"] != "struct":
-        unknown = java_text.abbreviate(text if unknown is None else unknown)
+        unknown = jvm_text.abbreviate(text if unknown is None else unknown)
         message = f"the state schema has {unknown}, which is no {DATA_TYPE}"
         raise MalformedEntryError(message, name=name, spark_error=NO_TYPE)
     kinds = ((field["name"], field["type"]) for field in schema["fields"])
@@ -133,7 +133,7 @@ class _Stream:
     def text(self) -> str:
         """``readUTF``."""
         size = int.from_bytes(self._take(2), "big")
-        return java_text.decode_utf8(self._take(size), self._name)
+        return jvm_text.decode_utf8(self._take(size), self._name)
 
     def chunks(self) -> str:
         """A text that is cut into pieces of 64 KiB."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from airflow_provider_ckpt.codec import java_text
+from airflow_provider_ckpt.codec import jvm_text
 from airflow_provider_ckpt.errors import MalformedEntryError, UnsupportedVersionError
 
 
@@ -13,10 +13,10 @@ def parse_version(line: str, max_version: int, log: str, name: str) -> int:
         UnsupportedVersionError: Later than ``max_version``; the message names both.
         MalformedEntryError: No version at all.
     """
-    version = java_text.parse_int(line[1:]) if line.startswith("v") else None
+    version = jvm_text.parse_int(line[1:]) if line.startswith("v") else None
     if version is None or version < 1:
         raise MalformedEntryError(
-            f"the first line is no log version but {java_text.abbreviate(line)}",
+            f"the first line is no log version but {jvm_text.abbreviate(line)}",
             name=name,
             spark_error="MALFORMED_LOG_FILE",
             hint="Spark would stop here with MALFORMED_LOG_FILE.",

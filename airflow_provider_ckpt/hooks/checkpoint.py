@@ -10,11 +10,11 @@ from typing import Any
 from airflow.providers.common.compat.sdk import AirflowException, AirflowFailException, BaseHook
 from airflow.sdk.io import get_fs, has_fs
 
-from airflow_provider_ckpt.bounded_json import parse_json
 from airflow_provider_ckpt.errors import CheckpointError, StorageOptionError
 from airflow_provider_ckpt.get_provider_info import UI_FIELD_BEHAVIOUR
-from airflow_provider_ckpt.source_ends import Access, DeclaredEnds
-from airflow_provider_ckpt.store import Store
+from airflow_provider_ckpt.sources.declared import Access, DeclaredEnds
+from airflow_provider_ckpt.storage.store import Store
+from airflow_provider_ckpt.untrusted.bounded_json import parse_json
 from airflow_provider_ckpt.waiting import SourceEnds
 
 

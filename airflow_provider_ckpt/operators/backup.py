@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from airflow_provider_ckpt import lifecycle
+from airflow_provider_ckpt.backup.take import take_backup
+from airflow_provider_ckpt.documents import FORMAT_VERSION
 from airflow_provider_ckpt.hooks.checkpoint import airflow_errors
 from airflow_provider_ckpt.operators.base import CheckpointOperator
-from airflow_provider_ckpt.report import backup_table
+from airflow_provider_ckpt.report.tables import backup_table
+
+if TYPE_CHECKING:
+    from airflow_provider_ckpt.documents.backups import BackupDocument
 
 
 class CheckpointBackupOperator(CheckpointOperator):
@@ -34,21 +38,10 @@ class CheckpointBackupOperator(CheckpointOperator):
         self.tags = tags
         self.message = message
 
-    def execute(self, context: Any) -> dict[str, Any]:
+    def execute(self, context: Any) -> BackupDocument:
         """Take the backup."""
         with airflow_errors():
             root = self.store(self.backup_root)
-            taken = lifecycle.take_backup(self.store(), root, full=self.full, tags=self.tags, message=self.message)
+            taken = take_backup(self.store(), root, full=self.full, tags=self.tags, message=self.message)
         self.report(backup_table(taken))
-        return {
-            "backup_id": taken.backup_id,
-            "query_id": taken.query_id,
-            "batch_id": taken.batch_id,
-            "watermark_ms": taken.watermark_ms,
-            "objects": len(taken.objects),
-            "bytes_copied": taken.own_bytes,
-            "bytes_reused": taken.reused_bytes,
-            "tags": list(taken.tags),
-            "unknown": list(taken.unknown),
-            "unknown_changed": list(taken.unknown_changed),
-        }
+        return {"format_version": FORMAT_VERSION, **taken.summary()}

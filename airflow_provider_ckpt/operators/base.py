@@ -7,20 +7,25 @@ from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from datetime import datetime
 from functools import cached_property
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from airflow.providers.common.compat.sdk import BaseOperator
 
-from airflow_provider_ckpt.bounded_json import parse_json
-from airflow_provider_ckpt.deploy import DeploySpec, declare, parse_yaml
+from airflow_provider_ckpt.change.plan import Kind, Plan, plan_from_dict
+from airflow_provider_ckpt.change.plan_file import plan_of_document
+from airflow_provider_ckpt.change.receipt import Receipt
+from airflow_provider_ckpt.documents import FORMAT_VERSION
 from airflow_provider_ckpt.errors import CheckpointError, PlanError
 from airflow_provider_ckpt.hooks.checkpoint import CheckpointHook
-from airflow_provider_ckpt.lifecycle import Receipt
-from airflow_provider_ckpt.plans import Kind, Plan, plan_from_dict
-from airflow_provider_ckpt.report import Table, render
-from airflow_provider_ckpt.store import Store
+from airflow_provider_ckpt.report.tables import Table, render
+from airflow_provider_ckpt.restart.deploy import DeploySpec, declare, parse_yaml
+from airflow_provider_ckpt.storage.store import Store
 from airflow_provider_ckpt.times import parse_time_ms, time_text
+from airflow_provider_ckpt.untrusted.bounded_json import parse_json
 from airflow_provider_ckpt.visible import visible
+
+if TYPE_CHECKING:
+    from airflow_provider_ckpt.documents.tasks import ChangeResultDocument
 
 #: XCom key of the whole plan that a task with ``plan_only`` has made.
 PLAN_KEY = "plan"
@@ -79,19 +84,20 @@ def _plain(key: str, value: Any) -> Any:
     return list(value) if isinstance(value, tuple) else (value if value != "" else None)
 
 
-def result_of(plan: Plan, receipt: Receipt | None) -> dict[str, Any]:
+def result_of(plan: Plan, receipt: Receipt | None) -> ChangeResultDocument:
     """A small XCom: the actions themselves are in the log and in the record. A person reads its texts in a browser."""
     return {
+        "format_version": FORMAT_VERSION,
         "plan_id": plan.plan_id,
         "kind": plan.kind,
         "batch_id": plan.batch_id,
         "actions": len(plan.actions),
         "sink_effect": plan.sink_effect,
-        "accept": list(plan.to_accept),
+        "accept_sink": list(plan.to_accept),
         "notes": [visible(note) for note in plan.notes],
         "warnings": [visible(warning) for warning in plan.warnings],
-        "verdicts": [
-            {"sink": visible(item.sink), "verdict": item.verdict, "remedy": visible(item.remedy)}
+        "sink_effects": [
+            {"sink": visible(item.sink), "effect": item.verdict, "remedy": visible(item.remedy)}
             for item in plan.verdicts
         ],
         "receipt": receipt.to_dict() if receipt else None,
@@ -101,15 +107,27 @@ def result_of(plan: Plan, receipt: Receipt | None) -> dict[str, Any]:
 def plan_of(value: Any, kind: Kind, checkpoint: Store) -> Plan:
     """The plan that an XCom holds, which must be of one kind and of one checkpoint. Raises PlanError."""
     try:
-        plan = plan_from_dict(value_of(value))
+        fields = value_of(value)
     except ValueError as error:
         raise PlanError(f"no plan: {error}", location=checkpoint.location) from None
+    plan = _plan_of(fields, kind, checkpoint.location)
     if (plan.kind, plan.location) != (kind, checkpoint.location):
         raise PlanError(
             f"the plan is a {plan.kind} of {plan.location}, not a {kind} of this checkpoint.",
             location=checkpoint.location,
         )
     return plan
+
+
+def _plan_of(fields: Any, kind: Kind, location: str) -> Plan:
+    """The plan in an XCom; the first ones held the plan alone."""
+    if not (isinstance(fields, Mapping) and {"format_version", "plan_id", "plan"} <= fields.keys()):
+        return plan_from_dict(fields)
+    try:
+        return plan_of_document(fields, kind)
+    except PlanError as error:
+        hint = "Nothing was done. Clear the task that plans."
+        raise PlanError(f"the plan {error.message}", location=location, hint=hint) from None
 
 
 def value_of(value: Any) -> Any:
@@ -123,15 +141,32 @@ def value_of(value: Any) -> Any:
 
 
 def words(value: Any) -> tuple[str, ...]:
-    """Words of an argument: a list, or a text that a template may have made of one."""
-    if isinstance(value, str):
+    """Words of an argument: a list, or a text that a template may have made of one. Raises PlanError for all else."""
+    if value is None:
+        return ()
+    if isinstance(value, str) and not value.lstrip().startswith("{"):
         return tuple(re.findall(r"\w+", value))
-    return tuple(map(str, value or ()))
+    if not isinstance(value, list | tuple | set | frozenset) or not all(isinstance(word, str) for word in value):
+        raise PlanError(f"words are a list or a text, such as ['duplicated'], not {value!r:.60}")
+    return tuple(value)
+
+
+def require_said(name: str, value: Any) -> bool:
+    """The word of a person, which is True or not given. Raises PlanError for text: a template may make any of it."""
+    if value is True or value is False:
+        return value
+    raise PlanError(
+        f"{name} is {value!r:.60}, and not True.",
+        hint="Nothing was done. Give True, False, or (query_is_stopped alone) a callable that returns one of them.",
+    )
 
 
 def require_newer(approved_at: str | datetime | None, plan: Plan) -> None:
-    """Raise PlanError for an approval that is older than the plan: it was given for another one."""
-    if approved_at in (None, "", "None"):
+    """Raise PlanError for an approval that is older than the plan: it was given for another one.
+
+    None alone is not given. A text that a template has made of nothing, empty or ``None``, is no time.
+    """
+    if approved_at is None:
         return
     try:
         approved_ms = parse_time_ms(approved_at)

@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
-from airflow_provider_ckpt import lifecycle
 from airflow_provider_ckpt.checks import check
+from airflow_provider_ckpt.checks.inspect import examine
+from airflow_provider_ckpt.documents import FORMAT_VERSION
 from airflow_provider_ckpt.errors import GateFailedError
 from airflow_provider_ckpt.hooks.checkpoint import airflow_errors
 from airflow_provider_ckpt.operators.base import CheckpointOperator
-from airflow_provider_ckpt.report import findings_table, not_judged_text
-from airflow_provider_ckpt.restart.judged import not_read
+from airflow_provider_ckpt.report.tables import findings_table, not_judged_text
+from airflow_provider_ckpt.restart.judged import not_checked
+
+if TYPE_CHECKING:
+    from airflow_provider_ckpt.documents.tasks import CheckResultDocument
 
 _FAILING = {"error": ("error",), "warning": ("error", "warning"), "never": ()}
 
@@ -34,12 +38,12 @@ class CheckpointCheckOperator(CheckpointOperator):
         self.deep = deep
         self.fail_on = fail_on
 
-    def execute(self, context: Any) -> dict[str, Any]:
+    def execute(self, context: Any) -> CheckResultDocument:
         """Check, log, and fail on what ``fail_on`` names."""
         with airflow_errors():
             store = self.store()
-            view = lifecycle.examine(store, deep=self.deep)
-            findings, unknown = check(view), not_read(view)
+            view = examine(store, deep=self.deep)
+            findings, unknown = check(view), not_checked(view)
             title = f"Findings in {store.location}{not_judged_text(unknown)}"
             self.report(replace(findings_table(findings), title=title))
             failing = [item for item in findings if item.severity in _FAILING[self.fail_on]]
@@ -47,4 +51,9 @@ class CheckpointCheckOperator(CheckpointOperator):
                 reasons = "; ".join(f"{item.code}: {item.message}" for item in failing)
                 raise GateFailedError(f"the check failed: {reasons}", location=store.location, findings=findings)
         documents = [finding.to_dict() for finding in findings]
-        return {"location": store.location, "unknown": list(unknown), "findings": documents}
+        return {
+            "format_version": FORMAT_VERSION,
+            "location": store.location,
+            "unknown": list(unknown),
+            "findings": documents,
+        }

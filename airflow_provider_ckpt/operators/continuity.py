@@ -4,20 +4,24 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from airflow.providers.common.compat.sdk import AirflowException
 from airflow.sdk import Variable
 
-from airflow_provider_ckpt import lifecycle
-from airflow_provider_ckpt.bounded_json import parse_json
-from airflow_provider_ckpt.continuity import Bookmark, Continuity, bookmark_from_dict, continuity, take_bookmark
-from airflow_provider_ckpt.deploy import DeploySpec
+from airflow_provider_ckpt.checkpoint.observe import observe
+from airflow_provider_ckpt.checkpoint.view import CheckpointView
+from airflow_provider_ckpt.documents import FORMAT_VERSION
 from airflow_provider_ckpt.errors import CheckpointError, GateFailedError
 from airflow_provider_ckpt.hooks.checkpoint import airflow_errors
 from airflow_provider_ckpt.operators.base import CheckpointOperator, declared
-from airflow_provider_ckpt.report import facts, findings_table
-from airflow_provider_ckpt.view import CheckpointView
+from airflow_provider_ckpt.report.tables import facts, findings_table
+from airflow_provider_ckpt.restart.continuity import Bookmark, Continuity, bookmark_from_dict, continuity, take_bookmark
+from airflow_provider_ckpt.restart.deploy import DeploySpec
+from airflow_provider_ckpt.untrusted.bounded_json import parse_json
+
+if TYPE_CHECKING:
+    from airflow_provider_ckpt.documents.tasks import ContinuityResultDocument
 
 
 class CheckpointContinuityOperator(CheckpointOperator):
@@ -26,7 +30,7 @@ class CheckpointContinuityOperator(CheckpointOperator):
     After a deploy, compare with the bookmark of the gate. On a schedule, let the operator keep its own from run to run:
     it then alerts of whatever happened to the stream since the last run, once, by failing without retries.
 
-    Returns the verdict (``continued``, ``doubtful`` with warnings, ``pending`` while nothing new is committed, and on a
+    Returns the status (``continued``, ``doubtful`` with warnings, ``pending`` while nothing new is committed, and on a
     schedule ``begun`` the first time), the newest committed batch and the findings. After a deploy, ``pending`` fails
     in a way that retries help with; wait with a
     :class:`~airflow_provider_ckpt.sensors.checkpoint.CheckpointProgressSensor` before it.
@@ -56,31 +60,37 @@ class CheckpointContinuityOperator(CheckpointOperator):
         self.bookmark_variable = bookmark_variable
         self.sources = sources
 
-    def execute(self, context: Any) -> dict[str, Any]:
+    def execute(self, context: Any) -> ContinuityResultDocument:
         """Compare, log, and fail on a break."""
         with airflow_errors():
             kept = Variable.get(self.bookmark_variable, default=None) if self.bookmark_variable else self.bookmark
             if self.bookmark_variable and kept is None:
                 return self._begin()
             bookmark = _read_bookmark(kept)
-            view = lifecycle.observe(self.store(), batch_id=bookmark.next_batch)
+            view = observe(self.store(), batch_id=bookmark.next_batch)
             result = continuity(bookmark, view, self._kinds())
             self._report(view, result)
-            if self.bookmark_variable and result.verdict != "pending":
+            if self.bookmark_variable and result.status != "pending":
                 self._remember(view)
-            if result.verdict == "broken":
+            if result.status == "broken":
                 reasons = "; ".join(item.message for item in result.findings if item.severity == "error")
                 message = f"the query did not go on where it had stopped: {reasons}"
                 raise GateFailedError(message, location=view.location, findings=result.findings)
-        if result.verdict == "pending" and not self.bookmark_variable:
+        if result.status == "pending" and not self.bookmark_variable:
             raise AirflowException(f"{view.location}: no batch was committed after batch {bookmark.batch_id}")
         return result.to_dict()
 
-    def _begin(self) -> dict[str, Any]:
+    def _begin(self) -> ContinuityResultDocument:
         """The first run on a schedule: there is nothing yet to compare with."""
-        view = lifecycle.observe(self.store())
+        view = observe(self.store())
         self._remember(view)
-        return {"verdict": "begun", "latest_committed_batch": view.latest_committed, "findings": []}
+        return {
+            "format_version": FORMAT_VERSION,
+            "status": "begun",
+            "batch_id": None,
+            "latest_committed_batch": view.latest_committed,
+            "findings": [],
+        }
 
     def _remember(self, view: CheckpointView) -> None:
         Variable.set(self.bookmark_variable, json.dumps(take_bookmark(view).to_dict()))
@@ -91,7 +101,7 @@ class CheckpointContinuityOperator(CheckpointOperator):
 
     def _report(self, view: CheckpointView, result: Continuity) -> None:
         stopped_after = result.bookmark.batch_id
-        rows = [("verdict", result.verdict), ("stopped after", stopped_after), ("now", result.latest_committed)]
+        rows = [("status", result.status), ("stopped after", stopped_after), ("now", result.latest_committed)]
         self.report(facts(view.location, rows), findings_table(result.findings))
 
 

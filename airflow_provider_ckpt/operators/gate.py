@@ -4,19 +4,23 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from airflow.providers.common.compat.sdk import BranchMixIn
 
-from airflow_provider_ckpt import lifecycle
-from airflow_provider_ckpt.continuity import take_bookmark
-from airflow_provider_ckpt.deploy import DeploySpec, parse_conf_file, parse_deploy_file
+from airflow_provider_ckpt.documents import FORMAT_VERSION
 from airflow_provider_ckpt.errors import CheckpointError, GateFailedError
-from airflow_provider_ckpt.forecast import Forecast
 from airflow_provider_ckpt.hooks.checkpoint import airflow_errors
 from airflow_provider_ckpt.operators.base import CheckpointOperator, declared
 from airflow_provider_ckpt.operators.spark_task import confs_of, read_text, task_id_of
-from airflow_provider_ckpt.report import forecast_tables, headline, not_judged_text
+from airflow_provider_ckpt.report.tables import forecast_tables, headline, not_judged_text
+from airflow_provider_ckpt.restart.continuity import take_bookmark
+from airflow_provider_ckpt.restart.deploy import DeploySpec, parse_deploy
+from airflow_provider_ckpt.restart.forecast import Forecast
+from airflow_provider_ckpt.restart.gate import forecast_restart
+
+if TYPE_CHECKING:
+    from airflow_provider_ckpt.documents.tasks import GateResultDocument
 
 #: XCom key of the bookmark that the gate leaves for :class:`CheckpointContinuityOperator`.
 BOOKMARK = "bookmark"
@@ -47,7 +51,7 @@ class CheckpointGateOperator(CheckpointOperator, BranchMixIn):
     :param operators: Spark's names of the stateful operators by operator id; empty for a stateless query.
     :param spark_version: Spark of the deploy, such as ``4.3``; the newest known when nothing says it.
     :param trigger: The trigger of the query, such as ``realTime``.
-    :param quick: Read the two logs alone; state and source logs are then not judged.
+    :param quick: Read the two logs alone; state, source logs and checksum files are then not judged.
     :param fail_on: What closes the gate: ``block``, or ``warn`` as well, which is also the decision when something was
         not judged.
     :param on_block: What a closed gate does: ``fail``; ``skip`` all that is downstream, as ``ShortCircuitOperator``
@@ -99,16 +103,20 @@ class CheckpointGateOperator(CheckpointOperator, BranchMixIn):
         self.branch_pass = branch_pass
         self.branch_block = branch_block
 
-    def execute(self, context: Any) -> dict[str, Any]:
+    def execute(self, context: Any) -> GateResultDocument:
         """Forecast, log, and open or close the gate."""
         with airflow_errors():
             deploy = self._deploy(context)
-            view, foretold = lifecycle.forecast_restart(self.store(), deploy, self.store, quick=self.quick)
+            view, foretold = forecast_restart(self.store(), deploy, self.store, quick=self.quick)
             self.log.info("%s", headline(view.location, foretold))
             self.report(*forecast_tables(view.location, foretold))
             with suppress(CheckpointError):  # no bookmark in a log that cannot be read: the forecast says so
                 context["ti"].xcom_push(key=BOOKMARK, value=take_bookmark(view).to_dict())
-            result = {"headline": headline(view.location, foretold), **foretold.to_dict()}
+            result: GateResultDocument = {
+                "format_version": FORMAT_VERSION,
+                "headline": headline(view.location, foretold),
+                **foretold.to_dict(),
+            }
             if self._closes(foretold) or self.on_block == "branch":
                 # what follows leaves by an exception, and then Airflow pushes no return value
                 context["ti"].xcom_push(key=_RETURN_VALUE, value=result)
@@ -139,9 +147,7 @@ class CheckpointGateOperator(CheckpointOperator, BranchMixIn):
 
 def _read_deploy(conf_file: str) -> DeploySpec:
     text = read_text(conf_file)
-    if not conf_file.endswith((".yaml", ".yml")):
-        return DeploySpec().with_confs(parse_conf_file(text))
     try:
-        return parse_deploy_file(text)
+        return parse_deploy(conf_file, text)
     except ValueError as error:
         raise CheckpointError(str(error), location=conf_file) from error

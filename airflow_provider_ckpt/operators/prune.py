@@ -4,16 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from datetime import timedelta
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from airflow.providers.common.compat.sdk import BaseOperator
 
-from airflow_provider_ckpt import lifecycle
+from airflow_provider_ckpt.backup.prune import GRACE_MS, make_prune, prune
+from airflow_provider_ckpt.backup.retention import RetentionPolicy
+from airflow_provider_ckpt.documents import FORMAT_VERSION
 from airflow_provider_ckpt.hooks.checkpoint import CheckpointHook, airflow_errors
-from airflow_provider_ckpt.lifecycle.pruning import GRACE_MS
-from airflow_provider_ckpt.report import prune_tables, render
-from airflow_provider_ckpt.retention import RetentionPolicy
+from airflow_provider_ckpt.operators.base import require_said, task_of
+from airflow_provider_ckpt.report.tables import prune_tables, render
 from airflow_provider_ckpt.times import parse_duration_ms
+
+if TYPE_CHECKING:
+    from airflow_provider_ckpt.documents.backups import PruneDocument
 
 
 class CheckpointPruneOperator(BaseOperator):
@@ -32,6 +36,7 @@ class CheckpointPruneOperator(BaseOperator):
     :param min_redundancy: Leave so many backups of each query, whatever else.
     :param grace: How old what no backup names must be, such as ``36h`` or a timedelta; longer than any backup takes.
     :param allow_empty: A root without any backup is no error.
+    :param break_lock: Your word that another prune that holds the lock of the root has ended.
     :param plan_only: Show the plan, and delete nothing.
     """
 
@@ -52,6 +57,7 @@ class CheckpointPruneOperator(BaseOperator):
         min_redundancy: int = 1,
         grace: timedelta | str = timedelta(milliseconds=GRACE_MS),
         allow_empty: bool = False,
+        break_lock: bool = False,
         plan_only: bool = False,
         **kwargs: Any,
     ) -> None:
@@ -66,14 +72,22 @@ class CheckpointPruneOperator(BaseOperator):
         self.min_redundancy = min_redundancy
         self.grace_ms = grace_ms
         self.allow_empty = allow_empty
+        self.break_lock = break_lock
         self.plan_only = plan_only
 
-    def execute(self, context: Any) -> dict[str, Any]:
+    def execute(self, context: Any) -> PruneDocument:
         """Prune."""
         policy = RetentionPolicy(*self.counts, tuple(self.keep_tags), self.min_redundancy)
         with airflow_errors():
             root = CheckpointHook(self.checkpoint_conn_id).store(self.backup_root)
-            plan = lifecycle.make_prune(root, policy, grace_ms=self.grace_ms, allow_empty=self.allow_empty)
+            plan = make_prune(root, policy, grace_ms=self.grace_ms, allow_empty=self.allow_empty)
             self.log.info("\n%s", render(prune_tables(plan)))
-            receipt = None if self.plan_only else lifecycle.prune(plan, root)
-        return {"plan": plan.to_dict(), "receipt": receipt and receipt.to_dict()}
+            receipt = None
+            if not self.plan_only:
+                break_lock = require_said("break_lock", self.break_lock)
+                receipt = prune(plan, root, by=task_of(context), break_lock=break_lock)
+        return {
+            "format_version": FORMAT_VERSION,
+            "plan": plan.to_dict(),
+            "receipt": receipt.to_dict() if receipt else None,
+        }

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
-import uuid
 from collections.abc import Mapping, Sequence
 from datetime import datetime
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from airflow_provider_ckpt import lifecycle
+from airflow_provider_ckpt.backup.catalog import find_backup
+from airflow_provider_ckpt.backup.relocation import PathRule
+from airflow_provider_ckpt.backup.restore import fork_id, make_restore, restore
+from airflow_provider_ckpt.change.declared_sinks import open_sinks, sinks_of
+from airflow_provider_ckpt.change.plan import Plan
+from airflow_provider_ckpt.change.plan_file import document
 from airflow_provider_ckpt.hooks.checkpoint import airflow_errors
-from airflow_provider_ckpt.moving import PathRule
 from airflow_provider_ckpt.operators.base import (
     PLAN_KEY,
     CheckpointOperator,
@@ -19,10 +22,12 @@ from airflow_provider_ckpt.operators.base import (
     task_of,
     words,
 )
-from airflow_provider_ckpt.plans import Plan
-from airflow_provider_ckpt.report import plan_tables
-from airflow_provider_ckpt.sinks import DeclaredSink, parse_sink
-from airflow_provider_ckpt.store import Store
+from airflow_provider_ckpt.report.tables import plan_tables
+from airflow_provider_ckpt.sinks.declared import DeclaredSink, parse_sink
+from airflow_provider_ckpt.storage.store import Store
+
+if TYPE_CHECKING:
+    from airflow_provider_ckpt.documents.tasks import ChangeResultDocument
 
 
 class CheckpointRestoreOperator(CheckpointOperator):
@@ -30,9 +35,11 @@ class CheckpointRestoreOperator(CheckpointOperator):
 
     :param backup_root: Where backups live.
     :param backup_id: Id of the backup, or ``latest``.
+    :param query_id: The query whose latest backup is meant, where the root has those of several.
     :param new_query_id: Give the restored query an id of its own (a fork); sinks then do not know it.
     :param rewrite_paths: Absolute paths of input files that have moved, old to new.
     :param sinks: Sinks of the query, such as ``file:s3://lake/orders``, for the effects on them.
+    :param trigger: The trigger of the query as a deploy file says it; with ``realTime`` no effect on a sink is exact.
     :param plan: The plan that another task made with ``plan_only`` and a person has approved (its XCom ``plan``). That
         plan is carried out and no other.
     :param accept_sink: Effects on a sink that are accepted by name: ``duplicated``, ``skipped``, ``unknown``, one or
@@ -46,8 +53,10 @@ class CheckpointRestoreOperator(CheckpointOperator):
         *CheckpointOperator.template_fields,
         "backup_root",
         "backup_id",
+        "query_id",
         "rewrite_paths",
         "sinks",
+        "trigger",
         "plan",
         "accept_sink",
         "approved_by",
@@ -59,9 +68,11 @@ class CheckpointRestoreOperator(CheckpointOperator):
         *,
         backup_root: str,
         backup_id: str = "latest",
+        query_id: str | None = None,
         new_query_id: bool = False,
         rewrite_paths: Mapping[str, str] | None = None,
         sinks: Sequence[str] = (),
+        trigger: str | None = None,
         plan: Any = None,
         accept_sink: str | Sequence[str] | None = None,
         approved_by: str | None = None,
@@ -72,29 +83,31 @@ class CheckpointRestoreOperator(CheckpointOperator):
         super().__init__(**kwargs)
         self.backup_root = backup_root
         self.backup_id = backup_id
+        self.query_id = query_id
         self.new_query_id = new_query_id
         self.rewrite_paths = rewrite_paths
         self.sinks = sinks
+        self.trigger = trigger
         self.plan = plan
         self.accept_sink = accept_sink
         self.approved_by = approved_by
         self.approved_at = approved_at
         self.plan_only = plan_only
 
-    def execute(self, context: Any) -> dict[str, Any]:
+    def execute(self, context: Any) -> ChangeResultDocument:
         """Plan, log the plan, and restore."""
         with airflow_errors():
             root, target = self.store(self.backup_root), self.store()
             given = plan_of(self.plan, "restore", target) if self.plan else None
-            declared = lifecycle.sinks_of(given) if given else tuple(map(parse_sink, self.sinks))
-            sinks = [(sink, self.store(sink.directory) if sink.directory else None) for sink in declared]
+            declared = sinks_of(given) if given else tuple(map(parse_sink, self.sinks))
+            sinks = open_sinks(declared, self.store)
             plan = given or self._planned(root, target, sinks)
             self.report(*plan_tables(plan))
             if self.plan_only:
-                context["ti"].xcom_push(key=PLAN_KEY, value=plan.to_dict())
+                context["ti"].xcom_push(key=PLAN_KEY, value=document(plan))
                 return result_of(plan, None)
             require_newer(self.approved_at, plan)
-            receipt = lifecycle.restore(
+            receipt = restore(
                 plan,
                 root,
                 target,
@@ -106,9 +119,7 @@ class CheckpointRestoreOperator(CheckpointOperator):
             return result_of(plan, receipt)
 
     def _planned(self, root: Store, target: Store, sinks: Sequence[tuple[DeclaredSink, Store | None]]) -> Plan:
-        backup = lifecycle.find_backup(root, self.backup_id)
-        fork_id = str(uuid.uuid5(uuid.NAMESPACE_URL, f"{backup.backup_id} {target.location}"))
+        backup = find_backup(root, self.backup_id, self.query_id or None)
+        new_id = fork_id(backup, target) if self.new_query_id else None
         rules = [PathRule(old, new) for old, new in (self.rewrite_paths or {}).items()]
-        return lifecycle.make_restore(
-            root, backup, target, fork_id if self.new_query_id else None, path_rules=rules, sinks=sinks
-        )
+        return make_restore(root, backup, target, new_id, path_rules=rules, sinks=sinks, trigger=self.trigger)

@@ -3,27 +3,34 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from datetime import datetime
-from typing import Any
+from datetime import datetime, timedelta
+from typing import TYPE_CHECKING, Any
 
-from airflow_provider_ckpt import lifecycle
+from airflow_provider_ckpt.change.places import Stores
+from airflow_provider_ckpt.change.plan import Plan
+from airflow_provider_ckpt.change.plan_file import document
 from airflow_provider_ckpt.errors import CheckpointError
 from airflow_provider_ckpt.hooks.checkpoint import airflow_errors
-from airflow_provider_ckpt.lifecycle import Stores
 from airflow_provider_ckpt.operators.base import (
     PLAN_KEY,
     CheckpointOperator,
     plan_of,
     require_newer,
+    require_said,
     result_of,
     task_of,
     value_of,
     words,
 )
-from airflow_provider_ckpt.plans import Plan
-from airflow_provider_ckpt.report import plan_tables
-from airflow_provider_ckpt.sinks import parse_sink
-from airflow_provider_ckpt.targets import RollbackTarget, ToBackup, parse_target
+from airflow_provider_ckpt.report.tables import plan_tables
+from airflow_provider_ckpt.rollback.apply import apply
+from airflow_provider_ckpt.rollback.goal import RollbackTarget, ToBackup, parse_target
+from airflow_provider_ckpt.rollback.make import make_rollback
+from airflow_provider_ckpt.sinks.declared import parse_sink
+from airflow_provider_ckpt.times import parse_duration_ms
+
+if TYPE_CHECKING:
+    from airflow_provider_ckpt.documents.tasks import ChangeResultDocument
 
 
 class CheckpointRollbackOperator(CheckpointOperator):
@@ -44,6 +51,8 @@ class CheckpointRollbackOperator(CheckpointOperator):
     :param query_is_stopped: Your word that no query writes to the checkpoint, or a callable that finds out.
     :param sink: The sink of the query: ``file:``, ``delta:``, ``iceberg:`` or ``hudi:`` with its URI, ``kafka``,
         ``foreachBatch``; without it its verdict is unknown.
+    :param trigger: The trigger of the query as a deploy file says it; with ``realTime`` the logs do not show every
+        batch that the sink has rows of, so no effect on it is exact.
     :param trim_sink_log: Remove the dropped batches from the file sink's log as well.
     :param backup_root: Where to look for an older batch when the checkpoint holds none any more.
     :param accept_sink: Effects on the sink that are accepted by name: ``duplicated``, ``skipped``, ``unknown``, one or
@@ -52,7 +61,8 @@ class CheckpointRollbackOperator(CheckpointOperator):
     :param approved_at: When that was. An approval that is older than the plan was given for another one, as after a
         clear of the task that plans, and is refused.
     :param undo_root: Where to keep what is removed; by default beside the checkpoint.
-    :param quiet_period: Seconds to watch for a writer; by default judged by the rhythm of the commits.
+    :param quiet_period: How long to watch for a writer, such as ``5m``, a timedelta or seconds; by default judged by
+        the rhythm of the commits.
     :param break_lock: Your word that another operator who holds the lock of the checkpoint has ended.
     :param plan_only: Show the plan, push it to the XCom ``plan``, and change nothing.
     """
@@ -67,6 +77,7 @@ class CheckpointRollbackOperator(CheckpointOperator):
         "plan",
         "sources",
         "sink",
+        "trigger",
         "trim_sink_log",
         "backup_root",
         "accept_sink",
@@ -87,13 +98,14 @@ class CheckpointRollbackOperator(CheckpointOperator):
         sources: Any = None,
         query_is_stopped: bool | Callable[[], bool] = False,
         sink: str | None = None,
+        trigger: str | None = None,
         trim_sink_log: bool | str = False,
         backup_root: str | None = None,
         accept_sink: str | Sequence[str] | None = None,
         approved_by: str | None = None,
         approved_at: str | datetime | None = None,
         undo_root: str | None = None,
-        quiet_period: float | None = None,
+        quiet_period: float | str | timedelta | None = None,
         break_lock: bool = False,
         plan_only: bool = False,
         **kwargs: Any,
@@ -108,6 +120,7 @@ class CheckpointRollbackOperator(CheckpointOperator):
         self.sources = sources
         self.query_is_stopped = query_is_stopped
         self.sink = sink
+        self.trigger = trigger
         self.trim_sink_log = trim_sink_log
         self.backup_root = backup_root
         self.accept_sink = accept_sink
@@ -118,28 +131,38 @@ class CheckpointRollbackOperator(CheckpointOperator):
         self.break_lock = break_lock
         self.plan_only = plan_only
 
-    def execute(self, context: Any) -> dict[str, Any]:
+    def execute(self, context: Any) -> ChangeResultDocument:
         """Plan, log the plan, and carry it out."""
         with airflow_errors():
             plan, stores = self._approved() if self.plan else self._planned()
             self.report(*plan_tables(plan))
             if self.plan_only:
-                context["ti"].xcom_push(key=PLAN_KEY, value=plan.to_dict())
+                context["ti"].xcom_push(key=PLAN_KEY, value=document(plan))
                 return result_of(plan, None)
             require_newer(self.approved_at, plan)
             stopped = self.query_is_stopped() if callable(self.query_is_stopped) else self.query_is_stopped
-            receipt = lifecycle.apply(
+            stopped = require_said("query_is_stopped", stopped)
+            receipt = apply(
                 plan,
                 stores,
                 by=task_of(context),
                 query_is_stopped=stopped,
-                quiet_s=self.quiet_period,
-                break_lock=self.break_lock,
+                quiet_s=self._quiet_s(),
+                break_lock=require_said("break_lock", self.break_lock),
                 tell=self.log.info,
                 accept_sink=words(self.accept_sink),
                 approved_by=self.approved_by or "",
             )
             return result_of(plan, receipt)
+
+    def _quiet_s(self) -> float | None:
+        if self.quiet_period is None:
+            return None
+        given = self.quiet_period if isinstance(self.quiet_period, timedelta) else str(self.quiet_period)
+        try:
+            return parse_duration_ms(given) / 1000
+        except ValueError as error:
+            raise CheckpointError(f"quiet_period: {error}") from None
 
     def _planned(self) -> tuple[Plan, Stores]:
         """A plan made now, or one that was begun and interrupted."""
@@ -149,11 +172,15 @@ class CheckpointRollbackOperator(CheckpointOperator):
         kinds = {str(source_id): str(kind) for source_id, kind in sources.items()}
         target = self._target(kinds)
         sink = parse_sink(self.sink) if self.sink else None
-        stores = self._stores(
-            sink.directory if sink else None, target.root if isinstance(target, ToBackup) else self.backup_root
-        )
-        plan = lifecycle.make_rollback(
-            stores, target, trim_sink_log=bool(_plain("trim_sink_log", self.trim_sink_log)), sink=sink, sources=kinds
+        backups = target.root if isinstance(target, ToBackup) else self.backup_root
+        stores = Stores.of(self.checkpoint, self.store, sink=sink, undo=self.undo_root, backups=backups)
+        plan = make_rollback(
+            stores,
+            target,
+            trim_sink_log=bool(_plain("trim_sink_log", self.trim_sink_log)),
+            sink=sink,
+            sources=kinds,
+            trigger=self.trigger,
         )
         return plan, stores
 
@@ -172,13 +199,9 @@ class CheckpointRollbackOperator(CheckpointOperator):
 
     def _approved(self) -> tuple[Plan, Stores]:
         """The plan that was given, which must be one of this checkpoint."""
-        plan = plan_of(self.plan, "rollback", self.store())
-        return plan, self._stores(lifecycle.sink_of(plan).directory, plan.source)
-
-    def _stores(self, sink: str | None, backups: str | None) -> Stores:
-        return Stores(
-            self.store(), *(self.store(place) if place else None for place in (sink, self.undo_root, backups))
-        )
+        stores = Stores.of(self.checkpoint, self.store, undo=self.undo_root)
+        plan = plan_of(self.plan, "rollback", stores.checkpoint)
+        return plan, stores.for_plan(plan, self.store)
 
 
 def _plain(name: str, value: Any) -> Any:

@@ -3,13 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from airflow_provider_ckpt import lifecycle
+from airflow_provider_ckpt.backup import rehearse as rehearse_module
+from airflow_provider_ckpt.backup.catalog import find_backup
+from airflow_provider_ckpt.backup.verify import verify_backup
+from airflow_provider_ckpt.documents import FORMAT_VERSION
 from airflow_provider_ckpt.errors import GateFailedError
 from airflow_provider_ckpt.hooks.checkpoint import airflow_errors
 from airflow_provider_ckpt.operators.base import CheckpointOperator
-from airflow_provider_ckpt.report import findings_table, rehearsal_table
+from airflow_provider_ckpt.report.tables import findings_table, rehearsal_table
+
+if TYPE_CHECKING:
+    from airflow_provider_ckpt.documents.tasks import VerifyResultDocument
 
 
 class CheckpointVerifyOperator(CheckpointOperator):
@@ -21,18 +27,27 @@ class CheckpointVerifyOperator(CheckpointOperator):
 
     :param backup_root: Where backups live, relative to the connection's base or any fsspec URL.
     :param backup_id: Id of the backup, or ``latest``.
+    :param query_id: The query whose latest backup is meant, where the root has those of several.
     :param rehearse: Restore it to a scratch place and let Spark open it there.
     :param scratch: Where to rehearse; by default a temporary directory of the worker.
     :param spark_confs: For the rehearsal's Spark.
     """
 
-    template_fields: Sequence[str] = ("backup_root", "backup_id", "scratch", "spark_confs", "checkpoint_conn_id")
+    template_fields: Sequence[str] = (
+        "backup_root",
+        "backup_id",
+        "query_id",
+        "scratch",
+        "spark_confs",
+        "checkpoint_conn_id",
+    )
 
     def __init__(
         self,
         *,
         backup_root: str,
         backup_id: str = "latest",
+        query_id: str | None = None,
         rehearse: bool = False,
         scratch: str | None = None,
         spark_confs: Mapping[str, str] | None = None,
@@ -41,16 +56,17 @@ class CheckpointVerifyOperator(CheckpointOperator):
         super().__init__(checkpoint=backup_root, **kwargs)
         self.backup_root = backup_root
         self.backup_id = backup_id
+        self.query_id = query_id
         self.rehearse = rehearse
         self.scratch = scratch
         self.spark_confs = spark_confs
 
-    def execute(self, context: Any) -> dict[str, Any]:
+    def execute(self, context: Any) -> VerifyResultDocument:
         """Verify, and rehearse when asked to."""
         with airflow_errors():
             root = self.store(self.backup_root)
-            backup = lifecycle.find_backup(root, self.backup_id)
-            findings = lifecycle.verify_backup(root, backup)
+            backup = find_backup(root, self.backup_id, self.query_id or None)
+            findings = verify_backup(root, backup)
             self.report(findings_table(findings))
             errors = [f"{item.code}: {item.message}" for item in findings if item.severity == "error"]
             if errors:
@@ -58,9 +74,10 @@ class CheckpointVerifyOperator(CheckpointOperator):
             rehearsal = None
             if self.rehearse:
                 scratch = self.store(self.scratch) if self.scratch else None
-                rehearsal = lifecycle.rehearse(root, backup, scratch=scratch, confs=self.spark_confs)
+                rehearsal = rehearse_module.rehearse(root, backup, scratch=scratch, confs=self.spark_confs)
                 self.report(rehearsal_table(rehearsal))
         return {
+            "format_version": FORMAT_VERSION,
             "backup_id": backup.backup_id,
             "query_id": backup.query_id,
             "batch_id": backup.batch_id,

@@ -5,20 +5,24 @@ from __future__ import annotations
 from collections.abc import Sequence
 from datetime import datetime, timedelta
 from itertools import islice
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from airflow.providers.common.compat.sdk import AirflowFailException, Asset
 
-from airflow_provider_ckpt import lifecycle
+from airflow_provider_ckpt.checkpoint.progress import Progress
+from airflow_provider_ckpt.documents import FORMAT_VERSION
 from airflow_provider_ckpt.errors import CheckpointError
 from airflow_provider_ckpt.hooks.checkpoint import airflow_errors
 from airflow_provider_ckpt.operators.base import CheckpointOperator
-from airflow_provider_ckpt.progress import Progress
-from airflow_provider_ckpt.report import facts
+from airflow_provider_ckpt.report.tables import facts
 from airflow_provider_ckpt.times import parse_time_ms, time_text
+from airflow_provider_ckpt.waiting.poll import poll_progress
 from airflow_provider_ckpt.waiting.windows import Window, Windows
 
-#: What the extra of an asset event says, and the key in the asset's state store: the end of the newest window.
+if TYPE_CHECKING:
+    from airflow_provider_ckpt.documents.tasks import WindowsResultDocument
+
+#: What the extra of an event of the ledger says, and the key in the asset's state store: the end of the newest window.
 MARK = "windows_until_ms"
 #: So many events of the ledger are read: the clocks of API servers differ, so the newest may not be the last.
 PAGE = 100
@@ -47,6 +51,10 @@ class CheckpointWindowsOperator(CheckpointOperator):
     removed all events of a quiet stream, the state store of the ledger is asked; it knows what the last run had found,
     so that nothing is skipped then, but what that run emitted may come again. And mind that SQLite locks no rows: there
     a success that takes longer to report than ``[workers] execution_api_timeout`` may count twice.
+
+    Airflow gives all events of one run the same extra, so that of the asset says what is true of each: the length and
+    zone of its window, which begins at its partition key, and the batch and watermark that were looked at. How far the
+    run came stands in the ledger alone.
 
     A run without new windows succeeds, and leaves no event. Keys are the starts of windows, in the form that Airflow's
     ``StartOfHourMapper`` and ``StartOfDayMapper`` read; see :mod:`airflow_provider_ckpt.waiting.windows`. As ever in
@@ -84,7 +92,7 @@ class CheckpointWindowsOperator(CheckpointOperator):
         self.start = start
         self.max_windows = max_windows
 
-    def execute(self, context: Any) -> dict[str, Any]:
+    def execute(self, context: Any) -> WindowsResultDocument:
         """Look, and emit what is new."""
         outlet = context["outlet_events"][self.asset]
         if not hasattr(outlet, "add_partitions"):
@@ -92,25 +100,26 @@ class CheckpointWindowsOperator(CheckpointOperator):
         with airflow_errors():
             windows = Windows(self.window, self.timezone)
             emitted = self._emitted(context)
-            progress = lifecycle.look(self.store())
+            progress = poll_progress(self.store())
             found = self._new(windows, emitted, progress)
         until_ms = found[-1].end_ms if found else emitted and emitted.until_ms
         if found:
             outlet.add_partitions([item.key for item in found])
-            outlet.extra = context["outlet_events"][self.ledger].extra = {
-                MARK: until_ms,
+            outlet.extra = {
                 "window": windows.length,
                 "timezone": windows.timezone,
                 "batch_id": progress.batch_id,
                 "watermark_ms": progress.watermark_ms,
             }
+            context["outlet_events"][self.ledger].extra = {MARK: until_ms, **outlet.extra}
         else:
             self._leave_no_event()
         self._say(progress, found)
         return {
+            "format_version": FORMAT_VERSION,
             "windows": [item.key for item in found[-SHOWN:]],
             "count": len(found),
-            MARK: until_ms,
+            "windows_until_ms": until_ms,
             "batch_id": progress.batch_id,
             "watermark_ms": progress.watermark_ms,
         }

@@ -7,18 +7,32 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from airflow_provider_ckpt.checkpoint.sink_marker import FILE_FORMATS, MARKING
+from airflow_provider_ckpt.checkpoint.view import CheckpointView
 from airflow_provider_ckpt.checks import state
-from airflow_provider_ckpt.deploy import DeploySpec
-from airflow_provider_ckpt.sink_marker import FILE_FORMATS, MARKING
-from airflow_provider_ckpt.view import CheckpointView
+from airflow_provider_ckpt.checks.logs import newest_commit
+from airflow_provider_ckpt.restart.deploy import DeploySpec
 
-STATE, SOURCE_LOGS, SINK_LOG = "state", "source logs", "sink log"
+STATE, SOURCE_LOGS, CHECKSUM_FILES, SINK_LOG = "state", "source logs", "checksum files", "sink log"
+#: A check knows no deploy, which alone says how many stateful operators there are.
+OPERATOR_COUNT = "number of operators"
 
 
 def not_read(view: CheckpointView) -> tuple[str, ...]:
     """What of the checkpoint was not read."""
     partitions = (f"partitions of {problem.partition(':')[0]}" for problem in view.unjudged)
-    return (*(() if view.complete else (STATE, SOURCE_LOGS)), *partitions)
+    return (*(() if view.complete else (STATE, SOURCE_LOGS, CHECKSUM_FILES)), *partitions)
+
+
+def not_checked(view: CheckpointView) -> tuple[str, ...]:
+    """What a check does not judge: what was not read, and whether the last operators are lost as a whole.
+
+    Only the commits of state checkpoint format 2 name all operators.
+    """
+    commit = newest_commit(view)
+    is_told = commit is not None and commit.state_unique_ids
+    unsure = view.complete and view.stateful and not is_told
+    return (*not_read(view), *((OPERATOR_COUNT,) if unsure else ()))
 
 
 def not_judged(view: CheckpointView, deploy: DeploySpec) -> tuple[str, ...]:
@@ -38,8 +52,12 @@ def _undeclared(view: CheckpointView, deploy: DeploySpec) -> Iterator[str]:
             yield "source types"
     if deploy.operators is None and _has_state(view):
         yield "operators"
-    if deploy.sink is None:
+    if deploy.sink is None or _type_of(deploy.sink) == "unknown":
         yield "sink"
+
+
+def _type_of(sink: str) -> str:
+    return sink.partition(":")[0]
 
 
 def _has_state(view: CheckpointView) -> bool:
@@ -48,6 +66,6 @@ def _has_state(view: CheckpointView) -> bool:
 
 def _sink_log(view: CheckpointView, deploy: DeploySpec) -> Iterator[str]:
     """A sink that skips batches which it remembers, when nobody has read what it remembers."""
-    kind = (deploy.sink or "").partition(":")[0]
+    kind = _type_of(deploy.sink or "")
     if kind in (*MARKING, *FILE_FORMATS) and view.sink is None and view.marker is None:
         yield SINK_LOG

@@ -5,17 +5,17 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import replace
 
-from airflow_provider_ckpt.checks import logs, sidecars, sources, state
+from airflow_provider_ckpt.checkpoint.spark_confs import CATALOGUE, SHUFFLE_PARTITIONS, SparkVersion, catalogue
+from airflow_provider_ckpt.checkpoint.view import CheckpointView
+from airflow_provider_ckpt.checks import checksums, logs, sources, state
 from airflow_provider_ckpt.checks.confs import refused_confs
+from airflow_provider_ckpt.checks.findings import Finding
 from airflow_provider_ckpt.checks.logs import entry_before, newest_commit, newest_entry
 from airflow_provider_ckpt.codec import layout
 from airflow_provider_ckpt.codec.commit_log import CommitMetadata
-from airflow_provider_ckpt.confs import CATALOGUE, SHUFFLE_PARTITIONS, SparkVersion, catalogue
-from airflow_provider_ckpt.deploy import DeploySpec
-from airflow_provider_ckpt.findings import Finding
+from airflow_provider_ckpt.restart.deploy import DeploySpec
+from airflow_provider_ckpt.restart.hints import NEW_LOCATION
 from airflow_provider_ckpt.restart.sources import COMPARED, count_fits, source_findings, types_fit
-from airflow_provider_ckpt.restart.words import NEW_LOCATION
-from airflow_provider_ckpt.view import CheckpointView
 
 STATE_FORMAT = "spark.sql.streaming.stateStore.checkpointFormatVersion"
 _MAX_SUPPORTED = "INVALID_LOG_VERSION.MAX_SUPPORTED_VERSION"
@@ -239,16 +239,18 @@ def batch_can_be_committed(view: CheckpointView, deploy: DeploySpec) -> Iterator
     """The commit is written last."""
     in_offsets = view.in_flight is None
     yield from (f for f in _obstacles(view) if not (in_offsets and _in_log(f, layout.OFFSETS)))
-    yield from sidecars.stale(view)
+    yield from checksums.stale(view)
 
 
 def _obstacles(view: CheckpointView) -> Iterator[Finding]:
-    yield from sidecars.orphans(view)
+    yield from checksums.orphans(view)
     yield from logs.folders(view)
 
 
 def _damaged(view: CheckpointView, name: str) -> Iterator[Finding]:
-    return (finding for finding in logs.damaged_entries(view) if finding.name == name)
+    """What is wrong with a file that is read at a restart."""
+    if name in view.damaged:
+        yield logs.damaged_entry(view, name, stops=name in logs.read_at_restart(view))
 
 
 def other_damage(view: CheckpointView, deploy: DeploySpec) -> Iterator[Finding]:

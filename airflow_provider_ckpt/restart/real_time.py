@@ -6,16 +6,18 @@ without a commit is removed at the start: the batch is cut anew, whatever the si
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
+from airflow_provider_ckpt.checkpoint.sink_marker import FILE_FORMATS
+from airflow_provider_ckpt.checkpoint.spark_confs import SparkVersion
+from airflow_provider_ckpt.checkpoint.view import CheckpointView
+from airflow_provider_ckpt.checks.findings import Finding
 from airflow_provider_ckpt.checks.logs import newest_commit
 from airflow_provider_ckpt.codec import layout
-from airflow_provider_ckpt.confs import SparkVersion
-from airflow_provider_ckpt.deploy import DeploySpec
-from airflow_provider_ckpt.findings import Finding
-from airflow_provider_ckpt.restart.words import NEW_LOCATION
-from airflow_provider_ckpt.sink_marker import FILE_FORMATS
-from airflow_provider_ckpt.view import CheckpointView
+from airflow_provider_ckpt.codec.state_metadata import REAL_TIME_AGGREGATION
+from airflow_provider_ckpt.errors import PlanError
+from airflow_provider_ckpt.restart.deploy import TRIGGERS, DeploySpec
+from airflow_provider_ckpt.restart.hints import NEW_LOCATION
 
 REAL_TIME = "realTime"
 FORMAT_1_ALLOWED = "spark.sql.streaming.realTimeMode.dangerouslyAllowCheckpointV1.enabled"
@@ -24,6 +26,23 @@ _FORMAT_1 = "STREAMING_REAL_TIME_MODE.CHECKPOINT_FORMAT_V1_NOT_SUPPORTED"
 _NO_SINK = "STREAMING_REAL_TIME_MODE.OPERATOR_OR_SINK_NOT_IN_ALLOWLIST"
 #: Spark's own sinks that take a batch when it is done; real-time mode writes rows as they come.
 _SINKS_OF_BATCHES = ("file", *FILE_FORMATS, "foreachbatch")
+
+
+def trigger_of(said: str | None, operators: Iterable[str]) -> str:
+    """The trigger of a query, empty when nothing tells it.
+
+    Only the metadata of an aggregation tells real-time mode; no conf and no other file does.
+
+    Args:
+        said: What somebody has said, which holds whatever the files say.
+        operators: Spark's names of the stateful operators.
+
+    Raises:
+        PlanError: What was said is no trigger.
+    """
+    if said and said not in TRIGGERS:
+        raise PlanError(f"a trigger is one of {', '.join(TRIGGERS)}, and not {said!r}.", hint="Nothing was done.")
+    return said or (REAL_TIME if REAL_TIME_AGGREGATION in operators else "")
 
 
 def sink(view: CheckpointView, deploy: DeploySpec) -> Iterator[Finding]:
@@ -42,9 +61,9 @@ def sink(view: CheckpointView, deploy: DeploySpec) -> Iterator[Finding]:
 
 def real_time_mode(view: CheckpointView, deploy: DeploySpec) -> Iterator[Finding]:
     """CKPT232: real-time mode wants state checkpoint format 2, and its sink gets rows again."""
-    if deploy.trigger != REAL_TIME:
+    if trigger_of(deploy.trigger, view.operator_names) != REAL_TIME:
         return
-    if deploy.spark_version >= _KNOWN_SINCE and not deploy.switches_on(FORMAT_1_ALLOWED):
+    if deploy.trigger and deploy.spark_version >= _KNOWN_SINCE and not deploy.switches_on(FORMAT_1_ALLOWED):
         yield from _format_1(view, deploy)
     if view.latest_planned is not None:
         yield _repeats(view, view.latest_planned)

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from airflow_provider_ckpt.checks import sink_log, sinks
+from airflow_provider_ckpt.checkpoint.view import CheckpointView
+from airflow_provider_ckpt.checks import file_sink, sink_log
+from airflow_provider_ckpt.checks.findings import Finding
 from airflow_provider_ckpt.checks.logs import newest_commit
+from airflow_provider_ckpt.checks.registry import checks_of
 from airflow_provider_ckpt.codec import layout
-from airflow_provider_ckpt.deploy import DeploySpec
-from airflow_provider_ckpt.findings import Finding
-from airflow_provider_ckpt.view import CheckpointView
+from airflow_provider_ckpt.restart.deploy import DeploySpec
 
 SINK_EVOLUTION = "spark.sql.streaming.queryEvolution.enableSinkEvolution"
 
@@ -28,8 +29,8 @@ def name(view: CheckpointView, deploy: DeploySpec) -> Iterator[Finding]:
 
 def sink_takes_it(view: CheckpointView, deploy: DeploySpec) -> Iterator[Finding]:
     """The file sink writes the batch, rather than skipping it."""
-    for rule in (*sinks.RULES, *sink_log.RULES):
-        yield from rule(view)
+    for judge in checks_of(file_sink, sink_log):
+        yield from judge(view)
 
 
 def evolution(view: CheckpointView, deploy: DeploySpec) -> Iterator[Finding]:

@@ -5,17 +5,17 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Mapping
 
-from airflow_provider_ckpt.bounded_json import parse_json
+from airflow_provider_ckpt.checkpoint.view import CheckpointView
 from airflow_provider_ckpt.checks import sources
+from airflow_provider_ckpt.checks.findings import Finding
 from airflow_provider_ckpt.checks.logs import entry_before, newest_entry
 from airflow_provider_ckpt.codec import file_offset, layout
 from airflow_provider_ckpt.codec.offset_log import OffsetSeq
 from airflow_provider_ckpt.codec.source_offset import KINDS, SourceOffset
-from airflow_provider_ckpt.deploy import DeploySpec
 from airflow_provider_ckpt.errors import MalformedEntryError
-from airflow_provider_ckpt.findings import Finding
-from airflow_provider_ckpt.restart.words import NEW_LOCATION, listed
-from airflow_provider_ckpt.view import CheckpointView
+from airflow_provider_ckpt.restart.deploy import DeploySpec
+from airflow_provider_ckpt.restart.hints import NEW_LOCATION, listed
+from airflow_provider_ckpt.untrusted.bounded_json import parse_json
 
 SOURCE_EVOLUTION = "spark.sql.streaming.queryEvolution.enableSourceEvolution"
 _EVOLUTION_ERROR = "STREAMING_QUERY_EVOLUTION_ERROR"

@@ -2,25 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import replace
 
-from airflow_provider_ckpt.checks import state
-from airflow_provider_ckpt.checks.logs import entry_before, newest_commit, newest_entry
-from airflow_provider_ckpt.codec import java_text, layout
-from airflow_provider_ckpt.codec.java_text import abbreviate
-from airflow_provider_ckpt.confs import (
+from airflow_provider_ckpt.checkpoint.sink_marker import FILE_FORMATS, MARKING
+from airflow_provider_ckpt.checkpoint.spark_confs import (
     CATALOGUE,
     SHUFFLE_PARTITIONS,
     STATE_PROVIDER,
     SparkVersion,
     forecast_confs,
 )
-from airflow_provider_ckpt.deploy import DeploySpec
-from airflow_provider_ckpt.findings import Finding
+from airflow_provider_ckpt.checkpoint.view import CheckpointView
+from airflow_provider_ckpt.checks import state
+from airflow_provider_ckpt.checks.findings import Finding
+from airflow_provider_ckpt.checks.logs import entry_before, newest_commit, newest_entry
+from airflow_provider_ckpt.codec import jvm_text, layout
+from airflow_provider_ckpt.codec.jvm_text import abbreviate
+from airflow_provider_ckpt.codec.state_metadata import AGGREGATION, REAL_TIME_AGGREGATION
+from airflow_provider_ckpt.restart.deploy import DeploySpec
+from airflow_provider_ckpt.restart.hints import NEW_LOCATION, listed
 from airflow_provider_ckpt.restart.logs import STATE_FORMAT
-from airflow_provider_ckpt.restart.words import NEW_LOCATION, listed
-from airflow_provider_ckpt.view import CheckpointView
 
 ENCODING = "spark.sql.streaming.stateStore.encodingFormat"
 _REPAIRS_SINCE: SparkVersion = (4, 1)
@@ -66,8 +68,8 @@ def state_partitions(view: CheckpointView, deploy: DeploySpec) -> Iterator[Findi
         return
     outcomes = forecast_confs(conf, deploy.confs, deploy.spark_version)
     opened = next((outcome.effective for outcome in outcomes if outcome.key == SHUFFLE_PARTITIONS), None)
-    number = java_text.parse_int(java_text.trim(opened or ""))
-    for operator_id, written in view.partitions_written().items():
+    number = jvm_text.parse_int(jvm_text.trim(opened or ""))
+    for operator_id, written in view.partitions_written(number).items():
         unknown = any(problem.startswith(f"{layout.STATE}/{operator_id}:") for problem in view.unjudged)
         if number is None or number == written or unknown or operator_id in view.single_partition:
             continue
@@ -149,7 +151,7 @@ def stateful_operators(view: CheckpointView, deploy: DeploySpec) -> Iterator[Fin
             "STREAMING_STATEFUL_OPERATOR_MISSING_STATE_DIRECTORY",
         )
     recorded = () if view.has_unread_operators() else view.operator_names
-    if recorded and recorded != deploy.operators:
+    if recorded and _of_micro_batches(recorded) != _of_micro_batches(deploy.operators):
         yield Finding(
             "CKPT230",
             "error",
@@ -170,8 +172,13 @@ def stateful_operators(view: CheckpointView, deploy: DeploySpec) -> Iterator[Fin
         )
 
 
+def _of_micro_batches(operators: Iterable[str]) -> tuple[str, ...]:
+    """The operators under the names that they have outside real-time mode; Spark compares them so."""
+    return tuple(AGGREGATION if name == REAL_TIME_AGGREGATION else name for name in operators)
+
+
 _STATE_FORMATS = {
-    "stateStoreSave": "spark.sql.streaming.aggregation.stateFormatVersion",
+    AGGREGATION: "spark.sql.streaming.aggregation.stateFormatVersion",
     "symmetricHashJoin": "spark.sql.streaming.join.stateFormatVersion",
     "flatMapGroupsWithState": "spark.sql.streaming.flatMapGroupsWithState.stateFormatVersion",
 }
@@ -184,9 +191,11 @@ def state_format(view: CheckpointView, deploy: DeploySpec) -> Iterator[Finding]:
         return
     fallback = {conf.key: conf.when_absent for conf in CATALOGUE}
     for operator, key in _STATE_FORMATS.items():
-        if operator not in _operators(view, deploy):
+        if operator not in _of_micro_batches(_operators(view, deploy)):
             continue
         now = newest.metadata.conf.get(key) or fallback[key]
+        if before is None and key in newest.metadata.conf:
+            continue  # the first batch, whose own entry says in which format it wrote the state
         was = (before.metadata.conf.get(key) if before and before.metadata else None) or _DEFAULT_FORMAT
         if now == was:
             continue
@@ -222,7 +231,7 @@ def _load(view: CheckpointView, deploy: DeploySpec) -> Iterator[Finding]:
     yield from state.incomplete_chain(view)
     yield from state.unknown_partitions(view)
     yield from state.unknown_codec(view)
-    yield from state.unfinished_state(view)
+    yield from state.unfinished_state(view) if _may_be_skipped(view, deploy) else ()
     yield from state.state_ahead(view)
     yield from state.damaged_operator_metadata(view)
     for finding in state.repaired_snapshot(view):
@@ -230,6 +239,14 @@ def _load(view: CheckpointView, deploy: DeploySpec) -> Iterator[Finding]:
         error = "CANNOT_LOAD_STATE_STORE.UNCATEGORIZED"
         yield finding if repairs else replace(finding, severity="error", spark_error=error)
     yield from state_format_switched(view, deploy)
+
+
+def _may_be_skipped(view: CheckpointView, deploy: DeploySpec) -> bool:
+    """Whether the sink holds the batch in flight, or nobody knows: its state is then not written again."""
+    if view.sink is not None or view.marker is not None:
+        held = (view.sink.latest if view.sink is not None else None, view.marker.last_batch if view.marker else None)
+        return any(batch is not None and batch >= view.next_batch for batch in held)
+    return not deploy.sink or deploy.sink.partition(":")[0].lower() in (*MARKING, *FILE_FORMATS, "foreachbatch")
 
 
 def state_format_switched(view: CheckpointView, deploy: DeploySpec) -> Iterator[Finding]:

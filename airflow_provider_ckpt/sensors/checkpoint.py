@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Mapping, Sequence
 from datetime import datetime, timedelta
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any
 
 from airflow.providers.common.compat.sdk import (
@@ -18,44 +17,46 @@ from airflow.providers.common.compat.sdk import (
 )
 from airflow.triggers.base import StartTriggerArgs
 
+from airflow_provider_ckpt.checkpoint.observe import now_ms
+from airflow_provider_ckpt.documents import FORMAT_VERSION
 from airflow_provider_ckpt.errors import CheckpointError
 from airflow_provider_ckpt.hooks.checkpoint import CheckpointHook, airflow_errors
-from airflow_provider_ckpt.lifecycle import Wait, Watched, answer, begin, outcome, wait_from_dict
-from airflow_provider_ckpt.progress import Progress
-from airflow_provider_ckpt.store import Store
+from airflow_provider_ckpt.storage.requests import answer_from, drive
+from airflow_provider_ckpt.storage.store import Store
 from airflow_provider_ckpt.times import parse_time_ms
 from airflow_provider_ckpt.triggers.checkpoint import CheckpointProgressTrigger
-from airflow_provider_ckpt.waiting import SourceEnds, Target, all_of, means_now, says_now, target_from_dict
-from airflow_provider_ckpt.waiting.pace import eta_text
+from airflow_provider_ckpt.waiting import Condition, all_of, condition_from_dict, is_relative
+from airflow_provider_ckpt.waiting.poll import Poller, why_absent
+from airflow_provider_ckpt.waiting.wait import Lost, Pending, Reached, TimedOut, Waiting, outcome, read_wait
 
 #: A deadline that does not come.
 NEVER_MS = 2**62
 
 
 class CheckpointProgressSensor(BaseSensorOperator):
-    """Waits until a query has committed a batch, passed a watermark, reached source offsets, or any other target.
+    """Waits until a query has committed a batch, passed a watermark, reached source offsets, or any other condition.
 
     Several arguments must all be reached. A checkpoint that does not exist yet is waited for. The task fails at once
     when the checkpoint is replaced or rolled back below where the wait began. Returns the batch id, the watermark, the
-    query id, and the names of the targets that were ``met``.
+    query id, and the names of the conditions that were ``met``.
 
     :param checkpoint: The checkpointLocation of the query, relative to the connection's base or any fsspec URL.
     :param batch_id: This batch, or a later one, is committed.
     :param watermark: The newest committed batch ran with at least this watermark: a datetime, ISO 8601 or epoch
         milliseconds, such as ``"{{ data_interval_end }}"``.
     :param offsets: Offsets by source id, as objects or JSON, such as ``{"0": {"topic": {"0": 500}}}``.
-    :param target: Any other :class:`~airflow_provider_ckpt.waiting.Target`, or a mapping as its ``to_dict`` writes it,
-        in which text is templated: ``{"target": "caught_up", "lag_ms": "PT5M"}``.
+    :param target: Any other :class:`~airflow_provider_ckpt.waiting.Condition`, or a mapping as its ``to_dict`` writes
+        it, in which text is templated: ``{"target": "caught_up", "lag_ms": "PT5M"}``.
     :param sources: Types of the sources by id, such as ``{"0": "kafka"}``, needed to compare offsets; where each reads
-        from, such as ``{"0": "kafka:host:9092"}``, for targets that ask where the data ends.
+        from, such as ``{"0": "kafka:host:9092"}``, for conditions that ask where the data ends.
     :param kafka_conn_id: Connection of type ``kafka``, whose extra configures the client that asks.
     :param deadline: Give up at this time, a datetime, ISO 8601 or epoch milliseconds; ``timeout`` counts as well.
     :param checkpoint_conn_id: Connection of type ``checkpoint``.
-    :param deferrable: Wait in the triggerer. A target that is reached already never defers.
-    :param fail_fast: Fail at a first look that shows that the target will not be met as things stand: a watermark for a
-        query that has none, partitions that it does not read, a location that does not exist. Without it that is a
-        warning in the log. With ``start_from_trigger`` nobody looks.
-    :param start_from_trigger: Begin in the triggerer, without a worker (Airflow 3.3 and later). Not for targets that
+    :param deferrable: Wait in the triggerer. A condition that is reached already never defers.
+    :param fail_fast: Fail when a poll in the worker shows that the condition will not be met as things stand: a
+        watermark for a query that has none, partitions that it does not read, a location that does not exist. Without
+        it that is a warning in the log. With ``start_from_trigger`` no worker polls.
+    :param start_from_trigger: Begin in the triggerer, without a worker (Airflow 3.3 and later). Not for conditions that
         mean *now*, such as the next batch: a triggerer that is restarted would mean another time.
     """
 
@@ -79,7 +80,7 @@ class CheckpointProgressSensor(BaseSensorOperator):
         batch_id: int | str | None = None,
         watermark: datetime | str | int | None = None,
         offsets: Mapping[str, Any] | str | None = None,
-        target: Target | Mapping[str, Any] | None = None,
+        target: Condition | Mapping[str, Any] | None = None,
         sources: Mapping[str, str] | None = None,
         kafka_conn_id: str | None = None,
         deadline: datetime | str | int | None = None,
@@ -94,17 +95,15 @@ class CheckpointProgressSensor(BaseSensorOperator):
         self.batch_id = batch_id
         self.watermark = watermark
         self.offsets = offsets
-        self.target = target.to_dict() if isinstance(target, Target) else target
+        self.target = target.to_dict() if isinstance(target, Condition) else target
         self.sources = dict(sources or {})
         self.kafka_conn_id = kafka_conn_id
         self.deadline = deadline
         self.checkpoint_conn_id = checkpoint_conn_id
         self.deferrable = deferrable
         self.fail_fast = fail_fast
-        self._said: set[str] = set()
-        self._asked_at: int | None = -1
         self.start_from_trigger = start_from_trigger
-        self._begun: Wait | None = None
+        self._waiting: Waiting | None = None
         if start_from_trigger:
             self.start_trigger_args = self._start_trigger_args()
 
@@ -115,11 +114,10 @@ class CheckpointProgressSensor(BaseSensorOperator):
 
     # --- what to wait for --------------------------------------------------------------------------------------
 
-    def wanted(self) -> Target:
+    def wanted(self) -> Condition:
         """What to wait for, from the rendered arguments. Raises AirflowFailException when they make no sense."""
         try:
-            targets = [target_from_dict(spelled) for spelled in self._spelled()]
-            return all_of(*targets)
+            return all_of(*map(condition_from_dict, self._spelled()))
         except CheckpointError as error:
             raise AirflowFailException(f"{self.task_id}: {error}") from error
 
@@ -140,64 +138,61 @@ class CheckpointProgressSensor(BaseSensorOperator):
             spelled.append(self.target)
         return spelled
 
-    # --- looking -----------------------------------------------------------------------------------------------
+    # --- polling -----------------------------------------------------------------------------------------------
 
     @cached_property
     def _store(self) -> Store:
         return self.hook.store(self.checkpoint)
 
     @cached_property
-    def _watched(self) -> Watched:
-        return Watched(self._store.location)
+    def _poller(self) -> Poller:
+        return Poller(self._store.location)
 
     def poke(self, context: Any) -> Any:
-        """Look once."""
-        event = self._look(context)
-        if event is None and time.time() * 1000 >= self._deadline_ms():
-            raise AirflowSensorTimeout(f"{self.checkpoint} has not reached its target by {self.deadline}")
-        return PokeReturnValue(True, self._result(event)) if event else False
+        """Poll once."""
+        step = self._step(context)
+        if isinstance(step, TimedOut):
+            raise AirflowSensorTimeout(f"{self.checkpoint} has not reached its condition by {self.deadline}")
+        return PokeReturnValue(True, self._result(step)) if isinstance(step, Reached) else False
 
-    def _look(self, context: Any) -> dict[str, Any] | None:
-        """One look: how the wait ended, or None. Begins the wait when it has not begun."""
+    def _step(self, context: Any) -> Reached | Pending:
+        """Poll once, and judge that. Begins the wait when it has not begun."""
         with airflow_errors():
-            target = self.wanted()
-            progress = answer(self._watched.look(target.needs), self._store)
-            wait = self._recall(context, target) or self._begin(context, target, progress)
-            standing = wait.standing(progress)
-            reached = standing.reached(progress)
-            if not reached and progress.batch_id != self._asked_at:
-                self._warn(wait.doubts(standing, progress, self._store, fail_fast=self.fail_fast))
-                self._asked_at = progress.batch_id
-            left = "" if reached else eta_text(standing, progress, self._watched.earlier)
-        self.log.info("%s: %s%s", self.checkpoint, standing.explain(progress), left)
-        return outcome("reached", progress, standing) if reached else None
+            waiting = self._waiting = self._waiting or self._take_up(context)
+            is_new = waiting.start is None
+            progress = drive(self._poller.poll(waiting.condition.needs), answer_from(self._store))
+            step = waiting.step(progress, now_ms())
+            if is_new and waiting.start is not None and (memory := self._memory(context)) is not None:
+                memory.set(self._memory_key(context), waiting.to_dict())
+            if isinstance(step, Lost):
+                raise step.error
+            if isinstance(step, Pending) and step.unanswered:
+                raise step.unanswered
+        for warning in step.warnings if isinstance(step, Pending) else ():
+            self.log.warning("%s", warning)
+        self.log.info("%s: %s", self.checkpoint, step.text)
+        return step
 
-    def _warn(self, doubts: Sequence[str]) -> None:
-        for doubt in doubts:
-            if doubt not in self._said:
-                self.log.warning("%s", doubt)
-                self._said.add(doubt)
-
-    def _begin(self, context: Any, target: Target, progress: Progress) -> Wait:
+    def _take_up(self, context: Any) -> Waiting:
+        """The wait that this task has begun in another process, in reschedule mode; otherwise a new one."""
         memory = self._memory(context)
-        if self.reschedule and memory is None and means_now(target):
+        kept = memory.get(self._memory_key(context)) if memory is not None else None
+        condition, start = read_wait(kept) if kept else (self.wanted(), None)
+        if self.reschedule and memory is None and is_relative(condition.to_dict()):
             raise AirflowFailException(
-                f"{self.task_id}: a target that means now has to be remembered from look to look, which Airflow does "
-                "in reschedule mode from 3.3 on; use deferrable=True or mode='poke'"
+                f"{self.task_id}: a condition that means now has to be remembered from poke to poke, which Airflow "
+                "does in reschedule mode from 3.3 on; use deferrable=True or mode='poke'"
             )
-        self._begun = begin(
-            self._store.location, target, progress, at_ms=progress.looked_at_ms, ends=self._ends(target)
+        return Waiting(
+            self._store.location,
+            condition,
+            start,
+            self.hook.source_ends(self.checkpoint, self.sources, self.kafka_conn_id) if condition.asks_ends else None,
+            interval_s=self.poke_interval,
+            deadline_ms=self._deadline_ms(),
+            fail_fast=self.fail_fast,
+            why_absent=partial(why_absent, self._store),
         )
-        if memory is not None:
-            memory.set(self._memory_key(context), self._begun.to_dict())
-        return self._begun
-
-    def _recall(self, context: Any, target: Target) -> Wait | None:
-        """The wait that this task has begun: in this process or, in reschedule mode, in an earlier one."""
-        memory = self._memory(context)
-        if self._begun is None and memory is not None and (kept := memory.get(self._memory_key(context))):
-            self._begun = wait_from_dict(kept, self._ends(target_from_dict(kept["target"])))
-        return self._begun
 
     def _memory(self, context: Any) -> Any:
         """Where a task in reschedule mode remembers: Airflow's state store of the task, from 3.3 on, else None."""
@@ -207,41 +202,37 @@ class CheckpointProgressSensor(BaseSensorOperator):
     def _memory_key(context: Any) -> str:
         return f"wait-{context['ti'].try_number}"
 
-    def _ends(self, target: Target) -> SourceEnds | None:
-        """Where the sources end, for a target that asks and sources that say where they are."""
-        if not (target.asks_ends or target.asks_ends_again):
-            return None
-        return self.hook.source_ends(self.checkpoint, self.sources, self.kafka_conn_id)
-
     # --- deferring ---------------------------------------------------------------------------------------------
 
     def execute(self, context: Any) -> Any:
-        """Look once; wait in the worker, or defer, when the target is not reached yet."""
+        """Poll once; wait in the worker, or defer, when the condition is not reached yet."""
         if not self.deferrable:
             return super().execute(context)
         try:
-            event = self._look(context)
+            step = self._step(context)
         except AirflowFailException:
             raise
         except AirflowException as error:  # the storage does not answer now; the trigger asks again
             self.log.warning("%s", error)
-            event = None
-        if event is None:
-            self._defer()
-        return self._result(event or {})
+        else:
+            if isinstance(step, Reached):
+                return self._result(step)
+        return self._defer()
 
     def _defer(self) -> None:
-        target = self._begun.target if self._begun else self.wanted().begun(int(time.time() * 1000))
+        now = now_ms()
+        start = self._waiting.start if self._waiting else None
+        condition = self._waiting.condition if self._waiting and start else self.wanted().resolved(now)
         self.defer(
             trigger=CheckpointProgressTrigger(
                 checkpoint=self.checkpoint,
-                target=target.to_dict(),
-                start=self._begun.start.to_dict() if self._begun else None,
+                target=condition.to_dict(),
+                start=start.to_dict() if start else None,
                 sources=self.sources or None,
                 kafka_conn_id=self.kafka_conn_id,
                 checkpoint_conn_id=self.checkpoint_conn_id,
                 poke_interval=self.poke_interval,
-                deadline_ms=min(self._deadline_ms(), int((time.time() + self._timeout_s()) * 1000)),
+                deadline_ms=min(self._deadline_ms(), now + int(self._timeout_s() * 1000)),
             ),
             method_name="execute_complete",
         )
@@ -250,10 +241,10 @@ class CheckpointProgressSensor(BaseSensorOperator):
         """What the scheduler hands to the triggerer, templates and all; raises ValueError for what that cannot do."""
         spelled = self._spelled()
         if len(spelled) != 1 or self.deadline is not None:
-            raise ValueError("start_from_trigger takes one target (combine several with all_of) and no deadline")
-        if says_now(spelled[0]):
+            raise ValueError("start_from_trigger takes one condition (combine several with all_of) and no deadline")
+        if is_relative(spelled[0]):
             raise ValueError(
-                "start_from_trigger takes no target that means now: a restarted triggerer would mean another time"
+                "start_from_trigger takes no condition that means now: a restarted triggerer would mean another time"
             )
         names = ("checkpoint", "sources", "kafka_conn_id", "checkpoint_conn_id", "poke_interval")
         return StartTriggerArgs(
@@ -279,11 +270,12 @@ class CheckpointProgressSensor(BaseSensorOperator):
         if event["status"] == "reached":
             return self._result(event)
         if event["status"] == "timeout":
-            raise AirflowSensorTimeout(f"{self.checkpoint} has not reached its target in time: {event}")
+            raise AirflowSensorTimeout(f"{self.checkpoint} has not reached its condition in time: {event}")
         kind = AirflowException if event.get("retryable") else AirflowFailException
         error = CheckpointError(event["message"], location=event["location"], name=event["name"], hint=event["hint"])
         raise kind(f"{event['code']}: {error}")
 
-    def _result(self, event: dict[str, Any]) -> dict[str, Any]:
-        self.log.info("%s has reached its target: %s", self.checkpoint, event)
-        return {key: value for key, value in event.items() if key != "status"}
+    def _result(self, ended: Reached | dict[str, Any]) -> dict[str, Any]:
+        event = {**outcome("reached", ended.progress, ended.condition)} if isinstance(ended, Reached) else ended
+        self.log.info("%s has reached its condition: %s", self.checkpoint, event)
+        return {"format_version": FORMAT_VERSION, **{key: event[key] for key in event if key != "status"}}

@@ -11,15 +11,15 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from airflow_provider_ckpt.bounded_json import parse_json
+from airflow_provider_ckpt.checkpoint.sink_marker import RESTORE, SinkCommit, SinkMarker
 from airflow_provider_ckpt.errors import StoreError
-from airflow_provider_ckpt.limits import DELTA_LOG_BYTES
-from airflow_provider_ckpt.lines import lines_in
-from airflow_provider_ckpt.sink_marker import RESTORE, SinkCommit, SinkMarker
-from airflow_provider_ckpt.store import Store
+from airflow_provider_ckpt.storage.store import Store
+from airflow_provider_ckpt.untrusted.bounded_json import parse_json
+from airflow_provider_ckpt.untrusted.limits import DELTA_LOG_BYTES
+from airflow_provider_ckpt.untrusted.lines import lines_in
 
 if TYPE_CHECKING:
-    from airflow_provider_ckpt.sinks import DeclaredSink
+    from airflow_provider_ckpt.sinks.declared import DeclaredSink
 
 LOG = "_delta_log"
 _COMMIT = re.compile(rf"{LOG}/(\d{{20}})\.json")
@@ -129,7 +129,7 @@ def open_table(store: Store, *, without_files: bool = False) -> Any:
         from deltalake import DeltaTable
         from deltalake.exceptions import DeltaError
     except ImportError as error:
-        hint = "pip install 'airflow-provider-ckpt[delta]'"
+        hint = "pip install 'ckpt-cli[delta]'"
         raise StoreError("Delta tables need deltalake", location=store.location, hint=hint) from error
     try:
         return DeltaTable(_url(store), storage_options=_options(store), without_files=without_files)

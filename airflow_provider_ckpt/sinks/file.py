@@ -7,16 +7,16 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from airflow_provider_ckpt import codec
+from airflow_provider_ckpt.checkpoint.file_sink_log import SinkLog
+from airflow_provider_ckpt.checkpoint.sink_marker import SinkCommit, SinkMarker
 from airflow_provider_ckpt.codec import layout
 from airflow_provider_ckpt.codec.checksum import HadoopChecksum
 from airflow_provider_ckpt.codec.source_log import FileSinkLog
 from airflow_provider_ckpt.errors import CheckpointFormatError, CheckpointNotFoundError, TooLargeError
-from airflow_provider_ckpt.sink_log import SinkLog
-from airflow_provider_ckpt.sink_marker import SinkCommit, SinkMarker
-from airflow_provider_ckpt.store import Store
+from airflow_provider_ckpt.storage.store import Store
 
 if TYPE_CHECKING:
-    from airflow_provider_ckpt.sinks import DeclaredSink
+    from airflow_provider_ckpt.sinks.declared import DeclaredSink
 
 
 #: How much is read of a sink log at most, in bytes and entries; compacted entries of old queries can be of any size.

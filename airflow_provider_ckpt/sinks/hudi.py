@@ -11,14 +11,14 @@ import io
 import re
 from typing import TYPE_CHECKING, Any
 
-from airflow_provider_ckpt.bounded_json import parse_json
+from airflow_provider_ckpt.checkpoint.sink_marker import SinkCommit, SinkMarker
 from airflow_provider_ckpt.errors import StoreError
-from airflow_provider_ckpt.limits import TABLE_METADATA_BYTES, size_text
-from airflow_provider_ckpt.sink_marker import SinkCommit, SinkMarker
-from airflow_provider_ckpt.store import Store
+from airflow_provider_ckpt.storage.store import Store
+from airflow_provider_ckpt.untrusted.bounded_json import parse_json
+from airflow_provider_ckpt.untrusted.limits import TABLE_METADATA_BYTES, size_text
 
 if TYPE_CHECKING:
-    from airflow_provider_ckpt.sinks import DeclaredSink
+    from airflow_provider_ckpt.sinks.declared import DeclaredSink
 
 CHECKPOINT = "_hudi_streaming_sink_checkpoint"
 DEFAULT_IDENTIFIER = "default_single_writer"
@@ -64,6 +64,6 @@ def _avro(data: bytes, store: Store) -> Any:
     try:
         import fastavro
     except ImportError as error:
-        hint = "pip install 'airflow-provider-ckpt[hudi]'"
+        hint = "pip install 'ckpt-cli[hudi]'"
         raise StoreError("its commits are Avro", location=store.location, hint=hint) from error
     return next(iter(fastavro.reader(io.BytesIO(data))))

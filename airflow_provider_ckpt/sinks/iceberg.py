@@ -13,14 +13,14 @@ from collections.abc import Iterator
 from io import BytesIO
 from typing import TYPE_CHECKING, Any
 
-from airflow_provider_ckpt.bounded_json import require_bounded
+from airflow_provider_ckpt.checkpoint.sink_marker import SinkCommit, SinkMarker
 from airflow_provider_ckpt.errors import StoreError
-from airflow_provider_ckpt.limits import TABLE_METADATA_BYTES, size_text
-from airflow_provider_ckpt.sink_marker import SinkCommit, SinkMarker
-from airflow_provider_ckpt.store import Store
+from airflow_provider_ckpt.storage.store import Store
+from airflow_provider_ckpt.untrusted.bounded_json import require_bounded
+from airflow_provider_ckpt.untrusted.limits import TABLE_METADATA_BYTES, size_text
 
 if TYPE_CHECKING:
-    from airflow_provider_ckpt.sinks import DeclaredSink
+    from airflow_provider_ckpt.sinks.declared import DeclaredSink
 
 QUERY_ID, EPOCH_ID = "spark.sql.streaming.queryId", "spark.sql.streaming.epochId"
 METADATA = "metadata"
@@ -93,7 +93,7 @@ def _parse(store: Store, name: str) -> Any:
         from pyiceberg.exceptions import ValidationError
         from pyiceberg.table.metadata import TableMetadataUtil
     except ImportError as error:
-        hint = "pip install 'airflow-provider-ckpt[iceberg]'"
+        hint = "pip install 'ckpt-cli[iceberg]'"
         raise StoreError("Iceberg tables need pyiceberg", location=store.location, hint=hint) from error
     data = store.read_up_to(name, TABLE_METADATA_BYTES + 1)
     try:

@@ -8,8 +8,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any, Protocol
 
-from airflow_provider_ckpt.confs import parse_spark_version
-from airflow_provider_ckpt.deploy import DeploySpec, declare
+from airflow_provider_ckpt.checkpoint.spark_confs import parse_spark_version
+from airflow_provider_ckpt.restart.deploy import DeploySpec, declare
 
 
 class Rows(Protocol):

@@ -1,6 +1,16 @@
 """Waiting for a stream: what can be waited for, when it cannot come any more, how long it takes, windows of time."""
 
-from airflow_provider_ckpt.waiting.combining import AllOf, AnyOf, all_of, any_of, means_now, says_now, target_from_dict
+from airflow_provider_ckpt.waiting.combined import AllOf, AnyOf, all_of, any_of, condition_from_dict, is_relative
+from airflow_provider_ckpt.waiting.conditions import (
+    BatchCommitted,
+    Condition,
+    Idle,
+    Needs,
+    NextBatch,
+    SourceEnds,
+    Stalled,
+    WatermarkPassed,
+)
 from airflow_provider_ckpt.waiting.positions import (
     CaughtUp,
     FilesRead,
@@ -9,23 +19,14 @@ from airflow_provider_ckpt.waiting.positions import (
     OffsetsReached,
     SnapshotReached,
 )
-from airflow_provider_ckpt.waiting.start import Start, start_from_dict, take_start, why_lost
-from airflow_provider_ckpt.waiting.targets import (
-    BatchCommitted,
-    Idle,
-    Needs,
-    NextBatch,
-    SourceEnds,
-    Stalled,
-    Target,
-    WatermarkPassed,
-)
+from airflow_provider_ckpt.waiting.wait_start import Start, start_from_dict, take_start, why_lost
 
 __all__ = [
     "AllOf",
     "AnyOf",
     "BatchCommitted",
     "CaughtUp",
+    "Condition",
     "FilesRead",
     "FilesWritten",
     "FrozenEnd",
@@ -37,14 +38,12 @@ __all__ = [
     "SourceEnds",
     "Stalled",
     "Start",
-    "Target",
     "WatermarkPassed",
     "all_of",
     "any_of",
-    "means_now",
-    "says_now",
+    "condition_from_dict",
+    "is_relative",
     "start_from_dict",
     "take_start",
-    "target_from_dict",
     "why_lost",
 ]

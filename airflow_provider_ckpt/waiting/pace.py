@@ -1,25 +1,24 @@
-"""How long it still takes, and when to look again."""
+"""How long it still takes, and when to poll again."""
 
 from __future__ import annotations
 
-from airflow_provider_ckpt.progress import Progress
+from airflow_provider_ckpt.checkpoint.progress import Progress
 from airflow_provider_ckpt.times import duration_text
-from airflow_provider_ckpt.waiting.targets import Target
+from airflow_provider_ckpt.waiting.conditions import Condition
 
 #: A pause is between the interval over this and the interval times this.
 STRETCH = 4
 
 
-def pause_s(interval_s: float, target: Target, progress: Progress, earlier: Progress | None) -> float:
-    """Seconds until the next look: fewer when the target is near, more when the query is slow.
+def pause_s(interval_s: float, condition: Condition, progress: Progress) -> float:
+    """Seconds until the next poll: fewer when the condition is near, more when the query is slow.
 
     Args:
         interval_s: What the user asked for, seconds; the pause is between a quarter of it and four times it.
-        target: What is waited for.
-        progress: What the last look showed.
-        earlier: An older batch, to take the rate from.
+        condition: What is waited for.
+        progress: What the last poll brought.
     """
-    eta_ms = target.eta_ms(earlier, progress) if earlier is not None and not _is_late(progress) else None
+    eta_ms = _eta_ms(condition, progress)
     expected_ms = until_next_commit_ms(progress)
     if eta_ms is None:
         wanted_s = interval_s if expected_ms is None else expected_ms / 1000
@@ -39,15 +38,14 @@ def until_next_commit_ms(progress: Progress) -> float | None:
     return gap_ms - progress.quiet_ms if progress.quiet_ms <= gap_ms else progress.quiet_ms / 2
 
 
-def eta_text(target: Target, progress: Progress, earlier: Progress | None) -> str:
+def eta_text(condition: Condition, progress: Progress) -> str:
     """The time that is left at the rate of the last batches, for people; empty when there is no telling."""
-    if earlier is None or _is_late(progress):
-        return ""
-    eta_ms = target.eta_ms(earlier, progress)
+    eta_ms = _eta_ms(condition, progress)
     return "" if eta_ms is None else f", about {duration_text(eta_ms)} left"
 
 
-def _is_late(progress: Progress) -> bool:
-    """Whether a query has left its rhythm: then its rate says nothing of the time that is left."""
+def _eta_ms(condition: Condition, progress: Progress) -> float | None:
+    """Milliseconds until the condition is reached; None for a query without a rate, or one that has left its rhythm."""
     gap_ms = progress.gap_ms
-    return gap_ms is not None and progress.committed_at_ms is not None and progress.quiet_ms > STRETCH * gap_ms
+    is_late = gap_ms is not None and progress.committed_at_ms is not None and progress.quiet_ms > STRETCH * gap_ms
+    return None if progress.earlier is None or is_late else condition.eta_ms(progress.earlier, progress)

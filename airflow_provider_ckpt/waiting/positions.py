@@ -1,4 +1,4 @@
-"""Targets that are positions in the sources of a query."""
+"""Conditions that are positions in the sources of a query."""
 
 from __future__ import annotations
 
@@ -6,16 +6,16 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import ClassVar
 
+from airflow_provider_ckpt.checkpoint.progress import Progress, or_none, source_kind
 from airflow_provider_ckpt.codec.source_offset import KINDS, SourceOffset, TypedOffset
 from airflow_provider_ckpt.errors import CheckpointError
-from airflow_provider_ckpt.progress import Progress, or_none, source_kind
 from airflow_provider_ckpt.times import duration_text, time_text
 from airflow_provider_ckpt.visible import visible
-from airflow_provider_ckpt.waiting.targets import Needs, SourceEnds, Target
+from airflow_provider_ckpt.waiting.conditions import Condition, Needs, SourceEnds
 
 
 @dataclass(frozen=True, slots=True)
-class OffsetsReached(Target):
+class OffsetsReached(Condition):
     """Every source named in ``offsets`` stands at its offset or past it, partition by partition.
 
     Args:
@@ -31,7 +31,7 @@ class OffsetsReached(Target):
     slack: int = 0
 
     def reached(self, progress: Progress) -> bool:
-        """See :class:`Target`. Raises CheckpointError when an offset cannot be compared."""
+        """See :class:`Condition`. Raises CheckpointError when an offset cannot be compared."""
         if progress.offsets is None:
             return False
         if all(self._source_reached(progress, source_id) for source_id in self.offsets):
@@ -73,7 +73,7 @@ class OffsetsReached(Target):
             if pair is not None:
                 current, goal = pair
                 stands = current.positions
-                unread = [lane for lane in goal.positions if lane not in stands]
+                unread = [partition for partition in goal.positions if partition not in stands]
                 if unread:
                     more = f" and {len(unread) - 1} more" if len(unread) > 1 else ""
                     yield f"Source {source_id} has not read {unread[0]}{more}; does the query subscribe to it?"
@@ -89,13 +89,13 @@ class OffsetsReached(Target):
                 return None
             current, goal = pair
             try:
-                missing += sum(max(0, lane) for lane in goal.minus(current).values())
+                missing += sum(max(0, units) for units in goal.minus(current).values())
             except ValueError:
                 return 0.0 if self._source_reached(progress, source_id) and len(self.offsets) == 1 else None
         return float(missing)
 
     def explain(self, progress: Progress) -> str:
-        """See :class:`Target`."""
+        """See :class:`Condition`."""
         current = progress.offsets.offsets if progress.offsets else ()
         stands = {source_id: offset.json if offset else "-" for source_id, offset in current}
         waits = ", ".join(
@@ -113,8 +113,8 @@ def _marks_begin(kind: str | None) -> bool:
 
 
 @dataclass(frozen=True, slots=True)
-class SnapshotReached(Target):
-    """An Iceberg source has read a snapshot. Snapshot ids have no order, so its ancestors are part of the target.
+class SnapshotReached(Condition):
+    """An Iceberg source has read a snapshot. Snapshot ids have no order, so its ancestors are part of the condition.
 
     Args:
         source_id: Which source.
@@ -131,7 +131,7 @@ class SnapshotReached(Target):
     before: tuple[int, ...] = ()
 
     def reached(self, progress: Progress) -> bool:
-        """See :class:`Target`. Raises CheckpointError when the source is none of Iceberg's."""
+        """See :class:`Condition`. Raises CheckpointError when the source is none of Iceberg's."""
         stands = self._stands(progress)
         if stands is None or stands[0] == -1 or stands[0] in self.before:
             return False
@@ -145,7 +145,7 @@ class SnapshotReached(Target):
         return value["snapshot_id"], value["position"]
 
     def explain(self, progress: Progress) -> str:
-        """See :class:`Target`."""
+        """See :class:`Condition`."""
         stands = self._stands(progress)
         where = "nowhere" if stands is None else f"file {stands[1]} of snapshot {stands[0]}"
         return (
@@ -155,8 +155,8 @@ class SnapshotReached(Target):
 
 
 @dataclass(frozen=True, slots=True)
-class FilesRead(Target):
-    """What a look found of a directory that a file source reads.
+class FilesRead(Condition):
+    """What a poll found of a directory that a file source reads.
 
     Args:
         source_id: Which source.
@@ -172,11 +172,11 @@ class FilesRead(Target):
     newest: str | None = None
 
     def reached(self, progress: Progress) -> bool:
-        """See :class:`Target`."""
+        """See :class:`Condition`."""
         return self.unread == 0
 
     def explain(self, progress: Progress) -> str:
-        """See :class:`Target`."""
+        """See :class:`Condition`."""
         such = f", such as {self.newest}" if self.newest else ""
         return f"source {self.source_id} has {self.unread:,} files to read{such}"
 
@@ -186,33 +186,33 @@ class FilesRead(Target):
 
 
 @dataclass(frozen=True, slots=True)
-class FilesWritten(Target):
+class FilesWritten(Condition):
     """Every file that was in the directory of a file source at ``at_ms`` (epoch milliseconds) is in a committed batch.
 
-    The directory and the source's own log are looked at again with every look.
+    The directory and the source's own log are read again at each poll.
     """
 
     name: ClassVar[str] = "files"
-    asks_ends_again: ClassVar[bool] = True
+    asks_ends: ClassVar[bool] = True
 
     source_id: str
     at_ms: int
 
     def reached(self, progress: Progress) -> bool:
-        """Not before a look at the directory: see :meth:`at_look`."""
+        """Not before the directory was read: see :meth:`at_poll`."""
         return False
 
     def explain(self, progress: Progress) -> str:
-        """See :class:`Target`."""
+        """See :class:`Condition`."""
         return f"waiting for source {self.source_id} to read the files of {time_text(self.at_ms)}"
 
-    def at_look(self, ends: SourceEnds, progress: Progress) -> Target:
+    def at_poll(self, ends: SourceEnds, progress: Progress) -> Condition:
         """What is left of them: :class:`FilesRead`."""
         return ends.files_at(self.source_id, self.at_ms, progress)
 
 
 @dataclass(frozen=True, slots=True)
-class FrozenEnd(Target):
+class FrozenEnd(Condition):
     """All that had been written to the sources at ``at_ms`` is in a committed batch.
 
     The end is taken once, when the wait begins, from where the data is: the broker, the table, the directory. What is
@@ -229,21 +229,21 @@ class FrozenEnd(Target):
     at_ms: int | None = None
 
     def reached(self, progress: Progress) -> bool:
-        """Not before the end is known: see :meth:`frozen`."""
+        """Not before the end is known: see :meth:`bound`."""
         return False
 
     def explain(self, progress: Progress) -> str:
-        """See :class:`Target`."""
+        """See :class:`Condition`."""
         return f"waiting for all that was written until {'now' if self.at_ms is None else time_text(self.at_ms)}"
 
-    def frozen(self, ends: SourceEnds, progress: Progress) -> Target:
+    def bound(self, ends: SourceEnds, progress: Progress) -> Condition:
         """The position where the sources end."""
         return ends.end_at(self.at_ms, progress)
 
 
 @dataclass(frozen=True, slots=True)
-class CaughtUp(Target):
-    """The query is behind its sources by no more than a lag; their ends are asked for with every look.
+class CaughtUp(Condition):
+    """The query is behind its sources by no more than a lag; their ends are asked for at each poll.
 
     Args:
         lag_ms: All that was written so long ago (milliseconds) is in a committed batch.
@@ -252,21 +252,21 @@ class CaughtUp(Target):
     """
 
     name: ClassVar[str] = "caught_up"
-    asks_ends_again: ClassVar[bool] = True
+    asks_ends: ClassVar[bool] = True
 
     lag_ms: int | None = None
     lag_units: int | None = None
 
     def reached(self, progress: Progress) -> bool:
-        """Not before the ends were asked for: see :meth:`at_look`."""
+        """Not before the ends were asked for: see :meth:`at_poll`."""
         return False
 
     def explain(self, progress: Progress) -> str:
-        """See :class:`Target`."""
+        """See :class:`Condition`."""
         lag = f"{self.lag_units:,} units" if self.lag_ms is None else f"{duration_text(self.lag_ms)}"
         return f"waiting for a lag of at most {lag}"
 
-    def at_look(self, ends: SourceEnds, progress: Progress) -> Target:
+    def at_poll(self, ends: SourceEnds, progress: Progress) -> Condition:
         """All that was written until the lag began."""
-        at_ms = None if self.lag_ms is None else progress.looked_at_ms - self.lag_ms
-        return ends.end_at(at_ms, progress, slack=self.lag_units or 0).at_look(ends, progress)
+        at_ms = None if self.lag_ms is None else progress.polled_at_ms - self.lag_ms
+        return ends.end_at(at_ms, progress, slack=self.lag_units or 0).at_poll(ends, progress)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import sqlite3
 import subprocess
 import sys
@@ -30,6 +31,15 @@ def airflow_env(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
     }
     run(["db", "migrate"], env)
     return env
+
+
+@pytest.fixture
+def spark_env(airflow_env: dict[str, str]) -> dict[str, str]:
+    """Airflow with the DAGs of the project and a Spark on this machine."""
+    if shutil.which("java") is None:
+        pytest.fail("these tests submit to real Spark and need Java 17: apt-get install openjdk-17-jre-headless")
+    spark = json.dumps({"conn_type": "spark", "host": "local[2]"})
+    return {**airflow_env, "AIRFLOW__CORE__DAGS_FOLDER": str(ROOT / "dags"), "AIRFLOW_CONN_SPARK_DEFAULT": spark}
 
 
 def run(arguments: list[str], env: dict[str, str], *, check: bool = True) -> subprocess.CompletedProcess[str]:

@@ -8,8 +8,9 @@ from datetime import UTC, datetime
 
 import pytest
 
-from airflow_provider_ckpt import lifecycle
-from airflow_provider_ckpt.store import Store
+from airflow_provider_ckpt.backup.catalog import list_backups
+from airflow_provider_ckpt.backup.take import take_backup
+from airflow_provider_ckpt.storage.store import Store
 from tests.airflow.conftest import ROOT, read_run, run
 from tests.backup_lab import assert_whole
 from tests.fleets import damage
@@ -43,7 +44,7 @@ def test_a_fleet_is_backed_up_pruned_and_rehearsed(dag_run, goldens, tmp_path):
         shutil.copytree(goldens["4.3.0/agg-hdfs"] / "checkpoint", tmp_path / "fleet" / name)
     root = Store.open(str(tmp_path / "backups"))
     for _ in range(6):
-        lifecycle.take_backup(Store.open(str(tmp_path / "fleet" / "orders")), root)
+        take_backup(Store.open(str(tmp_path / "fleet" / "orders")), root)
 
     code, states, values = dag_run(rehearsal_weekday=datetime.now(UTC).isoweekday(), tags=["before-release"])
     assert code == 0 and set(states.values()) == {"success"}, states
@@ -62,7 +63,7 @@ def test_a_checkpoint_that_cannot_be_backed_up_fails_the_run_and_stops_no_other(
     damage(tmp_path / "fleet" / "a" / "offsets" / "7")
     code, states, _ = dag_run(rehearsal_weekday=None)
     assert code == 1
-    assert [item.location for item in lifecycle.list_backups(Store.open(str(tmp_path / "backups")))] == [
+    assert [item.location for item in list_backups(Store.open(str(tmp_path / "backups")))] == [
         str(tmp_path / "fleet" / "b")
     ]
     assert states["prune"] == "success" and states["nothing_was_left_out"] == "upstream_failed"

@@ -22,7 +22,7 @@ def look_back(airflow_env, tmp_path):
         conf = json.dumps({"checkpoints": [str(checkpoint)]})
         done = run(["dags", "test", "checkpoint_continuity", "--conf", conf], env, check=False)
         verdict = read_run(env, "checkpoint_continuity")[1].get("look_back")
-        return done.returncode, verdict and verdict["verdict"], done.stdout + done.stderr
+        return done.returncode, verdict and verdict["status"], done.stdout + done.stderr
 
     return dag_run
 

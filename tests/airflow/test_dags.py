@@ -12,8 +12,9 @@ from pathlib import Path
 import airflow.sdk
 import pytest
 
-from airflow_provider_ckpt import lifecycle
-from airflow_provider_ckpt.store import Store
+from airflow_provider_ckpt.change.journal import history
+from airflow_provider_ckpt.checkpoint.observe import observe
+from airflow_provider_ckpt.storage.store import Store
 from tests.airflow.conftest import ROOT, run
 
 pytestmark = pytest.mark.airflow
@@ -33,9 +34,9 @@ def connection(base: str, **storage_options: str) -> str:
 
 def check_outcome(base: str, **options: str) -> None:
     rolled_back, restored = Store.open(f"{base}/cp", **options), Store.open(f"{base}/restored", **options)
-    assert lifecycle.observe(rolled_back).latest_committed == 4
-    assert lifecycle.observe(restored).latest_committed == 7
-    assert [record.state for record in lifecycle.history(rolled_back)] == ["applied"]
+    assert observe(rolled_back).latest_committed == 4
+    assert observe(restored).latest_committed == 7
+    assert [record.state for record in history(rolled_back)] == ["applied"]
 
 
 def test_every_operator_on_local_disk_with_a_wait_that_defers(airflow_env, goldens, tmp_path):
@@ -79,7 +80,7 @@ def test_every_operator_on_s3(airflow_env, goldens, s3_server, s3_store):
 def test_a_deferred_wait_that_meets_its_deadline_fails(airflow_env, goldens):
     conf = {"checkpoint": str(goldens["4.3.0/agg-hdfs"] / "checkpoint")}
     done = run(["dags", "test", "waits_too_long", "--conf", json.dumps(conf)], airflow_env, check=False)
-    assert done.returncode == 1 and "has not reached its target" in done.stdout + done.stderr
+    assert done.returncode == 1 and "has not reached its condition" in done.stdout + done.stderr
 
 
 def test_a_wait_on_a_damaged_checkpoint_fails_and_says_why(airflow_env, golden):

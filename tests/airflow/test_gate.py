@@ -162,6 +162,14 @@ def test_a_deploy_file(checkpoint, tmp_path):
         one.execute({"ti": XComs()})
 
 
+@pytest.mark.parametrize(("name", "text"), [("spark-defaults.conf", "=5"), ("deploy.yaml", "- 5")])
+def test_a_deploy_file_that_is_none_is_named(checkpoint, tmp_path, name, text):
+    file = tmp_path / name
+    file.write_text(text)
+    with pytest.raises(AirflowFailException, match=name):
+        CheckpointGateOperator(task_id="gate", checkpoint=checkpoint, conf_file=str(file)).execute({"ti": XComs()})
+
+
 @pytest.mark.parametrize("sources", [
     1, "1", ["file"], "[file]", {"0": "file"}, '{"0": "file"}', ("file",), MappingProxyType({"0": "file"}),
 ])  # fmt: skip
@@ -287,7 +295,7 @@ def test_a_query_that_went_on_and_one_that_did_not(checkpoint):
     with pytest.raises(AirflowException, match="no batch was committed after batch 7"):
         after(checkpoint, bookmark)
     earlier = {**bookmark, "batch_id": 5, "offsets": {"0": '{"logOffset":4}'}, "watermark_ms": 1767225620000}
-    assert after(checkpoint, json.dumps(earlier))["verdict"] == "continued"
+    assert after(checkpoint, json.dumps(earlier))["status"] == "continued"
     with pytest.raises(AirflowFailException, match=r"did not go on.*had ended at '0: 9'"):
         after(checkpoint, {**earlier, "offsets": {"0": "9"}})
     newest = Path(checkpoint) / "offsets" / "7"

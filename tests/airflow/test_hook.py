@@ -7,11 +7,11 @@ from pathlib import Path
 
 import pytest
 
-from airflow_provider_ckpt import lifecycle
+from airflow_provider_ckpt.backup.take import take_backup
+from airflow_provider_ckpt.backup.verify import verify_backup
 from airflow_provider_ckpt.hooks import checkpoint
 from airflow_provider_ckpt.hooks.checkpoint import CheckpointHook
-from airflow_provider_ckpt.lifecycle import backups
-from airflow_provider_ckpt.store import Store
+from airflow_provider_ckpt.storage.store import Store
 
 pytestmark = [pytest.mark.airflow, pytest.mark.s3]
 
@@ -49,21 +49,21 @@ def test_each_call_is_one_request_and_no_listing_is_remembered(hook, s3_requests
         assert dict(counted) == expected
 
 
-def test_a_backup_from_one_location_to_another_is_copied_by_s3(hook, s3_requests, goldens, monkeypatch):
-    monkeypatch.setattr(backups, "_READ_BACK_UP_TO", 1 << 9)  # small files of the state are read back
+def test_a_backup_from_one_location_to_another_is_copied_by_s3(hook, s3_requests, goldens):
     golden: Path = goldens["4.3.0/agg-hdfs"] / "checkpoint"
     orders, root = hook.store("orders"), hook.store("backups")
     for path in golden.rglob("*"):
         if path.is_file():
             orders.create(path.relative_to(golden).as_posix(), path.read_bytes())
     with s3_requests(orders) as counted:
-        taken = lifecycle.take_backup(orders, root)
+        taken = take_backup(orders, root)
     assert counted["CopyObject"] == len(taken.objects)
-    state = [item for item in taken.objects if item.name.startswith("state/")]
-    small = [item for item in state if item.size <= 1 << 9]
-    assert len(small) < len(state)
-    assert counted["GetObject"] <= len(taken.objects) - len(state) + len(small), "large state does not pass through"
-    lifecycle.verify_backup(root, taken)
+    assert counted["GetObject"] <= len(taken.objects), "what was copied is read once, to be judged"
+    with s3_requests(orders) as counted:
+        again = take_backup(orders, root)
+    assert counted["GetObject"] <= 16, "what is referred to was judged when it was copied"
+    for backup in (taken, again):
+        verify_backup(root, backup)
 
 
 def test_locations_of_one_connection_share_a_file_system(hook):

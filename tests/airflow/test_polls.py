@@ -12,14 +12,14 @@ from dataclasses import replace
 
 import pytest
 
-from airflow_provider_ckpt.async_store import AsyncStore
 from airflow_provider_ckpt.errors import CheckpointFormatError, StoreUnavailableError
 from airflow_provider_ckpt.hooks.checkpoint import CheckpointHook
-from airflow_provider_ckpt.store import Store
-from airflow_provider_ckpt.triggers import polls as module
-from airflow_provider_ckpt.triggers.polls import LOOKS, polls
+from airflow_provider_ckpt.storage.async_store import AsyncStore
+from airflow_provider_ckpt.storage.store import Store
+from airflow_provider_ckpt.triggers import shared_polls as module
+from airflow_provider_ckpt.triggers.shared_polls import POLLS_AT_ONCE, poll_pool
 from airflow_provider_ckpt.waiting import Idle, Needs
-from tests.lifecycle.fake_query import FakeQuery
+from tests.fake_query import FakeQuery
 
 pytestmark = pytest.mark.airflow
 
@@ -30,7 +30,7 @@ OFFSETS = Needs(offsets=True)
 def nothing_is_left():
     """Whatever a test does, in the end nobody looks."""
     yield
-    assert not module._POLLS
+    assert not module._POOLS
 
 
 @pytest.fixture
@@ -96,10 +96,10 @@ async def together(*waits):
 def test_ten_waits_cost_the_storage_as_much_as_one(lake, asked):
     async def look(waits: int) -> list[Counter[str]]:
         costs = []
-        async with polls().of("lake", lake.location) as looks:
+        async with poll_pool().of("lake", lake.location) as poller:
             for _ in range(3):
                 asked.clear()
-                seen = await together(*(looks.within(0.0, OFFSETS) for _ in range(waits)))
+                seen = await together(*(poller.within(0.0, OFFSETS) for _ in range(waits)))
                 assert [progress.batch_id for progress in seen] == [2] * waits
                 costs.append(Counter(asked))
         return costs
@@ -111,10 +111,10 @@ def test_ten_waits_cost_the_storage_as_much_as_one(lake, asked):
 
 def test_a_checkpoint_that_is_not_there_yet_costs_no_more(lake, asked):
     async def look() -> None:
-        async with polls().of("lake", f"{lake.location}-later") as looks:
+        async with poll_pool().of("lake", f"{lake.location}-later") as poller:
             for _ in range(3):
                 asked.clear()
-                assert (await looks.within(0.0, OFFSETS)).batch_id is None
+                assert (await poller.within(0.0, OFFSETS)).batch_id is None
                 assert asked.total() <= 2
 
     asyncio.run(look())
@@ -122,8 +122,8 @@ def test_a_checkpoint_that_is_not_there_yet_costs_no_more(lake, asked):
 
 def test_a_shared_look_brings_what_each_of_them_needs(local):
     async def look():
-        async with polls().of(None, local.location) as looks:
-            return await together(looks.within(0.0, OFFSETS), looks.within(0.0, Idle(0).needs))
+        async with poll_pool().of(None, local.location) as poller:
+            return await together(poller.within(0.0, OFFSETS), poller.within(0.0, Idle(0).needs))
 
     first, second = asyncio.run(look())
     assert first is second
@@ -132,11 +132,11 @@ def test_a_shared_look_brings_what_each_of_them_needs(local):
 
 def test_a_wait_that_is_due_earlier_wakes_the_others(local):
     async def look():
-        async with polls().of(None, local.location) as looks:
-            patient = asyncio.ensure_future(looks.within(3600.0, OFFSETS))
+        async with poll_pool().of(None, local.location) as poller:
+            patient = asyncio.ensure_future(poller.within(3600.0, OFFSETS))
             await asyncio.sleep(0.1)
             assert not patient.done()
-            return await together(looks.within(0.05, OFFSETS), patient)
+            return await together(poller.within(0.05, OFFSETS), patient)
 
     first, second = asyncio.run(look())
     assert first is second
@@ -153,13 +153,13 @@ def test_who_comes_while_a_look_is_under_way_gets_the_next_one(local, opened_as)
     opened_as(Slow)
 
     async def look():
-        async with polls().of(None, local.location) as looks:
-            first = asyncio.ensure_future(looks.within(0.0, OFFSETS))
+        async with poll_pool().of(None, local.location) as poller:
+            first = asyncio.ensure_future(poller.within(0.0, OFFSETS))
             await asyncio.sleep(0.15)
-            return await together(first, looks.within(0.0, OFFSETS))
+            return await together(first, poller.within(0.0, OFFSETS))
 
     first, second = asyncio.run(look())
-    assert first.looked_at_ms < second.looked_at_ms
+    assert first.polled_at_ms < second.polled_at_ms
 
 
 def test_checkpoints_of_one_bucket_share_a_driver(lake, monkeypatch):
@@ -172,8 +172,8 @@ def test_checkpoints_of_one_bucket_share_a_driver(lake, monkeypatch):
     monkeypatch.setattr(AsyncStore, "beside", counted)
 
     async def look(name: str):
-        async with polls().of("lake", f"{lake.location}{name}") as looks:
-            return await looks.within(0.0, OFFSETS)
+        async with poll_pool().of("lake", f"{lake.location}{name}") as poller:
+            return await poller.within(0.0, OFFSETS)
 
     async def look_at_many():
         return await together(*(look(name) for name in ("", *map(str, range(20)))))
@@ -198,14 +198,14 @@ def test_looks_are_bounded(tmp_path, opened_as):
     opened_as(Watched)
 
     async def look(number: int):
-        async with polls().of(None, str(tmp_path / str(number))) as looks:
-            return await looks.within(0.0, Needs())
+        async with poll_pool().of(None, str(tmp_path / str(number))) as poller:
+            return await poller.within(0.0, Needs())
 
     async def look_at_many():
-        return await together(*map(look, range(5 * LOOKS)))
+        return await together(*map(look, range(5 * POLLS_AT_ONCE)))
 
     assert {progress.batch_id for progress in asyncio.run(look_at_many())} == {None}
-    assert 1 < most[0] <= LOOKS
+    assert 1 < most[0] <= POLLS_AT_ONCE
 
 
 # --- trouble ---------------------------------------------------------------------------------------------------------
@@ -220,8 +220,8 @@ def test_one_that_gives_up_does_not_harm_the_others(local, opened_as):
     opened_as(Slow)
 
     async def look():
-        async with polls().of(None, local.location) as looks:
-            waits = [asyncio.ensure_future(looks.within(0.0, OFFSETS)) for _ in range(3)]
+        async with poll_pool().of(None, local.location) as poller:
+            waits = [asyncio.ensure_future(poller.within(0.0, OFFSETS)) for _ in range(3)]
             await asyncio.sleep(0.1)
             waits[0].cancel()
             return await together(*waits)
@@ -233,8 +233,8 @@ def test_one_that_gives_up_does_not_harm_the_others(local, opened_as):
 
 def test_when_the_earliest_gives_up_the_others_still_get_their_look(local):
     async def look():
-        async with polls().of(None, local.location) as looks:
-            waits = [asyncio.ensure_future(looks.within(pause, OFFSETS)) for pause in (0.2, 0.4)]
+        async with poll_pool().of(None, local.location) as poller:
+            waits = [asyncio.ensure_future(poller.within(pause, OFFSETS)) for pause in (0.2, 0.4)]
             await asyncio.sleep(0.05)
             waits[0].cancel()
             return await together(*waits)
@@ -247,10 +247,10 @@ def test_an_error_reaches_all_and_the_next_look_is_not_hurt(local):
     local.write("offsets/2", b"")
 
     async def look():
-        async with polls().of(None, local.location) as looks:
-            errors = await together(*(looks.within(0.0, OFFSETS) for _ in range(3)))
+        async with poll_pool().of(None, local.location) as poller:
+            errors = await together(*(poller.within(0.0, OFFSETS) for _ in range(3)))
             local.write("offsets/2", entry)
-            return errors, await looks.within(0.0, OFFSETS)
+            return errors, await poller.within(0.0, OFFSETS)
 
     errors, progress = asyncio.run(look())
     assert len(errors) == 3 and all(isinstance(error, CheckpointFormatError) for error in errors)
@@ -269,9 +269,9 @@ def test_a_storage_that_cannot_be_opened_is_opened_anew(local, monkeypatch):
     monkeypatch.setattr(CheckpointHook, "store", flaky)
 
     async def look():
-        async with polls().of(None, local.location) as looks:
-            first = await together(looks.within(0.0, OFFSETS), looks.within(0.0, OFFSETS))
-            return first, await looks.within(0.0, OFFSETS)
+        async with poll_pool().of(None, local.location) as poller:
+            first = await together(poller.within(0.0, OFFSETS), poller.within(0.0, OFFSETS))
+            return first, await poller.within(0.0, OFFSETS)
 
     first, progress = asyncio.run(look())
     assert [type(error) for error in first] == [StoreUnavailableError] * 2
@@ -292,10 +292,10 @@ def test_all_is_released_when_the_last_one_ends(lake, monkeypatch):
     monkeypatch.setattr(AsyncStore, "close", counted)
 
     async def look():
-        first, second = polls().of("lake", lake.location), polls().of("lake", lake.location)
-        looks, same = await first.__aenter__(), await second.__aenter__()
-        assert looks is same
-        await looks.within(0.0, OFFSETS)
+        first, second = poll_pool().of("lake", lake.location), poll_pool().of("lake", lake.location)
+        poller, same = await first.__aenter__(), await second.__aenter__()
+        assert poller is same
+        await poller.within(0.0, OFFSETS)
         waiting = asyncio.ensure_future(same.within(3600.0, OFFSETS))
         await first.__aexit__(None, None, None)
         assert not closed and not waiting.done()
@@ -304,7 +304,7 @@ def test_all_is_released_when_the_last_one_ends(lake, monkeypatch):
         await second.__aexit__(None, None, None)
         assert len(closed) == 1
         assert asyncio.all_tasks() == {asyncio.current_task()}
-        async with polls().of("lake", lake.location) as again:
+        async with poll_pool().of("lake", lake.location) as again:
             assert (await again.within(0.0, OFFSETS)).batch_id == 2, "and opened anew when somebody comes again"
 
     asyncio.run(look())
@@ -316,8 +316,8 @@ def test_all_is_released_when_the_last_one_ends(lake, monkeypatch):
 
 def test_a_wait_that_is_cancelled_while_the_storage_is_opened_leaves_nothing(lake):
     async def look():
-        async with polls().of("lake", lake.location) as looks:
-            await looks.within(0.0, OFFSETS)
+        async with poll_pool().of("lake", lake.location) as poller:
+            await poller.within(0.0, OFFSETS)
 
     async def cancel_at(pause_s: float) -> None:
         task = asyncio.ensure_future(look())
@@ -325,7 +325,7 @@ def test_a_wait_that_is_cancelled_while_the_storage_is_opened_leaves_nothing(lak
         task.cancel()
         await asyncio.gather(task, return_exceptions=True)
         assert asyncio.all_tasks() == {asyncio.current_task()}
-        assert not module._POLLS
+        assert not module._POOLS
 
     for pause_s in (0.0, 0.001, 0.01, 0.03, 0.1, 0.2):
         asyncio.run(cancel_at(pause_s))
@@ -336,9 +336,11 @@ def test_a_wait_that_is_cancelled_while_the_storage_is_opened_leaves_nothing(lak
 
 def test_natively_and_on_threads_a_look_shows_the_same(lake, monkeypatch):
     async def look(name: str):
-        async with polls().of("lake", f"{lake.location}{name}") as looks:
-            seen = [await looks.within(0.0, Needs(offsets=True, planned_after_ms=0)) for _ in range(2)]
-            return [replace(progress, looked_at_ms=0) for progress in seen], looks.opened.native, looks.earlier
+        async with poll_pool().of("lake", f"{lake.location}{name}") as poller:
+            seen = [await poller.within(0.0, Needs(offsets=True, planned_after_ms=0)) for _ in range(2)]
+            earlier = [progress.earlier.batch_id if progress.earlier else None for progress in seen]
+            seen = [replace(progress, polled_at_ms=0, earlier=None) for progress in seen]
+            return seen, poller.opened.native, earlier
 
     def looks() -> list:
         return [asyncio.run(look(name)) for name in ("", "-later")]
@@ -352,7 +354,7 @@ def test_natively_and_on_threads_a_look_shows_the_same(lake, monkeypatch):
     monkeypatch.setattr(AsyncStore, "beside", none)
     on_threads = looks()
     assert all(native is None for _, native, _ in on_threads)
-    assert [seen for seen, *_ in natively] == [seen for seen, *_ in on_threads]
+    assert [(seen, earlier) for seen, _, earlier in natively] == [(seen, earlier) for seen, _, earlier in on_threads]
     lake.write("offsets/2", b"")
     with pytest.raises(CheckpointFormatError) as refused:
         asyncio.run(look(""))
@@ -371,8 +373,8 @@ def test_a_slow_storage_never_blocks_the_event_loop(tmp_path, opened_as):
     opened_as(Slow)
 
     async def look(number: int):
-        async with polls().of(None, str(tmp_path / str(number))) as looks:
-            return await looks.within(0.0, Needs())
+        async with poll_pool().of(None, str(tmp_path / str(number))) as poller:
+            return await poller.within(0.0, Needs())
 
     async def beside() -> int:
         waits = asyncio.gather(*map(look, range(4)))
@@ -392,13 +394,13 @@ def test_two_event_loops_in_one_process_do_not_mix(lake):
     seen = []
 
     async def look(meet: bool):
-        async with polls().of("lake", lake.location) as looks:
-            progress = await looks.within(0.0, OFFSETS)
+        async with poll_pool().of("lake", lake.location) as poller:
+            progress = await poller.within(0.0, OFFSETS)
             if meet:
                 both.wait(30)
-                assert len(module._POLLS) == 2
+                assert len(module._POOLS) == 2
                 both.wait(30)
-            again = await looks.within(0.0, OFFSETS)
+            again = await poller.within(0.0, OFFSETS)
             seen.append((progress.batch_id, again.batch_id))
 
     threads = [threading.Thread(target=lambda: asyncio.run(look(True))) for _ in range(2)]

@@ -8,10 +8,11 @@ import sys
 
 import pytest
 
-from airflow_provider_ckpt import lifecycle
-from airflow_provider_ckpt.store import Store
+from airflow_provider_ckpt.change.journal import history
+from airflow_provider_ckpt.checkpoint.observe import observe
+from airflow_provider_ckpt.storage.store import Store
 from tests.airflow.conftest import read_run, run
-from tests.airflow.test_pre_deploy_gate import CONFS, JOB, PERSON, env  # noqa: F401  the fixture
+from tests.airflow.spark_jobs import CONFS, JOB, PERSON
 
 pytestmark = [pytest.mark.airflow, pytest.mark.spark]
 
@@ -22,7 +23,7 @@ Path({path!r}).write_bytes(b"v1\\n" + b'{{"nextBatchWatermarkMs":1}}')
 """
 
 
-def roll_back(env, checkpoint, person: str, **params) -> tuple[subprocess.CompletedProcess[str], str]:  # noqa: F811
+def roll_back(spark_env, checkpoint, person: str, **params) -> tuple[subprocess.CompletedProcess[str], str]:
     """Run the DAG with somebody who answers; the process, and what that person was shown."""
     conf = {
         "checkpoint": str(checkpoint),
@@ -32,19 +33,21 @@ def roll_back(env, checkpoint, person: str, **params) -> tuple[subprocess.Comple
         "sources": {"0": "rate-micro-batch"},
         **params,
     }
-    answering = subprocess.Popen([sys.executable, "-c", person], env=env, stdout=subprocess.PIPE, text=True)
+    answering = subprocess.Popen([sys.executable, "-c", person], env=spark_env, stdout=subprocess.PIPE, text=True)
     try:
-        done = run(["dags", "test", "checkpoint_rollback", "--conf", json.dumps(conf)], env, check=False)
+        done = run(["dags", "test", "checkpoint_rollback", "--conf", json.dumps(conf)], spark_env, check=False)
     finally:
         answering.terminate()
     return done, answering.communicate()[0]
 
 
-def test_the_plan_that_a_person_approved_is_applied_and_the_query_goes_on(env, golden):  # noqa: F811
+def test_the_plan_that_a_person_approved_is_applied_and_the_query_goes_on(spark_env, golden):
     """Back to the offset 15 of a source that reads five rows a batch, which is after batch 2."""
     checkpoint = golden("rate-micro-batch")
-    done, asked = roll_back(env, checkpoint, PERSON, to_offsets={"0": {"offset": 15, "timestamp": 0}}, sink="kafka")
-    states, values = read_run(env, "checkpoint_rollback")
+    done, asked = roll_back(
+        spark_env, checkpoint, PERSON, to_offsets={"0": {"offset": 15, "timestamp": 0}}, sink="kafka"
+    )
+    states, values = read_run(spark_env, "checkpoint_rollback")
     said = done.stdout[-4000:] + done.stderr[-4000:]
     assert states == dict.fromkeys(("plan", "ask", "approve", "rollback", "restart", "wait"), "success"), said
     assert "Sink effect: **duplicated**. To approve is to accept that." in asked
@@ -52,17 +55,17 @@ def test_the_plan_that_a_person_approved_is_applied_and_the_query_goes_on(env, g
     assert "Sink kafka" in asked and "Approve only when the query is stopped" in asked
     kept = values["plan"]["batch_id"]
     assert values["rollback"]["plan_id"] == values["plan"]["plan_id"], "what was approved is what ran"
-    changes = lifecycle.history(Store.open(str(checkpoint)))
+    changes = history(Store.open(str(checkpoint)))
     assert [(change.state, change.plan.batch_id) for change in changes] == [("applied", kept)]
     assert changes[0].by.startswith("checkpoint_rollback/") and changes[0].by.endswith("/rollback")
     assert (changes[0].approved_by, changes[0].accepted_sink) == ("admin", ("duplicated",)), "the history names both"
-    assert values["wait"]["batch_id"] == kept + 1 == lifecycle.observe(Store.open(str(checkpoint))).latest_committed
+    assert values["wait"]["batch_id"] == kept + 1 == observe(Store.open(str(checkpoint))).latest_committed
 
 
-def test_a_plan_of_no_steps_asks_nobody(env, golden):  # noqa: F811
+def test_a_plan_of_no_steps_asks_nobody(spark_env, golden):
     checkpoint = golden("rate-micro-batch")
-    done, asked = roll_back(env, checkpoint, "", to_batch=4)
-    states, values = read_run(env, "checkpoint_rollback")
+    done, asked = roll_back(spark_env, checkpoint, "", to_batch=4)
+    states, values = read_run(spark_env, "checkpoint_rollback")
     assert states["approve"] == "skipped" and asked == "", done.stdout[-4000:] + done.stderr[-4000:]
     assert {states[name] for name in ("plan", "ask", "rollback", "restart", "wait")} == {"success"}
     assert (values["plan"]["actions"], values["rollback"]["receipt"]["actions"], values["wait"]["batch_id"]) == (
@@ -70,19 +73,19 @@ def test_a_plan_of_no_steps_asks_nobody(env, golden):  # noqa: F811
         0,
         5,
     )
-    assert lifecycle.history(Store.open(str(checkpoint))) == ()
+    assert history(Store.open(str(checkpoint))) == ()
 
 
 @pytest.mark.exhaustive
-def test_a_plan_that_went_stale_while_a_person_thought_is_refused(env, golden):  # noqa: F811
+def test_a_plan_that_went_stale_while_a_person_thought_is_refused(spark_env, golden):
     checkpoint = golden("rate-micro-batch")
     meddler = MEDDLER.format(path=str(checkpoint / "commits" / "4"))
     person = PERSON.replace(
         "with create_session() as session:\n    answer", f"{meddler}\nwith create_session() as session:\n    answer"
     )
-    done, _ = roll_back(env, checkpoint, person, to_batch=2)
-    states, _ = read_run(env, "checkpoint_rollback")
+    done, _ = roll_back(spark_env, checkpoint, person, to_batch=2)
+    states, _ = read_run(spark_env, "checkpoint_rollback")
     assert states["approve"] == "success" and states["rollback"] == "failed", done.stdout[-4000:]
     assert "STALE_PLAN" in done.stdout + done.stderr
     assert states["restart"] == states["wait"] == "upstream_failed"
-    assert lifecycle.observe(Store.open(str(checkpoint))).latest_committed == 4, "nothing was done"
+    assert observe(Store.open(str(checkpoint))).latest_committed == 4, "nothing was done"

@@ -5,17 +5,19 @@ from __future__ import annotations
 import json
 import time
 from dataclasses import dataclass, field
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
 import pytest
 from airflow.providers.common.compat.sdk import AirflowFailException
 
-from airflow_provider_ckpt import lifecycle
+from airflow_provider_ckpt.backup.take import take_backup
+from airflow_provider_ckpt.change.journal import history
+from airflow_provider_ckpt.checkpoint.observe import observe
 from airflow_provider_ckpt.operators.checkpoint import CheckpointRestoreOperator, CheckpointRollbackOperator
-from airflow_provider_ckpt.store import Store
-from tests.lifecycle.fake_query import FakeQuery, purge
+from airflow_provider_ckpt.storage.store import Store
+from tests.fake_query import FakeQuery, purge
 
 pytestmark = pytest.mark.airflow
 
@@ -40,7 +42,7 @@ def backup(tmp_path: Path) -> str:
     for batch_id in range(8):
         query.commit(batch_id)
         if batch_id == 2:
-            taken = lifecycle.take_backup(query.store, root)
+            taken = take_backup(query.store, root)
     purge(query, 5)
     return f"{root.location}/{taken.backup_id}"
 
@@ -49,9 +51,7 @@ def roll_back(tmp_path: Path, task: Task, **arguments: Any) -> dict[str, Any]:
     operator = CheckpointRollbackOperator(
         task_id=task.task_id,
         checkpoint=str(tmp_path / "orders"),
-        query_is_stopped=True,
-        quiet_period=0,
-        **arguments,
+        **{"query_is_stopped": True, "quiet_period": 0, **arguments},
     )
     return operator.execute({"ti": task})
 
@@ -60,27 +60,27 @@ def test_the_plan_to_a_purged_backup_is_shown_approved_and_applied(tmp_path, bac
     task, checkpoint = Task(), Store.open(str(tmp_path / "orders"))
     planned = roll_back(tmp_path, task, to_backup=backup, plan_only=True)
     assert planned["batch_id"] == 2 and "come back from backup" in planned["notes"][-1]
-    assert lifecycle.observe(checkpoint).latest_committed == 7
-    done = roll_back(tmp_path, task, plan=task.pushed["plan"], approved_by="ann", accept_sink=planned["accept"])
+    assert observe(checkpoint).latest_committed == 7
+    done = roll_back(tmp_path, task, plan=task.pushed["plan"], approved_by="ann", accept_sink=planned["accept_sink"])
     assert (done["plan_id"], done["receipt"]["status"]) == (planned["plan_id"], "applied")
-    assert lifecycle.observe(checkpoint).latest_committed == 2
-    (change,) = lifecycle.history(checkpoint)
+    assert observe(checkpoint).latest_committed == 2
+    (change,) = history(checkpoint)
     assert (change.by, change.approved_by, change.accepted_sink) == ("recover/monday/rollback", "ann", ("unknown",))
 
 
 def test_without_a_person_only_the_task_is_named(tmp_path, backup):
     roll_back(tmp_path, Task(), to_backup=backup, approved_by="", accept_sink="unknown")
-    assert lifecycle.history(Store.open(str(tmp_path / "orders")))[0].by == "recover/monday/rollback"
+    assert history(Store.open(str(tmp_path / "orders")))[0].by == "recover/monday/rollback"
 
 
 def test_an_effect_on_the_sink_that_nobody_accepted_is_refused(tmp_path, backup):
-    before = lifecycle.observe(Store.open(str(tmp_path / "orders")))
+    before = observe(Store.open(str(tmp_path / "orders")))
     for words in (None, "", [], "skipped", "['skipped', 'duplicated']"):
         with pytest.raises(AirflowFailException, match="on the sink, which was not declared, is unknown"):
             roll_back(tmp_path, Task(), to_batch=6, accept_sink=words)
     with pytest.raises(AirflowFailException, match="is one of exact, duplicated, skipped, unknown, not 'lost'"):
         roll_back(tmp_path, Task(), to_batch=6, accept_sink="lost")
-    assert lifecycle.observe(Store.open(str(tmp_path / "orders"))).objects == before.objects
+    assert observe(Store.open(str(tmp_path / "orders"))).objects == before.objects
     assert roll_back(tmp_path, Task(), to_batch=6, accept_sink="['skipped', 'unknown']")["receipt"]
 
 
@@ -89,28 +89,67 @@ def test_an_approval_that_is_older_than_the_plan_is_refused(tmp_path, backup):
     approved_at, task = datetime.now(UTC), Task()
     time.sleep(0.01)
     planned = roll_back(tmp_path, task, to_batch=6, plan_only=True)
-    approved = {"plan": task.pushed["plan"], "approved_by": "ann", "accept_sink": planned["accept"]}
+    approved = {"plan": task.pushed["plan"], "approved_by": "ann", "accept_sink": planned["accept_sink"]}
     for given in (approved_at, approved_at.isoformat()):
         with pytest.raises(AirflowFailException, match="is older than the plan"):
             roll_back(tmp_path, Task(), approved_at=given, **approved)
     assert roll_back(tmp_path, Task(), approved_at=datetime.now(UTC), **approved)["receipt"]
 
 
+@pytest.mark.parametrize("given", ["", "None", " ", "yesterday"])
+def test_an_approval_without_a_time_is_not_one_that_was_not_asked_for(tmp_path, backup, given):
+    """A template renders what is not there as text; only None of Python is not given."""
+    with pytest.raises(AirflowFailException, match="approved_at is no time"):
+        roll_back(tmp_path, Task(), to_batch=6, accept_sink="unknown", approved_at=given)
+    assert roll_back(tmp_path, Task(), to_batch=6, accept_sink="unknown", approved_at=None)["receipt"]
+
+
+@pytest.mark.parametrize("words", [{"unknown": False}, "{'unknown': False}", [["unknown"]], 7], ids=str)
+def test_an_acceptance_is_a_list_or_a_text(tmp_path, backup, words):
+    with pytest.raises(AirflowFailException, match="words are a list or a text"):
+        roll_back(tmp_path, Task(), to_batch=6, accept_sink=words)
+
+
+@pytest.mark.parametrize("given", ["False", "RUNNING", "", 1, None, ["stopped"]], ids=repr)
+@pytest.mark.parametrize("word", ["query_is_stopped", "break_lock"])
+def test_a_word_is_true_or_not_given(tmp_path, backup, word, given):
+    """The answer of a callable as well: the state of a job, say, is text that is true whatever it says."""
+    for answer in (given, *((lambda: given,) if word == "query_is_stopped" else ())):
+        with pytest.raises(AirflowFailException, match=f"{word} is .* and not True"):
+            roll_back(tmp_path, Task(), to_batch=6, accept_sink="unknown", **{word: answer})
+    assert history(Store.open(str(tmp_path / "orders"))) == ()
+    stopped = {"query_is_stopped": lambda: True} if word == "query_is_stopped" else {word: True}
+    assert roll_back(tmp_path, Task(), to_batch=6, accept_sink="unknown", **stopped)["receipt"]
+
+
 def test_a_plan_of_another_checkpoint_is_refused(tmp_path, backup):
     task = Task()
     roll_back(tmp_path, task, to_batch=6, plan_only=True)
-    plan = {**task.pushed["plan"], "location": "/elsewhere"}
-    with pytest.raises(AirflowFailException, match="not a rollback of this checkpoint"):
-        roll_back(tmp_path, Task(), plan=plan, accept_sink="unknown")
+    pushed = task.pushed["plan"]
+    elsewhere = {**pushed["plan"], "location": "/elsewhere"}
+    for plan, said in (
+        (elsewhere, "not a rollback of this checkpoint"),
+        ({**pushed, "plan": elsewhere}, "the plan was edited since it was written"),
+        ({**pushed, "format_version": 2}, "the plan has a format that this ckpt does not read"),
+    ):
+        with pytest.raises(AirflowFailException, match=said):
+            roll_back(tmp_path, Task(), plan=plan, accept_sink="unknown")
+
+
+def test_a_plan_that_was_pushed_without_a_version_is_carried_out(tmp_path, backup):
+    task = Task()
+    roll_back(tmp_path, task, to_batch=6, plan_only=True)
+    done = roll_back(tmp_path, Task(), plan=task.pushed["plan"]["plan"], accept_sink="unknown")
+    assert done["receipt"]["plan_id"] == task.pushed["plan"]["plan_id"]
 
 
 @pytest.mark.parametrize("value", [[{}], [], "[]", 7, "no plan", "{", {"kind": "rollback"}])
 def test_what_is_no_plan_is_refused(tmp_path, backup, value):
     """Such as the list that the XComs of a mapped task are."""
-    before = lifecycle.observe(Store.open(str(tmp_path / "orders")))
+    before = observe(Store.open(str(tmp_path / "orders")))
     with pytest.raises(AirflowFailException):
         roll_back(tmp_path, Task(), plan=value, accept_sink="unknown")
-    assert lifecycle.observe(Store.open(str(tmp_path / "orders"))).objects == before.objects
+    assert observe(Store.open(str(tmp_path / "orders"))).objects == before.objects
 
 
 def test_a_restore_takes_the_plan_that_was_approved(tmp_path, backup):
@@ -123,9 +162,9 @@ def test_a_restore_takes_the_plan_that_was_approved(tmp_path, backup):
     planned = restore(plan_only=True)
     with pytest.raises(AirflowFailException, match="not declared, is unknown"):
         restore(plan=task.pushed["plan"])
-    done = restore(plan=task.pushed["plan"], accept_sink=planned["accept"], approved_by="ann")
+    done = restore(plan=task.pushed["plan"], accept_sink=planned["accept_sink"], approved_by="ann")
     assert done["plan_id"] == planned["plan_id"]
-    assert lifecycle.history(Store.open(str(tmp_path / "new")))[0].approved_by == "ann"
+    assert history(Store.open(str(tmp_path / "new")))[0].approved_by == "ann"
 
 
 def test_two_targets_are_refused(tmp_path, backup):
@@ -135,3 +174,14 @@ def test_two_targets_are_refused(tmp_path, backup):
 
 def test_the_target_and_the_name_are_templates():
     assert {"to_backup", "accept_sink", "approved_by", "approved_at"} <= set(CheckpointRollbackOperator.template_fields)
+
+
+@pytest.mark.parametrize("quiet_period", [0, 0.05, "0s", "PT0.05S", timedelta(milliseconds=50), None])
+def test_a_quiet_period_is_a_duration_in_every_form(tmp_path, backup, quiet_period):
+    done = roll_back(tmp_path, Task(), to_batch=6, accept_sink="unknown", quiet_period=quiet_period)
+    assert done["receipt"]["status"] == "applied"
+
+
+def test_a_quiet_period_that_is_none_is_refused(tmp_path, backup):
+    with pytest.raises(AirflowFailException, match="quiet_period: no duration: 'soon'"):
+        roll_back(tmp_path, Task(), to_batch=6, accept_sink="unknown", quiet_period="soon")

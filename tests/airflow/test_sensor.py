@@ -22,7 +22,7 @@ from airflow.providers.common.compat.sdk import (
 from airflow_provider_ckpt.errors import StoreUnavailableError
 from airflow_provider_ckpt.hooks.checkpoint import CheckpointHook
 from airflow_provider_ckpt.sensors.checkpoint import NEVER_MS, CheckpointProgressSensor
-from airflow_provider_ckpt.store import Store
+from airflow_provider_ckpt.storage.store import Store
 from airflow_provider_ckpt.triggers.checkpoint import CheckpointProgressTrigger
 from airflow_provider_ckpt.waiting import (
     AnyOf,
@@ -33,7 +33,7 @@ from airflow_provider_ckpt.waiting import (
     NextBatch,
     Stalled,
     WatermarkPassed,
-    target_from_dict,
+    condition_from_dict,
 )
 
 pytestmark = pytest.mark.airflow
@@ -133,7 +133,7 @@ def test_a_checkpoint_that_does_not_exist_yet_is_waited_for(tmp_path):
     ({"watermark": datetime(2026, 1, 1)}, "no time zone"), ({"offsets": "{"}, "wait"),
     ({"offsets": {"0": 5}}, "type is not known"), ({"offsets": {"7": 5}}, "no source '7'"),
     ({"offsets": {"0": 5}, "sources": {"0": "nokind"}}, "unknown source type"),
-    ({"target": {"target": "bach"}}, "no target"), ({"target": FrozenEnd()}, "no source was declared"),
+    ({"target": {"target": "bach"}}, "no condition"), ({"target": FrozenEnd()}, "no source was declared"),
     ({"batch_id": 99, "deadline": "soon"}, "deadline: no time"),
     ({"batch_id": 99, "deadline": datetime(2026, 1, 1)}, "deadline: .* no time zone"),
 ])  # fmt: skip
@@ -201,7 +201,7 @@ def test_every_parameter_reaches_the_trigger(checkpoint, monkeypatch):
     _, arguments = deferred(waiting).trigger.serialize()
     start = arguments.pop("start")
     assert start["query_id"] and start["batch_id"] == 7 and start["committed_at_ms"]
-    assert target_from_dict(arguments.pop("target")).targets == (BatchCommitted(8), CaughtUp(lag_ms=5))
+    assert condition_from_dict(arguments.pop("target")).conditions == (BatchCommitted(8), CaughtUp(lag_ms=5))
     assert arguments == {
         "checkpoint": checkpoint,
         "every": "batch",
@@ -354,7 +354,7 @@ def test_a_worker_that_runs_it_all_the_same_looks_and_defers(checkpoint):
 def test_the_end_of_a_deferral(checkpoint):
     waiting = sensor(checkpoint, batch_id=8, deferrable=True)
     reached = {"status": "reached", "batch_id": 8, "watermark_ms": 5}
-    assert waiting.execute_complete({}, reached) == {"batch_id": 8, "watermark_ms": 5}
+    assert waiting.execute_complete({}, reached) == {"format_version": 1, "batch_id": 8, "watermark_ms": 5}
     with pytest.raises(AirflowSensorTimeout):
         waiting.execute_complete({}, {"status": "timeout", "batch_id": 7, "watermark_ms": 5})
     error = {
@@ -426,3 +426,28 @@ def test_start_from_trigger_survives_the_serialisation_of_the_dag(checkpoint):
 def test_templated_fields_are_attributes(checkpoint):
     for name in CheckpointProgressSensor.template_fields:
         assert hasattr(sensor(checkpoint, batch_id=1), name)
+
+
+HOPELESS = {
+    "a watermark for a query that has none": ("file-to-parquet-12", {"watermark": "2026-01-01"}, "watermark"),
+    "a location that does not exist": (None, {"batch_id": 1}, "does not exist"),
+}
+
+
+@pytest.mark.parametrize("deferrable", [True, False])
+@pytest.mark.parametrize(("case", "arguments", "said"), HOPELESS.values(), ids=HOPELESS)
+def test_what_will_never_be_met_fails_fast_and_is_waited_for_otherwise(
+    golden, tmp_path, capsys, case, arguments, said, deferrable
+):
+    location = str(golden(case)) if case else str(tmp_path / "nope")
+    fast = sensor(location, fail_fast=True, deferrable=deferrable, **arguments)
+    with pytest.raises(AirflowFailException, match="will not be met as things stand") as refused:
+        fast.execute({})
+    assert said in str(refused.value)
+    slow = sensor(location, deferrable=True, **arguments)
+    deferred(slow)
+    assert said in capsys.readouterr().out
+
+
+def test_what_can_still_be_met_is_waited_for_with_fail_fast(checkpoint):
+    deferred(sensor(checkpoint, batch_id=8, fail_fast=True, deferrable=True))

@@ -13,16 +13,24 @@ from hypothesis import given, settings
 
 from airflow_provider_ckpt.errors import CheckpointError, StoreUnavailableError
 from airflow_provider_ckpt.hooks.checkpoint import CheckpointHook
-from airflow_provider_ckpt.lifecycle import begin, look
-from airflow_provider_ckpt.store import Store
+from airflow_provider_ckpt.storage.store import Store
 from airflow_provider_ckpt.triggers import checkpoint as module
 from airflow_provider_ckpt.triggers.checkpoint import CheckpointProgressTrigger
-from airflow_provider_ckpt.triggers.polls import Polls
-from airflow_provider_ckpt.waiting import BatchCommitted, CaughtUp, FrozenEnd, Needs, NextBatch, Target, WatermarkPassed
-from tests.lifecycle.fake_query import QUERY_ID, FakeQuery, read_all, watermark_ms
-from tests.waiting.histories import histories
-from tests.waiting.meanings import Begun, Ends, meanings
-from tests.waiting.test_histories import meant, world
+from airflow_provider_ckpt.triggers.shared_polls import PollPool
+from airflow_provider_ckpt.waiting import (
+    BatchCommitted,
+    CaughtUp,
+    Condition,
+    FrozenEnd,
+    Needs,
+    NextBatch,
+    WatermarkPassed,
+)
+from airflow_provider_ckpt.waiting.poll import poll_progress
+from airflow_provider_ckpt.waiting.wait import Waiting
+from tests.fake_query import QUERY_ID, FakeQuery, read_all, watermark_ms
+from tests.waiting.histories import histories, world
+from tests.waiting.meanings import Begun, Ends, meanings, meant
 
 pytestmark = pytest.mark.airflow
 
@@ -43,7 +51,7 @@ def commit(query: FakeQuery, batch_id: int) -> None:
     query._write(f"commits/{batch_id}", b"v1\n{}")
 
 
-def trigger(query: FakeQuery | str, target: Target | None = None, **arguments: object) -> CheckpointProgressTrigger:
+def trigger(query: FakeQuery | str, target: Condition | None = None, **arguments: object) -> CheckpointProgressTrigger:
     checkpoint = query if isinstance(query, str) else query.store.location
     spelled = target.to_dict() if target else None
     return CheckpointProgressTrigger(checkpoint=checkpoint, target=spelled, **{"poke_interval": 0.05, **arguments})
@@ -150,11 +158,14 @@ def test_one_that_is_restarted_for_every_look_fires_exactly_when_the_definition_
         location, begun = str(query.root), None
         for step in [step for step in history if step.on(query) or step.looked_at]:
             if begun is None:
-                progress = look(Store.open(location), meaning.target.needs | Needs(offsets=True))
-                wait = begin(location, meaning.target, progress, at_ms=query.now_ms, ends=Ends(query))
+                progress = poll_progress(Store.open(location), meaning.condition.needs | Needs(offsets=True))
+                wait = Waiting(location, meaning.condition, ends=Ends(query))
+                wait.step(progress, query.now_ms)
                 begun = Begun.of(query)
             arguments = {"start": wait.start.to_dict(), "sources": {"0": "kafka:nowhere"}}
-            event = first_event(restarted(trigger(location, wait.target, **arguments, poke_interval=0, deadline_ms=1)))
+            event = first_event(
+                restarted(trigger(location, wait.condition, **arguments, poke_interval=0, deadline_ms=1))
+            )
             verdict = meant(meaning, query, begun)
             said = "lost" if event.get("code") == "WAIT_LOST" else event["status"]
             assert said == {"open": "timeout"}.get(verdict, verdict), step
@@ -162,10 +173,46 @@ def test_one_that_is_restarted_for_every_look_fires_exactly_when_the_definition_
                 begun = None
 
 
+WRITTEN = {
+    "begun by a sensor": {
+        "target": {"target": "next_batch", "after_ms": 0},
+        "start": {"query_id": QUERY_ID, "batch_id": 2, "committed_at_ms": None},
+    },
+    "begun by the scheduler": {"target": {"target": "batch", "batch_id": "2"}, "start": None},
+    "several": {
+        "target": {
+            "target": "any_of",
+            "targets": [{"target": "batch", "batch_id": 9}, {"target": "watermark", "watermark_ms": 5}],
+        },
+        "start": {"query_id": QUERY_ID, "batch_id": 1, "committed_at_ms": None},
+    },
+}
+
+
+@pytest.mark.parametrize("kept", WRITTEN.values(), ids=WRITTEN)
+def test_one_that_was_serialised_before_an_upgrade_goes_on(query, kept):
+    """The arguments as earlier versions of the package have written them into the database of Airflow."""
+    others = {"sources": None, "kafka_conn_id": None, "checkpoint_conn_id": None, "deadline_ms": None}
+    arguments = {"checkpoint": query.store.location, "every": "batch", "timezone": "UTC", "poke_interval": 0.05}
+    event = first_event(CheckpointProgressTrigger(**arguments, **others, **kept))
+    assert (event["status"], event["batch_id"]) == ("reached", 2)
+
+
+@pytest.mark.parametrize(("kept", "problem"), [
+    ({"target": {"target": "moon"}, "start": None}, "no condition"),
+    ({"target": {"target": "batch", "batch_id": 1}, "start": {"batch": 1}}, "no start of a wait"),
+    ({"target": {"target": "caught_up", "lag_ms": 1}, "start": {"batch_id": 1}}, "no source was declared"),
+])  # fmt: skip
+def test_one_that_cannot_be_read_is_an_error_event(query, kept, problem):
+    event = first_event(CheckpointProgressTrigger(checkpoint=query.store.location, **kept))
+    assert event["status"] == "error" and problem in event["message"]
+
+
 def test_one_that_goes_on_remembers_what_now_meant(query):
     """The sensor has begun it: the batch that was planned in between is the next one."""
-    began = begin("orders", NextBatch(), look(query.store), at_ms=0)
-    assert first_event(trigger(query, began.target, start=began.start.to_dict()))["batch_id"] == 2
+    began = Waiting("orders", NextBatch(0))
+    began.step(poll_progress(query.store), 0)
+    assert first_event(trigger(query, began.condition, start=began.start.to_dict()))["batch_id"] == 2
     event = first_event(trigger(query, NextBatch(), deadline_ms=1))
     assert event["status"] == "timeout", "one that begins now waits for a batch after now"
 
@@ -218,10 +265,10 @@ def test_a_damaged_checkpoint_is_an_error_event(query):
     assert event["status"] == "error" and event["code"] == "INCOMPLETE_LOG_FILE" and event["retryable"] is False
 
 
-def test_a_target_that_is_none_is_an_error_event(query):
+def test_a_condition_that_is_none_is_an_error_event(query):
     arguments = {"checkpoint": query.store.location, "target": {"target": "bach"}}
     event = first_event(CheckpointProgressTrigger(**arguments))
-    assert event["status"] == "error" and "no target" in event["message"]
+    assert event["status"] == "error" and "no condition" in event["message"]
 
 
 def test_a_storage_that_is_away_is_asked_again(query, monkeypatch):
@@ -276,11 +323,11 @@ def told(watching: CheckpointProgressTrigger, *happens, memory: AssetState | Non
     if memory is not None:
         watching.asset_state_store = memory
 
-    looks, look_once = [], Polls.look
+    looks, poll_once = [], PollPool.poll
 
     async def counted(self, opened, needs):
         try:
-            return await look_once(self, opened, needs)
+            return await poll_once(self, opened, needs)
         finally:
             looks.append(opened)
 
@@ -301,7 +348,7 @@ def told(watching: CheckpointProgressTrigger, *happens, memory: AssetState | Non
         await asyncio.gather(listening, return_exceptions=True)
         return events
 
-    with mock.patch.object(Polls, "look", counted):
+    with mock.patch.object(PollPool, "poll", counted):
         return asyncio.run(watch())
 
 

@@ -8,16 +8,16 @@ from types import SimpleNamespace
 import pytest
 from airflow.providers.common.compat.sdk import AirflowFailException
 
-from airflow_provider_ckpt import lifecycle
+from airflow_provider_ckpt.backup.take import take_backup
 from airflow_provider_ckpt.operators.checkpoint import CheckpointRestoreOperator, CheckpointVerifyOperator
-from airflow_provider_ckpt.store import Store
+from airflow_provider_ckpt.storage.store import Store
 
 pytestmark = pytest.mark.airflow
 
 
 @pytest.fixture
 def root(golden, tmp_path: Path) -> Path:
-    lifecycle.take_backup(Store.open(str(golden("file-to-parquet-5"))), Store.open(str(tmp_path / "backups")))
+    take_backup(Store.open(str(golden("file-to-parquet-5"))), Store.open(str(tmp_path / "backups")))
     return tmp_path / "backups"
 
 
@@ -51,6 +51,6 @@ def test_a_restore_tells_of_sinks_and_paths_before_it_acts(root, tmp_path):
         plan_only=True,
     )
     planned = restore.execute({"ti": SimpleNamespace(xcom_push=lambda **xcom: None)})
-    assert [item["verdict"] for item in planned["verdicts"]] == ["skipped", "duplicated"]
+    assert [item["effect"] for item in planned["sink_effects"]] == ["skipped", "duplicated"]
     assert any("5 of 5 absolute paths are rewritten" in warning for warning in planned["warnings"])
     assert planned["receipt"] is None and not (tmp_path / "new").exists()

@@ -103,7 +103,6 @@ def test_an_event_says_how_far_its_asset_has_come(story):
         (
             "2026-03-29T00:00:00",
             {
-                "windows_until_ms": parse_time_ms("2026-03-29T22:00:00Z"),
                 "window": "P1D",
                 "timezone": "Europe/Berlin",
                 "batch_id": 0,

@@ -8,11 +8,13 @@ import socket
 
 import pytest
 
-from airflow_provider_ckpt import lifecycle
+from airflow_provider_ckpt.backup.catalog import list_backups
+from airflow_provider_ckpt.backup.take import take_backup
+from airflow_provider_ckpt.change.lock import locked
+from airflow_provider_ckpt.checkpoint.observe import observe
 from airflow_provider_ckpt.cli import run
-from airflow_provider_ckpt.lifecycle.locks import locked
-from airflow_provider_ckpt.store import Store
-from tests.lifecycle.fake_query import FakeQuery, purge, read_all, timestamp_ms
+from airflow_provider_ckpt.storage.store import Store
+from tests.fake_query import FakeQuery, purge, read_all, timestamp_ms
 
 DO_IT = ["--execute", "--i-know-it-is-stopped", "--quiet-period", "0", "--accept-sink", "unknown"]
 
@@ -24,7 +26,7 @@ def query(tmp_path) -> FakeQuery:
     for batch_id in range(6):
         query.commit(batch_id)
         if batch_id == 2:
-            lifecycle.take_backup(query.store, Store.open(str(tmp_path / "backups")))
+            take_backup(query.store, Store.open(str(tmp_path / "backups")))
     return query
 
 
@@ -84,25 +86,26 @@ def test_a_lock_is_broken_only_by_a_word(query, capsys):
 @pytest.mark.parametrize("below", [0, 4], ids=["kept", "purged"])
 def test_back_to_a_backup_in_place_whether_its_batch_is_kept_or_purged(query, capsys, tmp_path, below):
     root = tmp_path / "backups"
-    (backup,) = lifecycle.list_backups(Store.open(str(root)))
+    (backup,) = list_backups(Store.open(str(root)))
     purge(query, below)
     to_backup = ["rollback", query.store.location, "--to-backup", f"{root}/{backup.backup_id}"]
     code, planned = ckpt(capsys, *to_backup, "--sink", "kafka")
     coming = [action["name"] for action in planned["plan"]["actions"] if action["do"] == "copy"]
     assert (code, planned["plan"]["batch_id"]) == (0, 2)
     assert ("offsets/2" in coming, "commits/2" in coming) == (below > 0, below > 0)
-    assert planned["plan"]["verdicts"][0]["verdict"] == "duplicated"
+    assert planned["plan"]["sink_effects"][0]["effect"] == "duplicated"
     code, applied = ckpt(capsys, *to_backup, *DO_IT)
     assert code == 0 and applied["receipt"]["status"] == "applied"
-    assert lifecycle.observe(query.store).latest_committed == lifecycle.observe(query.store).latest_planned == 2
+    assert observe(query.store).latest_committed == observe(query.store).latest_planned == 2
     assert ckpt(capsys, "undo", query.store.location, *DO_IT)[0] == 0
     assert read_all(query.store) == query.files
 
 
 def test_a_backup_of_another_history_is_to_be_restored_elsewhere(query, capsys, tmp_path):
     root = tmp_path / "backups"
-    (backup,) = lifecycle.list_backups(Store.open(str(root)))
-    query.store.delete("offsets/2")
+    (backup,) = list_backups(Store.open(str(root)))
+    entry = query.store.read("offsets/2")
+    query.store.write("offsets/2", entry.replace(b'"batchTimestampMs": 1', b'"batchTimestampMs": 2'))
     code, refused = ckpt(capsys, "rollback", query.store.location, "--to-backup", f"{root}/{backup.backup_id}")
     assert code == 4 and refused["error"]["code"] == "BATCH_NOT_RESTORABLE"
     assert f"ckpt restore {root} {backup.backup_id} --to" in refused["error"]["hint"]

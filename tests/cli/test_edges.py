@@ -4,17 +4,20 @@ from __future__ import annotations
 
 import json
 import os
+import signal
+import stat
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 
-from airflow_provider_ckpt import lifecycle
+from airflow_provider_ckpt.change.journal import history
+from airflow_provider_ckpt.checkpoint.observe import observe
 from airflow_provider_ckpt.cli import run
-from airflow_provider_ckpt.deploy import parse_conf_file, parse_deploy_file
-from airflow_provider_ckpt.store import Store
-from tests.lifecycle.fake_query import FakeQuery
+from airflow_provider_ckpt.restart.deploy import parse_conf_file, parse_deploy_file
+from airflow_provider_ckpt.storage.store import Store
+from tests.fake_query import FakeQuery
 
 DO_IT = ["--execute", "--i-know-it-is-stopped", "--quiet-period", "0", "--accept-sink", "unknown"]
 DEEP = "[" * 5_000 + "]" * 5_000
@@ -99,7 +102,7 @@ def test_one_checkpoint_by_two_names(query, capsys, tmp_path, other):
     (tmp_path / "below" / "ck").symlink_to(tmp_path / "v" / "checkpoint")
     assert ckpt(capsys, "rollback", f"{tmp_path}/{other}", "--to-batch", 1, *DO_IT)[0] == 0
     code, _, err = ckpt(capsys, "undo", query.store.location, *DO_IT)
-    assert (code, lifecycle.observe(query.store).latest_committed) == (0, 3), err
+    assert (code, observe(query.store).latest_committed) == (0, 3), err
 
 
 def test_the_way_back_names_where_the_record_is(query, capsys, tmp_path):
@@ -137,10 +140,53 @@ def test_a_named_pipe_is_never_opened(query, capsys, tmp_path, case):
     assert (code, "a named pipe and no regular file" in out + err) == (expected, True), out + err
 
 
+SPECIAL = {
+    "a named pipe": os.mkfifo,
+    "a socket": lambda path: os.mknod(path, stat.S_IFSOCK | 0o600),
+    "a device": lambda path: os.mknod(path, stat.S_IFCHR | 0o600, os.makedev(1, 5)),  # zeros without an end
+}
+#: Where in a checkpoint; whether check --deep and backup read the file, or name it as one that is not known.
+SPECIAL_PLACES = {
+    "notes": False,
+    "_schemas/0": False,
+    "offsets/notes": False,
+    "state/0/0/foo": False,
+    "offsets/4": True,
+    "commits/3": True,
+    "sources/0/9": True,
+    "offsets/.3.crc": True,
+}
+
+
+@pytest.mark.parametrize("what", SPECIAL)
+@pytest.mark.parametrize("place", SPECIAL_PLACES)
+def test_what_is_no_file_in_a_checkpoint_never_blocks_and_is_named(query, capsys, tmp_path, place, what):
+    path = Path(query.store.location, place)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.unlink(missing_ok=True)
+    SPECIAL[what](path)
+    says = f"is {what} and no regular file, so it was not opened"
+    signal.alarm(60)  # ends the run if something waits for a writer
+    try:
+        code, out, err = ckpt(capsys, "backup", query.store.location, "--to", tmp_path / "backups")
+        assert (code, f"{place}: {says}" in err) == (3, True), err
+        code, out, err = ckpt(capsys, "check", "--deep", query.store.location, "--json")
+        if SPECIAL_PLACES[place]:
+            assert code == 3 and f"{place}: {says}" in err, err
+        else:
+            named = [item["name"] for item in json.loads(out)["findings"] if item["code"] == "CKPT160"]
+            assert (code, len(named)) == (0, 1) and place in out
+        for command in (["gate"], ["fleet", "--deep"], ["show"], ["log"]):
+            ckpt(capsys, *command, query.store.location)
+    finally:
+        signal.alarm(0)
+    assert not list(tmp_path.glob("backups/*/manifest.json"))
+
+
 def test_a_record_without_its_plan_hides_no_change(query, capsys, tmp_path):
     for batch_id in (2, 1):
         assert ckpt(capsys, "rollback", query.store.location, "--to-batch", batch_id, *DO_IT)[0] == 0
-    newest = lifecycle.history(query.store)[-1].location
+    newest = history(query.store)[-1].location
     Path(newest, "plan.json").unlink()
     code, _, err = ckpt(capsys, "undo", query.store.location, *DO_IT)
     assert code == 3 and newest in err and "is missing" in err
@@ -151,6 +197,35 @@ def test_a_refused_undo_names_what_has_changed(query, capsys):
     query.store.write("commits/0", query.store.read("commits/0"))
     code, _, err = ckpt(capsys, "undo", query.store.location, *DO_IT)
     assert code == 4 and "commits/0 were written since" in " ".join(err.split()), err
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ["check", "C", "--output", "T/none/out"],
+        ["gate", "C", "--output", "T/none/out", "--format", "sarif"],
+        ["gate", "C", "--write-baseline", "T/none/known"],
+        ["rollback", "C", "--to-batch", "1", "--plan-out", "T/none/plan"],
+        ["undo", "C", "--plan-out", "T/none/plan"],
+        ["restore", "T/backups", "latest", "--to", "T/new", "--plan-out", "T/none/plan"],
+    ],
+    ids=" ".join,
+)
+def test_a_file_without_its_directory_is_said_before_any_work(query, capsys, tmp_path, arguments, monkeypatch):
+    opened: list[str] = []
+    monkeypatch.setattr(Store, "open", lambda location, **_: opened.append(location))
+    places = {"C": query.store.location, "T": str(tmp_path)}
+    code, out, err = ckpt(capsys, *(places[word[0]] + word[1:] if word[0] in places else word for word in arguments))
+    assert (code, out, opened) == (2, "", []), err
+    assert f"there is no directory {tmp_path}/none; make it first" in err
+
+
+@pytest.mark.parametrize("command", ["check LOC", "gate LOC", "gate LOC --json"])
+def test_files_are_written_also_when_nobody_reads_stdout(query, tmp_path, command):
+    known, document = tmp_path / "known", tmp_path / "document"
+    done = _shell(query.store.location, f"{command} --write-baseline {known} --output {document} | true")
+    assert (done.returncode, done.stderr) == (141, "")
+    assert str(query.store.location) in document.read_text() and json.loads(known.read_text())
 
 
 def _shell(location: str, arguments: str) -> subprocess.CompletedProcess[str]:
@@ -172,7 +247,7 @@ def test_a_stdout_that_breaks_is_not_the_answer_no(query, arguments, expected, s
     done = _shell(query.store.location, arguments)
     assert (done.returncode, "Traceback" in done.stderr) == (expected, False), done.stderr
     assert says in done.stderr and len(done.stderr.splitlines()) <= 2
-    assert lifecycle.observe(query.store).latest_committed == (1 if "rollback" in arguments else 3)
+    assert observe(query.store).latest_committed == (1 if "rollback" in arguments else 3)
 
 
 def test_json_of_an_error_is_still_one_document(query, capsys):

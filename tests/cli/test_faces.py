@@ -13,7 +13,7 @@ import pytest
 
 from airflow_provider_ckpt.cli import run
 from airflow_provider_ckpt.errors import StoreUnavailableError
-from airflow_provider_ckpt.store import Store
+from airflow_provider_ckpt.storage.store import Store
 
 
 @pytest.fixture

@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 
 from airflow_provider_ckpt.cli import run
-from airflow_provider_ckpt.lifecycle import FleetRow
-from airflow_provider_ckpt.report import fleet_table
+from airflow_provider_ckpt.fleet.row import FleetRow
+from airflow_provider_ckpt.report.tables import fleet_table
 from tests.fleets import damage, make_fleet, teams
 
 
@@ -40,8 +40,10 @@ def test_a_row_for_each_checkpoint_worst_first_and_a_line_that_sums_up(capsys, f
     rows = [line for line in out.splitlines() if str(root) in line]
     assert code == 1 and err == ""
     assert [line.split()[1] for line in rows] == [f"{root}/c/d", f"{root}/a", f"{root}/b"]
-    assert "error" in rows[0] and "CKPT102" in rows[0] and "pass" in rows[1]
-    assert "3 checkpoints: 1 with errors, 0 with warnings." in out and "a checkpoint." in out.splitlines()[-1]
+    assert "error" in rows[0] and "CKPT102" in rows[0] and "pass" not in out
+    not_judged = "; not judged: state, source logs, checksum files"
+    assert out.splitlines()[0] == f"3 checkpoints: 1 with errors, 0 with warnings{not_judged}"
+    assert "a checkpoint." in out.splitlines()[-1]
 
 
 def test_a_healthy_fleet_ends_with_0(capsys, fleet):
@@ -63,14 +65,17 @@ def test_json_is_one_document_with_rows_in_the_order_of_directories(capsys, flee
     damage(root / "a" / "b" / "metadata")
     code, out, _ = ckpt(capsys, root, "--json")
     document = json.loads(out)
-    assert code == 1 and document.keys() == {"checkpoints", "summary"}
+    assert code == 1 and list(document) == ["format_version", "checkpoints", "summary"]
     healthy, damaged = document["checkpoints"]
     assert healthy["location"] == f"{root}/z" and healthy["findings"] == [] and healthy["error"] is None
     assert (healthy["latest_planned_batch"], healthy["latest_committed_batch"], healthy["in_flight"]) == (7, 7, None)
     assert healthy["query_id"] and healthy["watermark_ms"] == 1767225640000 and healthy["last_commit_age_ms"] > 0
     assert damaged["query_id"] is None and [item["code"] for item in damaged["findings"]] == ["CKPT102"]
     requests = document["summary"].pop("requests")
+    assert healthy["decision"] is None and healthy["unknown"] == ["state", "source logs", "checksum files"]
     assert document["summary"] == {
+        "decision": None,
+        "unknown": ["state", "source logs", "checksum files"],
         "checkpoints": 2,
         "errors": 1,
         "warnings": 0,
@@ -109,10 +114,34 @@ def test_may_the_whole_fleet_be_deployed(capsys, fleet):
     (root / "a" / "metadata").unlink()
     code, out, _ = ckpt(capsys, root, "--spark-version", "4.3", "--json")
     document = json.loads(out)
-    assert code == 1 and [item["verdict"] for item in document["checkpoints"]] == ["block", "pass"]
+    assert code == 1 and [item["decision"] for item in document["checkpoints"]] == ["block", "warn"]
     assert document["summary"]["blocked"] == 1
     code, out, _ = ckpt(capsys, root / "b", "--conf", "spark.sql.shuffle.partitions=8")
-    assert code == 1 and "verdict" in out and "block" in out and "CKPT201" in out
+    assert code == 1 and "decision" in out and "block" in out and "CKPT201" in out
+
+
+DECLARED = ("--spark-version", "4.3", "--conf", "spark.sql.shuffle.partitions=2")
+
+
+@pytest.mark.parametrize("declared", [DECLARED[:2], DECLARED[2:], (*DECLARED[:3], "spark.sql.shuffle.partitions=8")])
+@pytest.mark.parametrize(("fleet_reads", "gate_reads"), [((), ("--quick",)), (("--deep",), ())])
+@pytest.mark.parametrize("damaged", [None, "state/0/0/8.delta", "metadata", "offsets/7"])
+def test_a_fleet_decides_as_a_gate_does(capsys, golden, damaged, fleet_reads, gate_reads, declared):
+    """The same decision, the same names for what was not judged, in the first line and in JSON; the same exit code."""
+    checkpoint = golden("agg-hdfs")
+    if damaged:
+        (checkpoint / damaged).write_bytes(b"")
+    gate_code = run(["gate", str(checkpoint), *declared, *gate_reads, "--json"])
+    gate = json.loads(capsys.readouterr().out)
+    code, out, _ = ckpt(capsys, checkpoint, *declared, *fleet_reads, "--json")
+    (row,) = json.loads(out)["checkpoints"]
+    summary = json.loads(out)["summary"]
+    assert (row["decision"], row["unknown"]) == (gate["decision"], gate["unknown"])
+    assert (summary["decision"], summary["unknown"]) == (gate["decision"], gate["unknown"])
+    assert code == gate_code and row["decision"] != "pass", "sources, operators and the sink were not declared"
+    first = ckpt(capsys, checkpoint, *declared, *fleet_reads)[1].splitlines()[0]
+    assert first.startswith(f"{gate['decision'].upper()} 1 checkpoints: ")
+    assert first.endswith(f"; not judged: {', '.join(gate['unknown'])}")
 
 
 def test_a_root_that_is_not_there_prints_no_rows(capsys, fleet, tmp_path):

@@ -8,18 +8,18 @@ from pathlib import Path
 
 import pytest
 
-from airflow_provider_ckpt import lifecycle
+from airflow_provider_ckpt.checkpoint.observe import observe
+from airflow_provider_ckpt.checks.findings import Finding
 from airflow_provider_ckpt.cli import run
-from airflow_provider_ckpt.deploy import parse_deploy_file
 from airflow_provider_ckpt.errors import CheckpointError
-from airflow_provider_ckpt.findings import Finding
-from airflow_provider_ckpt.report import Table, findings_table, render
-from airflow_provider_ckpt.store import Store
+from airflow_provider_ckpt.report.tables import Table, findings_table, render
+from airflow_provider_ckpt.restart.deploy import parse_deploy_file
+from airflow_provider_ckpt.storage.store import Store
 from airflow_provider_ckpt.visible import visible, visible_json, visible_lines
 
 #: What may not reach a terminal or a log.
 RAW = re.compile(
-    "[\x00-\x08\x0b-\x1f\x7f-\x9f\u200b-\u200f\u2028-\u202e\u2060-\u2069\ufeff]|^\\s*(::|##\\[)", re.MULTILINE
+    "[\x00-\x08\x0b-\x1f\x7f-\x9f\u200b-\u200f\u2028-\u202e\u2060-\u2069\ufeff]|^\\s*::|##(vso)?\\[", re.MULTILINE
 )
 HOSTILE = "\x1b[31mred\x1b[0m \x9b1m \u202eesrever\u202c \r::error::no \x07"
 
@@ -27,8 +27,8 @@ HOSTILE = "\x1b[31mred\x1b[0m \x9b1m \u202eesrever\u202c \r::error::no \x07"
 @pytest.mark.parametrize(("text", "shown"), [
     ("plain ü 漢 🙂\t", "plain ü 漢 🙂\t"),
     ("\x1b[2J", "\\x1b[2J"), ("a\x9bb", "a\\x9bb"), ("a\u202eb", "a\\u202eb"), ("a\nb\rc", "a\\nb\\rc"),
-    ("a\u2028b", "a\\u2028b"), ("::error::x", "\\::error::x"), ("  ##[error]", "  \\##[error]"), ("a\ud800", "a\ufffd"),
-    ("no ::error:: inside", "no ::error:: inside"),
+    ("a\u2028b", "a\\u2028b"), ("::error::x", "\\::error::x"), ("  ##[error]", "  ##\\[error]"), ("a\ud800", "a\ufffd"),
+    ("no ::error:: inside", "no ::error:: inside"), ("a ##[error]b ##vso[task.x]", "a ##\\[error]b ##vso\\[task.x]"),
 ])  # fmt: skip
 def test_what_is_hidden_is_spelled_out(text, shown):
     assert visible(text) == shown
@@ -101,5 +101,5 @@ def test_a_deploy_file_is_bounded(text, said):
 
 
 def test_a_checkpoint_that_says_nothing_hidden_is_shown_as_it_is(golden):
-    view = lifecycle.observe(Store.open(str(golden("file-to-parquet-5"))))
+    view = observe(Store.open(str(golden("file-to-parquet-5"))))
     assert visible(view.query_id or "") == view.query_id

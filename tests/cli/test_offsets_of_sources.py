@@ -10,7 +10,7 @@ import pytest
 from airflow_provider_ckpt.cli import run
 from airflow_provider_ckpt.codec.offset_log import OffsetSeq
 from airflow_provider_ckpt.codec.source_offset import SourceOffset
-from airflow_provider_ckpt.targets import ToOffsets, choose
+from airflow_provider_ckpt.rollback.goal import ToOffsets, choose
 
 
 def shard(position: str, kind: str = "AFTER_SEQUENCE_NUMBER") -> str:
@@ -60,12 +60,12 @@ def ask(capsys, *arguments: object) -> dict:
 
 def test_the_log_shows_a_kinesis_batch_from_its_own_entry_to_the_next(capsys, kinesis_checkpoint):
     rows = ask(capsys, "log", kinesis_checkpoint, "--source", "0=kinesis")["batches"]
-    read = [(row["sources"][0]["start"], row["sources"][0]["end"]) for row in rows]
+    read = [(row["sources"][0]["start_offset"], row["sources"][0]["end_offset"]) for row in rows]
     texts = {batch: seq.offsets[0][1].json for batch, seq in KINESIS.items()}
     assert read == [(texts[0], texts[1]), (texts[1], texts[2]), (texts[2], None)]
     assert "next one is planned" in rows[2]["sources"][0]["problem"]
     found = ask(capsys, "diff", kinesis_checkpoint, 0, 1, "--source", "0=kinesis")["sources"][0]
-    assert (found["start"], found["end"]) == (texts[1], texts[2])
+    assert (found["start_offset"], found["end_offset"]) == (texts[1], texts[2])
 
 
 def test_the_first_batch_of_a_file_source_has_read(capsys, golden):

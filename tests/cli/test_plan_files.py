@@ -11,15 +11,17 @@ from typing import Any
 
 import pytest
 
-from airflow_provider_ckpt import lifecycle
+from airflow_provider_ckpt.backup.take import take_backup
+from airflow_provider_ckpt.change.acceptance import require_accepted
+from airflow_provider_ckpt.change.plan import plan_from_dict
+from airflow_provider_ckpt.change.plan_file import MOST_BYTES
+from airflow_provider_ckpt.checkpoint.observe import observe
 from airflow_provider_ckpt.cli import run
 from airflow_provider_ckpt.errors import PlanError
-from airflow_provider_ckpt.lifecycle.approving import require_accepted
-from airflow_provider_ckpt.plan_file import MOST_BYTES
-from airflow_provider_ckpt.plans import SinkVerdict, plan_from_dict
-from airflow_provider_ckpt.store import Store
-from tests.lifecycle.fake_query import FakeQuery, read_all
-from tests.test_plans import ROLLBACK as ROLLBACK_PLAN
+from airflow_provider_ckpt.sinks.effects import SinkVerdict
+from airflow_provider_ckpt.storage.store import Store
+from tests.change.plans import ROLLBACK as ROLLBACK_PLAN
+from tests.fake_query import FakeQuery, read_all
 
 STOPPED = ["--i-know-it-is-stopped", "--quiet-period", "0"]
 DO_IT = ["--execute", *STOPPED]
@@ -31,7 +33,7 @@ def query(tmp_path) -> FakeQuery:
     query = FakeQuery(Store.open(str(tmp_path / "orders")))
     for batch_id in range(8):
         query.commit(batch_id)
-    lifecycle.take_backup(query.store, Store.open(str(tmp_path / "backups")))
+    take_backup(query.store, Store.open(str(tmp_path / "backups")))
     return query
 
 
@@ -157,7 +159,7 @@ def test_the_plan_that_was_written_is_the_one_that_runs(query, planned, capsys):
     apply = ["rollback", query.store.location, "--plan", planned, *DO_IT, "--accept-sink", "duplicated"]
     code, done = ckpt(capsys, *apply)
     assert code == 0 and done["receipt"]["plan_id"] == document["plan_id"]
-    assert lifecycle.observe(query.store).latest_committed == 5
+    assert observe(query.store).latest_committed == 5
     assert ckpt(capsys, *apply)[1]["receipt"]["status"] == "already_applied", "a second time does nothing"
 
 
@@ -168,7 +170,7 @@ def test_the_last_line_of_a_plan_is_the_command_that_carries_it_out(query, tmp_p
     command, *arguments = shlex.split(capsys.readouterr().out.rstrip().splitlines()[-1])
     assert command == "ckpt" and arguments[2] == "--plan" and "--to-batch" not in arguments
     assert run([*arguments, "--quiet-period", "0"]) == 0
-    assert lifecycle.observe(query.store).latest_committed == 5
+    assert observe(query.store).latest_committed == 5
     assert run(["undo", query.store.location]) == 0
     assert run([*shlex.split(capsys.readouterr().out.rstrip().splitlines()[-1])[1:], "--quiet-period", "0"]) == 0
     assert read_all(query.store) == query.files
@@ -209,11 +211,33 @@ def test_undo_and_restore_take_plans_as_well(query, tmp_path, capsys):
     plan = json.loads(path.read_text())["plan"]
     apply = [*restore, "--to", new, "--plan", path, "--execute", "--accept-sink", "unknown"]
     assert ckpt(capsys, *apply)[0] == 0
-    assert (
-        lifecycle.observe(Store.open(str(new))).query_id == plan["query_id"] != lifecycle.observe(query.store).query_id
-    )
+    assert observe(Store.open(str(new))).query_id == plan["query_id"] != observe(query.store).query_id
     assert ckpt(capsys, *restore, "latest", "--plan", path, "--to", new)[0] == 2
-    assert "not a restore to this location" in refused(capsys, *restore, "--to", tmp_path / "x", *apply[4:])["message"]
+    assert "and not to this location" in refused(capsys, *restore, "--to", tmp_path / "x", *apply[4:])["message"]
+
+
+@pytest.mark.parametrize("options", [[], DO_IT], ids=["shown", "carried out"])
+def test_a_plan_of_another_checkpoint_is_refused_and_nothing_is_written(query, planned, tmp_path, capsys, options):
+    restored = str(tmp_path / "new")
+    restore = ["restore", tmp_path / "backups", "--plan", tmp_path / "restore.json", "--to"]
+    assert ckpt(capsys, *restore[:2], "--to", restored, "--plan-out", tmp_path / "restore.json")[0] == 0
+    assert ckpt(capsys, "rollback", query.store.location, *ROLLBACK, *DO_IT, "--accept-sink", "unknown")[0] == 0
+    assert ckpt(capsys, "undo", query.store.location, "--plan-out", tmp_path / "undo.json")[0] == 0
+    elsewhere = tmp_path / "elsewhere"
+    elsewhere.mkdir()
+    other = FakeQuery(Store.open(str(elsewhere / "orders")))
+    for batch_id in range(8):
+        other.commit(batch_id)
+    for command, path in {"rollback": planned, "undo": tmp_path / "undo.json"}.items():
+        error = refused(capsys, command, other.store.location, "--plan", path, *options)
+        assert "not of this location" in error["message"]
+    execute = options[:1]
+    assert "not to this location" in refused(capsys, *restore, elsewhere / "new", *execute)["message"]
+    assert [path.name for path in elsewhere.iterdir()] == ["orders"] and read_all(other.store) == other.files
+
+
+def change_document(path: Path, **fields: object) -> None:
+    path.write_text(json.dumps({**json.loads(path.read_text()), **fields}))
 
 
 def truncate(path: Path) -> None:
@@ -229,6 +253,8 @@ NO_PLANS = {
     "cut off": (truncate, "cut off"),
     "200 MB": (enlarge, f"larger than {MOST_BYTES:,} bytes"),
     "edited": (lambda path: edit(path, lambda plan: plan.update(batch_id=4), sign=False), "was edited"),
+    "with another effect": (lambda path: change_document(path, accept_sink=[]), "not that of its plan"),
+    "with a better effect": (lambda path: change_document(path, sink_effect="exact"), "not that of its plan"),
     "of another kind": (lambda path: edit(path, lambda plan: None), None),
     "not a plan": (lambda path: path.write_text('{"a": 1}'), "no format_version"),
     "deep": (lambda path: path.write_text("[" * 100_000), "not JSON"),
@@ -337,7 +363,7 @@ def test_a_plan_is_for_the_location_that_it_was_made_for(query, planned, tmp_pat
         other.commit(batch_id)
     assert refused(capsys, "rollback", other.store.location, *apply)["code"] in ("PLAN_REFUSED", "STALE_PLAN")
     assert read_all(query.store) == query.files and read_all(other.store) == other.files
-    assert ckpt(capsys, "rollback", link, *apply)[0] == 0 and lifecycle.observe(query.store).latest_committed == 5
+    assert ckpt(capsys, "rollback", link, *apply)[0] == 0 and observe(query.store).latest_committed == 5
 
 
 def test_a_plan_is_refused_when_the_query_has_run_since(query, planned, capsys):
@@ -353,7 +379,7 @@ def test_a_plan_is_refused_when_the_sink_has_changed_since(golden_home, tmp_path
     assert ckpt(capsys, *where, "--to-batch", 2, *sink, "--trim-sink-log", "--plan-out", path)[0] == 0
     (home / "output" / "_spark_metadata" / "5").write_text("v1")
     assert refused(capsys, *where, "--plan", path, *DO_IT)["code"] in ("STALE_PLAN", "PLAN_REFUSED")
-    assert lifecycle.observe(Store.open(str(home / "checkpoint"))).latest_committed == 4
+    assert observe(Store.open(str(home / "checkpoint"))).latest_committed == 4
 
 
 def test_the_log_of_another_sink_is_not_trimmed_by_an_edit(golden_home, tmp_path, capsys):
@@ -374,6 +400,7 @@ RESTORE_EDITS = {
     "another place in the root": lambda plan: first(plan).update(source="other/secret"),
     "a name that leads out": lambda plan: first(plan).update(name="../x"),
     "a file is left out": lambda plan: plan["actions"].pop(),
+    "every file is left out": lambda plan: plan.update(actions=[]),
     "a file more": lambda plan: plan["actions"].append({**first(plan), "name": "sources/0/9"}),
     "another content": lambda plan: plan["actions"].append(
         {

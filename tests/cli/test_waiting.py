@@ -17,8 +17,8 @@ import pytest
 
 from airflow_provider_ckpt.cli import run
 from airflow_provider_ckpt.errors import StoreUnavailableError
-from airflow_provider_ckpt.store import Store
-from tests.test_house import loaded_by
+from airflow_provider_ckpt.storage.store import Store
+from tests.package import loaded_by
 
 WATERMARK_MS = 1767225640000
 FAST = ("--poll-interval", "0.05")
@@ -301,13 +301,14 @@ def test_json_goes_to_stdout_alone(ckpt, checkpoint):
     assert (code, err) == (0, "")
     assert document.pop("query_id") and document.pop("text")
     assert document == {
+        "format_version": 1,
         "location": str(checkpoint),
         "reached": True,
         "status": "reached",
         "batch_id": 7,
         "watermark_ms": WATERMARK_MS,
         "met": ["watermark"],
-        "target": {
+        "condition": {
             "target": "any_of",
             "targets": [
                 {"target": "batch", "batch_id": 99},
@@ -322,14 +323,14 @@ def test_json_of_a_timeout_says_where_the_query_stands(ckpt, checkpoint):
     document = json.loads(out)
     assert code == 1 and document["status"] == "timeout" and document["reached"] is False
     assert document["batch_id"] == 7 and document["met"] == []
-    assert document["target"]["after_ms"] > WATERMARK_MS, "what now meant"
+    assert document["condition"]["after_ms"] > WATERMARK_MS, "what now meant"
 
 
-def test_the_target_of_one_wait_can_be_given_to_another(ckpt, checkpoint):
+def test_the_condition_of_one_wait_can_be_given_to_another(ckpt, checkpoint):
     _, out, _ = ckpt(checkpoint, "--next-batch", "--batch", 9, "--json", *NOW)
-    target = json.loads(out)["target"]
+    target = json.loads(out)["condition"]
     _, again, _ = ckpt(checkpoint, "--target", json.dumps(target), "--json", *NOW)
-    assert json.loads(again)["target"] == target
+    assert json.loads(again)["condition"] == target
 
 
 def test_lines_on_stderr_tell_of_progress_and_of_the_time_that_is_left(ckpt, checkpoint, tmp_path, soon):

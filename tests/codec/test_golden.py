@@ -3,26 +3,17 @@
 from __future__ import annotations
 
 import dataclasses
-import json
 from pathlib import Path
 
 import pytest
 
 from airflow_provider_ckpt import codec
+from airflow_provider_ckpt.checkpoint.observe import observe
 from airflow_provider_ckpt.codec import layout
 from airflow_provider_ckpt.codec.offset_log import OffsetSeq
 from airflow_provider_ckpt.codec.verbatim import Verbatim
-from airflow_provider_ckpt.lifecycle import observe
-from airflow_provider_ckpt.store import Store
-from tests.conftest import GOLDEN, golden_archives
-
-CASES = [
-    f"{archive.parent.name.removeprefix('spark-')}/{archive.name.removesuffix('.tar.gz')}"
-    for archive in golden_archives()
-]
-EXPECTED = {
-    path.parent.name.removeprefix("spark-"): json.loads(path.read_text()) for path in GOLDEN.glob("*/EXPECTED.json")
-}
+from airflow_provider_ckpt.storage.store import Store
+from tests.goldens import CASES, EXPECTED
 
 
 def files_of(golden: Path) -> list[tuple[str, bytes]]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from airflow_provider_ckpt import codec
-from airflow_provider_ckpt.codec.paths import paths_of, with_paths
+from airflow_provider_ckpt.codec.embedded_paths import paths_of, with_paths
 
 OPERATOR = "state/0/_metadata/v2/0"
 

@@ -3,18 +3,21 @@
 from __future__ import annotations
 
 import resource
+import tarfile
 import time
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from airflow_provider_ckpt import codec
-from airflow_provider_ckpt.codec import layout, manifest, state_file
-from airflow_provider_ckpt.codec.java_text import lines_of, parse_long
+from airflow_provider_ckpt.backup import manifest
+from airflow_provider_ckpt.checkpoint.decompressors import decompressors
+from airflow_provider_ckpt.codec import layout, state_file
+from airflow_provider_ckpt.codec.jvm_text import lines_of, parse_long
 from airflow_provider_ckpt.codec.source_offset import KINDS, SourceOffset
-from airflow_provider_ckpt.compression import decompressors
 from airflow_provider_ckpt.errors import BackupCorruptError, CheckpointFormatError
+from tests.goldens import GOLDEN
 
 NAMES = (
     "offsets/6",
@@ -55,6 +58,47 @@ def test_any_bytes_are_a_value_or_a_format_error(name, head, tail):
         assert error.name == name
     else:
         assert value.encode() == head + tail
+
+
+def whole_files() -> dict[str, tuple[str, bytes]]:
+    """A whole file of each kind, as Spark 4.3 wrote it, by kind: its name, its bytes."""
+    found: dict[str, tuple[str, bytes]] = {}
+    for case in ("agg-hdfs", "agg-rocksdb-v2", "agg-rocksdb-changelog", "file-to-parquet-12"):
+        with tarfile.open(GOLDEN / "spark-4.3.0" / f"{case}.tar.gz") as archive:
+            for member in archive.getmembers():
+                name = member.name.removeprefix("./").partition("/")[2]
+                if member.isfile() and (file := archive.extractfile(member)) is not None:
+                    place = layout.parse(name)
+                    kind = getattr(place, "log", "") + type(place).__name__ + str(getattr(place, "hidden", ""))
+                    found.setdefault(kind, (name, file.read()))
+    return found
+
+
+WHOLE = whole_files()
+
+
+def test_there_is_a_whole_file_of_each_kind():
+    assert {kind for kind in WHOLE if kind.startswith(("offsets", "commits"))} == {"offsetsLogEntry", "commitsLogEntry"}
+    kinds = {"QueryMetadataFile", "SourceLogEntry", "SinkLogEntry", "StateFile", "StateTable", "OperatorMetadataFile"}
+    assert WHOLE.keys() >= kinds | {"StateSchemaFile", "SidecarTrue", "SidecarFalse"}
+
+
+@settings(max_examples=120)
+@given(st.data())
+@pytest.mark.parametrize("kind", WHOLE)
+def test_a_file_that_is_cut_or_changed_is_a_value_or_an_error_that_names_it(kind, data):
+    """What decodes encodes to the very bytes."""
+    name, whole = WHOLE[kind]
+    start = data.draw(st.integers(0, len(whole)))
+    end = data.draw(st.integers(start, min(len(whole), start + 40)))
+    tail = b"" if data.draw(st.booleans()) else whole[end:]
+    damaged = whole[:start] + data.draw(st.binary(max_size=40)) + tail
+    try:
+        value = codec.decode(name, damaged)
+    except CheckpointFormatError as error:
+        assert error.name == name and error.message
+    else:
+        assert value.encode() == damaged
 
 
 @given(st.text(max_size=40))

@@ -17,7 +17,7 @@ from typing import Any
 import pytest
 
 from airflow_provider_ckpt import codec
-from airflow_provider_ckpt.codec.java_text import MAX_JSON_DEPTH, lines_of, trim
+from airflow_provider_ckpt.codec.jvm_text import MAX_JSON_DEPTH, lines_of, trim
 from airflow_provider_ckpt.codec.offset_log import OffsetSeq
 from airflow_provider_ckpt.errors import CheckpointFormatError
 from tests.differential import entries

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from functools import partial
 from typing import Any
 
@@ -103,6 +103,34 @@ def copy_continuously(lab: Lab) -> None:
     query = lab.start(source, {"continuous": "1 second"})
     wait_until(lambda: len(lab.batches("commits")) >= 4)
     query.stop()
+
+
+def run_in_real_time(lab: Lab, query_of: Callable[[DataFrame], DataFrame], *, batches: int = 4) -> None:
+    """Real-time mode, stopped in the batch after some: of that one no log has an entry."""
+    texts, add = lab.read_at_once()
+    query = lab.start(query_of(texts), {"realTime": "5 seconds"})
+    for number in range(batches + 1):
+        add([f"{key}{number % 2}" for key in "abc"])
+        if number < batches:
+            wait_until(lambda done=number: len(lab.batches("commits")) > done)
+    if (state := lab.checkpoint / "state").exists():
+        wait_until(lambda: any(state.rglob(f".{batches + 1}_*.tmp")))
+    query.stop()
+
+
+def copy_in_real_time(lab: Lab) -> None:
+    """A stateless query in real-time mode."""
+    run_in_real_time(lab, lambda texts: texts.select(sql.upper("value").alias("value")))
+
+
+def count_in_real_time(lab: Lab) -> None:
+    """An aggregation in real-time mode, which has an operator of its own for it."""
+    run_in_real_time(lab, lambda texts: texts.groupBy("value").count())
+
+
+def drop_duplicates_in_real_time(lab: Lab) -> None:
+    """Deduplication in real-time mode, whose operator is that of micro-batches."""
+    run_in_real_time(lab, lambda texts: texts.dropDuplicates(["value"]))
 
 
 def count_by_window(orders: DataFrame) -> DataFrame:
@@ -263,6 +291,14 @@ def repartition(lab: Lab, *, partitions: int) -> None:
 
 
 TWO_FILES = {"0": "file", "1": "file"}
+REAL_TIME: dict[str, Any] = {
+    "sink": "console",
+    "sources": {"0": "memory"},
+    "output_mode": "update",
+    "timed": True,
+}
+#: All tasks of a query in real-time mode run at once: one of the source and one of the operator.
+ONE_TASK = {"spark.sql.shuffle.partitions": "1"}
 
 STATELESS = [
     Case("file-to-parquet-5", partial(copy_files, files=5)),
@@ -273,6 +309,7 @@ STATELESS = [
     Case("retain-2-batches", partial(copy_files, files=12), RETAIN_2),
     Case("async-progress", copy_async, sink="noop"),
     Case("continuous", copy_continuously, sink="noop", sources={"0": "rate"}, timed=True),
+    Case("real-time", copy_in_real_time, **REAL_TIME),
     Case("two-sources", copy_two, sources=TWO_FILES),
     Case(
         "named-sources",
@@ -317,6 +354,8 @@ OTHER_STATEFUL = [
     Case("join-state-format-4", join, {**CHANGELOG, **JOIN_STATE_4}, sources=TWO_FILES),
     Case("drop-duplicates-within-watermark", drop_duplicates_within_watermark, HDFS),
     Case("session-window", sessions, HDFS),
+    Case("agg-real-time", count_in_real_time, {**CHANGELOG_V2, **ONE_TASK}, **REAL_TIME),
+    Case("drop-duplicates-real-time", drop_duplicates_in_real_time, {**CHANGELOG_V2, **ONE_TASK}, **REAL_TIME),
     Case("count-then-count", count_then_count, HDFS),
     Case("apply-in-pandas", apply_in_pandas, HDFS, sink="noop", output_mode="update"),
     Case("transform-with-state", transform_with_state, CHANGELOG, sink="noop", output_mode="update"),

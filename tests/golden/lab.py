@@ -87,6 +87,21 @@ class Lab:
             reader = reader.name(source)
         return reader.schema(INPUT_SCHEMA).option("maxFilesPerTrigger", 1).json(str(self.input / source))
 
+    def read_at_once(self) -> tuple[DataFrame, Callable[[list[str]], None]]:
+        """A stream of texts in memory that real-time mode can read, and what adds texts to it."""
+        jvm = self.gateway.jvm
+        memory = jvm.org.apache.spark.sql.execution.streaming.sources.LowLatencyMemoryStream.apply(
+            self.spark._jsparkSession, 1, jvm.org.apache.spark.sql.Encoders.STRING()
+        )
+
+        def add(texts: list[str]) -> None:
+            values = jvm.java.util.ArrayList()
+            for text in texts:
+                values.add(text)
+            memory.addData(jvm.scala.jdk.javaapi.CollectionConverters.asScala(values).toSeq())
+
+        return DataFrame(memory.toDF(), self.spark), add
+
     def start(
         self,
         frame: DataFrame,

@@ -7,11 +7,11 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from airflow_provider_ckpt import lifecycle
-from airflow_provider_ckpt.confs import SparkVersion
-from airflow_provider_ckpt.deploy import DeclaredSource, DeploySpec
-from airflow_provider_ckpt.forecast import Forecast, forecast
-from airflow_provider_ckpt.store import Store
+from airflow_provider_ckpt.checkpoint.spark_confs import SparkVersion
+from airflow_provider_ckpt.checks.inspect import examine
+from airflow_provider_ckpt.restart.deploy import DeclaredSource, DeploySpec
+from airflow_provider_ckpt.restart.forecast import Forecast, forecast
+from airflow_provider_ckpt.storage.store import Store
 
 from .corpus import Case
 from .prepared import deploy_confs
@@ -35,7 +35,7 @@ def foretell(case: Case, spark: SparkVersion, home: Path) -> Forecast:
     """What the gate says of a prepared case."""
     deploy = deploy_of(case, spark, home)
     sink = Store.open(str(home / "output")) if case.deployed.sink == "parquet" else None
-    return forecast(lifecycle.examine(Store.open(str(home / "checkpoint")), deep=True, sink=sink), deploy)
+    return forecast(examine(Store.open(str(home / "checkpoint")), deep=True, sink=sink), deploy)
 
 
 def differences(foretold: Forecast, outcome: Mapping[str, Any]) -> list[str]:

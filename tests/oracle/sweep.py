@@ -198,6 +198,18 @@ def edits() -> Iterator[Case]:
         yield from _twice(base, "drop sources/0/5")
         yield from _twice(base, "bare-drop sources/0/5")
         yield from _twice(base, "drop sources/0/5", "drop sources/0/4")
+    for number in (0, 1):
+        yield from _twice("join", f"foreign sources/1/{1 - number} sources/1/{number}")
+    yield from (Case("agg-rocksdb", (CRASHED, f"{verb} state/0/1/7.zip")) for verb in ("empty", "drop"))
+    yield from _edits_of_next_state()
+
+
+def _edits_of_next_state() -> Iterator[Case]:
+    """What stands where the next batch writes its state: what a batch in flight has left, or a directory."""
+    for base, kind in (("totals", "delta"), ("totals-changelog", "changelog")):
+        yield from (Case(base, (CRASHED, f"{verb} state/0/0/{{V}}.{kind}")) for verb in ("empty", "truncate", "folder"))
+    for base, kind in (("totals", "delta"), ("totals-changelog", "changelog"), ("agg-rocksdb", "zip")):
+        yield from (Case(base, (f"folder state/0/0/{{V+{ahead}}}.{kind}",)) for ahead in (1, 2))
 
 
 _NEXT = ("offsets/{N+1}", "offsets/{N+2}", "commits/{N+1}", "sources/0/{N+1}", "sources/0/{N+2}")

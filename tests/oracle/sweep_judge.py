@@ -7,77 +7,138 @@ import re
 import shutil
 import tempfile
 from collections import Counter
-from dataclasses import dataclass, field
+from collections.abc import Iterator
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from airflow_provider_ckpt.confs import SPARK_MAX
-from airflow_provider_ckpt.forecast import Forecast
+from airflow_provider_ckpt.checkpoint.spark_confs import SPARK_MAX
+from airflow_provider_ckpt.restart.forecast import Forecast
 
 from .corpus import BASES, Case
 from .judge import foretell
 from .mutations import mutate
 from .prepared import prepare
+from .sweep import CRASHED, is_crashed
 
-#: Where the forecast is not what Spark did, and why that stays so: pattern of the case's name, what it is, the reason.
-LISTED: tuple[tuple[str, str, str], ...] = (
-    (
-        r"bit sources/0/\d+$",
+
+@dataclass(frozen=True)
+class Listed:
+    """Where the forecast is not what Spark did, and why that stays so.
+
+    Args:
+        problem: What it is, as in ``Judged``.
+        query: Pattern of the golden.
+        damage: Pattern of the whole line that damages the one file; the place of a bit is left out.
+        codes: What the gate blocks with, when it blocks: another code is another fault.
+        why: The reason.
+        crashed: Whether it is so of a query that was killed before its commit alone.
+    """
+
+    problem: str
+    query: str
+    damage: str
+    codes: frozenset[str]
+    why: str
+    crashed: bool = False
+
+    def excuses(self, case: Case) -> tuple[str, ...]:
+        """The damages of a case that it is about."""
+        if not re.fullmatch(self.query, case.base) or (self.crashed and not is_crashed(case)):
+            return ()
+        return tuple(line for line in case.mutations if re.fullmatch(self.damage, _BIT.sub(r"\1", line)))
+
+
+_BIT = re.compile(r"^(bit \S+) .*")
+
+LISTED: tuple[Listed, ...] = (
+    Listed(
         "ONLY A WARNING",
+        r"file(-12)?",
+        r"bit sources/0/\d+",
+        frozenset(),
         "a changed path in the newest entry; Spark stops when it leads out of the directory, which the log does not name",
     ),
-    (
-        r"^agg-\S+ \| foreign sources/0/\d ",
+    Listed(
         "FALSE BLOCK",
+        r"agg-\S+|join",
+        r"foreign (sources/\d)/\d+ \1/\d+",
+        frozenset({"CKPT127"}),
         "files are read again, and by chance every row of them is too late for the watermark",
     ),
-    (
-        r"foreign state/\S+\.crc ",
+    Listed(
         "FALSE BLOCK",
+        r"\S+",
+        r"foreign (state/\S+/)\.\S+\.crc \1\.\S+\.crc",
+        frozenset({"CKPT122"}),
         "nothing tells whether the file or its checksum file is the one that was changed",
     ),
-    (
-        r"bit state/\S+\.(delta|changelog)$",
+    Listed(
         "FALSE BLOCK",
+        r"\S+",
+        r"bit state/\S+\.(delta|changelog)",
+        frozenset({"CKPT122"}),
         "the file is not what its checksum file says; by chance the bit is one of a header that Spark does not look at",
     ),
-    (
-        r"foreign state/\S+\.(snapshot|delta|changelog|zip) ",
+    Listed(
         "FALSE PASS",
+        r"\S+",
+        r"foreign state/\S+\.(snapshot|delta|changelog|zip) state/\S+\.\1",
+        frozenset(),
         "state: a whole file of another version or partition without a checksum file; only its rows would tell",
     ),
-    (
-        r"^agg-rocksdb \| foreign state/\S+\.sst ",
+    Listed(
         "FALSE PASS",
+        r"agg-rocksdb",
+        r"foreign (state/0/\d/SSTs/)\S+\.sst \1\S+\.sst",
+        frozenset(),
         "state: another whole table of the same length without a checksum file; only RocksDB reads what is in it",
     ),
-    (
-        r"folder state/\S+\.zip$",
+    Listed(
         "FALSE BLOCK",
+        r"agg-changelog-v2",
+        r"folder state/0/\d/3_\S+\.zip",
+        frozenset({"CKPT130"}),
         "state: a directory in the place of a snapshot; by chance Spark gets along with the changelogs since the first",
     ),
-    (
-        r"bit state/\S+/8_\S+\.changelog$",
+    Listed(
+        "FALSE BLOCK",
+        r"agg-rocksdb",
+        r"(empty|truncate|bit|folder|drop) state/0/\d/7\.zip",
+        frozenset({"CKPT122", "CKPT130", "CKPT205"}),
+        "the sink holds batch 7 and skips it, so the state before it is not read; no rollback and no backup is without it",
+        crashed=True,
+    ),
+    Listed(
         "OTHER ERROR",
+        r"agg-changelog-v2",
+        r"bit state/0/\d/8_\S+\.changelog",
+        frozenset({"CKPT122", "CKPT130"}),
         "state: blocked, under the name of a file that is not there; Spark finds that it is not what its checksum says",
     ),
-    (
-        r"line offsets/\{N(-1)?\} 1 null$",
+    Listed(
         "OTHER ERROR",
+        r"file",
+        r"line offsets/\{N(-1)?\} 1 null",
+        frozenset({"CKPT105"}),
         "JSON null for watermark and confs: Spark stops a step later than at an empty line",
+        crashed=True,
     ),
-    (
-        r"^join \| bit metadata$",
+    Listed(
         "OTHER ERROR",
+        r"join",
+        r"bit metadata",
+        frozenset({"CKPT102"}),
         "blocked; a query id with a digit that is not hexadecimal is told from one of another shape by Spark alone",
     ),
-    (
-        r"^agg-hdfs .*folder (sources/0/\{N\+[12]\}|../output/_spark_metadata/\{N\+2\})$",
+    Listed(
         "FALSE BLOCK",
+        r"agg-hdfs",
+        r"folder (sources/0/\{N\+[12]\}|\.\./output/_spark_metadata/\{N\+2\})",
+        frozenset({"CKPT115"}),
         "the batch that fails comes after those that were run",
     ),
 )
-
 
 #: The deploy asks for a conf that Spark ignores: the gate stops it so that nobody believes that it took effect.
 ON_PURPOSE = frozenset({"CKPT201", "CKPT222"})
@@ -85,13 +146,38 @@ ON_PURPOSE = frozenset({"CKPT201", "CKPT222"})
 PENDING: frozenset[str] = frozenset()
 
 
-def reason_listed(case: Case, problem: str) -> str | None:
-    """Why a difference stays, when it is listed for the case, or for one of its damages alone."""
-    damages = (re.sub(r"^(bit \S+) .*", r"\1", line) for line in case.mutations)
-    names = (case.name, *(f"{case.base} | {line}" for line in damages))
-    return next(
-        (why for name, what, why in LISTED if what == problem and any(map(re.compile(name).search, names))), None
-    )
+@dataclass(frozen=True)
+class Excuse:
+    """Why a difference stays, and the case without the damage that it is about, of which the gate has to be right."""
+
+    why: str
+    rest: Case
+
+    @property
+    def is_all(self) -> bool:
+        """Whether nothing else was done to the checkpoint."""
+        return not self.rest.confs and not [line for line in self.rest.mutations if not _is_crash(line)]
+
+
+def excuse(case: Case, judged: Judged) -> Excuse | None:
+    """What is listed of a difference: of its damage alone, and of the codes that this damage is blocked with."""
+    for listed in LISTED:
+        damages = listed.excuses(case)
+        if damages and listed.problem == judged.problem and judged.errors - ON_PURPOSE <= listed.codes:
+            return Excuse(listed.why, replace(case, mutations=tuple(x for x in case.mutations if x not in damages)))
+    return None
+
+
+def parts(case: Case) -> Iterator[Case]:
+    """A case of several damages as cases of one each: what Spark may meet before what the gate names."""
+    crash = tuple(filter(_is_crash, case.mutations))
+    damages = [line for line in case.mutations if line not in crash]
+    if len(damages) + bool(case.confs) > 1:
+        yield from (replace(case, mutations=(*crash, line)) for line in damages)
+
+
+def _is_crash(line: str) -> bool:
+    return line == CRASHED
 
 
 RECORDED = Path(__file__).resolve().parent / f"sweep-{'.'.join(map(str, SPARK_MAX))}.json"
@@ -141,10 +227,11 @@ def read_recorded() -> dict[str, Seen]:
 
 @dataclass(frozen=True)
 class Judged:
-    """A case: what is wrong with the forecast (None when it is right), and what it said."""
+    """A case: what is wrong with the forecast (None when it is right), what it said, and the codes of its errors."""
 
     problem: str | None
     said: str
+    errors: frozenset[str] = frozenset()
 
 
 def judge(case: Case, foretold: Forecast, seen: Seen) -> Judged:
@@ -153,8 +240,8 @@ def judge(case: Case, foretold: Forecast, seen: Seen) -> Judged:
         f"{finding.severity} {finding.code} {finding.message}" for finding in foretold.findings
     )
     problem = _problem(foretold, seen)
-    errors = {finding.code for finding in foretold.findings if finding.severity == "error"}
-    return Judged(None if problem == "FALSE BLOCK" and errors <= ON_PURPOSE else problem, said)
+    errors = frozenset(finding.code for finding in foretold.findings if finding.severity == "error")
+    return Judged(None if problem == "FALSE BLOCK" and errors <= ON_PURPOSE else problem, said, errors)
 
 
 def _problem(foretold: Forecast, seen: Seen) -> str | None:

@@ -19,7 +19,7 @@ from pathlib import Path
 from .corpus import Case
 from .replay import Replay, Replayed
 from .sweep import CRASHED, SWEEP, is_crashed, random_cases
-from .sweep_judge import RECORDED, Report, Seen, Workshop, judge, read_recorded, reason_listed
+from .sweep_judge import RECORDED, Judged, Report, Seen, Workshop, excuse, judge, parts, read_recorded
 
 
 def ask(replay: Replay, cases: Iterable[Case]) -> Iterator[tuple[Case, Seen, Replayed]]:
@@ -71,18 +71,29 @@ def ask_random(replay: Replay, options: argparse.Namespace) -> int:
         deadline = time.monotonic() + options.seconds
         for number, (case, seen, answer) in enumerate(ask(replay, cases), start=1):
             judged = judge(case, workshop.foretell(case), seen)
-            listed = reason_listed(case, judged.problem) if judged.problem else None
-            if judged.problem == "OTHER ERROR" and len(case.mutations) > 1:
-                listed = "blocked; Spark meets another of the damages first"
+            listed = _reason(replay, workshop, case, seen, judged) if judged.problem else None
             report.add(case, seen, judged, listed)
             if judged.problem:
-                print(f"{'listed ' if listed else ''}{judged.problem}: {case.name}")
+                print(f"{'listed ' if listed else ''}{judged.problem}: {case.name} {listed or ''}")
                 print(f"  Spark {seen.fields()} {answer.message}\n  {judged.said}", flush=True)
             if time.monotonic() > deadline:
                 print(f"stopped after {number + options.skip} of {options.count}")
                 break
     print(f"seed {seed}: {report}")
     return int(report.problems > 0)
+
+
+def _reason(replay: Replay, workshop: Workshop, case: Case, seen: Seen, judged: Judged) -> str | None:
+    """Why a difference stays: its damage is listed, and of the rest the gate is right when Spark is asked about it."""
+    if judged.problem == "OTHER ERROR" and any(
+        workshop.foretell(part).spark_error == seen.error for part in parts(case)
+    ):
+        return "blocked; Spark meets another of the damages first"
+    excused = excuse(case, judged)
+    if excused is None or excused.is_all:
+        return excused and excused.why
+    (rest, rest_seen, _), *_ = ask(replay, [excused.rest])
+    return None if judge(rest, workshop.foretell(rest), rest_seen).problem else excused.why
 
 
 def main() -> int:

@@ -8,10 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from airflow_provider_ckpt.sink_marker import SinkMarker
-from airflow_provider_ckpt.sinks import parse_sink, read_marker
-from airflow_provider_ckpt.store import Store
-from tests.conftest import unpack
+from airflow_provider_ckpt.checkpoint.sink_marker import SinkMarker
+from airflow_provider_ckpt.sinks.declared import parse_sink, read_marker
+from airflow_provider_ckpt.storage.store import Store
+from tests.goldens import unpack
 
 RECORDED = Path(__file__).parents[1] / "data" / "sinks"
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from airflow_provider_ckpt.errors import StoreError
-from airflow_provider_ckpt.sinks import DeclaredSink, parse_sink, read_marker
+from airflow_provider_ckpt.sinks.declared import DeclaredSink, parse_sink, read_marker
 from tests.sinks.conftest import marker
 
 DECLARATIONS = {

@@ -32,13 +32,13 @@ def table(checkpoint, tmp_path) -> Path:
 def verdict(checkpoint: Path, capsys, *options: str) -> dict[str, str]:
     """The verdict of a plan to roll back to KEEP."""
     assert run(["rollback", str(checkpoint), "--to-batch", str(KEEP), "--json", *options]) == 0
-    (found,) = json.loads(capsys.readouterr().out)["plan"]["verdicts"]
+    (found,) = json.loads(capsys.readouterr().out)["plan"]["sink_effects"]
     return found
 
 
 def test_a_table_is_read_with_the_id_of_the_query(checkpoint, table, capsys):
     found = verdict(checkpoint, capsys, "--sink", f"delta:{table}")
-    assert (found["sink"], found["verdict"]) == (f"delta:{table}", "skipped")
+    assert (found["sink"], found["effect"]) == (f"delta:{table}", "skipped")
     assert f'DeltaTable("{table}").restore(2, ' in found["remedy"]
 
 
@@ -63,7 +63,7 @@ def test_a_query_with_another_id_is_not_the_table_s(checkpoint, table, capsys):
 )
 def test_a_sink_that_remembers_nothing(checkpoint, capsys, options, expected):
     found = verdict(checkpoint, capsys, *options)
-    assert (found["sink"], found["verdict"]) == expected
+    assert (found["sink"], found["effect"]) == expected
 
 
 def test_only_the_log_of_a_file_sink_can_be_trimmed(checkpoint, table, capsys):

@@ -1,4 +1,4 @@
-"""Every stateful operator of Spark 4.3 as a small query, and a bench that runs it."""
+"""Every stateful operator of Spark 4.3 as a small query, those that earlier versions are shown with, and a bench."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ import os
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
+from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +17,8 @@ _EPOCH_S = 1_767_225_600
 SCHEMA = "key string, value long, at timestamp"
 ROCKSDB = ("rocksdb", "rocksdb-changelog", "rocksdb-v2")
 EVERY_STORE = ("hdfs", *ROCKSDB)
+#: Major and minor version of Spark: the one that runs, the first one that is shown, the first with state format 2.
+RUNNING, EARLIEST, FORMAT_2 = tuple(map(int, version("pyspark").split(".")[:2])), (3, 5), (4, 0)
 
 
 @dataclass(frozen=True)
@@ -27,12 +30,18 @@ class Operator:
         mode: Output mode.
         stores: Keys of ``STATE_CONFS`` that the operator can use.
         confs: Beside those of the store.
+        since: The first version of Spark that it is shown with.
     """
 
     build: Callable[[Callable[[], Any]], Any]
     mode: str = "append"
     stores: tuple[str, ...] = EVERY_STORE
     confs: Mapping[str, str] = field(default_factory=dict)
+    since: tuple[int, int] = (4, 3)
+
+    def runs_with(self, store: str) -> bool:
+        """Whether the Spark that runs has it, with this kind of state."""
+        return store in self.stores and max(self.since, FORMAT_2 if store == "rocksdb-v2" else EARLIEST) <= RUNNING
 
 
 @dataclass
@@ -193,7 +202,7 @@ def _join_state(version: int) -> Mapping[str, str]:
 
 
 OPERATORS: Mapping[str, Operator] = {
-    "count by key": Operator(lambda stream: _sum(stream().groupBy("key")), "update"),
+    "count by key": Operator(lambda stream: _sum(stream().groupBy("key")), "update", since=EARLIEST),
     "count of everything": Operator(lambda stream: _sum(stream()), "update"),
     "limit": Operator(lambda stream: stream().limit(13)),
     "count by window": Operator(lambda stream: _windows(stream())),

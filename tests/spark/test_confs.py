@@ -8,11 +8,11 @@ from pathlib import Path
 
 import pytest
 
-from airflow_provider_ckpt import lifecycle
-from airflow_provider_ckpt.confs import CATALOGUE, SPARK_MAX, catalogue
-from airflow_provider_ckpt.deploy import DeploySpec
-from airflow_provider_ckpt.forecast import forecast
-from airflow_provider_ckpt.store import Store
+from airflow_provider_ckpt.checkpoint.observe import observe
+from airflow_provider_ckpt.checkpoint.spark_confs import CATALOGUE, SPARK_MAX, catalogue
+from airflow_provider_ckpt.restart.deploy import DeploySpec
+from airflow_provider_ckpt.restart.forecast import forecast
+from airflow_provider_ckpt.storage.store import Store
 
 pytestmark = pytest.mark.spark
 
@@ -77,7 +77,7 @@ def warnings(spark):
 def test_the_forecast_is_what_spark_does(spark, warnings, tmp_path, case):
     log, deploy = CASES[case]
     checkpoint = hand_made(tmp_path / "checkpoint", log)
-    foretold = forecast(lifecycle.observe(Store.open(str(checkpoint))), DeploySpec(SPARK_MAX, deploy))
+    foretold = forecast(observe(Store.open(str(checkpoint))), DeploySpec(SPARK_MAX, deploy))
 
     session = spark.newSession()
     session.conf.unset(SHUFFLE)
@@ -91,7 +91,7 @@ def test_the_forecast_is_what_spark_does(spark, warnings, tmp_path, case):
 
     said = [line.replace(f"from '{base}' to", "from '200' to") for line in warnings()]
     assert said == [conf.message for conf in foretold.confs if conf.message]
-    view = lifecycle.observe(Store.open(str(checkpoint)))
+    view = observe(Store.open(str(checkpoint)))
     assert foretold.resumes_at_batch == 1 == view.latest_committed and foretold.reruns_batch is None
     written = dict(view.offset_seq(1).metadata.conf)
     assert written == {conf.key: conf.effective for conf in foretold.confs}

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import pytest
 
-from airflow_provider_ckpt import lifecycle
-from airflow_provider_ckpt.confs import CATALOGUE, parse_spark_version
-from airflow_provider_ckpt.deploy import DeclaredSource
-from airflow_provider_ckpt.forecast import forecast
+from airflow_provider_ckpt.checkpoint.spark_confs import CATALOGUE, parse_spark_version
+from airflow_provider_ckpt.checks.inspect import examine
+from airflow_provider_ckpt.restart.deploy import DeclaredSource
+from airflow_provider_ckpt.restart.forecast import forecast
 from airflow_provider_ckpt.spark import deploy_of
-from airflow_provider_ckpt.store import Store
+from airflow_provider_ckpt.storage.store import Store
 
 pytestmark = pytest.mark.spark
 
@@ -49,7 +49,7 @@ def test_the_version_and_what_was_declared(session):
 
 
 def test_a_session_can_be_gated(session, goldens):
-    view = lifecycle.examine(Store.open(str(goldens["4.3.0/agg-hdfs"] / "checkpoint")), deep=True)
+    view = examine(Store.open(str(goldens["4.3.0/agg-hdfs"] / "checkpoint")), deep=True)
     foretold = forecast(view, deploy_of(session))
     assert (foretold.decision, foretold.unknown) == ("warn", ("sources", "operators", "sink"))
     session.conf.set(PARTITIONS, "8")

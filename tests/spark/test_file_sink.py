@@ -8,11 +8,13 @@ from pathlib import Path
 
 import pytest
 
-from airflow_provider_ckpt import lifecycle
+from airflow_provider_ckpt.change.places import Stores
+from airflow_provider_ckpt.checkpoint.observe import observe
 from airflow_provider_ckpt.codec import layout
 from airflow_provider_ckpt.errors import BatchNotRestorableError, PlanError
-from airflow_provider_ckpt.lifecycle import Stores
-from airflow_provider_ckpt.store import Store
+from airflow_provider_ckpt.rollback.apply import apply
+from airflow_provider_ckpt.rollback.make import make_rollback, make_undo
+from airflow_provider_ckpt.storage.store import Store
 from tests.spark_lab import Lab, rows_of
 
 pytestmark = pytest.mark.spark
@@ -61,8 +63,8 @@ def lab(spark, tmp_path) -> SinkLab:
 
 def roll_back(lab: SinkLab, *, trim: bool) -> list[str]:
     stores = Stores(Store.open(str(lab.checkpoint)), Store.open(str(lab.output)))
-    plan = lifecycle.make_rollback(stores, KEEP, trim_sink_log=trim)
-    lifecycle.apply(plan, stores, query_is_stopped=True, quiet_s=0, accept_sink="skipped")
+    plan = make_rollback(stores, KEEP, trim_sink_log=trim)
+    apply(plan, stores, query_is_stopped=True, quiet_s=0, accept_sink="skipped")
     return [verdict.verdict for verdict in plan.verdicts]
 
 
@@ -93,24 +95,24 @@ def test_the_log_of_another_query_is_never_trimmed(lab, spark, tmp_path):
     other.run_into_sink()
     stores = Stores(Store.open(str(lab.checkpoint)), Store.open(str(other.output)))
     with pytest.raises(PlanError, match=f"holds batches up to 2, and the query has committed batch {BATCHES - 1}"):
-        lifecycle.make_rollback(stores, KEEP, trim_sink_log=True)
+        make_rollback(stores, KEEP, trim_sink_log=True)
     stores = Stores(Store.open(str(other.checkpoint)), Store.open(str(lab.output)))
     with pytest.raises(PlanError, match=f"holds batch {BATCHES - 1}, and the query has planned none after 2"):
-        lifecycle.make_rollback(stores, 1, trim_sink_log=True)
+        make_rollback(stores, 1, trim_sink_log=True)
 
 
 def test_undo_gives_the_sink_log_back(lab):
     before = lab.table()
     roll_back(lab, trim=True)
     stores = Stores(Store.open(str(lab.checkpoint)), Store.open(str(lab.output)))
-    lifecycle.apply(lifecycle.make_undo(stores), stores, query_is_stopped=True, quiet_s=0, accept_sink="skipped")
+    apply(make_undo(stores), stores, query_is_stopped=True, quiet_s=0, accept_sink="skipped")
     assert lab.table() == before
 
 
 def test_every_prefix_of_a_rollback_with_trim_gives_a_right_table(lab, tmp_path):
     """Wherever it stops: what was committed is in the table once, what runs again has the new data."""
     stores = Stores(Store.open(str(lab.checkpoint)), Store.open(str(lab.output)))
-    steps = len(lifecycle.make_rollback(stores, KEEP, trim_sink_log=True).actions)
+    steps = len(make_rollback(stores, KEEP, trim_sink_log=True).actions)
     for stop in range(1, steps, 6):
         copy = SinkLab(lab.spark, tmp_path / f"prefix-{stop}", "stateless")
         shutil.copytree(lab.root / "input", copy.input)
@@ -118,7 +120,7 @@ def test_every_prefix_of_a_rollback_with_trim_gives_a_right_table(lab, tmp_path)
         shutil.copytree(lab.output, copy.output)
         relocate(copy, lab)
         peel(copy, stop)
-        kept = max(lifecycle.observe(Store.open(str(copy.checkpoint))).committed)
+        kept = max(observe(Store.open(str(copy.checkpoint))).committed)
         copy.run_into_sink()
         letters = {number: "A" if number <= max(kept, KEEP) else "B" for number in range(BATCHES)}
         rerun = kept + 1
@@ -135,14 +137,14 @@ def relocate(copy: SinkLab, lab: SinkLab) -> None:
 
 def peel(copy: SinkLab, stop: int) -> None:
     stores = Stores(Store.open(str(copy.checkpoint)), Store.open(str(copy.output)))
-    plan = lifecycle.make_rollback(stores, KEEP, trim_sink_log=True)
+    plan = make_rollback(stores, KEEP, trim_sink_log=True)
 
     def on_step(done: int, total: int, name: str) -> None:
         if done >= min(stop, len(plan.actions) - 1):
             raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
-        lifecycle.apply(plan, stores, query_is_stopped=True, quiet_s=0, accept_sink="skipped", on_step=on_step)
+        apply(plan, stores, query_is_stopped=True, quiet_s=0, accept_sink="skipped", on_step=on_step)
 
 
 def test_a_compacted_log_without_its_originals_is_refused(lab):

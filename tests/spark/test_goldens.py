@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.conftest import GOLDEN, unpack
+from tests.goldens import GOLDEN, unpack
 
 pytestmark = pytest.mark.spark
 

@@ -11,9 +11,9 @@ from pathlib import Path
 
 import pytest
 
-from airflow_provider_ckpt.lifecycle import history
-from airflow_provider_ckpt.store import Store
-from tests.spark.test_rollback import BATCHES, KEEP, assert_right, lab_with_a_bad_deploy
+from airflow_provider_ckpt.change.journal import history
+from airflow_provider_ckpt.storage.store import Store
+from tests.spark.bad_deploy import BATCHES, KEEP, assert_right, lab_with_a_bad_deploy
 
 pytestmark = pytest.mark.spark
 

@@ -12,8 +12,8 @@ from pathlib import Path
 
 import pytest
 
-from airflow_provider_ckpt import lifecycle
-from airflow_provider_ckpt.store import Store
+from airflow_provider_ckpt.backup.take import take_backup
+from airflow_provider_ckpt.storage.store import Store
 from tests.spark_lab import Lab, truth
 
 pytestmark = pytest.mark.spark
@@ -29,7 +29,7 @@ def test_a_killed_restore_is_refused_or_right_and_completes(spark, tmp_path, con
     lab.write(range(BATCHES))
     lab.run(pause_s=0.15)
     lab.write([BATCHES])
-    taken = lifecycle.take_backup(Store.open(str(lab.checkpoint)), Store.open(str(root)))
+    taken = take_backup(Store.open(str(lab.checkpoint)), Store.open(str(root)))
     wanted = {item.name for item in taken.objects}
     rng, left = random.Random(config), []
     for kill in range(KILLS):

@@ -13,8 +13,9 @@ from pathlib import Path
 
 import pytest
 
-from airflow_provider_ckpt import lifecycle
-from airflow_provider_ckpt.store import Store
+from airflow_provider_ckpt.backup.take import take_backup
+from airflow_provider_ckpt.checkpoint.observe import observe
+from airflow_provider_ckpt.storage.store import Store
 from tests.spark.streaming_query import counts_of
 from tests.spark_lab import STATE_CONFS, provider_conf
 
@@ -87,7 +88,7 @@ def test_a_running_query_is_not_touched_and_can_be_backed_up(live, spark, tmp_pa
     store, root = Store.open(str(live.checkpoint)), Store.open(str(tmp_path / "backups"))
     taken = []
     for _ in range(BACKUPS):
-        taken.append(lifecycle.take_backup(store, root))
+        taken.append(take_backup(store, root))
         time.sleep(0.3)
     assert taken[-1].batch_id > taken[0].batch_id, "the query went on meanwhile"
     live.kill()
@@ -101,7 +102,7 @@ def test_a_running_query_is_not_touched_and_can_be_backed_up(live, spark, tmp_pa
 
 
 def newest_restorable(live: LiveQuery) -> int:
-    return lifecycle.observe(Store.open(str(live.checkpoint))).committed[-1]
+    return observe(Store.open(str(live.checkpoint))).committed[-1]
 
 
 def assert_goes_on(spark, checkpoint: Path, config: str, batch_id: int) -> None:
@@ -120,6 +121,6 @@ def assert_goes_on(spark, checkpoint: Path, config: str, batch_id: int) -> None:
     )
     query.awaitTermination(60)
     assert list(seen) == [batch_id + 1]
-    entry = lifecycle.observe(Store.open(str(checkpoint))).latest_offset_seq
+    entry = observe(Store.open(str(checkpoint))).latest_offset_seq
     rows = json.loads(entry.offset("0").json)["offset"]
     assert seen[batch_id + 1] == Counter(number % 97 for number in range(rows))

@@ -11,11 +11,13 @@ from pathlib import Path
 
 import pytest
 
-from airflow_provider_ckpt import lifecycle
+from airflow_provider_ckpt.backup.manifest import Manifest
+from airflow_provider_ckpt.backup.rehearse import rehearse
+from airflow_provider_ckpt.backup.take import take_backup
+from airflow_provider_ckpt.backup.verify import verify_backup
 from airflow_provider_ckpt.cli import run
-from airflow_provider_ckpt.codec.manifest import Manifest
 from airflow_provider_ckpt.errors import BackupCorruptError, BackupError
-from airflow_provider_ckpt.store import Store
+from airflow_provider_ckpt.storage.store import Store
 
 pytestmark = pytest.mark.spark
 
@@ -53,7 +55,7 @@ DAMAGED_SAMPLE = ("agg-rocksdb",)
 
 
 def back_up(checkpoint: Path, root: Path) -> Manifest:
-    return lifecycle.take_backup(Store.open(str(checkpoint)), Store.open(str(root)))
+    return take_backup(Store.open(str(checkpoint)), Store.open(str(root)))
 
 
 @pytest.mark.parametrize("case", OPENED if EXHAUSTIVE else SAMPLE)
@@ -61,7 +63,7 @@ def test_a_backup_opens_in_spark(golden, tmp_path, case):
     root, scratch = tmp_path / "backups", tmp_path / "scratch"
     taken = back_up(golden(case), root)
     scratch.mkdir()
-    found = lifecycle.rehearse(Store.open(str(root)), taken, scratch=Store.open(str(scratch)))
+    found = rehearse(Store.open(str(root)), taken, scratch=Store.open(str(scratch)))
     assert [(part.operator, part.part, part.rows) for part in found.state] == OPENED[case]
     assert (found.batch_id, found.spark_version) == (taken.batch_id, "4.3.0")
     assert list(scratch.iterdir()) == [], "nothing of it stays"
@@ -75,7 +77,7 @@ def test_a_backup_whose_state_spark_cannot_read_is_corrupt(golden, tmp_path, cas
         sidecar.unlink()
     taken = back_up(checkpoint, root)
     flipped = flip(root, taken, *DAMAGED[case])
-    lifecycle.verify_backup(Store.open(str(root)), flipped)
+    verify_backup(Store.open(str(root)), flipped)
     assert run(["verify", str(root), "latest", "--rehearse", "--json"]) == 3
     error = json.loads(capsys.readouterr().out)["error"]
     assert error["code"] == BackupCorruptError.code
@@ -98,10 +100,10 @@ def test_without_java_the_error_says_what_to_install(golden, tmp_path, monkeypat
     monkeypatch.setenv("PATH", str(Path(shutil.which("env") or "").parent / "nowhere"))
     monkeypatch.delenv("JAVA_HOME", raising=False)
     with pytest.raises(BackupError, match=r"needs a Java runtime\. Install Java 17"):
-        lifecycle.rehearse(Store.open(str(tmp_path / "backups")), taken)
+        rehearse(Store.open(str(tmp_path / "backups")), taken)
 
 
 def test_a_scratch_place_that_the_state_reader_cannot_open_is_refused(golden, tmp_path):
     taken = back_up(golden("agg-hdfs"), tmp_path / "backups")
     with pytest.raises(BackupError, match="state reader cannot open such a location"):
-        lifecycle.rehearse(Store.open(str(tmp_path / "backups")), taken, scratch=Store.open(str(tmp_path / "a b")))
+        rehearse(Store.open(str(tmp_path / "backups")), taken, scratch=Store.open(str(tmp_path / "a b")))

@@ -9,10 +9,14 @@ from pathlib import Path
 
 import pytest
 
-from airflow_provider_ckpt import lifecycle
+from airflow_provider_ckpt.backup.relocation import PathRule
+from airflow_provider_ckpt.backup.restore import make_restore, restore
+from airflow_provider_ckpt.backup.take import take_backup
+from airflow_provider_ckpt.backup.verify import verify_backup
+from airflow_provider_ckpt.checkpoint.observe import observe
+from airflow_provider_ckpt.checks.inspect import inspect
 from airflow_provider_ckpt.errors import ObjectExistsError
-from airflow_provider_ckpt.moving import PathRule
-from airflow_provider_ckpt.store import Store
+from airflow_provider_ckpt.storage.store import Store
 from tests.spark_lab import STATE_CONFS, Lab, settle, truth
 
 pytestmark = pytest.mark.spark
@@ -40,9 +44,9 @@ def test_a_backup_is_the_minimal_set_and_a_restart_from_it_is_right(lab, tmp_pat
     unknown = {"_schema_log_abc/0": b"v1\n{}", "_schemas/0": b"{}", "offsets/notes.txt": b"", "state/0/0/foo": b"x"}
     for name, data in unknown.items():
         checkpoint.create(name, data)
-    taken = lifecycle.take_backup(checkpoint, root)
+    taken = take_backup(checkpoint, root)
     assert set(taken.unknown) == unknown.keys(), "what Spark itself writes is known"
-    lifecycle.verify_backup(root, taken)
+    verify_backup(root, taken)
     assert taken.batch_id == BATCHES - 1
     assert len(taken.objects) < len(checkpoint.find())
     inside = tmp_path / "backups" / taken.backup_id / "checkpoint"
@@ -50,23 +54,23 @@ def test_a_backup_is_the_minimal_set_and_a_restart_from_it_is_right(lab, tmp_pat
     shutil.copytree(inside, directly)
 
     target = Store.open(str(tmp_path / "restored"))
-    plan = lifecycle.make_restore(root, taken, target)
-    assert lifecycle.restore(plan, root, target, accept_sink="unknown").status == "applied"
-    assert lifecycle.restore(plan, root, target, accept_sink="unknown").status == "already_applied"
+    plan = make_restore(root, taken, target)
+    assert restore(plan, root, target, accept_sink="unknown").status == "applied"
+    assert restore(plan, root, target, accept_sink="unknown").status == "already_applied"
     for place in (tmp_path / "restored", directly):
         run = lab.run(place)
         assert list(run.batches) == [BATCHES], "it goes on with the next batch"
         if lab.config != "stateless":
             assert run.result == truth(dict.fromkeys(range(BATCHES + 1), "A"))
     with pytest.raises(ObjectExistsError, match="not empty"):
-        lifecycle.make_restore(root, taken, target)
+        make_restore(root, taken, target)
 
 
 def test_no_prefix_of_a_restore_starts_from_scratch(lab, tmp_path):
     """Spark refuses an unfinished restore, or it is complete; it never begins again with batch 0."""
     root = Store.open(str(tmp_path / "backups"))
-    taken = lifecycle.take_backup(Store.open(str(lab.checkpoint)), root)
-    steps = len(lifecycle.make_restore(root, taken, Store.open(str(tmp_path / "nowhere"))).actions)
+    taken = take_backup(Store.open(str(lab.checkpoint)), root)
+    steps = len(make_restore(root, taken, Store.open(str(tmp_path / "nowhere"))).actions)
     started = []
     for stop in {1, 2, steps // 2, steps - 3, steps - 2, steps - 1}:
         place = tmp_path / f"prefix-{stop}"
@@ -77,9 +81,7 @@ def test_no_prefix_of_a_restore_starts_from_scratch(lab, tmp_path):
                 raise _StoppedError
 
         with pytest.raises(_StoppedError):
-            lifecycle.restore(
-                lifecycle.make_restore(root, taken, target), root, target, on_step=on_step, accept_sink="unknown"
-            )
+            restore(make_restore(root, taken, target), root, target, on_step=on_step, accept_sink="unknown")
         aside = tmp_path / f"started-{stop}"
         shutil.copytree(place, aside)
         try:
@@ -92,16 +94,16 @@ def test_no_prefix_of_a_restore_starts_from_scratch(lab, tmp_path):
             ), error
         else:
             started.append((stop, list(run.batches)))
-        lifecycle.restore(lifecycle.make_restore(root, taken, target), root, target, accept_sink="unknown")
+        restore(make_restore(root, taken, target), root, target, accept_sink="unknown")
     assert all(batches == [BATCHES] for _, batches in started), started
 
 
 def test_a_fork_has_an_id_of_its_own_and_goes_on(lab, tmp_path):
     root, target = Store.open(str(tmp_path / "backups")), Store.open(str(tmp_path / "fork"))
-    taken = lifecycle.take_backup(Store.open(str(lab.checkpoint)), root)
+    taken = take_backup(Store.open(str(lab.checkpoint)), root)
     fork_id = "0b1f3a9c-0000-4000-8000-000000000001"
-    lifecycle.restore(lifecycle.make_restore(root, taken, target, fork_id), root, target, accept_sink="unknown")
-    assert lifecycle.observe(target).query_id == fork_id != taken.query_id
+    restore(make_restore(root, taken, target, fork_id), root, target, accept_sink="unknown")
+    assert observe(target).query_id == fork_id != taken.query_id
     assert list(lab.run(tmp_path / "fork").batches) == [BATCHES]
 
 
@@ -167,7 +169,7 @@ def test_state_with_absolute_schema_paths_moves_with_the_original_gone(spark, tm
     lab.write(range(3))
     run(lab, lab.checkpoint)
     lab.write([3])
-    taken = lifecycle.take_backup(Store.open(str(lab.checkpoint)), Store.open(str(root)))
+    taken = take_backup(Store.open(str(lab.checkpoint)), Store.open(str(root)))
     settle(lab.checkpoint)
     shutil.copytree(lab.checkpoint, tmp_path / "expected")
     expected = run(lab, tmp_path / "expected")
@@ -175,9 +177,9 @@ def test_state_with_absolute_schema_paths_moves_with_the_original_gone(spark, tm
     shutil.rmtree(lab.checkpoint)
 
     target = Store.open(str(moved))
-    plan = lifecycle.make_restore(Store.open(str(root)), taken, target)
+    plan = make_restore(Store.open(str(root)), taken, target)
     assert any(f"such as file:{lab.checkpoint}/state/0/" in warning for warning in plan.warnings)
-    lifecycle.restore(plan, Store.open(str(root)), target, accept_sink="unknown")
+    restore(plan, Store.open(str(root)), target, accept_sink="unknown")
     assert run(lab, moved) == expected != {}
     assert not lab.checkpoint.exists()
     if case == "transform-with-state":
@@ -189,17 +191,17 @@ def test_a_query_whose_input_moved_goes_on_when_the_paths_are_rewritten(spark, t
     old, new, root = Lab(spark, tmp_path / "old", "hdfs"), Lab(spark, tmp_path / "new", "hdfs"), tmp_path / "backups"
     old.write(range(BATCHES))
     old.run()
-    taken = lifecycle.take_backup(Store.open(str(old.checkpoint)), Store.open(str(root)))
+    taken = take_backup(Store.open(str(old.checkpoint)), Store.open(str(root)))
     new.input.parent.mkdir()
     old.input.rename(new.input)
     new.write([BATCHES])
     rule = PathRule(str(old.input), str(new.input))
     for place, rules in ((new.checkpoint, [rule]), (tmp_path / "as-it-is", [])):
         target = Store.open(str(place))
-        plan = lifecycle.make_restore(Store.open(str(root)), taken, target, path_rules=rules)
+        plan = make_restore(Store.open(str(root)), taken, target, path_rules=rules)
         assert any("sources/0: 6" in warning for warning in plan.warnings)
-        lifecycle.restore(plan, Store.open(str(root)), target, accept_sink="unknown")
-        assert not [found for found in lifecycle.inspect(target, deep=True) if found.severity == "error"]
+        restore(plan, Store.open(str(root)), target, accept_sink="unknown")
+        assert not [found for found in inspect(target, deep=True) if found.severity == "error"]
     run = new.run()
     assert list(run.batches) == [BATCHES], "no file is read again"
     assert run.result == truth(dict.fromkeys(range(BATCHES + 1), "A"))

@@ -16,12 +16,13 @@ from collections.abc import Iterator
 
 import pytest
 
-from airflow_provider_ckpt import lifecycle
+from airflow_provider_ckpt.change.places import Stores
 from airflow_provider_ckpt.cli import run
-from airflow_provider_ckpt.lifecycle import Stores
-from airflow_provider_ckpt.plans import EFFECTS, SinkVerdict
-from airflow_provider_ckpt.sinks import parse_sink
-from airflow_provider_ckpt.store import Store
+from airflow_provider_ckpt.rollback.apply import apply
+from airflow_provider_ckpt.rollback.make import make_rollback
+from airflow_provider_ckpt.sinks.declared import parse_sink
+from airflow_provider_ckpt.sinks.effects import EFFECTS, SinkVerdict
+from airflow_provider_ckpt.storage.store import Store
 from tests.sinks.lab import FORMATS, TableLab, expected
 from tests.sinks.worker import Worker
 
@@ -59,8 +60,8 @@ def roll_back(lab: TableLab) -> SinkVerdict:
     """Roll the checkpoint back to KEEP; the verdict that the plan gives."""
     sink = parse_sink(lab.sink)
     stores = Stores(Store.open(str(lab.checkpoint)), Store.open(sink.directory or ""))
-    plan = lifecycle.make_rollback(stores, KEEP, sink=sink)
-    lifecycle.apply(plan, stores, query_is_stopped=True, quiet_s=0, accept_sink=EFFECTS)
+    plan = make_rollback(stores, KEEP, sink=sink)
+    apply(plan, stores, query_is_stopped=True, quiet_s=0, accept_sink=EFFECTS)
     return plan.verdicts[0]
 
 

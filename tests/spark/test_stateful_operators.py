@@ -1,5 +1,7 @@
 """Every stateful operator of Spark 4.3: rolled back and replayed with other data, undone, backed up and restored.
 
+`make sparks` shows a keyed aggregation in the same way with earlier versions of Spark.
+
 What a query gives afterwards is what a query gives that never went wrong, batch by batch.
 """
 
@@ -10,16 +12,21 @@ from pathlib import Path
 
 import pytest
 
-from airflow_provider_ckpt import lifecycle
-from airflow_provider_ckpt.lifecycle import Stores
-from airflow_provider_ckpt.store import Store
+from airflow_provider_ckpt.backup.restore import make_restore, restore
+from airflow_provider_ckpt.backup.take import take_backup
+from airflow_provider_ckpt.backup.verify import verify_backup
+from airflow_provider_ckpt.change.places import Stores
+from airflow_provider_ckpt.checks.inspect import inspect
+from airflow_provider_ckpt.rollback.apply import apply
+from airflow_provider_ckpt.rollback.make import make_rollback, make_undo
+from airflow_provider_ckpt.storage.store import Store
 from tests.spark.operators import OPERATORS, Bench
-from tests.spark_lab import settle
+from tests.spark_lab import STATE_CONFS, settle
 
 pytestmark = pytest.mark.spark
 
 FILES, KEEP = 6, 2
-EVERY = [(name, store) for name, operator in OPERATORS.items() for store in operator.stores]
+EVERY = [(name, store) for name, operator in OPERATORS.items() for store in STATE_CONFS if operator.runs_with(store)]
 #: What `make test` shows of them: state in one partition, in one and in all, and in a schema file elsewhere.
 FEW = [("count of everything", "rocksdb-v2"), ("count by window, then limit", "hdfs")]
 
@@ -35,7 +42,7 @@ def test_a_query_goes_on_as_if_nothing_had_happened(operator, store, spark, tmp_
     assert len(lived.run(lived.checkpoint)) >= FILES
     settle(lived.checkpoint)
     checkpoint = Store.open(str(lived.checkpoint))
-    assert [f for f in lifecycle.inspect(checkpoint, deep=True) if f.severity != "note"] == []
+    assert [f for f in inspect(checkpoint, deep=True) if f.severity != "note"] == []
 
     restored = restored_from_a_backup(checkpoint, tmp_path)
     rolled_back_and_undone(lived.checkpoint, tmp_path / "undone")
@@ -58,16 +65,16 @@ def test_a_query_goes_on_as_if_nothing_had_happened(operator, store, spark, tmp_
 
 def restored_from_a_backup(checkpoint: Store, home: Path) -> Path:
     root, target = Store.open(str(home / "backups")), Store.open(str(home / "restored"))
-    taken = lifecycle.take_backup(checkpoint, root)
-    assert [f for f in lifecycle.verify_backup(root, taken) if f.severity != "note"] == []
-    lifecycle.restore(lifecycle.make_restore(root, taken, target), root, target, accept_sink="unknown")
+    taken = take_backup(checkpoint, root)
+    assert [f for f in verify_backup(root, taken) if f.severity != "note"] == []
+    restore(make_restore(root, taken, target), root, target, accept_sink="unknown")
     return home / "restored"
 
 
 def rolled_back(place: Path) -> Stores:
     stores = Stores(Store.open(str(place)))
-    plan = lifecycle.make_rollback(stores, KEEP)
-    lifecycle.apply(plan, stores, query_is_stopped=True, quiet_s=0, accept_sink="unknown")
+    plan = make_rollback(stores, KEEP)
+    apply(plan, stores, query_is_stopped=True, quiet_s=0, accept_sink="unknown")
     return stores
 
 
@@ -76,7 +83,7 @@ def rolled_back_and_undone(source: Path, place: Path) -> None:
     before = bytes_below(place)
     stores = rolled_back(place)
     assert bytes_below(place).keys() < before.keys()
-    lifecycle.apply(lifecycle.make_undo(stores), stores, query_is_stopped=True, quiet_s=0, accept_sink="unknown")
+    apply(make_undo(stores), stores, query_is_stopped=True, quiet_s=0, accept_sink="unknown")
     assert bytes_below(place) == before, "undo gives every byte back"
 
 

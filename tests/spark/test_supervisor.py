@@ -1,9 +1,10 @@
-"""A supervisor starts the real query at a random moment of a rollback with slow saves.
+"""A supervisor starts the real query at a random moment of a rollback with slow saves and slow removals.
 
-Whatever the moment: the rollback is refused or stopped with nothing lost, or it was over by then. After an undo every
-byte is back, and the next start of the query computes what it should. On S3 the query runs on a copy on disk, as Spark
-here cannot write there: it is copied out of the bucket when the query starts, and what the query wrote goes back in
-the order in which it was written.
+A third of the starts falls into the saves, a third into the removals, a third after the end. Whatever the moment: the
+rollback is refused or stopped with nothing lost, or it was over by then. After an undo every byte is back, also in the
+log of the sink, and the next start of the query computes what it should. On S3 the query runs on a copy on disk, as
+Spark here cannot write there: it is copied out of the bucket when the query starts, and what the query writes goes into
+the bucket as soon as it is there.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ import random
 import shutil
 import threading
 import time
+from collections import Counter
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -21,30 +23,51 @@ from typing import Any
 
 import pytest
 
-from airflow_provider_ckpt import lifecycle
+from airflow_provider_ckpt.change.journal import history
+from airflow_provider_ckpt.change.places import Stores
+from airflow_provider_ckpt.checkpoint.records_root import records_of
+from airflow_provider_ckpt.checks.inspect import inspect
 from airflow_provider_ckpt.errors import CheckpointBusyError, CheckpointNotFoundError, PlanError, StalePlanError
-from airflow_provider_ckpt.lifecycle import Stores
-from airflow_provider_ckpt.lifecycle.records import records_of
-from airflow_provider_ckpt.store import Store
+from airflow_provider_ckpt.rollback.apply import apply
+from airflow_provider_ckpt.rollback.make import make_rollback, make_undo
+from airflow_provider_ckpt.storage.store import Store
+from tests.fake_query import read_all
 from tests.faults import Fault, FaultyStore
-from tests.lifecycle.fake_query import read_all
 
 pytestmark = pytest.mark.spark
 
-BATCHES, KEEP = 6, 2
-RUNS = 50 if os.environ.get("CKPT_EXHAUSTIVE") else 2
-#: Seconds that each save takes, and before which the supervisor begins.
-SAVE_S, WITHIN_S = 0.1, 2.5
+BATCHES, KEEP = 5, 2
+RUNS = 50 if os.environ.get("CKPT_EXHAUSTIVE") else 3
+#: Seconds that each save and each removal takes.
+SLOW_S = 0.05
+SAVING, REMOVING, AFTER = "while it saved", "while it removed", "after its end"
 STOPPED = {"query_is_stopped": True, "quiet_s": 0, "accept_sink": "unknown"}
 Files = dict[str, bytes]
 
 
 class Slow(Fault):
-    """Every save takes a while, as a copy in an object store does."""
+    """Every save and every removal takes a while, as in an object store; during one of them somebody is called.
+
+    Args:
+        moment: After how many saves and removals; a fraction is one of the time that the next one takes.
+        call: Who is called then, with what the rollback is at.
+    """
+
+    def __init__(self, moment: float, call: Any) -> None:
+        super().__init__()
+        self.moment, self.call, self.removed = moment, call, 0
 
     def hits(self, call: str, store: Store) -> bool:
-        if call == "keep":
-            time.sleep(SAVE_S)
+        if call in ("keep", "delete_if"):
+            until_s = (self.moment - self.calls) * SLOW_S
+            self.calls += 1
+            if 0 <= until_s < SLOW_S:
+                time.sleep(until_s)
+                self.call(SAVING if call == "keep" else REMOVING)
+                time.sleep(SLOW_S - until_s)
+            else:
+                time.sleep(SLOW_S)
+            self.removed += call == "delete_if"
         return False
 
 
@@ -84,13 +107,17 @@ class Query:
         return ""
 
     @property
+    def sink(self) -> Store:
+        return Store.open(str(self.home / "out"))
+
+    @property
     def result(self) -> list[int]:
         return sorted(row.value for row in self.spark.read.schema("value long").json(str(self.home / "out")).collect())
 
 
 @pytest.fixture(scope="module")
 def base(spark, tmp_path_factory) -> Query:
-    """Six batches, and two files that are still to be read: one of new rows, one of old rows and a new one."""
+    """Five batches, and two files that are still to be read: one of new rows, one of old rows and a new one."""
     home = tmp_path_factory.mktemp("supervised")
     query = Query(spark, home / "input", home / "base")
     for number in range(BATCHES):
@@ -111,33 +138,48 @@ class Place:
         self.query = query
         self.store = Store.open(str(query.checkpoint))
 
+    @property
+    def stores(self) -> Stores:
+        return Stores(self.store, self.query.sink)
+
     def supervise(self) -> str:
         """Start the query on what stands there now."""
         return self.query.run()
 
 
 class Bucket(Place):
-    """The same in a bucket."""
+    """The same in a bucket, where Hadoop keeps no checksum files."""
 
     def __init__(self, query: Query, store: Store) -> None:
         self.query, self.store = query, store
         for name, data in read_all(Store.open(str(query.checkpoint))).items():
-            store.create(name, data)
+            if not name.endswith(".crc"):
+                store.create(name, data)
 
     def supervise(self) -> str:
         shutil.rmtree(self.query.checkpoint)
-        there = read_all_there(self.store)
-        for name, data in there.items():
+        for name, data in read_all_there(self.store).items():
             path = self.query.checkpoint / name
             path.parent.mkdir(parents=True, exist_ok=True)
             path.write_bytes(data)
-        stopped_with = self.query.run()
-        files = [path for path in self.query.checkpoint.rglob("*") if path.is_file()]
-        for path in sorted(files, key=lambda path: path.stat().st_mtime_ns):
-            name, data = path.relative_to(self.query.checkpoint).as_posix(), path.read_bytes()
-            if there.get(name) != data:
-                self.store.write(name, data)
-        return stopped_with
+        local, ended = Store.open(str(self.query.checkpoint)), list[str]()
+        known = {name: stored.identity for name, stored in local.find().items()}
+        running = threading.Thread(target=lambda: ended.append(self.query.run()))
+        running.start()
+        while running.is_alive():
+            running.join(0.05)
+            self._upload(local, known)
+        self._upload(local, known)
+        return ended[0]
+
+    def _upload(self, local: Store, known: dict[str, str]) -> None:
+        """What the query has written since the files that are known, in the order in which it was written."""
+        written = {name: stored for name, stored in local.find().items() if stored.identity != known.get(name)}
+        for name, stored in sorted(written.items(), key=lambda item: item[1].modified_ms or 0):
+            if ".tmp" not in name and not name.endswith(".crc"):
+                with suppress(CheckpointNotFoundError):
+                    self.store.write(name, local.read(name))
+                    known[name] = stored.identity
 
 
 def read_all_there(store: Store) -> Files:
@@ -150,19 +192,22 @@ def read_all_there(store: Store) -> Files:
 
 
 @pytest.mark.parametrize("on", ["disk", pytest.param("s3", marks=pytest.mark.s3)])
-def test_a_supervisor_that_starts_the_query_during_a_rollback(base, tmp_path, request, on, record_property):
+def test_a_supervisor_that_starts_the_query_during_a_rollback(base, tmp_path, request, on):
     seed = int(os.environ.get("CKPT_SEED", time.time_ns() % 1_000_000))
-    print(f"CKPT_SEED={seed}")
-    rng, outcomes = random.Random(seed), []
-    for run in range(RUNS):
+    rng, seen = random.Random(seed), Counter()
+    for run, part in enumerate(rng.sample(range(RUNS), RUNS)):
         query = copied(base, tmp_path / f"run-{run}")
         place = (
             Place(query) if on == "disk" else Bucket(query, request.getfixturevalue("s3_store")(f"run-{run}/orders"))
         )
-        outcomes.append(one_run(place, rng.uniform(0, WITHIN_S), f"CKPT_SEED={seed}, run {run}"))
-        print(f"CKPT_SEED={seed}, run {run}: {outcomes[-1]}", flush=True)
+        where = f"CKPT_SEED={seed}, run {run} on {on}"
+        fell, removed, outcome = one_run(place, (part + rng.random()) / RUNS, where)
+        seen[fell, outcome] += 1
+        print(f"{where}: started {fell} ({removed}); {outcome}", flush=True)
         shutil.rmtree(tmp_path / f"run-{run}", ignore_errors=True)
-    record_property("outcomes", str(outcomes))
+    for (fell, outcome), times in sorted(seen.items()):
+        print(f"CKPT_SEED={seed} on {on}: {times} of {RUNS} started {fell}; {outcome}")
+    assert {fell for fell, _ in seen} == {SAVING, REMOVING, AFTER}
 
 
 def copied(base: Query, home: Path) -> Query:
@@ -176,37 +221,62 @@ def copied(base: Query, home: Path) -> Query:
     return Query(base.spark, base.input, home)
 
 
-def one_run(place: Place, delay_s: float, where: str) -> str:
-    before = read_all(place.store)
-    plan = lifecycle.make_rollback(Stores(place.store), KEEP)
-    done: list[str] = []
-    supervisor = threading.Thread(target=lambda: (time.sleep(delay_s), done.append(place.supervise())))
-    supervisor.start()
+def one_run(place: Place, share: float, where: str) -> tuple[str, str, str]:
+    """Roll back, with a start after a share of the time: a third of it is for saves, for removals, and after the end.
+
+    Returns:
+        When the start fell, how many files were gone by then, and what came of both.
+    """
+    before = everything(place)
+    plan = make_rollback(place.stores, KEEP, trim_sink_log=True)
+    steps = len(plan.actions)
+    ended: list[str] = []
+    fell: list[str] = []
+
+    def start(when: str) -> None:
+        fell.extend((when, f"{slow.removed} of {steps} files were gone"))
+        supervisor.start()
+
+    supervisor = threading.Thread(target=lambda: ended.append(place.supervise()))
+    slow = Slow(share * 3 * steps, start)
+    slowly = Stores(FaultyStore.of(place.store, slow), FaultyStore.of(place.query.sink, slow))
     try:
-        lifecycle.apply(plan, Stores(FaultyStore.of(place.store, Slow())), **STOPPED)
+        apply(plan, slowly, **STOPPED)
         outcome = "applied"
+        assert slow.calls == 2 * steps, where
     except (CheckpointBusyError, StalePlanError) as refused:
         assert refused.hint, where
-        outcome = type(refused).__name__
-    finally:
-        supervisor.join(150)
-    assert done, f"{where}: the query did not end"
-    assert saved_or_there(place.store) >= set(before.items()), f"{where}: lost ({outcome})"
-    state = take_back(place.store, before, where)
+        outcome = f"refused ({type(refused).__name__})"
+    if not fell:
+        time.sleep((slow.moment - 2 * steps) * SLOW_S)
+        start(AFTER)
+    supervisor.join(150)
+    assert ended, f"{where}: the query did not end"
+    assert saved_or_there(place) >= set(before.items()), f"{where}: lost ({outcome})"
+    state = take_back(place, before, where)
     assert_right_restart(place, where)
-    return f"{outcome}, {state}"
+    came_of_it = f"{outcome}, {state} by the record, the query {'was stopped by an error' if ended[0] else 'ran'}"
+    return fell[0], fell[1], came_of_it
 
 
-def take_back(store: Store, before: Files, where: str) -> str:
+def everything(place: Place) -> Files:
+    """The checkpoint and the log of the sink."""
+    found = {f"checkpoint/{name}": data for name, data in read_all_there(place.store).items()}
+    log = place.query.sink.child("_spark_metadata")
+    return found | {f"sink/_spark_metadata/{name}": data for name, data in read_all_there(log).items()}
+
+
+def take_back(place: Place, before: Files, where: str) -> str:
     """Undo, unless nothing was done; afterwards every byte is there."""
-    (state,) = [record.state for record in lifecycle.history(store) if record.plan.kind == "rollback"] or ["none"]
+    records = [record.state for record in history(place.store) if record.plan.kind == "rollback"]
+    (state,) = records or ["none"]
     if state in ("applied", "interrupted"):
-        lifecycle.apply(lifecycle.make_undo(Stores(store)), Stores(store), **STOPPED)
-        left = read_all(store)
+        apply(make_undo(place.stores), place.stores, **STOPPED)
+        left = everything(place)
         assert {name for name in before if left.get(name) != before[name]} == set(), f"{where}: undone from {state}"
     else:
         with pytest.raises(PlanError, match="nothing to undo"):
-            lifecycle.make_undo(Stores(store))
+            make_undo(place.stores)
     return state
 
 
@@ -214,12 +284,13 @@ def assert_right_restart(place: Place, where: str) -> None:
     """The next start reads what is left to be read; every row is in the sink once, and none of the old ones again."""
     assert place.supervise() == "", where
     assert place.query.result == TRUTH, where
-    errors = [item for item in lifecycle.inspect(place.store, deep=True) if item.severity == "error"]
+    errors = [item for item in inspect(place.store, deep=True) if item.severity == "error"]
     assert errors == [], where
 
 
-def saved_or_there(store: Store) -> set[tuple[str, bytes]]:
-    left = set(read_all_there(store).items())
-    for record in records_of(store).ls()[1]:
-        left |= set(read_all(records_of(store).child(f"{record}/saved/checkpoint")).items())
+def saved_or_there(place: Place) -> set[tuple[str, bytes]]:
+    left = set(everything(place).items())
+    records = records_of(place.store)
+    for record in records.ls()[1]:
+        left |= set(read_all(records.child(f"{record}/saved")).items())
     return left

@@ -1,4 +1,4 @@
-"""Histories of a query, and what each target means in terms of them: the oracle that waits are judged by.
+"""Histories of a query, and what each condition means in terms of them: the oracle that waits are judged by.
 
 A history is played step by step. Each step is written to a real checkpoint directory as Spark would leave it, with the
 times of a clock of its own; what happened is kept beside that, and :mod:`tests.waiting.meanings` reads nothing else.
@@ -9,11 +9,17 @@ from __future__ import annotations
 import json
 import os
 import shutil
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
+from unittest import mock
 from uuid import UUID
 
 from hypothesis import strategies as st
+
+from airflow_provider_ckpt.waiting import poll
 
 FIRST_MS = 1_767_225_600_000
 #: The table of the Iceberg source: its snapshots, oldest first; their ids have no order.
@@ -219,3 +225,13 @@ def _histories(parts: st.SearchStrategy[list[Step]], fewest: int, most: int) -> 
 sound_histories = _histories(st.one_of(forward, forward, forward, purges), 1, 10)
 #: Anything may be.
 histories = _histories(st.one_of(batches, batches, forward, purges, set_backs, come_backs), 4, 10)
+
+
+@contextmanager
+def world() -> Iterator[World]:
+    """A query in a directory of its own, and its clock as everybody's."""
+    root = tempfile.mkdtemp(prefix="history-")
+    made = World(Path(root))
+    with mock.patch.object(poll, "now_ms", lambda: made.now_ms):
+        yield made
+    shutil.rmtree(root)

@@ -1,4 +1,4 @@
-"""What each target means, said in terms of what has happened, and nothing of what the package says."""
+"""What each condition means, said in terms of what has happened, and nothing of what the package says."""
 
 from __future__ import annotations
 
@@ -11,20 +11,20 @@ from hypothesis import strategies as st
 from airflow_provider_ckpt.waiting import (
     BatchCommitted,
     CaughtUp,
+    Condition,
     FrozenEnd,
     Idle,
     NextBatch,
     OffsetsReached,
     SnapshotReached,
     Stalled,
-    Target,
     WatermarkPassed,
     all_of,
     any_of,
 )
 from tests.waiting.histories import FILES, HOUR_MS, SNAPSHOTS, World
 
-__all__ = ["KAFKA", "KINDS", "Begun", "Ends", "Meaning", "is_lost", "meanings", "monotone_meanings"]
+__all__ = ["KAFKA", "KINDS", "Begun", "Ends", "Meaning", "is_lost", "meanings", "meant", "monotone_meanings"]
 
 KAFKA = {"0": "kafka"}
 ICEBERG = "1"
@@ -59,13 +59,13 @@ def is_lost(begun: Begun, world: World) -> bool:
 
 @dataclass(frozen=True)
 class Meaning:
-    """A target and when it is reached."""
+    """A condition and when it is reached."""
 
-    target: Target
+    condition: Condition
     holds: Callable[[World, Begun], bool]
 
     def __repr__(self) -> str:
-        return repr(self.target)
+        return repr(self.condition)
 
 
 class Ends:
@@ -119,13 +119,13 @@ def offsets(first: int, second: int | None) -> Meaning:
 
 
 def snapshot(number: int, position: int) -> Meaning:
-    target = SnapshotReached(ICEBERG, SNAPSHOTS[number], position, SNAPSHOTS[:number])
+    condition = SnapshotReached(ICEBERG, SNAPSHOTS[number], position, SNAPSHOTS[:number])
     wanted = number * FILES + position
 
     def holds(world: World, _: Begun) -> bool:
         return world.newest_entry is not None and world.newest_entry.files >= wanted
 
-    return Meaning(target, holds)
+    return Meaning(condition, holds)
 
 
 def frozen_end(ago_ms: int | None) -> Meaning:
@@ -167,13 +167,15 @@ def stalled(for_ms: int) -> Meaning:
 
 def every(parts: list[Meaning]) -> Meaning:
     return Meaning(
-        all_of(*(part.target for part in parts)), lambda world, begun: all(part.holds(world, begun) for part in parts)
+        all_of(*(part.condition for part in parts)),
+        lambda world, begun: all(part.holds(world, begun) for part in parts),
     )
 
 
 def one(parts: list[Meaning]) -> Meaning:
     return Meaning(
-        any_of(*(part.target for part in parts)), lambda world, begun: any(part.holds(world, begun) for part in parts)
+        any_of(*(part.condition for part in parts)),
+        lambda world, begun: any(part.holds(world, begun) for part in parts),
     )
 
 
@@ -186,7 +188,7 @@ MONOTONE = {
     "snapshot": st.builds(snapshot, st.integers(0, len(SNAPSHOTS) - 1), st.integers(1, FILES)),
     "frozen_end": st.builds(frozen_end, st.none() | durations_ms),
 }
-#: Every kind of target.
+#: Every kind of condition.
 KINDS = {
     **MONOTONE,
     "caught_up, time": st.builds(caught_up_by_time, durations_ms),
@@ -210,3 +212,10 @@ def _combined(leaves: st.SearchStrategy[Meaning]) -> st.SearchStrategy[Meaning]:
 monotone_meanings = _combined(st.one_of(*MONOTONE.values()))
 meanings = _combined(st.one_of(*KINDS.values()))
 KINDS["combined"] = meanings
+
+
+def meant(meaning: Meaning, world: World, begun: Begun) -> str:
+    """The verdict that the definition gives."""
+    if is_lost(begun, world):
+        return "lost"
+    return "reached" if meaning.holds(world, begun) else "open"

@@ -1,0 +1,382 @@
+"""Pruning: backups that a policy does not keep are dropped, then what no backup names any more is swept.
+
+1. Every manifest is read. One that cannot be read ends the prune with nothing done: what it names is not known.
+2. Of each dropped backup ``manifest.json`` becomes ``dropped.json``. From here on it is no backup; what it named is
+   still known, to a prune that goes on after a killed one as well.
+3. Everything is listed, and after that all manifests are read anew. Marked is what they name, and what the base of a
+   backup under way names (see :mod:`airflow_provider_ckpt.backup.take` for how the two agree). A backup that was to be
+   kept, and is none any more, ends the prune with nothing swept.
+4. Swept is what is not marked: at once in the directory of a dropped backup, elsewhere when it is older than the grace
+   period: leftovers of backups that were killed. ``dropped.json`` goes when nothing marked is left beside it.
+
+Of every query that loses a backup one that is left is read back first, as ``ckpt verify`` does it: the newest that is
+kept, or the next one when that fails. Where no backup that the policy keeps passes, the newest other one that does is
+kept as well; where none does, none is dropped. That costs a read of each object of one backup, and nothing less tells
+that what is left can be restored; a prune that drops nothing reads nothing.
+
+One prune works in a root at a time, held by a lock from the reading of the manifests to the end of the sweep: of two at
+once each would count on a backup that the other drops.
+
+A directory that is not named as a backup is, and has no manifest of one, is never touched.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Collection, Iterable
+from contextlib import suppress
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Literal
+
+from airflow_provider_ckpt.backup import manifest
+from airflow_provider_ckpt.backup.catalog import list_backups, nothing_found, read_manifest
+from airflow_provider_ckpt.backup.declare import base_of_intent
+from airflow_provider_ckpt.backup.folders import Folder, list_folders, sweepable
+from airflow_provider_ckpt.backup.manifest import Manifest
+from airflow_provider_ckpt.backup.retention import Decision, RetentionPolicy, decide, of_each_query
+from airflow_provider_ckpt.backup.verify import verify_backup
+from airflow_provider_ckpt.change.lock import Held, locked_backups
+from airflow_provider_ckpt.checkpoint.observe import now_ms
+from airflow_provider_ckpt.checkpoint.own_files import DROPPED, INTENT, MANIFEST
+from airflow_provider_ckpt.errors import (
+    BackupCorruptError,
+    CheckpointBusyError,
+    CheckpointError,
+    CheckpointNotFoundError,
+    ObjectExistsError,
+    UnsupportedVersionError,
+)
+from airflow_provider_ckpt.storage.concurrency import THREADS, OnStep, in_parallel, no_step
+from airflow_provider_ckpt.storage.store import Store
+from airflow_provider_ckpt.storage.stored_object import StoredObject
+
+if TYPE_CHECKING:
+    from airflow_provider_ckpt.documents.backups import PrunePlanFields, PruneReceiptFields, SweepFields
+
+#: How long an object that no backup names may be that of a backup under way.
+GRACE_MS = 24 * 3_600_000
+
+
+@dataclass(frozen=True, slots=True)
+class Sweep:
+    """What can be swept from one directory: how many objects, and their bytes."""
+
+    directory: str
+    objects: int
+    bytes: int
+
+    def to_dict(self) -> SweepFields:
+        """JSON-ready."""
+        return {"directory": self.directory, "objects": self.objects, "bytes": self.bytes}
+
+
+@dataclass(frozen=True, slots=True)
+class PrunePlan:
+    """What a prune will do.
+
+    Args:
+        location: The root.
+        planned_at_ms: Epoch milliseconds; ages count from here.
+        policy: What to keep.
+        grace_ms: How old an object that no backup names must be.
+        decisions: Of every backup, oldest first.
+        sweeps: What goes, a row for each directory that loses something.
+        verified: Of every query that loses a backup, one that is left and passed ``ckpt verify``.
+        referred_bytes: Bytes in the directories of dropped backups that stay, because other backups name them.
+    """
+
+    location: str
+    planned_at_ms: int
+    policy: RetentionPolicy
+    grace_ms: int
+    decisions: tuple[Decision, ...]
+    sweeps: tuple[Sweep, ...]
+    referred_bytes: int
+    verified: tuple[str, ...] = ()
+
+    @property
+    def dropped(self) -> tuple[str, ...]:
+        """The backups that no rule keeps."""
+        return tuple(item.backup_id for item in self.decisions if not item.keep)
+
+    def to_dict(self) -> PrunePlanFields:
+        """JSON-ready."""
+        return {
+            "location": self.location,
+            "planned_at_ms": self.planned_at_ms,
+            "policy": self.policy.to_dict(),
+            "grace_ms": self.grace_ms,
+            "decisions": [decision.to_dict() for decision in self.decisions],
+            "sweeps": [sweep.to_dict() for sweep in self.sweeps],
+            "referred_bytes": self.referred_bytes,
+            "verified": list(self.verified),
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class PruneReceipt:
+    """What a prune did. ``objects`` and ``bytes`` count what was swept, manifests not included."""
+
+    location: str
+    status: Literal["applied", "already_applied"]
+    dropped: tuple[str, ...]
+    objects: int
+    bytes: int
+    started_at_ms: int
+    finished_at_ms: int
+
+    def to_dict(self) -> PruneReceiptFields:
+        """JSON-ready."""
+        return {
+            "location": self.location,
+            "status": self.status,
+            "dropped": list(self.dropped),
+            "objects": self.objects,
+            "bytes": self.bytes,
+            "started_at_ms": self.started_at_ms,
+            "finished_at_ms": self.finished_at_ms,
+        }
+
+
+# --- planning ------------------------------------------------------------------------------------------------------
+
+
+def make_prune(
+    root: Store, policy: RetentionPolicy, *, grace_ms: int = GRACE_MS, allow_empty: bool = False
+) -> PrunePlan:
+    """Plan a prune; changes nothing.
+
+    Args:
+        root: Where backups live.
+        policy: What to keep.
+        grace_ms: How old what no backup names must be.
+        allow_empty: A root in which no backup was ever taken is no error.
+
+    Raises:
+        BackupCorruptError: A manifest cannot be read, so it is not known what it names; or UnsupportedVersionError.
+        BackupNotFoundError: There is no backup at all.
+        StoreError: The root cannot be listed, or the directory of a backup in it is a link.
+    """
+    planned_at_ms = now_ms()
+    backups = _read_all(root)
+    decisions, verified = _with_a_whole_one(root, backups, decide(backups, policy, planned_at_ms))
+    kept = {item.backup_id for item in decisions if item.keep}
+    dropped = {item.backup_id for item in decisions if not item.keep}
+    folders = list_folders(root)
+    if not backups and not folders and not allow_empty:
+        raise nothing_found(root, "there is no backup here.")
+    before_ms = planned_at_ms - grace_ms
+    under_way = [folder for folder in folders if folder.is_under_way(before_ms)]
+    marked = _names([item for item in backups if item.backup_id in kept], _bases_in_use(root, under_way))
+    sweeps, referred = [], 0
+    for folder in folders:
+        gone = folder.is_dropped or folder.name in dropped
+        lost = folder.data if gone else sweepable(folder, before_ms)
+        swept = [item for name, item in lost.items() if name not in marked]
+        referred += sum(item.size for name, item in folder.data.items() if gone and name in marked)
+        if swept:
+            sweeps.append(Sweep(folder.name, len(swept), sum(item.size for item in swept)))
+    return PrunePlan(root.location, planned_at_ms, policy, grace_ms, decisions, tuple(sweeps), referred, verified)
+
+
+def _with_a_whole_one(
+    root: Store, backups: Iterable[Manifest], decisions: Iterable[Decision]
+) -> tuple[tuple[Decision, ...], tuple[str, ...]]:
+    """The decisions, with a backup that verifies kept of every query; and those backups."""
+    decided = {item.backup_id: item for item in decisions}
+    verified = []
+    for group in of_each_query(backups):
+        dropped = [item for item in group if not decided[item.backup_id].keep]
+        kept = [item for item in group if decided[item.backup_id].keep]
+        if not dropped:
+            continue
+        whole = next((item for item in (*kept, *dropped) if _verifies(root, item)), None)
+        if whole is not None:
+            verified.append(whole.backup_id)
+        reason = "none of this query verifies" if whole is None else "the newest that verifies"
+        spared = dropped if whole is None else [item for item in dropped if item is whole]
+        decided.update({item.backup_id: Decision(item.backup_id, keep=True, reasons=(reason,)) for item in spared})
+    return tuple(decided.values()), tuple(verified)
+
+
+def _verifies(root: Store, backup: Manifest) -> bool:
+    try:
+        return not any(finding.severity == "error" for finding in verify_backup(root, backup))
+    except CheckpointError as error:
+        if error.retryable:
+            raise
+        return False
+
+
+def _read_all(root: Store) -> tuple[Manifest, ...]:
+    """Every backup, when every manifest can be read."""
+    try:
+        return list_backups(root)
+    except (BackupCorruptError, UnsupportedVersionError) as error:
+        error.hint = (
+            "Nothing was dropped or swept: what this backup refers to is not known. Put its manifest.json back; or, to "
+            "give the backup up, move its directory out of the root, which may break later backups that refer to it."
+        )
+        raise
+
+
+def _names(*groups: Iterable[Manifest]) -> set[str]:
+    return {item.stored_at for group in groups for backup in group for item in backup.objects}
+
+
+def _bases_in_use(root: Store, under_way: Iterable[Folder]) -> list[Manifest]:
+    """What backups under way may refer to, and those that have finished since they were listed."""
+    bases = []
+    for folder in under_way:
+        name = f"{folder.name}/{INTENT}"
+        try:
+            base = base_of_intent(root.read(name))
+        except CheckpointNotFoundError:  # finished meanwhile, or of a release that never referred to anything
+            base = ""
+        except ValueError as error:
+            raise BackupCorruptError(str(error), location=root.location, name=name) from error
+        found = [_read_any(root, backup_id) for backup_id in (base, folder.name) if backup_id]
+        bases += [item for item in found if item]
+    return bases
+
+
+def _read_any(root: Store, backup_id: str) -> Manifest | None:
+    """The manifest of a backup, also of one that was dropped."""
+    found = read_manifest(root, backup_id)
+    if found is None:
+        name = f"{backup_id}/{DROPPED}"
+        with suppress(CheckpointNotFoundError):
+            return manifest.decode(root.read(name), name)
+    return found
+
+
+# --- carrying out --------------------------------------------------------------------------------------------------
+
+
+def prune(
+    plan: PrunePlan,
+    root: Store,
+    *,
+    by: str = "",
+    break_lock: bool = False,
+    threads: int = THREADS,
+    on_step: OnStep = no_step,
+) -> PruneReceipt:
+    """Carry out a prune. Killed at any point, the next one completes it, and no backup that is left misses anything.
+
+    A backup is dropped when the plan says so and the policy, asked again about what is there now, still does.
+
+    Args:
+        plan: What :func:`make_prune` gave.
+        root: Where backups live.
+        by: Who does it, for whoever finds the lock.
+        break_lock: The user's word that another prune that holds the lock has ended.
+        threads: Requests under way at once.
+        on_step: Called after each object that was swept.
+
+    Raises:
+        BackupCorruptError: A manifest cannot be read; nothing was dropped.
+        CheckpointBusyError: Another prune is at work in this root.
+    """
+    started_ms = now_ms()
+    if not (plan.decisions or plan.sweeps):  # a lock would create the root
+        return PruneReceipt(root.location, "already_applied", (), 0, 0, started_ms, now_ms())
+    with locked_backups(root, _rules_id(plan.policy), by, break_lock=break_lock) as lock:
+        doomed, kept = _divide(plan, _read_all(root))
+        for backup_id in sorted(doomed):
+            lock.require_mine()
+            _drop(root, backup_id)
+        root.flush()
+        swept = _sweep(root, plan, kept, lock, threads, on_step)
+    status: Literal["applied", "already_applied"] = "applied" if doomed or swept else "already_applied"
+    size = sum(item.size for item in swept)
+    return PruneReceipt(root.location, status, tuple(sorted(doomed)), len(swept), size, started_ms, now_ms())
+
+
+def _rules_id(policy: RetentionPolicy) -> str:
+    """Tells prunes by other rules apart."""
+    return hashlib.sha256(json.dumps(policy.to_dict(), sort_keys=True).encode()).hexdigest()[:16]
+
+
+def _divide(plan: PrunePlan, backups: Iterable[Manifest]) -> tuple[set[str], set[str]]:
+    """The ids of the backups that are dropped, and of those that are kept, of what is there now."""
+    decisions = decide(backups, plan.policy, plan.planned_at_ms)
+    safe = {
+        item.backup_id
+        for group in of_each_query(backups)
+        if not set(plan.verified).isdisjoint(item.backup_id for item in group)
+        for item in group
+    }
+    doomed = {item.backup_id for item in decisions if not item.keep} & set(plan.dropped) & safe
+    return doomed, {item.backup_id for item in backups} - doomed
+
+
+def _drop(root: Store, backup_id: str) -> None:
+    """Make a backup none, but keep what it named."""
+    try:
+        root.create(f"{backup_id}/{DROPPED}", root.read(f"{backup_id}/{MANIFEST}"))
+    except ObjectExistsError:  # of a prune that was killed between the two
+        pass
+    except CheckpointNotFoundError:  # somebody deleted it
+        return
+    root.delete(f"{backup_id}/{MANIFEST}")
+
+
+def _sweep(
+    root: Store, plan: PrunePlan, kept: set[str], lock: Held, threads: int, on_step: OnStep
+) -> list[StoredObject]:
+    """Sweep what is not marked from the directories that the plan names; gives what that was."""
+    before_ms = plan.planned_at_ms - plan.grace_ms
+    planned = {item.directory for item in plan.sweeps}
+    folders = list_folders(root)
+    _require_backups(root, kept, {folder.name for folder in folders if folder.is_backup})
+    ended = [folder for folder in folders if not folder.is_backup and not folder.is_under_way(before_ms)]
+    for folder in ended:  # a backup that was only slow finds its intent gone, and gives up
+        root.delete(f"{folder.name}/{INTENT}")
+    marked = _marked_for_sweep(root, folders, ended, before_ms)
+    swept = {
+        name: item
+        for folder in folders
+        if folder.name in planned
+        for name, item in sweepable(folder, before_ms).items()
+        if name not in marked
+    }
+    lock.require_mine()
+    in_parallel(root.delete, list(swept), threads, on_step)
+    root.flush()
+    for folder in folders:
+        _clear(root, folder, folder in ended and not folder.data.keys() - swept.keys(), before_ms)
+    return list(swept.values())
+
+
+def _marked_for_sweep(root: Store, folders: Iterable[Folder], ended: Iterable[Folder], before_ms: int) -> set[str]:
+    """What a backup names, or may be about to name; read after everything was listed."""
+    listed = [folder.name for folder in folders if folder.is_backup]
+    found = in_parallel(lambda name: read_manifest(root, name), listed, THREADS)
+    backups = {name: item for name, item in zip(listed, found, strict=True) if item}
+    _require_backups(root, listed, backups)
+    late = [read_manifest(root, folder.name) for folder in ended if not folder.is_dropped]
+    bases = _bases_in_use(root, [folder for folder in folders if folder.is_under_way(before_ms)])
+    return _names(filter(None, (*backups.values(), *late)), bases)
+
+
+def _require_backups(root: Store, kept: Iterable[str], there: Collection[str]) -> None:
+    """Raise CheckpointBusyError when a backup that is kept is none any more."""
+    if lost := sorted(set(kept).difference(there)):
+        raise CheckpointBusyError(
+            f"the backup {lost[0]}, which this prune keeps, was dropped or deleted by somebody else meanwhile.",
+            location=root.location,
+            hint="Nothing was swept. What a prune has dropped is a backup again when its dropped.json is renamed to "
+            "manifest.json. Then run the prune again.",
+        )
+
+
+def _clear(root: Store, folder: Folder, is_empty: bool, before_ms: int) -> None:
+    """Remove what only says what a directory was, once that is over."""
+    intent = folder.objects.get(f"{folder.name}/{INTENT}")
+    if folder.is_backup and intent and intent.modified_ms is not None and intent.modified_ms < before_ms:
+        root.delete(intent.name)
+    if is_empty:
+        root.delete(f"{folder.name}/{DROPPED}")
+        root.remove_empty(folder.name)

@@ -1,0 +1,314 @@
+"""A checkpoint at another place: which paths inside it change, and what its sinks make of the query.
+
+A query that keeps its id has *moved*; one that gets a new id is a *fork*. Sinks tell queries apart by that id, the file
+sink by its directory alone.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Iterable, Mapping
+from dataclasses import dataclass, field, replace
+from urllib.parse import quote
+
+from airflow_provider_ckpt.backup.manifest import Manifest
+from airflow_provider_ckpt.checkpoint.contents import listed_shortly
+from airflow_provider_ckpt.checkpoint.sink_marker import MARKING, NOT_DECLARED, SinkMarker
+from airflow_provider_ckpt.codec import Encodable, layout
+from airflow_provider_ckpt.codec.embedded_paths import paths_of, paths_of_offsets, with_paths
+from airflow_provider_ckpt.errors import PlanError
+from airflow_provider_ckpt.sinks.effects import SinkVerdict
+from airflow_provider_ckpt.sinks.verdicts import rollback_verdict
+from airflow_provider_ckpt.untrusted.spans import batches_text
+
+_RULE = re.compile(r"(.+?)=((?:[A-Za-z][\w+.-]*:)?/.*)", re.DOTALL)
+_URI = re.compile(r"([A-Za-z][\w+.-]*):(.*)", re.DOTALL)
+_SCHEMA_PATH = re.compile(rf"(.*)/({layout.STATE}/\d+/_stateSchema/.+)", re.DOTALL)
+#: What Hadoop, and so Spark, calls what fsspec calls otherwise.
+_HADOOP = {"s3": "s3a", "gcs": "gs"}
+#: Schemes that name the same storage.
+_ALIASES = {"": "file", "s3a": "s3", "s3n": "s3", "gcs": "gs", "abfss": "abfs"}
+
+
+#: Of a restore without a declared sink.
+NOT_JUDGED = SinkVerdict(
+    NOT_DECLARED,
+    "unknown",
+    "what the query has written since the backup is skipped by a sink that remembers it, and comes again to any other",
+    "Declare the sink, for example --sink file:URI.",
+)
+
+# --- sinks ---------------------------------------------------------------------------------------------------------
+
+
+def verdict_of_move(marker: SinkMarker, batch_id: int) -> SinkVerdict:
+    """What a sink makes of the query that goes on after ``batch_id`` with the id that the sink knows.
+
+    Every batch that the original ran after the backup runs again: to the sink that is a rollback.
+    """
+    if marker.kind not in MARKING:
+        return _unmarked(marker, batch_id)
+    verdict = rollback_verdict(marker, batch_id, None)
+    if marker.kind == "file" and verdict.remedy and marker.skipped_after(batch_id):
+        remedy = f"Accept it, then trim its log: ckpt rollback --to-batch {batch_id}, with --sink and --trim-sink-log."
+        return replace(verdict, remedy=remedy)
+    return verdict
+
+
+def verdict_of_fork(marker: SinkMarker, batch_id: int, *, own_writer: bool = False) -> SinkVerdict:
+    """What a sink makes of the query that goes on after ``batch_id`` with an id that the sink does not know.
+
+    Args:
+        marker: What the sink remembers of the original.
+        batch_id: The batch of the backup.
+        own_writer: The deploy says what the sink knows the query by (``txnAppId``), so a new id changes nothing.
+    """
+    match marker.kind:
+        case "file":
+            return _fork_to_files(marker, batch_id)
+        case "hudi":
+            own_writer = True
+    if marker.kind not in MARKING:
+        return _unmarked(marker, batch_id)
+    if own_writer:
+        verdict = verdict_of_move(marker, batch_id)
+        both = f"It tells the fork and the original apart by {marker.writer} alone: give the fork another."
+        return replace(verdict, remedy=f"{verdict.remedy} {both}".strip())
+    held = marker.held_after(batch_id)
+    remedy = f"Give the fork a table of its own, or take the table back to batch {batch_id} before the start."
+    if held:
+        why = f"it holds {batches_text(held[0], held[-1])} of the original, and takes them again from an id new to it"
+        return SinkVerdict(marker.name, "duplicated", why, remedy)
+    if marker.last_batch is None:
+        why = "it knows no batch of the original, and takes every batch from an id that is new to it"
+        return SinkVerdict(marker.name, "unknown", why, remedy)
+    why = f"it holds nothing after batch {batch_id}; should the original go on, both write the same rows"
+    return SinkVerdict(marker.name, "exact", why)
+
+
+def _fork_to_files(marker: SinkMarker, batch_id: int) -> SinkVerdict:
+    """A file sink knows batches, not queries."""
+    entries = (
+        f"Its log needs an entry for each batch up to {batch_id} since the last compaction; one that holds the line v1 "
+        "alone says that the batch wrote nothing."
+    )
+    if marker.last_batch is None:
+        return SinkVerdict(
+            marker.name, "exact", "its log holds no batch of the original, nor of any other query", entries
+        )
+    skipped = marker.skipped_after(batch_id)
+    if skipped:
+        why = f"its log counts batches and knows no ids: what the fork writes as {batches_text(*skipped)} is dropped"
+        return SinkVerdict(marker.name, "skipped", why, f"Give the fork a directory of its own. {entries}")
+    why = (
+        f"its log holds nothing after batch {batch_id}; should the original write here, each drops what the other wrote"
+    )
+    remedy = f"Where the original writes here, give the fork another directory. {entries}"
+    return SinkVerdict(marker.name, "exact", why, remedy)
+
+
+def _unmarked(marker: SinkMarker, batch_id: int) -> SinkVerdict:
+    verdict = rollback_verdict(marker, batch_id, batch_id + 1)
+    if verdict.verdict == "exact":
+        return verdict
+    why = f"it remembers no batches: what the original wrote after batch {batch_id} is written again"
+    return replace(verdict, reason=why)
+
+
+def same_id_warning(query_id: str, location: str) -> str:
+    """What to know of a query that was moved."""
+    return (
+        f"The query keeps its id {query_id}, which the original at {location} has as well. Never run both: sinks take "
+        "them for one query and drop the batches of the slower one. For two queries, restore with a new query id."
+    )
+
+
+# --- paths ---------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class PathRule:
+    """Paths at or below ``old`` are to be at or below ``new``; plain paths or URIs."""
+
+    old: str
+    new: str
+
+
+def parse_path_rule(text: str) -> PathRule:
+    """``FROM=TO``. Raises ValueError."""
+    match = _RULE.fullmatch(text)
+    if not match:
+        raise ValueError(f"{text!r} is not FROM=TO with two absolute paths or URIs")
+    return PathRule(match[1].rstrip("/") or "/", match[2].rstrip("/") or "/")
+
+
+@dataclass(frozen=True, slots=True)
+class Relocation:
+    """Files whose paths change, by name, with their new content; and what to say about paths."""
+
+    rewritten: Mapping[str, bytes] = field(default_factory=dict)
+    warnings: tuple[str, ...] = ()
+
+
+def relocate(
+    entries: Mapping[str, Encodable], names: Collection[str], location: str, rules: Iterable[PathRule]
+) -> Relocation:
+    """Decide about the absolute paths in a checkpoint that is written to a new location.
+
+    Schema files are part of the checkpoint, so paths to them follow it, unless a rule says otherwise; Spark would go on
+    reading the old ones. Paths of input and output files stay as they are unless a rule moves them.
+
+    Args:
+        entries: The files that can hold paths, by name.
+        names: Every object of the checkpoint.
+        location: Where it will be.
+        rules: First match wins.
+
+    Raises:
+        PlanError: A rule is about files of Auto Loader, which lists them in a database that is not changed.
+    """
+    rules = tuple(rules)
+    mover = _Mover(rules, location, names)
+    rewritten, warnings = {}, []
+    for group, members in _groups(entries).items():
+        moved: dict[str, str] = {}
+        for name in members:
+            paths = {path: mover.move(name, path) for path in paths_of(entries[name])}
+            moved.update(paths)
+            if any(old != new for old, new in paths.items()):
+                rewritten[name] = with_paths(name, entries[name], paths.__getitem__)
+        if moved:
+            warnings.append(_warning(group, moved, names))
+    warnings += _offsets_with_paths(entries, location, rules)
+    unused = [f"{rule.old}={rule.new} matches no path." for rule in rules if rule not in mover.used]
+    return Relocation(rewritten, (*warnings, *unused))
+
+
+def sink_log_warning(location: str, paths: Collection[str]) -> str | None:
+    """What to know of the log of a file sink that names files outside its directory: the output was moved."""
+    outside = [path for path in paths if _moved(path, _encode(location), location) is None]
+    if not outside:
+        return None
+    return (
+        f"The log of the sink {location} names {len(outside)} of {len(paths)} files outside of it, such as "
+        f"{outside[0]}: Spark reads those, and of a directory that was moved only what is written from now on. The log "
+        "stays as it is."
+    )
+
+
+def unknown_warnings(backup: Manifest) -> tuple[str, ...]:
+    """What to know of files in a backup that are not known."""
+    if not backup.unknown:
+        return ()
+    many = f"{len(backup.unknown)} files that ckpt does not know are restored as they are: "
+    paths = f"{many}{listed_shortly(backup.unknown)}. Paths and ids inside them are not rewritten."
+    if not backup.unknown_changed:
+        return (paths,)
+    return (
+        paths,
+        f"They changed while they were copied and are not known to be consistent with batch {backup.batch_id}: "
+        f"{listed_shortly(backup.unknown_changed)}.",
+    )
+
+
+def _offsets_with_paths(entries: Mapping[str, Encodable], location: str, rules: tuple[PathRule, ...]) -> list[str]:
+    """What to know of paths in offsets, all of which stay as they are."""
+    warnings = []
+    for name, entry in sorted(entries.items()):
+        for source_id, path in paths_of_offsets(entry):
+            if any(_moved(path, rule.old, "/") or _moved(path, _encode(rule.old), "/") for rule in rules):
+                raise PlanError(
+                    f"the paths of source {source_id} cannot be rewritten: its offset names {path}, as those of "
+                    "Auto Loader do, and the files that it has seen stand in a database of its own, "
+                    f"sources/{source_id}/rocksdb.",
+                    location=location,
+                    name=name,
+                    hint="Nothing was done. Restore without that rule, and keep the input files where they are.",
+                )
+            warnings.append(
+                f"{name}: the offset of source {source_id} names {path}, which stays as it is, as does what Auto "
+                "Loader keeps of its input files: they cannot move."
+            )
+    return warnings
+
+
+class _Mover:
+    """Moves single paths, and notes which rules were of use."""
+
+    def __init__(self, rules: tuple[PathRule, ...], location: str, names: Collection[str]) -> None:
+        self._rules, self._location, self._names = rules, location, names
+        self.used: set[PathRule] = set()
+
+    def move(self, name: str, path: str) -> str:
+        """Where a path inside one file leads after the move."""
+        encoded = not isinstance(layout.parse(name), layout.OperatorMetadataFile)
+        for rule in self._rules:
+            moved = _moved(path, _encode(rule.old), _encode(rule.new)) if encoded else _moved(path, rule.old, rule.new)
+            if moved is not None:
+                self.used.add(rule)
+                return moved
+        schema = None if encoded else _SCHEMA_PATH.fullmatch(path)
+        if schema and schema[2] in self._names:
+            return _moved(path, schema[1], spark_uri(self._location)) or path
+        return path
+
+
+def _moved(path: str, old: str, new: str) -> str | None:
+    """A path below ``old`` put below ``new``, in its own spelling of the scheme; None when it is not below."""
+    scheme, rest = _split(path)
+    old_scheme, old_rest = _split(old)
+    below = old_rest.rstrip("/")
+    if _storage(scheme) != _storage(old_scheme) or not (rest == old_rest or rest.startswith(f"{below}/")):
+        return None
+    new_scheme, new_rest = _split(new)
+    prefix = path[: len(path) - len(rest)] if _storage(new_scheme) == _storage(scheme) else f"{new_scheme or 'file'}:"
+    return f"{prefix}{new_rest.rstrip('/')}{rest[len(below) :]}"
+
+
+def _split(uri: str) -> tuple[str, str]:
+    """Scheme and rest; a local path begins with one slash, whatever stands before it."""
+    match = _URI.fullmatch(uri)
+    scheme, rest = (match[1].lower(), match[2]) if match else ("", uri)
+    return scheme, "/" + rest.lstrip("/") if _storage(scheme) == "file" else rest
+
+
+def _storage(scheme: str) -> str:
+    return _ALIASES.get(scheme, scheme)
+
+
+def spark_uri(location: str) -> str:
+    """A location as it is given to Spark."""
+    scheme, rest = _split(location)
+    return f"{_HADOOP.get(scheme, scheme or 'file')}:{rest}"
+
+
+def _encode(path: str) -> str:
+    """As the logs of sources and sinks spell it; what is encoded already stays."""
+    return quote(path, safe="/:@!$&'()*+,;=~-._%")
+
+
+def _groups(entries: Mapping[str, Encodable]) -> dict[str, list[str]]:
+    """Names by the log that they are part of: ``sources/0``, ``state/0``, ``_spark_metadata``."""
+    groups: dict[str, list[str]] = {}
+    for name in sorted(entries):
+        first, _, rest = name.partition("/")
+        group = first if first == layout.SINK_LOG else f"{first}/{rest.partition('/')[0]}"
+        groups.setdefault(group, []).append(name)
+    return groups
+
+
+def _warning(group: str, moved: Mapping[str, str], names: Collection[str]) -> str:
+    changed = {old: new for old, new in moved.items() if old != new}
+    count = f"{len(changed)} of {len(moved)}" if changed else str(len(moved))
+    if changed:
+        old, new = next(iter(changed.items()))
+        return f"{group}: {count} absolute paths are rewritten, such as {old} to {new}."
+    kept = next(iter(moved))
+    if not group.startswith(layout.STATE):
+        what = "output" if group == layout.SINK_LOG else "input"
+        hint = f"If the {what} files move as well, rewrite them: --rewrite-paths FROM=TO."
+    else:
+        schema = _SCHEMA_PATH.fullmatch(kept)
+        inside = schema is not None and schema[2] in names
+        hint = "They lead to this very place." if inside else "They lead outside the backup: keep those files."
+    return f"{group}: {count} absolute paths stay as they are, such as {kept}. {hint}"

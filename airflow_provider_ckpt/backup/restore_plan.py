@@ -1,0 +1,83 @@
+"""The plan of a restore: write a backup to an empty location."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+
+from airflow_provider_ckpt.backup.manifest import Manifest
+from airflow_provider_ckpt.change.actions import Action, Copy, Create
+from airflow_provider_ckpt.change.plan import Plan
+from airflow_provider_ckpt.change.requirements import EmptyLocation, FromBackup
+from airflow_provider_ckpt.checkpoint.own_files import UNDO_DIRECTORY, log_in
+from airflow_provider_ckpt.codec import layout
+from airflow_provider_ckpt.codec.layout import is_offset_entry, main_name
+from airflow_provider_ckpt.codec.query_metadata import QueryMetadata
+from airflow_provider_ckpt.errors import PlanError
+from airflow_provider_ckpt.sinks.effects import SinkVerdict
+
+
+def plan_restore(
+    manifest: Manifest,
+    root: str,
+    location: str,
+    planned_at_ms: int,
+    new_query_id: str | None = None,
+    *,
+    rewritten: Mapping[str, bytes] | None = None,
+    warnings: Iterable[str] = (),
+    verdicts: Iterable[SinkVerdict] = (),
+    trigger: str = "",
+) -> Plan:
+    """Write a backup to an empty location.
+
+    The newest offset entry comes first and its predecessor last: in between Spark refuses to start
+    (``batch N-1 doesn't exist``) instead of beginning from scratch.
+
+    Args:
+        manifest: The backup.
+        root: Location of the backup root.
+        location: Where to.
+        planned_at_ms: Now, epoch milliseconds.
+        new_query_id: A fork gets an id of its own; None moves the query with its id.
+        rewritten: Objects that get another content, by name; their checksum files are left out.
+        warnings: What a person should know.
+        verdicts: One for each sink.
+        trigger: The trigger of the query, or empty.
+    """
+    newest = layout.offset_entry(manifest.batch_id)
+    last = [stored.name for stored in manifest.objects if is_offset_entry(stored.name) and stored.name != newest]
+    contents = dict(rewritten or {})
+    if new_query_id is not None:
+        contents[layout.METADATA] = QueryMetadata(new_query_id).encode()
+    actions: list[Action] = [
+        Copy(stored.name, size=stored.size, sha256=stored.sha256, source=stored.stored_at)
+        for stored in manifest.objects
+        if main_name(stored.name) not in contents
+    ]
+    actions += [Create(name, data=data.decode()) for name, data in contents.items()]
+    rank = {newest: 0, layout.commit_entry(manifest.batch_id): 2, **dict.fromkeys(last, 3)}
+    actions.sort(key=lambda action: rank.get(main_name(action.name), 1))
+    return Plan(
+        "restore",
+        location,
+        new_query_id or manifest.query_id,
+        manifest.batch_id,
+        planned_at_ms,
+        (EmptyLocation(), FromBackup(manifest.backup_id)),
+        tuple(actions),
+        tuple(warnings),
+        tuple(verdicts),
+        source=root,
+        trigger=trigger,
+    )
+
+
+def require_free_place(location: str) -> None:
+    """Raise PlanError for a place inside the records of changes, or inside the log of a sink or a table."""
+    inside = UNDO_DIRECTORY if UNDO_DIRECTORY in location.split("/") else log_in(location)
+    if inside is not None:
+        raise PlanError(
+            f"the location is inside {inside}, which is no place for a checkpoint.",
+            location=location,
+            hint="Nothing was done. Restore to a place outside.",
+        )

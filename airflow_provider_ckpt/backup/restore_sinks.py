@@ -1,0 +1,39 @@
+"""What a restore does to the sinks of the query, judged by what they remember."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from airflow_provider_ckpt.backup.manifest import Manifest
+from airflow_provider_ckpt.backup.relocation import NOT_JUDGED, verdict_of_fork, verdict_of_move
+from airflow_provider_ckpt.change.fit_sink import require_fit_of_backup
+from airflow_provider_ckpt.restart.real_time import REAL_TIME
+from airflow_provider_ckpt.sinks.declared import DeclaredSink, read_marker
+from airflow_provider_ckpt.sinks.effects import SinkVerdict
+from airflow_provider_ckpt.sinks.verdicts import in_real_time
+from airflow_provider_ckpt.storage.store import Store
+
+#: Sinks as they were declared, each with the store of its ``directory``.
+Sinks = Sequence[tuple[DeclaredSink, Store | None]]
+
+
+def sink_verdicts(target: Store, sinks: Sinks, backup: Manifest, *, fork: bool, trigger: str) -> list[SinkVerdict]:
+    """The effect on each sink; unknown when none was declared. ``trigger`` is that of the query, or empty."""
+    found = [_verdict(target, sink, store, backup, fork=fork, trigger=trigger) for sink, store in sinks]
+    return found or [NOT_JUDGED]
+
+
+def _verdict(
+    target: Store, sink: DeclaredSink, store: Store | None, backup: Manifest, *, fork: bool, trigger: str
+) -> SinkVerdict:
+    store = store if sink.directory else None
+    marker = read_marker(sink, store, backup.query_id, backup.batch_id)
+    if fork:
+        verdict = verdict_of_fork(marker, backup.batch_id, own_writer=bool(sink.writer))
+    else:
+        require_fit_of_backup(target, backup.query_id, backup.batch_id, sink, store, marker)
+        verdict = verdict_of_move(marker, backup.batch_id)
+    if trigger == REAL_TIME:
+        verdict = in_real_time(verdict, marker)
+    return replace(verdict, sink=sink.at(store).name)

@@ -1,0 +1,139 @@
+"""Retention: which backups to keep, as a pure decision that says why. Somebody else deletes."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import TYPE_CHECKING
+
+from airflow_provider_ckpt.backup.manifest import Manifest
+from airflow_provider_ckpt.times import calendar_time
+
+if TYPE_CHECKING:
+    from airflow_provider_ckpt.documents.backups import RetentionDecisionFields, RetentionFields
+
+#: The periods that a policy counts, and what each calls the one that a moment is in. Times are UTC.
+_PERIODS: Mapping[str, Callable[[datetime], str]] = {
+    "hourly": lambda at: f"{at:%Y-%m-%dT%H}",
+    "daily": lambda at: f"{at:%Y-%m-%d}",
+    "weekly": lambda at: "{}-W{:02}".format(*at.isocalendar()[:2]),
+    "monthly": lambda at: f"{at:%Y-%m}",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class RetentionPolicy:
+    """What is worth keeping, of each query by itself. A backup is kept when one rule wants it.
+
+    Args:
+        keep_last: So many of the newest.
+        keep_hourly: The newest of each of the last so many hours that have backups; the others likewise.
+        keep_daily: Days, in UTC.
+        keep_weekly: ISO weeks.
+        keep_monthly: Months.
+        keep_tags: Every backup that has one of these tags.
+        min_redundancy: Of every query so many are left in any case, the newest first; at least 1.
+
+    Raises:
+        ValueError: A number makes no sense, or there is no rule at all.
+    """
+
+    keep_last: int = 0
+    keep_hourly: int = 0
+    keep_daily: int = 0
+    keep_weekly: int = 0
+    keep_monthly: int = 0
+    keep_tags: tuple[str, ...] = ()
+    min_redundancy: int = 1
+
+    def __post_init__(self) -> None:
+        counts = [self.keep_last, *map(self.periods_kept, _PERIODS)]
+        if min(counts) < 0 or self.min_redundancy < 1:
+            raise ValueError("numbers of backups to keep are not negative, and the minimum redundancy is at least 1")
+        if not any(counts) and not self.keep_tags:
+            raise ValueError("a retention policy needs a rule that keeps something")
+
+    def periods_kept(self, period: str) -> int:
+        """How many periods of a kind (``hourly``, …) keep their newest backup."""
+        return int(getattr(self, f"keep_{period}"))
+
+    def to_dict(self) -> RetentionFields:
+        """JSON-ready; the keyword arguments of a policy."""
+        return {
+            "keep_last": self.keep_last,
+            "keep_hourly": self.keep_hourly,
+            "keep_daily": self.keep_daily,
+            "keep_weekly": self.keep_weekly,
+            "keep_monthly": self.keep_monthly,
+            "keep_tags": list(self.keep_tags),
+            "min_redundancy": self.min_redundancy,
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class Decision:
+    """What becomes of one backup; ``reasons`` are the rules that keep it, and empty when none does."""
+
+    backup_id: str
+    keep: bool
+    reasons: tuple[str, ...] = ()
+
+    def to_dict(self) -> RetentionDecisionFields:
+        """JSON-ready."""
+        return {"backup_id": self.backup_id, "keep": self.keep, "reasons": list(self.reasons)}
+
+
+def decide(backups: Iterable[Manifest], policy: RetentionPolicy, now_ms: int) -> tuple[Decision, ...]:
+    """Which backups a policy keeps, in the order given.
+
+    A backup that is dated after ``now_ms`` comes from a clock that is not to be trusted: it is kept, and takes no
+    other one's place.
+    """
+    backups = tuple(backups)
+    reasons: dict[str, list[str]] = {}
+    for newest_first in of_each_query(backups):
+        reasons.update(_reasons(newest_first, policy, now_ms))
+    return tuple(
+        Decision(backup.backup_id, bool(reasons[backup.backup_id]), tuple(reasons[backup.backup_id]))
+        for backup in backups
+    )
+
+
+def of_each_query(backups: Iterable[Manifest]) -> list[list[Manifest]]:
+    """The backups of each query, newest first."""
+    groups: dict[str, list[Manifest]] = defaultdict(list)
+    for backup in backups:
+        groups[backup.query_id or backup.location].append(backup)
+    return [
+        sorted(group, key=lambda item: (item.created_at_ms, item.backup_id), reverse=True) for group in groups.values()
+    ]
+
+
+def _reasons(newest_first: Sequence[Manifest], policy: RetentionPolicy, now_ms: int) -> dict[str, list[str]]:
+    """Why each backup of one query is kept."""
+    reasons: dict[str, list[str]] = {backup.backup_id: [] for backup in newest_first}
+    past = [backup for backup in newest_first if backup.created_at_ms <= now_ms]
+    for backup in newest_first[: len(newest_first) - len(past)]:
+        reasons[backup.backup_id].append("dated in the future")
+    for number, backup in enumerate(past[: policy.keep_last], start=1):
+        reasons[backup.backup_id].append(f"last {number}")
+    for period in _PERIODS:
+        for name, backup in _newest_of_each(period, past)[: policy.periods_kept(period)]:
+            reasons[backup.backup_id].append(f"{period} {name}")
+    for backup in newest_first:
+        reasons[backup.backup_id] += [f"tag {tag}" for tag in backup.tags if tag in policy.keep_tags]
+    wanting = policy.min_redundancy - sum(map(bool, reasons.values()))
+    for backup in [item for item in newest_first if not reasons[item.backup_id]][: max(0, wanting)]:
+        reasons[backup.backup_id].append("minimum redundancy")
+    return reasons
+
+
+def _newest_of_each(period: str, newest_first: Iterable[Manifest]) -> list[tuple[str, Manifest]]:
+    """The newest backup of each hour, day, … that has one; the newest period first."""
+    newest: dict[str, Manifest] = {}
+    for backup in newest_first:
+        at = calendar_time(backup.created_at_ms)
+        newest.setdefault(_PERIODS[period](at), backup)
+    return list(newest.items())

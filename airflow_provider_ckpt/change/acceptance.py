@@ -1,0 +1,49 @@
+"""The effects of a plan on its sinks: each is exact, or somebody has accepted it by name."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+
+from airflow_provider_ckpt.change.plan import Plan
+from airflow_provider_ckpt.checkpoint.sink_marker import NOT_DECLARED
+from airflow_provider_ckpt.errors import PlanError
+from airflow_provider_ckpt.sinks.effects import EFFECTS, Effect
+
+
+def effects_of(words: str | Collection[str] | None) -> tuple[Effect, ...]:
+    """Effects that are accepted, as they were given: one word, several, or several in one text. Raises ValueError."""
+    given = words.replace(",", " ").split() if isinstance(words, str) else list(words or ())
+    for word in given:
+        if word not in EFFECTS:
+            raise ValueError(f"a sink effect that can be accepted is one of {', '.join(EFFECTS)}, not {word!r}")
+    return tuple(effect for effect in EFFECTS if effect in given)
+
+
+def require_accepted(plan: Plan, accept_sink: str | Collection[str] | None) -> tuple[Effect, ...]:
+    """See that each effect of a plan on a sink is exact or accepted.
+
+    Returns:
+        The effects that had to be accepted, and were.
+
+    Raises:
+        PlanError: One was not; or an effect that there is not was accepted.
+    """
+    try:
+        accepted = effects_of(accept_sink)
+    except ValueError as error:
+        raise PlanError(f"{error}.", location=plan.location) from None
+    missing = [effect for effect in plan.to_accept if effect not in accepted]
+    if not missing:
+        return plan.to_accept
+    worst = missing[-1]
+    verdict = next((item for item in plan.verdicts if item.verdict == worst), None)
+    sink = "the sink, which was not declared," if verdict is None or verdict.sink == NOT_DECLARED else verdict.sink
+    reason = f": {verdict.reason}" if verdict else ""
+    options = " ".join(f"--accept-sink {effect}" for effect in missing)
+    hint = f"Nothing was done. {verdict.remedy if verdict else ''}".strip()
+    raise PlanError(
+        f"the effect of this {plan.kind} on {sink} is {worst}{reason}.",
+        location=plan.location,
+        batch_id=plan.batch_id,
+        hint=f"{hint} To accept it: {options} (in a DAG: accept_sink={' '.join(missing)!r}).",
+    )

@@ -1,0 +1,254 @@
+"""The steps that a plan is made of: a closed set, each of which judges and carries out itself.
+
+Several may concern one name: what a query wrote since is removed, and what had been there is put back.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, ClassVar, Protocol, get_args
+
+from airflow_provider_ckpt.change.facts import Facts, Place, Spot
+from airflow_provider_ckpt.errors import PlanError
+from airflow_provider_ckpt.untrusted.fields import Fields, shown
+
+PLACES: tuple[Place, ...] = get_args(Place)
+_FIELDS = ("do", "name", "place", "size", "identity", "sha256", "source", "data")
+_SHA256 = re.compile(r"[0-9a-f]{64}")
+
+
+class Executor(Protocol):
+    """What carries out actions: the stores of a plan, and where its copies come from."""
+
+    def delete(self, delete: Delete) -> None:
+        """Remove the object that a delete stands for; it is fine when it is not there."""
+
+    def put(self, copy: Copy) -> None:
+        """Write the object that a copy stands for; its name must be free."""
+
+    def create(self, place: Place, name: str, data: bytes) -> None:
+        """Write an object whose name must be free."""
+
+
+@dataclass(frozen=True, slots=True)
+class Delete:
+    """Remove an object.
+
+    Args:
+        name: The object.
+        place: The store it is in.
+        size: Bytes.
+        identity: What it must still be; empty in an undo that an older version has planned.
+        sha256: What it must be when no identity is known, hex.
+    """
+
+    do: ClassVar[str] = "delete"
+    name: str
+    place: Place = "checkpoint"
+    size: int = 0
+    identity: str = ""
+    sha256: str = ""
+
+    @property
+    def spot(self) -> Spot:
+        """Where it is."""
+        return self.place, self.name
+
+    def is_done(self, facts: Facts) -> bool:
+        """Whether the object is gone; what the plan itself has put in its place does not count as the object."""
+        stored = facts.at(self.place, self.name)
+        return stored is None or (self.spot in facts.written and not self._is(stored.identity, facts))
+
+    def problem(self, facts: Facts) -> str | None:
+        """What is wrong when neither the object stands there nor what the plan leaves behind."""
+        stored = facts.at(self.place, self.name)
+        if stored is None:
+            return None if facts.begun or not self.identity else f"expected {self.identity}, found nothing"
+        if self._is(stored.identity, facts) or (facts.begun and facts.is_own(self.place, self.name)):
+            return None
+        expected = self.identity or f"what has the SHA-256 {self.sha256}, or nothing"
+        return f"expected {expected}, found {stored.identity}"
+
+    def apply(self, executor: Executor) -> None:
+        """Remove it."""
+        executor.delete(self)
+
+    def to_dict(self) -> dict[str, Any]:
+        """JSON-ready."""
+        return _to_dict(self, size=self.size, identity=self.identity, sha256=self.sha256)
+
+    def _is(self, identity: str, facts: Facts) -> bool:
+        if self.identity:
+            return identity == self.identity
+        return facts.sha256_of(self.place, self.name) == self.sha256
+
+
+@dataclass(frozen=True, slots=True)
+class Copy:
+    """Put an object in its place.
+
+    Args:
+        name: The object.
+        place: The store it goes to.
+        size: Bytes.
+        sha256: What it must be, hex; empty in an undo that an older version has planned, which is not carried out.
+        source: Where it comes from, relative to the plan's source; empty for what a rollback removes and puts back.
+    """
+
+    do: ClassVar[str] = "copy"
+    name: str
+    place: Place = "checkpoint"
+    size: int = 0
+    sha256: str = ""
+    source: str = ""
+
+    @property
+    def spot(self) -> Spot:
+        """Where it goes."""
+        return self.place, self.name
+
+    def is_done(self, facts: Facts) -> bool:
+        """Whether it is there."""
+        return _is_there(self, facts)
+
+    def problem(self, facts: Facts) -> str | None:
+        """What is wrong when something else stands in its place, or when what it is cannot be verified."""
+        if not self.sha256:
+            return "expected a SHA-256 to verify the copy with, found none"
+        return _taken(self, facts)
+
+    def apply(self, executor: Executor) -> None:
+        """Write it."""
+        executor.put(self)
+
+    def to_dict(self) -> dict[str, Any]:
+        """JSON-ready."""
+        return _to_dict(self, size=self.size, sha256=self.sha256, source=self.source)
+
+
+@dataclass(frozen=True, slots=True)
+class Create:
+    """Write an object whose content is in the plan.
+
+    Args:
+        name: The object.
+        place: The store it goes to.
+        data: Its content.
+    """
+
+    do: ClassVar[str] = "create"
+    name: str
+    place: Place = "checkpoint"
+    data: str = ""
+
+    @property
+    def spot(self) -> Spot:
+        """Where it goes."""
+        return self.place, self.name
+
+    @property
+    def size(self) -> int:
+        """Bytes."""
+        return len(self.data.encode())
+
+    @property
+    def sha256(self) -> str:
+        """Hex, of its content."""
+        return hashlib.sha256(self.data.encode()).hexdigest()
+
+    def is_done(self, facts: Facts) -> bool:
+        """Whether it is there."""
+        return _is_there(self, facts)
+
+    def problem(self, facts: Facts) -> str | None:
+        """What is wrong when something else stands in its place."""
+        return _taken(self, facts)
+
+    def apply(self, executor: Executor) -> None:
+        """Write it."""
+        executor.create(self.place, self.name, self.data.encode())
+
+    def to_dict(self) -> dict[str, Any]:
+        """JSON-ready."""
+        return _to_dict(self, size=self.size, data=self.data)
+
+
+Action = Delete | Copy | Create
+
+
+def action_from_dict(value: Any) -> Action:
+    """The action that ``to_dict`` wrote. Raises PlanError for anything else."""
+    fields = Fields("an action", value, _FIELDS)
+    parse = _PARSERS[fields.one_of("do", tuple(_PARSERS))]
+    action = parse(fields, _name(fields), _place(fields))
+    if action.to_dict() != dict(value):
+        raise PlanError(f"no plan: the {action.do} of {shown(action.name)} has fields of another action.")
+    return action
+
+
+def _delete(fields: Fields, name: str, place: Place) -> Action:
+    action = Delete(name, place, fields.number("size"), fields.text("identity"), _sha256(fields))
+    if not (action.identity or action.sha256):
+        raise PlanError(f"no plan: the delete of {shown(name)} does not say what is to be deleted.")
+    return action
+
+
+def _copy(fields: Fields, name: str, place: Place) -> Action:
+    source = fields.text("source")
+    if source:
+        _require_relative(source)
+    return Copy(name, place, fields.number("size"), _sha256(fields), source)
+
+
+def _create(fields: Fields, name: str, place: Place) -> Action:
+    return Create(name, place, fields.text("data", longest=None))
+
+
+_PARSERS: dict[str, Callable[[Fields, str, Place], Action]] = {"delete": _delete, "copy": _copy, "create": _create}
+
+
+def _name(fields: Fields) -> str:
+    return _require_relative(fields.text("name"))
+
+
+def _require_relative(name: str) -> str:
+    inside = f"/{name}/"
+    if "//" in inside or "/../" in inside or "/./" in inside or "\\" in name or "\0" in name:
+        raise PlanError(f"no plan: {shown(name)} is no name inside a location.")
+    return name
+
+
+def _place(fields: Fields) -> Place:
+    wanted = fields.one_of("place", PLACES)
+    return next(place for place in PLACES if place == wanted)
+
+
+def _sha256(fields: Fields) -> str:
+    value = fields.text("sha256")
+    if value and not _SHA256.fullmatch(value):
+        raise fields.wrong("sha256", "a SHA-256 in hex")
+    return value
+
+
+def _to_dict(action: Action, **own: Any) -> dict[str, Any]:
+    empty = {"size": 0, "identity": "", "sha256": "", "source": "", "data": ""}
+    return {"do": action.do, "name": action.name, "place": action.place, **empty, **own}
+
+
+def _is_there(action: Copy | Create, facts: Facts) -> bool:
+    stored = facts.at(action.place, action.name)
+    if stored is None or stored.identity == facts.deleted.get(action.spot):
+        return False  # also when what is still to be deleted has the very bytes of what is to come
+    return action.spot not in facts.deleted or facts.is_own(action.place, action.name)
+
+
+def _taken(action: Copy | Create, facts: Facts) -> str | None:
+    stored = facts.at(action.place, action.name)
+    if stored is None or action.spot in facts.deleted:  # the delete of the same name judges what stands there
+        return None
+    if stored.size == action.size and facts.is_own(action.place, action.name):
+        return None
+    return f"expected nothing, found {stored.identity}"

@@ -1,0 +1,112 @@
+"""What the executors of changes in place have in common: each prepares, takes steps, and finishes."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+
+from airflow_provider_ckpt.change import stage
+from airflow_provider_ckpt.change.actions import Action, Copy, Delete
+from airflow_provider_ckpt.change.facts import Place, Spot
+from airflow_provider_ckpt.change.places import Stores
+from airflow_provider_ckpt.change.plan import Plan
+from airflow_provider_ckpt.errors import CheckpointBusyError, ObjectExistsError
+from airflow_provider_ckpt.storage.store import Store
+
+#: Called now and then during something long.
+Tick = Callable[[], None]
+#: Raises CheckpointBusyError when the lock of this run was taken over.
+Mine = Callable[[], None]
+
+
+class InPlace(ABC):
+    """Carries out the steps of a plan on its stores.
+
+    Args:
+        plan: What is done.
+        stores: Where.
+        mine: Called before anything is deleted from the record, which is also that of whoever takes the plan over.
+    """
+
+    def __init__(self, plan: Plan, stores: Stores, mine: Mine) -> None:
+        self.plan, self.stores, self.mine = plan, stores, mine
+        self.record = stores.record(plan.plan_id)
+        #: Of what was put in its place.
+        self.identities: dict[Spot, str] = {}
+
+    @abstractmethod
+    def lay_ready(self, copies: Sequence[Copy], tick: Tick, *, begun: bool) -> None:
+        """See that everything that will be put in its place is there and verified."""
+
+    @abstractmethod
+    def source_of(self, copy: Copy) -> tuple[Store, str]:
+        """Where the verified object of a copy is."""
+
+    @abstractmethod
+    def finish(self, by: str, at_ms: int) -> None:
+        """What is to be written down, and cleared away, when all is done; ``done`` says by whom and when."""
+
+    def prepare(self, todo: Sequence[Action], tick: Tick, *, begun: bool) -> None:
+        """Lay ready what will come and save what will go; no step is taken yet.
+
+        Args:
+            todo: The steps that are left.
+            tick: Called between objects.
+            begun: Whether an earlier run has saved everything.
+        """
+        self.lay_ready([action for action in todo if isinstance(action, Copy)], tick, begun=begun)
+        deletes = [action for action in todo if isinstance(action, Delete)]
+        stage.save(deletes, self.stores.place, self.record, tick, self.mine, begun=begun)
+
+    def give_up(self) -> None:
+        """Delete what was laid ready and saved, when no step was taken."""
+        deletes = [action for action in self.plan.actions if isinstance(action, Delete)]
+        stage.give_up(deletes, self.stores.place, self.record, self.mine)
+
+    # --- steps -----------------------------------------------------------------------------------------------------
+
+    def delete(self, delete: Delete) -> None:
+        """Remove an object. Raises CheckpointBusyError when another one stands in its place: that was not saved."""
+        store = self.stores.place(delete.place)
+        if not delete.identity:
+            store.delete(delete.name)
+        elif not store.delete_if(delete.name, delete.identity):
+            raise self._taken(delete.name)
+
+    def put(self, copy: Copy) -> None:
+        """Put an object in its place. Raises CheckpointBusyError when another one has appeared there."""
+        source, name = self.source_of(copy)
+        store = self.stores.place(copy.place)
+        with suppress(ObjectExistsError):  # a driver may repeat what it has done; what stands there is looked at
+            source.keep(name, store, copy.name)
+        origin, now = source.stat(name), store.stat(copy.name)
+        same = now is not None and origin is not None and now.identity == origin.identity
+        if now is None or not (same or store.sha256(copy.name) == (copy.size, copy.sha256)):
+            raise self._taken(copy.name)
+        self.identities[copy.spot] = now.identity
+
+    def create(self, place: Place, name: str, data: bytes) -> None:
+        """Write an object."""
+        self.stores.place(place).create(name, data)
+
+    def _taken(self, name: str) -> CheckpointBusyError:
+        return CheckpointBusyError(
+            f"a query has started during the {self.plan.kind} and has written this file.",
+            location=self.plan.location,
+            name=name,
+            hint=what_next(self.plan),
+        )
+
+
+def what_next(plan: Plan) -> str:
+    """What to do when a query has started after the first step."""
+    undo = f"'ckpt undo {plan.location}'"
+    if plan.kind == "undo":
+        ways = f"{undo} again: it drops what the query has written, and goes on"
+    else:
+        ways = (
+            f"{undo} puts back what was there before, 'ckpt rollback {plan.location} --to-batch {plan.batch_id}' drops "
+            "what the query has written"
+        )
+    return f"What was removed is saved. Stop the query, and what restarts it; then {ways}."

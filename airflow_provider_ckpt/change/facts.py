@@ -1,0 +1,75 @@
+"""What stands where a plan works: what its requirements and its actions are checked against."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Literal
+
+from airflow_provider_ckpt.codec import layout
+from airflow_provider_ckpt.storage.stored_object import StoredObject, digest
+
+#: Which of a plan's stores something is in.
+Place = Literal["checkpoint", "sink"]
+#: An object of one of the stores.
+Spot = tuple[Place, str]
+
+
+@dataclass(frozen=True, slots=True)
+class Facts:
+    """One observation of the places that a plan works on, and what else the plan relies on.
+
+    Args:
+        query_id: Id of the query; None when the checkpoint does not say.
+        latest_committed: The newest committed batch.
+        latest_planned: The newest planned batch.
+        objects: What was listed, by place; without ``sink`` when no sink was looked at.
+        deleted: What the plan removes, with its identity.
+        written: What the plan adds, with its SHA-256 (hex; empty when the plan does not say).
+        begun: Whether the plan may have changed something already.
+        writer_stopped: Whether somebody gave the word that no query writes to the checkpoint.
+        backup_id: The backup that copies come from, as long as it is there.
+        sha256_of: Reads an object and tells its SHA-256 (hex).
+    """
+
+    query_id: str | None
+    latest_committed: int | None
+    latest_planned: int | None
+    objects: Mapping[Place, Mapping[str, StoredObject]]
+    deleted: Mapping[Spot, str] = field(default_factory=dict)
+    written: Mapping[Spot, str] = field(default_factory=dict)
+    begun: bool = False
+    writer_stopped: bool = False
+    backup_id: str | None = None
+    sha256_of: Callable[[Place, str], str] = lambda place, name: ""
+
+    def at(self, place: Place, name: str) -> StoredObject | None:
+        """The object that stands there, or None."""
+        return self.objects.get(place, {}).get(name)
+
+    def touched(self, place: Place) -> set[str]:
+        """Names that the plan removes from or adds to one place."""
+        return {name for where, name in (*self.deleted, *self.written) if where == place}
+
+    def is_own(self, place: Place, name: str) -> bool:
+        """Whether what stands there is what the plan adds there."""
+        wanted = self.written.get((place, name))
+        return bool(wanted) and self.at(place, name) is not None and self.sha256_of(place, name) == wanted
+
+
+def kept_objects(objects: Mapping[str, StoredObject], touched: Iterable[str]) -> str:
+    """Digest over everything that a plan leaves alone, but for what a killed writer left behind."""
+    touched = set(touched)
+    return digest(
+        stored
+        for name, stored in objects.items()
+        if name not in touched and not isinstance(layout.parse(name), layout.Temporary)
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class Saved:
+    """An object that a change has saved before it removed it: its bytes, and their SHA-256 (hex)."""
+
+    size: int
+    sha256: str

@@ -1,0 +1,102 @@
+"""Whether a declared sink is that of the query: compared with its logs, and with the sink that was declared first.
+
+What numbers cannot tell apart is remembered in ``<parent>/_ckpt_undo/<name>/sink.json``, beside the lock, by commands
+that change something; all others compare alone.
+"""
+
+from __future__ import annotations
+
+from airflow_provider_ckpt.change import journal
+from airflow_provider_ckpt.checkpoint.observe import read_entries
+from airflow_provider_ckpt.checkpoint.sink_marker import SinkMarker
+from airflow_provider_ckpt.checkpoint.spark_confs import SHUFFLE_PARTITIONS
+from airflow_provider_ckpt.checkpoint.view import CheckpointView
+from airflow_provider_ckpt.codec.offset_log import OffsetSeq
+from airflow_provider_ckpt.errors import PlanError
+from airflow_provider_ckpt.sinks.declared import DeclaredSink
+from airflow_provider_ckpt.sinks.fit import Misfit, Standing, misfit, misfit_of_backup
+from airflow_provider_ckpt.sinks.memory import memory_of
+from airflow_provider_ckpt.storage.store import Store
+
+# --- refusing ------------------------------------------------------------------------------------------------------
+
+
+def require_fit(
+    checkpoint: Store,
+    undo: Store | None,
+    view: CheckpointView,
+    sink: DeclaredSink,
+    store: Store | None,
+    marker: SinkMarker,
+) -> None:
+    """Raise PlanError for a sink that is not that of the query.
+
+    Args:
+        checkpoint: The checkpoint.
+        undo: Root of its records; None for the directory beside it.
+        view: The checkpoint as it is now.
+        sink: The sink, as it was declared.
+        store: Of its directory; None when it has none.
+        marker: What it remembers of the query.
+    """
+    known = _require_remembered(checkpoint, view.query_id, sink, store)
+    if store is None:
+        return
+    now = Standing(last_written(checkpoint, view), view.latest_planned)
+    before = [
+        Standing(record.from_batch, record.from_batch + 1)
+        for record in journal.history(checkpoint, undo)
+        if record.from_batch is not None
+    ]
+    _refuse(misfit(marker, now, before, known=known), checkpoint, sink, store)
+
+
+def require_fit_of_backup(
+    target: Store, query_id: str, batch_id: int, sink: DeclaredSink, store: Store | None, marker: SinkMarker
+) -> None:
+    """Raise PlanError for a sink that is not that of the query whose backup is restored under its own id."""
+    _require_remembered(target, query_id, sink, store)
+    if store is None:
+        return
+    _refuse(misfit_of_backup(marker, batch_id), target, sink, store)
+
+
+def _refuse(found: Misfit | None, checkpoint: Store, sink: DeclaredSink, store: Store) -> None:
+    if found is not None:
+        raise PlanError(
+            f"the sink {sink.at(store).name} does not fit the query: it {found.reason}.",
+            location=checkpoint.location,
+            hint=f"Nothing was changed. {found.hint}",
+        )
+
+
+def _require_remembered(checkpoint: Store, query_id: str | None, sink: DeclaredSink, store: Store | None) -> bool:
+    """Whether a sink is remembered. Raises PlanError when others are, wherever this one is; none at all is no other."""
+    memory = memory_of(checkpoint, query_id) if sink.kind else None
+    if memory is None:
+        return False
+    if sink.name not in memory.sinks if store is None else not memory.knows(store):
+        raise PlanError(
+            f"the sink {sink.at(store).name} is not the one that was declared first for this checkpoint, which "
+            f"is {' and '.join(memory.sinks)}{f' (declared by {memory.by})' if memory.by else ''}.",
+            location=checkpoint.location,
+            hint="Nothing was changed. When the query has been given another sink on purpose, remove "
+            f"{memory.location}.",
+        )
+    return True
+
+
+def last_written(checkpoint: Store, view: CheckpointView) -> int | None:
+    """The newest committed batch that the sink was given: a batch that repartitions the state is not given to it."""
+    batch = view.latest_committed
+    while batch is not None and _repartitions(checkpoint, batch):
+        batch = max((other for other in view.committed if other < batch), default=None)
+    return batch
+
+
+def _repartitions(checkpoint: Store, batch_id: int) -> bool:
+    """Whether the shuffle partitions changed with a batch; only Spark's repartition can change them."""
+    decoded, _ = read_entries(checkpoint, (batch_id - 1, batch_id))
+    entries = [entry for entry in decoded.values() if isinstance(entry, OffsetSeq) and entry.metadata]
+    partitions = [entry.metadata.conf.get(SHUFFLE_PARTITIONS) for entry in entries if entry.metadata]
+    return len(partitions) == 2 and partitions[0] != partitions[1]

@@ -1,0 +1,204 @@
+"""The looks around a change: whoever else writes to the checkpoint is noticed before anything is lost.
+
+Before the first step the whole listing must be the one that the plan was judged by; while files are saved, and before
+each step on a log, the two logs must be; after the last step everything must be as the plan leaves it.
+"""
+
+from __future__ import annotations
+
+import itertools
+import time
+from collections.abc import Callable, Mapping
+
+from airflow_provider_ckpt.change.actions import Action, Delete
+from airflow_provider_ckpt.change.executor import Mine, what_next
+from airflow_provider_ckpt.change.facts import Facts, Place
+from airflow_provider_ckpt.change.places import Stores
+from airflow_provider_ckpt.change.plan import Plan
+from airflow_provider_ckpt.codec import layout
+from airflow_provider_ckpt.codec.layout import main_name
+from airflow_provider_ckpt.errors import CheckpointBusyError
+from airflow_provider_ckpt.sinks.declared import read_file_sink
+from airflow_provider_ckpt.storage.stored_object import StoredObject
+
+#: A writer is watched for at least this long.
+MIN_WATCH_S = 2.0
+#: Bounds of the quiet period that is read off the rhythm of the commits.
+MIN_QUIET_S, MAX_QUIET_S = 5.0, 60.0
+#: How often the logs are listed while files are saved.
+RECHECK_S = 5.0
+_LOGS = (layout.COMMITS, layout.OFFSETS)
+
+#: Told what is being waited for.
+Tell = Callable[[str], None]
+
+
+def silent(text: str) -> None:
+    """Nobody listens."""
+
+
+class Guard:
+    """What should stand in the places of a plan from one step to the next.
+
+    Args:
+        plan: What is being done.
+        stores: Where.
+        facts: The first look.
+        mine: Raises CheckpointBusyError when another operator has taken over the lock.
+    """
+
+    def __init__(self, plan: Plan, stores: Stores, facts: Facts, mine: Mine) -> None:
+        self._plan, self._stores, self._first, self._mine = plan, stores, facts.objects, mine
+        #: Identities by name; None where it is not known.
+        self._expected: dict[Place, dict[str, str | None]] = {
+            place: {name: stored.identity for name, stored in objects.items()}
+            for place, objects in facts.objects.items()
+        }
+        self._looked_at = time.monotonic()
+        self._unit = ""
+
+    def watch(self, quiet_s: float | None, storage_now_ms: int | None, tell: Tell = silent) -> None:
+        """Wait for a query that still writes, and look again.
+
+        Args:
+            quiet_s: Seconds to wait; None to judge by the rhythm of the commits.
+            storage_now_ms: The time by the clock of the storage, epoch milliseconds; None when it is not known.
+            tell: Told what is being waited for.
+
+        Raises:
+            CheckpointBusyError: Something was written.
+        """
+        watched_s = watch_s(self._first["checkpoint"], storage_now_ms) if quiet_s is None else quiet_s
+        if watched_s > 0:
+            tell(f"Watching {self._plan.location} for {watched_s:.0f} s: a query that still runs would write again.")
+            time.sleep(watched_s)
+        found = self._difference()
+        if found is not None:
+            raise CheckpointBusyError(
+                f"something was written within {watched_s:.1f} s: the query is running ({found}).",
+                location=self._plan.location,
+                hint="Nothing was done. Stop the query first.",
+            )
+
+    def tick(self) -> None:
+        """Now and then while files are saved: list the logs. Raises CheckpointBusyError."""
+        if time.monotonic() - self._looked_at >= RECHECK_S:
+            self._mine()
+            self._require(self._difference_in_logs())
+            self._looked_at = time.monotonic()
+
+    def require_untouched(self) -> None:
+        """Right before the first step: nothing changed since the first look. Raises CheckpointBusyError."""
+        self._mine()
+        self._require(self._difference())
+
+    def before(self, action: Action, done: int, total: int) -> None:
+        """Before a step: when it begins with an entry of a log, nobody has written to the logs meanwhile.
+
+        Raises:
+            CheckpointBusyError: Somebody has, or another operator has taken over.
+        """
+        unit = main_name(action.name)
+        is_new = action.place == "checkpoint" and unit != self._unit
+        self._unit = unit
+        if is_new and isinstance(layout.parse(unit), layout.LogEntry):
+            self._mine()
+            found = self._difference_in_logs()
+            if not done:
+                self._require(found)
+            if found is not None:
+                raise self.stopped(found, done, total)
+
+    def note(self, action: Action, identity: str | None) -> None:
+        """A step was done; ``identity`` is that of what it has put in its place."""
+        if isinstance(action, Delete):
+            self._expected[action.place].pop(action.name, None)
+        else:
+            self._expected[action.place][action.name] = identity
+
+    def require_as_planned(self, total: int) -> None:
+        """After the last step: everything is as the plan leaves it. Raises CheckpointBusyError."""
+        self._mine()
+        found = self._difference()
+        if found is not None:
+            raise self.stopped(found, total, total)
+
+    def stopped(self, found: str, done: int, total: int) -> CheckpointBusyError:
+        """The error for a writer that appeared after the first step."""
+        plan = self._plan
+        return CheckpointBusyError(
+            f"a query has started during the {plan.kind}: {found}. {done} of {total} steps were done.",
+            location=plan.location,
+            batch_id=plan.batch_id,
+            hint=what_next(plan),
+        )
+
+    # --- comparing -------------------------------------------------------------------------------------------------
+
+    def _require(self, found: str | None) -> None:
+        if found is not None:
+            plan = self._plan
+            raise CheckpointBusyError(
+                f"a query has started while the {plan.kind} was prepared: {found}.",
+                location=plan.location,
+                batch_id=plan.batch_id,
+                hint="No step was done. Stop the query, and what restarts it; then run the same command again.",
+            )
+
+    def _difference(self) -> str | None:
+        now: dict[Place, Mapping[str, StoredObject]] = {"checkpoint": self._stores.checkpoint.find()}
+        if "sink" in self._expected:
+            now["sink"] = read_file_sink(self._stores.place("sink")).objects
+        differences = (difference(self._expected[place], objects) for place, objects in now.items())
+        return next((found for found in differences if found), None)
+
+    def _difference_in_logs(self) -> str | None:
+        checkpoint = self._stores.checkpoint
+        for log in _LOGS:
+            prefix = f"{log}/"
+            expected = {name: value for name, value in self._expected["checkpoint"].items() if name.startswith(prefix)}
+            found = difference(expected, _entries(checkpoint.ls(log)[0], expected))
+            if found is not None:
+                return found
+        return None
+
+
+def _entries(listed: Mapping[str, StoredObject], expected: Mapping[str, str | None]) -> dict[str, StoredObject]:
+    """What was listed of a log, without what lies deeper than the log itself when that was expected."""
+    deeper = {name for name in expected if name.count("/") > 1}
+    return {**listed, **{name: StoredObject(name, 0, None, expected[name] or "") for name in deeper}}
+
+
+def difference(expected: Mapping[str, str | None], now: Mapping[str, StoredObject]) -> str | None:
+    """The first thing that is not as expected, in words; None when everything is."""
+    for name in sorted(now.keys() - expected.keys()):
+        return f"{name} is new"
+    for name in sorted(expected.keys() - now.keys()):
+        return f"{name} is gone"
+    for name, identity in sorted(expected.items()):
+        if identity is not None and now[name].identity != identity:
+            return f"{name} was rewritten"
+    return None
+
+
+def watch_s(objects: Mapping[str, StoredObject], storage_now_ms: int | None) -> float:
+    """How long to watch: until the newest write is so old that a query of this rhythm would have written again.
+
+    Dates are the storage's, and so is the time that they are compared with: the clock of this machine has no say. What
+    is dated in the future counts as written now.
+
+    Args:
+        objects: The listing of the checkpoint.
+        storage_now_ms: The time by the clock of the storage, epoch milliseconds; without it nothing is known to be old.
+
+    Returns:
+        Seconds, from MIN_WATCH_S to MAX_QUIET_S.
+    """
+    commits = (stored for name, stored in objects.items() if name.startswith(f"{layout.COMMITS}/"))
+    times = sorted(stored.modified_ms for stored in commits if stored.modified_ms)
+    gaps = (later - earlier for earlier, later in itertools.pairwise(times))
+    quiet_s = min(MAX_QUIET_S, max(MIN_QUIET_S, 2 * max(gaps, default=0) / 1000))
+    newest = max((stored.modified_ms for stored in objects.values() if stored.modified_ms), default=None)
+    if storage_now_ms is None or newest is None:
+        return quiet_s
+    return max(MIN_WATCH_S, quiet_s - max(0, storage_now_ms - newest) / 1000)

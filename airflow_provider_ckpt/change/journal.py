@@ -1,0 +1,423 @@
+"""The records of changes: what was meant, by whom, what was removed, what was done; beside the checkpoint, not inside.
+
+``<parent>/_ckpt_undo/<name>/<plan id>/`` holds ``plan.json`` and ``begun.json`` (the intent and who had it, written
+first), ``staged/`` (what comes from a backup, verified; until it is in its place), ``saved/`` (what is about to be
+removed), ``saved.json`` (all of it is saved, with sizes and hashes: from here on the change can be completed or
+undone), ``refused.json`` (a query had started by then, and no step was done), ``receipt.json`` (done),
+``undone.json``, and ``forgotten.json`` (what was saved is given up).
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Collection, Mapping
+from contextlib import suppress
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Literal
+
+from airflow_provider_ckpt.change.plan import Plan, plan_from_json
+from airflow_provider_ckpt.checkpoint.own_files import UNDO_DIRECTORY
+from airflow_provider_ckpt.checkpoint.records_root import _with_digest, records_of
+from airflow_provider_ckpt.documents import FORMAT_VERSION
+from airflow_provider_ckpt.errors import ObjectExistsError, PlanError, StoreError, StoreUnavailableError
+from airflow_provider_ckpt.storage.store import Store
+from airflow_provider_ckpt.storage.stored_object import StoredObject
+from airflow_provider_ckpt.untrusted.bounded_json import parse_json
+from airflow_provider_ckpt.untrusted.fields import MOST
+from airflow_provider_ckpt.untrusted.limits import RECORD_BYTES, size_text
+
+if TYPE_CHECKING:
+    from airflow_provider_ckpt.documents.changes import RecordFields
+    from airflow_provider_ckpt.documents.files import (
+        BegunDocument,
+        DoneDocument,
+        ForgottenDocument,
+        RefusedDocument,
+        SavedDocument,
+        SavedObjectFields,
+        UndoneDocument,
+    )
+
+PLAN, BEGUN, SAVED, RECEIPT = "plan.json", "begun.json", "saved.json", "receipt.json"
+UNDONE, FORGOTTEN, REFUSED = "undone.json", "forgotten.json", "refused.json"
+SAVED_OBJECTS, STAGED_OBJECTS = "saved", "staged"
+
+State = Literal["planned", "refused", "interrupted", "applied", "undone"]
+
+
+@dataclass(frozen=True, slots=True)
+class Record:
+    """A change that was made to a checkpoint, or begun.
+
+    Args:
+        plan: What was meant.
+        state: ``planned`` (nothing removed yet), ``refused`` (nothing removed, because a query was running),
+            ``interrupted`` (some of it removed), ``applied`` or ``undone``.
+        location: Of the record.
+        by: Who began it: a task of a DAG run, or user and host; empty when nobody said.
+        begun_at_ms: When, epoch milliseconds; None when the record does not say.
+        done_at_ms: When it was completed, or None.
+        from_batch: The newest committed batch before it, or None.
+        forgotten: Whether what was saved for an undo has been given up.
+        approved_by: Who approved it; empty when nobody was asked.
+        accepted_sink: The effects on a sink that were accepted, by who approved it or else by who began it.
+        number: Its place in the order in which changes began, from 1; 0 for a record of an older version.
+    """
+
+    plan: Plan
+    state: State
+    location: str
+    by: str = ""
+    begun_at_ms: int | None = None
+    done_at_ms: int | None = None
+    from_batch: int | None = None
+    forgotten: bool = False
+    approved_by: str = ""
+    accepted_sink: tuple[str, ...] = ()
+    number: int = 0
+
+    @property
+    def order(self) -> tuple[int, int]:
+        """Which of two began first. Clocks of machines differ, so they count only where no numbers were given."""
+        return self.number, self.begun_at_ms or self.plan.planned_at_ms
+
+    def to_dict(self) -> RecordFields:
+        """JSON-ready, without the steps of the plan."""
+        return {
+            "plan_id": self.plan.plan_id,
+            "kind": self.plan.kind,
+            "from_batch": self.from_batch,
+            "to_batch": self.plan.batch_id,
+            "state": self.state,
+            "by": self.by,
+            "approved_by": self.approved_by,
+            "accepted_sink": list(self.accepted_sink),
+            "planned_at_ms": self.plan.planned_at_ms,
+            "begun_at_ms": self.begun_at_ms,
+            "done_at_ms": self.done_at_ms,
+            "undoes": self.plan.undoes,
+            "forgotten": self.forgotten,
+            "record": self.location,
+        }
+
+
+def _places(checkpoint: Store, undo: Store | None) -> list[Store]:
+    """Where records may be: those of a link were once kept under its own name."""
+    place = records_of(checkpoint, undo)
+    if not checkpoint.is_local or checkpoint.root == checkpoint.real_root:
+        return [place]
+    parent, _, name = checkpoint.root.rpartition("/")
+    own = undo.child(_with_digest(name, checkpoint.location)) if undo else checkpoint.at(parent).child(UNDO_DIRECTORY)
+    return [place, own if undo else own.child(name)]
+
+
+def record_of(checkpoint: Store, plan_id: str, undo: Store | None = None) -> Store:
+    """Where the record of one plan is, or will be."""
+    places = [place.child(plan_id) for place in _places(checkpoint, undo)]
+    return next((place for place in places[1:] if PLAN in place.ls()[0]), places[0])
+
+
+def history(checkpoint: Store, undo: Store | None = None) -> tuple[Record, ...]:
+    """The changes made to a checkpoint, oldest first. Raises StoreError for a record that is damaged."""
+    found, unreadable = survey(checkpoint, undo)
+    for error in unreadable.values():  # an older change would pass for the newest
+        raise error
+    return found
+
+
+def survey(checkpoint: Store, undo: Store | None = None) -> tuple[tuple[Record, ...], dict[str, StoreError]]:
+    """The changes made to a checkpoint, oldest first, and what is wrong with records that are damaged, by plan id."""
+    found: list[Record] = []
+    unreadable: dict[str, StoreError] = {}
+    for root in _places(checkpoint, undo):
+        for directory in root.ls()[1]:
+            store = root.child(directory)
+            files, inside = store.ls()
+            try:
+                if PLAN in files:
+                    found.append(_record(store, files))
+                elif SAVED in files or {PLAN, SAVED_OBJECTS} & {*inside}:
+                    raise _damaged(store, PLAN, "is missing")
+            except StoreUnavailableError:
+                raise
+            except StoreError as error:
+                unreadable[directory] = error
+    return tuple(sorted(found, key=lambda record: record.order)), unreadable
+
+
+def next_number(checkpoint: Store, undo: Store | None = None) -> int:
+    """The number of a change that begins now, under the lock: one more than that of any before it."""
+    return 1 + max((record.number for record in survey(checkpoint, undo)[0]), default=0)
+
+
+def _record(store: Store, files: Mapping[str, StoredObject]) -> Record:
+    data = _read_bytes(store, PLAN)
+    if hashlib.sha256(data).hexdigest()[:16] != store.base_name:  # the id of a plan is a digest of its bytes
+        raise _damaged(store, PLAN, "is not what was recorded")
+    try:
+        plan = plan_from_json(data)
+    except ValueError:
+        raise _damaged(store, PLAN, "is no record of a change") from None
+    except PlanError as error:
+        raise _damaged(store, PLAN, f"is of no version that is known here ({error.message})") from None
+    begun = _Note(store, BEGUN, files)
+    return Record(
+        plan,
+        _state(files),
+        store.location,
+        begun.text("by"),
+        begun.number("at_ms"),
+        _Note(store, RECEIPT, files).number("at_ms"),
+        begun.number("from_batch"),
+        FORGOTTEN in files,
+        begun.text("approved_by"),
+        begun.texts("accepted_sink"),
+        begun.number("number") or 0,
+    )
+
+
+class _Note:
+    """The JSON object of one file of a record; empty when it is not there."""
+
+    def __init__(self, store: Store, name: str, files: Mapping[str, StoredObject]) -> None:
+        self._store, self._name = store, name
+        self._value = _parsed(store, name, _read_bytes(store, name)) if name in files else {}
+
+    def text(self, key: str) -> str:
+        """A text, or empty when it is not said."""
+        value = self._value.get(key, "")
+        if not isinstance(value, str):
+            raise _damaged(self._store, self._name, "is no record of a change")
+        return value
+
+    def texts(self, key: str) -> tuple[str, ...]:
+        """Several texts; none when it is not said."""
+        value = self._value.get(key, [])
+        if not isinstance(value, list) or not all(isinstance(item, str) for item in value):
+            raise _damaged(self._store, self._name, "is no record of a change")
+        return tuple(value)
+
+    def number(self, key: str) -> int | None:
+        """A whole number, or None when it is not said."""
+        value = self._value.get(key)
+        if value is not None and (not isinstance(value, int) or isinstance(value, bool) or not 0 <= value <= MOST):
+            raise _damaged(self._store, self._name, "is no record of a change")
+        return value
+
+
+def _read_bytes(store: Store, name: str) -> bytes:
+    try:
+        data = store.read_up_to(name, RECORD_BYTES + 1)
+    except StoreUnavailableError:
+        raise
+    except StoreError as error:
+        raise _damaged(store, name, f"cannot be read ({error.message})") from None
+    if len(data) > RECORD_BYTES:
+        raise _damaged(store, name, f"is larger than {size_text(RECORD_BYTES)}")
+    return data
+
+
+def _parsed(store: Store, name: str, data: bytes) -> dict[str, Any]:
+    try:
+        value = parse_json(data)
+    except ValueError:
+        value = None
+    if not isinstance(value, dict):
+        raise _damaged(store, name, "is no record of a change")
+    return value
+
+
+def _damaged(store: Store, name: str, problem: str) -> StoreError:
+    hint = "Do not act on it. Look at it, and move its directory away; what it has saved is in saved/."
+    return StoreError(problem, location=store.location, name=name, hint=hint)
+
+
+def has_begun(files: Mapping[str, StoredObject]) -> bool:
+    """Whether a change may have taken steps: everything was saved, and nobody was there when it looked again."""
+    return SAVED in files and REFUSED not in files
+
+
+def _state(files: Mapping[str, StoredObject]) -> State:
+    if UNDONE in files:
+        return "undone"
+    if RECEIPT in files:
+        return "applied"
+    if has_begun(files):
+        return "interrupted"
+    return "refused" if REFUSED in files else "planned"
+
+
+def saved_files(record: Store) -> dict[str, tuple[int, str]] | None:
+    """Sizes and SHA-256 (hex) of what a change has saved, by name below ``saved/``.
+
+    Returns:
+        None when an older version saved it, which did not write that down.
+
+    Raises:
+        StoreError: The file is not what was written.
+    """
+    files = _parsed(record, SAVED, _read_bytes(record, SAVED)).get("files")
+    if files is None:
+        return None
+    try:
+        return {str(name): (int(item["size"]), str(item["sha256"])) for name, item in files.items()}
+    except (AttributeError, KeyError, TypeError, ValueError):
+        raise _damaged(record, SAVED, "is no record of what was saved") from None
+
+
+def begin(
+    record: Store,
+    plan: Plan,
+    *,
+    by: str,
+    at_ms: int,
+    from_batch: int | None,
+    number: int,
+    approved_by: str = "",
+    accepted: Collection[str] = (),
+) -> None:
+    """Write down what is meant and who began it. A plan that was refused before begins anew, by who begins it now.
+
+    ``number`` is that of :func:`next_number`.
+    """
+    files, _ = record.ls()
+    write_plan(record, plan)
+    begun: BegunDocument = {
+        "format_version": FORMAT_VERSION,
+        "by": by,
+        "at_ms": at_ms,
+        "from_batch": from_batch,
+        "number": number,
+        "approved_by": approved_by,
+        "accepted_sink": list(accepted),
+    }
+    if REFUSED not in files:
+        note(record, BEGUN, begun)
+    else:
+        record.write(BEGUN, json.dumps(begun).encode())
+        for name in (SAVED, REFUSED):  # in this order: killed in between, it still counts as refused
+            record.delete(name)
+
+
+def refuse(record: Store, why: str, at_ms: int) -> None:
+    """Write down that no step was done; what was saved counts no more."""
+    refused: RefusedDocument = {"format_version": FORMAT_VERSION, "why": why, "at_ms": at_ms}
+    note(record, REFUSED, refused)
+    record.delete(SAVED)
+
+
+def find_record(checkpoint: Store, plan_id: str, undo: Store | None = None) -> Record:
+    """The record of one plan. Raises PlanError when there is none."""
+    found = {record.plan.plan_id: record for record in history(checkpoint, undo)}
+    if plan_id not in found:
+        known = ", ".join(found) or "none"
+        raise PlanError(f"no plan {plan_id!r} was applied here; known are: {known}.", location=checkpoint.location)
+    return found[plan_id]
+
+
+def last_change(checkpoint: Store, undo: Store | None = None) -> Record:
+    """The newest change that is not undone yet. Raises PlanError when there is none that can be."""
+    changes = [
+        record
+        for record in history(checkpoint, undo)
+        if record.plan.kind not in ("undo", "restore") and record.state in ("applied", "interrupted")
+    ]
+    if not changes:
+        raise PlanError(
+            "there is nothing to undo.",
+            location=checkpoint.location,
+            hint="Only changes that this tool made, and that were not undone yet, can be undone. Records that are "
+            "elsewhere are found with --undo-to ROOT (undo_root= in a DAG).",
+        )
+    if changes[-1].forgotten:
+        raise PlanError(
+            f"what the {changes[-1].plan.kind} {changes[-1].plan.plan_id} had removed was given up since (--forget), "
+            "so it cannot be undone, nor can anything before it.",
+            location=checkpoint.location,
+            hint="Restore a backup to a new location.",
+        )
+    return changes[-1]
+
+
+def find_forgettable(checkpoint: Store, plan_id: str, undo: Store | None = None) -> Record:
+    """The record of one plan, when nothing that is half done needs what it saved.
+
+    Raises:
+        PlanError: There is none; or the change was interrupted, or its undo was, and needs what it saved.
+    """
+    record = find_record(checkpoint, plan_id, undo)
+    for other in history(checkpoint, undo):
+        if other.state == "interrupted" and plan_id in (other.plan.plan_id, other.plan.undoes):
+            raise PlanError(
+                f"what the {record.plan.kind} {plan_id} has saved is still needed: the {other.plan.kind} "
+                f"{other.plan.plan_id} was interrupted.",
+                location=record.location,
+                hint=f"Nothing was deleted. Complete the {other.plan.kind} first: the command that began it goes on.",
+            )
+    return record
+
+
+def forget(record: Record, store: Store) -> int:
+    """Delete what a change has saved for its undo; the record itself stays. Returns the number of objects deleted.
+
+    Args:
+        record: The change, as :func:`find_forgettable` found it.
+        store: The store of its record.
+    """
+    forgotten: ForgottenDocument = {"format_version": FORMAT_VERSION, "plan_id": record.plan.plan_id}
+    note(store, FORGOTTEN, forgotten)
+    return clear(store, SAVED_OBJECTS) + clear(store, STAGED_OBJECTS)
+
+
+def clear(record: Store, directory: str) -> int:
+    """Delete the objects of one directory of a record; returns their number."""
+    store = record.child(directory)
+    names = sorted(store.find())
+    for name in names:
+        store.delete(name)
+    return len(names)
+
+
+def note(record: Store, name: str, value: Mapping[str, Any]) -> None:
+    """Write down a fact unless it was before: who did it first, and when, is what counts."""
+    with suppress(ObjectExistsError):
+        record.create(name, json.dumps(value).encode())
+
+
+def complete(record: Store, plan_id: str, *, by: str, at_ms: int) -> None:
+    """Write down that a change is complete."""
+    done: DoneDocument = {"format_version": FORMAT_VERSION, "plan_id": plan_id, "by": by, "at_ms": at_ms}
+    note(record, RECEIPT, done)
+
+
+def take_back(record: Store, undo_id: str, *, by: str, at_ms: int) -> None:
+    """Write down that a change was taken back by the plan of an undo."""
+    undone: UndoneDocument = {"format_version": FORMAT_VERSION, "undone_by": undo_id, "by": by, "at_ms": at_ms}
+    note(record, UNDONE, undone)
+
+
+def write_plan(record: Store, plan: Plan) -> None:
+    """Write the bytes that the id of a plan is a digest of. Raises ObjectExistsError when others are there."""
+    write_once(record, PLAN, json.dumps(plan.to_dict(), sort_keys=True).encode())
+
+
+def write_saved(record: Store, objects: int, files: Mapping[str, SavedObjectFields]) -> None:
+    """Write down that all is saved. Raises ObjectExistsError when something else was saved."""
+    saved: SavedDocument = {"format_version": FORMAT_VERSION, "objects": objects, "files": dict(files)}
+    write_once(record, SAVED, json.dumps(saved).encode())
+
+
+def write_once(record: Store, name: str, data: bytes) -> None:
+    """Write a JSON file that may be there already. Raises ObjectExistsError when it has another content."""
+    if len(data) > RECORD_BYTES:  # nobody could read it back
+        raise PlanError(
+            f"the record {name} of this change would be larger than {size_text(RECORD_BYTES)}.",
+            location=record.location,
+            hint="Nothing was done. Change less at a time, such as fewer batches.",
+        )
+    try:
+        record.create(name, data)
+    except ObjectExistsError:
+        if record.read(name) != data:
+            raise

@@ -1,0 +1,289 @@
+"""One change at a time: a lock beside the checkpoint, or in the root of backups.
+
+* A lock is an object ``_ckpt_undo/<name>/lock.json`` that is created exclusively and removed at the end.
+* A lock is never removed by anybody but its holder. Who takes over a stale one creates ``lock-<its token>.json``,
+  exclusively as well, so of several that judge a lock stale one wins. The last lock of that chain is the one in force.
+* Stale is a lock whose process has ended on this machine, and one that a task of the same name left on another machine
+  for the same plan (Airflow runs a task once at a time). Any other needs a person's word.
+* It lies beside the checkpoint wherever the records go, so that two operators with different records see one another.
+  Nothing can lie beside a whole bucket: there the lock is with the records, and all must give the same root for them.
+* A root of backups is locked in the same way, by a lock in the root itself: one prune at a time.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import re
+import socket
+import time
+import uuid
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+from airflow_provider_ckpt.checkpoint.observe import now_ms
+from airflow_provider_ckpt.checkpoint.records_root import records_of
+from airflow_provider_ckpt.errors import (
+    CheckpointBusyError,
+    CheckpointNotFoundError,
+    ObjectExistsError,
+    PlanError,
+    StoreError,
+)
+from airflow_provider_ckpt.storage.store import Store
+from airflow_provider_ckpt.times import time_text
+from airflow_provider_ckpt.untrusted.bounded_json import parse_json
+from airflow_provider_ckpt.untrusted.fields import Fields
+
+LOCK = "lock.json"
+#: Where a store has no exclusive create: how long a lock must stand unchanged before it counts.
+SETTLE_S = 1.0
+#: A lock has some 300 bytes; of a larger file the rest says nothing either.
+_MOST_BYTES = 16_384
+_MOST_PID = (1 << 31) - 1
+_TOKEN = re.compile(r"\w{1,64}", re.ASCII)
+#: Tokens of the locks that this process holds; its own lock that is not among them was left by a failed release.
+_held: set[str] = set()
+
+
+@dataclass(frozen=True, slots=True)
+class Holder:
+    """Who holds a lock.
+
+    Args:
+        token: Unique to one taking of a lock.
+        by: Who acts: a DAG run's task, or user and host.
+        plan_id: What is being done.
+        machine: Where process ids mean the same: a machine, or a container on it.
+        pid: Of the process.
+        life: Tells a process from a later one with the same id; empty where the system does not say.
+        since_ms: Epoch milliseconds.
+    """
+
+    token: str
+    by: str
+    plan_id: str
+    machine: str
+    pid: int
+    life: str
+    since_ms: int
+
+    @property
+    def is_here(self) -> bool:
+        """Whether it is a process of this machine, so that its end can be seen."""
+        return self.machine == _machine()
+
+    @property
+    def is_gone(self) -> bool:
+        """Whether its process has surely ended, or let go of the lock."""
+        if not self.is_here:
+            return False
+        if self.pid == os.getpid() and self.life == _life(self.pid):
+            return self.token not in _held
+        return not _is_alive(self.pid) or self.life != _life(self.pid)
+
+    def encode(self) -> bytes:
+        """The bytes to store."""
+        return json.dumps(asdict(self), sort_keys=True).encode()
+
+
+class Held:
+    """A lock that is held, and with it the clock of the storage, which has dated it."""
+
+    def __init__(self, checkpoint: Store, place: Store, name: str, holder: Holder) -> None:
+        self._checkpoint, self._place, self._name, self._holder = checkpoint, place, name, holder
+        self._taken_at = time.monotonic()
+
+    def storage_now_ms(self) -> int | None:
+        """The time by the clock of the storage, epoch milliseconds; None where it does not date its objects."""
+        stored = self._place.ls()[0].get(self._name)
+        if stored is None or stored.modified_ms is None:
+            return None
+        return stored.modified_ms + int((time.monotonic() - self._taken_at) * 1000)
+
+    def require_mine(self) -> None:
+        """Raise CheckpointBusyError when somebody has taken the lock over meanwhile, also when they have ended."""
+        there = _read(self._place, self._name)
+        winner = _read(self._place, _successor(self._holder)) if there == self._holder else there
+        if there != self._holder or winner is not None:
+            raise _taken_over(self._checkpoint, winner)
+
+
+def _decode(data: bytes) -> Holder:
+    """A holder; one that nobody knows when the bytes say nothing, or nothing that a lock says."""
+    try:
+        fields = Fields("a lock", parse_json(data), tuple(Holder.__dataclass_fields__))
+        token, by, plan_id, machine, life = map(fields.text, ("token", "by", "plan_id", "machine", "life"))
+        holder = Holder(token, by, plan_id, machine, fields.number("pid"), life, fields.number("since_ms"))
+    except (ValueError, PlanError):
+        holder = None
+    if holder is None or not _TOKEN.fullmatch(holder.token) or holder.pid > _MOST_PID:
+        return Holder(hashlib.sha256(data).hexdigest()[:16], "", "", "", 0, "", 0)
+    return holder
+
+
+@contextmanager
+def locked(
+    checkpoint: Store, plan_id: str, by: str, *, undo: Store | None = None, break_lock: bool = False
+) -> Iterator[Held]:
+    """Hold the lock of a checkpoint.
+
+    Args:
+        checkpoint: What is going to be changed.
+        plan_id: By which plan.
+        by: Who does it; the same one may go on with the same plan on another machine.
+        undo: Root of the records, which the lock of a whole bucket lies in; any other lies beside the checkpoint.
+        break_lock: A person's word that the one who holds it has ended.
+
+    Raises:
+        CheckpointBusyError: Another one holds it.
+    """
+    with _holding(_place_of(checkpoint, undo), checkpoint, plan_id, by, break_lock) as held:
+        yield held
+
+
+@contextmanager
+def locked_backups(root: Store, plan_id: str, by: str, *, break_lock: bool = False) -> Iterator[Held]:
+    """Hold the lock of a root of backups, for a prune.
+
+    Args:
+        root: Where backups live.
+        plan_id: By which rules.
+        by: Who does it; the same one may go on with the same rules on another machine.
+        break_lock: A person's word that the one who holds it has ended.
+
+    Raises:
+        CheckpointBusyError: Another one holds it.
+    """
+    with _holding(root, root, plan_id, by, break_lock) as held:
+        yield held
+
+
+@contextmanager
+def _holding(place: Store, checkpoint: Store, plan_id: str, by: str, break_lock: bool) -> Iterator[Held]:
+    pid = os.getpid()
+    mine = Holder(uuid.uuid4().hex[:16], by, plan_id, _machine(), pid, _life(pid), now_ms())
+    _held.add(mine.token)
+    try:
+        names = _take(place, checkpoint, mine, break_lock)
+        try:
+            yield Held(checkpoint, place, names[-1], mine)
+        except BaseException:
+            with suppress(StoreError):
+                _release(place, names, mine)
+            raise
+        _release(place, names, mine)
+    finally:
+        _held.discard(mine.token)
+
+
+def _place_of(checkpoint: Store, undo: Store | None) -> Store:
+    try:
+        return records_of(checkpoint)
+    except PlanError:
+        if undo is None:
+            raise
+        return records_of(checkpoint, undo)
+
+
+def _take(place: Store, checkpoint: Store, mine: Holder, break_lock: bool) -> list[str]:
+    """Create the lock; returns the names of the whole chain, the own one last."""
+    names, holders = [LOCK], []
+    while (holder := _read(place, names[-1])) is not None:
+        holders.append(holder)
+        names.append(_successor(holder))
+    if holders and not (break_lock or _may_take_over(holders[-1], mine)):
+        raise _busy(checkpoint, holders[-1])
+    try:
+        place.create(names[-1], mine.encode())
+    except ObjectExistsError:
+        winner = _read(place, names[-1])
+        if winner != mine:  # a driver may repeat a request whose answer was lost, and find its own lock
+            raise _busy(checkpoint, winner or mine) from None
+    if not place.creates_exclusively:
+        time.sleep(SETTLE_S)
+        if (winner := _read(place, names[-1])) != mine:
+            raise _busy(checkpoint, winner or mine)
+    if holders and _read(place, LOCK) != holders[0]:  # the chain was released before this lock was added to it
+        place.delete(names[-1])
+        return _take(place, checkpoint, mine, break_lock)
+    return names
+
+
+def _may_take_over(holder: Holder, mine: Holder) -> bool:
+    if holder.is_here:
+        return holder.is_gone
+    return bool(mine.by) and (holder.by, holder.plan_id) == (mine.by, mine.plan_id)
+
+
+def _release(place: Store, names: list[str], mine: Holder) -> None:
+    """Remove the chain, unless somebody broke this lock: then what is there is no longer ours."""
+    if _read(place, names[-1]) == mine and _read(place, _successor(mine)) is None:
+        for name in names:
+            place.delete(name)
+
+
+def _successor(holder: Holder) -> str:
+    return f"lock-{holder.token}.json"
+
+
+def _read(place: Store, name: str) -> Holder | None:
+    try:
+        return _decode(place.read_up_to(name, _MOST_BYTES))
+    except CheckpointNotFoundError:
+        return None
+    except StoreError as error:
+        error.hint = error.hint or "It is a lock. When nobody is at work here, move this away."
+        raise
+
+
+def _busy(checkpoint: Store, holder: Holder) -> CheckpointBusyError:
+    since = time_text(holder.since_ms)
+    who = f"{holder.by or 'somebody'} (process {holder.pid}, plan {holder.plan_id or 'unknown'}, since {since})"
+    return CheckpointBusyError(
+        f"{who} is at work here.",
+        location=checkpoint.location,
+        hint="Nothing was done. When that process has ended, say so: --break-lock (break_lock=True in a DAG).",
+    )
+
+
+def _taken_over(checkpoint: Store, winner: Holder | None) -> CheckpointBusyError:
+    who = f"{winner.by or 'somebody'} (process {winner.pid})" if winner is not None else "somebody who has ended since"
+    return CheckpointBusyError(
+        f"the lock was taken over by {who} while this run was at work.",
+        location=checkpoint.location,
+        hint="This run stops, and deletes nothing more. 'ckpt history LOCATION' tells what was done to a checkpoint.",
+    )
+
+
+# --- processes -----------------------------------------------------------------------------------------------------
+
+
+def _machine() -> str:
+    """The host, and on Linux its boot and its space of process ids: containers may share the name of a host."""
+    parts = [socket.gethostname()]
+    with suppress(OSError):
+        parts.append(Path("/proc/sys/kernel/random/boot_id").read_text().strip())
+        parts.append(str(Path("/proc/self/ns/pid").readlink()))
+    return " ".join(parts)
+
+
+def _life(pid: int) -> str:
+    """When a process was started, in ticks since boot; empty where that cannot be seen, ``ended`` for a zombie."""
+    with suppress(OSError, IndexError):
+        state, *fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+        return "ended" if state in "ZX" else fields[18]
+    return ""
+
+
+def _is_alive(pid: int) -> bool:
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return False
+    except OSError:
+        return True
+    return True

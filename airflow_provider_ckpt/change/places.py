@@ -1,0 +1,94 @@
+"""The places that a plan works on."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+
+from airflow_provider_ckpt.change import journal
+from airflow_provider_ckpt.change.declared_sinks import open_sink, sink_of
+from airflow_provider_ckpt.change.plan import Plan
+from airflow_provider_ckpt.errors import PlanError
+from airflow_provider_ckpt.sinks.declared import DeclaredSink
+from airflow_provider_ckpt.storage.store import Store
+
+
+@dataclass(frozen=True, slots=True)
+class Stores:
+    """The places that a plan works on.
+
+    Args:
+        checkpoint: What is changed.
+        sink: The sink: the output directory of a file sink, or a table.
+        undo: Root of the records; None for the directory beside the checkpoint.
+        backups: Root of backups, for the files of a batch that was purged.
+    """
+
+    checkpoint: Store
+    sink: Store | None = None
+    undo: Store | None = None
+    backups: Store | None = None
+
+    @classmethod
+    def of(
+        cls,
+        checkpoint: str,
+        open_store: Callable[[str], Store],
+        *,
+        sink: DeclaredSink | None = None,
+        undo: str | None = None,
+        backups: str | None = None,
+    ) -> Stores:
+        """The places of a change that is yet to be planned, from their locations.
+
+        Args:
+            checkpoint: What is changed.
+            open_store: Opens a location.
+            sink: The sink as it was declared; one without a directory has no store.
+            undo: Root of the records, or nothing.
+            backups: Root of backups, or nothing.
+        """
+        return cls(
+            open_store(checkpoint),
+            open_sink(sink, open_store),
+            open_store(undo) if undo else None,
+            open_store(backups) if backups else None,
+        )
+
+    def for_plan(self, plan: Plan, open_store: Callable[[str], Store]) -> Stores:
+        """The same places, with the sink and the backups that a plan names where none were given."""
+        sink = self.sink or open_sink(sink_of(plan), open_store)
+        named = plan.kind == "rollback" and plan.source and self.backups is None
+        return replace(self, sink=sink, backups=open_store(plan.source) if named else self.backups)
+
+    def place(self, name: str) -> Store:
+        """The store that an action works on."""
+        store = self.sink if name == "sink" else self.checkpoint
+        if store is None:
+            raise PlanError("the plan trims a sink log, and no sink was given")
+        return store
+
+    def record(self, plan_id: str) -> Store:
+        """Where the record of one plan is."""
+        return journal.record_of(self.checkpoint, plan_id, self.undo)
+
+
+def _is_same_place(location: str, checkpoint: Store) -> bool:
+    """Whether a location is that of a checkpoint, by whatever link."""
+    if location == checkpoint.location:
+        return True
+    return (
+        checkpoint.is_local and location.startswith("/") and checkpoint.at(location).real_root == checkpoint.real_root
+    )
+
+
+def require_own_place(plan: Plan, stores: Stores) -> None:
+    """Raise PlanError for a plan that was made for another location, unless it was begun; nothing is written."""
+    checkpoint = stores.checkpoint
+    if not _is_same_place(plan.location, checkpoint) and not journal.has_begun(stores.record(plan.plan_id).ls()[0]):
+        to = "of" if plan.kind != "restore" else "to"
+        raise PlanError(
+            f"the plan is a {plan.kind} {to} {plan.location}, and not {to} this location.",
+            location=checkpoint.location,
+            hint="Nothing was done. Give the location as it was given when the plan was made, or plan again.",
+        )

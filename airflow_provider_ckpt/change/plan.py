@@ -1,0 +1,308 @@
+"""What is to be done to a checkpoint, as a value: decided once, shown to a person, carried out elsewhere.
+
+Actions are ordered so that every prefix of them leaves a checkpoint from which Spark starts correctly, or, for a
+restore, one that Spark refuses to start from.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Literal, get_args
+
+from airflow_provider_ckpt.change.actions import Action, Copy, Create, Delete, action_from_dict
+from airflow_provider_ckpt.change.facts import Place, Spot
+from airflow_provider_ckpt.change.requirements import (
+    EmptyLocation,
+    FromBackup,
+    KeptObjects,
+    KeptSinkLog,
+    LatestCommitted,
+    LatestPlanned,
+    Requirement,
+    SameQuery,
+    WriterStopped,
+    requirement_from_dict,
+)
+from airflow_provider_ckpt.errors import PlanError
+from airflow_provider_ckpt.restart.deploy import TRIGGERS
+from airflow_provider_ckpt.sinks.effects import EFFECTS, Effect, SinkVerdict
+from airflow_provider_ckpt.untrusted.bounded_json import parse_with_list
+from airflow_provider_ckpt.untrusted.fields import Fields, shown
+
+if TYPE_CHECKING:
+    from airflow_provider_ckpt.documents.changes import PlanShownFields
+    from airflow_provider_ckpt.documents.files import PlanFields
+
+Kind = Literal["restore", "rollback", "undo"]
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """A change to one checkpoint.
+
+    Args:
+        kind: What it is for.
+        location: The checkpoint that it changes.
+        query_id: Id of the query, or empty.
+        batch_id: The committed batch that the checkpoint stands at afterwards.
+        planned_at_ms: When it was made, epoch milliseconds.
+        requirements: What must still hold.
+        actions: In order.
+        warnings: What a person should know.
+        verdicts: One for each sink.
+        source: Location that copies come from, or empty.
+        sink: Location of the sink whose log is trimmed, or empty.
+        undoes: Id of the plan that an undo takes back, or empty.
+        notes: How the target was found, and what that means; for people.
+        trigger: The trigger of the query as a deploy file says it, such as ``realTime``; empty when nobody has said.
+    """
+
+    kind: Kind
+    location: str
+    query_id: str
+    batch_id: int
+    planned_at_ms: int
+    requirements: tuple[Requirement, ...]
+    actions: tuple[Action, ...]
+    warnings: tuple[str, ...] = ()
+    verdicts: tuple[SinkVerdict, ...] = ()
+    source: str = ""
+    sink: str = ""
+    undoes: str = ""
+    notes: tuple[str, ...] = ()
+    trigger: str = ""
+
+    @property
+    def plan_id(self) -> str:
+        """Short digest of the content: a plan has the same id wherever it is read, a new plan has a new one."""
+        return hashlib.sha256(json.dumps(self.to_dict(), sort_keys=True).encode()).hexdigest()[:16]
+
+    @property
+    def sink_effects(self) -> tuple[Effect, ...]:
+        """What the plan does to its sinks, each effect once, best first; unknown where nobody judged."""
+        found = {item.verdict for item in self.verdicts} or {"unknown"}
+        return tuple(effect for effect in EFFECTS if effect in found)
+
+    @property
+    def sink_effect(self) -> Effect:
+        """The worst of them. A plan without steps does nothing to a sink: its effect is that of the plan before it."""
+        return self.sink_effects[-1]
+
+    @property
+    def to_accept(self) -> tuple[Effect, ...]:
+        """The effects that somebody has to accept by name before the plan is carried out."""
+        return tuple(effect for effect in self.sink_effects if effect != "exact") if self.actions else ()
+
+    @property
+    def deleted(self) -> dict[Spot, str]:
+        """What the plan removes, with its identity."""
+        return {action.spot: action.identity for action in self.actions if isinstance(action, Delete)}
+
+    @property
+    def written(self) -> dict[Spot, str]:
+        """What the plan adds, with its SHA-256."""
+        return {action.spot: action.sha256 for action in self.actions if not isinstance(action, Delete)}
+
+    def deletes(self, place: Place = "checkpoint") -> frozenset[str]:
+        """Names that the plan removes from one of its stores."""
+        return frozenset(name for where, name in self.deleted if where == place)
+
+    def writes(self, place: Place = "checkpoint") -> frozenset[str]:
+        """Names that the plan adds to one of its stores."""
+        return frozenset(name for where, name in self.written if where == place)
+
+    def to_dict(self) -> PlanFields:
+        """JSON-ready; :func:`plan_from_dict` is the way back. The id is a digest of it, so its keys stay."""
+        fields: PlanFields = {
+            "kind": self.kind,
+            "location": self.location,
+            "query_id": self.query_id,
+            "batch_id": self.batch_id,
+            "planned_at_ms": self.planned_at_ms,
+            "requirements": [requirement.to_dict() for requirement in self.requirements],
+            "actions": [action.to_dict() for action in self.actions],
+            "warnings": list(self.warnings),
+            "verdicts": [
+                {"sink": item.sink, "verdict": item.verdict, "reason": item.reason, "remedy": item.remedy}
+                for item in self.verdicts
+            ],
+            "source": self.source,
+            "sink": self.sink,
+            "undoes": self.undoes,
+            "notes": list(self.notes),
+        }
+        if self.trigger:  # a plan of an earlier version keeps its id
+            fields["trigger"] = self.trigger
+        return fields
+
+    def shown(self) -> PlanShownFields:
+        """JSON-ready, as commands show it."""
+        fields = self.to_dict()
+        return {
+            "plan_id": self.plan_id,
+            "kind": self.kind,
+            "location": self.location,
+            "query_id": self.query_id,
+            "batch_id": self.batch_id,
+            "planned_at_ms": self.planned_at_ms,
+            "requirements": fields["requirements"],
+            "actions": fields["actions"],
+            "warnings": fields["warnings"],
+            "sink_effects": [item.to_dict() for item in self.verdicts],
+            "source": self.source,
+            "sink": self.sink,
+            "undoes": self.undoes,
+            "notes": fields["notes"],
+            "trigger": self.trigger,
+        }
+
+
+# --- reading -------------------------------------------------------------------------------------------------------
+
+_KINDS: tuple[Kind, ...] = get_args(Kind)
+_PLAN_ID = re.compile(r"[0-9a-f]{16}")
+_FIELDS = (
+    "kind",
+    "location",
+    "query_id",
+    "batch_id",
+    "planned_at_ms",
+    "requirements",
+    "actions",
+    "warnings",
+    "verdicts",
+    "source",
+    "sink",
+    "undoes",
+    "notes",
+    "trigger",
+)
+_OPTIONAL = ("trigger",)
+#: What a plan of a kind must require, and what it may require as well.
+_REQUIRED: Mapping[Kind, tuple[type[Requirement], ...]] = {
+    "rollback": (SameQuery, LatestCommitted, LatestPlanned, KeptObjects, WriterStopped),
+    "undo": (SameQuery, KeptObjects, WriterStopped),
+    "restore": (EmptyLocation,),
+}
+_ALLOWED: Mapping[Kind, tuple[type[Requirement], ...]] = {
+    "rollback": (KeptSinkLog, FromBackup),
+    "undo": (LatestCommitted, LatestPlanned, KeptSinkLog, FromBackup),
+    "restore": (FromBackup,),
+}
+_STEPS: Mapping[Kind, tuple[type[Action], ...]] = {
+    "rollback": (Delete, Copy),
+    "undo": (Delete, Copy),
+    "restore": (Copy, Create),
+}
+
+
+def plan_from_dict(value: Any) -> Plan:
+    """The plan that :meth:`Plan.to_dict` wrote, in this version or in an earlier one.
+
+    Raises:
+        PlanError: It is anything else: another field, a requirement or a step that is not known, a value of another
+            type, or parts that do not go together.
+    """
+    fields = Fields("the plan", value, _FIELDS, _OPTIONAL)
+    return _plan(fields, map(action_from_dict, fields.items("actions")))
+
+
+def plan_from_json(data: bytes) -> Plan:
+    """The plan that was written as JSON, as :func:`plan_from_dict`, without holding all of it twice.
+
+    Raises:
+        PlanError: As there.
+        ValueError: It is not JSON, not an object that lists actions, or would take too much memory.
+    """
+    value, actions = parse_with_list(data, "actions", action_from_dict)
+    return _plan(Fields("the plan", {**value, "actions": []}, _FIELDS, _OPTIONAL), actions)
+
+
+def _plan(fields: Fields, actions: Iterable[Action]) -> Plan:
+    wanted = fields.one_of("kind", _KINDS)
+    plan = Plan(
+        next(kind for kind in _KINDS if kind == wanted),
+        fields.text("location"),
+        fields.text("query_id"),
+        fields.number("batch_id"),
+        fields.number("planned_at_ms"),
+        tuple(map(requirement_from_dict, fields.items("requirements"))),
+        tuple(actions),
+        fields.texts("warnings"),
+        tuple(map(_verdict_from_dict, fields.items("verdicts"))),
+        fields.text("source"),
+        fields.text("sink"),
+        fields.text("undoes"),
+        fields.texts("notes"),
+        fields.one_of("trigger", TRIGGERS) if fields.has("trigger") else "",
+    )
+    _require_sense(plan)
+    return plan
+
+
+def _verdict_from_dict(value: Any) -> SinkVerdict:
+    fields = Fields("a sink effect", value, ("sink", "verdict", "reason", "remedy"))
+    wanted = fields.one_of("verdict", EFFECTS)
+    effect = next(effect for effect in EFFECTS if effect == wanted)
+    return SinkVerdict(fields.text("sink"), effect, fields.text("reason", None), fields.text("remedy", None))
+
+
+def _require_sense(plan: Plan) -> None:
+    """Raise PlanError for a plan whose parts do not go together."""
+    problem = _requirements_problem(plan) or _actions_problem(plan) or _fields_problem(plan)
+    if problem:
+        raise PlanError(f"no plan: {problem}.", location=plan.location or None)
+
+
+def _requirements_problem(plan: Plan) -> str | None:
+    kinds = [type(requirement) for requirement in plan.requirements]
+    for kind in _REQUIRED[plan.kind]:
+        if kind not in kinds:
+            return f"a {plan.kind} has to require {kind.kind}"
+    for kind in kinds:
+        if kind not in (*_REQUIRED[plan.kind], *_ALLOWED[plan.kind]):
+            return f"a {plan.kind} cannot require {kind.kind}"
+        if kinds.count(kind) > 1:
+            return f"it requires {kind.kind} twice"
+    if (KeptSinkLog in kinds) != bool(plan.sink):
+        return "a log of a sink is required and there is no sink, or the other way round"
+    return None
+
+
+def _actions_problem(plan: Plan) -> str | None:
+    seen: set[tuple[str, Spot]] = set()
+    for action in plan.actions:
+        if not isinstance(action, _STEPS[plan.kind]):
+            return f"a {plan.kind} has no step {action.do!r}"
+        if (action.do, action.spot) in seen:
+            return f"two steps {action.do} {shown(action.name)}"
+        if plan.kind == "rollback" and isinstance(action, Delete) and ("copy", action.spot) in seen:
+            return f"{shown(action.name)} is written and removed"
+        seen.add((action.do, action.spot))
+        if action.place == "sink" and not plan.sink:
+            return f"a step is about {shown(action.name)} of a sink, and there is no sink"
+        goes_before = plan.kind == "rollback" and ("delete", action.spot) in seen
+        if isinstance(action, Copy) and not (plan.source and (action.source or goes_before)):
+            return f"it does not say where {shown(action.name)} comes from"
+    both = plan.deleted.keys() & plan.written.keys()
+    replaces = plan.kind == "undo" or any(isinstance(requirement, FromBackup) for requirement in plan.requirements)
+    if both and not replaces:
+        return f"{shown(min(both)[1])} is removed and written"
+    return None
+
+
+def _fields_problem(plan: Plan) -> str | None:
+    if not plan.location:
+        return "it has no location"
+    if plan.kind == "undo" and not _PLAN_ID.fullmatch(plan.undoes):
+        return f"it undoes {shown(plan.undoes)}, which is no id of a plan"
+    if plan.kind != "undo" and plan.undoes:
+        return f"a {plan.kind} undoes nothing"
+    return None
+
+
+# --- restore -------------------------------------------------------------------------------------------------------

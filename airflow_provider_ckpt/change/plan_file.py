@@ -1,0 +1,93 @@
+"""A plan as a file: written for somebody to approve, and read back to be carried out as it is."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+from airflow_provider_ckpt.change.plan import Kind, Plan, plan_from_dict
+from airflow_provider_ckpt.documents import FORMAT_VERSION
+from airflow_provider_ckpt.errors import PlanError
+from airflow_provider_ckpt.untrusted.bounded_json import parse_json
+
+if TYPE_CHECKING:
+    from airflow_provider_ckpt.documents.files import PlanFileDocument
+
+#: Bytes of the largest plan file: some 100,000 steps.
+MOST_BYTES = 24 << 20
+_AGAIN = "Nothing was done. Write it with --plan-out."
+
+
+def document(plan: Plan) -> PlanFileDocument:
+    """JSON-ready: the plan, and beside it what a person looks for first."""
+    return {
+        "format_version": FORMAT_VERSION,
+        "plan_id": plan.plan_id,
+        "sink_effect": plan.sink_effect,
+        "accept_sink": list(plan.to_accept),
+        "plan": plan.to_dict(),
+    }
+
+
+def encode(plan: Plan) -> bytes:
+    """The bytes of a plan file. Raises PlanError for a plan that is too large to be read back."""
+    data = json.dumps(document(plan)).encode()
+    if len(data) > MOST_BYTES:
+        raise PlanError(
+            f"the plan has {len(plan.actions):,} steps and {len(data):,} bytes, and a plan file has at most "
+            f"{MOST_BYTES:,}.",
+            location=plan.location,
+            hint="Carry it out without a file: --execute.",
+        )
+    return data
+
+
+def decode(data: bytes, kind: Kind) -> Plan:
+    """The plan of a file.
+
+    Args:
+        data: The file, or more than ``MOST_BYTES`` of it.
+        kind: What the plan has to be for.
+
+    Raises:
+        PlanError: It is no plan file, was cut off or edited, or is for something else.
+    """
+    return plan_of_document(_fields(data), kind)
+
+
+def plan_of_document(fields: Mapping[str, Any], kind: Kind) -> Plan:
+    """The plan that :func:`document` wrote, in a file or in an XCom.
+
+    Args:
+        fields: The document, with ``format_version``, ``plan_id`` and ``plan``.
+        kind: What the plan has to be for.
+
+    Raises:
+        PlanError: It was edited, has another version, or is for something else.
+    """
+    if fields["format_version"] != FORMAT_VERSION:
+        raise PlanError(f"has a format that this ckpt does not read: it reads version {FORMAT_VERSION}.", hint=_AGAIN)
+    plan = plan_from_dict(fields["plan"])
+    if plan.plan_id != fields["plan_id"]:
+        raise PlanError(f"was edited since it was written: its content is plan {plan.plan_id}.", hint=_AGAIN)
+    shown = {"sink_effect": plan.sink_effect, "accept_sink": list(plan.to_accept)}
+    if any(fields.get(key, value) != value for key, value in shown.items()):
+        raise PlanError("was edited since it was written: its effect on the sink is not that of its plan.", hint=_AGAIN)
+    if plan.kind != kind:
+        raise PlanError(f"is the plan of a {plan.kind}, and not of a {kind}.", hint=_AGAIN)
+    return plan
+
+
+def _fields(data: bytes) -> dict[str, Any]:
+    if len(data) > MOST_BYTES:
+        raise PlanError(f"is larger than {MOST_BYTES:,} bytes, so no ckpt has written it.", hint=_AGAIN)
+    try:
+        fields = parse_json(data)
+    except ValueError as error:
+        raise PlanError(
+            f"is no plan file, or was cut off: it is not JSON that can be read ({error}).", hint=_AGAIN
+        ) from None
+    if not isinstance(fields, dict) or not {"format_version", "plan_id", "plan"} <= fields.keys():
+        raise PlanError("is no plan file: it has no format_version, plan_id and plan.", hint=_AGAIN)
+    return fields

@@ -1,0 +1,159 @@
+"""What must still hold when a plan is applied: a closed set, each of which checks itself.
+
+A requirement that cannot be checked, for want of what it looks at, does not hold.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+from airflow_provider_ckpt.change.facts import Facts, kept_objects
+from airflow_provider_ckpt.checkpoint.progress import or_none
+from airflow_provider_ckpt.codec import layout
+from airflow_provider_ckpt.untrusted.fields import Fields
+
+
+@dataclass(frozen=True, slots=True)
+class _Fact:
+    """A requirement in JSON: its kind, and what is expected."""
+
+    kind: ClassVar[str]
+    expected: str
+
+    def to_dict(self) -> dict[str, str]:
+        """JSON-ready."""
+        return {"kind": self.kind, "expected": self.expected}
+
+    def _compared(self, what: str, found: str) -> str | None:
+        return None if found == self.expected else f"{what}: expected {self.expected}, found {found}"
+
+
+@dataclass(frozen=True, slots=True)
+class SameQuery(_Fact):
+    """The checkpoint is that of the query with this id, or ``none``.
+
+    A plan that replaces ``metadata`` says in its steps what has to stand there.
+    """
+
+    kind: ClassVar[str] = "query_id"
+
+    def check(self, facts: Facts) -> str | None:
+        """None when it holds, else what was expected and what was found."""
+        if layout.METADATA in facts.touched("checkpoint"):
+            return None
+        return self._compared("the query id", facts.query_id or "none")
+
+
+@dataclass(frozen=True, slots=True)
+class LatestCommitted(_Fact):
+    """The newest committed batch, or ``none``; a plan that was begun changes it itself."""
+
+    kind: ClassVar[str] = "latest_committed"
+
+    def check(self, facts: Facts) -> str | None:
+        """None when it holds, else what was expected and what was found."""
+        return None if facts.begun else self._compared("the newest committed batch", or_none(facts.latest_committed))
+
+
+@dataclass(frozen=True, slots=True)
+class LatestPlanned(_Fact):
+    """The newest planned batch, or ``none``; a plan that was begun changes it itself."""
+
+    kind: ClassVar[str] = "latest_planned"
+
+    def check(self, facts: Facts) -> str | None:
+        """None when it holds, else what was expected and what was found."""
+        return None if facts.begun else self._compared("the newest planned batch", or_none(facts.latest_planned))
+
+
+@dataclass(frozen=True, slots=True)
+class KeptObjects(_Fact):
+    """Digest over what the plan leaves alone in the checkpoint."""
+
+    kind: ClassVar[str] = "kept_objects"
+
+    def check(self, facts: Facts) -> str | None:
+        """None when it holds, else what was expected and what was found."""
+        found = kept_objects(facts.objects["checkpoint"], facts.touched("checkpoint"))
+        return self._compared("the digest of the files that the plan leaves alone", found)
+
+
+@dataclass(frozen=True, slots=True)
+class KeptSinkLog(_Fact):
+    """Digest over what the plan leaves alone in the log of the file sink."""
+
+    kind: ClassVar[str] = "kept_sink_log"
+
+    def check(self, facts: Facts) -> str | None:
+        """None when it holds, else what was expected and what was found."""
+        if "sink" not in facts.objects:
+            return f"the log of the sink: expected {self.expected}, found no sink to look at"
+        found = kept_objects(facts.objects["sink"], facts.touched("sink"))
+        return self._compared("the digest of the sink log entries that the plan leaves alone", found)
+
+
+@dataclass(frozen=True, slots=True)
+class WriterStopped(_Fact):
+    """Somebody has said that no query writes to the checkpoint; files alone cannot show that."""
+
+    kind: ClassVar[str] = "writer_stopped"
+    expected: str = "yes"
+
+    def check(self, facts: Facts) -> str | None:
+        """None when it holds, else what was expected and what was found."""
+        return self._compared("the word that the query is stopped", "yes" if facts.writer_stopped else "no")
+
+
+@dataclass(frozen=True, slots=True)
+class FromBackup(_Fact):
+    """The backup that copies come from; not needed any more when the plan was begun, for all is copied by then."""
+
+    kind: ClassVar[str] = "backup"
+
+    def check(self, facts: Facts) -> str | None:
+        """None when it holds, else what was expected and what was found."""
+        if facts.begun or facts.backup_id == self.expected:
+            return None
+        return f"the backup {self.expected} is not there any more: it was pruned since the plan was made"
+
+
+@dataclass(frozen=True, slots=True)
+class EmptyLocation(_Fact):
+    """Nothing is at the location but what the plan itself writes."""
+
+    kind: ClassVar[str] = "location"
+    expected: str = "empty"
+
+    def check(self, facts: Facts) -> str | None:
+        """None when it holds, else what was expected and what was found."""
+        others = facts.objects["checkpoint"].keys() - facts.touched("checkpoint")
+        return f"the location: expected nothing there, found {min(others)}" if others else None
+
+
+Requirement = (
+    SameQuery | LatestCommitted | LatestPlanned | KeptObjects | KeptSinkLog | WriterStopped | FromBackup | EmptyLocation
+)
+KINDS: dict[str, type[Requirement]] = {
+    known.kind: known
+    for known in (
+        SameQuery,
+        LatestCommitted,
+        LatestPlanned,
+        KeptObjects,
+        KeptSinkLog,
+        WriterStopped,
+        FromBackup,
+        EmptyLocation,
+    )
+}
+#: The only text that a requirement of this kind may expect.
+_FIXED = {"writer_stopped": ("yes",), "location": ("empty",)}
+
+
+def requirement_from_dict(value: Any) -> Requirement:
+    """The requirement that ``to_dict`` wrote. Raises PlanError for anything else."""
+    fields = Fields("a requirement", value, ("kind", "expected"))
+    kind = fields.one_of("kind", tuple(KINDS))
+    expected = fields.one_of("expected", _FIXED[kind]) if kind in _FIXED else fields.text("expected")
+    return KINDS[kind](expected)

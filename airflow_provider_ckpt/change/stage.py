@@ -1,0 +1,220 @@
+"""What a change lays ready beside the checkpoint before its first step: what it will remove, and what it will add.
+
+Both are checked there. From then on neither a removal nor the end of the backup that copies come from loses anything,
+and the change can be completed or undone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING
+
+from airflow_provider_ckpt.change import journal
+from airflow_provider_ckpt.change.actions import PLACES, Copy, Delete
+from airflow_provider_ckpt.change.facts import Saved, Spot
+from airflow_provider_ckpt.change.places import Stores
+from airflow_provider_ckpt.change.plan import Plan
+from airflow_provider_ckpt.errors import (
+    BackupCorruptError,
+    CheckpointBusyError,
+    CheckpointNotFoundError,
+    PlanError,
+    StalePlanError,
+    StoreError,
+)
+from airflow_provider_ckpt.storage.store import Store
+from airflow_provider_ckpt.storage.stored_object import StoredObject
+
+if TYPE_CHECKING:
+    from airflow_provider_ckpt.documents.files import SavedObjectFields
+
+Tick = Callable[[], None]
+#: Raises CheckpointBusyError when the lock of the run was taken over: the record is then that of another run.
+Mine = Callable[[], None]
+
+
+def save(
+    deletes: Sequence[Delete], place: Callable[[str], Store], record: Store, tick: Tick, mine: Mine, *, begun: bool
+) -> None:
+    """Give every object that will be removed a second name in the record, and see that it is whole there.
+
+    Args:
+        deletes: What is left to be removed.
+        place: The store of a place.
+        record: The record of the change.
+        tick: Called after each object.
+        mine: Called before a copy is deleted.
+        begun: Whether an earlier run has saved everything; then what is not whole any more is saved again.
+
+    Raises:
+        StoreError: An object could not be saved.
+        CheckpointBusyError: Somebody else has removed an object; the copy that there is of it is left alone.
+    """
+    saved = record.child(journal.SAVED_OBJECTS)
+    there = saved.find() if deletes else {}
+    files: dict[str, SavedObjectFields] = {}
+    for action in deletes:
+        name = f"{action.place}/{action.name}"
+        if begun and _is_whole(there.get(name), action):
+            continue
+        if name in there:  # of a run that was killed while it saved: begin this one again
+            mine()
+            _require_in_place(action, place)
+            saved.delete(name)
+        size, sha256 = place(action.place).keep(action.name, saved, name) or saved.sha256(name)
+        files[name] = {"size": size, "sha256": sha256}
+        tick()
+    whole = saved.find() if files else {}
+    for action in deletes:
+        name = f"{action.place}/{action.name}"
+        if name in files and not _is_whole(whole.get(name), action):
+            raise StoreError("could not be saved before its removal", location=record.location, name=action.name)
+    if not begun:
+        record.flush()
+        journal.write_saved(record, len(deletes), files)
+        record.flush()
+
+
+def _is_in_place(action: Delete, place: Callable[[str], Store]) -> bool:
+    stored = place(action.place).stat(action.name)
+    return stored is not None and stored.size == action.size and action.identity in ("", stored.identity)
+
+
+def _require_in_place(action: Delete, place: Callable[[str], Store]) -> None:
+    if not _is_in_place(action, place):
+        raise CheckpointBusyError(
+            "is gone, or was rewritten, while it was saved: somebody else changes the checkpoint.",
+            location=place(action.place).location,
+            name=action.name,
+            hint="No step was done, and the copy that there is was left alone. Stop who writes, and plan again.",
+        )
+
+
+def give_up(deletes: Iterable[Delete], place: Callable[[str], Store], record: Store, mine: Mine) -> None:
+    """Delete what was saved and staged for a change that took no step. A copy whose original is gone is kept."""
+    saved = record.child(journal.SAVED_OBJECTS)
+    there = saved.find()
+    for action in deletes:
+        name = f"{action.place}/{action.name}"
+        if name in there and _is_in_place(action, place):
+            mine()
+            saved.delete(name)
+    mine()
+    journal.clear(record, journal.STAGED_OBJECTS)
+
+
+def _is_whole(stored: StoredObject | None, action: Delete) -> bool:
+    return stored is not None and stored.size == action.size
+
+
+def saved_objects(record: Store) -> dict[Spot, Saved]:
+    """What a change has saved, by where it was; what an older version saved is read to know its SHA-256."""
+    told = journal.saved_files(record)
+    saved = record.child(journal.SAVED_OBJECTS)
+    found: dict[Spot, Saved] = {}
+    for name in saved.find():
+        where, _, rest = name.partition("/")
+        place = next((known for known in PLACES if known == where), None)
+        if place is None:
+            continue
+        spot: Spot = (place, rest)
+        if told is None:
+            found[spot] = Saved(*saved.sha256(name))
+        elif name in told:
+            found[spot] = Saved(*told[name])
+    return found
+
+
+def verify_saved(copies: Iterable[Copy], record: Store, tick: Tick) -> None:
+    """Read what a change has saved and compare. Raises StoreError; nothing was done then."""
+    saved = record.child(journal.SAVED_OBJECTS)
+    for action in copies:
+        saved.require_inside(action.source)
+        try:
+            found = saved.sha256(action.source)
+        except CheckpointNotFoundError:
+            found = None
+        if found != (action.size, action.sha256):
+            problem = "is missing" if found is None else "is not what was saved"
+            raise StoreError(
+                f"{problem}, so the change cannot be undone.",
+                location=saved.location,
+                name=action.source,
+                hint="Nothing was done. Restore a backup to a new location (ckpt restore).",
+            )
+        tick()
+
+
+def stage(
+    copies: Sequence[Copy], plan: Plan, stores: Stores, record: Store, tick: Tick, mine: Mine, *, begun: bool
+) -> None:
+    """Copy what will come from a backup, or come back, into the record, verified.
+
+    Args:
+        copies: What is left to be put in its place.
+        plan: The plan that they are of.
+        stores: Where; the backup root is not needed any more when the change has ``begun``, and so all is staged.
+        record: The record of the plan.
+        tick: Called after each object.
+        mine: Called before a copy is deleted.
+        begun: Whether an earlier run has saved and staged everything.
+
+    Raises:
+        StalePlanError: It is not there any more: the backup was pruned since the plan was made.
+        BackupCorruptError: It is not what was backed up.
+    """
+    staged = record.child(journal.STAGED_OBJECTS)
+    there: Mapping[str, StoredObject] = staged.find() if copies else {}
+    for action in copies:
+        stores.checkpoint.require_inside(action.name)
+    for action in copies:
+        if action.name in there:
+            if begun and staged.sha256(action.name) == (action.size, action.sha256):
+                continue
+            mine()
+            staged.delete(action.name)
+        if not action.source:
+            _copy_own(action, stores, record, mine)
+        elif stores.backups is None:
+            raise PlanError(f"the plan takes files from {plan.source}, and no backup root was given")
+        else:
+            _copy_verified(action, plan, stores.backups, staged, mine)
+        tick()
+
+
+def _copy_own(action: Copy, stores: Stores, record: Store, mine: Mine) -> None:
+    """Stage what the plan removes and puts back: as it stands there, or as an earlier run has saved it."""
+    staged, store, name = record.child(journal.STAGED_OBJECTS), stores.place(action.place), action.name
+    if store.stat(name) is None:
+        store, name = record.child(journal.SAVED_OBJECTS), f"{action.place}/{action.name}"
+    try:
+        found = store.copy(name, staged, action.name)
+    except CheckpointNotFoundError:
+        found = None
+    if found != (action.size, action.sha256):
+        mine()
+        staged.delete(action.name)
+        raise StoreError(
+            "is not what it was when the plan was made, so it could not be put back.",
+            location=store.location,
+            name=name,
+            hint="Nothing more was done. Plan again, or undo what was done (ckpt undo).",
+        )
+
+
+def _copy_verified(action: Copy, plan: Plan, backups: Store, staged: Store, mine: Mine) -> None:
+    backups.require_inside(action.source)
+    try:
+        found = backups.copy(action.source, staged, action.name)
+    except CheckpointNotFoundError:
+        raise StalePlanError(
+            "is not there any more: the backup was pruned since the plan was made.",
+            location=backups.location,
+            name=action.source,
+            batch_id=plan.batch_id,
+            hint="Nothing was removed from the checkpoint. Plan again, with another backup.",
+        ) from None
+    if found != (action.size, action.sha256):
+        mine()
+        staged.delete(action.name)
+        raise BackupCorruptError.of(backups.location, action.source, "is not what was backed up")

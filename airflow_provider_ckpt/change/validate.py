@@ -1,0 +1,99 @@
+"""Whether a plan still fits what stands in the places that it works on."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from airflow_provider_ckpt.change.facts import Facts, Place
+from airflow_provider_ckpt.change.places import Stores
+from airflow_provider_ckpt.change.plan import Plan
+from airflow_provider_ckpt.change.requirements import FromBackup, WriterStopped
+from airflow_provider_ckpt.checkpoint.observe import observe, refuse_links
+from airflow_provider_ckpt.checkpoint.own_files import MANIFEST
+from airflow_provider_ckpt.errors import CheckpointBusyError, PlanError, StalePlanError
+from airflow_provider_ckpt.sinks.declared import read_file_sink
+from airflow_provider_ckpt.storage.stored_object import StoredObject
+
+
+def find_facts(plan: Plan, stores: Stores, *, begun: bool) -> Facts:
+    """Look at everything that the requirements and the actions of a plan are judged by.
+
+    Args:
+        plan: The plan.
+        stores: Where.
+        begun: Whether the plan may have changed something already.
+
+    Raises:
+        PlanError: The plan needs a sink or a backup root that was not given.
+    """
+    view = observe(stores.checkpoint, deep=True)
+    refuse_links(view)
+    objects: dict[Place, Mapping[str, StoredObject]] = {"checkpoint": view.objects}
+    if plan.sink:
+        objects["sink"] = read_file_sink(stores.place("sink")).objects
+    return Facts(
+        view.query_id,
+        view.latest_committed,
+        view.latest_planned,
+        objects,
+        plan.deleted,
+        plan.written,
+        begun,
+        backup_id=None if begun else _backup_id(plan, stores),
+        sha256_of=lambda place, name: stores.place(place).sha256(name)[1],
+    )
+
+
+def _backup_id(plan: Plan, stores: Stores) -> str | None:
+    """The backup that the plan takes files from, when it is there."""
+    for requirement in plan.requirements:
+        if isinstance(requirement, FromBackup):
+            if stores.backups is None:
+                raise PlanError(
+                    f"the plan takes files from {plan.source}, and no backup root was given", location=plan.location
+                )
+            if MANIFEST in stores.backups.child(requirement.expected).ls()[0]:
+                return requirement.expected
+    return None
+
+
+def validate(plan: Plan, facts: Facts) -> None:
+    """See that every requirement holds and that each action finds what it was planned for.
+
+    Raises:
+        StalePlanError: The checkpoint is not what the plan was made for.
+        CheckpointBusyError: Nobody said that the query is stopped.
+    """
+    hint = "Nothing was done. Plan again."
+    for requirement in plan.requirements:
+        problem = requirement.check(facts)
+        if problem is None:
+            continue
+        if isinstance(requirement, WriterStopped):
+            raise _no_word(plan)
+        raise StalePlanError(
+            f"the checkpoint has changed since the plan: {problem}.",
+            location=plan.location,
+            batch_id=plan.batch_id,
+            hint=hint,
+        )
+    for action in plan.actions:
+        problem = action.problem(facts)
+        if problem is not None:
+            raise StalePlanError(
+                f"the checkpoint has changed since the plan: {problem}.",
+                location=plan.location,
+                batch_id=plan.batch_id,
+                name=action.name,
+                hint=hint,
+            )
+    if not facts.writer_stopped:  # whatever the plan says
+        raise _no_word(plan)
+
+
+def _no_word(plan: Plan) -> CheckpointBusyError:
+    return CheckpointBusyError(
+        f"{plan.kind} needs the query to be stopped, and files cannot show that: an idle query writes nothing.",
+        location=plan.location,
+        hint="Stop the query, then say so: --i-know-it-is-stopped (query_is_stopped=True in a DAG).",
+    )

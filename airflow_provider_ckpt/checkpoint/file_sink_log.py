@@ -1,0 +1,69 @@
+"""The log that a file sink keeps in its output directory: which batches it holds, and what is still whole."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from airflow_provider_ckpt.codec import layout
+from airflow_provider_ckpt.errors import CheckpointFormatError
+from airflow_provider_ckpt.storage.stored_object import StoredObject
+from airflow_provider_ckpt.untrusted.spans import Span, missing_spans
+
+#: ``spark.sql.streaming.fileSink.log.compactInterval``, unless the deploy sets it.
+COMPACT_INTERVAL = 10
+
+
+@dataclass(frozen=True, slots=True)
+class SinkLog:
+    """What was seen of a file sink's ``_spark_metadata``.
+
+    Args:
+        location: URI of the output directory.
+        objects: What was listed, by name.
+        folders: Directories where entries belong, by name.
+        damaged: Entries that were read and that Spark cannot read, by name.
+        repeated: Entries that name a file which another entry names too: the name of that other, by name.
+        stale: Entries that do not fit their checksum file.
+        unread: Entries that were to be read and are too large, or too many.
+    """
+
+    location: str
+    objects: Mapping[str, StoredObject]
+    folders: tuple[str, ...] = ()
+    damaged: Mapping[str, CheckpointFormatError] = field(default_factory=dict)
+    repeated: Mapping[str, str] = field(default_factory=dict)
+    stale: tuple[str, ...] = ()
+    unread: tuple[str, ...] = ()
+
+    @property
+    def entries(self) -> dict[layout.SinkLogEntry, str]:
+        """Names by entry."""
+        places = {name: layout.parse(name) for name in self.objects}
+        return {place: name for name, place in places.items() if isinstance(place, layout.SinkLogEntry)}
+
+    @property
+    def live(self) -> dict[layout.SinkLogEntry, str]:
+        """Names by entry of what readers and the next compaction read: the newest compacted entry and all after it."""
+        entries = self.entries
+        compacted = max((entry.batch_id for entry in entries if entry.compact), default=-1)
+        return {
+            entry: name
+            for entry, name in sorted(entries.items(), key=lambda item: item[0].batch_id)
+            if entry.batch_id > compacted or (entry.compact and entry.batch_id == compacted)
+        }
+
+    @property
+    def latest(self) -> int | None:
+        """The newest batch that the sink holds; Spark skips every batch up to it."""
+        return max((entry.batch_id for entry in self.entries), default=None)
+
+    @property
+    def holes(self) -> tuple[Span, ...]:
+        """Batches that are missing after the newest compacted entry; the next compaction stops at them."""
+        compacted = max((entry.batch_id for entry in self.entries if entry.compact), default=-1)
+        return missing_spans((entry.batch_id for entry in self.entries), compacted + 1, (self.latest or 0) - 1)
+
+    def next_compaction(self, batch_id: int, interval: int = COMPACT_INTERVAL) -> int:
+        """The first batch from ``batch_id`` on (inclusive) that compacts the log."""
+        return batch_id + (-(batch_id + 1)) % interval

@@ -1,0 +1,47 @@
+"""Which files a restart needs, as the state files of a checkpoint tell it: reads, no change."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from airflow_provider_ckpt.checkpoint.decompressors import decompressors
+from airflow_provider_ckpt.checkpoint.observe import observe
+from airflow_provider_ckpt.checkpoint.operator_files import operator_metadata
+from airflow_provider_ckpt.checkpoint.restart_set import RestartSet, restart_set
+from airflow_provider_ckpt.checkpoint.view import CheckpointView
+from airflow_provider_ckpt.codec import layout
+from airflow_provider_ckpt.storage.requests import drive
+from airflow_provider_ckpt.storage.store import Store
+
+
+def find_restart_set(
+    store: Store, view: CheckpointView, batch_id: int, broken: Mapping[str, str] | None = None
+) -> RestartSet:
+    """The files that a restart after one batch needs, and what is missing of them. Reads state files alone.
+
+    ``broken`` are state files that are known to be of no use, and why.
+    """
+    return drive(restart_set(view, batch_id, decompressors(), broken or {}), store.head)
+
+
+def operator_names(store: Store, view: CheckpointView, batch_id: int) -> tuple[str, ...]:
+    """What Spark calls the stateful operators of a batch, as far as their metadata is there and can be read."""
+    names = (stored.name for stored in view.below(layout.STATE) if "/_" in stored.name)
+    places = [place for name in names if isinstance(place := layout.parse(name), layout.OperatorMetadataFile)]
+    found = [
+        drive(operator_metadata(view, operator_id, batch_id), store.head)
+        for operator_id in sorted({place.operator_id for place in places})
+    ]
+    return tuple(metadata.operator_name for metadata in found if metadata is not None)
+
+
+def restorable_batches(store: Store, view: CheckpointView, near: int, limit: int = 5) -> tuple[int, ...]:
+    """Up to ``limit`` committed batches that a restart is possible after, looked for near one; ascending."""
+    found: list[int] = []
+    for batch_id in sorted(view.committed, key=lambda batch: abs(batch - near)):
+        look = observe(store, deep=True, batch_id=batch_id)
+        if not find_restart_set(store, look, batch_id).missing:
+            found.append(batch_id)
+        if len(found) == limit:
+            break
+    return tuple(sorted(found))

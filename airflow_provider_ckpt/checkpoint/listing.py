@@ -1,0 +1,116 @@
+"""Listing what the default rules need of a checkpoint, with as few requests as the storage allows.
+
+Where a storage lists a whole tree in the order of names (S3), the first page of it shows ``commits/``, ``metadata`` and
+``offsets/`` at once, because state and source logs come after them. Anywhere else each directory is a request.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
+
+from airflow_provider_ckpt.codec import layout
+from airflow_provider_ckpt.storage.store import Store
+from airflow_provider_ckpt.storage.stored_object import StoredObject
+
+PAGE_OBJECTS = 1_000
+_LOGS = (layout.COMMITS, layout.OFFSETS)
+_LAST = "\U0010ffff"
+
+
+@dataclass(frozen=True, slots=True)
+class Look:
+    """What was seen of a directory, which may be a checkpoint.
+
+    Args:
+        looked_at_ms: When, epoch milliseconds.
+        objects: What is at the top, and the two logs when ``logs_seen``.
+        directories: The directories at the top, and inside the two logs when ``logs_seen``.
+        logs_seen: Whether the two logs were listed.
+        stateful: Whether there is state of at least one operator; None while that is not known.
+    """
+
+    looked_at_ms: int
+    objects: Mapping[str, StoredObject]
+    directories: frozenset[str]
+    logs_seen: bool = False
+    stateful: bool | None = None
+
+    @property
+    def is_checkpoint(self) -> bool:
+        """Whether the top looks like that of a checkpoint, be it a damaged one."""
+        if self.directories & {layout.OFFSETS, layout.COMMITS}:
+            return True
+        return layout.METADATA in self.objects and bool(self.directories & {layout.SOURCES, layout.STATE})
+
+
+def look_at(store: Store) -> Look:
+    """Look at a directory: one request for a checkpoint, on S3 at most two for anything else. Raises StoreError."""
+    started_ms = time.time_ns() // 1_000_000
+    page = store.first(PAGE_OBJECTS)
+    if page and page[0]:
+        look = _look_at_page(started_ms, *page)
+        if look is not None:
+            return look
+    objects, directories = store.ls()
+    return Look(started_ms, objects, frozenset(directories), stateful=None if layout.STATE in directories else False)
+
+
+def _look_at_page(at_ms: int, objects: Mapping[str, StoredObject], whole: bool) -> Look | None:
+    """The look that a first page of a tree is good for; None when too much may come after it."""
+    seen_up_to = _LAST if whole else max(objects)
+    directories = frozenset(directory for name in objects for directory in _directories_of(name))
+    stateful: bool | None = any(_is_below_operator(name) for name in objects)
+    if not stateful and seen_up_to < f"{layout.STATE}/{_LAST}":
+        stateful = None
+    look = Look(at_ms, _top_and_logs(objects), directories, True, stateful)
+    seen = seen_up_to > f"{layout.OFFSETS}/{_LAST}" and look.is_checkpoint
+    return look if whole or seen else None
+
+
+def _directories_of(name: str) -> Iterator[str]:
+    """The directory at the top that an object is in, and the one inside a log, where none belongs."""
+    parts = name.split("/")
+    if len(parts) > 1:
+        yield parts[0]
+    if len(parts) > 2 and parts[0] in _LOGS:
+        yield f"{parts[0]}/{parts[1]}"
+
+
+def _top_and_logs(objects: Mapping[str, StoredObject]) -> dict[str, StoredObject]:
+    return {name: stored for name, stored in objects.items() if "/" not in name or name.rpartition("/")[0] in _LOGS}
+
+
+def _is_below_operator(name: str) -> bool:
+    return name.startswith(f"{layout.STATE}/") and name.count("/") > 1
+
+
+def list_tree(store: Store) -> tuple[dict[str, StoredObject], set[str]]:
+    """Every object, links among them, and every directory: in an object store one with objects. Raises StoreError."""
+    if not store.is_local:
+        objects = store.find()
+        return objects, {name.rpartition("/")[0] for name in objects}
+    objects, directories = {}, [""]
+    for directory in directories:  # which grows meanwhile
+        found, below = store.ls(directory, into_links=False)
+        objects.update(found)
+        directories.extend(below)
+    return objects, set(directories)
+
+
+def list_logs(store: Store, look: Look) -> Look:
+    """The same look with what it lacks: the two logs, and whether there is state. Raises StoreError."""
+    stateful = bool(store.ls(layout.STATE)[1]) if look.stateful is None else look.stateful
+    if look.logs_seen:
+        return replace(look, stateful=stateful)
+    # What a running query writes first is listed last: a batch that has state or a commit then has its offsets, too.
+    commits, commit_folders = store.ls(layout.COMMITS)
+    offsets, offset_folders = store.ls(layout.OFFSETS)
+    return replace(
+        look,
+        objects={**look.objects, **commits, **offsets},
+        directories=look.directories | {*commit_folders, *offset_folders},
+        logs_seen=True,
+        stateful=stateful,
+    )

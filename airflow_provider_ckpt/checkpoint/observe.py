@@ -1,0 +1,191 @@
+"""Looking at a checkpoint: listings and a few reads, no change."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterable, Mapping
+from contextlib import suppress
+
+from airflow_provider_ckpt import codec
+from airflow_provider_ckpt.checkpoint.contents import listed_shortly
+from airflow_provider_ckpt.checkpoint.listing import Look, list_logs, list_tree, look_at
+from airflow_provider_ckpt.checkpoint.lookalikes import what_it_is
+from airflow_provider_ckpt.checkpoint.view import CheckpointView, batch_ids
+from airflow_provider_ckpt.codec import layout
+from airflow_provider_ckpt.codec.offset_log import OffsetSeq
+from airflow_provider_ckpt.codec.source_log import InitialOffset
+from airflow_provider_ckpt.errors import CheckpointFormatError, CheckpointNotFoundError, PlanError
+from airflow_provider_ckpt.storage.store import Store
+from airflow_provider_ckpt.storage.stored_object import StoredObject
+
+#: How often a checkpoint is looked at when Spark purges what was just listed.
+MOST_TRIES = 4
+
+
+class _VanishedError(CheckpointNotFoundError):
+    """An entry that was listed was gone when it was read."""
+
+
+def now_ms() -> int:
+    """Epoch milliseconds."""
+    return time.time_ns() // 1_000_000
+
+
+def observe(
+    store: Store, *, deep: bool = False, batch_id: int | None = None, look: Look | None = None
+) -> CheckpointView:
+    """Look at a checkpoint without changing it.
+
+    Args:
+        store: Where it is.
+        deep: List everything, state and source logs included; otherwise the two logs and what is at the top.
+        batch_id: Also read the log entries that a restart after this batch needs.
+        look: A first look that was just taken, and need not be taken again.
+
+    Raises:
+        CheckpointNotFoundError: Nothing there, or no checkpoint.
+        StoreError: The storage refused or did not answer.
+    """
+    if look is not None:
+        with suppress(_VanishedError):
+            return _observe_once(store, deep, batch_id, look)
+    return _observe(store, deep, batch_id)
+
+
+def _observe(store: Store, deep: bool, batch_id: int | None) -> CheckpointView:
+    for _ in range(MOST_TRIES - 1):
+        with suppress(_VanishedError):
+            return _observe_once(store, deep, batch_id, look_at(store))
+    return _observe_once(store, deep, batch_id, look_at(store))
+
+
+def _observe_once(store: Store, deep: bool, batch_id: int | None, look: Look) -> CheckpointView:
+    look = list_logs(store, look)
+    _require_checkpoint(store, look)
+    objects = look.objects
+    entries, damaged = _read_listed(store, _entries_to_read(objects, batch_id))
+    folders = {name for name in look.directories if name not in layout.TOP_DIRECTORIES}
+    if deep:
+        found, directories = list_tree(store)
+        objects = {**objects, **found}
+        folders.update(name for name in directories if isinstance(layout.parse(name), _FILES))
+        written_since = [name for name in _entries_to_read(objects, batch_id) if name not in {**entries, **damaged}]
+        new_entries, new_damaged = _read_listed(store, written_since)
+        entries, damaged = {**entries, **new_entries}, {**damaged, **new_damaged}
+    linked = {name for name in look.directories if "/" not in name and store.is_link(name)}
+    objects = {**objects, **{name: StoredObject(name, 0, None, "", True) for name in linked}}
+    return CheckpointView(
+        store.location,
+        look.looked_at_ms,
+        objects,
+        entries,
+        damaged,
+        deep,
+        bool(look.stateful),
+        folders=tuple(sorted(folders - linked)),
+    )
+
+
+def _read_listed(
+    store: Store, names: Iterable[str]
+) -> tuple[dict[str, codec.Encodable], dict[str, CheckpointFormatError]]:
+    """Decode entries that were listed. Raises _VanishedError when Spark has purged one since: look again."""
+    try:
+        return decode_entries(store, names, store.read)
+    except CheckpointNotFoundError as error:
+        raise _VanishedError(error.message, location=error.location, name=error.name) from error
+
+
+#: What is a file, and no directory, in a checkpoint that is whole.
+_FILES = (
+    layout.QueryMetadataFile,
+    layout.LogEntry,
+    layout.SourceLogEntry,
+    layout.StateFile,
+    layout.StateTable,
+    layout.StateSchemaFile,
+    layout.OperatorMetadataFile,
+)
+
+
+def refuse_links(view: CheckpointView) -> None:
+    """Raise PlanError when there are links in a checkpoint: behind one may stand what is none of it."""
+    if view.links:
+        raise PlanError(
+            "is a link, and whatever follows it may copy or remove what is not of this checkpoint.",
+            location=view.location,
+            name=view.links[0],
+            hint=f"Put in its place what it leads to. Links here: {listed_shortly(view.links)}.",
+        )
+
+
+def _require_checkpoint(store: Store, look: Look) -> None:
+    seen = {name.partition("/")[0] for name in look.objects} | look.directories
+    like = what_it_is({name for name in look.objects if "/" not in name}, look.directories)
+    if seen & {layout.OFFSETS, layout.COMMITS, layout.METADATA} and like is None:
+        return
+    if like is not None:
+        message, hint = like
+        raise CheckpointNotFoundError(f"no checkpoint, but {message}.", location=store.location, hint=hint)
+    if not seen:
+        problem = "is empty" if store.exists() else "does not exist"
+        hint = "Give the checkpointLocation of the query, the directory that holds offsets/ and commits/."
+        raise CheckpointNotFoundError(f"the location {problem}.", location=store.location, hint=hint)
+    found = ", ".join(sorted(seen)[:5])
+    raise CheckpointNotFoundError(
+        f"no checkpoint: neither offsets/ nor commits/ nor metadata is here, but {found}.",
+        location=store.location,
+        hint="Give the checkpointLocation of the query.",
+    )
+
+
+def _entries_to_read(objects: Mapping[str, StoredObject], batch_id: int | None) -> list[str]:
+    """The newest two offset entries, the newest commit, the metadata, and the same around a batch asked for."""
+    planned, committed = batch_ids(objects, layout.OFFSETS), batch_ids(objects, layout.COMMITS)
+    up_to = planned if batch_id is None else [batch for batch in planned if batch <= batch_id]
+    offsets = {*planned[-2:], *committed[-1:], *up_to[-2:]}
+    commits = {*committed[-1:], *(() if batch_id is None else (batch_id,))}
+    names = {*map(layout.offset_entry, offsets), *map(layout.commit_entry, commits), layout.METADATA}
+    return sorted(names & objects.keys())
+
+
+def decode_entries(
+    store: Store, names: Iterable[str], read: Callable[[str], bytes]
+) -> tuple[dict[str, codec.Encodable], dict[str, CheckpointFormatError]]:
+    """Read and decode files: those that could be decoded, and the errors of those that could not."""
+    entries: dict[str, codec.Encodable] = {}
+    damaged: dict[str, CheckpointFormatError] = {}
+    for name in names:
+        try:
+            entries[name] = codec.decode(name, read(name))
+        except CheckpointFormatError as error:
+            error.at(store.location)
+            error.__context__ = None  # there may be very many of them, and what raised one holds its data
+            damaged[name] = error.with_traceback(None)
+    return entries, damaged
+
+
+def read_entries(
+    store: Store, batches: Iterable[int]
+) -> tuple[dict[str, codec.Encodable], dict[str, CheckpointFormatError]]:
+    """Read the offset and commit entries of some batches; what is not there is left out."""
+    found = {**store.ls(layout.OFFSETS)[0], **store.ls(layout.COMMITS)[0]}
+    names = [name for batch in batches for name in (layout.offset_entry(batch), layout.commit_entry(batch))]
+    return decode_entries(store, [name for name in names if name in found], store.read)
+
+
+def read_initial_offsets(store: Store, first: codec.Encodable | None) -> OffsetSeq | None:
+    """Where the sources of the first batch began, as far as they have written that down; None when none has.
+
+    Kafka and its relatives do, in ``sources/<id>/0``.
+    """
+    if not isinstance(first, OffsetSeq):
+        return None
+    kept = set(store.ls(layout.SOURCES)[1])
+    folders = [f"{layout.SOURCES}/{source_id}" for source_id, _ in first.offsets]
+    names = {folder.rpartition("/")[2]: f"{folder}/0" for folder in folders if folder in kept}
+    there = [name for name in names.values() if name in store.ls(name.rpartition("/")[0])[0]]
+    entries, _ = decode_entries(store, there, store.read)
+    found = {source_id: entries.get(name) for source_id, name in names.items()}
+    offsets = {source_id: entry.offset for source_id, entry in found.items() if isinstance(entry, InitialOffset)}
+    return OffsetSeq(first.version, None, tuple(offsets.items())) if offsets else None

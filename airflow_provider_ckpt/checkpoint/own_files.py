@@ -1,0 +1,28 @@
+"""What this package itself writes beside checkpoints and into the roots of backups, so that it is known again."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+from airflow_provider_ckpt.codec import layout
+
+MANIFEST = "manifest.json"
+INTENT = "intent.json"
+#: The manifest of a backup that a prune has dropped, while objects in its directory are still named by others.
+DROPPED = "dropped.json"
+DATA = "checkpoint"
+UNDO_DIRECTORY = "_ckpt_undo"
+#: Directories that Spark and table formats own: what stands in them is read as theirs.
+_LOGS = (layout.SINK_LOG, "_delta_log", ".hoodie")
+_ID = re.compile(r"[0-9A-Za-z][0-9A-Za-z._-]{0,120}\Z")
+
+
+def log_in(location: str) -> str | None:
+    """The log of a sink or a table that a location is inside of, by the names in its path; None for any other."""
+    return next((part for part in location.split("/") if part in _LOGS), None)
+
+
+def is_backup_id(text: Any) -> bool:
+    """Whether a text can be a backup id: one path segment, nothing hidden."""
+    return isinstance(text, str) and bool(_ID.match(text))

@@ -1,0 +1,174 @@
+"""How far a query has come. Only committed batches count."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from airflow_provider_ckpt.codec.offset_log import OffsetSeq
+from airflow_provider_ckpt.codec.source_offset import KINDS, SourceOffset, kind_of_provider
+from airflow_provider_ckpt.errors import CheckpointError
+
+if TYPE_CHECKING:
+    from airflow_provider_ckpt.documents.positions import SourceAdvanceFields
+
+#: The rhythm of a query is taken over so many of its newest commits.
+RHYTHM_BATCHES = 20
+
+
+@dataclass(frozen=True, slots=True)
+class Progress:
+    """What one poll of a checkpoint brought.
+
+    Args:
+        batch_id: The newest committed batch; None before the first commit.
+        offsets: Its offset log entry, when it was read.
+        planned: The newest planned batch, when the offset log was listed.
+        query_id: Id of the query, when it is known.
+        commits: When the batches that the commit log holds were committed, by the clock of the storage, epoch
+            milliseconds; None where the storage does not say.
+        polled_at_ms: When the poll began, epoch milliseconds.
+        earlier: The same of an older batch, to take the rate from; None until one was read.
+    """
+
+    batch_id: int | None
+    offsets: OffsetSeq | None = None
+    planned: int | None = None
+    query_id: str | None = None
+    commits: Mapping[int, int | None] = field(default_factory=dict)
+    polled_at_ms: int = 0
+    earlier: Progress | None = None
+
+    @property
+    def watermark_ms(self) -> int | None:
+        """Watermark that the batch ran with, epoch milliseconds; None when it is not known."""
+        metadata = self.offsets.metadata if self.offsets else None
+        return metadata.batch_watermark_ms if metadata else None
+
+    @property
+    def committed_at_ms(self) -> int | None:
+        """When the batch was committed, by the clock of the storage, epoch milliseconds."""
+        return None if self.batch_id is None else self.commits.get(self.batch_id)
+
+    @property
+    def quiet_ms(self) -> int:
+        """How long ago the batch was committed, milliseconds. Raises CheckpointError when the storage does not say."""
+        if self.committed_at_ms is None:
+            raise CheckpointError(
+                f"the storage does not say when batch {or_none(self.batch_id)} was committed",
+                batch_id=self.batch_id,
+                hint="Wait for a batch, offsets or a watermark instead.",
+            )
+        return max(0, self.polled_at_ms - self.committed_at_ms)
+
+    @property
+    def gap_ms(self) -> float | None:
+        """Between two of the newest commits, milliseconds, on average; None when the commit log does not tell."""
+        times = [self.commits[batch] for batch in sorted(self.commits)[-RHYTHM_BATCHES:]]
+        known = [at_ms for at_ms in times if at_ms is not None]
+        return (known[-1] - known[0]) / (len(known) - 1) if len(known) > 1 else None
+
+    @property
+    def happened_at_ms(self) -> int:
+        """When the batch was planned, by the offset log, else when it was committed, else when it was polled."""
+        metadata = self.offsets.metadata if self.offsets else None
+        planned_ms = metadata.batch_timestamp_ms if metadata else 0
+        return planned_ms or self.committed_at_ms or self.polled_at_ms
+
+
+def source_kind(offsets: OffsetSeq, source_id: str, declared: Mapping[str, str]) -> str | None:
+    """What kind of source wrote an offset: as the offset log says (version 2), else as declared, else None.
+
+    Raises CheckpointError for a declared kind that is unknown.
+    """
+    info = offsets.metadata.sources.get(source_id) if offsets.metadata else None
+    kind = kind_of_provider(info.provider_name) if info else None
+    kind = kind or declared.get(source_id)
+    if kind is not None and kind not in KINDS:
+        known = ", ".join(sorted(KINDS))
+        raise CheckpointError(f"unknown source type {kind!r} for source {source_id}; known are {known}")
+    return kind
+
+
+def or_none(value: int | None) -> str:
+    """A batch id as text, or ``none``."""
+    return "none" if value is None else str(value)
+
+
+def advance(
+    start: OffsetSeq | None,
+    end: OffsetSeq,
+    declared: Mapping[str, str],
+    later: tuple[OffsetSeq | None, OffsetSeq | None] = (None, None),
+    *,
+    is_first: bool = False,
+) -> list[SourceAdvanceFields]:
+    """What each source read after one batch (exclusive) up to another (inclusive); JSON-ready, one item a source.
+
+    ``total`` and ``partitions`` count ``unit``; where nothing can be counted ``total`` is None, and ``problem`` says
+    why.
+
+    Args:
+        start: The entry of the one batch; None when there is none, or it was purged.
+        end: The entry of the other.
+        declared: Type by source id.
+        later: The entries of the batches right after each, for sources whose entries say where a batch begins.
+        is_first: ``end`` is of batch 0, so without ``start`` a source counts from where it begins.
+    """
+    between = _Between(start, end, later, is_first)
+    return [_source_advance(between, source_id, declared) for source_id, _ in end.offsets]
+
+
+@dataclass(frozen=True, slots=True)
+class _Between:
+    """Entries on both sides of what was read."""
+
+    start: OffsetSeq | None
+    end: OffsetSeq
+    later: tuple[OffsetSeq | None, OffsetSeq | None]
+    is_first: bool
+
+    def sides(self, source_id: str, kind: str | None) -> tuple[SourceOffset | None, SourceOffset | None]:
+        """Where a source stood before and after."""
+        begins = kind is not None and KINDS[kind].marks == "begin"
+        entries = self.later if begins else (self.start, self.end)
+        before, after = (entry.offset(source_id) if entry else None for entry in entries)
+        return before, after
+
+    def problem(self, before: SourceOffset | None, after: SourceOffset | None, kind: str | None) -> str | None:
+        """Why nothing can be counted; None when it may be tried."""
+        if kind is None:
+            return "the type of the source is not declared"
+        if KINDS[kind].marks == "begin" and None in self.later:
+            return "a batch of this source ends where the next one begins, and no next one is planned"
+        if after is None:
+            return "the source has no offset"
+        if self.start is None and before is None and not self.is_first:
+            return "the entry before it is not there"
+        return None
+
+
+def _source_advance(between: _Between, source_id: str, declared: Mapping[str, str]) -> SourceAdvanceFields:
+    kind = source_kind(between.end, source_id, declared)
+    before, after = between.sides(source_id, kind)
+    item: SourceAdvanceFields = {
+        "source_id": source_id,
+        "source_type": kind,
+        "start_offset": before.json if before else None,
+        "end_offset": after.json if after else None,
+        "unit": KINDS[kind].unit if kind else None,
+        "partitions": {},
+        "total": None,
+        "problem": None,
+    }
+    if before == after is not None:
+        return {**item, "total": 0}
+    problem = between.problem(before, after, kind)
+    if kind is None or after is None or problem:
+        return {**item, "problem": problem}
+    try:
+        partitions = after.view(kind).minus(before.view(kind) if before else None)
+    except ValueError as error:
+        return {**item, "problem": str(error)}
+    return {**item, "partitions": dict(partitions), "total": sum(partitions.values())}

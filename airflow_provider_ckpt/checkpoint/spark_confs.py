@@ -1,0 +1,204 @@
+"""The once-only confs: SQL confs that the offset log persists and that a restart takes from there.
+
+A restart goes through the list in Spark's order (``OffsetSeqMetadata.setSessionConf``). For each conf the log's value
+wins over the session's, with a WARN line as the only sign; a conf that the log lacks gets a fixed value or keeps the
+session's. The catalogue below was read by reflection from Spark 3.4 to 4.3, the semantics were measured on them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Literal
+
+from airflow_provider_ckpt.codec import jvm_text
+
+if TYPE_CHECKING:
+    from airflow_provider_ckpt.documents.findings import ConfFields
+
+#: ``(major, minor)``.
+SparkVersion = tuple[int, int]
+
+SPARK_MIN: SparkVersion = (3, 4)
+SPARK_MAX: SparkVersion = (4, 3)
+
+SHUFFLE_PARTITIONS = "spark.sql.shuffle.partitions"
+COMPRESSION_CODEC = "spark.sql.streaming.stateStore.compression.codec"
+STATE_PROVIDER = "spark.sql.streaming.stateStore.providerClass"
+#: From Spark 4.1 the session's counterpart of the log's shuffle partitions.
+STATE_PARTITIONS = "spark.sql.streaming.internal.stateStore.partitions"
+_REBOUND_SINCE: SparkVersion = (4, 1)
+#: Up to here ``setSessionConf`` saw the defaults of unset session confs; since then it sees explicit values alone.
+_SEES_DEFAULTS_UNTIL: SparkVersion = (3, 5)
+
+Outcome = Literal["kept", "overridden", "defaulted", "session"]
+
+
+@dataclass(frozen=True, slots=True)
+class OnceOnlyConf:
+    """One conf of the catalogue.
+
+    Args:
+        key: Its key in the offset log.
+        since: The first Spark that persists it.
+        default: What an unset session has.
+        when_absent: What a restart sets when the log lacks it; None when the session's value stays.
+    """
+
+    key: str
+    since: SparkVersion
+    default: str
+    when_absent: str | None
+
+
+#: In the order in which Spark goes through them.
+CATALOGUE: tuple[OnceOnlyConf, ...] = (
+    OnceOnlyConf(SHUFFLE_PARTITIONS, (3, 4), "200", None),
+    OnceOnlyConf(
+        STATE_PROVIDER,
+        (3, 4),
+        "org.apache.spark.sql.execution.streaming.state.HDFSBackedStateStoreProvider",
+        None,
+    ),
+    OnceOnlyConf("spark.sql.streaming.multipleWatermarkPolicy", (3, 4), "min", "min"),
+    OnceOnlyConf("spark.sql.streaming.flatMapGroupsWithState.stateFormatVersion", (3, 4), "2", "1"),
+    OnceOnlyConf("spark.sql.streaming.aggregation.stateFormatVersion", (3, 4), "2", "1"),
+    OnceOnlyConf("spark.sql.streaming.join.stateFormatVersion", (3, 4), "2", "1"),
+    OnceOnlyConf(COMPRESSION_CODEC, (3, 4), "lz4", "lz4"),
+    OnceOnlyConf("spark.sql.streaming.stateStore.rocksdb.formatVersion", (3, 4), "5", None),
+    OnceOnlyConf("spark.sql.streaming.stateStore.rocksdb.mergeOperatorVersion", (4, 2), "2", "1"),
+    OnceOnlyConf("spark.sql.streaming.statefulOperator.useStrictDistribution", (3, 4), "true", "false"),
+    OnceOnlyConf("spark.sql.optimizer.pruneFiltersCanPruneStreamingSubplan", (3, 5), "false", "true"),
+    OnceOnlyConf("spark.sql.streaming.stateStore.encodingFormat", (4, 0), "unsaferow", "unsaferow"),
+    OnceOnlyConf("spark.sql.streaming.stateStore.rowChecksum.enabled", (4, 2), "false", "false"),
+    OnceOnlyConf("spark.sql.function.protobufExtensions.enabled", (4, 2), "false", "false"),
+    OnceOnlyConf("spark.sql.streaming.queryEvolution.enableSourceEvolution", (4, 2), "false", "false"),
+    OnceOnlyConf("spark.sql.streaming.statefulOperator.alwaysNullableOutput.enabled", (4, 3), "true", "false"),
+    OnceOnlyConf("spark.sql.dropDuplicates.deterministicKeyOrder.enabled", (4, 3), "true", "false"),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class ConfOutcome:
+    """What a restart does with one once-only conf.
+
+    Args:
+        key: Key in the offset log.
+        session_key: Key in the session; another one for shuffle partitions from Spark 4.1.
+        log_value: What the log has, or None.
+        deploy_value: What the deploy sets explicitly, or None.
+        effective: What the query will run with; None where Spark has no value to set.
+        outcome: ``kept`` (log and session agree, or the session says nothing), ``overridden`` (the log wins),
+            ``defaulted`` (the log lacks it: a fixed value), ``session`` (the log lacks it: the session's value).
+        message: The WARN line that Spark logs, word for word, or None.
+    """
+
+    key: str
+    session_key: str
+    log_value: str | None
+    deploy_value: str | None
+    effective: str | None
+    outcome: Outcome
+    message: str | None
+
+    @property
+    def ignored(self) -> bool:
+        """Whether the deploy sets a value that the restart will not use."""
+        return self.deploy_value is not None and not _same(self.deploy_value, self.effective)
+
+    def to_dict(self) -> ConfFields:
+        """JSON-ready."""
+        return {
+            "key": self.key,
+            "session_key": self.session_key,
+            "log_value": self.log_value,
+            "deploy_value": self.deploy_value,
+            "effective": self.effective,
+            "outcome": self.outcome,
+            "message": self.message,
+        }
+
+
+def _same(deploy: str, effective: str | None) -> bool:
+    """Whether two values mean one thing: Spark reads numbers as Java does, ``+2`` is 2."""
+    if effective is None or deploy == effective:
+        return deploy == effective
+    numbers = [jvm_text.parse_int(jvm_text.trim(text)) for text in (deploy, effective)]
+    return None not in numbers and numbers[0] == numbers[1]
+
+
+def catalogue(spark_version: SparkVersion) -> tuple[OnceOnlyConf, ...]:
+    """The once-only confs of one Spark version, in Spark's order; from 4.1 the shuffle partitions come last."""
+    confs = [conf for conf in CATALOGUE if conf.since <= spark_version]
+    if spark_version >= _REBOUND_SINCE:
+        confs.append(confs.pop(0))
+    return tuple(confs)
+
+
+def forecast_confs(
+    log: Mapping[str, str | None], deploy: Mapping[str, str], spark_version: SparkVersion
+) -> tuple[ConfOutcome, ...]:
+    """What ``OffsetSeqMetadata.setSessionConf`` will do with each conf of the catalogue.
+
+    Args:
+        log: The confs of the newest offset log entry.
+        deploy: The confs that the deploy sets explicitly, by session key.
+        spark_version: The Spark that restarts the query.
+    """
+    return tuple(_forecast_conf(conf, log, deploy, spark_version) for conf in catalogue(spark_version))
+
+
+def _forecast_conf(
+    conf: OnceOnlyConf, log: Mapping[str, str | None], deploy: Mapping[str, str], spark_version: SparkVersion
+) -> ConfOutcome:
+    session_key, session, explicit = _session_value(conf, deploy, spark_version)
+    log_value = log.get(conf.key)
+    effective, outcome, message = _decide(conf, session_key, session, log_value)
+    return ConfOutcome(conf.key, session_key, log_value, explicit, effective, outcome, message)
+
+
+def _session_value(
+    conf: OnceOnlyConf, deploy: Mapping[str, str], spark_version: SparkVersion
+) -> tuple[str, str | None, str | None]:
+    """The session's key, the value that Spark compares with the log, and what the deploy says explicitly."""
+    if conf.key == SHUFFLE_PARTITIONS and spark_version >= _REBOUND_SINCE:
+        explicit = deploy.get(STATE_PARTITIONS, deploy.get(SHUFFLE_PARTITIONS))
+        return STATE_PARTITIONS, explicit or conf.default, explicit
+    explicit = deploy.get(conf.key)
+    if explicit is None and spark_version <= _SEES_DEFAULTS_UNTIL:
+        return conf.key, conf.default, None
+    return conf.key, explicit, explicit
+
+
+def _decide(
+    conf: OnceOnlyConf, key: str, session: str | None, log_value: str | None
+) -> tuple[str | None, Outcome, str | None]:
+    if log_value is not None:
+        if session is None or session == log_value:
+            return log_value, "kept", None
+        return (
+            log_value,
+            "overridden",
+            f"Updating the value of conf '{key}' in current session from '{session}' to '{log_value}'.",
+        )
+    if conf.when_absent is not None:
+        return (
+            conf.when_absent,
+            "defaulted",
+            f"Conf '{key}' was not found in the offset log, using default value '{conf.when_absent}'",
+        )
+    tip = " No value set in session conf." if session is None else f" Using existing session conf value '{session}'."
+    return session or conf.default, "session", f"Conf '{key}' was not found in the offset log. {tip}"
+
+
+def parse_spark_version(text: str) -> SparkVersion:
+    """``"4.3.0"`` or ``"4.3"`` as ``(4, 3)``. Raises ValueError for a version outside SPARK_MIN to SPARK_MAX."""
+    parts = text.split(".")
+    try:
+        version = (int(parts[0]), int(parts[1]))
+    except (ValueError, IndexError):
+        raise ValueError(f"no Spark version: {text!r}") from None
+    if not SPARK_MIN <= version <= SPARK_MAX:
+        supported = f"{SPARK_MIN[0]}.{SPARK_MIN[1]} to {SPARK_MAX[0]}.{SPARK_MAX[1]}"
+        raise ValueError(f"Spark {text} is not in the catalogue, which covers {supported}")
+    return version

@@ -1,0 +1,235 @@
+"""A checkpoint as it was at one moment: what was listed, what was read, and what could not be read."""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+
+from airflow_provider_ckpt.checkpoint.file_sink_log import SinkLog
+from airflow_provider_ckpt.checkpoint.sink_marker import SinkMarker
+from airflow_provider_ckpt.codec import Encodable, layout
+from airflow_provider_ckpt.codec.commit_log import CommitMetadata
+from airflow_provider_ckpt.codec.offset_log import OffsetSeq
+from airflow_provider_ckpt.codec.query_metadata import QueryMetadata
+from airflow_provider_ckpt.codec.state_metadata import OperatorStateMetadata
+from airflow_provider_ckpt.errors import CheckpointFormatError, CheckpointNotFoundError
+from airflow_provider_ckpt.storage.stored_object import StoredObject
+
+
+@dataclass(frozen=True, slots=True)
+class CheckpointView:
+    """What was seen of a checkpoint.
+
+    Args:
+        location: Its URI.
+        observed_at_ms: When the observation began, epoch milliseconds.
+        objects: What was listed, by name.
+        entries: What was read and decoded, by name.
+        damaged: What was read and could not be decoded, by name.
+        complete: Whether everything was listed, or the two logs alone.
+        stateful: Whether there is state of at least one operator.
+        missing: What the restart set of the newest committed batch lacks; None when that was not looked into.
+        repaired: What is broken of snapshots that an older one makes up for.
+        unjudged: What of the state nobody can judge from the files.
+        unfinished: State files that the batch in flight left broken.
+        single_partition: Ids of the operators that have one partition whatever the shuffle partitions are.
+        folders: Directories that stand where log entries, the query metadata or state files do, and those at the top
+            that Spark does not make, by name.
+        sink: The log of the file sink, when it was looked at.
+        first_sink: The sink that was declared first and where that is remembered, when the one looked at is another.
+        marker: What a sink that is a table remembers of the query, when it was looked at.
+        long_source_logs: The newest entry that a log of a file source names, of whole ones too large to hold, by name.
+    """
+
+    location: str
+    observed_at_ms: int
+    objects: Mapping[str, StoredObject]
+    entries: Mapping[str, Encodable] = field(default_factory=dict)
+    damaged: Mapping[str, CheckpointFormatError] = field(default_factory=dict)
+    complete: bool = False
+    stateful: bool = False
+    missing: tuple[str, ...] | None = None
+    repaired: tuple[str, ...] = ()
+    unjudged: tuple[str, ...] = ()
+    unfinished: tuple[str, ...] = ()
+    single_partition: tuple[int, ...] = ()
+    folders: tuple[str, ...] = ()
+    sink: SinkLog | None = None
+    first_sink: tuple[str, str] | None = None
+    marker: SinkMarker | None = None
+    long_source_logs: Mapping[str, int | None] = field(default_factory=dict)
+    #: Batch ids by log, once they were asked for: the rules ask again and again.
+    _batches: dict[str, tuple[int, ...]] = field(init=False, repr=False, compare=False, default_factory=dict)
+    #: The names of ``objects`` in order, once something below a directory was asked for.
+    _names: list[str] = field(init=False, repr=False, compare=False, default_factory=list)
+
+    def batches(self, log: str) -> tuple[int, ...]:
+        """Batch ids of one log in ascending order; there may be gaps (async progress tracking)."""
+        if log not in self._batches:
+            self._batches[log] = batch_ids(self.objects, log)
+        return self._batches[log]
+
+    @property
+    def planned(self) -> tuple[int, ...]:
+        """Batches that have an entry in the offset log, ascending."""
+        return self.batches(layout.OFFSETS)
+
+    @property
+    def committed(self) -> tuple[int, ...]:
+        """Batches that have an entry in the commit log, ascending."""
+        return self.batches(layout.COMMITS)
+
+    @property
+    def latest_planned(self) -> int | None:
+        """The newest batch in the offset log."""
+        return max(self.planned, default=None)
+
+    @property
+    def latest_committed(self) -> int | None:
+        """The newest batch in the commit log."""
+        return max(self.committed, default=None)
+
+    @property
+    def in_flight(self) -> int | None:
+        """The newest batch when it is planned and not committed: running, or left by a crash."""
+        planned, committed = self.latest_planned, self.latest_committed
+        return planned if planned is not None and (committed is None or planned > committed) else None
+
+    @property
+    def next_batch(self) -> int:
+        """The batch that a restart runs first: the one in flight, or the one after the newest planned."""
+        if self.latest_planned is None:
+            return 0
+        return self.latest_planned if self.in_flight is not None else self.latest_planned + 1
+
+    @property
+    def operators(self) -> dict[int, OperatorStateMetadata]:
+        """What the stateful operators say of themselves, by id, as far as it was read: the newest of each."""
+        newest: dict[int, tuple[int, OperatorStateMetadata]] = {}
+        for name, entry in self.entries.items():
+            place = layout.parse(name)
+            if isinstance(entry, OperatorStateMetadata) and isinstance(place, layout.OperatorMetadataFile):
+                written = -1 if place.batch_id is None else place.batch_id
+                if written >= newest.get(place.operator_id, (-1, None))[0]:
+                    newest[place.operator_id] = (written, entry)
+        return {operator_id: entry for operator_id, (_, entry) in sorted(newest.items())}
+
+    def has_unread_operators(self) -> bool:
+        """Whether there is state of an operator that does not say what it is; Spark then compares none of them."""
+        if not self.complete:
+            return False
+        ids = {stored.name.split("/")[1] for stored in self.below("state")}
+        return not ids <= {str(operator_id) for operator_id in self.operators}
+
+    @property
+    def operator_names(self) -> tuple[str, ...]:
+        """Spark's names of the stateful operators, in the order of their ids."""
+        return tuple(entry.operator_name for entry in self.operators.values())
+
+    def partitions_written(self, opened: int | None) -> dict[int, int]:
+        """In how many partitions each operator wrote state in the newest committed batch, as far as it was listed.
+
+        One that has lost what it wrote counts: state of a later partition shows it, or older state, which tells that
+        from a repartition among the partitions that are ``opened``.
+        """
+        written: dict[int, int] = {}
+        older: dict[int, int] = {}
+        for stored in self.below(layout.STATE) if self.latest_committed is not None else ():
+            place = layout.parse(stored.name)
+            if not isinstance(place, layout.StateFile):
+                continue
+            operator_id, number = place.store_id.operator_id, place.store_id.partition + 1
+            if place.version - 1 == self.latest_committed:
+                written[operator_id] = max(number, written.get(operator_id, 0))
+            elif number <= (opened or 0):
+                older[operator_id] = max(number, older.get(operator_id, 0))
+        counted = {
+            operator_id: max(number, older.get(operator_id, 0)) for operator_id, number in sorted(written.items())
+        }
+        commit = self.entries.get(layout.commit_entry(self.latest_committed or 0))
+        ids = commit.state_unique_ids if isinstance(commit, CommitMetadata) else None
+        return {**counted, **{operator_id: len(partitions) for operator_id, partitions in (ids or {}).items()}}
+
+    def predecessor(self, batch_id: int) -> int | None:
+        """The batch whose offset entry a restart reads beside that of ``batch_id``; None for the first batch.
+
+        That is the batch before it. Async progress tracking skips batches in both logs alike; then it is the newest
+        one before the gap.
+        """
+        before = batch_id - 1
+        if before in self.planned or before in self.committed:
+            return before
+        return max((batch for batch in self.planned if batch < batch_id), default=before if before >= 0 else None)
+
+    @property
+    def query_id(self) -> str | None:
+        """Id of the query; None when ``metadata`` is missing or damaged."""
+        metadata = self.entries.get(layout.METADATA)
+        return metadata.query_id if isinstance(metadata, QueryMetadata) else None
+
+    def offset_seq(self, batch_id: int) -> OffsetSeq:
+        """The offset log entry of a batch that was read.
+
+        Raises:
+            CheckpointFormatError: It is damaged.
+            CheckpointNotFoundError: It is not there.
+        """
+        entry = self._entry(layout.offset_entry(batch_id), batch_id)
+        assert isinstance(entry, OffsetSeq)
+        return entry
+
+    def commit(self, batch_id: int) -> CommitMetadata:
+        """The commit log entry of a batch that was read. Raises as :meth:`offset_seq`."""
+        entry = self._entry(layout.commit_entry(batch_id), batch_id)
+        assert isinstance(entry, CommitMetadata)
+        return entry
+
+    @property
+    def latest_offset_seq(self) -> OffsetSeq | None:
+        """The newest offset log entry, or None when there is none. Raises CheckpointFormatError when it is damaged."""
+        return None if self.latest_planned is None else self.offset_seq(self.latest_planned)
+
+    @property
+    def watermark_ms(self) -> int | None:
+        """Watermark that the newest committed batch ran with, epoch milliseconds; None before the first commit.
+
+        What a batch has finished is what lies before this watermark, so this is the one to wait for; the commit log's
+        ``nextBatchWatermarkMs`` is that of a batch still to run.
+        """
+        if self.latest_committed is None or self.latest_committed not in self.planned:
+            return None
+        metadata = self.offset_seq(self.latest_committed).metadata
+        return metadata.batch_watermark_ms if metadata else None
+
+    @property
+    def links(self) -> tuple[str, ...]:
+        """Names of symbolic links, as far as they were listed; Spark makes none."""
+        return tuple(sorted(name for name, stored in self.objects.items() if stored.is_link))
+
+    def below(self, directory: str) -> Iterator[StoredObject]:
+        """Everything listed under a directory, by name ascending."""
+        if not self._names:
+            self._names.extend(sorted(self.objects))
+        first, end = (bisect_left(self._names, f"{directory}{mark}") for mark in "/0")  # "0" comes right after "/"
+        return (self.objects[name] for name in self._names[first:end])
+
+    def _entry(self, name: str, batch_id: int) -> Encodable:
+        if name in self.damaged:
+            raise self.damaged[name].at(self.location)
+        if name not in self.entries:
+            raise CheckpointNotFoundError("no such entry", location=self.location, name=name, batch_id=batch_id)
+        return self.entries[name]
+
+
+def has_state(names: Iterable[str]) -> bool:
+    """Whether anything of a listing is state."""
+    return any(name.startswith(f"{layout.STATE}/") for name in names)
+
+
+def batch_ids(names: Mapping[str, StoredObject], log: str) -> tuple[int, ...]:
+    """Batch ids that a listing shows for ``offsets`` or ``commits``, ascending, as Spark counts them."""
+    places = (layout.parse(name) for name in names if name.startswith(log))
+    return tuple(
+        sorted({place.batch_id for place in places if isinstance(place, layout.LogEntry) and place.log == log})
+    )

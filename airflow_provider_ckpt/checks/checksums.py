@@ -1,0 +1,66 @@
+"""Rules about checksum files: Hadoop's hidden ones and Spark's own."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from airflow_provider_ckpt.checkpoint.view import CheckpointView
+from airflow_provider_ckpt.checks.findings import Finding
+from airflow_provider_ckpt.checks.registry import rule
+from airflow_provider_ckpt.codec import layout
+from airflow_provider_ckpt.codec.checksum import HadoopChecksum
+
+
+@rule("CKPT120")
+def orphans(view: CheckpointView) -> Iterator[Finding]:
+    """CKPT120: a Hadoop checksum without its object makes the next write of that object fail."""
+    for name in view.objects:
+        place = layout.parse(name)
+        if not isinstance(place, layout.Sidecar) or not place.hidden or place.of in view.objects:
+            continue
+        main = layout.parse(place.of)
+        if not isinstance(main, layout.LogEntry) or main.batch_id < view.next_batch:
+            continue  # nothing writes it again
+        yield Finding(
+            "CKPT120",
+            "error",
+            f"a checksum file without {place.of}; writing that again fails with "
+            "'Multiple streaming queries are concurrently using'",
+            main.batch_id,
+            name,
+            "Remove the checksum file.",
+            "_LEGACY_ERROR_TEMP_2207" if main.batch_id == view.next_batch else None,
+        )
+
+
+@rule("CKPT121")
+def stale(view: CheckpointView) -> Iterator[Finding]:
+    """CKPT121: a Hadoop checksum file that does not fit its log entry, which Spark does not mind."""
+    for name, entry in view.entries.items():
+        place = layout.parse(name)
+        if not isinstance(entry, HadoopChecksum) or not isinstance(place, layout.Sidecar):
+            continue
+        if place.of in view.entries and not entry.matches(view.entries[place.of].encode()):
+            yield Finding(
+                "CKPT121",
+                "warning",
+                f"the checksum file does not fit {place.of}: it was changed by something other than Hadoop"
+                + _effect(layout.parse(place.of)),
+                name=name,
+                hint="Spark does not verify it for its logs, `hadoop fs` does. Remove the checksum file.",
+            )
+
+
+def _effect(place: layout.Place) -> str:
+    """What a change of an entry may do without a word of Spark."""
+    match place:
+        case layout.SourceLogEntry():
+            return ", and a file that it named before is read again"
+        case layout.LogEntry(layout.OFFSETS):
+            return ", and Spark takes offsets, watermark and confs as they are now"
+        case layout.LogEntry():
+            return ", and Spark takes watermark and state ids as they are now"
+        case layout.QueryMetadataFile():
+            return ", and a sink that knows batches by query id may not know the query"
+        case _:
+            return ""

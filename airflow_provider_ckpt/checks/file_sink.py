@@ -1,0 +1,141 @@
+"""Rules about the log of a file sink, when the sink was declared: it skips every batch that its log holds."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from airflow_provider_ckpt.checkpoint.view import CheckpointView
+from airflow_provider_ckpt.checks.findings import Finding
+from airflow_provider_ckpt.checks.logs import newest_commit
+from airflow_provider_ckpt.checks.registry import rule
+from airflow_provider_ckpt.checks.state import has_state_ids
+from airflow_provider_ckpt.codec import layout
+from airflow_provider_ckpt.untrusted.spans import Span, batches_text
+
+
+@rule("CKPT140")
+def ahead(view: CheckpointView) -> Iterator[Finding]:
+    """CKPT140: the sink holds batches that Spark will run; what they hold by then does not matter to it."""
+    sink = view.sink
+    if sink is None or sink.latest is None or sink.latest < view.next_batch:
+        return
+    crash = view.in_flight is not None and sink.latest == view.in_flight
+    commit = newest_commit(view)
+    state_is_lost = bool(commit.state_unique_ids) if commit is not None else has_state_ids(view)
+    yield Finding(
+        "CKPT140",
+        "error" if state_is_lost or not crash else "note",
+        f"the sink holds batches up to {sink.latest}, and Spark goes on with batch {view.next_batch}: "
+        + (
+            "it will not write it again"
+            if crash
+            else "what it recomputes up to there is dropped, which loses data if it differs"
+        )
+        + (", and state checkpoint format 2 then finds no state" if state_is_lost else ""),
+        view.next_batch,
+        f"{layout.SINK_LOG}/{sink.latest}",
+        "Trim the sink log: ckpt rollback with --sink and --trim-sink-log."
+        if state_is_lost or not crash
+        else "Spark stopped between the sink and the commit; nothing is to be done.",
+        "AssertionError" if state_is_lost else None,
+    )
+
+
+@rule("CKPT140")
+def state_not_written_again(view: CheckpointView) -> Iterator[Finding]:
+    """CKPT140: a batch that the sink skips is not computed, so its state has to be there already."""
+    if view.sink is None or view.in_flight is None or (view.sink.latest or -1) < view.in_flight or not view.complete:
+        return
+    stores: dict[layout.StateStoreId, bool] = {}
+    for stored in view.below(layout.STATE):
+        place = layout.parse(stored.name)
+        if isinstance(place, layout.StateFile) and place.unique_id is None:
+            stores[place.store_id] = stores.get(place.store_id, False) or place.version == view.in_flight + 1
+    for store_id in (store_id for store_id, written in stores.items() if not written):
+        yield Finding(
+            "CKPT140",
+            "error",
+            f"the sink skips batch {view.in_flight}, and {store_id.directory} lacks the state that it would write",
+            view.in_flight,
+            store_id.directory,
+            "Trim the sink log: ckpt rollback with --sink and --trim-sink-log.",
+        )
+
+
+@rule("CKPT141")
+def behind(view: CheckpointView) -> Iterator[Finding]:
+    """CKPT141: batches are committed that the sink does not hold."""
+    sink, committed = view.sink, view.latest_committed
+    if sink is None or committed is None:
+        return
+    if sink.latest is None or sink.latest < committed:
+        held = "none" if sink.latest is None else f"batches up to {sink.latest}"
+        yield Finding(
+            "CKPT141",
+            "warning",
+            f"batch {committed} is committed, and the sink holds {held}",
+            committed,
+            layout.SINK_LOG,
+            "Is this the sink of the query? If so, its log was deleted or restored: roll back to the newest batch that "
+            "it holds, without --sink and with --accept-sink unknown.",
+        )
+
+
+@rule("CKPT142")
+def holes(view: CheckpointView) -> Iterator[Finding]:
+    """CKPT142: the next compaction of the sink log reads every batch since the last one."""
+    sink = view.sink
+    if sink is None or not sink.holes:
+        return
+    batch_id = sink.next_compaction(view.next_batch)
+    now = batch_id == view.next_batch
+    yield Finding(
+        "CKPT142",
+        "error",
+        f"the sink log lacks {_batches(sink.holes[0])}; batch {batch_id} compacts the log and stops there",
+        batch_id,
+        f"{layout.SINK_LOG}/{sink.holes[0].first}",
+        "A repartition leaves such a hole (Spark 4.2 to 4.3), a deletion too. An entry that holds the line v1 alone "
+        "says that the batch wrote nothing.",
+        "BATCH_METADATA_NOT_FOUND" if now else None,
+    )
+
+
+def _batches(hole: Span) -> str:
+    return batches_text(hole.first, hole.last)
+
+
+@rule("CKPT143")
+def another(view: CheckpointView) -> Iterator[Finding]:
+    """CKPT143: the sink is not the one that was declared first."""
+    if view.first_sink is not None:
+        declared, memory = view.first_sink
+        yield Finding(
+            "CKPT143",
+            "warning",
+            f"the sink that was declared first for this checkpoint is {declared}, and this is another one",
+            None,
+            None,
+            f"Declare that one. When the query has been given another sink on purpose, remove {memory}.",
+        )
+
+
+@rule("CKPT140")
+def table_ahead(view: CheckpointView) -> Iterator[Finding]:
+    """CKPT140: a table skips every batch up to the newest that it remembers of the query."""
+    marker = view.marker
+    if marker is None or marker.last_batch is None or marker.last_batch < view.next_batch:
+        return
+    crash = view.in_flight is not None and marker.last_batch == view.in_flight
+    yield Finding(
+        "CKPT140",
+        "note" if crash else "error",
+        f"{marker.name} holds batches of the query up to {marker.last_batch}, and Spark goes on with batch "
+        f"{view.next_batch}: "
+        + ("it will not write it again" if crash else "what it recomputes up to there is dropped, which loses data"),
+        view.next_batch,
+        None,
+        "Spark stopped between the sink and the commit; nothing is to be done."
+        if crash
+        else "Put the table back to the batch before: the plan of ckpt rollback with --sink says how.",
+    )

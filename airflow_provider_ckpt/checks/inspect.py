@@ -1,0 +1,292 @@
+"""Checking a checkpoint: what is read for which rules."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import replace
+
+from airflow_provider_ckpt import codec
+from airflow_provider_ckpt.checkpoint.decompressors import decompressors
+from airflow_provider_ckpt.checkpoint.listing import Look
+from airflow_provider_ckpt.checkpoint.observe import MOST_TRIES, decode_entries, observe
+from airflow_provider_ckpt.checkpoint.restart_set import RestartSet, restart_set
+from airflow_provider_ckpt.checkpoint.spark_confs import COMPRESSION_CODEC
+from airflow_provider_ckpt.checkpoint.view import CheckpointView
+from airflow_provider_ckpt.checks import check
+from airflow_provider_ckpt.checks.findings import Finding
+from airflow_provider_ckpt.checks.logs import newest_entry
+from airflow_provider_ckpt.checks.state import MISMATCH
+from airflow_provider_ckpt.codec import layout, state_content, state_file
+from airflow_provider_ckpt.codec.checksum import BYTES_PER_CHECKSUM, HadoopChecksum, SparkChecksum, is_hadoop
+from airflow_provider_ckpt.codec.source_log import newest_entry_in
+from airflow_provider_ckpt.errors import CheckpointFormatError, CheckpointNotFoundError, TooLargeError
+from airflow_provider_ckpt.sinks.declared import read_file_sink
+from airflow_provider_ckpt.sinks.memory import memory_of
+from airflow_provider_ckpt.storage.concurrency import THREADS, in_parallel
+from airflow_provider_ckpt.storage.requests import drive
+from airflow_provider_ckpt.storage.store import Store
+from airflow_provider_ckpt.storage.stored_object import StoredObject
+from airflow_provider_ckpt.untrusted.limits import CHECKSUM_BYTES, SOURCE_LOG_BYTES
+from airflow_provider_ckpt.untrusted.lines import lines_in
+
+#: State files that are larger are compared with their checksum file by their size alone.
+LARGEST_SUMMED = 1 << 30
+
+
+def inspect(store: Store, *, deep: bool = False) -> tuple[Finding, ...]:
+    """Check a checkpoint as it is; see :func:`examine` for what is read."""
+    return check(examine(store, deep=deep))
+
+
+def examine(store: Store, *, deep: bool = False, look: Look | None = None, sink: Store | None = None) -> CheckpointView:
+    """See of a checkpoint what the rules and the forecast judge.
+
+    Args:
+        store: Where it is.
+        deep: Read every log entry and checksum file, and the state that a restart after the newest commit loads;
+            otherwise a listing and a few reads.
+        look: A first look that was just taken.
+        sink: The output directory of the file sink.
+
+    Raises:
+        CheckpointNotFoundError: Nothing there, or no checkpoint.
+        StoreError: The storage refused or did not answer.
+    """
+    view = _examine_all(store) if deep else observe(store, look=look)
+    if sink is None:
+        return view
+    memory = memory_of(store, view.query_id)
+    other = None if memory is None or memory.knows(sink) else (" and ".join(memory.sinks), memory.location)
+    return replace(view, sink=read_file_sink(sink, deep=deep), first_sink=other)
+
+
+def _examine_all(store: Store) -> CheckpointView:
+    for _ in range(MOST_TRIES - 1):
+        try:
+            return _examine_once(store)
+        except CheckpointNotFoundError as error:
+            if error.name is None:  # not an object that a running query has purged, but the checkpoint
+                raise
+    return _examine_once(store)
+
+
+def _examine_once(store: Store) -> CheckpointView:
+    return look_deeper(store, observe(store, deep=True), store.head, store.chunks)
+
+
+def look_deeper(
+    store: Store,
+    view: CheckpointView,
+    read: Callable[[str], bytes],
+    chunks: Callable[[str], Iterator[bytes]],
+    *,
+    state: bool = True,
+) -> CheckpointView:
+    """Add to a complete listing what its log entries say and what the state of the newest commit lacks.
+
+    ``read`` gives the bytes of a listed object, of a large changelog the beginning, and ``chunks`` all of any object a
+    piece at a time: of a checkpoint in the store, or of one that a backup there holds. Without ``state`` its files are
+    judged by the listing, and only those are read that name others.
+    """
+    view = read_text_logs(store, view, [name for name in view.objects if is_text_log(name)], read, chunks)
+    view = replace(view, unfinished=_unfinished(view, read, chunks) if state else ())
+    newest = view.latest_committed
+    if newest is None or {layout.offset_entry(newest), layout.commit_entry(newest)} & view.damaged.keys():
+        return view
+    try:
+        needed = drive(restart_set(view, newest, decompressors()), read)
+        needed = without_broken_files(view, needed, read, chunks) if state else needed
+    except CheckpointFormatError as error:
+        return replace(view, missing=(f"{error.name}: {error.message}",))
+    return with_restart_set(view, needed)
+
+
+def read_text_logs(
+    store: Store,
+    view: CheckpointView,
+    names: Sequence[str],
+    read: Callable[[str], bytes],
+    chunks: Callable[[str], Iterator[bytes]],
+) -> CheckpointView:
+    """The view with what some log entries say; ``read`` and ``chunks`` as for :func:`look_deeper`."""
+    entries, damaged = decode_entries(store, names, read)
+    long_logs, damaged = _long_source_logs(view.location, damaged, chunks)
+    return replace(
+        view, entries={**view.entries, **entries}, damaged={**view.damaged, **damaged}, long_source_logs=long_logs
+    )
+
+
+def without_broken_files(
+    view: CheckpointView,
+    chosen: RestartSet,
+    read: Callable[[str], bytes],
+    chunks: Callable[[str], Iterator[bytes]],
+    threads: int = THREADS,
+    *,
+    judged: Collection[str] = (),
+) -> RestartSet:
+    """Judge the state files of a restart set, and choose anew without those that are broken until no more are.
+
+    Args:
+        view: The whole checkpoint.
+        chosen: The set as the listing gave it.
+        read: As for :func:`look_deeper`; ``chunks`` likewise.
+        chunks: The bytes of an object.
+        threads: Reads under way at once.
+        judged: What is known to be whole, and is not read.
+
+    Returns:
+        The same set when everything is whole; else one of what makes up for the broken files, or that lacks them.
+    """
+    done, broken = set(judged), dict[str, str]()
+    while found := broken_state_files(view, [name for name in chosen.names if name not in done], read, chunks, threads):
+        done.update(chosen.names)
+        broken.update(found)
+        chosen = drive(restart_set(view, chosen.batch_id, decompressors(), broken), read)
+    return chosen
+
+
+def with_restart_set(view: CheckpointView, needed: RestartSet) -> CheckpointView:
+    """The view with what the rules judge of the restart set of its newest commit."""
+    return replace(
+        view,
+        missing=needed.missing,
+        repaired=needed.repaired,
+        unjudged=needed.unknown,
+        single_partition=needed.single,
+    )
+
+
+def _long_source_logs(
+    location: str, damaged: Mapping[str, CheckpointFormatError], chunks: Callable[[str], Iterator[bytes]]
+) -> tuple[dict[str, int | None], dict[str, CheckpointFormatError]]:
+    """Judge the logs of file sources that are too large to hold, line by line; what is still damaged then."""
+    long_logs, still = dict[str, int | None](), dict(damaged)
+    for name, error in damaged.items():
+        if not isinstance(error, TooLargeError) or not isinstance(layout.parse(name), layout.SourceLogEntry):
+            continue
+        with suppress(ValueError):  # larger than that; it stays not judged
+            try:
+                long_logs[name] = newest_entry_in(lines_in(chunks(name), SOURCE_LOG_BYTES), name)
+                del still[name]
+            except CheckpointFormatError as problem:
+                problem.at(location)
+                still[name] = problem
+    return long_logs, still
+
+
+def is_text_log(name: str) -> bool:
+    """Whether a name is that of a small text file that a restart reads, or of its checksum file."""
+    place = layout.parse(name)
+    main = layout.parse(place.of) if isinstance(place, layout.Sidecar) else place
+    return isinstance(
+        main, layout.LogEntry | layout.QueryMetadataFile | layout.SourceLogEntry | layout.OperatorMetadataFile
+    )
+
+
+def _unfinished(
+    view: CheckpointView, read: Callable[[str], bytes], chunks: Callable[[str], Iterator[bytes]]
+) -> tuple[str, ...]:
+    """State files that the batch in flight has written and Spark will not write again, as far as they are broken."""
+    if view.in_flight is None:
+        return ()
+    names = []
+    for stored in view.below(layout.STATE):
+        place = layout.parse(stored.name)
+        if isinstance(place, layout.StateFile) and place.unique_id is None and place.version == view.in_flight + 1:
+            names.append((place, stored.name))
+    changes = {place.store_id for place, _ in names if place.kind in ("delta", "changelog")}
+    left = [name for place, name in names if place.kind in ("delta", "changelog") or place.store_id not in changes]
+    return tuple(f"{name}: {reason}" for name, reason in broken_state_files(view, left, read, chunks).items())
+
+
+def _codec_of_state(view: CheckpointView) -> str | None:
+    """Short name of the codec by which a restart reads state; None for one that Spark does not bring."""
+    entry = newest_entry(view)
+    conf = entry.metadata.conf if entry is not None and entry.metadata is not None else {}
+    return state_content.short_codec(conf.get(COMPRESSION_CODEC) or "lz4")
+
+
+def broken_state_files(
+    view: CheckpointView,
+    names: Sequence[str],
+    read: Callable[[str], bytes],
+    chunks: Callable[[str], Iterator[bytes]],
+    threads: int = THREADS,
+) -> dict[str, str]:
+    """State files that are not what their checksum file says, or are not whole, and what to say of each."""
+    used, known = _codec_of_state(view), decompressors()
+    own = [name for name in names if _is_judged(view, name)]
+
+    def problem(name: str) -> str | None:
+        place, stored = layout.parse(name), view.objects[name]
+        sidecar = checksum_of_state(view, name)
+        begun: list[bytes] = []
+
+        def noted(name: str) -> Iterator[bytes]:
+            for piece in chunks(name):
+                begun.append(piece[:8])
+                yield piece
+
+        if sidecar is not None and not _fits(stored, sidecar, read, noted):
+            return f"{MISMATCH} {sidecar.rpartition('/')[2]}"
+        if not isinstance(place, layout.StateFile):
+            return None
+        if place.kind == "zip":
+            return _problem_of_zip(stored, read, is_as_written=sidecar is not None)
+        if used is None:
+            return None
+        if sidecar is not None:  # then it is as it was written
+            return state_content.problem_of_start(begun[0] if begun else next(chunks(name), b""), used)
+        if stored.size > state_content.DECOMPRESSED_UP_TO:
+            return state_content.problem_of_blocks(chunks(name), used)
+        return state_content.problem_of(b"".join(chunks(name)), used, known)
+
+    return {name: said for name, said in zip(own, in_parallel(problem, own, threads), strict=True) if said}
+
+
+def _is_judged(view: CheckpointView, name: str) -> bool:
+    """State files, and tables that have a checksum file: without one their length alone is known."""
+    place = layout.parse(name)
+    if isinstance(place, layout.StateTable):
+        return checksum_of_state(view, name) is not None
+    return isinstance(place, layout.StateFile)
+
+
+def _problem_of_zip(stored: StoredObject, read: Callable[[str], bytes], *, is_as_written: bool) -> str | None:
+    if not stored.size:
+        return "empty"
+    if is_as_written:
+        return None
+    try:
+        state_file.read_zip(read(stored.name), "")
+    except CheckpointFormatError as error:
+        return error.message
+    return None
+
+
+def checksum_of_state(view: CheckpointView, name: str) -> str | None:
+    """The checksum file of a state file. Where there are two kinds, Spark's own is the one it reads."""
+    if not isinstance(layout.parse(name), layout.StateFile | layout.StateTable):
+        return None
+    directory, _, base = name.rpartition("/")
+    return next((sidecar for sidecar in (f"{name}.crc", f"{directory}/.{base}.crc") if sidecar in view.objects), None)
+
+
+def _fits(
+    stored: StoredObject, sidecar: str, read: Callable[[str], bytes], chunks: Callable[[str], Iterator[bytes]]
+) -> bool:
+    try:
+        data = read(sidecar)
+    except TooLargeError:
+        return stored.size > (CHECKSUM_BYTES // 4 - 2) * BYTES_PER_CHECKSUM  # rightly so: it has as many chunks
+    try:
+        checksum = codec.decode(sidecar, data)
+    except CheckpointFormatError:  # Hadoop passes over a checksum file that is none, not over one that is cut
+        return sidecar.rpartition("/")[2].startswith(".") and not is_hadoop(data)
+    if not isinstance(checksum, HadoopChecksum | SparkChecksum):
+        return True
+    if not checksum.fits_size(stored.size):
+        return False
+    return stored.size > LARGEST_SUMMED or checksum.matches_chunks(chunks(stored.name))

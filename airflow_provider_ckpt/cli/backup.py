@@ -1,0 +1,295 @@
+"""Commands about backups: backup, backups, verify, restore, and prune from its own module."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import click
+
+from airflow_provider_ckpt.backup import rehearse as rehearse_module
+from airflow_provider_ckpt.backup import restore as restore_module
+from airflow_provider_ckpt.backup.catalog import LATEST, find_backup, nothing_found, survey_backups
+from airflow_provider_ckpt.backup.patience import COMMIT_WAIT_S
+from airflow_provider_ckpt.backup.relocation import PathRule, parse_path_rule
+from airflow_provider_ckpt.backup.restore import fork_id, make_restore
+from airflow_provider_ckpt.backup.take import BackupPlan, plan_of_backup, take_backup
+from airflow_provider_ckpt.backup.verify import verify_backup
+from airflow_provider_ckpt.change.declared_sinks import open_sinks, sinks_of
+from airflow_provider_ckpt.change.places import Stores, require_own_place
+from airflow_provider_ckpt.cli.change_output import report_change
+from airflow_provider_ckpt.cli.options import (
+    DURATION,
+    accepting,
+    directories,
+    executing,
+    open_store,
+    opening,
+    pairs,
+    planning,
+    shared,
+    triggered,
+    user_and_host,
+)
+from airflow_provider_ckpt.cli.plan_files import read_plan, require_alone, require_not_executed, write_plan
+from airflow_provider_ckpt.cli.render import (
+    print_error,
+    print_json,
+    print_tables,
+    progress_bar,
+    say,
+    size,
+)
+from airflow_provider_ckpt.cli.streams import has_done
+from airflow_provider_ckpt.documents import FORMAT_VERSION
+from airflow_provider_ckpt.report.tables import (
+    backup_plan_tables,
+    backups_table,
+    findings_table,
+    rehearsal_table,
+    sentences_on_unknown,
+)
+from airflow_provider_ckpt.sinks.declared import parse_sink
+
+if TYPE_CHECKING:
+    from airflow_provider_ckpt.documents.backups import (
+        BackupDocument,
+        BackupPlanDocument,
+        BackupsDocument,
+        VerifyDocument,
+    )
+
+
+@click.command()
+@click.argument("location", shell_complete=directories)
+@click.option("--to", "root", shell_complete=directories, required=True, metavar="ROOT", help="Where backups live.")
+@click.option("--full", is_flag=True, help="Copy everything, also what an earlier backup has; stands alone.")
+@click.option("--tag", "tags", multiple=True, metavar="NAME", help="A name to keep the backup for; repeatable.")
+@click.option("--message", default="", metavar="TEXT", help="Why it is taken, for those who look for a backup.")
+@click.option(
+    "--commit-wait",
+    "commit_wait_ms",
+    type=DURATION,
+    default=f"PT{COMMIT_WAIT_S:g}S",
+    metavar="DURATION",
+    help="How long to wait for a running batch when the one before it cannot be backed up any more; a minute.",
+)
+@click.option("--dry-run", is_flag=True, help="Show what a full backup would copy, and what not and why.")
+@shared
+def backup(
+    location: str,
+    root: str,
+    full: bool,
+    tags: tuple[str, ...],
+    message: str,
+    commit_wait_ms: int,
+    dry_run: bool,
+    storage_options: tuple[str, ...],
+    as_json: bool,
+) -> None:
+    """Copy what a restart after the newest committed batch needs; also right while the query runs."""
+    checkpoint = open_store(location, storage_options)
+    if dry_run:
+        plan = plan_of_backup(checkpoint, open_store(root, storage_options))
+        if as_json:
+            print_json(_dry_document(plan))
+        else:
+            print_tables(backup_plan_tables(plan))
+        return
+    with progress_bar("copying") as on_step:
+        place = open_store(root, storage_options)
+        taken = take_backup(
+            checkpoint,
+            place,
+            full=full,
+            tags=tags,
+            message=message,
+            commit_wait_s=commit_wait_ms / 1000,
+            on_step=on_step,
+        )
+    has_done(f"Backup {taken.backup_id} of batch {taken.batch_id} was taken.")
+    if as_json:
+        document: BackupDocument = {"format_version": FORMAT_VERSION, **taken.summary()}
+        print_json(document)
+        return
+    say(
+        f"Backup {taken.backup_id} of batch {taken.batch_id}: "
+        f"{len(taken.objects)} objects, {size(taken.own_bytes)} copied, {size(taken.reused_bytes)} reused."
+    )
+    for sentence in sentences_on_unknown(taken):
+        say(sentence, colour="yellow" if taken.unknown_changed or taken.not_judged else None)
+
+
+def _dry_document(plan: BackupPlan) -> BackupPlanDocument:
+    return {
+        "format_version": FORMAT_VERSION,
+        "location": plan.view.location,
+        "batch_id": plan.chosen.batch_id,
+        "objects": list(plan.names),
+        "unknown": list(plan.beside.unknown),
+        "not_judged": list(plan.chosen.unknown),
+        "left_out": plan.beside.counted,
+    }
+
+
+@click.command()
+@click.argument("root", shell_complete=directories)
+@click.option("--allow-empty", is_flag=True, help="No backup at all is no error.")
+@shared
+def backups(root: str, allow_empty: bool, storage_options: tuple[str, ...], as_json: bool) -> None:
+    """The backups under a root, oldest first.
+
+    Those whose manifest cannot be read are named on stderr. Exit code 3 when there is no backup at all.
+    """
+    store = open_store(root, storage_options)
+    listing = survey_backups(store)
+    if not listing.backups and not listing.unreadable and not allow_empty:
+        raise nothing_found(store, "there is no backup here.")
+    for error in listing.unreadable.values():
+        print_error(error, as_json=False)
+    if as_json:
+        document: BackupsDocument = {
+            "format_version": FORMAT_VERSION,
+            "backups": [item.summary() for item in listing.backups],
+            "unreadable": [{"backup_id": name, **error.to_dict()} for name, error in listing.unreadable.items()],
+        }
+        print_json(document)
+    else:
+        print_tables([backups_table(root, listing)])
+
+
+@click.command()
+@click.argument("root", shell_complete=directories)
+@click.argument("backup_id", default=LATEST)
+@click.option("--query-id", metavar="ID", help="The query whose latest backup is meant, where there are several.")
+@click.option("--rehearse", is_flag=True, help="Restore it to a scratch place, and let a real Spark open it there.")
+@click.option("--scratch", metavar="URI", help="Where to rehearse; by default a temporary directory of this machine.")
+@click.option(
+    "--spark-conf", "confs", multiple=True, metavar="KEY=VALUE", help="For the rehearsal's Spark; can be given again."
+)
+@shared
+def verify(
+    root: str,
+    backup_id: str,
+    query_id: str | None,
+    rehearse: bool,
+    scratch: str | None,
+    confs: tuple[str, ...],
+    storage_options: tuple[str, ...],
+    as_json: bool,
+) -> int:
+    """Read a backup back (its id or the beginning of it; the latest by default) and judge it.
+
+    Sizes, hashes, whether a restart from it is possible, every rule.
+
+    Exits with 1 when a rule finds an error, and with 3 when the backup is not what was backed up.
+    """
+    store = open_store(root, storage_options)
+    found = find_backup(store, backup_id, query_id)
+    with progress_bar("verifying") as on_step:
+        findings = verify_backup(store, found, on_step=on_step)
+    rehearsal = None
+    if rehearse:
+        place = open_store(scratch, storage_options) if scratch else None
+        rehearsal = rehearse_module.rehearse(store, found, scratch=place, confs=dict(pairs(confs, "--spark-conf")))
+    if as_json:
+        document: VerifyDocument = {
+            "format_version": FORMAT_VERSION,
+            **found.summary(),
+            "verified": True,
+            "findings": [finding.to_dict() for finding in findings],
+            "rehearsal": rehearsal.to_dict() if rehearsal else None,
+        }
+        print_json(document)
+    else:
+        if findings:
+            print_tables([findings_table(findings)])
+        say(f"Backup {found.backup_id}: {len(found.objects)} objects are what was backed up.", colour="green")
+        for text in sentences_on_unknown(found):
+            say(text)
+        if rehearsal:
+            print_tables([rehearsal_table(rehearsal)])
+    return int(any(finding.severity == "error" for finding in findings))
+
+
+@click.command()
+@click.argument("root", shell_complete=directories)
+@click.argument("backup_id", required=False)
+@click.option(
+    "--to", "location", shell_complete=directories, required=True, metavar="LOC", help="A new or empty location."
+)
+@click.option("--query-id", metavar="ID", help="The query whose latest backup is meant, where there are several.")
+@click.option("--new-query-id", is_flag=True, help="Give the restored query an id of its own (a fork).")
+@click.option(
+    "--rewrite-paths",
+    "rewrite_paths",
+    multiple=True,
+    metavar="FROM=TO",
+    help="Absolute paths of input files, in the logs of file sources, that have moved; can be given again.",
+)
+@click.option(
+    "--sink",
+    "sinks",
+    multiple=True,
+    metavar="KIND:URI",
+    help="A sink of the query, such as file:/data/out or delta:s3://lake/orders, for the verdict; can be given again.",
+)
+@planning
+@triggered
+@accepting
+@executing
+@shared
+def restore(
+    root: str,
+    backup_id: str | None,
+    location: str,
+    query_id: str | None,
+    new_query_id: bool,
+    rewrite_paths: tuple[str, ...],
+    sinks: tuple[str, ...],
+    plan_file: str | None,
+    plan_out: str | None,
+    trigger: str | None,
+    accept_sink: tuple[str, ...],
+    execute: bool,
+    storage_options: tuple[str, ...],
+    as_json: bool,
+) -> None:
+    """Write a backup (its id or the beginning of it; the latest by default) to a new or empty location."""
+    require_not_executed(plan_out, execute=execute)
+    source, target = open_store(root, storage_options), open_store(location, storage_options)
+    if plan_file:
+        says = {"BACKUP_ID": backup_id, "--query-id": query_id, "--new-query-id": new_query_id or None}
+        require_alone("--plan", {**says, "--rewrite-paths": rewrite_paths, "--sink": sinks, "--trigger": trigger})
+        plan = read_plan(plan_file, "restore")
+        require_own_place(plan, Stores(target))
+        declared = sinks_of(plan)
+    else:
+        declared = tuple(map(parse_sink, sinks))
+    opened = open_sinks(declared, opening(storage_options))
+    if not plan_file:
+        found = find_backup(source, backup_id or LATEST, query_id)
+        new_id = fork_id(found, target) if new_query_id else None
+        rules = _path_rules(rewrite_paths)
+        plan = make_restore(source, found, target, new_id, path_rules=rules, sinks=opened, trigger=trigger)
+    if plan_out:
+        write_plan(plan_out, plan, (source, target, *(store for _, store in opened)))
+    receipt = None
+    if execute:
+        with progress_bar("restoring") as on_step:
+            receipt = restore_module.restore(
+                plan,
+                source,
+                target,
+                by=user_and_host(),
+                on_step=on_step,
+                accept_sink=accept_sink,
+                sinks=opened,
+            )
+    report_change(plan, receipt, as_json=as_json, plan_out=plan_out)
+
+
+def _path_rules(texts: tuple[str, ...]) -> list[PathRule]:
+    try:
+        return [parse_path_rule(text) for text in texts]
+    except ValueError as error:
+        raise click.BadParameter(str(error), param_hint="--rewrite-paths") from None

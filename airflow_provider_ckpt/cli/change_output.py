@@ -1,0 +1,56 @@
+"""What a command shows of a change: the plan, what was done of it, and the command that comes next."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import click
+
+from airflow_provider_ckpt.change.plan import Plan
+from airflow_provider_ckpt.change.receipt import Receipt
+from airflow_provider_ckpt.cli.plan_files import next_command, undo_command
+from airflow_provider_ckpt.cli.render import print_json, print_tables, say
+from airflow_provider_ckpt.cli.streams import has_done
+from airflow_provider_ckpt.documents import FORMAT_VERSION
+from airflow_provider_ckpt.report.tables import plan_tables
+
+if TYPE_CHECKING:
+    from airflow_provider_ckpt.documents.changes import ChangeDocument
+
+
+def report_change(plan: Plan, receipt: Receipt | None, *, as_json: bool, plan_out: str | None = None) -> None:
+    """A plan, and what was done of it; the last line is the next command."""
+    if receipt is not None:
+        has_done(f"Done: {receipt.actions} steps of the {plan.kind} of {plan.location}.")
+    elif plan_out:
+        has_done(f"The plan is in {plan_out}.")
+    if as_json:
+        document: ChangeDocument = {
+            "format_version": FORMAT_VERSION,
+            "sink_effect": plan.sink_effect,
+            "accept_sink": list(plan.to_accept),
+            "plan": plan.shown(),
+            "receipt": receipt.to_dict() if receipt else None,
+        }
+        print_json(document)
+        return
+    print_tables(plan_tables(plan))
+    if receipt is not None:
+        _report_receipt(plan, receipt)
+    elif not plan.actions:
+        say(f"The plan has no steps: {plan.location} stands at batch {plan.batch_id} already.", colour="green")
+    else:
+        accepting = f" and accept that the sink effect is {' and '.join(plan.to_accept)}" if plan.to_accept else ""
+        written = f"The plan is in {plan_out}. " if plan_out else ""
+        say(f"{written}Nothing was changed. To carry the plan out{accepting}:", colour="yellow")
+        click.echo(next_command(click.get_current_context().obj or (), plan, plan_out))
+
+
+def _report_receipt(plan: Plan, receipt: Receipt) -> None:
+    if receipt.status == "already_applied":
+        say("Nothing was changed: everything in the plan had been done before.", colour="green")
+        return
+    kept = f" What was removed is kept in {receipt.record}." if receipt.record and plan.kind == "rollback" else ""
+    say(f"Done: {receipt.actions} steps.{kept}", colour="green")
+    if plan.kind == "rollback":
+        say(f"To take it back: {undo_command(click.get_current_context().obj or (), plan)}")

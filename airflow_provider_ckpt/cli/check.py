@@ -1,0 +1,31 @@
+"""The command that judges a checkpoint: check."""
+
+from __future__ import annotations
+
+import click
+
+from airflow_provider_ckpt.checks import check as check_rules
+from airflow_provider_ckpt.checks.inspect import examine
+from airflow_provider_ckpt.cli.findings_output import Outputs, judge, judging
+from airflow_provider_ckpt.cli.options import directories, shared
+from airflow_provider_ckpt.report.ci import Judged
+from airflow_provider_ckpt.restart.judged import not_checked
+from airflow_provider_ckpt.storage.store import Store
+
+
+@click.command()
+@click.argument("locations", shell_complete=directories, nargs=-1, required=True)
+@click.option("--deep", is_flag=True, help="List and verify everything: state chains, source logs, checksums.")
+@judging
+@shared
+def check(locations: tuple[str, ...], deep: bool, storage_options: tuple[str, ...], outputs: Outputs) -> None:
+    """Damage and hazards, by stable rule codes: of the two logs, with --deep of everything.
+
+    Exit code 1 when there is an error. ckpt explain CODE says what a code means.
+    """
+
+    def look(store: Store) -> Judged:
+        view = examine(store, deep=deep)
+        return Judged(store.location, check_rules(view), unknown=not_checked(view))
+
+    outputs.finish([judge(location, storage_options, look) for location in locations])

@@ -1,0 +1,168 @@
+"""What the judging commands print and write, and what they end with."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, replace
+from functools import wraps
+from pathlib import Path
+from typing import Any, NoReturn
+
+import click
+
+from airflow_provider_ckpt.checks.baseline import Baseline, parse_baseline
+from airflow_provider_ckpt.cli.files import WrittenFile, read_text, require_outside
+from airflow_provider_ckpt.cli.options import open_store
+from airflow_provider_ckpt.cli.render import print_error, print_tables, say
+from airflow_provider_ckpt.errors import CheckpointError
+from airflow_provider_ckpt.report.ci import Judged, json_text, junit_text, plain_text, printable, sarif_text
+from airflow_provider_ckpt.report.tables import Table, findings_table, forecast_tables
+from airflow_provider_ckpt.storage.store import Store
+from airflow_provider_ckpt.untrusted.limits import BASELINE_BYTES
+
+_DOCUMENTS: dict[str, Callable[[Sequence[Judged]], str]] = {
+    "text": plain_text,
+    "json": json_text,
+    "junit": junit_text,
+    "sarif": sarif_text,
+}
+_FILE = click.Path(dir_okay=False, path_type=Path)
+
+
+@dataclass(frozen=True, slots=True)
+class Outputs:
+    """What the command line asks for.
+
+    Args:
+        document: ``text``, ``json``, ``junit`` or ``sarif``.
+        path: The file that the document goes to; stdout when None.
+        baseline: What has been accepted; None without a baseline.
+        accept_to: The baseline file to write, and what it says now; None when none is to be written.
+    """
+
+    document: str
+    path: Path | None
+    baseline: Baseline | None
+    accept_to: tuple[Path, Baseline] | None
+
+    def finish(self, judged: Sequence[Judged]) -> NoReturn:
+        """Write, print, and end with the worst exit code of the checkpoints: a stdout that breaks costs no file."""
+        self._require_outside([item.location for item in judged])
+        if self.baseline is not None:
+            judged = [replace(item, known=self.baseline.known(item.location, item.findings)) for item in judged]
+        for item in judged:
+            if item.error is not None:
+                print_error(item.error, as_json=False)
+        document = _DOCUMENTS[self.document](judged)
+        self._write_files(judged, document)
+        if self.path is not None:
+            click.echo(plain_text(judged))
+        elif self.document == "text":
+            _print_for_people(judged)
+        else:
+            click.echo(document)
+        raise click.exceptions.Exit(max(item.exit_code for item in judged))
+
+    def _write_files(self, judged: Sequence[Judged], document: str) -> None:
+        if self.path is not None:
+            _write("--output", self.path, document)
+        if self.accept_to is not None:
+            path, accepted = self.accept_to
+            for item in judged:
+                if item.error is None:
+                    accepted = accepted.accepting(item.location, item.findings)
+            _write("--write-baseline", path, accepted.to_json())
+
+    def _require_outside(self, locations: Iterable[str]) -> None:
+        """Raise a usage error for a file that would be written into what was read: reading changes nothing there."""
+        places = [Store.open(location) for location in locations if location.startswith("/")]
+        for option, path in (("--output", self.path), ("--write-baseline", self.accept_to and self.accept_to[0])):
+            if path is not None:
+                require_outside(option, path, places)
+
+
+def judging(command: Callable[..., None]) -> Callable[..., None]:
+    """``--format``, ``--output``, ``--baseline``, ``--write-baseline`` and ``--json``, gathered in ``outputs``."""
+
+    @click.option("--format", "document", type=click.Choice(list(_DOCUMENTS)), help="What to print; text by default.")
+    @click.option(
+        "--output", "path", type=WrittenFile(Path), metavar="FILE", help="Write it to a file; stdout gets plain text."
+    )
+    @click.option("--baseline", "baseline", type=_FILE, metavar="FILE", help="Findings in this file do not count.")
+    @click.option(
+        "--write-baseline",
+        "new_baseline",
+        type=WrittenFile(Path),
+        metavar="FILE",
+        help="Accept what is found now; what the file has of other locations stays. Changes no exit code.",
+    )
+    @wraps(command)
+    def with_outputs(
+        document: str | None,
+        path: Path | None,
+        baseline: Path | None,
+        new_baseline: Path | None,
+        as_json: bool,
+        **arguments: Any,
+    ) -> None:
+        if as_json and document not in (None, "json"):
+            raise click.UsageError(f"give either --json or --format {document}")
+        outputs = Outputs(
+            document or ("json" if as_json else "text"),
+            path,
+            _read("--baseline", baseline) if baseline else None,
+            (new_baseline, _read("--write-baseline", new_baseline, missing=True)) if new_baseline else None,
+        )
+        command(outputs=outputs, **arguments)
+
+    return with_outputs
+
+
+def judge(location: str, storage_options: Iterable[str], look: Callable[[Store], Judged]) -> Judged:
+    """What a look at a checkpoint finds; an error when it cannot be looked at."""
+    place = location
+    try:
+        store = open_store(location, storage_options)
+        place = store.location
+        return look(store)
+    except CheckpointError as error:
+        return Judged(place, error=error.at(place))
+
+
+def _read(option: str, path: Path, *, missing: bool = False) -> Baseline:
+    if missing and not path.exists():
+        return Baseline()
+    try:
+        return parse_baseline(read_text(path, BASELINE_BYTES))
+    except OSError as error:
+        raise click.BadParameter(f"{path}: {error.strerror}", param_hint=option) from None
+    except ValueError as error:
+        raise click.BadParameter(f"{path}: {error}", param_hint=option) from None
+
+
+def _write(option: str, path: Path, text: str) -> None:
+    try:
+        path.write_text(f"{text}\n", encoding="utf-8")
+    except OSError as error:
+        raise click.BadParameter(f"{path}: {error.strerror}", param_hint=option) from None
+
+
+def _print_for_people(judged: Iterable[Judged]) -> None:
+    for item in judged:
+        if item.error is not None:
+            continue
+        say(printable(item.headline), bold=True)
+        if item.outlook is not None:
+            tables = forecast_tables(item.location, item.outlook)
+        else:
+            tables = [findings_table(item.counting)] if item.counting else []
+        accepted = [finding for finding in item.findings if item.is_accepted(finding)]
+        if accepted:
+            tables.append(replace(findings_table(accepted), title="Known findings, accepted in the baseline"))
+        if tables:
+            print_tables([_printable(table) for table in tables])
+
+
+def _printable(table: Table) -> Table:
+    rows = (tuple(printable(cell) if isinstance(cell, str) else cell for cell in row) for row in table.rows)
+    return replace(table, title=printable(table.title), rows=tuple(rows))

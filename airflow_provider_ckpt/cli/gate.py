@@ -1,0 +1,128 @@
+"""The command that judges a deploy: gate."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any, Literal
+
+import click
+
+from airflow_provider_ckpt.checkpoint.spark_confs import SPARK_MAX
+from airflow_provider_ckpt.cli.files import read_text
+from airflow_provider_ckpt.cli.findings_output import Outputs, judge, judging
+from airflow_provider_ckpt.cli.options import directories, opening, pairs, shared
+from airflow_provider_ckpt.errors import StoreError
+from airflow_provider_ckpt.report.ci import Judged
+from airflow_provider_ckpt.restart.deploy import (
+    MOST_SOURCES,
+    MOST_YAML_CHARS,
+    TRIGGERS,
+    DeploySpec,
+    declare,
+    parse_deploy,
+)
+from airflow_provider_ckpt.restart.gate import forecast_restart
+from airflow_provider_ckpt.sinks.declared import parse_sink
+from airflow_provider_ckpt.storage.store import Store
+
+_FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
+
+
+@click.command()
+@click.argument("location", shell_complete=directories)
+@click.option("--conf", "confs", multiple=True, metavar="KEY=VALUE", help="A conf that the deploy sets explicitly.")
+@click.option("--conf-file", type=_FILE, help="A spark-defaults file, or a YAML deploy file (.yaml, .yml).")
+@click.option("--spark-version", help=f"Spark of the deploy; {'.'.join(map(str, SPARK_MAX))} when nothing says it.")
+@click.option("--source-count", type=click.IntRange(1, MOST_SOURCES), help="How many sources the query has.")
+@click.option(
+    "--source",
+    "sources",
+    multiple=True,
+    metavar="NAME=TYPE",
+    help="A source, by name or position, such as 0=kafka; 0= is one of a type that ckpt does not know.",
+)
+@click.option("--sink", metavar="KIND[:URI]", help="The sink; the log of file:URI is read, too.")
+@click.option(
+    "--operator",
+    "operators",
+    multiple=True,
+    metavar="NAME",
+    help="A stateful operator, in Spark's order, such as stateStoreSave.",
+)
+@click.option("--trigger", type=click.Choice(TRIGGERS), help="The trigger of the query.")
+@click.option(
+    "--quick", is_flag=True, help="Read the two logs alone, and judge neither state, source logs nor checksum files."
+)
+@click.option(
+    "--fail-on",
+    type=click.Choice(("block", "warn")),
+    default="block",
+    show_default=True,
+    help="From which decision on the exit code is 1.",
+)
+@judging
+@shared
+def gate(
+    location: str,
+    confs: tuple[str, ...],
+    conf_file: Path | None,
+    quick: bool,
+    fail_on: Literal["block", "warn"],
+    storage_options: tuple[str, ...],
+    outputs: Outputs,
+    **said: Any,
+) -> None:
+    """Forecast the restart: may this deploy go ahead on this checkpoint?
+
+    The decision is pass, warn or block. Exit code 1 when it is block, or with --fail-on warn when it is not pass. What
+    was neither declared nor read is not judged, which the first line says, and is never a pass.
+    """
+    deploy = _declare(_read_deploy(conf_file), confs, **said)
+
+    def look(store: Store) -> Judged:
+        _, foretold = forecast_restart(store, deploy, opening(storage_options), quick=quick)
+        return Judged(store.location, foretold.findings, foretold, unknown=foretold.unknown, fail_on=fail_on)
+
+    outputs.finish([judge(location, storage_options, look)])
+
+
+def _read_deploy(conf_file: Path | None) -> DeploySpec:
+    if conf_file is None:
+        return DeploySpec()
+    try:
+        return parse_deploy(conf_file.name, read_text(conf_file, MOST_YAML_CHARS))
+    except OSError as error:
+        raise click.BadParameter(f"{conf_file}: {error.strerror}", param_hint="--conf-file") from None
+    except ValueError as error:
+        raise click.BadParameter(f"{conf_file}: {error}", param_hint="--conf-file") from None
+
+
+def _declare(
+    deploy: DeploySpec,
+    confs: tuple[str, ...],
+    *,
+    spark_version: str | None,
+    source_count: int | None,
+    sources: tuple[str, ...],
+    sink: str | None,
+    operators: tuple[str, ...],
+    trigger: str | None,
+) -> DeploySpec:
+    """The deploy with what the command line adds; it wins over the file. Raises click.UsageError."""
+    if source_count is not None and sources:
+        raise click.UsageError("give either --source-count or --source")
+    said = {
+        "spark_version": spark_version,
+        "confs": dict(pairs(confs, "--conf")) or None,
+        "sources": source_count or {name: kind or None for name, kind in pairs(sources, "--source")} or None,
+        "sink": sink,
+        "operators": list(operators) or None,
+        "trigger": trigger,
+    }
+    try:
+        deploy = declare(deploy, said)
+        if deploy.sink is not None:
+            parse_sink(deploy.sink)
+    except (ValueError, StoreError) as error:
+        raise click.UsageError(str(error)) from None
+    return deploy

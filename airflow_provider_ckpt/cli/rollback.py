@@ -1,0 +1,180 @@
+"""Commands that change a checkpoint in place: rollback, undo."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import click
+
+from airflow_provider_ckpt.change.places import Stores, require_own_place
+from airflow_provider_ckpt.change.plan import Kind, Plan
+from airflow_provider_ckpt.cli.change_output import report_change
+from airflow_provider_ckpt.cli.options import (
+    TIME,
+    Command,
+    accepting,
+    directories,
+    executing,
+    opening,
+    planning,
+    shared,
+    source_types,
+    stopping,
+    triggered,
+    user_and_host,
+)
+from airflow_provider_ckpt.cli.plan_files import read_plan, require_alone, require_not_executed, write_plan
+from airflow_provider_ckpt.cli.render import progress_bar, say
+from airflow_provider_ckpt.rollback.apply import apply
+from airflow_provider_ckpt.rollback.goal import ToBackup, parse_target
+from airflow_provider_ckpt.rollback.make import make_rollback, make_undo
+from airflow_provider_ckpt.sinks.declared import parse_sink
+from airflow_provider_ckpt.storage.store import Store
+
+
+def acting(command: Command) -> Command:
+    """What the commands that change a checkpoint in place have in common."""
+    command = click.option(
+        "--break-lock", is_flag=True, help="Your word that another operator who holds the lock has ended."
+    )(command)
+    return stopping(planning(triggered(accepting(executing(shared(command))))))
+
+
+@click.command()
+@click.argument("location", shell_complete=directories)
+@click.option("--to-batch", "batch", type=click.IntRange(min=0), help="The last batch to keep.")
+@click.option("--to-timestamp", "timestamp", type=TIME, help="To the newest batch that began at or before a time.")
+@click.option("--to-watermark", "watermark", type=TIME, help="To the newest batch with at most this watermark.")
+@click.option(
+    "--to-offsets",
+    "offsets",
+    metavar="JSON",
+    help='To the newest batch that is not past these offsets, such as {"0": {"topic": {"0": 5}}}.',
+)
+@click.option("--to-backup", "backup", metavar="ROOT/ID", help="To the batch of a backup, also when it was purged.")
+@click.option("--source", "sources", multiple=True, metavar="ID=TYPE", help="The type of a source, such as 0=kafka.")
+@click.option(
+    "--backups",
+    "backup_root",
+    shell_complete=directories,
+    metavar="ROOT",
+    help="Where to look for a batch that was purged.",
+)
+@click.option("--sink", metavar="KIND[:URI]", help="The sink: file, delta, iceberg or hudi with its URI; kafka, …")
+@click.option("--trim-sink-log", is_flag=True, help="Remove the dropped batches from the file sink's log as well.")
+@acting
+def rollback(
+    location: str,
+    batch: int | None,
+    timestamp: str | None,
+    watermark: str | None,
+    offsets: str | None,
+    backup: str | None,
+    sources: tuple[str, ...],
+    backup_root: str | None,
+    sink: str | None,
+    trim_sink_log: bool,
+    trigger: str | None,
+    undo_root: str | None,
+    storage_options: tuple[str, ...],
+    plan_file: str | None,
+    **how: Any,
+) -> None:
+    """Drop every batch after one, in place; what is removed is kept for undo.
+
+    Times are ISO 8601 (UTC when they name no zone), epoch milliseconds, `2 hours ago` or `now-2h`.
+    """
+    opener = opening(storage_options)
+    if plan_file:
+        targets = {"--to-batch": batch, "--to-timestamp": timestamp, "--to-watermark": watermark}
+        others = {"--to-offsets": offsets, "--to-backup": backup, "--source": sources, "--backups": backup_root}
+        about_sink = {"--sink": sink, "--trim-sink-log": trim_sink_log or None, "--trigger": trigger}
+        require_alone("--plan", {**targets, **others, **about_sink})
+        _carry_out(*_read_own(plan_file, "rollback", Stores.of(location, opener, undo=undo_root)), opener, **how)
+        return
+    if trim_sink_log and not sink:
+        raise click.UsageError("--trim-sink-log needs --sink file:URI")
+    kinds = source_types(sources)
+    try:
+        target = parse_target(
+            batch=batch, timestamp=timestamp, watermark=watermark, offsets=offsets, backup=backup, kinds=kinds
+        )
+    except ValueError as error:
+        raise click.UsageError(str(error)) from None
+    if isinstance(target, ToBackup):
+        if backup_root:
+            raise click.UsageError("--to-backup names its root; --backups is for the other targets")
+        backup_root = target.root
+    declared = parse_sink(sink) if sink else None
+    stores = Stores.of(location, opener, sink=declared, undo=undo_root, backups=backup_root)
+    plan = make_rollback(stores, target, trim_sink_log=trim_sink_log, sink=declared, sources=kinds, trigger=trigger)
+    _carry_out(plan, stores, opener, **how)
+
+
+@click.command()
+@click.argument("location", shell_complete=directories)
+@click.option("--sink", metavar="KIND:URI", help="The sink, when none was declared for the rollback.")
+@acting
+def undo(
+    location: str,
+    sink: str | None,
+    trigger: str | None,
+    undo_root: str | None,
+    storage_options: tuple[str, ...],
+    plan_file: str | None,
+    **how: Any,
+) -> None:
+    """Take back the newest rollback; what the query has written since is dropped first, and kept in the record.
+
+    An undo is not undone: roll back again instead.
+    """
+    opener = opening(storage_options)
+    if plan_file:
+        require_alone("--plan", {"--sink": sink, "--trigger": trigger})
+        _carry_out(*_read_own(plan_file, "undo", Stores.of(location, opener, undo=undo_root)), opener, **how)
+        return
+    declared = parse_sink(sink) if sink else None
+    stores = Stores.of(location, opener, sink=declared, undo=undo_root)
+    plan = make_undo(stores, sink=declared, opened=opener, trigger=trigger)
+    _carry_out(plan, stores, opener, **how)
+
+
+def _read_own(path: str, kind: Kind, stores: Stores) -> tuple[Plan, Stores]:
+    """The plan of a file, which has to be one for this checkpoint."""
+    plan = read_plan(path, kind)
+    require_own_place(plan, stores)
+    return plan, stores
+
+
+def _carry_out(
+    plan: Plan,
+    stores: Stores,
+    opener: Callable[[str], Store],
+    *,
+    execute: bool,
+    query_is_stopped: bool,
+    quiet_s: float | None,
+    break_lock: bool,
+    accept_sink: tuple[str, ...],
+    plan_out: str | None,
+    as_json: bool,
+) -> None:
+    require_not_executed(plan_out, execute=execute)
+    receipt = None
+    if plan_out:
+        write_plan(plan_out, plan, (stores.checkpoint, stores.sink, stores.undo, stores.backups))
+    if execute:
+        with progress_bar(plan.kind) as on_step:
+            receipt = apply(
+                plan,
+                stores.for_plan(plan, opener),
+                by=user_and_host(),
+                query_is_stopped=query_is_stopped,
+                quiet_s=quiet_s,
+                break_lock=break_lock,
+                on_step=on_step,
+                tell=lambda text: say(text, err=True),
+                accept_sink=accept_sink,
+            )
+    report_change(plan, receipt, as_json=as_json, plan_out=plan_out)

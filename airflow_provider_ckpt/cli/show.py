@@ -1,0 +1,254 @@
+"""Commands that look and change nothing: show, log, diff."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from airflow_provider_ckpt.checkpoint.contents import listed_shortly, unknown_names
+from airflow_provider_ckpt.checkpoint.observe import observe, read_entries, read_initial_offsets
+from airflow_provider_ckpt.checkpoint.progress import advance
+from airflow_provider_ckpt.checkpoint.view import CheckpointView
+from airflow_provider_ckpt.cli.options import directories, open_store, shared, source_types
+from airflow_provider_ckpt.cli.render import print_json, print_tables, when
+from airflow_provider_ckpt.codec.commit_log import CommitMetadata
+from airflow_provider_ckpt.codec.layout import commit_entry, offset_entry
+from airflow_provider_ckpt.codec.offset_log import OffsetSeq
+from airflow_provider_ckpt.documents import FORMAT_VERSION
+from airflow_provider_ckpt.errors import CheckpointFormatError, CheckpointNotFoundError
+from airflow_provider_ckpt.report.tables import Table, facts
+
+if TYPE_CHECKING:
+    from airflow_provider_ckpt.documents.positions import (
+        BatchFields,
+        DiffDocument,
+        LogDocument,
+        ShowDocument,
+        SourceAdvanceFields,
+    )
+
+_SOURCE_HELP = "The type of a source, such as 0=kafka; offsets of undeclared sources are compared as text."
+
+
+@click.command()
+@click.argument("location", shell_complete=directories)
+@shared
+def show(location: str, storage_options: tuple[str, ...], as_json: bool) -> None:
+    """Where a query stands: batches, watermark, offsets, once-only confs."""
+    view = observe(open_store(location, storage_options))
+    document = _summary(view)
+    if as_json:
+        print_json(document)
+        return
+    summary = [
+        (key, value)
+        for key, value in document.items()
+        if key != "format_version" and not isinstance(value, list | dict)
+    ]
+    sources = tuple(
+        (item["source_id"], item["committed_offset"], item["planned_offset"]) for item in document["sources"]
+    )
+    if document["unknown"]:
+        summary.append(("not known to ckpt", listed_shortly(document["unknown"])))
+    print_tables(
+        [
+            facts(view.location, summary),
+            Table("Sources", ("source", "committed offset", "planned offset"), sources),
+            Table("Once-only confs", ("conf", "value"), tuple(sorted(document["confs"].items()))),
+        ]
+    )
+
+
+def _summary(view: CheckpointView) -> ShowDocument:
+    newest = view.latest_offset_seq
+    committed = view.latest_committed
+    done = view.offset_seq(committed) if committed in view.planned and committed is not None else None
+    commit = view.commit(committed) if committed is not None else None
+    metadata = newest.metadata if newest else None
+    return {
+        "format_version": FORMAT_VERSION,
+        "location": view.location,
+        "query_id": view.query_id,
+        "latest_planned_batch": view.latest_planned,
+        "latest_committed_batch": committed,
+        "in_flight": view.in_flight,
+        "watermark_ms": view.watermark_ms or None,  # 0 is what a query without one has
+        "watermark": when(view.watermark_ms or None),
+        "batch_timestamp": when(metadata.batch_timestamp_ms) if metadata else None,
+        "stateful": view.stateful,
+        "unknown": [*unknown_names(view), *(f"{name}/" for name in view.folders if "/" not in name)],
+        "offset_log_version": newest.version if newest else None,
+        "commit_log_version": commit.version if commit else None,
+        "sources": [
+            {
+                "source_id": source_id,
+                "committed_offset": _text(done, source_id),
+                "planned_offset": _text(newest, source_id),
+            }
+            for source_id, _ in (newest.offsets if newest else ())
+        ],
+        "confs": dict(metadata.conf) if metadata else {},
+    }
+
+
+def _text(entry: OffsetSeq | None, source_id: str) -> str | None:
+    offset = entry.offset(source_id) if entry else None
+    return offset.json if offset else None
+
+
+@click.command()
+@click.argument("location", shell_complete=directories)
+@click.option("--last", default=10, show_default=True, type=click.IntRange(min=1), help="How many batches.")
+@click.option("--batch", "batch_id", type=int, help="This batch alone.")
+@click.option("--source", "sources", multiple=True, metavar="ID=TYPE", help=_SOURCE_HELP)
+@shared
+def log(
+    location: str,
+    last: int,
+    batch_id: int | None,
+    sources: tuple[str, ...],
+    storage_options: tuple[str, ...],
+    as_json: bool,
+) -> None:
+    """Both logs, a row a batch, with what each source advanced."""
+    store = open_store(location, storage_options)
+    view = observe(store)
+    batches = sorted({*view.planned, *view.committed})
+    if batch_id is not None and batch_id not in batches:
+        raise CheckpointNotFoundError("no such batch", location=view.location, batch_id=batch_id)
+    wanted = [batch_id] if batch_id is not None else batches[-last:]
+    beside = [batch for batch in batches if batch < wanted[0]][-1:] if wanted else []
+    beside += [batch for batch in batches if batch > wanted[-1]][:1] if wanted else []
+    entries, damaged = read_entries(store, [*beside, *wanted])
+    _require_whole(damaged, wanted)
+    kinds = _types(sources, (entries.get(offset_entry(batch)) for batch in wanted))
+    initial = read_initial_offsets(store, entries.get(offset_entry(0))) if 0 in wanted else None
+    rows = [_batch(batch, batches, entries, kinds, initial) for batch in wanted]
+    if as_json:
+        document: LogDocument = {"format_version": FORMAT_VERSION, "location": view.location, "batches": rows}
+        print_json(document)
+        return
+    columns = ("batch", "committed", "planned at", "watermark", "advanced")
+    print_tables([Table(view.location, columns, tuple(map(_batch_row, rows)))])
+
+
+def _require_whole(damaged: Mapping[str, CheckpointFormatError], batches: Iterable[int]) -> None:
+    """Raise what is wrong with the entries of some batches; those beside them are read for what they may tell."""
+    for batch_id in batches:
+        for name in (offset_entry(batch_id), commit_entry(batch_id)):
+            if name in damaged:
+                raise damaged[name]
+
+
+def _types(texts: tuple[str, ...], entries: Iterable[object]) -> dict[str, str]:
+    """The declared types of sources that the query has. Raises click.BadParameter for any other."""
+    declared = source_types(texts)
+    known = [source_id for entry in entries if isinstance(entry, OffsetSeq) for source_id, _ in entry.offsets]
+    unknown = [source_id for source_id in declared if known and source_id not in known]
+    if unknown:
+        has = ", ".join(dict.fromkeys(known))
+        raise click.BadParameter(f"the query has no source {unknown[0]!r}; it has {has}", param_hint="--source")
+    return declared
+
+
+def _batch_row(row: BatchFields) -> tuple[Any, ...]:
+    advanced = "; ".join(map(_advance_text, row["sources"]))
+    return row["batch_id"], "yes" if row["committed"] else "no", row["batch_timestamp"], row["watermark"], advanced
+
+
+def _batch(
+    batch_id: int, batches: list[int], entries: dict[str, Any], kinds: dict[str, str], initial: OffsetSeq | None
+) -> BatchFields:
+    entry = entries.get(offset_entry(batch_id))
+    commit = entries.get(commit_entry(batch_id))
+    earlier = [batch for batch in batches if batch < batch_id]
+    previous = entries.get(offset_entry(earlier[-1])) if earlier else initial if batch_id == 0 else None
+    later = (entry, entries.get(offset_entry(batch_id + 1)))
+    metadata = entry.metadata if isinstance(entry, OffsetSeq) else None
+    return {
+        "batch_id": batch_id,
+        "planned": entry is not None,
+        "committed": commit is not None,
+        "batch_timestamp": when(metadata.batch_timestamp_ms) if metadata else None,
+        "watermark_ms": (metadata.batch_watermark_ms or None) if metadata else None,
+        "watermark": when(metadata.batch_watermark_ms or None) if metadata else None,
+        "next_watermark_ms": (commit.next_batch_watermark_ms or None) if isinstance(commit, CommitMetadata) else None,
+        "sources": advance(previous, entry, kinds, later, is_first=batch_id == 0)
+        if isinstance(entry, OffsetSeq)
+        else [],
+    }
+
+
+def _advance_text(item: SourceAdvanceFields) -> str:
+    total = item["total"]
+    amount = f"+{total} {item['unit'] or ''}".rstrip() if total is not None else _steps(item)
+    return f"{item['source_id']}: {amount}"
+
+
+def _steps(item: SourceAdvanceFields) -> str:
+    return f"{item['start_offset'] or '?'} -> {item['end_offset'] or '?'}"
+
+
+@click.command()
+@click.argument("location", shell_complete=directories)
+@click.argument("first", type=int)
+@click.argument("second", type=int)
+@click.option("--source", "sources", multiple=True, metavar="ID=TYPE", help=_SOURCE_HELP)
+@shared
+def diff(
+    location: str,
+    first: int,
+    second: int,
+    sources: tuple[str, ...],
+    storage_options: tuple[str, ...],
+    as_json: bool,
+) -> None:
+    """What was read after batch FIRST up to and with batch SECOND, per source and partition."""
+    store = open_store(location, storage_options)
+    view = observe(store)
+    entries, damaged = read_entries(store, [first, first + 1, second, second + 1])
+    _require_whole(damaged, [first, second])
+    found = []
+    for batch_id in (first, second):
+        entry = entries.get(offset_entry(batch_id))
+        if not isinstance(entry, OffsetSeq):
+            raise CheckpointNotFoundError(
+                "no such batch in the offset log",
+                location=view.location,
+                name=offset_entry(batch_id),
+                batch_id=batch_id,
+            )
+        found.append(entry)
+    after = [entries.get(offset_entry(batch_id + 1)) for batch_id in (first, second)]
+    later = [entry if isinstance(entry, OffsetSeq) else None for entry in after]
+    rows = advance(found[0], found[1], _types(sources, found), (later[0], later[1]))
+    if as_json:
+        document: DiffDocument = {
+            "format_version": FORMAT_VERSION,
+            "location": view.location,
+            "from_batch": first,
+            "to_batch": second,
+            "sources": rows,
+        }
+        print_json(document)
+        return
+    table: list[tuple[Any, ...]] = []
+    for item in rows:
+        if item["total"] is None:
+            table.append(
+                (
+                    item["source_id"],
+                    item["source_type"],
+                    "all",
+                    f"{item['start_offset']} -> {item['end_offset']}",
+                    item["problem"],
+                )
+            )
+        table += [
+            (item["source_id"], item["source_type"], partition, f"+{count}" if count >= 0 else count, item["unit"])
+            for partition, count in item["partitions"].items()
+        ]
+    columns = ("source", "type", "partition", "read", "unit")
+    print_tables([Table(f"{view.location}: batches {first} to {second}", columns, tuple(table))])

@@ -1,0 +1,230 @@
+"""``ckpt wait``: wait for committed progress in a shell or a pipeline."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator, Mapping
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from airflow_provider_ckpt.checkpoint.observe import now_ms
+from airflow_provider_ckpt.cli.options import (
+    DURATION,
+    PAUSE,
+    TIME,
+    TIMES,
+    directories,
+    open_store,
+    pairs,
+    shared,
+    source_types,
+)
+from airflow_provider_ckpt.cli.render import Bar, print_json, say, waiting_bar
+from airflow_provider_ckpt.documents import FORMAT_VERSION
+from airflow_provider_ckpt.errors import CheckpointError, StoreUnavailableError
+from airflow_provider_ckpt.storage.requests import answer_from, drive
+from airflow_provider_ckpt.storage.store import Store
+from airflow_provider_ckpt.untrusted.bounded_json import parse_json
+from airflow_provider_ckpt.waiting import Condition, SourceEnds, all_of, any_of, condition_from_dict
+from airflow_provider_ckpt.waiting.poll import Poller, why_absent
+from airflow_provider_ckpt.waiting.wait import Lost, Reached, TimedOut, Waiting, outcome
+
+if TYPE_CHECKING:
+    from airflow_provider_ckpt.documents.waits import WaitDocument
+
+_SOURCE_HELP = (
+    "The type of a source, such as 0=kafka, to compare offsets; or where it reads from, such as 0=kafka:host:9092, "
+    "0=delta:URI, 0=iceberg:URI, 0=file:DIRECTORY, for --caught-up, --until and --lag."
+)
+
+
+@click.command(epilog=TIMES)
+@click.argument("location", shell_complete=directories)
+@click.option("--batch", "batch_id", type=click.IntRange(min=0), help="Until this batch, or a later one, is committed.")
+@click.option("--next-batch", is_flag=True, help="Until a batch is committed that began after now.")
+@click.option(
+    "--watermark", type=TIME, help="Until the watermark has passed this time (ISO 8601, UTC when it names no zone)."
+)
+@click.option(
+    "--offsets", help='Until these offsets are reached: JSON by source id, such as {"0": {"topic": {"0": 5}}}.'
+)
+@click.option("--caught-up", is_flag=True, help="Until all that is in the sources now is in a committed batch.")
+@click.option("--until", type=TIME, help="Until all that was in the sources at this time is in a committed batch.")
+@click.option(
+    "--lag",
+    metavar="LAG",
+    help="Until the query is behind by no more than a duration (5m, PT5M) or so many records (1000).",
+)
+@click.option("--idle", type=DURATION, help="Until all batches are committed, and nothing was for so long (PT10M).")
+@click.option("--stalled", type=DURATION, help="Until nothing was committed for so long, whatever the reason.")
+@click.option(
+    "--target", "spelled", multiple=True, metavar="JSON", help='Any condition: {"target": "batch", "batch_id": 5}.'
+)
+@click.option(
+    "--any", "one_is_enough", is_flag=True, help="One of the conditions is enough; otherwise all must be reached."
+)
+@click.option("--source", "sources", multiple=True, metavar="ID=TYPE[:PLACE]", help=_SOURCE_HELP)
+@click.option(
+    "--kafka-config", "kafka_config", multiple=True, metavar="KEY=VALUE", help="An option of the Kafka client."
+)
+@click.option("--timeout", type=DURATION, help="Give up after this long (36h, PT1H, or seconds), with code 1.")
+@click.option("--deadline", type=TIME, help="Give up at this time, with code 1.")
+@click.option(
+    "--poll-interval",
+    default=5.0,
+    show_default=True,
+    type=PAUSE,
+    metavar="DURATION",
+    help="How often to ask; sooner when the condition is near.",
+)
+@click.option(
+    "--fail-fast", is_flag=True, help="Give up with code 4 at what will not be met as things stand: it says so anyway."
+)
+@shared
+def wait(
+    location: str,
+    sources: tuple[str, ...],
+    kafka_config: tuple[str, ...],
+    timeout: int | None,
+    deadline: int | None,
+    poll_interval: float,
+    one_is_enough: bool,
+    fail_fast: bool,
+    storage_options: tuple[str, ...],
+    as_json: bool,
+    **given: Any,
+) -> None:
+    """Wait for committed progress; several conditions must all be reached, unless --any is given.
+
+    Exit code 0: reached. 1: not by the deadline. 4: it cannot be reached any more, because the checkpoint was replaced
+    or rolled back below where the wait began; with --fail-fast also when it will not be met as things stand. 5: at the
+    deadline the storage did not answer.
+    """
+    declared = dict(pairs(sources, "--source"))
+    source_types(sources)
+    conditions = _conditions(given, declared)
+    if not conditions:
+        raise click.UsageError("say what to wait for, such as --batch, --watermark or --caught-up")
+    condition = any_of(*conditions) if one_is_enough else all_of(*conditions)
+    store = open_store(location, storage_options)
+    deadlines_ms = [deadline, None if timeout is None else now_ms() + timeout]
+    waiting = Waiting(
+        store.location,
+        condition,
+        ends=_ends(store, condition, declared, kafka_config, storage_options),
+        interval_s=poll_interval,
+        deadline_ms=min((at_ms for at_ms in deadlines_ms if at_ms is not None), default=None),
+        fail_fast=fail_fast,
+        why_absent=partial(why_absent, store),
+    )
+    with waiting_bar() as bar:
+        step = _wait(waiting, store, bar)
+    is_reached = isinstance(step, Reached)
+    if as_json:
+        status = "reached" if is_reached else "timeout"
+        ended = outcome(status, step.progress, step.condition if isinstance(step, Reached) else None)
+        document: WaitDocument = {
+            "format_version": FORMAT_VERSION,
+            "location": store.location,
+            "reached": is_reached,
+            **ended,
+            "text": step.text,
+            "condition": waiting.condition.to_dict(),
+        }
+        print_json(document)
+    elif is_reached:
+        say(f"Reached: {step.text}", colour="green")
+    else:
+        say(f"Timed out: {step.text}", colour="red")
+    raise click.exceptions.Exit(0 if is_reached else 1)
+
+
+def _wait(waiting: Waiting, store: Store, bar: Bar) -> Reached | TimedOut:
+    """Poll until the wait ends. Raises CheckpointError: it is lost, or at the deadline nobody answered."""
+    poller = Poller(store.location)
+    while True:
+        try:
+            step = waiting.step(drive(poller.poll(waiting.condition.needs), answer_from(store)), now_ms())
+        except StoreUnavailableError as error:
+            step = waiting.unanswered(error, now_ms())
+        if isinstance(step, Reached):
+            return step
+        if isinstance(step, Lost):
+            raise step.error
+        if isinstance(step, TimedOut) and step.unanswered:
+            raise step.unanswered
+        for warning in step.warnings:
+            click.secho(f"Warning: {warning}", fg="yellow", err=True)
+        bar(step.text, step.remaining)
+        if isinstance(step, TimedOut):
+            return step
+        time.sleep(step.pause_s)
+
+
+#: What an option becomes, by its name.
+_SPELLED: Mapping[str, Callable[[Any], Mapping[str, Any]]] = {
+    "batch_id": lambda batch_id: {"target": "batch", "batch_id": batch_id},
+    "next_batch": lambda _: {"target": "next_batch"},
+    "watermark": lambda at_ms: {"target": "watermark", "watermark_ms": at_ms},
+    "offsets": lambda text: {"target": "offsets", "offsets": _object(text, "--offsets")},
+    "caught_up": lambda _: {"target": "frozen_end"},
+    "until": lambda at_ms: {"target": "frozen_end", "at_ms": at_ms},
+    "lag": lambda text: {"target": "caught_up", **_lag(text)},
+    "idle": lambda for_ms: {"target": "idle", "for_ms": for_ms},
+    "stalled": lambda for_ms: {"target": "stalled", "for_ms": for_ms},
+}
+
+
+def _conditions(given: Mapping[str, Any], declared: Mapping[str, str]) -> list[Condition]:
+    """The conditions that the options name. Raises click.UsageError."""
+    try:
+        return [condition_from_dict(fields) for fields in _spelled(given, declared)]
+    except CheckpointError as error:
+        raise click.UsageError(str(error)) from None
+
+
+def _spelled(given: Mapping[str, Any], declared: Mapping[str, str]) -> Iterator[Mapping[str, Any]]:
+    """The conditions that the options name, as mappings."""
+    kinds = {source: place.partition(":")[0] for source, place in declared.items()}
+    for name, spell in _SPELLED.items():
+        if given[name] is not None and given[name] is not False:
+            yield {**spell(given[name]), **({"kinds": kinds} if name == "offsets" else {})}
+    for text in given["spelled"]:
+        yield _object(text, "--target")
+
+
+def _lag(text: str) -> dict[str, Any]:
+    """A number is records, anything else a duration."""
+    if text.isdecimal():
+        return {"lag_units": int(text)}
+    return {"lag_ms": DURATION.convert(text, None, None)}
+
+
+def _object(text: str, option: str) -> dict[str, Any]:
+    try:
+        value = parse_json(text)
+    except ValueError as error:
+        raise click.BadParameter(f"not JSON: {error}", param_hint=option) from None
+    if not isinstance(value, dict) or not value:
+        raise click.BadParameter("give a JSON object", param_hint=option)
+    return value
+
+
+def _ends(
+    store: Store,
+    condition: Condition,
+    declared: Mapping[str, str],
+    kafka_config: tuple[str, ...],
+    storage_options: tuple[str, ...],
+) -> SourceEnds | None:
+    """Where the sources end, for a condition that asks; declared sources then have to say where they are."""
+    if not condition.asks_ends:
+        return None
+    from airflow_provider_ckpt.sources.declared import Access, DeclaredEnds
+
+    config = dict(pairs(kafka_config, "--kafka-config"))
+    return DeclaredEnds(
+        declared, Access(lambda location: open_store(location, storage_options), store, config, "--source ")
+    )

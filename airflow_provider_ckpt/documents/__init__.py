@@ -1,0 +1,35 @@
+"""What every JSON document of ckpt holds: a type for each, a key a line, and what the key means.
+
+Documents are what commands print with ``--json``, what operators push to XCom, and what files hold. `docs/json.md` is
+generated from these types. New keys may appear in a version of the format, and none changes its meaning.
+"""
+
+from __future__ import annotations
+
+from typing import Annotated, TypedDict
+
+#: The version of what commands print, operators push, and records and bookmarks hold.
+FORMAT_VERSION = 1
+
+
+class Document(TypedDict):
+    """Every document begins with its version."""
+
+    format_version: Annotated[int, "version of the document's form"]
+
+
+class ErrorFields(TypedDict):
+    """An error."""
+
+    code: Annotated[str, "stable name of what went wrong, such as `not_found`"]
+    message: Annotated[str, "one sentence"]
+    location: Annotated[str | None, "URI that it is about"]
+    name: Annotated[str | None, "file below the location"]
+    batch_id: Annotated[int | None, "batch"]
+    hint: Annotated[str | None, "what to do next"]
+
+
+class ErrorDocument(Document):
+    """What every command prints instead when it fails."""
+
+    error: Annotated[ErrorFields, "why it failed; the exit code tells the class"]

@@ -1,0 +1,156 @@
+"""Files that ckpt writes. What an earlier version wrote without a version is still read."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, Literal, NotRequired, TypedDict
+
+from airflow_provider_ckpt.documents import Document
+
+
+class StoredEffectFields(TypedDict):
+    """What a plan does to one sink; the name of the key `verdict` belongs to the digest that names a plan."""
+
+    sink: Annotated[str, "type and location of the sink"]
+    verdict: Annotated[Literal["exact", "duplicated", "skipped", "unknown"], "effect on its rows"]
+    reason: Annotated[str, "why"]
+    remedy: Annotated[str, "what to do about it; empty when nothing"]
+
+
+class PlanFields(TypedDict):
+    """A plan, whose digest is its id: also the whole of `plan.json` in a record, which has no version of its own."""
+
+    kind: Annotated[Literal["restore", "rollback", "undo"], "what it is for"]
+    location: Annotated[str, "URI of the checkpoint that it changes"]
+    query_id: Annotated[str, "id of the query, or empty"]
+    batch_id: Annotated[int, "committed batch that the checkpoint stands at afterwards"]
+    planned_at_ms: Annotated[int, "epoch milliseconds"]
+    requirements: Annotated[list[dict[str, Any]], "what must still hold; the class in `kind`"]
+    actions: Annotated[list[dict[str, Any]], "steps in order; the class in `do`"]
+    warnings: Annotated[list[str], "what a person should know"]
+    verdicts: Annotated[list[StoredEffectFields], "what it does to each sink"]
+    source: Annotated[str, "URI that copies come from, or empty"]
+    sink: Annotated[str, "URI of the sink whose log is trimmed, or empty"]
+    undoes: Annotated[str, "id of the plan that an undo takes back, or empty"]
+    notes: Annotated[list[str], "how the batch was found"]
+    trigger: NotRequired[Annotated[str, "trigger of the query, such as `realTime`; absent when nobody has said"]]
+
+
+class PlanFileDocument(Document):
+    """A plan file (`--plan-out`), and the XCom `plan` of a task with `plan_only`."""
+
+    plan_id: Annotated[str, "digest of the plan"]
+    sink_effect: Annotated[str, "worst effect on a sink"]
+    accept_sink: Annotated[list[str], "effects that have to be accepted by name"]
+    plan: Annotated[PlanFields, "the plan, byte for byte what its id is a digest of"]
+
+
+class BookmarkDocument(Document):
+    """A bookmark: where a query stood."""
+
+    query_id: Annotated[str | None, "id of the query"]
+    batch_id: Annotated[int | None, "latest committed batch; null before the first one"]
+    offsets: Annotated[dict[str, str | None], "where that batch ended, JSON text by source id"]
+    watermark_ms: Annotated[int | None, "watermark, epoch milliseconds"]
+    in_flight: Annotated[int | None, "batch that is planned and not committed"]
+    in_flight_offsets: Annotated[dict[str, str | None], "where that batch was to end"]
+
+
+class AcceptedFields(TypedDict):
+    """A finding that was accepted."""
+
+    code: Annotated[str, "code of the rule"]
+    severity: Annotated[str, "severity that was accepted"]
+    name: Annotated[str | None, "file, with `*` for the batch where every batch shows it again"]
+    batch_id: Annotated[int | None, "batch, of a finding that happened once"]
+    about: Annotated[str | None, "the sentence; null where the file says it all"]
+
+
+class BaselineDocument(Document):
+    """A baseline (`--write-baseline`)."""
+
+    accepted: Annotated[dict[str, list[AcceptedFields]], "accepted findings by location"]
+
+
+class KnownDocument(Document):
+    """What a survey of a fleet found the last time (`Known.to_json`)."""
+
+    findings: Annotated[BaselineDocument, "what was found, as a baseline"]
+    unreadable: Annotated[list[str], "locations that could not be read"]
+
+
+class BegunDocument(Document):
+    """`begun.json` of a record."""
+
+    by: Annotated[str, "who began the change"]
+    at_ms: Annotated[int, "when, epoch milliseconds"]
+    from_batch: Annotated[int | None, "latest committed batch before it"]
+    number: Annotated[int, "its place in the order in which changes began, from 1"]
+    approved_by: Annotated[str, "who approved it; empty when nobody was asked"]
+    accepted_sink: Annotated[list[str], "effects on a sink that were accepted"]
+
+
+class SavedObjectFields(TypedDict):
+    """An object that was saved before its removal."""
+
+    size: Annotated[int, "bytes"]
+    sha256: Annotated[str, "hexadecimal"]
+
+
+class SavedDocument(Document):
+    """`saved.json` of a record: everything is saved, and the change can be completed or undone."""
+
+    objects: Annotated[int, "number of objects that the plan removes"]
+    files: Annotated[dict[str, SavedObjectFields], "what was saved, by name below `saved/`"]
+
+
+class RefusedDocument(Document):
+    """`refused.json` of a record: no step was done."""
+
+    why: Annotated[str, "what was found"]
+    at_ms: Annotated[int, "when, epoch milliseconds"]
+
+
+class DoneDocument(Document):
+    """`receipt.json` of a record: the change is complete."""
+
+    plan_id: Annotated[str, "the plan"]
+    by: Annotated[str, "who completed it"]
+    at_ms: Annotated[int, "when, epoch milliseconds"]
+
+
+class UndoneDocument(Document):
+    """`undone.json` of a record: the change was taken back."""
+
+    undone_by: Annotated[str, "id of the plan of the undo"]
+    by: Annotated[str, "who completed it"]
+    at_ms: Annotated[int, "when, epoch milliseconds"]
+
+
+class ForgottenDocument(Document):
+    """`forgotten.json` of a record: what was saved is given up."""
+
+    plan_id: Annotated[str, "the plan"]
+
+
+class ManifestObjectFields(TypedDict):
+    """One object of a backup."""
+
+    name: Annotated[str, "its name in the checkpoint"]
+    size: Annotated[int, "bytes"]
+    sha256: Annotated[str, "hexadecimal"]
+    stored_at: Annotated[str, "where it is, relative to the root of the backups"]
+    identity: Annotated[str, "what the storage called its content when it was copied"]
+
+
+class ManifestDocument(Document):
+    """`manifest.json` of a backup, with its keys in the order of the alphabet."""
+
+    backup_id: Annotated[str, "unique under its root"]
+    location: Annotated[str, "URI of the checkpoint, without credentials"]
+    query_id: Annotated[str, "id of the query"]
+    batch_id: Annotated[int, "committed batch after which a restart goes on"]
+    created_at_ms: Annotated[int, "epoch milliseconds"]
+    watermark_ms: Annotated[int | None, "watermark of that batch, epoch milliseconds"]
+    objects: Annotated[list[ManifestObjectFields], "in the order of copying"]
+    facts: Annotated[dict[str, Any], "tags, message, versions, and which objects were not known"]
+    features: Annotated[list[str], "what a reader must understand"]

@@ -1,0 +1,76 @@
+"""What Airflow's operators return and push to XCom."""
+
+from __future__ import annotations
+
+from typing import Annotated, TypedDict
+
+from airflow_provider_ckpt.documents import Document
+from airflow_provider_ckpt.documents.backups import RehearsalFields
+from airflow_provider_ckpt.documents.changes import ReceiptFields
+from airflow_provider_ckpt.documents.findings import FindingFields, ForecastWithFindingsFields
+
+
+class CheckResultDocument(Document):
+    """What `CheckpointCheckOperator` returns."""
+
+    location: Annotated[str, "URI of the checkpoint"]
+    unknown: Annotated[list[str], "what was not judged"]
+    findings: Annotated[list[FindingFields], "what the rules found, worst first"]
+
+
+class GateResultDocument(ForecastWithFindingsFields, Document):
+    """What `CheckpointGateOperator` returns; under the key `bookmark` it pushes a bookmark."""
+
+    headline: Annotated[str, "the answer in one line, for people"]
+
+
+class ContinuityResultDocument(Document):
+    """What `CheckpointContinuityOperator` returns."""
+
+    status: Annotated[str, "`continued`, `doubtful`, `pending`, or `begun` the first time on a schedule"]
+    batch_id: Annotated[int | None, "batch of the bookmark"]
+    latest_committed_batch: Annotated[int | None, "latest committed batch now"]
+    findings: Annotated[list[FindingFields], "what speaks against a continuation, worst first"]
+
+
+class SinkResultFields(TypedDict):
+    """What a change does to one sink, for a browser: with no invisible characters."""
+
+    sink: Annotated[str, "type and location of the sink"]
+    effect: Annotated[str, "`exact`, `duplicated`, `skipped` or `unknown`"]
+    remedy: Annotated[str, "what to do about it; empty when nothing"]
+
+
+class ChangeResultDocument(Document):
+    """What `CheckpointRestoreOperator` and `CheckpointRollbackOperator` return."""
+
+    plan_id: Annotated[str, "the plan"]
+    kind: Annotated[str, "what it is for"]
+    batch_id: Annotated[int, "committed batch that the checkpoint stands at afterwards"]
+    actions: Annotated[int, "number of steps"]
+    sink_effect: Annotated[str, "worst effect on a sink"]
+    accept_sink: Annotated[list[str], "effects that have to be accepted by name"]
+    notes: Annotated[list[str], "how the batch was found"]
+    warnings: Annotated[list[str], "what a person should know"]
+    sink_effects: Annotated[list[SinkResultFields], "what it does to each sink"]
+    receipt: Annotated[ReceiptFields | None, "what was done; null with `plan_only`"]
+
+
+class VerifyResultDocument(Document):
+    """What `CheckpointVerifyOperator` returns."""
+
+    backup_id: Annotated[str, "the backup"]
+    query_id: Annotated[str, "id of the query"]
+    batch_id: Annotated[int, "committed batch after which a restart goes on"]
+    findings: Annotated[list[FindingFields], "what the rules found, worst first"]
+    rehearsal: Annotated[RehearsalFields | None, "null when no Spark was asked"]
+
+
+class WindowsResultDocument(Document):
+    """What `CheckpointWindowsOperator` returns."""
+
+    windows: Annotated[list[str], "newest keys that were emitted, at most ten"]
+    count: Annotated[int, "how many were emitted"]
+    windows_until_ms: Annotated[int | None, "end of the newest window, epoch milliseconds"]
+    batch_id: Annotated[int | None, "latest committed batch"]
+    watermark_ms: Annotated[int | None, "its watermark, epoch milliseconds"]

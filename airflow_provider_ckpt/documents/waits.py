@@ -1,0 +1,35 @@
+"""How a wait ended: ``wait``, the sensor and the trigger."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, TypedDict
+
+from airflow_provider_ckpt.documents import Document
+
+
+class ProgressFields(TypedDict):
+    """Where the query stood when a wait ended."""
+
+    batch_id: Annotated[int | None, "latest committed batch"]
+    watermark_ms: Annotated[int | None, "watermark that it ran with, epoch milliseconds"]
+    query_id: Annotated[str | None, "id of the query"]
+    met: Annotated[list[str], "names of the conditions that are reached"]
+
+
+class OutcomeFields(ProgressFields):
+    """How a wait ended."""
+
+    status: Annotated[str, "`reached`, `timeout`, or `progress` of a watcher"]
+
+
+class WaitDocument(OutcomeFields, Document):
+    """How a wait ended."""
+
+    location: Annotated[str, "URI of the checkpoint"]
+    reached: Annotated[bool, "whether the condition was reached"]
+    text: Annotated[str, "the same for people"]
+    condition: Annotated[dict[str, Any], "what was waited for: its name in `target`, and its arguments"]
+
+
+class WaitResultDocument(ProgressFields, Document):
+    """What `CheckpointProgressSensor` returns."""

@@ -1,0 +1,1 @@
+"""Many checkpoints: find them under some roots, and judge each."""

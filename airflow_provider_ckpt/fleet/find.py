@@ -1,0 +1,148 @@
+"""Finding every checkpoint below some roots: lazily, level by level below each root, then by name.
+
+A directory that cannot be read is a row with its error and ends nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+
+from tenacity import retry, retry_if_exception, stop_after_attempt, stop_after_delay, wait_exponential, wait_random
+
+from airflow_provider_ckpt.change.journal import PLAN
+from airflow_provider_ckpt.checkpoint.listing import Look, look_at
+from airflow_provider_ckpt.checkpoint.own_files import DATA, DROPPED, INTENT, MANIFEST, UNDO_DIRECTORY
+from airflow_provider_ckpt.codec import layout
+from airflow_provider_ckpt.errors import CheckpointError, CheckpointNotFoundError
+from airflow_provider_ckpt.fleet.row import FleetRow
+from airflow_provider_ckpt.storage.concurrency import in_order
+from airflow_provider_ckpt.storage.store import Store
+
+#: How many levels below a root a checkpoint is looked for.
+DEPTH = 5
+THREADS = 8
+
+#: Directories of Spark, of table formats and of this package that hold no checkpoints and may be vast.
+NOT_ENTERED = frozenset(
+    {layout.OFFSETS, layout.COMMITS, layout.SOURCES, layout.STATE, layout.SINK_LOG, UNDO_DIRECTORY}
+    | {"_delta_log", "_change_data", "_symlink_format_manifest", "_temporary"}
+)
+
+#: What a Spark Declarative Pipeline keeps its checkpoints in: <table>/<flow>/<version>.
+PIPELINE_CHECKPOINTS = "_checkpoints"
+
+#: What this package itself keeps copies of checkpoints in: a file, and the directory beside it.
+OUR_COPIES = ((MANIFEST, DATA), (INTENT, DATA), (DROPPED, DATA), (PLAN, "saved"))
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """A checkpoint that is to be judged.
+
+    Args:
+        store: Where it is.
+        look: The look that found it, so that it need not be taken again.
+    """
+
+    store: Store
+    look: Look | None = None
+
+    @property
+    def location(self) -> str:
+        """Its URI."""
+        return self.store.location
+
+
+def _is_retryable(error: BaseException) -> bool:
+    return isinstance(error, CheckpointError) and error.retryable
+
+
+#: A few times, but not for long: drivers have tried again themselves before they say that a storage is down.
+patiently = retry(
+    retry=retry_if_exception(_is_retryable),
+    stop=stop_after_attempt(3) | stop_after_delay(5),
+    wait=wait_exponential(multiplier=0.1, max=5) + wait_random(0, 0.1),
+    reraise=True,
+)
+
+
+def find_checkpoints(
+    roots: Sequence[Store], *, depth: int = DEPTH, threads: int = THREADS
+) -> Iterator[Found | FleetRow]:
+    """Find every checkpoint under some roots.
+
+    Args:
+        roots: Where to look; a root may be a checkpoint itself.
+        depth: How many levels below a root to look.
+        threads: How many directories to look at together.
+
+    Returns:
+        A generator of checkpoints, and of rows with an error for directories that could not be listed.
+
+    Raises:
+        CheckpointNotFoundError: A root does not exist.
+        StoreError: A root cannot be listed. Both are raised at once, before the first checkpoint is asked for.
+    """
+    level: list[tuple[Store, Look | FleetRow]] = [(root, _look_at_root(root)) for root in roots]
+    return _walk(level, depth, threads)
+
+
+@patiently
+def _look_at_root(root: Store) -> Look:
+    look = look_at(root)
+    if not look.objects and not look.directories and not root.exists():
+        raise CheckpointNotFoundError("the location does not exist.", location=root.location)
+    return look
+
+
+def _walk(seen: Iterable[tuple[Store, Look | FleetRow]], depth: int, threads: int) -> Iterator[Found | FleetRow]:
+    with ThreadPoolExecutor(threads) as pool:
+        for levels_left in range(depth, -1, -1):
+            below: list[tuple[Store, list[str]]] = []
+            for store, look in seen:
+                if isinstance(look, FleetRow):
+                    yield look
+                elif look.is_checkpoint:
+                    yield _found(store, look)
+                elif levels_left:
+                    below.append((store, _to_enter(look)))
+            children = (store.child(name) for store, names in below for name in names)
+            seen = in_order(pool, _look_or_row, children, window=2 * threads)
+
+
+def _found(store: Store, look: Look) -> Found | FleetRow:
+    """A checkpoint; a row when a later version beside it has replaced it."""
+    parent, _, name = store.location.rpartition("/")
+    if not _is_flow(parent) or not name.isdecimal():
+        return Found(store, look)
+    try:
+        newest = _newest_version(store.at(parent).ls()[1])
+    except CheckpointError:  # not known to be replaced
+        newest = name
+    return Found(store, look) if name == newest else FleetRow(store.location, replaced_by=f"{parent}/{newest}")
+
+
+def _is_flow(location: str) -> bool:
+    """Whether a location is the directory of a flow of a Spark Declarative Pipeline, which holds its versions."""
+    parts = location.split("/")
+    return len(parts) > 3 and parts[-3] == PIPELINE_CHECKPOINTS
+
+
+def _newest_version(names: Iterable[str]) -> str | None:
+    """Each full refresh begins a version; the highest number is the one that runs."""
+    return max((name for name in names if name.isascii() and name.isdecimal()), key=int, default=None)
+
+
+def _to_enter(look: Look) -> list[str]:
+    if any(file in look.objects and directory in look.directories for file, directory in OUR_COPIES):
+        return []
+    return sorted(name for name in look.directories - NOT_ENTERED if not name.startswith("."))
+
+
+def _look_or_row(store: Store) -> tuple[Store, Look | FleetRow]:
+    try:
+        return store, patiently(look_at)(store)
+    except CheckpointError as error:
+        return store, FleetRow(store.location, error=str(error))

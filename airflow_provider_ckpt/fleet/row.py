@@ -1,0 +1,79 @@
+"""What a fleet says of one checkpoint, in a row."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from airflow_provider_ckpt.checks.findings import SEVERITIES, Finding, Severity
+
+if TYPE_CHECKING:
+    from airflow_provider_ckpt.documents.findings import FleetRowFields
+
+
+@dataclass(frozen=True, slots=True)
+class FleetRow:
+    """What is known of one checkpoint of a fleet.
+
+    Args:
+        location: Its URI.
+        query_id: Id of the query; None when ``metadata`` is missing or damaged.
+        latest_planned_batch: The newest batch in the offset log.
+        latest_committed_batch: The newest batch in the commit log.
+        in_flight: The newest batch when it is planned and not committed.
+        watermark_ms: Watermark of the newest committed batch, epoch milliseconds.
+        last_commit_age_ms: Milliseconds from the newest commit to the look, by the clock of the storage; None when it
+            does not tell, or nothing was committed.
+        findings: What the rules found, errors first.
+        decision: What a gate decides of the deploy, ``pass``, ``warn`` or ``block``; None when there is no deploy.
+        unknown: What was not judged, because it was neither declared nor read; in the words of a gate.
+        error: Why the checkpoint, or a directory that may hold some, could not be looked at; all else is then empty.
+        replaced_by: The version of a flow of a declarative pipeline that has replaced this one since a full refresh;
+            this one is not looked at, and all else is empty.
+    """
+
+    location: str
+    query_id: str | None = None
+    latest_planned_batch: int | None = None
+    latest_committed_batch: int | None = None
+    in_flight: int | None = None
+    watermark_ms: int | None = None
+    last_commit_age_ms: int | None = None
+    findings: tuple[Finding, ...] = ()
+    decision: str | None = None
+    unknown: tuple[str, ...] = ()
+    error: str | None = None
+    replaced_by: str | None = None
+
+    @property
+    def worst(self) -> Severity | None:
+        """The severity of the worst finding; ``error`` when there is no knowing."""
+        if self.error:
+            return "error"
+        return min((finding.severity for finding in self.findings), key=SEVERITIES.index, default=None)
+
+    def to_dict(self) -> FleetRowFields:
+        """JSON-ready; :func:`row_from_dict` is the way back."""
+        return {
+            "location": self.location,
+            "query_id": self.query_id,
+            "latest_planned_batch": self.latest_planned_batch,
+            "latest_committed_batch": self.latest_committed_batch,
+            "in_flight": self.in_flight,
+            "watermark_ms": self.watermark_ms,
+            "last_commit_age_ms": self.last_commit_age_ms,
+            "findings": [finding.to_dict() for finding in self.findings],
+            "decision": self.decision,
+            "unknown": list(self.unknown),
+            "error": self.error,
+            "replaced_by": self.replaced_by,
+        }
+
+
+def row_from_dict(fields: Mapping[str, Any]) -> FleetRow:
+    """The row that :meth:`FleetRow.to_dict` wrote."""
+    findings = [{key: value for key, value in item.items() if key != "doc"} for item in fields["findings"]]
+    return FleetRow(
+        **{**fields, "findings": tuple(Finding(**item) for item in findings), "unknown": tuple(fields["unknown"])}
+    )

@@ -1,0 +1,1 @@
+"""What was found, for people (tables) and for CI systems (JSON, JUnit XML, SARIF)."""

@@ -1,0 +1,346 @@
+"""Tables for people, the same in a terminal and in a task's log."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from airflow_provider_ckpt.checkpoint.contents import listed_shortly
+from airflow_provider_ckpt.codec.layout import main_name
+from airflow_provider_ckpt.times import time_text
+from airflow_provider_ckpt.visible import visible
+
+if TYPE_CHECKING:
+    from rich.table import Table as RichTable
+
+    from airflow_provider_ckpt.backup.catalog import BackupListing
+    from airflow_provider_ckpt.backup.manifest import Manifest
+    from airflow_provider_ckpt.backup.prune import PrunePlan
+    from airflow_provider_ckpt.backup.rehearse import Rehearsal
+    from airflow_provider_ckpt.backup.take import BackupPlan
+    from airflow_provider_ckpt.change.journal import Record
+    from airflow_provider_ckpt.change.plan import Plan
+    from airflow_provider_ckpt.checks.findings import Finding
+    from airflow_provider_ckpt.fleet.row import FleetRow
+    from airflow_provider_ckpt.restart.forecast import Forecast
+
+#: Airflow's log viewer cuts longer lines.
+LOG_WIDTH = 100
+_NARROWEST = 8
+#: Ids that people copy: of a backup, of a change, of a query.
+_ID = re.compile(
+    r"(?<![\w/.-])(?:\d{8}T\d{6}\.\d{3}Z-[0-9a-f]{8}|[0-9a-f]{16}|[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12})(?![\w/])"
+)
+_STYLES = {"error": "red", "warning": "yellow", "note": "dim", "block": "red", "warn": "yellow", "pass": "green"}
+
+
+@dataclass(frozen=True, slots=True)
+class Table:
+    """Rows under a title. None is shown as a dash."""
+
+    title: str
+    columns: tuple[str, ...]
+    rows: tuple[tuple[Any, ...], ...]
+
+
+def facts(title: str, rows: Sequence[tuple[str, Any]]) -> Table:
+    """Names and values."""
+    return Table(title, ("", ""), tuple(rows))
+
+
+#: Rows of findings that people are shown; the worst come first, and ``--json`` has all of them.
+MOST_ROWS = 1_000
+
+
+def findings_table(findings: Sequence[Finding]) -> Table:
+    """Findings, a row each, up to a thousand; the last row counts the others."""
+    rows: list[tuple[Any, ...]] = [
+        (finding.code, finding.severity, finding.batch_id, finding.name, sentence(finding.message, finding.hint))
+        for finding in findings[:MOST_ROWS]
+    ]
+    if others := len(findings[MOST_ROWS:]):
+        rows.append((None, None, None, None, f"{others:,} more findings; --json lists them all."))
+    return Table("Findings", ("code", "severity", "batch", "file", "what and what to do"), tuple(rows))
+
+
+def fleet_table(rows: Sequence[FleetRow]) -> Table:
+    """Checkpoints, a row each."""
+    judged = any(row.decision for row in rows)
+    columns = ("checkpoint", "query id", "planned", "committed", "last commit", "worst", "findings")
+    return Table(
+        "Checkpoints",
+        (*columns, "decision") if judged else columns,
+        tuple((*_fleet_cells(row), row.decision) if judged else _fleet_cells(row) for row in rows),
+    )
+
+
+def _fleet_cells(row: FleetRow) -> tuple[Any, ...]:
+    codes = ", ".join(dict.fromkeys(finding.code for finding in row.findings))
+    return (
+        row.location,
+        row.query_id and row.query_id[:8],
+        row.latest_planned_batch,
+        row.latest_committed_batch,
+        None if row.last_commit_age_ms is None else f"{age(row.last_commit_age_ms)} ago",
+        row.worst or ("replaced" if row.replaced_by else None),
+        row.error or (f"replaced by version {row.replaced_by.rpartition('/')[2]}" if row.replaced_by else codes),
+    )
+
+
+def age(duration_ms: int) -> str:
+    """A duration for people, in its largest whole unit."""
+    seconds = duration_ms // 1000
+    units = ((86_400, "d"), (3_600, "h"), (60, "min"))
+    return next((f"{seconds // length} {unit}" for length, unit in units if seconds >= length), f"{seconds} s")
+
+
+def sentence(message: str, hint: str | None) -> str:
+    """A message, made a sentence, and its hint."""
+    text = message if message.endswith((".", "!", "?")) else f"{message}."
+    return f"{text} {hint}" if hint else text
+
+
+def headline(location: str, foretold: Forecast) -> str:
+    """One line that can be read alone: the decision, what Spark will do, what was not judged."""
+    return f"{foretold.decision.upper()} {location}: {foretold.sentence}{not_judged_text(foretold.unknown)}"
+
+
+def not_judged_text(unknown: Sequence[str]) -> str:
+    """What was not judged, as the end of a first line; empty when everything was."""
+    return f"; not judged: {', '.join(unknown)}" if unknown else ""
+
+
+def forecast_tables(location: str, foretold: Forecast) -> list[Table]:
+    """The decision, the confs that change or were given, the findings."""
+    tables = [
+        facts(
+            location,
+            [
+                ("decision", foretold.decision),
+                ("resumes at batch", foretold.resumes_at_batch),
+                ("runs again batch", foretold.reruns_batch),
+                ("Spark stops with", foretold.spark_error),
+                ("watermark", time_text(foretold.watermark_ms) if foretold.watermark_ms else None),
+                *((f"source {name} reads from", text) for name, text in foretold.start_offsets.items()),
+                ("not judged", ", ".join(foretold.unknown) or None),
+            ],
+        )
+    ]
+    changed = tuple(
+        (conf.key, conf.deploy_value, conf.log_value, conf.effective, conf.outcome)
+        for conf in foretold.confs
+        if conf.deploy_value is not None or conf.outcome in ("defaulted", "session")
+    )
+    if changed:
+        columns = ("conf", "deploy", "offset log", "Spark will use", "outcome")
+        tables.append(Table("Once-only confs", columns, changed))
+    if foretold.findings:
+        tables.append(findings_table(foretold.findings))
+    return tables
+
+
+def plan_tables(plan: Plan, *, most: int = 20) -> list[Table]:
+    """The effect on each sink, the warnings, and the steps: the first and last of a long plan, no checksum files."""
+    own = {action.name for action in plan.actions if main_name(action.name) == action.name}
+    rows: list[tuple[Any, ...]] = [
+        (number, action.do, action.place, action.name, action.size)
+        for number, action in enumerate(plan.actions, 1)
+        if main_name(action.name) not in own or action.name in own
+    ]
+    hidden = len(plan.actions) - len(rows)
+    if len(rows) > most:
+        rows = [*rows[: most - 5], ("…", "", "", f"{len(rows) - most} more", ""), *rows[-5:]]
+    title = f"Plan {plan.plan_id}: {plan.kind} to batch {plan.batch_id}, {len(plan.actions)} steps"
+    about = [("sink effect", plan.sink_effect), ("checkpoint", plan.location)]
+    about += [("trigger", plan.trigger)] if plan.trigger else []
+    tables = [facts(title, [*about, *(("target", note) for note in plan.notes)])]
+    if plan.verdicts:
+        verdicts = tuple((item.sink, item.verdict, item.reason, item.remedy or None) for item in plan.verdicts)
+        tables.append(Table("Sinks", ("sink", "effect", "why", "remedy"), verdicts))
+    if plan.warnings:
+        tables.append(Table("Warnings", ("",), tuple((warning,) for warning in plan.warnings)))
+    if rows:
+        steps = f"Steps, and {hidden} on checksum files beside these" if hidden else "Steps"
+        tables.append(Table(steps, ("step", "do", "where", "object", "bytes"), tuple(rows)))
+    return tables
+
+
+def history_table(location: str, changes: Sequence[Record]) -> Table:
+    """What was done to a checkpoint, a row for each change."""
+    rows = tuple(
+        (
+            record.plan.plan_id,
+            record.plan.kind,
+            record.from_batch,
+            record.plan.batch_id if record.plan.kind != "undo" else f"undoes {record.plan.undoes}",
+            f"{record.state}, not to be undone" if record.forgotten else record.state,
+            time_text(record.begun_at_ms or record.plan.planned_at_ms),
+            _people(record),
+        )
+        for record in changes
+    )
+    return Table(f"Changes of {location}", ("plan", "kind", "from batch", "to", "state", "begun", "by"), rows)
+
+
+def _people(record: Record) -> str | None:
+    """Who began a change, who approved it, and what was accepted."""
+    approved = [f"approved by {record.approved_by}"] if record.approved_by else []
+    accepted = [f"accepted sink effect: {', '.join(record.accepted_sink)}"] if record.accepted_sink else []
+    return "; ".join([*filter(None, [record.by]), *approved, *accepted]) or None
+
+
+def backup_table(taken: Manifest) -> Table:
+    """What a backup is."""
+    return facts(
+        taken.backup_id,
+        [
+            ("of", taken.location),
+            ("query id", taken.query_id),
+            ("batch", taken.batch_id),
+            ("objects", len(taken.objects)),
+            ("bytes copied", taken.own_bytes),
+            ("bytes reused", taken.reused_bytes),
+            ("tags", ", ".join(taken.tags) or None),
+            ("message", taken.message or None),
+            *(("unknown", sentence) for sentence in sentences_on_unknown(taken)),
+        ],
+    )
+
+
+def backups_table(root: str, listing: BackupListing) -> Table:
+    """The backups under a root, a row each."""
+    from rich.filesize import decimal
+
+    columns = ("backup", "taken", "batch", "watermark", "objects", "size", "tags", "message", "of")
+    rows = tuple(
+        (
+            item.backup_id,
+            time_text(item.created_at_ms),
+            item.batch_id,
+            None if item.watermark_ms is None else time_text(item.watermark_ms),
+            f"{len(item.objects)}, {len(item.unknown)} unknown" if item.unknown else len(item.objects),
+            f"{decimal(item.total_bytes)}, {decimal(item.own_bytes)} of its own",
+            ", ".join(item.tags) or None,
+            item.message or None,
+            item.location,
+        )
+        for item in listing.backups
+    )
+    return Table(root, columns, rows)
+
+
+def backup_plan_tables(plan: BackupPlan) -> list[Table]:
+    """What a backup would copy, and what it would leave out and why."""
+    unknown = set(plan.beside.unknown)
+    rows = tuple(
+        (name, plan.view.objects[name].size, "unknown, kept" if name in unknown else "") for name in plan.names
+    )
+    tables = [Table(f"A backup of batch {plan.chosen.batch_id}", ("object", "bytes", ""), rows)]
+    if plan.chosen.unknown:
+        tables.append(Table("Not judged", ("what",), tuple((problem,) for problem in plan.chosen.unknown)))
+    if plan.beside.left_out:
+        tables.append(Table("Left out", ("why", "objects"), tuple(plan.beside.counted.items())))
+    return tables
+
+
+def sentences_on_unknown(taken: Manifest) -> list[str]:
+    """What to know of files in a backup that ckpt does not know, and of what no file tells."""
+    said = [f"Not judged: {problem}." for problem in taken.not_judged]
+    if taken.unknown:
+        said.append(f"{len(taken.unknown)} files that ckpt does not know are in it: {listed_shortly(taken.unknown)}.")
+    if taken.unknown_changed:
+        said.append(
+            f"{len(taken.unknown_changed)} of them changed while they were copied, so they are not known to be "
+            f"consistent with batch {taken.batch_id}: {listed_shortly(taken.unknown_changed)}."
+        )
+    return said
+
+
+def prune_tables(plan: PrunePlan) -> list[Table]:
+    """What a prune keeps and why, and what it sweeps."""
+    decisions = tuple(
+        (item.backup_id, "keep" if item.keep else "drop", ", ".join(item.reasons) or "no rule keeps it")
+        for item in plan.decisions
+    )
+    sweeps = tuple((item.directory, item.objects, item.bytes) for item in plan.sweeps)
+    tables = [Table(f"Backups in {plan.location}", ("backup", "decision", "why"), decisions)]
+    if sweeps:
+        tables.append(Table("To be swept", ("directory", "objects", "bytes"), sweeps))
+    if plan.referred_bytes:
+        title = "Of dropped backups, because others refer to it"
+        tables.append(facts(title, [("bytes that stay", plan.referred_bytes)]))
+    return tables
+
+
+def rehearsal_table(rehearsal: Rehearsal) -> Table:
+    """What a Spark found in a restored backup, a row for each part of the state."""
+    rows: list[tuple[Any, ...]] = [
+        (part.operator_id, part.operator, part.part or None, part.rows) for part in rehearsal.state
+    ]
+    rows += [(operator_id, "not read: no operator metadata", None, None) for operator_id in rehearsal.unread]
+    title = f"Spark {rehearsal.spark_version} opens {rehearsal.backup_id} at batch {rehearsal.batch_id}"
+    return Table(title, ("operator", "is", "part", "rows of state"), tuple(rows))
+
+
+def render(tables: Sequence[Table]) -> str:
+    """Tables as plain text, for a log."""
+    from rich.console import Console
+
+    console = Console(width=LOG_WIDTH, no_color=True, force_terminal=False)
+    with console.capture() as captured:
+        for table in tables:
+            console.print(to_rich(table, LOG_WIDTH), crop=False)
+    return captured.get()
+
+
+def to_rich(table: Table, width: int) -> RichTable:
+    """The table for a rich console; columns of numbers to the right. No id is folded.
+
+    ``width`` is that of the console. A table whose ids need more is wider: print it with ``crop=False``.
+    """
+    from rich.markup import escape
+    from rich.table import Table as RichTable
+
+    drawn = RichTable(
+        title=escape(visible(table.title)), title_justify="left", header_style="bold", show_header=any(table.columns)
+    )
+    least = [max(_longest_id(table, index), _least(table, index)) for index in range(len(table.columns))]
+    needed = sum(least) + 3 * len(least) + 1  # with what stands between columns
+    drawn.width = needed if needed > width else None
+    for index, column in enumerate(table.columns):
+        number = bool(table.rows) and all(isinstance(row[index], int) for row in table.rows)
+        drawn.add_column(
+            column,
+            justify="right" if number else "left",
+            overflow="fold",
+            min_width=least[index],
+            no_wrap=_has_ids_alone(table, index),
+        )
+    for row in table.rows:
+        drawn.add_row(*(_cell(value) for value in row))
+    return drawn
+
+
+def _longest_id(table: Table, index: int) -> int:
+    """Characters of the longest id in a column; 0 when there is none."""
+    return max((len(found) for row in table.rows for found in _ID.findall(str(row[index]))), default=0)
+
+
+def _least(table: Table, index: int) -> int:
+    """So wide a column is at least, so that ids beside it do not take all room."""
+    return min(_NARROWEST, max((len(str(row[index])) for row in table.rows), default=0))
+
+
+def _has_ids_alone(table: Table, index: int) -> bool:
+    cells = [row[index] for row in table.rows if row[index] is not None]
+    return bool(cells) and all(_ID.fullmatch(str(cell)) for cell in cells)
+
+
+def _cell(value: Any) -> str:
+    from rich.markup import escape
+
+    text = "-" if value is None else visible(str(value))
+    style = _STYLES.get(text)
+    return f"[{style}]{text}[/{style}]" if style else escape(text)

@@ -1,0 +1,363 @@
+"""Whether a query went on, after a restart or a rollback, where it had stopped.
+
+Take a :class:`Bookmark` before the deploy, keep it as JSON, and compare it with the checkpoint when the query has run
+again. What the logs cannot show, and what therefore is not judged:
+
+* An entry holds where each source *ended*. Where a batch really started is not written down: a source that moves its
+  start past expired data (Kafka without ``failOnDataLoss``), or reads something twice, leaves the same entries.
+* Offsets of a source whose type is not known are text: they can be equal, they have no order. Iceberg snapshot ids have
+  none either.
+* In offset log version 1 sources have no names; two sources that changed places look like two sources that moved.
+* Entries that Spark has purged say nothing, and neither log says what has reached the sink.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from itertools import pairwise
+from typing import TYPE_CHECKING, Any
+
+from airflow_provider_ckpt.checkpoint.progress import source_kind
+from airflow_provider_ckpt.checkpoint.view import CheckpointView
+from airflow_provider_ckpt.checks.findings import RESTORE_COMMAND, Finding, Severity, worst_first
+from airflow_provider_ckpt.codec import layout
+from airflow_provider_ckpt.codec.jvm_text import abbreviate
+from airflow_provider_ckpt.codec.offset_log import OffsetSeq
+from airflow_provider_ckpt.codec.source_offset import SourceOffset
+from airflow_provider_ckpt.documents import FORMAT_VERSION
+from airflow_provider_ckpt.errors import CheckpointError
+
+if TYPE_CHECKING:
+    from airflow_provider_ckpt.documents.files import BookmarkDocument
+    from airflow_provider_ckpt.documents.tasks import ContinuityResultDocument
+
+#: Offset text by source id; None stands for a source without an offset.
+Offsets = Mapping[str, str | None]
+
+#: Lanes of these sources end in the normal course of things: a Kinesis shard that was split or merged.
+_LANES_END = frozenset({"kinesis"})
+
+
+@dataclass(frozen=True, slots=True)
+class Bookmark:
+    """Where a query stood.
+
+    Args:
+        query_id: Its id, or None when the checkpoint has none.
+        batch_id: The newest committed batch, or None before the first commit.
+        offsets: Where that batch ended.
+        watermark_ms: The watermark it ran with, epoch milliseconds.
+        in_flight: The batch that was planned and not committed, or None; a restart runs it again.
+        in_flight_offsets: Where the batch in flight was to end.
+    """
+
+    query_id: str | None
+    batch_id: int | None
+    offsets: Offsets = field(default_factory=dict)
+    watermark_ms: int | None = None
+    in_flight: int | None = None
+    in_flight_offsets: Offsets = field(default_factory=dict)
+
+    @property
+    def next_batch(self) -> int:
+        """The batch that comes next."""
+        return 0 if self.batch_id is None else self.batch_id + 1
+
+    def to_dict(self) -> BookmarkDocument:
+        """JSON-ready; :func:`bookmark_from_dict` is the way back."""
+        return {
+            "format_version": FORMAT_VERSION,
+            "query_id": self.query_id,
+            "batch_id": self.batch_id,
+            "offsets": dict(self.offsets),
+            "watermark_ms": self.watermark_ms,
+            "in_flight": self.in_flight,
+            "in_flight_offsets": dict(self.in_flight_offsets),
+        }
+
+
+def bookmark_from_dict(fields: Mapping[str, Any]) -> Bookmark:
+    """The bookmark that :meth:`Bookmark.to_dict` wrote; the first ones had no version.
+
+    Raises CheckpointError for anything else.
+    """
+    if not isinstance(fields, Mapping):
+        raise CheckpointError(f"no bookmark: {fields!r:.60} is no object")
+    if fields.get("format_version", FORMAT_VERSION) != FORMAT_VERSION:
+        raise CheckpointError(
+            f"no bookmark of version {FORMAT_VERSION}, but of {fields['format_version']!r:.60}",
+            hint="Take a new bookmark before the deploy, with this version of ckpt.",
+        )
+    try:
+        return Bookmark(**{key: value for key, value in fields.items() if key != "format_version"})
+    except TypeError as error:
+        raise CheckpointError(f"no bookmark: {error}") from error
+
+
+def take_bookmark(view: CheckpointView) -> Bookmark:
+    """Where the query behind a view stands.
+
+    Raises:
+        CheckpointFormatError: The offset log entry of the newest committed batch is damaged.
+        CheckpointNotFoundError: That entry is missing.
+    """
+    batch_id, in_flight = view.latest_committed, view.in_flight
+    return Bookmark(
+        view.query_id,
+        batch_id,
+        {} if batch_id is None else offsets_of(view.offset_seq(batch_id)),
+        view.watermark_ms,
+        in_flight,
+        {} if in_flight is None else offsets_of(view.offset_seq(in_flight)),
+    )
+
+
+def offsets_of(entry: OffsetSeq) -> dict[str, str | None]:
+    """Offset text by source id."""
+    return {source_id: offset.json if offset else None for source_id, offset in entry.offsets}
+
+
+@dataclass(frozen=True, slots=True)
+class Continuity:
+    """What became of a query since its bookmark.
+
+    Args:
+        bookmark: Where it had stopped.
+        latest_committed: The newest committed batch now.
+        findings: What speaks against a continuation, errors first.
+    """
+
+    bookmark: Bookmark
+    latest_committed: int | None
+    findings: tuple[Finding, ...]
+
+    @property
+    def status(self) -> str:
+        """``broken`` (an error), ``pending`` (nothing committed yet), ``doubtful`` (a warning) or ``continued``."""
+        severities = {finding.severity for finding in self.findings}
+        if "error" in severities:
+            return "broken"
+        if self.latest_committed is None or self.latest_committed < self.bookmark.next_batch:
+            return "pending"
+        return "doubtful" if "warning" in severities else "continued"
+
+    def to_dict(self) -> ContinuityResultDocument:
+        """JSON-ready."""
+        return {
+            "format_version": FORMAT_VERSION,
+            "status": self.status,
+            "batch_id": self.bookmark.batch_id,
+            "latest_committed_batch": self.latest_committed,
+            "findings": [finding.to_dict() for finding in self.findings],
+        }
+
+
+def continuity(bookmark: Bookmark, view: CheckpointView, kinds: Mapping[str, str] | None = None) -> Continuity:
+    """Compare a bookmark with the checkpoint as it is now.
+
+    Args:
+        bookmark: Taken before the restart; after a rollback to an earlier batch, take a new one.
+        view: The checkpoint now, with the entries of the bookmark's batch and of the next one:
+            ``observe(store, batch_id=bookmark.next_batch)``.
+        kinds: Declared type by source id, for sources that the log does not name the type of.
+
+    Raises:
+        CheckpointFormatError: An entry is damaged, or an offset does not have the form of its source.
+        CheckpointNotFoundError: One of the two entries was not read.
+        CheckpointError: A declared type is unknown.
+    """
+    findings = [
+        *_query_id(bookmark, view),
+        *_history(bookmark, view),
+        *_batch_in_flight(bookmark, view),
+        *_sources(bookmark, view, kinds or {}),
+        *_jump(bookmark, view),
+        *_never_committed(bookmark, view),
+    ]
+    return Continuity(bookmark, view.latest_committed, worst_first(findings))
+
+
+def _query_id(bookmark: Bookmark, view: CheckpointView) -> Iterator[Finding]:
+    """CKPT301: sinks that know a query by its id take it for another one."""
+    if bookmark.query_id is not None and view.query_id != bookmark.query_id:
+        yield Finding(
+            "CKPT301",
+            "error",
+            f"the query id was {bookmark.query_id} and is {view.query_id or 'gone'}",
+            name=layout.METADATA,
+            hint=f"Restore the file metadata from a backup before the query runs again: {RESTORE_COMMAND}",
+        )
+
+
+def _history(bookmark: Bookmark, view: CheckpointView) -> Iterator[Finding]:
+    """CKPT302: the last committed batch must still be there, and end where it ended."""
+    last = bookmark.batch_id
+    if last is None:
+        return
+    name = layout.offset_entry(last)
+    if view.latest_committed is None or view.latest_committed < last:
+        newest = "none" if view.latest_committed is None else view.latest_committed
+        message = f"batch {last} was committed, and the newest committed batch is now {newest}"
+        yield Finding("CKPT302", "error", message, last, hint="After a rollback past it, take a new bookmark.")
+    elif last not in view.planned:
+        yield _missing(last, view, name)
+    elif rewritten := _rewritten(bookmark, view.offset_seq(last)):
+        yield Finding("CKPT302", "error", rewritten, last, name, "Find out who has written to the checkpoint.")
+
+
+def _rewritten(bookmark: Bookmark, entry: OffsetSeq) -> str | None:
+    """In what the entry of the bookmark's batch is not what it was."""
+    offsets, batch_id = offsets_of(entry), bookmark.batch_id
+    watermark_ms = entry.metadata.batch_watermark_ms if entry.metadata else None
+    if offsets != dict(bookmark.offsets):
+        return f"batch {batch_id} had ended at {_shown(bookmark.offsets)}, and now ends at {_shown(offsets)}"
+    if watermark_ms != bookmark.watermark_ms:
+        return f"batch {batch_id} had run with watermark {bookmark.watermark_ms}, and now says {watermark_ms}"
+    return None
+
+
+def _missing(last: int, view: CheckpointView, name: str) -> Finding:
+    if view.planned and view.planned[0] < last:
+        return Finding("CKPT302", "error", f"the entry of batch {last} is gone", last, name)
+    return Finding(
+        "CKPT302",
+        "warning",
+        f"the entry of batch {last} was purged, so nothing shows what came right after it",
+        last,
+        name,
+        "Look sooner after the restart, or let Spark keep more (spark.sql.streaming.minBatchesToRetain).",
+    )
+
+
+def _batch_in_flight(bookmark: Bookmark, view: CheckpointView) -> Iterator[Finding]:
+    """CKPT302: a batch in flight is run again with the offsets it was planned with, unless a rollback dropped it."""
+    batch_id = bookmark.in_flight
+    if batch_id is None or not _was_read(view, batch_id):
+        return
+    offsets = offsets_of(view.offset_seq(batch_id))
+    if offsets != dict(bookmark.in_flight_offsets):
+        yield Finding(
+            "CKPT302",
+            "warning",
+            f"batch {batch_id} was in flight up to {_shown(bookmark.in_flight_offsets)}, "
+            f"and has been planned anew up to {_shown(offsets)}",
+            batch_id,
+            layout.offset_entry(batch_id),
+            "Right after a rollback that dropped it; look whether the sink had taken part of it before.",
+        )
+
+
+def _sources(bookmark: Bookmark, view: CheckpointView, kinds: Mapping[str, str]) -> Iterator[Finding]:
+    """CKPT303: from entry to entry, every source must be there and must not stand further back."""
+    before = None if bookmark.batch_id is None else bookmark.offsets
+    for batch_id in view.planned:
+        if batch_id == bookmark.next_batch or (batch_id > bookmark.next_batch and _was_read(view, batch_id)):
+            entry = view.offset_seq(batch_id)
+            if before is not None:
+                yield from _Step(before, batch_id, entry, kinds).findings()
+            before = offsets_of(entry)
+
+
+@dataclass(frozen=True, slots=True)
+class _Step:
+    """From the end of one batch to the end of a later one."""
+
+    before: Offsets
+    batch_id: int
+    entry: OffsetSeq
+    kinds: Mapping[str, str]
+
+    def findings(self) -> Iterator[Finding]:
+        """What happened to each source on the way."""
+        after = offsets_of(self.entry)
+        gone, new = sorted(self.before.keys() - after.keys()), sorted(after.keys() - self.before.keys())
+        yield from self._renamed(gone, new)
+        for source_id, start in self.before.items():
+            end = after.get(source_id)
+            if source_id in gone or start is None or start == end:
+                continue
+            if end is None:
+                yield self._finding("error", f"source {source_id} has lost its offset and is read again")
+            elif kind := source_kind(self.entry, source_id, self.kinds):
+                yield from self._moved(source_id, kind, start, end)
+
+    def _renamed(self, gone: list[str], new: list[str]) -> Iterator[Finding]:
+        """Spark starts a source that the log does not know from scratch."""
+        for source_id in new:
+            was = f", and {', '.join(gone)} is gone" if gone else ""
+            hint = "Give the source the name it had." if gone else ""
+            yield self._finding("error" if gone else "note", f"source {source_id} starts from scratch{was}", hint)
+        for source_id in gone:
+            yield self._finding("warning", f"source {source_id} is gone: nothing is read of it any more")
+
+    def _moved(self, source_id: str, kind: str, before: str, after: str) -> Iterator[Finding]:
+        name = layout.offset_entry(self.batch_id)
+        start, end = SourceOffset(before).view(kind, name), SourceOffset(after).view(kind, name)
+        if not start.kind.ordered:
+            return
+        if problem := end.why_not_comparable(start):
+            yield self._finding("error", f"source {source_id} reads something else: {problem}")
+            return
+        was, now = start.positions, end.positions
+        back = [lane for lane in was if lane in now and now[lane] < was[lane]]
+        gone = [lane for lane in was if lane not in now and kind not in _LANES_END]
+        if back:
+            hint = "Rows since then are read again; look for duplicates in the sink."
+            steps = _listed([f"{lane} from {_at(was[lane])} to {_at(now[lane])}" for lane in back])
+            yield self._finding("error", f"source {source_id} went back: {steps}", hint)
+        if gone:
+            yield self._finding("warning", f"source {source_id} no longer reads {_listed(gone)}")
+
+    def _finding(self, severity: Severity, message: str, hint: str = "") -> Finding:
+        return Finding("CKPT303", severity, message, self.batch_id, layout.offset_entry(self.batch_id), hint or None)
+
+
+def _jump(bookmark: Bookmark, view: CheckpointView) -> Iterator[Finding]:
+    """CKPT304: the first batch after the bookmark is the next one; async progress tracking leaves gaps everywhere."""
+    last, planned = bookmark.batch_id, view.planned
+    first = next((batch for batch in planned if batch >= bookmark.next_batch), None)
+    if last not in planned or first is None or first == bookmark.next_batch:
+        return
+    elsewhere = any(after - before > 1 for before, after in pairwise(planned) if after != first)
+    yield Finding(
+        "CKPT304",
+        "note" if elsewhere else "error",
+        f"after batch {last} comes batch {first}",
+        first,
+        layout.offset_entry(first),
+        "Normal with async progress tracking." if elsewhere else "Find out what wrote the entry.",
+    )
+
+
+def _never_committed(bookmark: Bookmark, view: CheckpointView) -> Iterator[Finding]:
+    """CKPT304: a batch that was planned and passed over is not run again."""
+    committed = view.committed
+    newest = max(committed, default=-1)
+    for batch_id in view.planned:
+        if max(bookmark.next_batch, min(committed, default=0)) <= batch_id < newest and batch_id not in committed:
+            yield Finding(
+                "CKPT304",
+                "error",
+                f"batch {batch_id} was planned and never committed, and batch {newest} was",
+                batch_id,
+                layout.commit_entry(batch_id),
+                f"If the sink lacks it, roll back to batch {batch_id - 1}.",
+            )
+
+
+def _was_read(view: CheckpointView, batch_id: int) -> bool:
+    name = layout.offset_entry(batch_id)
+    return name in view.entries or name in view.damaged
+
+
+def _shown(offsets: Offsets) -> str:
+    return abbreviate(", ".join(f"{source_id}: {text or '-'}" for source_id, text in offsets.items()) or "nothing")
+
+
+def _at(position: tuple[int, ...]) -> str:
+    return "/".join(map(str, position))
+
+
+def _listed(names: list[str], most: int = 5) -> str:
+    return ", ".join(names[:most]) + (f" and {len(names) - most} more" if len(names) > most else "")

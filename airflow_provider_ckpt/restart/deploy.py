@@ -1,0 +1,295 @@
+"""What is about to be deployed on a checkpoint, and the files that say so."""
+
+from __future__ import annotations
+
+import functools
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from airflow_provider_ckpt.checkpoint.sink_marker import FILE_FORMATS
+from airflow_provider_ckpt.checkpoint.spark_confs import SPARK_MAX, SparkVersion, parse_spark_version
+from airflow_provider_ckpt.codec.source_offset import KINDS
+
+#: More sources than any query has.
+MOST_SOURCES = 10_000
+#: What a query can be started with, as ``DataStreamWriter.trigger`` of PySpark calls it.
+TRIGGERS = ("processingTime", "availableNow", "once", "continuous", "realTime")
+
+
+#: A deploy file has some lines.
+MOST_YAML_CHARS, MOST_YAML_DEPTH = 1 << 20, 50
+
+
+@dataclass(frozen=True, slots=True)
+class DeclaredSource:
+    """One source of the query that is to be deployed.
+
+    Args:
+        name: Its name (source evolution), or its position as a text: ``"0"`` is the first; None when only the number of
+            sources is known.
+        kind: Its type, such as ``kafka`` or ``file``; None when it is not known.
+    """
+
+    name: str | None
+    kind: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class DeploySpec:
+    """What is about to be deployed; what is not said stays unknown.
+
+    Args:
+        declared_version: The Spark that will restart the query; None is unknown, and the newest known one is assumed.
+        confs: SQL confs that the deploy sets explicitly.
+        sources: The sources of the query in order, or None.
+        sink: The sink as ``kind`` or ``kind:URI``, such as ``file:s3://lake/orders``, or None.
+        operators: Spark's names of the stateful operators by operator id, such as ``("stateStoreSave",)``; an empty
+            tuple is a stateless query, None is unknown.
+        async_progress: Whether the deploy switches on async progress tracking; None is unknown.
+        sink_name: Name of the sink (sink evolution); an empty text is a sink without one, None is unknown.
+        trigger: One of TRIGGERS; None is unknown.
+        sets_no_conf: Whether an empty ``confs`` says that the deploy sets none, rather than nothing.
+    """
+
+    declared_version: SparkVersion | None = None
+    confs: Mapping[str, str] = field(default_factory=dict)
+    sources: tuple[DeclaredSource, ...] | None = None
+    sink: str | None = None
+    operators: tuple[str, ...] | None = None
+    async_progress: bool | None = None
+    sink_name: str | None = None
+    trigger: str | None = None
+    sets_no_conf: bool = False
+
+    @property
+    def spark_version(self) -> SparkVersion:
+        """The Spark that is forecast: the declared one, else the newest known."""
+        return SPARK_MAX if self.declared_version is None else self.declared_version
+
+    @property
+    def says_confs(self) -> bool:
+        """Whether it is known which confs the deploy sets; it may be that it sets none."""
+        return bool(self.confs) or self.sets_no_conf
+
+    @property
+    def source_kinds(self) -> dict[str, str | None] | None:
+        """Types of the sources by name or position; None unless every source was declared."""
+        if self.sources is None:
+            return None
+        kinds = {source.name: source.kind for source in self.sources if source.name is not None}
+        return kinds if len(kinds) == len(self.sources) else None
+
+    @property
+    def file_sink(self) -> str | None:
+        """Location of the output directory, when the sink is declared as ``file:URI`` or by a format of it."""
+        kind, _, uri = (self.sink or "").partition(":")
+        if kind.lower() not in ("file", *FILE_FORMATS) or not uri:
+            return None
+        return f"file:{uri}" if uri.startswith("//") else uri
+
+    def switches_on(self, key: str) -> bool:
+        """Whether a boolean conf is set to true."""
+        return self.confs.get(key) == "true"
+
+    def with_confs(self, confs: Mapping[str, str]) -> DeploySpec:
+        """The same deploy with more confs, also if there are none; they win over those that it has."""
+        return replace(self, confs={**self.confs, **confs}, sets_no_conf=True)
+
+
+def count_of_sources(count: int) -> tuple[DeclaredSource, ...]:
+    """So many sources, of which nothing else is known."""
+    return (DeclaredSource(None),) * count
+
+
+def parse_deploy_file(text: str) -> DeploySpec:
+    """A deploy file: YAML with ``spark_version``, ``confs``, ``sources``, ``sink``, ``operators``, ``async_progress``,
+    ``sink_name``, ``trigger``.
+
+    ``sources`` is a number, a list of types in order, or a mapping from name to type.
+
+    Raises:
+        ValueError: It is not such a file; the message names the key.
+    """
+    document = parse_yaml(text)
+    if document is None:
+        return DeploySpec()
+    if not isinstance(document, dict):
+        raise ValueError("not a mapping with keys such as confs and spark_version")
+    return declare(DeploySpec(), document)
+
+
+def parse_deploy(name: str, text: str) -> DeploySpec:
+    """The deploy that a file of any known form declares: YAML by its name, else ``spark-defaults``.
+
+    Args:
+        name: Of the file: a path or a URL.
+        text: What is in it.
+
+    Raises:
+        ValueError: It is no such file; the message names the key.
+    """
+    if name.endswith((".yaml", ".yml")):
+        return parse_deploy_file(text)
+    return DeploySpec().with_confs(parse_conf_file(text))
+
+
+def parse_yaml(text: str) -> Any:
+    """The value that YAML without aliases stands for; aliases can make a line a billion values. Raises ValueError."""
+    import yaml
+
+    if len(text) > MOST_YAML_CHARS:
+        raise ValueError(f"more than {MOST_YAML_CHARS:,} characters")
+    try:
+        depth = 0
+        for event in yaml.parse(text, yaml.SafeLoader):
+            if isinstance(event, yaml.AliasEvent):
+                raise ValueError(
+                    f"line {event.start_mark.line + 1} has an alias (*{event.anchor}); write the value out"
+                )
+            depth += isinstance(event, yaml.CollectionStartEvent) - isinstance(event, yaml.CollectionEndEvent)
+            if depth > MOST_YAML_DEPTH:
+                raise ValueError(f"nested deeper than {MOST_YAML_DEPTH} levels")
+        return yaml.load(text, _loader())  # a safe loader
+    except yaml.YAMLError as error:
+        raise ValueError(f"not YAML: {error}") from None
+    except (RecursionError, OverflowError) as error:
+        raise ValueError(f"not YAML that can be read: {error}") from None
+
+
+@functools.cache
+def _loader() -> Any:
+    """YAML's safe loader, for which a key that stands twice in one mapping is an error: the last would silently win."""
+    import yaml
+
+    class Loader(yaml.SafeLoader):  # type: ignore[misc]  # yaml has no types
+        def construct_mapping(self, node: Any, deep: bool = False) -> dict[Any, Any]:
+            keys: set[str] = set()
+            for item, _ in node.value if isinstance(node, yaml.MappingNode) else ():
+                key = str(self.construct_object(item, deep=True))
+                if key in keys:
+                    raise ValueError(f"line {item.start_mark.line + 1} gives {key!r} again; give it once")
+                keys.add(key)
+            found: dict[Any, Any] = super().construct_mapping(node, deep=deep)
+            return found
+
+    return Loader
+
+
+def declare(deploy: DeploySpec, document: Mapping[str, Any]) -> DeploySpec:
+    """A deploy with what a mapping with the keys of a deploy file says of it; that wins, conf by conf.
+
+    Raises ValueError as :func:`parse_deploy_file`.
+    """
+    unknown = sorted(map(str, document.keys() - _PARSERS.keys()))
+    if unknown:
+        raise ValueError(f"unknown key {unknown[0]!r}; the keys are {', '.join(sorted(_PARSERS))}")
+    said = {key: _PARSERS[key](value) for key, value in document.items() if value is not None}
+    confs = said.pop("confs", None)
+    fields = {_FIELDS.get(key, key): value for key, value in said.items()}
+    declared = replace(deploy, **fields)
+    return declared if confs is None else declared.with_confs(confs)
+
+
+def _typed(key: str, kind: type) -> Callable[[Any], Any]:
+    def parse(value: Any) -> Any:
+        if not isinstance(value, kind):
+            raise ValueError(f"{key} is not a {kind.__name__}: {value!r}")
+        return value
+
+    return parse
+
+
+def _parse_confs(confs: Any) -> dict[str, str]:
+    if not isinstance(confs, dict):
+        raise ValueError("confs is not a mapping from key to value")
+    for key, value in confs.items():
+        if not isinstance(key, str) or not key:
+            raise ValueError(f"confs has the key {key!r}, which is no name of a conf")
+        if value is None:
+            raise ValueError(f'the conf {key} has no value; write "" for an empty one, or leave it out')
+        if isinstance(value, dict | list | set):
+            raise ValueError(f"the conf {key} is a {type(value).__name__}, not a text, a number, true or false")
+    return {key: conf_text(value) for key, value in confs.items()}
+
+
+def _parse_sources(sources: Any) -> tuple[DeclaredSource, ...]:
+    if isinstance(sources, int) and not isinstance(sources, bool) and 0 < sources <= MOST_SOURCES:
+        return count_of_sources(sources)
+    if isinstance(sources, list) and sources:
+        return tuple(DeclaredSource(str(position), _source_type(kind)) for position, kind in enumerate(sources))
+    if isinstance(sources, dict) and sources:
+        return tuple(DeclaredSource(str(name), _source_type(kind)) for name, kind in sources.items())
+    raise ValueError(f"sources is neither a number, a list of types nor a mapping from name to type: {sources!r}")
+
+
+def _source_type(kind: Any) -> str | None:
+    """A type that is known; none stands for a source of any other type."""
+    if kind is None or kind == "":
+        return None
+    if kind not in KINDS:
+        raise ValueError(
+            f"unknown source type {kind!r}; known are {', '.join(sorted(KINDS))}, and an empty one for any other"
+        )
+    return str(kind)
+
+
+def _parse_operators(operators: Any) -> tuple[str, ...]:
+    if not isinstance(operators, list):
+        raise ValueError(f"operators is not a list of names: {operators!r}")
+    return tuple(map(str, operators))
+
+
+def _parse_version(version: Any) -> SparkVersion:
+    if isinstance(version, float):  # YAML has made 4.1 of 4.10
+        raise ValueError(
+            f"spark_version is the number {version}, in which 4.1 and 4.10 are the same: write it in quotes"
+        )
+    return parse_spark_version(str(version))
+
+
+def _parse_trigger(trigger: Any) -> str:
+    if trigger not in TRIGGERS:
+        raise ValueError(f"trigger is none of {', '.join(TRIGGERS)}: {trigger!r}")
+    return str(trigger)
+
+
+#: Names of keys of a deploy file that are not those of the fields.
+_FIELDS = {"spark_version": "declared_version"}
+_PARSERS: Mapping[str, Callable[[Any], Any]] = {
+    "spark_version": _parse_version,
+    "confs": _parse_confs,
+    "sources": _parse_sources,
+    "sink": _typed("sink", str),
+    "operators": _parse_operators,
+    "async_progress": _typed("async_progress", bool),
+    "sink_name": _typed("sink_name", str),
+    "trigger": _parse_trigger,
+}
+
+
+def conf_text(value: Any) -> str:
+    """A conf's value as Spark writes it: booleans in lower case."""
+    return str(value).lower() if isinstance(value, bool) else str(value)
+
+
+def parse_conf_file(text: str) -> dict[str, str]:
+    """The confs of a ``spark-defaults.conf``: ``key value`` or ``key=value``, comments with ``#``.
+
+    Raises ValueError for a line that is none, and for a key that is given again with another value.
+    """
+    confs: dict[str, str] = {}
+    for line in text.splitlines():
+        line = line.strip()
+        if line and not line.startswith(("#", "!")):
+            match = _PROPERTY.fullmatch(line)
+            if match is None:
+                raise ValueError(f"{line[:60]!r} is no line of spark-defaults.conf: key value, or key=value")
+            key, value = match[1], (match[2] or "").strip()
+            if confs.setdefault(key, value) != value:
+                raise ValueError(f"{key} is given twice, as {confs[key]!r} and as {value!r}; give it once")
+    return confs
+
+
+_PROPERTY = re.compile(r"([^\s=:\[\]{}\"',]+)(?:\s*[=:\s]\s*(.*))?")

@@ -1,0 +1,178 @@
+"""What Spark will do at the next restart, said before it does it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from airflow_provider_ckpt.checkpoint.spark_confs import (
+    SHUFFLE_PARTITIONS,
+    STATE_PARTITIONS,
+    ConfOutcome,
+    forecast_confs,
+)
+from airflow_provider_ckpt.checkpoint.view import CheckpointView
+from airflow_provider_ckpt.checks.findings import Finding, with_commands, without_empty_hints, worst_first
+from airflow_provider_ckpt.checks.logs import entry_before, newest_commit, newest_entry
+from airflow_provider_ckpt.restart.deploy import DeploySpec
+from airflow_provider_ckpt.restart.judged import not_judged
+from airflow_provider_ckpt.restart.state import logged_confs
+from airflow_provider_ckpt.restart.steps import start
+
+if TYPE_CHECKING:
+    from airflow_provider_ckpt.documents.findings import ForecastWithFindingsFields
+
+#: What a gate decides, from the best to the worst.
+DECISIONS = ("pass", "warn", "block")
+
+
+@dataclass(frozen=True, slots=True)
+class Forecast:
+    """The restart, foretold.
+
+    Args:
+        resumes_at_batch: The first batch that Spark will run; None when it does not start.
+        reruns_batch: That batch when it is already planned, else None.
+        spark_error: Spark's error condition, or the simple name of the Java exception; None when Spark starts.
+        confs: What happens to each once-only conf.
+        findings: Everything that speaks against the deploy, errors first.
+        start_offsets: Where each source begins to read (exclusive), JSON text by source id; None is its beginning.
+        end_offsets: Where the first batch ends (inclusive) when it is already planned; else the source decides.
+        watermark_ms: Watermark of the first batch, epoch milliseconds; None when the log does not tell.
+        unknown: What could stop Spark or lose data, and was not judged, because it was neither declared nor read.
+    """
+
+    resumes_at_batch: int | None
+    reruns_batch: int | None
+    spark_error: str | None
+    confs: tuple[ConfOutcome, ...]
+    findings: tuple[Finding, ...]
+    start_offsets: Mapping[str, str | None] = field(default_factory=dict)
+    end_offsets: Mapping[str, str | None] | None = None
+    watermark_ms: int | None = None
+    unknown: tuple[str, ...] = ()
+
+    @property
+    def found(self) -> str:
+        """What the findings alone say: ``block`` with an error, ``warn`` with a warning, else ``pass``."""
+        severities = {finding.severity for finding in self.findings}
+        if self.spark_error or "error" in severities:
+            return "block"
+        return "warn" if "warning" in severities else "pass"
+
+    @property
+    def decision(self) -> str:
+        """``block``, ``warn`` or ``pass``: what was not judged is never a ``pass``."""
+        return "warn" if self.unknown and self.found == "pass" else self.found
+
+    @property
+    def sentence(self) -> str:
+        """What Spark will do, or why it must not be let to, for people."""
+        errors = [finding for finding in self.findings if finding.severity == "error"]
+        if self.spark_error:
+            cause = next((finding.message for finding in self.findings if finding.spark_error), "")
+            return f"Spark stops with {self.spark_error}" + (f", because {cause.rstrip('.')}" if cause else "")
+        again = " again" if self.reruns_batch is not None else ""
+        starts = f"Spark starts and runs batch {self.resumes_at_batch}{again}"
+        if errors:
+            return f"{starts}, but {errors[0].message.rstrip('.')}"
+        warnings = sum(finding.severity == "warning" for finding in self.findings)
+        return f"{starts}, with {warnings} warning{'s' if warnings > 1 else ''}" if warnings else starts
+
+    def to_dict(self) -> ForecastWithFindingsFields:
+        """JSON-ready."""
+        return {
+            "decision": self.decision,
+            "resumes_at_batch": self.resumes_at_batch,
+            "reruns_batch": self.reruns_batch,
+            "spark_error": self.spark_error,
+            "start_offsets": dict(self.start_offsets),
+            "end_offsets": None if self.end_offsets is None else dict(self.end_offsets),
+            "watermark_ms": self.watermark_ms,
+            "confs": [conf.to_dict() for conf in self.confs],
+            "findings": [finding.to_dict() for finding in self.findings],
+            "unknown": list(self.unknown),
+        }
+
+
+def forecast(view: CheckpointView, deploy: DeploySpec) -> Forecast:
+    """Foretell the restart of the query behind a view."""
+    met = list(dict.fromkeys(with_commands(without_empty_hints(start(view, deploy), view.committed))))
+    error = next((finding.spark_error for finding in met if finding.spark_error), None)
+    confs = _confs(view, deploy)
+    findings = worst_first([*met, *(finding for conf in confs if (finding := _conf_finding(conf, view, deploy)))])
+    unknown = not_judged(view, deploy)
+    if error is not None:
+        return Forecast(None, None, error, confs, findings, unknown=unknown)
+    return Forecast(
+        view.next_batch,
+        view.in_flight,
+        None,
+        confs,
+        findings,
+        _start_offsets(view, deploy),
+        _end_offsets(view),
+        _watermark_ms(view),
+        unknown,
+    )
+
+
+def _start_offsets(view: CheckpointView, deploy: DeploySpec) -> dict[str, str | None]:
+    """A batch reads from the entry before it; a source without an offset there goes on from the one before that."""
+    newest, before = newest_entry(view), entry_before(view)
+    declared = list(deploy.source_kinds or ())
+    if newest is None:
+        return dict.fromkeys(declared)
+    earlier = {} if before is None else dict(before.offsets)
+    last = {} if view.in_flight is not None else dict(newest.offsets)
+    ids = declared if newest.version >= 2 and declared else [source_id for source_id, _ in newest.offsets]
+    known = {source_id: last.get(source_id) or earlier.get(source_id) for source_id in ids}
+    return {source_id: None if offset is None else offset.json for source_id, offset in known.items()}
+
+
+def _end_offsets(view: CheckpointView) -> dict[str, str | None] | None:
+    newest = newest_entry(view)
+    if newest is None or view.in_flight is None:
+        return None
+    return {source_id: None if offset is None else offset.json for source_id, offset in newest.offsets}
+
+
+def _watermark_ms(view: CheckpointView) -> int | None:
+    newest, commit = newest_entry(view), newest_commit(view)
+    if newest is None or newest.metadata is None:
+        return None
+    if view.in_flight is not None or commit is None:
+        return newest.metadata.batch_watermark_ms
+    return max(newest.metadata.batch_watermark_ms, commit.next_batch_watermark_ms)
+
+
+def _confs(view: CheckpointView, deploy: DeploySpec) -> tuple[ConfOutcome, ...]:
+    logged = logged_confs(view)
+    return () if logged is None else forecast_confs(logged, deploy.confs, deploy.spark_version)
+
+
+def _conf_finding(conf: ConfOutcome, view: CheckpointView, deploy: DeploySpec) -> Finding | None:
+    if not conf.ignored:
+        return None
+    batch_id = view.latest_planned
+    if conf.session_key == STATE_PARTITIONS and not view.stateful and STATE_PARTITIONS not in deploy.confs:
+        return Finding(
+            "CKPT203",
+            "note",
+            f"{SHUFFLE_PARTITIONS} = {conf.deploy_value} is used for shuffles; the {conf.log_value} of the offset log "
+            "is for state, and the query has none",
+            batch_id,
+        )
+    reason = (
+        f"the offset log says {conf.log_value}"
+        if conf.log_value is not None
+        else "the offset log has no value, and Spark fills in the one from before the conf existed"
+    )
+    return Finding(
+        "CKPT201",
+        "error",
+        f"{conf.key} = {conf.deploy_value} will be ignored: Spark will really use {conf.effective}, because {reason}",
+        batch_id,
+        hint=f"Deploy with {conf.key}={conf.effective}, or start the query with a new checkpoint location.",
+    )

@@ -1,0 +1,27 @@
+"""What Spark's errors are called in each version; findings carry the names of Spark 4.3."""
+
+from __future__ import annotations
+
+from airflow_provider_ckpt.checkpoint.spark_confs import SparkVersion
+from airflow_provider_ckpt.checks.findings import Finding
+
+_UNCATEGORIZED = "CANNOT_LOAD_STATE_STORE.UNCATEGORIZED"
+
+#: Before Spark 4.0 these had no error condition: the innermost Java exception stands for them.
+_BEFORE_4_0 = {
+    "INVALID_LOG_VERSION.MAX_SUPPORTED_VERSION": "IllegalStateException",
+    "MALFORMED_LOG_FILE": "IllegalStateException",
+    "STATE_STORE_VALUE_SCHEMA_NOT_COMPATIBLE": "StateSchemaNotCompatible",
+    "CANNOT_LOAD_STATE_STORE.CANNOT_READ_DELTA_FILE_NOT_EXISTS": "FileNotFoundException",
+    "CANNOT_LOAD_STATE_STORE.CANNOT_READ_STREAMING_STATE_FILE": "FileNotFoundException",
+}
+
+
+def error_name(finding: Finding, spark_version: SparkVersion) -> str | None:
+    """What a Spark stops with at a finding; None when it goes on."""
+    error = finding.spark_error
+    if error is None or spark_version >= (4, 0):
+        return error
+    if error == _UNCATEGORIZED and finding.code == "CKPT133":
+        return "NumberFormatException"
+    return _BEFORE_4_0.get(error, error)

@@ -1,0 +1,61 @@
+"""Spark's start of a query on a checkpoint, step by step: what speaks against it, in the order in which Spark meets it.
+
+A step is a function from the checkpoint and the deploy to findings. The first finding with a ``spark_error`` is what
+Spark stops with; those that follow would be met next. Mirrors ``MicroBatchExecution`` and ``StreamExecution`` of Spark
+4.3; where an earlier Spark differs, the step asks for the version.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import replace
+
+from airflow_provider_ckpt.checkpoint.view import CheckpointView
+from airflow_provider_ckpt.checks.findings import Finding
+from airflow_provider_ckpt.restart import logs, real_time, sinks, sources, state
+from airflow_provider_ckpt.restart.deploy import DeploySpec
+from airflow_provider_ckpt.restart.spark_errors import error_name
+
+Step = Callable[[CheckpointView, DeploySpec], Iterable[Finding]]
+
+
+#: In Spark's order.
+STEPS: tuple[Step, ...] = (
+    sources.names,
+    sinks.name,
+    real_time.sink,
+    logs.query_id,
+    state.encoding,
+    logs.newest_offsets,
+    logs.newest_commits,
+    real_time.real_time_mode,
+    logs.empty_log,
+    sources.source_evolution,
+    sources.source_logs,
+    sources.newest_sources,
+    logs.entry_before_newest,
+    logs.confs,
+    logs.logs_agree,
+    sources.next_entries,
+    logs.offsets_can_be_written,
+    state.stateful_operators,
+    state.state_format,
+    state.state_loads,
+    sinks.sink_takes_it,
+    sinks.evolution,
+    logs.batch_can_be_committed,
+    logs.other_damage,
+)
+
+
+#: Before 4.1 the commit log is read after both offset entries.
+_STEPS_BEFORE_4_1 = tuple(step for step in STEPS if step is not logs.newest_commits)
+_AT = _STEPS_BEFORE_4_1.index(logs.entry_before_newest) + 1
+_STEPS_BEFORE_4_1 = (*_STEPS_BEFORE_4_1[:_AT], logs.newest_commits, *_STEPS_BEFORE_4_1[_AT:])
+
+
+def start(view: CheckpointView, deploy: DeploySpec) -> Iterator[Finding]:
+    """Every finding against a restart, in Spark's order."""
+    for step in STEPS if deploy.spark_version >= (4, 1) else _STEPS_BEFORE_4_1:
+        for finding in step(view, deploy):
+            yield replace(finding, spark_error=error_name(finding, deploy.spark_version))

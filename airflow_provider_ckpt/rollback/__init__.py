@@ -1,0 +1,1 @@
+"""Rollbacks in place, and their undo: the goal, the plan, and its execution."""

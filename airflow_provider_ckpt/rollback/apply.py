@@ -1,0 +1,197 @@
+"""Carrying out plans that change a checkpoint in place: rollback and undo.
+
+One operator at a time, by a lock. Everything is looked at again first, and a checkpoint that has moved is refused with
+nothing done. What will be removed is saved before the first removal, and a query that starts meanwhile is noticed by
+another look right before it, one before each step on a log, and one after the last step. Killed at any point, applying
+the same plan again completes what is missing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from airflow_provider_ckpt.change import journal
+from airflow_provider_ckpt.change.acceptance import require_accepted
+from airflow_provider_ckpt.change.actions import Action
+from airflow_provider_ckpt.change.declared_sinks import sink_of
+from airflow_provider_ckpt.change.executor import InPlace
+from airflow_provider_ckpt.change.guard import Guard, Tell, silent
+from airflow_provider_ckpt.change.lock import Held, locked
+from airflow_provider_ckpt.change.places import Stores, require_own_place
+from airflow_provider_ckpt.change.plan import Plan
+from airflow_provider_ckpt.change.receipt import Receipt
+from airflow_provider_ckpt.change.validate import find_facts, validate
+from airflow_provider_ckpt.checkpoint.observe import now_ms
+from airflow_provider_ckpt.errors import CheckpointBusyError, PlanError, StalePlanError
+from airflow_provider_ckpt.rollback.approve import require_own_plan
+from airflow_provider_ckpt.rollback.roll_back import RollingBack
+from airflow_provider_ckpt.rollback.undo import Undoing
+from airflow_provider_ckpt.sinks.memory import remember
+from airflow_provider_ckpt.storage.concurrency import OnStep, no_step
+from airflow_provider_ckpt.storage.stored_object import StoredObject
+
+#: Who carries out which kind of plan.
+EXECUTORS: Mapping[str, type[InPlace]] = {"rollback": RollingBack, "undo": Undoing}
+
+
+@dataclass(frozen=True, slots=True)
+class _Run:
+    """How one run of a plan is done; see :func:`apply`."""
+
+    by: str
+    query_is_stopped: bool
+    quiet_s: float | None
+    on_step: OnStep
+    tell: Tell
+    accept_sink: str | Collection[str]
+    approved_by: str
+
+
+def apply(
+    plan: Plan,
+    stores: Stores,
+    *,
+    by: str = "",
+    query_is_stopped: bool = False,
+    quiet_s: float | None = None,
+    break_lock: bool = False,
+    on_step: OnStep = no_step,
+    tell: Tell = silent,
+    accept_sink: str | Collection[str] = (),
+    approved_by: str = "",
+) -> Receipt:
+    """Carry out a rollback or an undo.
+
+    Args:
+        plan: What to do.
+        stores: Where.
+        by: Who does it, for the history: a task of a DAG run, or user and host.
+        query_is_stopped: The user's word that no query writes to the checkpoint; files alone cannot show that.
+        quiet_s: Seconds to watch for a change, on top of that word; None to judge by the rhythm of the commits.
+        break_lock: The user's word that another operator who holds the lock has ended.
+        on_step: Called after each step.
+        tell: Told what is being waited for, and how long.
+        accept_sink: Effects on the sink that are accepted by name: ``duplicated``, ``skipped``, ``unknown``.
+        approved_by: Who has approved the plan, and so accepted its effect, for the history; empty for ``by``.
+
+    Raises:
+        PlanError: The effect on the sink is not exact, and was not accepted; or the plan is of another checkpoint.
+        StalePlanError: The checkpoint is not what it was when the plan was made; nothing was done.
+        CheckpointBusyError: No word that the query is stopped, or it wrote something; or another operator is at work.
+            The message says whether something was done by then, and what to do next.
+        BackupCorruptError: What comes from a backup is not what was backed up; nothing was removed.
+        StoreError: What a change has saved is not whole; nothing was done.
+    """
+    if plan.kind not in EXECUTORS:
+        raise PlanError(f"a {plan.kind} is not carried out in place.", location=plan.location)
+    require_own_place(plan, stores)
+    with locked(stores.checkpoint, plan.plan_id, by, undo=stores.undo, break_lock=break_lock) as lock:
+        return _apply(plan, stores, _Run(by, query_is_stopped, quiet_s, on_step, tell, accept_sink, approved_by), lock)
+
+
+def _apply(plan: Plan, stores: Stores, run: _Run, lock: Held) -> Receipt:
+    started_ms = now_ms()
+    executor = EXECUTORS[plan.kind](plan, stores, lock.require_mine)
+    record = executor.record
+    files, _ = record.ls()
+    _refuse_taken_back(plan, files)
+    begun = journal.has_begun(files)
+    facts = find_facts(plan, stores, begun=begun)
+    todo = [action for action in plan.actions if not action.is_done(facts)]
+    validate(plan, replace(facts, writer_stopped=run.query_is_stopped or not todo))
+    if not begun:  # also when it has no steps: somebody may have taken them out of it
+        require_own_plan(plan, stores)
+    if todo:
+        accepted = () if begun else require_accepted(plan, run.accept_sink)
+        guard = Guard(plan, stores, facts, lock.require_mine)
+        guard.watch(run.quiet_s, lock.storage_now_ms() if run.quiet_s is None else None, run.tell)
+        lock.require_mine()
+        journal.begin(
+            record,
+            plan,
+            by=run.by,
+            at_ms=started_ms,
+            from_batch=facts.latest_committed,
+            number=journal.next_number(stores.checkpoint, stores.undo),
+            approved_by=run.approved_by,
+            accepted=accepted,
+        )
+        _prepare(executor, todo, guard, lock, begun=begun)
+        if not begun:  # and so was judged by this run: the sink fits
+            remember(stores.checkpoint, facts.query_id, [(sink_of(plan), stores.sink)], run.approved_by or run.by)
+        _take_steps(executor, todo, guard, run.on_step)
+    receipt = Receipt(
+        plan.plan_id,
+        plan.kind,
+        "applied" if todo else "already_applied",
+        plan.location,
+        plan.batch_id,
+        len(todo),
+        record.location,
+        started_ms,
+        now_ms(),
+    )
+    _finish(executor, receipt, run.by, begun=bool(todo) or begun)
+    return receipt
+
+
+def _refuse_taken_back(plan: Plan, files: Mapping[str, StoredObject]) -> None:
+    """A plan that was undone is over; applied again it would save nothing, and could not be undone."""
+    given_up = journal.FORGOTTEN in files and journal.RECEIPT not in files
+    if journal.UNDONE in files or given_up:
+        raise StalePlanError(
+            f"plan {plan.plan_id} was {'given up' if given_up else 'undone'} since it was made.",
+            location=plan.location,
+            batch_id=plan.batch_id,
+            hint="Nothing was done. Plan again.",
+        )
+
+
+def _prepare(executor: InPlace, todo: Sequence[Action], guard: Guard, lock: Held, *, begun: bool) -> None:
+    """Save and lay ready, and look again; when a query was there, the change counts as one that never began.
+
+    Where another operator has taken over, the record is theirs, and is left alone.
+    """
+    try:
+        executor.prepare(todo, guard.tick, begun=begun)
+        guard.require_untouched()
+        guard.before(todo[0], 0, len(todo))
+    except CheckpointBusyError as error:
+        if not begun:
+            lock.require_mine()
+            journal.refuse(executor.record, error.message, now_ms())
+            executor.give_up()
+        raise
+
+
+def _take_steps(executor: InPlace, todo: Sequence[Action], guard: Guard, on_step: OnStep) -> None:
+    for done, action in enumerate(todo):
+        guard.before(action, done, len(todo))
+        action.apply(executor)
+        guard.note(action, executor.identities.get(action.spot))
+        on_step(done + 1, len(todo), action.name)
+    executor.stores.checkpoint.flush()
+    guard.require_as_planned(len(todo))
+
+
+def _finish(executor: InPlace, receipt: Receipt, by: str, *, begun: bool) -> None:
+    if begun:
+        journal.complete(executor.record, receipt.plan_id, by=by, at_ms=receipt.finished_at_ms)
+    executor.finish(by, receipt.finished_at_ms)
+
+
+def forget(plan_id: str, stores: Stores, *, by: str = "") -> int:
+    """Delete what a change has saved for its undo; it cannot be undone afterwards, nor can anything before it.
+
+    Returns:
+        The number of objects deleted.
+
+    Raises:
+        PlanError: There is no such change; or it was interrupted, or its undo was, and needs what it saved.
+        CheckpointBusyError: Another operator is at work.
+    """
+    with locked(stores.checkpoint, plan_id, by, undo=stores.undo) as lock:
+        record = journal.find_forgettable(stores.checkpoint, plan_id, stores.undo)
+        lock.require_mine()
+        return journal.forget(record, stores.record(plan_id))

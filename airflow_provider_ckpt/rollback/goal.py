@@ -1,0 +1,256 @@
+"""Where a rollback goes to: a batch, or what a person knows instead of its number.
+
+A target admits a batch that is not past it; a rollback goes to the newest committed batch that its target admits.
+
+* A **timestamp** admits batches that began at or before it (``batchTimestampMs``, the processing time at which Spark
+  planned the batch). Such a batch may have ended later.
+* A **watermark** admits batches that ran with that watermark or a lower one (``batchWatermarkMs`` of the offset log).
+  State is evicted and late rows are dropped by that watermark, so up to such a batch nothing that is later than the
+  target was final. The commit log's ``nextBatchWatermarkMs`` is of a batch that had still to run.
+* **Offsets** admit batches that did not read past them, in any source and lane that is named.
+
+A **backup** is a target of another kind: it names its batch, and has its files when Spark has purged them.
+"""
+
+from __future__ import annotations
+
+import json
+from abc import abstractmethod
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from airflow_provider_ckpt.checkpoint.progress import advance, source_kind
+from airflow_provider_ckpt.codec.offset_log import OffsetSeq
+from airflow_provider_ckpt.codec.source_offset import SourceOffset
+from airflow_provider_ckpt.errors import CheckpointError, PlanError
+from airflow_provider_ckpt.times import parse_time_ms, time_text
+from airflow_provider_ckpt.untrusted.bounded_json import parse_json
+
+
+class RollbackTarget:
+    """Where to go back to."""
+
+    @abstractmethod
+    def admits(self, batch_id: int, entry: OffsetSeq, later: OffsetSeq | None = None) -> bool:
+        """Whether a batch, with its offset log entry and that of the batch right after it, is not past the target."""
+
+    @abstractmethod
+    def describe(self) -> str:
+        """What a batch that is admitted did, to go after ``a batch that``."""
+
+
+@dataclass(frozen=True, slots=True)
+class ToBatch(RollbackTarget):
+    """The batch of that id, and no other."""
+
+    batch_id: int
+
+    def admits(self, batch_id: int, entry: OffsetSeq, later: OffsetSeq | None = None) -> bool:
+        """See :class:`RollbackTarget`."""
+        return batch_id <= self.batch_id
+
+    def describe(self) -> str:
+        """See :class:`RollbackTarget`."""
+        return f"is {self.batch_id} or an older one"
+
+
+@dataclass(frozen=True, slots=True)
+class ToTimestamp(RollbackTarget):
+    """The newest committed batch that began at or before a time, epoch milliseconds."""
+
+    timestamp_ms: int
+
+    def admits(self, batch_id: int, entry: OffsetSeq, later: OffsetSeq | None = None) -> bool:
+        """See :class:`RollbackTarget`."""
+        return entry.metadata is not None and 0 < entry.metadata.batch_timestamp_ms <= self.timestamp_ms
+
+    def describe(self) -> str:
+        """See :class:`RollbackTarget`."""
+        return f"began at or before {time_text(self.timestamp_ms)}"
+
+
+@dataclass(frozen=True, slots=True)
+class ToWatermark(RollbackTarget):
+    """The newest committed batch that ran with a watermark of at most ``watermark_ms``, epoch milliseconds."""
+
+    watermark_ms: int
+
+    def admits(self, batch_id: int, entry: OffsetSeq, later: OffsetSeq | None = None) -> bool:
+        """See :class:`RollbackTarget`."""
+        return entry.metadata is not None and entry.metadata.batch_watermark_ms <= self.watermark_ms
+
+    def describe(self) -> str:
+        """See :class:`RollbackTarget`."""
+        return f"ran with a watermark of at most {time_text(self.watermark_ms)}"
+
+
+@dataclass(frozen=True, slots=True)
+class ToOffsets(RollbackTarget):
+    """The newest committed batch in which no source is past its offset.
+
+    Args:
+        offsets: Offset as JSON text, by source id (``"0"`` for the first source); sources and lanes that are not named
+            may stand anywhere.
+        kinds: Declared kind by source id.
+    """
+
+    offsets: Mapping[str, str]
+    kinds: Mapping[str, str] = field(default_factory=dict)
+
+    def admits(self, batch_id: int, entry: OffsetSeq, later: OffsetSeq | None = None) -> bool:
+        """See :class:`RollbackTarget`. Raises CheckpointError when offsets cannot be compared."""
+        return not any(self._is_past(entry, later, source_id, text) for source_id, text in self.offsets.items())
+
+    def _is_past(self, entry: OffsetSeq, later: OffsetSeq | None, source_id: str, text: str) -> bool:
+        ids = [known for known, _ in entry.offsets]
+        if source_id not in ids:
+            raise CheckpointError(f"the query has no source {source_id!r}; its sources are {', '.join(ids)}")
+        kind = source_kind(entry, source_id, self.kinds)
+        if kind is None:
+            raise CheckpointError(
+                f"offsets of source {source_id} cannot be ordered, because its type is not known",
+                hint=f"Declare it, for example {source_id}=kafka.",
+            )
+        goal = SourceOffset(text).view(kind)
+        if goal.kind.marks == "begin" and later is None:
+            return True  # where the batch ended is not known
+        ended = later if goal.kind.marks == "begin" and later is not None else entry
+        current = ended.offset(source_id)
+        if current is None or current.view(kind).value == goal.value:
+            return False
+        stands = current.view(kind)
+        if problem := stands.why_not_comparable(goal):
+            raise CheckpointError(f"offsets of source {source_id} cannot be ordered: {problem}")
+        positions = stands.positions
+        return any(positions[lane] > limit for lane, limit in goal.positions.items() if lane in positions)
+
+    def describe(self) -> str:
+        """See :class:`RollbackTarget`."""
+        wanted = ", ".join(f"source {source_id} {text}" for source_id, text in self.offsets.items())
+        return f"did not read past {wanted}"
+
+
+@dataclass(frozen=True, slots=True)
+class ToBackup:
+    """The batch that a backup was taken at.
+
+    Args:
+        root: Location of the backup root.
+        backup_id: Which backup, or ``latest``.
+    """
+
+    root: str
+    backup_id: str
+
+
+def choose(
+    target: RollbackTarget, newest_first: Iterable[tuple[int, OffsetSeq]], planned: tuple[int, OffsetSeq] | None = None
+) -> int | None:
+    """The newest batch that a target admits, or None; entries are looked at only as far as that takes.
+
+    ``planned`` is the batch in flight, when there is one: it says where the batch before it ended, for some sources.
+    """
+    after = planned
+    for batch_id, entry in newest_first:
+        later = after[1] if after is not None and after[0] == batch_id + 1 else None
+        if target.admits(batch_id, entry, later):
+            return batch_id
+        after = batch_id, entry
+    return None
+
+
+def require_watermark(target: RollbackTarget, watermarks: Iterable[int]) -> None:
+    """Raise PlanError when a watermark is asked for and the query has none; ``watermarks`` are those it shows now."""
+    if isinstance(target, ToWatermark) and not any(watermarks):
+        raise PlanError("the query has no watermark.", hint="Go back by batch or by timestamp.")
+
+
+def notes_of(
+    target: RollbackTarget, batch_id: int, entry: OffsetSeq, newest: OffsetSeq | None, kinds: Mapping[str, str]
+) -> tuple[str, ...]:
+    """How a target led to a batch, and what is read again after a rollback there; sentences for people."""
+    notes = [f"Batch {batch_id} {facts_of(entry)}."]
+    if not isinstance(target, ToBatch):
+        notes.insert(0, f"Batch {batch_id} is the newest committed one that {target.describe()}.")
+    if newest is not None and newest != entry:
+        notes += _read_again(entry, newest, kinds)
+    return tuple(notes)
+
+
+def facts_of(entry: OffsetSeq) -> str:
+    """When a batch began and with which watermark."""
+    if entry.metadata is None:
+        return "does not say when it began"
+    watermark = entry.metadata.batch_watermark_ms
+    began = f"began at {time_text(entry.metadata.batch_timestamp_ms)}"
+    return f"{began} with the watermark {time_text(watermark)}" if watermark else f"{began} without a watermark"
+
+
+def _read_again(entry: OffsetSeq, newest: OffsetSeq, kinds: Mapping[str, str]) -> Iterator[str]:
+    for item in advance(entry, newest, kinds):
+        source = f"Source {item['source_id']}" + (f" ({item['source_type']})" if item["source_type"] else "")
+        if item["total"] is not None:
+            yield f"{source} is read again: {item['total']:,} {item['unit'] or ''}".rstrip() + "."
+        else:
+            between = f"from {item['start_offset']} to {item['end_offset']}"
+            yield f"{source} is read again {between}; not counted: {item['problem']}."
+
+
+def parse_target(
+    *,
+    batch: int | str | None = None,
+    timestamp: int | str | None = None,
+    watermark: int | str | None = None,
+    offsets: str | Mapping[str, Any] | None = None,
+    backup: str | None = None,
+    kinds: Mapping[str, str] | None = None,
+) -> RollbackTarget | ToBackup:
+    """The one target that was given, from what a person or a template wrote; empty text says nothing.
+
+    Args:
+        batch: A batch id.
+        timestamp: ISO 8601 (UTC when it names no zone), or epoch milliseconds.
+        watermark: The same.
+        offsets: An offset by source id, such as ``{"0": {"topic": {"0": 5}}}``; JSON when it is text.
+        backup: ``ROOT/ID``.
+        kinds: Declared type by source id, to compare offsets.
+
+    Raises:
+        ValueError: None or several are given, or one makes no sense.
+    """
+    given = {"batch": batch, "timestamp": timestamp, "watermark": watermark, "offsets": offsets, "backup": backup}
+    named = [name for name, value in given.items() if value is not None and value != ""]
+    if len(named) != 1:
+        found = " and ".join(named) or "none"
+        raise ValueError(f"say where to go back to by one of {', '.join(given)}; given: {found}")
+    match named[0]:
+        case "batch":
+            return ToBatch(_batch_id(str(batch)))
+        case "timestamp":
+            return ToTimestamp(parse_time_ms(str(timestamp)))
+        case "watermark":
+            return ToWatermark(parse_time_ms(str(watermark)))
+        case "backup":
+            return _to_backup(str(backup))
+    return ToOffsets(_offsets(offsets), kinds or {})
+
+
+def _to_backup(text: str) -> ToBackup:
+    root, _, backup_id = text.rstrip("/").rpartition("/")
+    if not root or not backup_id:
+        raise ValueError(f"{text!r} is not ROOT/ID of a backup")
+    return ToBackup(root, backup_id)
+
+
+def _batch_id(text: str) -> int:
+    if not text.strip().isdecimal():
+        raise ValueError(f"{text!r} is no batch id")
+    return int(text)
+
+
+def _offsets(given: Any) -> dict[str, str]:
+    wanted = parse_json(given) if isinstance(given, str) else given
+    if not isinstance(wanted, Mapping) or not wanted:
+        raise ValueError('offsets are an object by source id, such as {"0": {"topic": {"0": 5}}}')
+    return {str(key): json.dumps(value, separators=(",", ":")) for key, value in wanted.items()}

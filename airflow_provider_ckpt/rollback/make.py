@@ -1,0 +1,396 @@
+"""Making the plans of rollbacks and undos: look, decide, and find what was begun before."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, replace
+
+from airflow_provider_ckpt.backup.catalog import find_backup, survey_backups
+from airflow_provider_ckpt.backup.manifest import Manifest
+from airflow_provider_ckpt.backup.verify import require_restorable_backup
+from airflow_provider_ckpt.change import journal
+from airflow_provider_ckpt.change.actions import Copy
+from airflow_provider_ckpt.change.declared_sinks import sink_of
+from airflow_provider_ckpt.change.fit_sink import require_fit
+from airflow_provider_ckpt.change.places import Stores
+from airflow_provider_ckpt.change.plan import Plan
+from airflow_provider_ckpt.change.requirements import FromBackup
+from airflow_provider_ckpt.change.validate import find_facts, validate
+from airflow_provider_ckpt.checkpoint.file_sink_log import SinkLog
+from airflow_provider_ckpt.checkpoint.find_restart_set import find_restart_set, operator_names, restorable_batches
+from airflow_provider_ckpt.checkpoint.observe import now_ms, observe, refuse_links
+from airflow_provider_ckpt.checkpoint.restart_set import require
+from airflow_provider_ckpt.checkpoint.view import CheckpointView
+from airflow_provider_ckpt.checks.inspect import read_text_logs, without_broken_files
+from airflow_provider_ckpt.codec import layout
+from airflow_provider_ckpt.codec.offset_log import OffsetSeq
+from airflow_provider_ckpt.errors import (
+    BatchNotRestorableError,
+    CheckpointFormatError,
+    CheckpointNotFoundError,
+    PlanError,
+    StalePlanError,
+)
+from airflow_provider_ckpt.restart.real_time import REAL_TIME, trigger_of
+from airflow_provider_ckpt.rollback.exchange_plan import plan_exchange
+from airflow_provider_ckpt.rollback.foresee import doubt, require_no_worse, view_after
+from airflow_provider_ckpt.rollback.from_backup import (
+    compare,
+    keeps_batch,
+    read_restart_set,
+    require_exchangeable,
+    require_same_query,
+)
+from airflow_provider_ckpt.rollback.goal import RollbackTarget, ToBackup, ToBatch, notes_of
+from airflow_provider_ckpt.rollback.plan import plan_rollback
+from airflow_provider_ckpt.rollback.resolve import backups_hint, resolve
+from airflow_provider_ckpt.rollback.undo import plan_to_undo
+from airflow_provider_ckpt.rollback.undo_plan import Undo
+from airflow_provider_ckpt.sinks.declared import DeclaredSink, read_file_sink, read_marker
+from airflow_provider_ckpt.sinks.effects import SinkVerdict
+from airflow_provider_ckpt.sinks.memory import place_of
+from airflow_provider_ckpt.sinks.verdicts import in_real_time, rollback_verdict, undo_verdict
+from airflow_provider_ckpt.storage.store import Store
+
+#: A warning.
+NO_EXCLUSIVE_CREATE = (
+    "This storage cannot create an object exclusively, so the lock is written and read back: "
+    "two operators who begin at the very same time may both go on."
+)
+
+
+def make_rollback(
+    stores: Stores,
+    target: int | RollbackTarget | ToBackup,
+    *,
+    trim_sink_log: bool = False,
+    sink: DeclaredSink | None = None,
+    sources: Mapping[str, str] | None = None,
+    trigger: str | None = None,
+) -> Plan:
+    """Plan to drop every batch after the one that a target means, or find the plan of a rollback there that was killed.
+
+    Args:
+        stores: Where. In ``stores.backups`` an older batch is looked for when the checkpoint holds none any more.
+        target: A batch id, or another goal (``rollback/goal.py``); ``stores.backups`` is the root of
+            a backup that is one.
+        trim_sink_log: Remove the dropped batches from the file sink's log as well.
+        sink: What ``stores.sink`` is, or a sink that has no place; a file sink when nothing says otherwise.
+        sources: Declared types by source id, to count what will be read again.
+        trigger: The trigger of the query as a deploy file says it; ``realTime`` changes what is sure of the sink.
+
+    Raises:
+        BatchNotRestorableError: The batch cannot be gone back to; the error names those that can.
+        BackupNotFoundError: No such backup.
+        BackupCorruptError: The backup is not complete.
+    """
+    wish = _Wish(trim_sink_log, sink, sources or {}, trigger or "")
+    if isinstance(target, ToBackup):
+        return _make_rollback_to_backup(stores, target, wish)
+    goal = ToBatch(target) if isinstance(target, int) else target
+    if isinstance(goal, ToBatch) and (found := _backup_of(stores, goal.batch_id)) is not None:
+        with suppress(BatchNotRestorableError):
+            return _make_rollback_to_backup(stores, found, wish)
+    try:
+        return _make_rollback(stores, goal, wish)
+    except BatchNotRestorableError as error:
+        if stores.backups is not None:
+            hint = backups_hint(stores.backups, goal, observe(stores.checkpoint).query_id)
+            error.hint = f"{error.hint} {hint}" if error.hint else hint
+        raise
+
+
+def _backup_of(stores: Stores, batch_id: int) -> ToBackup | None:
+    """The newest backup of a batch that a log of the checkpoint still has, whose damaged files it may replace."""
+    if stores.backups is None:
+        return None
+    view = observe(stores.checkpoint)
+    if batch_id not in (*view.planned, *view.committed):
+        return None
+    own = [
+        backup
+        for backup in survey_backups(stores.backups).backups
+        if backup.batch_id == batch_id and view.query_id in (backup.query_id, None)
+    ]
+    return ToBackup(stores.backups.location, own[-1].backup_id) if own else None
+
+
+@dataclass(frozen=True, slots=True)
+class _Wish:
+    """What was said about a rollback beside its target; see :func:`make_rollback`."""
+
+    trim_sink_log: bool
+    sink: DeclaredSink | None
+    sources: Mapping[str, str]
+    trigger: str
+
+
+def _make_rollback(stores: Stores, target: RollbackTarget, wish: _Wish) -> Plan:
+    checkpoint = stores.checkpoint
+    batch_id = resolve(checkpoint, target)
+    if (begun := _interrupted(stores, "rollback", lambda plan: plan.batch_id == batch_id)) is not None:
+        return begun
+    return _fresh_rollback(stores, target, batch_id, wish)
+
+
+def _fresh_rollback(stores: Stores, target: RollbackTarget, batch_id: int, wish: _Wish) -> Plan:
+    checkpoint = stores.checkpoint
+    view = observe(checkpoint, deep=True, batch_id=batch_id)
+    refuse_links(view)
+    chosen = find_restart_set(checkpoint, view, batch_id)
+    chosen = without_broken_files(view, chosen, checkpoint.head, checkpoint.chunks)
+    if chosen.missing:
+        require(chosen, view, _restorable_text(restorable_batches(checkpoint, view, batch_id), view))
+    wish = replace(wish, trigger=trigger_of(wish.trigger, operator_names(checkpoint, view, batch_id)))
+    verdict, sink_log = _judge_sink(stores, view, batch_id, wish)
+    plan = replace(plan_rollback(view, chosen, now_ms(), (verdict,), sink_log), trigger=wish.trigger)
+    after = view_after(plan, view, chosen, checkpoint)
+    require_no_worse(plan, view, after)
+    if reason := doubt(batch_id, after, _entry_after(checkpoint, view, batch_id)):
+        plan = replace(plan, verdicts=(_doubtful(verdict, reason),))
+    return _told(plan, checkpoint, _notes(view, target, batch_id, view.offset_seq(batch_id), wish.sources))
+
+
+def _restorable_text(found: Sequence[int], view: CheckpointView) -> str:
+    """The batches that can be restored, as far as they were looked for."""
+    if not found:
+        return "Nothing was done. None of the batches in the logs can be restored."
+    others = len(set(view.committed) - set(found))
+    more = f", and {others} more were not looked at, or cannot" if others else ""
+    return f"Nothing was done. Batches that can be restored: {', '.join(map(str, found))}{more}."
+
+
+def _make_rollback_to_backup(stores: Stores, target: ToBackup, wish: _Wish) -> Plan:
+    """An ordinary rollback as long as the checkpoint holds all that it needs; else the backup's files come back."""
+    checkpoint, root = stores.checkpoint, stores.backups
+    if root is None:
+        raise PlanError(f"the root {target.root} of the backup was not opened.", location=checkpoint.location)
+    wanted = FromBackup(target.backup_id)
+    if (begun := _interrupted(stores, "rollback", lambda plan: wanted in plan.requirements)) is not None:
+        return begun  # everything was copied before it began: it does not matter whether the backup is there
+    backup = find_backup(root, target.backup_id, observe(checkpoint).query_id)
+    try:
+        return _back_to(stores, root, backup, wish)
+    except BatchNotRestorableError as error:
+        error.hint = error.hint or (
+            f"Restore it to a new location and start the query there: ckpt restore {root.location} {backup.backup_id} "
+            f"--to {checkpoint.location}-batch-{backup.batch_id} --sink FORMAT:URI --execute"
+        )
+        raise
+
+
+def _back_to(stores: Stores, root: Store, backup: Manifest, wish: _Wish) -> Plan:
+    checkpoint, batch_id = stores.checkpoint, backup.batch_id
+    view = observe(checkpoint, deep=True, batch_id=batch_id)
+    refuse_links(view)
+    if keeps_batch(view, backup, compare(checkpoint, view, backup)):
+        with suppress(BatchNotRestorableError):
+            return _make_rollback(stores, ToBatch(batch_id), wish)
+    return _exchange(stores, root, backup, wish)
+
+
+def _exchange(stores: Stores, root: Store, backup: Manifest, wish: _Wish) -> Plan:
+    checkpoint, batch_id = stores.checkpoint, backup.batch_id
+    view = observe(checkpoint, deep=True, batch_id=batch_id)
+    refuse_links(view)
+    require_restorable_backup(root, backup)
+    held, backup = read_restart_set(root, backup)
+    compared = compare(checkpoint, view, backup)
+    require_same_query(view, backup, compared)
+    is_known = require_exchangeable(checkpoint, view, root, backup, compared)
+    damaged = {name: error for name, error in view.damaged.items() if name not in held.entries}
+    view = replace(view, entries={**view.entries, **held.entries}, damaged=damaged)
+    wish = replace(wish, trigger=trigger_of(wish.trigger, operator_names(checkpoint, view, batch_id)))
+    verdict, sink_log = _judge_sink(stores, view, batch_id, wish)
+    verdict = verdict if is_known else _not_known(verdict, batch_id)
+
+    def sha256_of(name: str) -> str:
+        return checkpoint.sha256(name)[1]
+
+    plan = plan_exchange(
+        view, backup, root.location, now_ms(), (verdict,), sink_log, compared.replaced, sha256_of=sha256_of
+    )
+    plan = replace(plan, trigger=wish.trigger)
+    coming = [action.size for action in plan.actions if isinstance(action, Copy) and action.source]
+    notes = _notes(view, ToBatch(batch_id), batch_id, held.offset_seq(batch_id), wish.sources)
+    note = f"{len(coming)} files, {sum(coming):,} bytes, come back from backup {backup.backup_id}."
+    return _told(plan, checkpoint, (*notes, note))
+
+
+def _entry_after(checkpoint: Store, view: CheckpointView, batch_id: int) -> OffsetSeq | None:
+    """The offset entry of the batch after one; None when there is none, or it is damaged."""
+    later = [planned for planned in view.planned if planned > batch_id]
+    if not later:
+        return None
+    name = layout.offset_entry(later[0])
+    entry = read_text_logs(checkpoint, view, [name], checkpoint.head, checkpoint.chunks).entries.get(name)
+    return entry if isinstance(entry, OffsetSeq) else None
+
+
+def _doubtful(verdict: SinkVerdict, reason: str) -> SinkVerdict:
+    """The effect when the entry of the target may not be that of its batch."""
+    remedy = "Take the entry from a backup (--to-backup), or compare the rows of the batches after it in the sink."
+    return replace(verdict, verdict="unknown", reason=reason, remedy=remedy)
+
+
+def _not_known(verdict: SinkVerdict, batch_id: int) -> SinkVerdict:
+    """The effect when the offset entry of the batch is lost, so that nobody can compare it with the backup's."""
+    reason = f"the offset entry of batch {batch_id} cannot be read, so the sink may have got another batch {batch_id}"
+    return replace(verdict, verdict="unknown", reason=reason, remedy="Compare the rows of that batch in the sink.")
+
+
+def _judge_sink(stores: Stores, view: CheckpointView, batch_id: int, wish: _Wish) -> tuple[SinkVerdict, SinkLog | None]:
+    """What becomes of the sink, and its log when it is to be trimmed."""
+    sink_log = _log_to_trim(stores, wish.sink) if wish.trim_sink_log else None
+    declared = wish.sink or (DeclaredSink("file", stores.sink.location) if stores.sink else DeclaredSink(""))
+    store = stores.sink if declared.directory else None
+    marker = read_marker(declared, store, view.query_id, batch_id)
+    require_fit(stores.checkpoint, stores.undo, view, declared, store, marker)
+    verdict = rollback_verdict(marker, batch_id, view.latest_planned, trimmed=sink_log is not None)
+    if wish.trigger == REAL_TIME:
+        verdict = in_real_time(verdict, marker)
+    return replace(verdict, sink=declared.at(store).name), sink_log
+
+
+def _log_to_trim(stores: Stores, sink: DeclaredSink | None) -> SinkLog:
+    if stores.sink is None or (sink is not None and sink.kind != "file"):
+        raise PlanError("only a file sink has a log that can be trimmed", hint="Declare it: --sink file:URI.")
+    sink_log = read_file_sink(stores.sink)
+    links = [name for name in (layout.SINK_LOG, *sink_log.objects) if stores.sink.is_link(name)]
+    if links:
+        raise PlanError(
+            "is a link, so what it leads to is not trimmed.",
+            location=stores.sink.location,
+            name=links[0],
+            hint="Put in its place what it leads to.",
+        )
+    return sink_log
+
+
+def _told(plan: Plan, checkpoint: Store, notes: tuple[str, ...] = ()) -> Plan:
+    """The plan with what its reader should know of the target and of the storage."""
+    warnings = () if checkpoint.creates_exclusively else (NO_EXCLUSIVE_CREATE,)
+    return replace(plan, notes=notes, warnings=(*plan.warnings, *warnings))
+
+
+def _notes(
+    view: CheckpointView, target: RollbackTarget, batch_id: int, entry: OffsetSeq, sources: Mapping[str, str]
+) -> tuple[str, ...]:
+    try:
+        newest = view.latest_offset_seq
+    except (CheckpointFormatError, CheckpointNotFoundError):
+        newest = None  # going back from an entry that is damaged, or came meanwhile: what was read cannot be told
+    return notes_of(target, batch_id, entry, newest, sources)
+
+
+def _interrupted(stores: Stores, kind: str, leads_there: Callable[[Plan], bool]) -> Plan | None:
+    """A change to the same end that was killed on its way and can still be completed; no later one took a step."""
+    changes = journal.history(stores.checkpoint, stores.undo)
+    acted = [change for change in changes if change.state not in ("planned", "refused")]
+    if not acted or acted[-1].state != "interrupted" or acted[-1].plan.kind != kind:
+        return None
+    plan = acted[-1].plan
+    if not leads_there(plan):
+        return None
+    try:
+        facts = find_facts(plan, stores, begun=True)
+        validate(plan, replace(facts, writer_stopped=True))  # the word is asked for when it is applied
+    except StalePlanError:
+        return None  # the query has run since; every prefix is a sound checkpoint, so a new plan is right
+    return plan
+
+
+def make_undo(
+    stores: Stores,
+    *,
+    sink: DeclaredSink | None = None,
+    opened: Callable[[str], Store] | None = None,
+    trigger: str | None = None,
+) -> Plan:
+    """Plan to take back the newest change that is not undone yet.
+
+    What a query has written since is dropped first, and kept in the record of the undo. An undo itself is not undone:
+    the rollback that it took back can be done again.
+
+    Args:
+        stores: Where.
+        sink: The sink of the query, for its effect when there are batches to drop; a file sink when ``stores.sink`` is
+            given.
+        opened: Opens the sink whose log the change trimmed, when ``stores.sink`` is not given.
+        trigger: The trigger of the query; when not given, the one that was said for the change.
+
+    Raises:
+        PlanError: There is none, or what it left alone has changed since; the error says what can be done.
+        StoreError: Its record is damaged.
+    """
+    record = journal.last_change(stores.checkpoint, stores.undo)
+    done = record.plan
+    if done.sink and stores.sink is None and opened is not None:
+        stores = replace(stores, sink=opened(done.sink))
+    if (begun := _interrupted(stores, "undo", lambda plan: plan.undoes == done.plan_id)) is not None:
+        return begun
+    declared = sink or sink_of(done)
+    if not declared.kind and stores.sink is not None:
+        declared = DeclaredSink("file", stores.sink.location)
+    if stores.sink is None and declared.directory and opened is not None:
+        stores = replace(stores, sink=opened(declared.directory))
+    return _told(_fresh_undo(record, stores, declared, trigger or done.trigger), stores.checkpoint)
+
+
+def _fresh_undo(record: journal.Record, stores: Stores, sink: DeclaredSink, trigger: str) -> Plan:
+    undo = plan_to_undo(record, stores)
+    trigger = trigger_of(trigger, operator_names(stores.checkpoint, undo.view, record.plan.batch_id))
+    verdict = _judge_undo(record, stores, sink, undo, trigger)
+    plan = undo.plan(f"{record.location}/{journal.SAVED_OBJECTS}", now_ms(), (verdict,))
+    return replace(plan, trigger=trigger)
+
+
+def _judge_undo(record: journal.Record, stores: Stores, sink: DeclaredSink, undo: Undo, trigger: str) -> SinkVerdict:
+    """What an undo does to the sink, where it can be looked at."""
+    done = record.plan
+    if sink.directory and stores.sink is None:
+        return SinkVerdict(sink.name, "unknown", "nobody has looked at it since the rollback", "Declare it: --sink.")
+    store = stores.sink if sink.directory else None
+    if done.sink and store is not None and place_of(store) != place_of(store.at(done.sink)):
+        raise PlanError(
+            f"the rollback {done.plan_id} has trimmed the log of {done.sink}, and not that of {store.location}.",
+            location=done.location,
+            hint="Nothing was changed. Leave out --sink.",
+        )
+    marker = read_marker(sink, store, done.query_id, done.batch_id)
+    if not done.sink:  # the log of another one was not trimmed
+        require_fit(stores.checkpoint, stores.undo, undo.view, sink, store, marker)
+    if foreign := undo.foreign_batches:
+        verdict = rollback_verdict(marker, done.batch_id, foreign[-1], trimmed=bool(done.sink))
+    else:
+        verdict = undo_verdict(marker, record.from_batch, trimmed=bool(done.sink))
+    if trigger == REAL_TIME:
+        verdict = in_real_time(verdict, marker)
+    return replace(verdict, sink=sink.at(store).name)
+
+
+# --- once more -----------------------------------------------------------------------------------------------------
+
+
+def plan_again(plan: Plan, stores: Stores) -> Plan:
+    """The rollback or the undo that would be planned now in the place of one that was not begun yet.
+
+    Raises what :func:`make_rollback` and :func:`make_undo` raise.
+    """
+    if plan.kind == "undo":
+        record = journal.last_change(stores.checkpoint, stores.undo)
+        if record.plan.plan_id != plan.undoes:
+            raise StalePlanError(
+                f"the newest change is {record.plan.plan_id}, and the plan undoes {plan.undoes}.",
+                location=plan.location,
+                hint="Nothing was done. Plan again.",
+            )
+        return _fresh_undo(record, stores, sink_of(plan), plan.trigger)
+    wish = _Wish(bool(plan.sink), sink_of(plan), {}, plan.trigger)
+    wanted = next((item.expected for item in plan.requirements if isinstance(item, FromBackup)), None)
+    if wanted is None:
+        return _fresh_rollback(stores, ToBatch(plan.batch_id), plan.batch_id, wish)
+    if stores.backups is None:
+        raise PlanError(f"the root {plan.source} of the backup was not opened.", location=plan.location)
+    return _exchange(stores, stores.backups, find_backup(stores.backups, wanted), wish)

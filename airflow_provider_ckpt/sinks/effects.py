@@ -1,0 +1,37 @@
+"""What a change does to a sink: its effect, why, and what to do about it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Literal
+
+if TYPE_CHECKING:
+    from airflow_provider_ckpt.documents.changes import SinkEffectFields
+
+Effect = Literal["exact", "duplicated", "skipped", "unknown"]
+
+
+#: What a change can do to a sink, from the best to the worst: nothing wrong; rows that come twice; rows that are lost;
+#: nobody knows which.
+EFFECTS: tuple[Effect, ...] = ("exact", "duplicated", "skipped", "unknown")
+
+
+@dataclass(frozen=True, slots=True)
+class SinkVerdict:
+    """What happens at the sink when the plan has been applied and the query goes on.
+
+    Args:
+        sink: Kind and location.
+        verdict: ``exact``, ``skipped`` (re-run batches are dropped: data loss), ``duplicated`` or ``unknown``.
+        reason: Why.
+        remedy: What to do about it; empty when nothing is to be done.
+    """
+
+    sink: str
+    verdict: Effect
+    reason: str
+    remedy: str = ""
+
+    def to_dict(self) -> SinkEffectFields:
+        """JSON-ready."""
+        return {"sink": self.sink, "effect": self.verdict, "reason": self.reason, "remedy": self.remedy}

@@ -1,0 +1,101 @@
+"""Whether a declared sink can be that of a query, judged by what the sink remembers and by where the query stands.
+
+A file sink knows batch ids and no queries, so its log is compared with the logs of the checkpoint. A table names the
+writer of each batch, so it has to know this one. What cannot be told apart by numbers, another query's output directory
+that is at the same batch by chance, is told apart by memory: the sink that was declared first for a checkpoint.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from airflow_provider_ckpt.checkpoint.sink_marker import MARKING, SinkMarker
+
+
+@dataclass(frozen=True, slots=True)
+class Standing:
+    """How far a query was at one moment.
+
+    Args:
+        written: The newest committed batch that was given to the sink; None before the first.
+        planned: The newest planned batch, or None.
+    """
+
+    written: int | None
+    planned: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class Misfit:
+    """Why a sink is not that of the query.
+
+    Args:
+        reason: What contradicts it; the sink is the subject.
+        hint: What to do.
+    """
+
+    reason: str
+    hint: str
+
+
+#: What can always be done about a sink that does not fit.
+_OTHERWISE = "Declare the sink that the query writes to, or none: its effect is then unknown and has to be accepted."
+
+
+def misfit(marker: SinkMarker, now: Standing, before: Iterable[Standing] = (), *, known: bool = False) -> Misfit | None:
+    """What contradicts that a sink is that of the query; None when nothing does.
+
+    Args:
+        marker: What the sink remembers.
+        now: Where the query stands.
+        before: Where it stood before changes that are recorded.
+        known: The sink has been declared for this checkpoint before, and it fitted then.
+    """
+    if marker.kind == "file":
+        return _misfit_of_files(marker, now, before, known=known)
+    if marker.kind not in MARKING or now.written is None:
+        return None
+    if marker.last_batch is None and not marker.held_after(-1) and not marker.undone:
+        return Misfit(
+            f"knows no batch of {marker.writer}, and the query has committed batch {now.written}: it is the table of "
+            "another query, or it has forgotten this one",
+            _OTHERWISE,
+        )
+    return None
+
+
+def misfit_of_backup(marker: SinkMarker, batch_id: int) -> Misfit | None:
+    """What contradicts that a sink is that of a query whose backup was taken after ``batch_id``; it may be ahead."""
+    return misfit(marker, Standing(batch_id, batch_id), known=True)
+
+
+def _misfit_of_files(marker: SinkMarker, now: Standing, before: Iterable[Standing], *, known: bool) -> Misfit | None:
+    latest = marker.last_batch
+    if latest is None:
+        if now.written is None:
+            return None
+        return Misfit(f"has no log of batches, and the query has committed batch {now.written}", _OTHERWISE)
+    if now.written is not None and latest < now.written:
+        return Misfit(
+            f"holds batches up to {latest}, and the query has committed batch {now.written}: it is not the sink of "
+            "this query, or its log was restored or deleted",
+            _OTHERWISE,
+        )
+    if known or _reaches(now, latest) or any(_spans(standing, latest) for standing in before):
+        return None
+    planned = "none" if now.planned is None else f"none after {now.planned}"
+    return Misfit(
+        f"holds batch {latest}, and the query has planned {planned}: it is not the sink of this query, or the "
+        "checkpoint was put back by other means than ckpt",
+        f"{_OTHERWISE} If it is its sink, remove by hand what its _spark_metadata holds after the newest committed "
+        "batch.",
+    )
+
+
+def _reaches(standing: Standing, latest: int) -> bool:
+    return standing.planned is not None and latest <= standing.planned
+
+
+def _spans(standing: Standing, latest: int) -> bool:
+    return _reaches(standing, latest) and (standing.written is None or standing.written <= latest)

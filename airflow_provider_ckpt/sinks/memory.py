@@ -1,0 +1,108 @@
+"""The sinks that were declared first for the query of a checkpoint, remembered beside it."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from airflow_provider_ckpt.checkpoint.observe import now_ms
+from airflow_provider_ckpt.checkpoint.records_root import records_of
+from airflow_provider_ckpt.errors import CheckpointNotFoundError, PlanError, StoreError
+from airflow_provider_ckpt.sinks.declared import DeclaredSink
+from airflow_provider_ckpt.storage.store import Store
+from airflow_provider_ckpt.untrusted.bounded_json import parse_json
+
+MEMORY = "sink.json"
+
+
+#: Bytes of the largest memory that is read.
+_MOST = 1 << 16
+
+
+@dataclass(frozen=True, slots=True)
+class Memory:
+    """The sinks that were declared first for the query of a checkpoint.
+
+    Args:
+        sinks: Their declarations, for people.
+        places: Where they are, in one spelling.
+        location: Of the memory itself.
+        by: Who declared them.
+    """
+
+    sinks: tuple[str, ...]
+    places: frozenset[str]
+    location: str
+    by: str
+
+    def knows(self, store: Store) -> bool:
+        """Whether a sink is one of them."""
+        return place_of(store) in self.places
+
+
+def place_of(store: Store) -> str:
+    """A location in one spelling: links on a local disk are followed, schemes that mean the same storage are one."""
+    if store.is_local:
+        return f"file:{os.path.realpath(store.root)}"
+    protocol = store.fs.protocol if isinstance(store.fs.protocol, str) else store.fs.protocol[0]
+    return f"{protocol}://{store.root}"
+
+
+def is_remembered(sink: DeclaredSink) -> bool:
+    """Whether numbers alone tell a sink from another one, so that the first that was declared has to be remembered."""
+    return sink.kind == "file" or (sink.kind == "hudi" and not sink.writer)
+
+
+def memory_of(checkpoint: Store, query_id: str | None) -> Memory | None:
+    """The sinks that were declared first; None when none were, or for another query. Raises StoreError."""
+    place = _place(checkpoint)
+    if place is None:
+        return None
+    try:
+        data = place.read_up_to(MEMORY, _MOST)
+    except CheckpointNotFoundError:
+        return None
+    try:
+        fields = parse_json(data)
+        memory = Memory(
+            tuple(map(str, fields["sinks"])),
+            frozenset(map(str, fields["places"])),
+            f"{place.location}/{MEMORY}",
+            str(fields.get("by", "")),
+        )
+    except (ValueError, TypeError, KeyError, AttributeError):
+        hint = "Look at it, and remove it if the sink that the query writes to is known otherwise."
+        raise StoreError("is no memory of a sink", location=place.location, name=MEMORY, hint=hint) from None
+    return memory if fields.get("query_id") == (query_id or "") else None
+
+
+def _place(checkpoint: Store) -> Store | None:
+    """Where a memory is; nowhere when nothing can lie beside the checkpoint."""
+    try:
+        return records_of(checkpoint)
+    except PlanError:
+        return None
+
+
+def remember(
+    checkpoint: Store, query_id: str | None, sinks: Iterable[tuple[DeclaredSink, Store | None]], by: str
+) -> None:
+    """Remember the sinks of a query, unless some are remembered already. Holds the lock: called by changes alone.
+
+    Nothing is remembered unless there is one among them that needs it.
+    """
+    own = [(sink, store) for sink, store in sinks if sink.kind]
+    needed = any(store is not None and is_remembered(sink) for sink, store in own)
+    place = _place(checkpoint)
+    if not needed or place is None or memory_of(checkpoint, query_id) is not None:
+        return
+    fields = {
+        "query_id": query_id or "",
+        "sinks": [sink.at(store).name for sink, store in own],
+        "places": sorted(place_of(store) for _, store in own if store is not None),
+        "by": by,
+        "at_ms": now_ms(),
+    }
+    place.write(MEMORY, json.dumps(fields, sort_keys=True).encode())

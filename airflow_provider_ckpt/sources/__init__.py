@@ -1,0 +1,1 @@
+"""Where the data of a source ends; a module a format."""

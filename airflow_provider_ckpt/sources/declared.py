@@ -1,0 +1,227 @@
+"""Where the data of a query's sources ends: asked of the broker, the table, the directory, and never of Spark.
+
+* An end is a condition: all that had been written to a source at a time is in a committed batch.
+* It never holds too early. Where it can hold late, or never, the module of the kind says why.
+* Nothing is written, no consumer group is joined, no topic is created.
+
+One module a kind, loaded when it is needed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from importlib import import_module
+from typing import Any, Protocol
+
+from airflow_provider_ckpt.checkpoint.progress import Progress
+from airflow_provider_ckpt.codec.source_offset import KINDS as SOURCE_KINDS
+from airflow_provider_ckpt.codec.source_offset import SourceOffset
+from airflow_provider_ckpt.errors import CheckpointError, StoreError
+from airflow_provider_ckpt.sources.offer import hint_of
+from airflow_provider_ckpt.storage.secrets import scrub
+from airflow_provider_ckpt.storage.store import Store
+from airflow_provider_ckpt.times import time_text
+from airflow_provider_ckpt.waiting import Condition, OffsetsReached, all_of
+
+__all__ = ["KINDS", "Access", "DeclaredEnd", "DeclaredEnds", "SourceEnd", "end_of", "open_end", "parse_end"]
+
+KINDS = ("kafka", "delta", "iceberg", "file")
+_WILD = frozenset("*?[{")
+
+
+@dataclass(frozen=True, slots=True)
+class DeclaredEnd:
+    """A source, as its user declares it.
+
+    Args:
+        kind: One of KINDS.
+        location: Bootstrap servers; table, for Iceberg also its metadata file; directory, with or without a pattern.
+        topics: Of Kafka; none stands for those that the query has read from.
+    """
+
+    kind: str
+    location: str = ""
+    topics: tuple[str, ...] = ()
+
+    @property
+    def directory(self) -> str:
+        """What has to be opened: the location up to the first part that is a pattern, or that is a metadata file."""
+        if self.metadata_file:
+            return self.location.rpartition("/")[0]
+        if not self.pattern:
+            return self.location
+        return self.location[: -len(self.pattern)].rstrip("/") or "/"
+
+    @property
+    def pattern(self) -> str:
+        """What follows the directory, from the first part with a wildcard on; empty without one."""
+        parts = self.location.split("/") if self.kind == "file" else []
+        first = next((at for at, part in enumerate(parts) if _WILD & set(part)), len(parts))
+        return "/".join(parts[first:])
+
+    @property
+    def metadata_file(self) -> str:
+        """Name of the Iceberg metadata file that was declared, or empty."""
+        is_file = self.kind == "iceberg" and self.location.endswith(".json")
+        return self.location.rpartition("/")[2] if is_file else ""
+
+
+class SourceEnd(Protocol):
+    """The end of one source. An object may remember what it has read, and is asked again at each poll."""
+
+    def end_at(self, at_ms: int | None, stands: SourceOffset | None, slack: int = 0) -> Condition:
+        """All that had been written at a time (epoch milliseconds), or up to now (None), is in a committed batch.
+
+        Args:
+            at_ms: The time; not one that is still to come.
+            stands: Where the newest committed batch stands; None before the first.
+            slack: So many units of the source may be missing.
+
+        Raises:
+            StoreUnavailableError: It does not answer; another try can help.
+            StoreError: It cannot be read, or it is not what the query reads from.
+        """
+
+
+def parse_end(text: str) -> DeclaredEnd:
+    """Read ``KIND:URI``.
+
+    ``kafka:host:9092,host2:9092/topic,topic2`` (servers and topics may be left out), ``delta:s3://lake/orders``,
+    ``iceberg:s3://lake/db/orders`` (or the URI of a metadata file), ``file:/data/in``, ``file:/data/in/*.json``, and
+    ``file:/data/in/**`` for a source with ``recursiveFileLookup``. Raises StoreError.
+    """
+    kind, _, location = text.partition(":")
+    kind = kind.lower()
+    if kind not in KINDS or (kind != "kafka" and not location):
+        raise StoreError(
+            f"cannot read a source {scrub(text)!r}",
+            hint=f"Declare it as KIND:URI with one of {', '.join(KINDS)}; for example delta:s3://lake/orders, "
+            "or kafka:broker:9092/orders.",
+        )
+    if kind == "kafka":
+        servers, _, topics = location.removeprefix("//").partition("/")
+        return DeclaredEnd(kind, servers, tuple(topic for topic in topics.split(",") if topic))
+    return DeclaredEnd(kind, f"file:{location}" if location.startswith("//") else location)
+
+
+@dataclass(frozen=True, slots=True)
+class Access:
+    """How sources are come by.
+
+    Args:
+        open_store: Opens the directory of a table or of files.
+        checkpoint: Of the query: a file source keeps a log there.
+        kafka_config: Of librdkafka, or as Spark takes it, with ``kafka.`` before each key.
+        option: What a declaration is given with, for hints: ``--source `` on the command line.
+    """
+
+    open_store: Callable[[str], Store]
+    checkpoint: Store | None = None
+    kafka_config: Mapping[str, Any] = field(default_factory=dict, repr=False)
+    option: str = ""
+
+
+def open_end(declared: DeclaredEnd, source_id: str, access: Access) -> SourceEnd:
+    """The end of one source, which the offset log calls ``source_id`` (``"0"``, or its name).
+
+    Raises StoreError: the library for it is missing, or it cannot be opened.
+    """
+    end: SourceEnd = import_module(f"{__package__}.{declared.kind}").End(declared, source_id, access)
+    return end
+
+
+def end_of(
+    declared: DeclaredEnd,
+    source_id: str,
+    stands: SourceOffset | None,
+    at_ms: int | None,
+    access: Access,
+    *,
+    slack: int = 0,
+) -> Condition:
+    """Ask once for the end of one source: see :meth:`SourceEnd.end_at`."""
+    return open_end(declared, source_id, access).end_at(at_ms, stands, slack)
+
+
+class DeclaredEnds:
+    """The ends of all sources that a user declares of a query (:class:`~airflow_provider_ckpt.waiting.SourceEnds`).
+
+    Args:
+        sources: By source id what :func:`parse_end` reads; or a mere type for a source that has no end to wait for,
+            such as ``rate``. A source that is not named at all is an error as soon as an end is asked for: forgetting
+            one would make a wait end too early.
+        access: How they are come by.
+
+    Raises:
+        StoreError: A declaration cannot be read, or a library for it is missing.
+    """
+
+    def __init__(self, sources: Mapping[str, str], access: Access) -> None:
+        self._endless = {source_id for source_id, text in sources.items() if _is_endless(text)}
+        declared = {source_id: parse_end(sources[source_id]) for source_id in sources.keys() - self._endless}
+        self._ends = {source_id: open_end(declared[source_id], source_id, access) for source_id in sorted(declared)}
+        self._access = access
+        if not self._ends:
+            raise CheckpointError(
+                "the condition asks where the data of the sources ends, and no source was declared",
+                location=access.checkpoint.location if access.checkpoint is not None else None,
+                hint=hint_of(access.checkpoint, option=access.option),
+            )
+
+    def end_at(self, at_ms: int | None, progress: Progress, *, slack: int = 0) -> Condition:
+        """All that was written to the sources at a time; None is now. May be short of it by ``slack`` units in all.
+
+        Raises CheckpointError for a time that is still to come, or a source that the query does not have, and as
+        :meth:`SourceEnd.end_at`.
+        """
+        if at_ms is not None and progress.polled_at_ms and at_ms > progress.polled_at_ms:
+            raise CheckpointError(
+                f"what will have been written until {time_text(at_ms)} cannot be known yet",
+                hint="Wait until then first.",
+            )
+        self._require_all(progress)
+        conditions = [
+            end.end_at(at_ms, self._stands(source_id, progress), slack) for source_id, end in self._ends.items()
+        ]
+        counted = [condition for condition in conditions if isinstance(condition, OffsetsReached)]
+        others = [condition for condition in conditions if not isinstance(condition, OffsetsReached)]
+        return all_of(*_as_one(counted, slack), *others)
+
+    def files_at(self, source_id: str, at_ms: int, progress: Progress) -> Condition:
+        """All files of one directory that were there at a time. Raises as :meth:`end_at`."""
+        unread = getattr(self._ends.get(source_id), "unread", None)
+        if unread is None:
+            raise CheckpointError(f"source {source_id} is not declared as a file source")
+        found: Condition = unread(at_ms, self._stands(source_id, progress))
+        return found
+
+    def _require_all(self, progress: Progress) -> None:
+        ids = [source_id for source_id, _ in progress.offsets.offsets] if progress.offsets else []
+        missing = [source_id for source_id in ids if source_id not in self._endless and source_id not in self._ends]
+        if missing:
+            offered = hint_of(self._access.checkpoint, missing, option=self._access.option).rstrip(".")
+            raise CheckpointError(
+                f"source {missing[0]} was not declared, so nobody knows where its data ends",
+                hint=f"{offered}; or its mere type, such as {missing[0]}=rate, when it is not to be waited for.",
+            )
+
+    def _stands(self, source_id: str, progress: Progress) -> SourceOffset | None:
+        if progress.offsets is None:
+            return None
+        ids = [known for known, _ in progress.offsets.offsets]
+        if source_id not in ids:
+            raise CheckpointError(f"the query has no source {source_id!r}; its sources are {', '.join(ids)}")
+        return progress.offsets.offset(source_id)
+
+
+def _is_endless(text: str) -> bool:
+    """Whether a declaration names a type of source that nobody can ask for an end."""
+    return text.lower() in {kind.lower() for kind in SOURCE_KINDS} - set(KINDS)
+
+
+def _as_one(conditions: list[OffsetsReached], slack: int) -> list[Condition]:
+    """One condition for several sources, so that the slack is for all of them together."""
+    offsets = {source_id: text for condition in conditions for source_id, text in condition.offsets.items()}
+    kinds = {source_id: kind for condition in conditions for source_id, kind in condition.kinds.items()}
+    return [OffsetsReached(offsets, kinds, slack)] if conditions else []

@@ -1,0 +1,239 @@
+"""Directories that a file source reads: which of the files are not in the source's own log yet.
+
+What counts is what Spark lists (``FileStreamSource``, ``InMemoryFileIndex``):
+
+* the files of the directory, and those of all directories below it when one of these is a partition, ``date=…``;
+  with ``**`` (for ``recursiveFileLookup``) always;
+* no name that begins with ``_`` or ``.``, no directory of such a name, no ``*._COPYING_``;
+* of a directory that a file sink of another query writes, the files in its ``_spark_metadata`` alone.
+
+A file is read when the source's log has it, up to the entry where the newest committed batch stands. One that is gone
+(``cleanSource``, or deleted) is not waited for.
+
+At a time, the end is the files that were last modified until then. The end of now holds every file that is there,
+however it is dated.
+
+Late or never: a file whose name the query leaves out by an option (``pathGlobFilter``, ``modifiedAfter``,
+``fileNameOnly``; declare the pattern instead), and one that is older by more than ``maxFileAge`` (7 days, unless set)
+than the newest file that the query has read: Spark ignores it. A file that comes later and is dated earlier is waited
+for, too.
+"""
+
+from __future__ import annotations
+
+import fnmatch
+import math
+import re
+from collections.abc import Iterable, Mapping
+from itertools import product
+from typing import TYPE_CHECKING
+from urllib.parse import unquote, urlsplit
+
+from airflow_provider_ckpt import codec
+from airflow_provider_ckpt.checkpoint.source_log_files import gaps_up_to, source_log_end
+from airflow_provider_ckpt.codec import layout
+from airflow_provider_ckpt.codec.source_log import FileSinkLog, FileSourceLog
+from airflow_provider_ckpt.codec.source_offset import SourceOffset
+from airflow_provider_ckpt.errors import CheckpointFormatError, MalformedEntryError, StoreError
+from airflow_provider_ckpt.sources.offer import offers_of
+from airflow_provider_ckpt.waiting import Condition, FilesRead, FilesWritten
+
+if TYPE_CHECKING:
+    from airflow_provider_ckpt.sources.declared import Access, DeclaredEnd
+    from airflow_provider_ckpt.storage.store import Store
+
+RECURSIVE = "**"
+#: A pattern with braces stands for so many without at most.
+MOST_PATTERNS = 1_000
+_BRACES = re.compile(r"\{([^{}]*)\}")
+
+
+class End:
+    """The files of one directory. Remembers what it has read of the source's log, which grows with the query."""
+
+    def __init__(self, declared: DeclaredEnd, source_id: str, access: Access) -> None:
+        if access.checkpoint is None:
+            raise StoreError("a file source is known by its log in the checkpoint, which was not given")
+        self.source_id = source_id
+        self.pattern = declared.pattern
+        self.store = access.open_store(declared.directory)
+        self.checkpoint = access.checkpoint
+        self._read: set[str] = set()
+        self._read_up_to = -1
+
+    def end_at(self, at_ms: int | None, stands: SourceOffset | None, slack: int = 0) -> Condition:
+        """See ``SourceEnd.end_at``; with slack, as it is at this poll alone."""
+        if slack:
+            return self.unread(at_ms, stands, slack)
+        if at_ms is None:
+            at_ms = max(self._listed().values(), default=0)
+        return FilesWritten(self.source_id, at_ms)
+
+    def unread(self, at_ms: int | None, stands: SourceOffset | None, slack: int = 0) -> FilesRead:
+        """How many of the files that were there at a time (epoch milliseconds; None is now) are in no committed batch.
+
+        Raises CheckpointFormatError for a log of the source that is not whole, and StoreError.
+        """
+        read = self._files_read(stands)
+        listed = self._listed()
+        prefix = self.store.root.strip("/")
+        open_files = [
+            (modified_ms, name)
+            for name, modified_ms in listed.items()
+            if (at_ms is None or modified_ms <= at_ms) and f"{prefix}/{name}".lstrip("/") not in read
+        ]
+        if len(open_files) == len(listed):  # none of them was read: is this the place?
+            self._require_same_directory(read, prefix)
+        if not listed and not read and not self.store.exists():
+            hint = "Declare the directory as the query names it; before its first file there is nothing to wait for."
+            raise StoreError("there is nothing here", location=self.store.location, hint=hint)
+        newest = max(open_files, default=(0, None))[1]
+        return FilesRead(self.source_id, max(0, len(open_files) - slack), newest)
+
+    # --- the directory -----------------------------------------------------------------------------------------
+
+    def _listed(self) -> dict[str, int]:
+        """What Spark lists, by name relative to the directory, with the time of the last modification."""
+        whole = self.pattern in ("", RECURSIVE)
+        sink_log = self.store.ls(layout.SINK_LOG)[0] if whole else {}
+        if sink_log:
+            return self._of_sink(sink_log)
+        found = self.store.find()
+        listed: dict[str, int] = {}
+        for name in covered(found, self.pattern):
+            modified_ms = found[name].modified_ms
+            if modified_ms is None:
+                message = "the storage does not say when the file was modified"
+                raise StoreError(message, location=self.store.location, name=name)
+            listed[name] = modified_ms
+        return listed
+
+    def _of_sink(self, names: Iterable[str]) -> dict[str, int]:
+        """The files that a file sink has committed."""
+        places = {place: name for name in names if isinstance(place := layout.parse(name), layout.SinkLogEntry)}
+        compacted = max((place.batch_id for place in places if place.compact), default=-1)
+        files: dict[str, int] = {}
+        for place, name in sorted(places.items(), key=lambda item: item[0].batch_id):
+            if place.batch_id < compacted or (place.batch_id == compacted and not place.compact):
+                continue
+            entry = self._decode(self.store, name)
+            assert isinstance(entry, FileSinkLog)
+            for file in entry.entries:
+                name_below = _key(file.path).removeprefix(self.store.root.strip("/")).lstrip("/")
+                if file.action == "add":
+                    files[name_below] = file.modification_time_ms
+                else:
+                    files.pop(name_below, None)
+        return files
+
+    # --- the log of the source ---------------------------------------------------------------------------------
+
+    def _files_read(self, stands: SourceOffset | None) -> set[str]:
+        """The files in the source's log, up to where the query stands."""
+        log_offset = _log_offset(stands, self.source_id)
+        if log_offset < self._read_up_to:  # rolled back
+            self._read, self._read_up_to = set(), -1
+        if log_offset > self._read_up_to:
+            for name in self._entries(log_offset):
+                entry = self._decode(self.checkpoint, name)
+                if not isinstance(entry, FileSourceLog):
+                    raise MalformedEntryError("no entry of a file source", location=self.checkpoint.location, name=name)
+                self._read.update(_key(file.path) for file in entry.entries if file.batch_id <= log_offset)
+            self._read_up_to = log_offset
+        return self._read
+
+    def _entries(self, log_offset: int) -> list[str]:
+        """Names of the entries to read: what came since, or all from the newest compacted one on."""
+        objects, _ = self.checkpoint.ls(f"{layout.SOURCES}/{self.source_id}")
+        places = {place: name for name in objects if isinstance(place := layout.parse(name), layout.SourceLogEntry)}
+        end = source_log_end(places.keys(), log_offset)
+        if gaps := gaps_up_to(places.keys(), end):
+            name = f"{layout.SOURCES}/{self.source_id}/{gaps[0].first}"
+            raise CheckpointFormatError("is missing in the source's log", location=self.checkpoint.location, name=name)
+        compacted = max((place.entry_id for place in places if place.compact and place.entry_id <= end), default=-1)
+        first = max(compacted, self._read_up_to + 1)
+        return [
+            name
+            for place, name in places.items()
+            if first <= place.entry_id <= end and place.compact == (place.entry_id == compacted)
+        ]
+
+    def _decode(self, store: Store, name: str) -> codec.Encodable:
+        try:
+            return codec.decode(name, store.read(name))
+        except CheckpointFormatError as error:
+            raise error.at(store.location) from None
+
+    def _require_same_directory(self, read: set[str], prefix: str) -> None:
+        """Files that were read elsewhere tell that the declaration is wrong; without them there is no telling."""
+        below = f"{prefix}/" if prefix else ""
+        if read and not any(path.startswith(below) for path in read):
+            such = min(read)
+            offer = offers_of(self.checkpoint, [self.source_id]).get(self.source_id)
+            raise StoreError(
+                f"the query reads files of another directory, such as {f'/{such}' if self.store.is_local else such}",
+                location=self.store.location,
+                hint=f"Declare it as {self.source_id}={offer}"
+                if offer
+                else "Declare the directory as the query names it.",
+            )
+
+
+def covered(names: Iterable[str], pattern: str) -> list[str]:
+    """Which of the names below a directory a source with this pattern (empty for none) reads."""
+    recursive = pattern == RECURSIVE
+    globs = [glob.split("/") for glob in _without_braces(pattern)] if pattern and not recursive else []
+    depth = len(globs[0]) if globs else 0
+    # A directory that the pattern names itself is read, whatever it is called.
+    found = [
+        parts
+        for parts in (name.split("/") for name in names)
+        if len(parts) >= depth
+        and not any(map(_is_filtered_out, parts[depth:] or parts[-1:]))
+        and (not globs or _matches(parts[:depth], globs))
+    ]
+    deep = recursive or any("=" in part for parts in found for part in parts[depth:-1])
+    return ["/".join(parts) for parts in found if deep or len(parts) <= depth + 1]
+
+
+def _matches(parts: list[str], globs: Iterable[list[str]]) -> bool:
+    return any(
+        len(glob) == len(parts) and all(fnmatch.fnmatchcase(*pair) for pair in zip(parts, glob, strict=True))
+        for glob in globs
+    )
+
+
+def _without_braces(pattern: str) -> list[str]:
+    """``{a,b}*`` as ``a*`` and ``b*``; ``[^a]`` as ``[!a]``."""
+    pieces = _BRACES.split(pattern.replace("[^", "[!"))
+    choices = [piece.split(",") if at % 2 else [piece] for at, piece in enumerate(pieces)]
+    if math.prod(map(len, choices)) > MOST_PATTERNS:
+        raise StoreError(
+            f"the pattern stands for more than {MOST_PATTERNS:,} others",
+            hint="Give fewer alternatives in braces; * stands for any.",
+        )
+    return ["".join(choice) for choice in product(*choices)]
+
+
+def _is_filtered_out(part: str) -> bool:
+    """Whether Spark passes over a name (``HadoopFSUtils.shouldFilterOutPathName``)."""
+    if part.startswith(("_common_metadata", "_metadata")):
+        return False
+    return (part.startswith("_") and "=" not in part) or part.startswith(".") or part.endswith("._COPYING_")
+
+
+def _key(uri: str) -> str:
+    """A path of a log of Spark's, whose special characters are escaped, as fsspec calls the file."""
+    parts = urlsplit(uri)
+    bucket = "" if parts.scheme in ("", "file", "hdfs", "viewfs", "dbfs") else parts.netloc.partition("@")[0]
+    return unquote(f"{bucket}{parts.path}").strip("/")
+
+
+def _log_offset(stands: SourceOffset | None, source_id: str) -> int:
+    if stands is None:
+        return -1
+    try:
+        positions: Mapping[str, tuple[int, ...]] = stands.view("file").positions
+    except MalformedEntryError as error:
+        raise StoreError(f"source {source_id} is no file source: {error.message}") from error
+    return positions["log"][0]

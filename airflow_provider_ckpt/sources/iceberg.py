@@ -1,0 +1,76 @@
+"""Iceberg tables: the newest snapshot that appended data.
+
+A source reads the snapshots whose operation is ``append`` and stands at the number of data files of a snapshot that it
+has read. It steps over ``replace``, and with its skip options over ``delete`` and ``overwrite``, without a batch; it
+stops at them without these options. All this is of Spark's ``SparkMicroBatchStream``, and of the main branch.
+
+At a time, the end is the newest snapshot that is not later, by the clock of its writer.
+
+Late or never: nothing is known. A query whose snapshot has expired, or was rolled back, cannot go on, and is an error.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from airflow_provider_ckpt.codec.source_offset import SourceOffset
+from airflow_provider_ckpt.errors import CheckpointError, MalformedEntryError, StoreError
+from airflow_provider_ckpt.sinks.iceberg import ancestors_of, current_metadata
+from airflow_provider_ckpt.waiting import BatchCommitted, Condition, SnapshotReached
+
+if TYPE_CHECKING:
+    from airflow_provider_ckpt.sources.declared import Access, DeclaredEnd
+
+#: A source of an empty table stands at this snapshot (``StreamingOffset.START_OFFSET``).
+NO_SNAPSHOT = -1
+
+
+class End:
+    """The end of one Iceberg table."""
+
+    def __init__(self, declared: DeclaredEnd, source_id: str, access: Access) -> None:
+        self.source_id = source_id
+        self.metadata_file = declared.metadata_file
+        self.store = access.open_store(declared.directory)
+
+    def end_at(self, at_ms: int | None, stands: SourceOffset | None, slack: int = 0) -> Condition:
+        """See :meth:`~airflow_provider_ckpt.sources.declared.SourceEnd.end_at`; snapshots are not counted: no slack."""
+        if slack:
+            raise CheckpointError(
+                f"source {self.source_id} is an Iceberg table, whose lag is not counted in units",
+                hint="Wait for a lag in time.",
+            )
+        at = self._snapshot_of(stands)
+        ancestors = list(ancestors_of(current_metadata(self.store, self.metadata_file), self.store))
+        ids = [snapshot.snapshot_id for snapshot in ancestors]
+        if at not in (NO_SNAPSHOT, *ids):
+            raise StoreError(
+                f"the query stands at snapshot {at}, which the current one does not come from: it has expired, or was "
+                "rolled back, or the table is not the one that the query reads",
+                location=self.store.location,
+            )
+        unread = len(ids) if at == NO_SNAPSHOT else ids.index(at) + 1
+        in_time = at_ms is None
+        for index, snapshot in enumerate(ancestors):
+            in_time = in_time or at_ms is None or snapshot.timestamp_ms <= at_ms
+            if in_time and (files := self._appended(snapshot)):
+                before = tuple(ids[index + 1 : unread])
+                return SnapshotReached(self.source_id, snapshot.snapshot_id, files, before)
+        return BatchCommitted(0)  # there is nothing to read
+
+    def _snapshot_of(self, stands: SourceOffset | None) -> int:
+        if stands is None:
+            return NO_SNAPSHOT
+        try:
+            snapshot_id: int = stands.view("iceberg").value["snapshot_id"]
+        except MalformedEntryError as error:
+            raise StoreError(f"source {self.source_id} is no Iceberg source: {error.message}") from error
+        return snapshot_id
+
+    def _appended(self, snapshot: Any) -> int:
+        """How many data files a source reads from a snapshot."""
+        if snapshot.summary is None:
+            raise StoreError(f"snapshot {snapshot.snapshot_id} has no summary", location=self.store.location)
+        if snapshot.summary.operation.value != "append":
+            return 0
+        return int(snapshot.summary.get("added-data-files") or 0)

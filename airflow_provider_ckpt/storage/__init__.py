@@ -1,0 +1,1 @@
+"""Bytes at a URL: one small store over fsspec, its drivers, and their differences."""

@@ -1,0 +1,51 @@
+"""What a driver raises, as one of our errors."""
+
+from __future__ import annotations
+
+import errno
+from typing import Any
+
+from airflow_provider_ckpt.errors import (
+    CheckpointError,
+    CheckpointNotFoundError,
+    ObjectExistsError,
+    StoreError,
+    StoreUnavailableError,
+)
+from airflow_provider_ckpt.storage.opening import options_refused
+
+_TRANSIENT = {
+    getattr(errno, name)
+    for name in (
+        *("EAGAIN", "EBUSY", "EIO", "ETIMEDOUT", "ESTALE", "EINTR", "ECONNRESET", "ECONNREFUSED", "EHOSTUNREACH"),
+        *("ENOSPC", "EDQUOT"),  # somebody may make room
+    )
+}
+
+
+def typed_error(error: Exception, said: str, place: dict[str, Any], *, is_local: bool) -> CheckpointError:
+    """What is raised instead of an error of a driver.
+
+    Args:
+        error: What the driver raised.
+        said: What it says, without secrets.
+        place: Location and name, for the error.
+        is_local: Whether the storage is a disk of this machine.
+    """
+    match error:
+        case FileNotFoundError():
+            return CheckpointNotFoundError("not found", **place)
+        case FileExistsError():
+            return ObjectExistsError("exists already", **place)
+        case PermissionError():
+            hint = "Check the permissions of the user, or the credentials of the connection."
+            return StoreError("permission denied", **place, hint=hint)
+        case OSError():
+            if is_local and error.errno not in _TRANSIENT:
+                return StoreError(said or type(error).__name__, **place)
+            return StoreUnavailableError(said or type(error).__name__, **place)
+        case TypeError():
+            return options_refused(said, place)
+    if "Credentials" in type(error).__name__:  # each driver has a family of errors of its own
+        return StoreError(f"no credentials: {said}", **place)
+    return StoreUnavailableError(f"storage failed: {said}", **place)

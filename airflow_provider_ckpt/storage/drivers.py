@@ -1,0 +1,124 @@
+"""What the drivers of fsspec do not agree on."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping
+from threading import Lock
+from typing import Any
+
+from airflow_provider_ckpt.errors import CheckpointError
+from airflow_provider_ckpt.storage.stored_object import StoredObject
+
+#: A driver of fsspec, or the disk of this machine.
+FileSystem = Any
+
+
+def driver_of(location: str, options: Mapping[str, Any]) -> tuple[FileSystem, str]:
+    """The driver of a location, and the location as it calls it. Raises whatever the driver raises."""
+    import fsspec  # a local disk does without it
+
+    fs, root = fsspec.core.url_to_fs(location, **options)
+    return fs, str(root)
+
+
+def finds_at_once(fs: FileSystem) -> bool:
+    """Whether a driver lists all that is below a prefix by one request for each 1,000 keys."""
+    from fsspec.asyn import AsyncFileSystem
+
+    return isinstance(fs, AsyncFileSystem) and type(fs)._find is not AsyncFileSystem._find  # noqa: SLF001
+
+
+class Calls:
+    """How many calls a storage was asked to answer; counts right from several threads."""
+
+    def __init__(self) -> None:
+        self._lock = Lock()
+        self.count = 0
+
+    def add(self) -> None:
+        """Count one more."""
+        with self._lock:
+            self.count += 1
+
+
+def protocols(fs: FileSystem) -> tuple[str, ...]:
+    """The schemes of a driver."""
+    return (fs.protocol,) if isinstance(fs.protocol, str) else tuple(fs.protocol)
+
+
+def truthful(fs: FileSystem) -> FileSystem:
+    """The same file system, which may be shared: it asks for each listing from now on, and reads by one request."""
+    cache: Any = getattr(fs, "dircache", None)
+    if getattr(cache, "use_listings_cache", False):
+        cache.use_listings_cache = False
+        cache.clear()
+    if "s3" in protocols(fs):
+        fs.max_concurrency = 1  # otherwise s3fs asks for the size before it reads
+    return fs
+
+
+def stored_object(name: str, info: Mapping[str, Any]) -> StoredObject:
+    """An object as a listing shows it."""
+    keys = ("mtime", "LastModified", "last_modified", "created")
+    modified: Any = next((info[key] for key in keys if info.get(key)), None)
+    if hasattr(modified, "timestamp"):
+        modified = modified.timestamp()
+    modified_ms = int(modified * 1000) if isinstance(modified, int | float) else None
+    size = int(info["size"] or 0)
+    identity = info.get("ETag") or info.get("etag") or f"{size}-{modified}"
+    return StoredObject(name, size, modified_ms, str(identity).strip('"'))
+
+
+class Call:
+    """One call of a storage: it is counted, and what the driver raises becomes an error of ours."""
+
+    __slots__ = ("_name", "_store")
+
+    def __init__(self, store: Any, name: str) -> None:
+        self._store, self._name = store, name
+
+    def __enter__(self) -> None:
+        self._store.calls.add()
+
+    def __exit__(self, kind: object, error: BaseException | None, traceback: object) -> None:
+        if isinstance(error, Exception) and not isinstance(error, CheckpointError):
+            raise self._store.typed_error(error, self._name) from self._store.safe_cause(error)
+
+
+def is_name(name: str) -> bool:
+    """Whether a text names an object inside a location: no empty part, no ``.`` and no ``..`` between its slashes.
+
+    Some storages take a backslash for a slash, so none leads up either.
+    """
+    return not {"", ".", ".."} & set(re.split(r"[/\\]", name)) and "\0" not in name
+
+
+def is_folder_marker(info: Mapping[str, Any]) -> bool:
+    """An empty object that stands for a directory where there are none."""
+    return bool(info["name"].endswith("/") or (info["name"].endswith("_$folder$") and not info["size"]))
+
+
+def service(fs: FileSystem) -> tuple[object, ...]:
+    """What tells apart two storages in which a path may mean two things."""
+    options = fs.storage_options
+    own = (options.get(name) for name in ("endpoint_url", "client_kwargs", "account_name", "host"))
+    return (*protocols(fs), *map(str, own))
+
+
+def split(infos: Iterable[Mapping[str, Any]], prefix: str) -> tuple[dict[str, StoredObject], list[str]]:
+    """What a driver has listed below a prefix: the objects by name, and the directories.
+
+    Raises ValueError for an object whose name no location can hold: leaving it out would be silent.
+    """
+    objects, directories = {}, []
+    for info in infos:
+        path = info["name"].strip("/")
+        name = path[len(prefix) :].removeprefix("/") if prefix else path
+        if info["type"] == "directory":
+            directories.append(name)
+        elif name and not is_folder_marker(info):
+            if not is_name(name):
+                raise ValueError(f"the key {name!r} has no name inside a location.")
+            objects[name] = stored_object(name, info)
+    return objects, directories

@@ -1,0 +1,214 @@
+"""A directory of this machine, without the detours of a driver: state has many small files."""
+
+from __future__ import annotations
+
+import errno
+import hashlib
+import os
+import stat as modes
+import threading
+import uuid
+from collections.abc import Callable, Iterable, Mapping
+from pathlib import Path
+from typing import IO, Any
+
+from airflow_provider_ckpt.storage.stored_object import StoredObject
+
+CHUNK_BYTES = 1 << 20
+SCHEMES = ("file", "local")
+
+
+class LocalDisk:
+    """The disk of this machine under the names that a driver of fsspec has, which takes longer to load than to use.
+
+    Args:
+        storage_options: What was given for a driver; a disk needs nothing of it.
+    """
+
+    protocol = SCHEMES
+
+    def __init__(self, storage_options: Mapping[str, Any] | None = None) -> None:
+        self.storage_options = dict(storage_options or {})
+
+    def exists(self, path: str) -> bool:
+        """Whether there is anything at a path."""
+        return os.path.exists(path)  # noqa: PTH110  # pathlib raises where nobody may look
+
+    def cat_file(self, path: str, start: int, end: int) -> bytes:
+        """The bytes of a file from one position up to another."""
+        with self.open(path, "rb") as file:
+            file.seek(start)
+            return bytes(file.read(end - start))
+
+    def open(self, path: str, mode: str) -> IO[Any]:
+        """A file as Python opens it."""
+        return open(path, mode)  # noqa: PTH123  # whoever asks closes it
+
+    def rm_file(self, path: str) -> None:
+        """Remove a file."""
+        os.remove(path)  # noqa: PTH107  # as the rest of it
+
+
+def local_path(location: str) -> str | None:
+    """The absolute path that a location of this machine means, tidied; None for one that is elsewhere, or chained."""
+    scheme, separator, path = location.partition("://")
+    if "::" in location or (separator and scheme not in SCHEMES):
+        return None
+    if not separator:
+        path = location.removeprefix("file:").removeprefix("local:")
+    return tidied(os.path.join(os.getcwd(), os.path.expanduser(path)))  # noqa: PTH109, PTH111, PTH118  # "" is cwd
+
+
+def tidied(path: str) -> str:
+    """A path without ``.``, ``..`` and doubled slashes; where a link makes ``..`` mean another directory, that one."""
+    plain = os.path.normpath(f"/{path.lstrip('/')}" if path.startswith("/") else path)
+    return plain if os.path.realpath(plain) == os.path.realpath(path) else os.path.realpath(path)
+
+
+def scan(path: str, prefix: str, *, into_links: bool = True) -> tuple[dict[str, StoredObject], list[str]]:
+    """A local directory as the store's ``ls`` shows it; what goes meanwhile is left out.
+
+    Args:
+        path: The directory.
+        prefix: What stands before each name.
+        into_links: Whether a link to a directory is shown as a directory; otherwise it is an object that is a link.
+    """
+    objects, directories = {}, []
+    with os.scandir(path) as entries:
+        for entry in entries:
+            name = prefix + entry.name
+            is_link = entry.is_symlink()
+            if entry.is_dir(follow_symlinks=into_links):
+                directories.append(name)
+                continue
+            try:
+                seen = entry.stat()
+            except FileNotFoundError:
+                if is_link:  # to nowhere
+                    objects[name] = StoredObject(name, 0, None, "", is_link)
+                continue
+            objects[name] = _stored(name, seen, is_link=is_link)
+    return objects, directories
+
+
+def require_regular(path: str) -> None:
+    """Raise OSError for what is there and is no regular file: to open a named pipe or a device waits, or does harm."""
+    mode = os.stat(path).st_mode  # noqa: PTH116  # as the scan does
+    what = next((name for is_it, name in _SPECIAL if is_it(mode)), None)
+    if what is not None:
+        raise OSError(errno.EINVAL, f"is {what} and no regular file, so it was not opened")
+
+
+_SPECIAL = (
+    (modes.S_ISFIFO, "a named pipe"),
+    (modes.S_ISSOCK, "a socket"),
+    (modes.S_ISCHR, "a device"),
+    (modes.S_ISBLK, "a device"),
+)
+
+
+def is_below_link(root: str, path: str) -> bool:
+    """Whether a link stands between a location and what is at a path below it, the last part of the path included."""
+    return os.path.realpath(path) != os.path.realpath(root) + path[len(root) :].rstrip("/")
+
+
+def stat(path: str, name: str) -> StoredObject | None:
+    """A local file as :func:`scan` shows it; None when there is none."""
+    try:
+        return _stored(name, os.stat(path), is_link=Path(path).is_symlink())  # noqa: PTH116  # as the scan does
+    except FileNotFoundError:
+        return None
+
+
+def _stored(name: str, seen: os.stat_result, *, is_link: bool) -> StoredObject:
+    size, modified = seen.st_size, seen.st_mtime
+    return StoredObject(name, size, int(modified * 1000), f"{size}-{modified}-{seen.st_ino}", is_link)
+
+
+def linked(source: str, target: str) -> bool:
+    """Give a file a second name that is free; False where the disk cannot do that."""
+    Path(target).parent.mkdir(parents=True, exist_ok=True)
+    try:
+        os.link(source, target)
+    except OSError as error:
+        if error.errno not in (errno.EXDEV, errno.EPERM, errno.EMLINK, errno.ENOTSUP):
+            raise
+        return False
+    return True
+
+
+def sum_of(chunks: Iterable[bytes]) -> tuple[int, str]:
+    """Size in bytes and SHA-256 (hex) of all chunks together."""
+    sha256, size = hashlib.sha256(), 0
+    for data in chunks:
+        sha256.update(data)
+        size += len(data)
+    return size, sha256.hexdigest()
+
+
+def publish(path: str, fill: Callable[[IO[bytes]], Any], *, replace: bool) -> None:
+    """Write a file that appears whole: in the place of another, or under a name that must be free."""
+    target = Path(path)
+    target.parent.mkdir(parents=True, exist_ok=True)
+    temporary = target.with_name(f".{target.name}.{uuid.uuid4()}.tmp")
+    try:
+        with temporary.open("xb") as file:
+            fill(file)
+        if replace:
+            temporary.replace(target)
+        else:
+            os.link(temporary, target)
+    finally:
+        temporary.unlink(missing_ok=True)
+
+
+class _OfThread(threading.local):
+    """What each thread copies with: a buffer and a random name for each file would cost more than the copy."""
+
+    def __init__(self) -> None:
+        self.buffer = memoryview(bytearray(CHUNK_BYTES))
+        self.suffix = f"{uuid.uuid4()}.tmp"
+
+
+_of_thread = _OfThread()
+
+
+def copy_file(source: str, target: str) -> tuple[int, str]:
+    """Copy a local file to a name that is free; the copy appears whole. Size and SHA-256, taken while copying."""
+    directory, _, name = target.rpartition("/")
+    temporary = f"{directory}/.{name}.{_of_thread.suffix}"
+    require_regular(source)
+    reading = os.open(source, os.O_RDONLY | os.O_CLOEXEC)
+    try:
+        writing = _create(temporary, directory)
+        try:
+            try:
+                copied = _pour(reading, writing)
+            finally:
+                os.close(writing)
+            os.link(temporary, target)
+        finally:
+            os.unlink(temporary)  # noqa: PTH108  # pathlib costs a third of a small copy
+    finally:
+        os.close(reading)
+    return copied
+
+
+def _create(path: str, directory: str) -> int:
+    flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC
+    try:
+        return os.open(path, flags, 0o666)
+    except FileNotFoundError:
+        Path(directory).mkdir(parents=True, exist_ok=True)
+    return os.open(path, flags, 0o666)
+
+
+def _pour(reading: int, writing: int) -> tuple[int, str]:
+    buffer, sha256, size = _of_thread.buffer, hashlib.sha256(), 0
+    while count := os.readv(reading, [buffer]):
+        sha256.update(buffer[:count])
+        written = 0
+        while written < count:
+            written += os.write(writing, buffer[written:count])
+        size += count
+    return size, sha256.hexdigest()

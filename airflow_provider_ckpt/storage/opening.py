@@ -1,0 +1,83 @@
+"""Why a location cannot be opened, in one sentence, and what to install or to write instead."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from typing import Any
+
+from airflow_provider_ckpt.errors import (
+    CheckpointError,
+    CheckpointNotFoundError,
+    StorageOptionError,
+    StoreError,
+    StoreUnavailableError,
+)
+from airflow_provider_ckpt.storage.secrets import scrub, secrets_of
+
+#: Extras of this package, by the scheme that they open.
+_EXTRAS = {
+    **dict.fromkeys(("s3", "s3a"), "s3"),
+    **dict.fromkeys(("gs", "gcs"), "gcs"),
+    **dict.fromkeys(("abfs", "abfss", "az", "adl"), "azure"),
+}
+_HDFS = (
+    "It needs pyarrow (pip install pyarrow), Java (JAVA_HOME) and Hadoop (HADOOP_HOME and "
+    "CLASSPATH=$(hadoop classpath --glob)); webhdfs://HOST:PORT/PATH needs none of them."
+)
+_HINTS = {
+    **{scheme: f"pip install 'ckpt-cli[{extra}]'" for scheme, extra in _EXTRAS.items()},
+    "hdfs": _HDFS,
+    "viewfs": "Give the location as hdfs://…, or webhdfs://….",
+    **dict.fromkeys(("wasb", "wasbs"), "Give the location as abfss://CONTAINER@ACCOUNT.dfs.core.windows.net/PATH."),
+    "dbfs": "Give the cloud URI behind it (s3://, abfss://, gs://), or on a Databricks cluster the path /dbfs/….",
+    "s3n": "Give the location as s3://….",
+}
+#: ``dbfs:/x``: a scheme with one slash, which would be taken for a directory of this machine.
+_ONE_SLASH = re.compile(r"([A-Za-z][A-Za-z0-9+.-]+):/(?!/)")
+_LONGEST = 300
+
+
+def require_location(location: str) -> None:
+    """Raise StoreError for a text that only looks like the name of a local directory."""
+    if not location.strip():
+        raise StoreError("the location is empty", hint="Give a path, or a URI such as s3://lake/checkpoints/orders.")
+    if "\0" in location:
+        raise StoreError("the location holds a zero byte", location=scrub(location.replace("\0", "\\0")))
+    scheme = _ONE_SLASH.match(location)
+    if scheme and scheme[1].lower() not in ("file", "local"):
+        name = scheme[1].lower()
+        hint = _HINTS["dbfs"] if name == "dbfs" else f"Write {name}://…, or ./{name}:/… for a local directory."
+        raise StoreError(f"{name}:/ is no URI of a storage that can be opened", location=scrub(location), hint=hint)
+
+
+def opening_error(error: Exception, location: str, options: Mapping[str, Any]) -> CheckpointError:
+    """What is raised instead of an error of a driver that could not be made."""
+    scheme = location.partition("://")[0].lower() if "://" in location else "file"
+    said = scrub(" ".join(str(error).split())[:_LONGEST], secrets_of(location, options))
+    place: dict[str, Any] = {"location": scrub(location), "hint": _HINTS.get(scheme)}
+    if scheme in ("hdfs", "viewfs") and isinstance(error, ImportError | OSError):
+        return StoreError(f"{scheme}:// cannot be opened here: {said.partition(' dlopen(')[0]}", **place)
+    match error:
+        case ImportError():
+            return StoreError(said, **place)
+        case ValueError():
+            unknown = "not known" in said
+            return StoreError(f"there is no driver for {scheme}://" if unknown else said, **place)
+        case TypeError():
+            return options_refused(said, place)
+        case FileNotFoundError():
+            return CheckpointNotFoundError(f"not found: {said}", **place)
+        case PermissionError():
+            return StoreError(f"permission denied: {said}", **place)
+        case OSError():
+            return StoreUnavailableError(f"the storage does not answer: {said}", **place)
+    return StoreError(f"the driver failed: {type(error).__name__}: {said}", **place)
+
+
+def options_refused(said: str, place: Mapping[str, Any]) -> StorageOptionError:
+    """The error for options that a driver does not take, or lacks."""
+    return StorageOptionError(
+        f"the driver does not take these storage options, or lacks some: {said}",
+        **{**place, "hint": "Give them with --storage-option KEY=VALUE; their names are those of the fsspec driver."},
+    )

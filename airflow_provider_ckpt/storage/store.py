@@ -1,0 +1,429 @@
+"""Storage behind fsspec: the few operations that everything else is made of, with one set of errors.
+
+What a store promises: ``create`` makes an object appear whole or not at all and never replaces one (atomic on local
+disks, S3, GCS and ABFS; elsewhere as good as the fsspec driver's ``mode="create"``); ``delete`` of what is not there is
+fine; listings are never served from a cache; a directory that cannot be read is an error and never looks empty.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+from collections.abc import Iterator, Mapping
+from contextlib import suppress
+from pathlib import Path
+from typing import IO, Any
+
+from airflow_provider_ckpt.errors import CheckpointError, StoreError, TooLargeError
+from airflow_provider_ckpt.storage.driver_errors import typed_error
+from airflow_provider_ckpt.storage.drivers import (
+    Call,
+    Calls,
+    FileSystem,
+    driver_of,
+    finds_at_once,
+    is_name,
+    protocols,
+    service,
+    split,
+    stored_object,
+    truthful,
+)
+from airflow_provider_ckpt.storage.local import (
+    CHUNK_BYTES,
+    LocalDisk,
+    copy_file,
+    is_below_link,
+    linked,
+    local_path,
+    publish,
+    require_regular,
+    scan,
+    stat,
+    sum_of,
+)
+from airflow_provider_ckpt.storage.opening import opening_error, require_location
+from airflow_provider_ckpt.storage.s3 import copy_in_s3, same_s3
+from airflow_provider_ckpt.storage.secrets import scrub, secrets_of
+from airflow_provider_ckpt.storage.stored_object import StoredObject
+from airflow_provider_ckpt.untrusted.limits import CHANGELOG_HEAD_BYTES, is_any_size, most_bytes, size_text
+
+#: Objects up to this size are held in memory while they are copied.
+SMALL_BYTES = 8 << 20
+
+#: What the drivers need to answer truthfully and with as few requests as possible.
+_FRESH: Mapping[str, Any] = {"use_listings_cache": False, "skip_instance_cache": True}
+_S3: Mapping[str, Any] = {"config_kwargs": {"max_pool_connections": 32}}
+#: Where ``mode="create"`` is decided by the storage itself.
+_EXCLUSIVE = {"s3", "gs", "gcs", "abfs", "abfss", "az"}
+#: Where a backslash is a letter like any other.
+_BACKSLASHES = {"file", "local", "s3", "s3a", "gs", "gcs", "memory"}
+#: What the driver of S3 takes for the end of a key.
+_S3_VERSION = "?versionId="
+
+
+class Store:
+    """One location: a checkpoint, the root of backups, the output directory of a sink.
+
+    ``calls`` counts for this store and for all that were derived from it. A call is one request on object stores, but
+    for listings of more than 1,000 keys and objects of many megabytes.
+    """
+
+    def __init__(self, fs: FileSystem, root: str, location: str, calls: Calls | None = None) -> None:
+        self.fs = truthful(fs)
+        self.root = root.rstrip("/") or "/"
+        self.location = scrub(location.rstrip("/") or "/")
+        self.calls = calls or Calls()
+
+    @classmethod
+    def open(cls, location: str, **storage_options: Any) -> Store:
+        """Open a location that fsspec understands: a path, ``file://``, ``s3://``, ``gs://``, ``memory://``, …
+
+        Raises StoreError when there is no driver for it, StoreUnavailableError when it does not answer.
+        """
+        require_location(location)
+        path = local_path(location)
+        if path is not None:
+            return cls(LocalDisk(storage_options), path, path)
+        options = {**_FRESH, **(_S3 if location.startswith(("s3://", "s3a://")) else {}), **storage_options}
+        try:
+            fs, root = driver_of(location, options)
+        except Exception as error:  # each driver raises errors of its own
+            raise opening_error(error, location, storage_options) from None
+        return cls(fs, root, location)
+
+    def __repr__(self) -> str:
+        return f"Store({self.location!r})"
+
+    @property
+    def is_local(self) -> bool:
+        """Whether it is a directory of this machine."""
+        return isinstance(self.fs, LocalDisk)
+
+    def child(self, name: str) -> Store:
+        """The store of a directory inside this one."""
+        return type(self)(self.fs, self._path(name), f"{self.location.rstrip('/')}/{name}", self.calls)
+
+    def at(self, location: str) -> Store:
+        """The store of any other location on the same file system."""
+        if self.is_local:
+            path = local_path(location) or location
+            return type(self)(self.fs, path, path, self.calls)
+        return type(self)(self.fs, str(self.fs._strip_protocol(location)), location, self.calls)  # noqa: SLF001
+
+    def sibling(self, name: str) -> Store:
+        """The store of another directory beside this one; beside what it leads to when it is a link.
+
+        Raises StoreError for a whole bucket and for the root of a disk, which nothing can stand beside.
+        """
+        root, location = (self.real_root, self.real_root) if self.is_local else (self.root, self.location)
+        parent = root.rpartition("/")[0]
+        if root == "/" or "/" not in root:
+            raise StoreError("is a whole bucket or disk, and nothing can stand beside it.", location=self.location)
+        return type(self)(self.fs, f"{parent}/{name}", f"{location.rpartition('/')[0]}/{name}", self.calls)
+
+    @property
+    def real_root(self) -> str:
+        """Where it is on its file system, links on a local disk followed."""
+        return os.path.realpath(self.root) if self.is_local else self.root
+
+    def is_within(self, other: Store) -> bool:
+        """Whether it is another location, or stands inside it, whatever links lead there."""
+        if self.is_local != other.is_local or service(self.fs) != service(other.fs):
+            return False
+        return f"{self.real_root.rstrip('/')}/".startswith(f"{other.real_root.rstrip('/')}/")
+
+    @property
+    def creates_exclusively(self) -> bool:
+        """Whether of several that :meth:`create` one name at once, one is sure to win and the others to fail."""
+        return self.is_local or not _EXCLUSIVE.isdisjoint(protocols(self.fs))
+
+    @property
+    def base_name(self) -> str:
+        """The last part of the location; of what it leads to when it is a link."""
+        return self.real_root.rpartition("/")[2]
+
+    # --- looking -----------------------------------------------------------------------------------------------
+
+    def ls(self, directory: str = "", *, into_links: bool = True) -> tuple[dict[str, StoredObject], list[str]]:
+        """Objects and subdirectories of one directory, by name relative to the location; one request.
+
+        A directory that does not exist is empty. A link to a directory is one, unless ``into_links`` is false.
+        """
+        path = self._path(directory) if directory else self.root
+        with self._errors(directory):
+            try:
+                if self.is_local:
+                    return scan(path, f"{directory}/" if directory else "", into_links=into_links)
+                infos = self.fs.ls(path, detail=True)
+            except FileNotFoundError:
+                return {}, []
+            except NotADirectoryError:
+                infos = [{"type": "file", "name": path}]
+        if len(infos) == 1 and infos[0]["type"] == "file" and self._same(infos[0]["name"], path):
+            raise StoreError("is a file, not a directory", location=self.location, name=directory or None)
+        return self._split(info for info in infos if not self._same(info["name"], path))
+
+    def find(self, directory: str = "") -> dict[str, StoredObject]:
+        """Every object below a directory, by name; a request per 1,000 keys on object stores, else one a directory.
+
+        A link is never entered: it is an object.
+        """
+        if not self.is_local and finds_at_once(self.fs):
+            with self._errors(directory):
+                infos = self.fs.find(self._path(directory) if directory else self.root, detail=True)
+            return self._split(infos.values())[0]
+        objects, todo = {}, [directory]
+        while todo:
+            found, directories = self.ls(todo.pop(), into_links=False)
+            objects.update(found)
+            todo.extend(directories)
+        return objects
+
+    def is_link(self, name: str) -> bool:
+        """Whether a name is that of a symbolic link; only a local disk has them."""
+        return self.is_local and Path(self._path(name)).is_symlink()
+
+    def first(self, most: int) -> tuple[dict[str, StoredObject], bool] | None:
+        """The first objects below the location in the order of their names, by one request.
+
+        Returns:
+            Up to ``most`` (at most 1,000) of them by name, and whether that is all; None where the driver cannot do
+            that. It can for S3, except for directory buckets, which list in no order.
+        """
+        if "s3" not in self.fs.protocol or self.root.partition("/")[0].endswith("--x-s3"):
+            return None
+        with self._errors(""):
+            infos = self.fs.find(self.root, detail=True, max_items=most)
+        return self._split(infos.values())[0], len(infos) < most
+
+    def exists(self) -> bool:
+        """Whether there is anything at the location."""
+        with self._errors(""):
+            return bool(self.fs.exists(self.root))
+
+    def read(self, name: str) -> bytes:
+        """The bytes of an object, which must not be more than ``limits.most_bytes``.
+
+        Raises:
+            CheckpointNotFoundError: It is not there.
+            TooLargeError: It is larger than that.
+        """
+        most = most_bytes(name)
+        return self._whole(name, self.read_up_to(name, most + 1), most)
+
+    def read_up_to(self, name: str, most: int) -> bytes:
+        """The first bytes of an object, at most that many. Raises CheckpointNotFoundError when it is not there."""
+        with self._errors(name):
+            try:
+                return bytes(self.fs.cat_file(self._regular(name), start=0, end=most))
+            except FileNotFoundError:
+                raise
+            except OSError:  # object stores have no range of nothing
+                if self.is_local or self.fs.info(self._path(name))["size"]:
+                    raise
+                return b""
+
+    def head(self, name: str) -> bytes:
+        """What tells which other files a state file needs: the beginning of a changelog, all of any other."""
+        return self.read_up_to(name, CHANGELOG_HEAD_BYTES) if name.endswith(".changelog") else self.read(name)
+
+    def chunks(self, name: str) -> Iterator[bytes]:
+        """The bytes of an object, whatever its size, a piece at a time; a small one by one request.
+
+        Raises as :meth:`read_up_to`.
+        """
+        yield (first := self.read_up_to(name, CHUNK_BYTES))
+        if len(first) < CHUNK_BYTES:
+            return
+        with self._errors(name), self.fs.open(self._path(name), "rb") as source:
+            source.seek(CHUNK_BYTES)
+            while data := source.read(CHUNK_BYTES):
+                yield data
+
+    def sha256(self, name: str) -> tuple[int, str]:
+        """Size in bytes and SHA-256 (hex) of an object, in constant memory. Raises CheckpointNotFoundError."""
+        return sum_of(self.chunks(name))
+
+    def stat(self, name: str) -> StoredObject | None:
+        """One object as a listing shows it; None when it is not there."""
+        with self._errors(name), suppress(FileNotFoundError):
+            return (
+                stat(self._path(name), name) if self.is_local else stored_object(name, self.fs.info(self._path(name)))
+            )
+        return None
+
+    def require_inside(self, name: str) -> None:
+        """Raise StoreError when a link on a local disk leads a name out of the location; no other store has links."""
+        if not self.is_local:
+            return
+        with self._errors(name):
+            root, path = Path(self.root).resolve(), Path(self._path(name)).resolve()
+        if not path.is_relative_to(root):
+            raise StoreError("is a link that leads outside", location=self.location, name=name)
+
+    # --- changing ----------------------------------------------------------------------------------------------
+
+    def create(self, name: str, data: bytes) -> None:
+        """Write an object that must not exist yet. Raises ObjectExistsError."""
+        with self._errors(name):
+            if self.is_local:
+                publish(self._path(name), lambda file: file.write(data), replace=False)
+            else:
+                self.fs.pipe_file(self._path(name), data, mode="create")
+
+    def write(self, name: str, data: bytes) -> None:
+        """Write an object, replacing what was there; readers see the old bytes or the new ones."""
+        with self._errors(name):
+            if self.is_local:
+                publish(self._path(name), lambda file: file.write(data), replace=True)
+            else:
+                self.fs.pipe_file(self._path(name), data)
+
+    def flush(self) -> None:
+        """Return when everything written so far outlives a power cut; object stores promise that with each write."""
+        if self.is_local:
+            os.sync()
+
+    def delete(self, name: str) -> None:
+        """Remove an object; it is fine when it is not there. Nothing behind a link is ever removed: StoreError."""
+        path = self._path(name)
+        if self.is_local and is_below_link(self.root, path.rpartition("/")[0]):
+            raise StoreError("stands behind a link, so it is not removed.", location=self.location, name=name)
+        with self._errors(name), suppress(FileNotFoundError):
+            self.fs.rm_file(path)
+
+    def delete_if(self, name: str, identity: str) -> bool:
+        """Remove an object as long as it is the one with this identity, or is gone; else return False."""
+        if is_it := (stored := self.stat(name)) is None or stored.identity == identity:
+            Store.delete(self, name)
+        return is_it
+
+    def remove_empty(self, directory: str) -> None:
+        """Remove a directory and those inside it, as far as they are empty; only a local disk keeps empty ones."""
+        if self.is_local:
+            with self._errors(directory):
+                for path, _, _ in os.walk(self._path(directory), topdown=False):
+                    with suppress(OSError):
+                        Path(path).rmdir()
+
+    def copy(
+        self, name: str, to: Store, to_name: str, *, is_free: bool = False, size: int | None = None
+    ) -> tuple[int, str]:
+        """Copy an object into another store under a name that is free there; inside one S3, S3 does it.
+
+        Args:
+            name: What to copy.
+            to: Where to.
+            to_name: Its name there.
+            is_free: Nobody else can write there; this saves S3 a request.
+            size: Its bytes, when a listing has shown them and the caller looks whether it is still the same; this saves
+                S3 another.
+
+        Returns:
+            Size in bytes and SHA-256 (hex) of what was read and written.
+        """
+        if self.is_local and to.is_local:
+            with self._errors(name):
+                return copy_file(self._path(name), to._path(to_name))
+        if same_s3(self.fs, to.fs):
+            with self._errors(name):
+                copied = copy_in_s3(self.fs, self._path(name), to._path(to_name), is_free=is_free, size=size)
+            if copied is not None:
+                return copied
+        with self._errors(name), self.fs.open(self._regular(name), "rb") as source:
+            data = source.read(SMALL_BYTES + 1)
+            if len(data) <= SMALL_BYTES:
+                to.create(to_name, data)
+                return len(data), hashlib.sha256(data).hexdigest()
+            return to._create_from(to_name, data, source)
+
+    def keep(self, name: str, to: Store, to_name: str) -> tuple[int, str] | None:
+        """Give an object that is about to be deleted a second name, without moving bytes where the disk can do that.
+
+        Returns None when it was linked, else as :meth:`copy`.
+        """
+        if self.is_local and to.is_local:
+            with self._errors(name):
+                if linked(self._path(name), to._path(to_name)):
+                    return None
+        return self.copy(name, to, to_name)
+
+    # --- inside ------------------------------------------------------------------------------------------------
+
+    def _regular(self, name: str) -> str:
+        if self.is_local:
+            require_regular(self._path(name))
+        return self._path(name)
+
+    def _whole(self, name: str, data: bytes, most: int) -> bytes:
+        if len(data) > most:
+            raise TooLargeError(
+                f"is larger than {size_text(most)}, so it was not read.",
+                location=self.location,
+                name=name,
+                hint=""
+                if is_any_size(name)
+                else "Spark writes no such file. Restore it from a backup: ckpt rollback LOCATION --to-backup ROOT/ID",
+            )
+        return data
+
+    def _path(self, name: str) -> str:
+        own = protocols(self.fs)
+        foreign = ("\\" in name and _BACKSLASHES.isdisjoint(own)) or (_S3_VERSION in name and "s3" in own)
+        if foreign or not is_name(name):
+            raise StoreError(
+                f"{name!r} is no name that can be used inside this location.",
+                location=self.location,
+                hint="Rename the file, or move it away.",
+            )
+        return f"{self.root.rstrip('/')}/{name}"
+
+    def _same(self, path: str, other: str) -> bool:
+        return path.strip("/") == other.strip("/")
+
+    def _split(self, infos: Any) -> tuple[dict[str, StoredObject], list[str]]:
+        try:
+            return split(infos, self.root.strip("/"))
+        except ValueError as error:
+            hint = "Between the slashes of a name stand neither nothing nor . nor .. alone. Rename it."
+            raise StoreError(str(error), location=self.location, hint=hint) from None
+
+    def _create_from(self, name: str, head: bytes, source: IO[bytes]) -> tuple[int, str]:
+        sha256, size = hashlib.sha256(), 0
+
+        def fill(file: IO[bytes]) -> None:
+            nonlocal size
+            data = head
+            while data:
+                file.write(data)
+                sha256.update(data)
+                size += len(data)
+                data = source.read(CHUNK_BYTES)
+
+        with self._errors(name):
+            if self.is_local:
+                publish(self._path(name), fill, replace=False)
+            elif self.fs.exists(self._path(name)):
+                raise FileExistsError(name)
+            else:
+                with self.fs.open(self._path(name), "wb") as file:
+                    fill(file)
+        return size, sha256.hexdigest()
+
+    def _errors(self, name: str) -> Call:
+        return Call(self, name)
+
+    def typed_error(self, error: Exception, name: str) -> CheckpointError:
+        """What is raised instead of an error of a driver."""
+        said = (error.strerror or error) if isinstance(error, OSError) else error
+        known = isinstance(error, OSError | TypeError) or "Credentials" in type(error).__name__
+        place = {"location": self.location, "name": name or None}
+        return typed_error(error, self._scrubbed(said if known else repr(error)), place, is_local=self.is_local)
+
+    def safe_cause(self, error: Exception) -> Exception | None:
+        """What a driver raised, unless a traceback of it would show a secret."""
+        return error if self._scrubbed(repr(error)) == repr(error) else None
+
+    def _scrubbed(self, said: object) -> str:
+        return scrub(str(said), secrets_of(f"{self.fs.protocol}://{self.root}", self.fs.storage_options))

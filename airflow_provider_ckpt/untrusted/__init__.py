@@ -1,0 +1,1 @@
+"""Reading what anybody may have written: bounded in memory, time and numbers."""

@@ -1,0 +1,206 @@
+"""One wait as a state machine: each poll takes it a step further, until it is reached, lost, or out of time.
+
+What a poll means for a wait is decided here alone. The command, the sensor and the trigger poll, sleep, log, and
+translate how it ended.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from airflow_provider_ckpt.checkpoint.progress import Progress
+from airflow_provider_ckpt.errors import CheckpointError, StoreUnavailableError, WaitLostError
+from airflow_provider_ckpt.waiting.combined import condition_from_dict
+from airflow_provider_ckpt.waiting.conditions import Condition, SourceEnds
+from airflow_provider_ckpt.waiting.pace import eta_text, pause_s
+from airflow_provider_ckpt.waiting.wait_start import Start, start_from_dict, take_start, why_lost
+
+if TYPE_CHECKING:
+    from airflow_provider_ckpt.documents.waits import OutcomeFields
+
+
+@dataclass(frozen=True, slots=True)
+class Reached:
+    """The condition is reached.
+
+    Args:
+        condition: What is reached, with the ends that the sources had at this poll.
+        progress: Where the query stands.
+    """
+
+    condition: Condition
+    progress: Progress
+
+    @property
+    def text(self) -> str:
+        """Where the query stands, for people."""
+        return self.condition.explain(self.progress)
+
+
+@dataclass(frozen=True, slots=True)
+class Pending:
+    """The condition is not reached yet, or nobody can tell.
+
+    Args:
+        text: Where the query stands and how long it still takes, or who did not answer; for people.
+        pause_s: Seconds until the next poll; it ends at the deadline at the latest.
+        progress: What the last poll brought; None when none has brought anything.
+        remaining: How much is left, in a unit of the condition's own; None when that cannot be said.
+        warnings: What speaks against going on to wait, as sentences; a wait says each of them once.
+        unanswered: The storage, or a source, did not answer; another poll can help.
+    """
+
+    text: str
+    pause_s: float
+    progress: Progress | None = None
+    remaining: float | None = None
+    warnings: tuple[str, ...] = ()
+    unanswered: StoreUnavailableError | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class TimedOut(Pending):
+    """The condition is not reached, and the deadline has passed."""
+
+
+@dataclass(frozen=True, slots=True)
+class Lost:
+    """The condition cannot be reached any more."""
+
+    error: WaitLostError
+
+
+@dataclass(slots=True)
+class Waiting:
+    """One wait. It begins with its first step, or goes on where another process left it.
+
+    Args:
+        location: The checkpoint, for errors.
+        condition: What is waited for. From the first step on it is no longer relative to *now*, and the ends of the
+            sources that are taken once are taken.
+        start: Where the query stood at the first step; None before it.
+        ends: Where the data of the sources ends; None when the condition does not ask.
+        interval_s: Seconds between two polls, as the user asked for; a pause is a quarter of it to four times it.
+        spread: Every pause is multiplied by this, so that many waits do not poll in step.
+        deadline_ms: When to give up, epoch milliseconds; None for never.
+        fail_fast: Whether a condition that will not be met as things stand is lost.
+        why_absent: Says why there is no checkpoint (yet), or None; called while a poll brings nothing at all.
+
+    Raises:
+        CheckpointError: The condition asks for the ends of sources, and none was declared.
+    """
+
+    location: str
+    condition: Condition
+    start: Start | None = None
+    ends: SourceEnds | None = None
+    interval_s: float = 30.0
+    spread: float = 1.0
+    deadline_ms: int | None = None
+    fail_fast: bool = False
+    why_absent: Callable[[], str | None] = lambda: None
+    _progress: Progress | None = field(default=None, repr=False)
+    _doubted: int | None = field(default=-1, repr=False)
+    _warned: set[str] = field(default_factory=set, repr=False)
+
+    def __post_init__(self) -> None:
+        if self.condition.asks_ends and self.ends is None:
+            raise CheckpointError(
+                "the condition asks where the data of the sources ends, and no source was declared",
+                location=self.location,
+                hint="Declare where each source reads from, for example 0=kafka:host:9092 or 0=delta:s3://lake/orders.",
+            )
+
+    def step(self, progress: Progress, now_ms: int) -> Reached | Pending | Lost:
+        """Judge what a poll has brought; may ask the sources where they end.
+
+        Args:
+            progress: What the poll has brought; *now* is when it was made.
+            now_ms: The time that the deadline is compared with, epoch milliseconds.
+
+        Raises:
+            CheckpointError: The condition does not fit the query, or a source cannot be read.
+        """
+        self._progress = progress
+        try:
+            if problem := why_lost(self.start or self._begin(progress), progress):
+                hint = "Find out who changed the checkpoint (ckpt history), then begin the wait anew."
+                return Lost(self._lost(f"{problem}.", hint))
+            condition = self.condition.at_poll(self.ends, progress) if self.ends else self.condition
+            if condition.reached(progress):
+                return Reached(condition, progress)
+            warnings = self._doubts(condition, progress)
+        except WaitLostError as error:
+            return Lost(error)
+        except StoreUnavailableError as error:
+            return self.unanswered(error, now_ms)
+        text = condition.explain(progress) + eta_text(condition, progress)
+        pause = pause_s(self.interval_s, condition, progress)
+        return self._pending(text, pause, now_ms, remaining=condition.remaining(progress), warnings=warnings)
+
+    def unanswered(self, error: StoreUnavailableError, now_ms: int) -> Pending:
+        """A poll that the storage, or a source, did not answer: it is asked again until the deadline."""
+        return self._pending(str(error), self.interval_s, now_ms, unanswered=error)
+
+    def to_dict(self) -> dict[str, Any]:
+        """A wait that has begun, JSON-ready; :func:`read_wait` is the way back."""
+        start = self.start.to_dict() if self.start else None
+        return {"location": self.location, "target": self.condition.to_dict(), "start": start}
+
+    def _begin(self, progress: Progress) -> Start:
+        resolved = self.condition.resolved(progress.polled_at_ms)
+        self.condition = resolved.bound(self.ends, progress) if self.ends else resolved
+        self.start = take_start(progress)
+        return self.start
+
+    def _doubts(self, condition: Condition, progress: Progress) -> tuple[str, ...]:
+        """What speaks against going on to wait and was not said yet. Raises WaitLostError when that is to be fatal."""
+        if progress.batch_id == self._doubted:  # a doubt may cost requests, and does not change with every poll
+            return ()
+        absent = self.why_absent() if progress.batch_id is None and progress.query_id is None else None
+        doubts = (absent,) if absent else condition.doubts(progress)
+        if self.fail_fast and (absent or condition.is_hopeless(progress)):
+            problem = f"this will not be met as things stand. {' '.join(doubts)}"
+            raise self._lost(problem, "Wait for something else, or without failing fast.")
+        new = tuple(doubt for doubt in doubts if doubt not in self._warned)
+        self._warned.update(new)
+        self._doubted = progress.batch_id
+        return new
+
+    def _lost(self, problem: str, hint: str) -> WaitLostError:
+        batch_id = self._progress.batch_id if self._progress else None
+        return WaitLostError(problem, location=self.location, batch_id=batch_id, hint=hint)
+
+    def _pending(self, text: str, pause: float, now_ms: int, **rest: Any) -> Pending:
+        left_s = math.inf if self.deadline_ms is None else (self.deadline_ms - now_ms) / 1000
+        kind = Pending if left_s > 0 else TimedOut
+        return kind(text, max(0.0, min(pause * self.spread, left_s)), self._progress, **rest)
+
+
+def read_wait(fields: Mapping[str, Any]) -> tuple[Condition, Start]:
+    """Condition and start of the wait that :meth:`Waiting.to_dict` wrote. Raises CheckpointError for anything else."""
+    try:
+        condition, start = fields["target"], fields["start"]
+    except (KeyError, TypeError):
+        hint = "Clear the task, so that it waits anew."
+        raise CheckpointError(
+            "what was kept of a wait cannot be read: it has no target and no start", hint=hint
+        ) from None
+    return condition_from_dict(condition), start_from_dict(start)
+
+
+def outcome(status: str, progress: Progress | None, condition: Condition | None = None) -> OutcomeFields:
+    """How a wait ended and where the query stood, JSON-ready.
+
+    ``met`` names the conditions that were reached, those of a combined one each on its own.
+    """
+    return {
+        "status": status,
+        "batch_id": progress.batch_id if progress else None,
+        "watermark_ms": (progress.watermark_ms or None) if progress else None,  # 0 is none
+        "query_id": progress.query_id if progress else None,
+        "met": [met.name for met in condition.met(progress)] if condition and progress else [],
+    }

@@ -1,0 +1,33 @@
+"""The Python of the README and the guide: every block builds the tasks that it shows."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import airflow
+import pytest
+from airflow.sdk import DAG
+from packaging.version import Version
+
+pytestmark = pytest.mark.airflow
+
+ROOT = Path(__file__).parents[2]
+BLOCKS = {
+    f"{page}, block {number}": text
+    for page in ("README.md", "docs/guide.md")
+    for number, text in enumerate(re.findall(r"```python\n(.*?)```", (ROOT / page).read_text(), re.DOTALL), 1)
+    if ".api" not in text  # that one needs a session; tests/test_api.py runs it
+    if "PartitionedAsset" not in text or Version(airflow.__version__) >= Version("3.3")  # Airflow has them since then
+}
+
+
+@pytest.mark.parametrize("block", BLOCKS)
+def test_a_block_builds_its_tasks(block):
+    shown = re.findall(r"\b(Checkpoint\w+(?:Operator|Sensor))\(", BLOCKS[block])
+    names: dict[str, object] = {"__name__": "shown"}
+    with DAG("shown") as outer:
+        exec(BLOCKS[block], names)
+    dags = [outer, *(value for value in names.values() if isinstance(value, DAG))]
+    built = [type(task).__name__ for dag in dags for task in dag.tasks]
+    assert shown and sorted(name for name in built if name in shown) == sorted(shown)

@@ -1,0 +1,59 @@
+"""A plan of each kind, with every requirement and every action."""
+
+from __future__ import annotations
+
+from airflow_provider_ckpt.change.actions import Copy, Create, Delete
+from airflow_provider_ckpt.change.plan import Plan
+from airflow_provider_ckpt.change.requirements import (
+    EmptyLocation,
+    FromBackup,
+    KeptObjects,
+    KeptSinkLog,
+    LatestCommitted,
+    LatestPlanned,
+    SameQuery,
+    WriterStopped,
+)
+from airflow_provider_ckpt.sinks.effects import SinkVerdict
+
+SHA = "ab" * 32
+IN_PLACE = (SameQuery("q"), LatestCommitted("5"), LatestPlanned("6"), KeptObjects("d"), WriterStopped())
+ROLLBACK = Plan(
+    "rollback",
+    "s3://lake/orders",
+    "q",
+    3,
+    1_700_000_000_000,
+    (*IN_PLACE, KeptSinkLog("s"), FromBackup("b")),
+    (
+        Delete("commits/5", size=4, identity="etag"),
+        Delete("_spark_metadata/5", "sink", 4, "etag"),
+        Copy("offsets/3", size=4, sha256=SHA, source="b/checkpoint/offsets/3"),
+    ),
+    ("a warning",),
+    (SinkVerdict("file:s3://lake/out", "exact", "why"),),
+    "s3://lake/backups",
+    "s3://lake/out",
+    notes=("a note",),
+)
+UNDO = Plan(
+    "undo",
+    "s3://lake/orders",
+    "q",
+    5,
+    1,
+    IN_PLACE,
+    (Delete("offsets/4", identity="new"), Copy("offsets/4", size=4, sha256=SHA, source="checkpoint/offsets/4")),
+    source="s3://lake/_ckpt_undo/orders/x/saved",
+    undoes="0123456789abcdef",
+)
+RESTORE = Plan(
+    "restore",
+    "s3://lake/new",
+    "q",
+    5,
+    1,
+    (EmptyLocation(),),
+    (Copy("offsets/5", size=4, sha256=SHA, source="b/offsets/5"), Create("metadata", data="{}")),
+    source="s3://lake/backups",
+)

@@ -1,0 +1,246 @@
+"""Plans as JSON: what one version wrote reads in the next, and nothing else passes for a plan."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from airflow_provider_ckpt.change.actions import Copy, Delete
+from airflow_provider_ckpt.change.facts import Facts
+from airflow_provider_ckpt.change.plan import plan_from_dict
+from airflow_provider_ckpt.change.requirements import (
+    EmptyLocation,
+    FromBackup,
+    KeptObjects,
+    KeptSinkLog,
+    LatestCommitted,
+    LatestPlanned,
+    SameQuery,
+    WriterStopped,
+)
+from airflow_provider_ckpt.errors import PlanError
+from airflow_provider_ckpt.storage.stored_object import StoredObject
+from tests.change.plans import RESTORE, ROLLBACK, SHA, UNDO
+
+
+def test_a_plan_without_a_trigger_has_the_id_that_it_had_before_there_were_any():
+    assert "trigger" not in ROLLBACK.to_dict()
+    said = replace(ROLLBACK, trigger="realTime")
+    assert said.plan_id != ROLLBACK.plan_id and plan_from_dict(said.to_dict()) == said
+
+
+@pytest.mark.parametrize("plan", [ROLLBACK, UNDO, RESTORE], ids=lambda plan: plan.kind)
+def test_what_was_written_reads_back_with_the_same_id(plan):
+    again = plan_from_dict(json.loads(json.dumps(plan.to_dict())))
+    assert again == plan and again.plan_id == plan.plan_id
+
+
+Change = Callable[[dict[str, Any]], Any]
+
+
+def having(**fields: Any) -> Change:
+    return lambda plan: plan.update(fields)
+
+
+def action(number: int, **fields: Any) -> Change:
+    return lambda plan: plan["actions"][number].update(fields)
+
+
+def requirement(number: int, **fields: Any) -> Change:
+    return lambda plan: plan["requirements"][number].update(fields)
+
+
+NO_PLANS: dict[str, tuple[Change, str]] = {
+    "an unknown kind": (having(kind="purge"), "'kind' of the plan"),
+    "a kind that is a list": (having(kind=["rollback"]), "'kind' of the plan"),
+    "an unknown field": (having(force=True), "unknown field 'force'"),
+    "a trigger that there is not": (having(trigger="realtime"), "'trigger' of the plan is 'realtime'"),
+    "a field is missing": (lambda plan: plan.pop("notes"), "lacks 'notes'"),
+    "a batch that is text": (having(batch_id="3"), "'batch_id' of the plan is '3'"),
+    "a batch that is true": (having(batch_id=True), "'batch_id' of the plan is True"),
+    "a batch that is 3.0": (having(batch_id=3.0), "'batch_id' of the plan is 3.0"),
+    "a batch below zero": (having(batch_id=-1), "'batch_id'"),
+    "a batch past Java's long": (having(batch_id=1 << 63), "too large"),
+    "a batch of 5000 digits": (having(batch_id=10**4300), "too large"),
+    "no location": (having(location=""), "no location"),
+    "a location of a megabyte": (having(location="x" * 1_000_000), "at most 4096 characters"),
+    "warnings that are one text": (having(warnings="abc"), "'warnings' of the plan"),
+    "warnings that are numbers": (having(warnings=[1]), "list of texts"),
+    "requirements that are an object": (having(requirements={}), "'requirements'"),
+    "a requirement that is text": (lambda plan: plan["requirements"].append("x"), "a requirement is 'x'"),
+    "an unknown requirement": (requirement(0, kind="no_such_requirement"), "'kind' of a requirement"),
+    "a requirement without what it expects": (lambda plan: plan["requirements"][0].pop("expected"), "lacks 'expected'"),
+    "a requirement that expects a number": (requirement(0, expected=3), "'expected' of a requirement is 3"),
+    "the writer need not be stopped": (requirement(4, expected="no"), "not one of yes"),
+    "the word that the writer is stopped is left out": (
+        lambda plan: plan["requirements"].pop(4),
+        "has to require writer_stopped",
+    ),
+    "what is left alone may change": (lambda plan: plan["requirements"].pop(3), "has to require kept_objects"),
+    "the same requirement twice": (
+        lambda plan: plan["requirements"].append({"kind": "query_id", "expected": "other"}),
+        "requires query_id twice",
+    ),
+    "a requirement of a restore": (
+        lambda plan: plan["requirements"].append({"kind": "location", "expected": "empty"}),
+        "cannot require location",
+    ),
+    "a sink log that need not be the same": (lambda plan: plan["requirements"].pop(5), "log of a sink"),
+    "an unknown step": (action(0, do="move"), "'do' of an action is 'move'"),
+    "a step that is null": (lambda plan: plan["actions"].append(None), "an action is None"),
+    "a step with another field": (action(0, recursive=True), "unknown field 'recursive'"),
+    "a step without its name": (lambda plan: plan["actions"][0].pop("name"), "lacks 'name'"),
+    "a step in an unknown place": (action(0, place="backup"), "'place' of an action"),
+    "a step that climbs": (action(0, name="../other/offsets/1"), "no name inside"),
+    "a step at the root": (action(0, name="/etc/passwd"), "no name inside"),
+    "a step without a name": (action(0, name=""), "no name inside"),
+    "a copy from outside": (action(2, source="b/../../secret"), "no name inside"),
+    "a copy from nowhere": (action(2, source=""), "does not say where"),
+    "a hash that is none": (action(2, sha256="abc"), "SHA-256 in hex"),
+    "a size below zero": (action(0, size=-1), "'size' of an action"),
+    "a delete of anything that has the name": (action(0, identity=""), "does not say what is to be deleted"),
+    "a delete with content": (action(0, data="x"), "fields of another action"),
+    "a create in a rollback": (
+        action(2, do="create", data="x", size=1, sha256="", source=""),
+        "a rollback has no step 'create'",
+    ),
+    "the same step twice": (lambda plan: plan["actions"].append(plan["actions"][0]), "two steps delete"),
+    "removed and written without a backup": (
+        lambda plan: (action(2, name="commits/5")(plan), plan["requirements"].pop()),
+        "is removed and written",
+    ),
+    "written and removed": (
+        lambda plan: (action(2, name="commits/5")(plan), plan["actions"].reverse()),
+        "is written and removed",
+    ),
+    "a step in a sink that is not named": (
+        lambda plan: (plan.update(sink=""), plan["requirements"].pop(5)),
+        "there is no sink",
+    ),
+    "a copy without a source of the plan": (having(source=""), "does not say where"),
+    "a rollback that undoes": (having(undoes="0123456789abcdef"), "undoes nothing"),
+    "an unknown effect": (lambda plan: plan["verdicts"][0].update(verdict="fine"), "'verdict' of a sink effect"),
+}
+
+
+@pytest.mark.parametrize(("change", "problem"), NO_PLANS.values(), ids=NO_PLANS)
+def test_what_is_no_plan_is_refused(change, problem):
+    fields = json.loads(json.dumps(ROLLBACK.to_dict()))
+    change(fields)
+    with pytest.raises(PlanError, match="no plan:") as refused:
+        plan_from_dict(fields)
+    assert problem in str(refused.value)
+    assert len(str(refused.value)) < 300
+
+
+@pytest.mark.parametrize("value", [None, 7, "rollback", [], {}, {"kind": "rollback"}])
+def test_anything_else_is_refused(value):
+    with pytest.raises(PlanError, match="no plan:"):
+        plan_from_dict(value)
+
+
+def test_an_undo_names_what_it_undoes():
+    with pytest.raises(PlanError, match="no id of a plan"):
+        plan_from_dict({**UNDO.to_dict(), "undoes": "../x"})
+
+
+# --- requirements ---------------------------------------------------------------------------------------------------
+
+
+def stored(name: str, identity: str = "etag", size: int = 4) -> StoredObject:
+    return StoredObject(name, size, 1, identity)
+
+
+FACTS = Facts("q", 5, 6, {"checkpoint": {"offsets/3": stored("offsets/3")}})
+HOLDING = Facts(
+    "q",
+    5,
+    6,
+    {"checkpoint": {}, "sink": {}},
+    writer_stopped=True,
+    backup_id="b",
+)
+EMPTY = "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855"
+REQUIREMENTS = {
+    SameQuery("q"): (replace(HOLDING, query_id=None), "expected q, found none"),
+    LatestCommitted("5"): (replace(HOLDING, latest_committed=6), "expected 5, found 6"),
+    LatestPlanned("6"): (replace(HOLDING, latest_planned=None), "expected 6, found none"),
+    KeptObjects(EMPTY): (replace(HOLDING, objects=FACTS.objects), f"expected {EMPTY}, found "),
+    KeptSinkLog(EMPTY): (replace(HOLDING, objects={"checkpoint": {}}), "found no sink to look at"),
+    WriterStopped(): (replace(HOLDING, writer_stopped=False), "expected yes, found no"),
+    FromBackup("b"): (replace(HOLDING, backup_id=None), "pruned since the plan was made"),
+    EmptyLocation(): (replace(HOLDING, objects=FACTS.objects), "expected nothing there, found offsets/3"),
+}
+
+
+@pytest.mark.parametrize("requirement", REQUIREMENTS, ids=lambda item: item.kind)
+def test_a_requirement_says_what_it_expected_and_what_it_found(requirement):
+    other, problem = REQUIREMENTS[requirement]
+    assert requirement.check(HOLDING) is None
+    assert problem in requirement.check(other)
+
+
+def test_a_plan_that_has_begun_has_moved_the_newest_batches_itself():
+    begun = replace(HOLDING, begun=True, latest_committed=3, latest_planned=3, backup_id=None)
+    assert LatestCommitted("5").check(begun) is LatestPlanned("6").check(begun) is FromBackup("b").check(begun) is None
+
+
+# --- actions --------------------------------------------------------------------------------------------------------
+
+THERE, OTHER, NOTHING = "the object", "another object", "nothing"
+DELETE, COPY = Delete("offsets/4", size=4, identity="etag"), Copy("offsets/4", size=4, sha256=SHA, source="s")
+
+
+def facts_of(what: str, *actions: Delete | Copy, begun: bool) -> Facts:
+    """Facts where one object stands: the one to delete, the one that is written, another one, or none."""
+    identity = {THERE: "etag", "what is written": "put"}.get(what, "other")
+    objects = {} if what == NOTHING else {"offsets/4": stored("offsets/4", identity)}
+    return Facts(
+        "q",
+        5,
+        6,
+        {"checkpoint": objects},
+        {item.spot: item.identity for item in actions if isinstance(item, Delete)},
+        {item.spot: item.sha256 for item in actions if isinstance(item, Copy)},
+        begun,
+        sha256_of=lambda place, name: SHA if identity == "put" else "other",
+    )
+
+
+@pytest.mark.parametrize(
+    ("actions", "what", "begun", "done", "problem"),
+    [
+        ((DELETE,), THERE, False, [False], [None]),
+        ((DELETE,), NOTHING, False, [True], ["expected etag, found nothing"]),
+        ((DELETE,), NOTHING, True, [True], [None]),
+        ((DELETE,), OTHER, True, [False], ["expected etag, found other"]),
+        ((COPY,), NOTHING, False, [False], [None]),
+        ((COPY,), OTHER, False, [True], ["expected nothing, found other"]),
+        ((COPY,), "what is written", True, [True], [None]),
+        ((DELETE, COPY), THERE, False, [False, False], [None, None]),
+        ((DELETE, COPY), NOTHING, True, [True, False], [None, None]),
+        ((DELETE, COPY), "what is written", True, [True, True], [None, None]),
+        ((DELETE, COPY), "what is written", False, [True, True], ["expected etag, found put", None]),
+        ((DELETE, COPY), OTHER, True, [True, False], ["expected etag, found other", None]),
+    ],
+)
+def test_an_action_knows_whether_it_is_done_and_whether_it_is_stale(actions, what, begun, done, problem):
+    """A delete and a copy of one name: what a query wrote since goes, and what had been there comes back."""
+    facts = facts_of(what, *actions, begun=begun)
+    assert [item.is_done(facts) for item in actions] == done
+    assert [item.problem(facts) for item in actions] == problem
+
+
+def test_what_is_to_be_deleted_is_not_what_is_to_come_though_it_has_its_bytes():
+    """A batch that ran again has written the commit that it had before."""
+    facts = replace(facts_of(THERE, DELETE, COPY, begun=False), sha256_of=lambda place, name: SHA)
+    assert (DELETE.is_done(facts), COPY.is_done(facts)) == (False, False)
+
+
+def test_a_copy_that_cannot_be_verified_is_refused():
+    copy = Copy("offsets/4", size=4, source="s")
+    assert "SHA-256" in copy.problem(facts_of(NOTHING, copy, begun=False))

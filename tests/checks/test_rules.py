@@ -1,0 +1,332 @@
+"""Every rule of the checkpoint and of the restart, each shown by the damage or the deploy that it is for."""
+
+from __future__ import annotations
+
+import json
+import shlex
+import shutil
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+from airflow_provider_ckpt.backup.take import take_backup
+from airflow_provider_ckpt.change.places import Stores
+from airflow_provider_ckpt.checkpoint.view import CheckpointView
+from airflow_provider_ckpt.checks import check, logs, registry
+from airflow_provider_ckpt.checks.findings import Finding
+from airflow_provider_ckpt.checks.inspect import examine
+from airflow_provider_ckpt.checks.registry import RULES
+from airflow_provider_ckpt.errors import BatchNotRestorableError
+from airflow_provider_ckpt.restart.deploy import DeclaredSource, DeploySpec
+from airflow_provider_ckpt.restart.forecast import forecast
+from airflow_provider_ckpt.restart.judged import not_checked
+from airflow_provider_ckpt.rollback.make import make_rollback
+from airflow_provider_ckpt.storage.store import Store
+from tests.goldens import EXPECTED
+from tests.oracle.corpus import PROVIDER
+from tests.oracle.mutations import mutate
+
+SHUFFLE = "spark.sql.shuffle.partitions"
+STATE_FORMAT = "spark.sql.streaming.stateStore.checkpointFormatVersion"
+SOURCE_EVOLUTION = "spark.sql.streaming.queryEvolution.enableSourceEvolution"
+SINK_EVOLUTION = "spark.sql.streaming.queryEvolution.enableSinkEvolution"
+QUERY_ID = EXPECTED["4.3.0"]["file-to-parquet-5"]["query_id"]
+#: The memory of the sink that was declared first, beside the checkpoint.
+MEMORY = {"query_id": QUERY_ID, "sinks": ["file:/lake/orders"], "places": ["file:/lake/orders"]}
+BACKUP = "20260101T000000.000Z-0a3c26f7"
+FIRST_SINK = f"text ../_ckpt_undo/checkpoint/sink.json {shlex.quote(json.dumps(MEMORY))}"
+
+
+@dataclass(frozen=True)
+class Shown:
+    """A golden of Spark 4.3, what is done to it, a deploy, and where the finding points.
+
+    ``says`` is the severity and the file; with a deploy the forecast is asked, else the check.
+    """
+
+    says: tuple[str, str | None]
+    golden: str = "file-to-parquet-5"
+    mutations: tuple[str, ...] = ()
+    deploy: DeploySpec | None = None
+    sink: bool = False
+
+
+BY_CODE: dict[str, Shown] = {
+    "CKPT101": Shown(("error", "offsets/4"), mutations=("empty offsets/{N}",)),
+    "CKPT102": Shown(("warning", "offsets/2"), mutations=("truncate offsets/{N-2}",)),
+    "CKPT103": Shown(("error", "commits/4"), mutations=("version commits/{N} v9",)),
+    "CKPT104": Shown(("error", "metadata"), mutations=("drop metadata",)),
+    "CKPT105": Shown(("error", "offsets/4"), mutations=("line offsets/{N} 1 ''",)),
+    "CKPT110": Shown(("error", "offsets/3"), mutations=("drop offsets/{N-1}",)),
+    "CKPT111": Shown(("note", None), mutations=("drop offsets/{N-2}",)),
+    "CKPT112": Shown(("error", "commits/4"), mutations=("drop offsets/{N}",)),
+    "CKPT113": Shown(("warning", None), mutations=("drop commits/{N}", "drop commits/{N-1}")),
+    "CKPT115": Shown(("error", "offsets/007"), mutations=("copy offsets/{N} offsets/007",)),
+    "CKPT116": Shown(("error", "offsets/4"), mutations=(f"conf offsets/{{N}} {SHUFFLE} null",)),
+    "CKPT117": Shown(
+        ("warning", "offsets/4"), "offset-log-v2", (f"conf offsets/{{N}} {SHUFFLE} absent",), DeploySpec()
+    ),
+    "CKPT118": Shown(("warning", "offsets/7"), "agg-hdfs", ("watermark offsets/{N} 1",)),
+    "CKPT119": Shown(("error", "offsets/7"), "agg-hdfs", (f"conf offsets/{{N}} {SHUFFLE} '\"4\"'", "drop commits/{N}")),
+    "CKPT120": Shown(("error", "offsets/.4.crc"), mutations=("bare-drop commits/{N}", "bare-drop offsets/{N}")),
+    "CKPT121": Shown(("warning", "offsets/.4.crc"), mutations=("stale offsets/{N}",)),
+    "CKPT122": Shown(("error", "state/0/0/8.delta"), "agg-hdfs", ("rot state/0/0/{V}.delta",)),
+    "CKPT123": Shown(("error", "sources/0/4"), mutations=("drop sources/0/{N}",)),
+    "CKPT124": Shown(("error", "sources/0/2"), mutations=("drop sources/0/{N-2}",)),
+    "CKPT125": Shown(("warning", "offsets/4"), mutations=("line offsets/{N} 2 -",)),
+    "CKPT106": Shown(("warning", "offsets/4"), mutations=("foreign offsets/4 offsets/3",)),
+    "CKPT126": Shown(("error", "offsets/4"), mutations=("line offsets/{N} 2 '{\"logOffset\":0}'",)),
+    "CKPT130": Shown(("error", "state/0/0/8.delta"), "agg-hdfs", ("drop state/0/0/{V}.delta",)),
+    "CKPT131": Shown(("error", "state"), "agg-hdfs", ("drop offsets/*", "drop commits/*")),
+    "CKPT132": Shown(("error", "state"), "agg-rocksdb-v2", ("drop state",)),
+    "CKPT133": Shown(("error", "commits/7"), "agg-rocksdb-v2", ("text commits/{N} v1 {}",)),
+    "CKPT134": Shown(("warning", "state/0/0/5.snapshot"), "agg-hdfs", ("empty state/0/0/*.snapshot",)),
+    "CKPT127": Shown(("error", "sources/0/3"), mutations=("foreign sources/0/3 sources/0/2",)),
+    "CKPT135": Shown(("warning", "state/0"), "count-all-hdfs", ("drop state/0/_metadata", "drop state/0/0/_metadata")),
+    "CKPT137": Shown(
+        ("error", "state/0/0/8.delta"),
+        "agg-hdfs",
+        ("drop commits/{N}", "empty state/0/0/{V}.delta"),
+    ),
+    "CKPT138": Shown(("warning", "state/0/0"), "agg-hdfs", ("drop commits/{N}", "drop offsets/{N}")),
+    "CKPT140": Shown(("error", "_spark_metadata/4"), mutations=("drop commits/{N}", "drop offsets/{N}"), sink=True),
+    "CKPT141": Shown(("warning", "_spark_metadata"), mutations=("drop ../output/_spark_metadata/{N}",), sink=True),
+    "CKPT136": Shown(
+        ("warning", "offsets/7"),
+        "agg-hdfs",
+        (f"conf offsets/{{N}} {PROVIDER} '\"org.example.OurProvider\"'",),
+        deploy=DeploySpec(),
+    ),
+    "CKPT142": Shown(("error", "_spark_metadata/2"), mutations=("drop ../output/_spark_metadata/{N-2}",), sink=True),
+    "CKPT143": Shown(
+        ("warning", None), mutations=("folder ../_ckpt_undo", "folder ../_ckpt_undo/checkpoint", FIRST_SINK), sink=True
+    ),
+    "CKPT144": Shown(("error", "_spark_metadata/2"), mutations=("empty ../output/_spark_metadata/2",), sink=True),
+    "CKPT145": Shown(
+        ("error", "_spark_metadata/3"),
+        mutations=("foreign ../output/_spark_metadata/3 ../output/_spark_metadata/2",),
+        sink=True,
+    ),
+    "CKPT150": Shown(
+        ("warning", "offsets/5"),
+        mutations=("copy offsets/{N} offsets/.5.aa.tmp", "copy offsets/{N} offsets/.5.bb.tmp"),
+    ),
+    "CKPT160": Shown(("note", "notes.txt"), mutations=("text notes.txt mine",)),
+    "CKPT161": Shown(("warning", "metadata"), mutations=("link metadata",)),
+    "CKPT162": Shown(
+        ("warning", "backups"),
+        mutations=(
+            f"folder backups/{BACKUP}/checkpoint",
+            f"text backups/{BACKUP}/checkpoint/metadata {{}}",
+            f"text backups/{BACKUP}/manifest.json {{}}",
+        ),
+    ),
+    "CKPT201": Shown(("error", None), "agg-hdfs", deploy=DeploySpec(confs={SHUFFLE: "8"})),
+    "CKPT202": Shown(("note", "offsets/4"), mutations=("confs offsets/{N} none",), deploy=DeploySpec()),
+    "CKPT203": Shown(("note", None), deploy=DeploySpec(confs={SHUFFLE: "8"})),
+    "CKPT204": Shown(
+        ("error", "offsets/7"), "agg-hdfs", ("confs offsets/{N} none",), DeploySpec(operators=("stateStoreSave",))
+    ),
+    "CKPT205": Shown(("error", "state/0"), "agg-hdfs", (f"conf offsets/{{N}} {SHUFFLE} '\"1\"'",), DeploySpec()),
+    "CKPT210": Shown(("error", "offsets/4"), deploy=DeploySpec(sources=(DeclaredSource(None),) * 2)),
+    "CKPT211": Shown(
+        ("error", "offsets/3"),
+        "named-sources",
+        deploy=DeploySpec(
+            confs={SOURCE_EVOLUTION: "true"},
+            sources=tuple(DeclaredSource(name, "file") for name in ("orders", "payments", "refunds")),
+        ),
+    ),
+    "CKPT212": Shown(("error", "offsets/4"), deploy=DeploySpec(sources=(DeclaredSource("0", "kafka"),))),
+    "CKPT213": Shown(
+        ("error", "offsets/4"),
+        deploy=DeploySpec(confs={SOURCE_EVOLUTION: "true"}, sources=(DeclaredSource("orders", "file"),)),
+    ),
+    "CKPT214": Shown(("error", None), deploy=DeploySpec(sources=(DeclaredSource("orders", "file"),))),
+    "CKPT220": Shown(("error", "offsets/4"), "offset-log-v2", deploy=DeploySpec((4, 1))),
+    "CKPT221": Shown(("error", "commits/7"), "agg-rocksdb-v2", deploy=DeploySpec((3, 5))),
+    "CKPT222": Shown(("error", "commits/7"), "agg-rocksdb-v2", deploy=DeploySpec(confs={STATE_FORMAT: "1"})),
+    "CKPT223": Shown(("error", "commits/3"), "commit-log-v3", deploy=DeploySpec()),
+    "CKPT224": Shown(("warning", "offsets/4"), deploy=DeploySpec((4, 0))),
+    "CKPT230": Shown(("error", "state"), "agg-hdfs", deploy=DeploySpec(operators=("dedupe",))),
+    "CKPT231": Shown(("error", "offsets/3"), "async-progress", deploy=DeploySpec(async_progress=False)),
+    "CKPT232": Shown(("warning", "offsets/7"), "agg-rocksdb-v2", deploy=DeploySpec(trigger="realTime")),
+    "CKPT240": Shown(
+        ("warning", "commits/3"),
+        "commit-log-v3",
+        deploy=DeploySpec(confs={SINK_EVOLUTION: "true"}, sink_name="lake"),
+    ),
+}
+
+
+#: A golden whose operators have one partition or all of them, what is done to it, and what is said of its partitions.
+PARTITIONS = {
+    "an aggregation without keys has one": ("count-all-hdfs", (), {}),
+    "also on RocksDB": ("count-all-rocksdb", (), {}),
+    "also in format 2": ("count-all-rocksdb-v2", (), {}),
+    "so has a limit": ("limit", (), {}),
+    "beside an operator that has all": ("count-then-limit", (), {}),
+    "whatever number the log says": ("count-all-hdfs", (f"conf offsets/{{N}} {SHUFFLE} '\"7\"'",), {}),
+    "the name is enough": ("limit", ("drop state/0/0/_metadata",), {}),
+    "the schema is enough": ("count-all-hdfs", ("drop state/0/_metadata",), {}),
+    "the schema of a limit is enough": ("limit", ("drop state/0/_metadata",), {}),
+    "neither: nobody can tell": (
+        "count-all-hdfs",
+        ("drop state/0/_metadata", "drop state/0/0/_metadata"),
+        {"CKPT135": "state/0"},
+    ),
+    "ids in the commit are enough": (
+        "count-all-rocksdb-v2",
+        ("drop state/0/_metadata", "drop state/0/0/_metadata"),
+        {},
+    ),
+    "the one that it has is lost": (
+        "count-all-hdfs",
+        ("drop state/0/0",),
+        {"CKPT130": "state/0/0/1.delta", "CKPT135": "state/0"},
+    ),
+    "one of two is lost": ("agg-hdfs", ("drop state/0/1",), {"CKPT130": "state/0/1/1.delta"}),
+    "the first of two is lost, and the schema with it": (
+        "agg-hdfs",
+        ("drop state/0/0",),
+        {"CKPT130": "state/0/0/1.delta"},
+    ),
+    "one of the other operator is lost": (
+        "count-then-limit",
+        ("drop state/1/1",),
+        {"CKPT130": "state/1/1/1.delta"},
+    ),
+    "one of a session window, without its schema": (
+        "session-window",
+        ("drop state/0/1", "drop state/0/0/_metadata"),
+        {"CKPT130": "state/0/1/1.delta"},
+    ),
+    "one of a join with a store for everything": (
+        "join-state-format-4",
+        ("drop state/0/1",),
+        {"CKPT130": "state/0/1/1.changelog"},
+    ),
+    "one of two is lost, and what would tell with it": (
+        "agg-hdfs",
+        ("drop state/0/1", "drop state/0/_metadata", "drop state/0/0/_metadata"),
+        {"CKPT135": "state/0"},
+    ),
+    "one by an earlier Spark, which wrote no names": (
+        "3.5.9/agg-hdfs",
+        ("drop state/0/1",),
+        {"CKPT130": "state/0/1/1.delta"},
+    ),
+}
+
+
+@pytest.mark.parametrize("case", PARTITIONS)
+def test_lost_partitions_are_told_from_those_that_never_were(case, goldens, tmp_path):
+    golden, mutations, expected = PARTITIONS[case]
+    home = Path(shutil.copytree(goldens[golden if "/" in golden else f"4.3.0/{golden}"], tmp_path / "home"))
+    mutate(home / "checkpoint", mutations)
+    store = Store.open(str(home / "checkpoint"))
+    view = examine(store, deep=True)
+    about = [(finding.code, finding.name) for finding in check(view) if finding.code.startswith("CKPT13")]
+    assert {code for code, _ in about} == expected.keys()
+    assert set(about) >= set(expected.items())
+    told = forecast(view, DeploySpec())
+    assert ("partitions of state/0" in told.unknown) == ("CKPT135" in expected)
+    assert told.found == ("block" if "CKPT130" in expected else "warn" if expected else "pass")
+    if "CKPT130" not in expected:
+        taken = take_backup(store, Store.open(str(tmp_path / "backups")))
+        assert {item.name for item in taken.objects} >= {"state/0/0/_metadata/schema"} & view.objects.keys()
+        assert make_rollback(Stores(store), view.latest_committed - 1).actions
+
+
+#: A store of a join that all partitions have lost; the operator metadata names it, or the other three do.
+LOST_STORES = {
+    "on HDFS": ("join-hdfs", "left-keyToNumValues", ()),
+    "the other three tell": ("join-hdfs", "right-keyWithIndexToValue", ("drop state/0/_metadata",)),
+    "on RocksDB, format 2": ("join-rocksdb-v2", "right-keyToNumValues", ()),
+}
+
+
+@pytest.mark.parametrize("case", LOST_STORES)
+def test_a_store_that_every_partition_has_lost_is_missed(case, golden, tmp_path):
+    name, lost, mutations = LOST_STORES[case]
+    checkpoint = golden(name)
+    mutate(checkpoint, (f"drop state/0/*/{lost}", *mutations))
+    store = Store.open(str(checkpoint))
+    view = examine(store, deep=True)
+    errors = [finding for finding in check(view) if finding.severity == "error"]
+    assert {finding.code for finding in errors} == {"CKPT130"}
+    assert all(f"/{lost}/" in finding.name for finding in errors), "none that is there is named"
+    assert forecast(view, DeploySpec()).decision == "block"
+    with pytest.raises(BatchNotRestorableError, match=lost):
+        take_backup(store, Store.open(str(tmp_path / "backups")))
+
+
+@pytest.mark.parametrize(
+    ("name", "mutations", "is_told"),
+    [
+        ("count-then-count", ("drop state/1",), False),
+        ("count-then-count", (), False),
+        ("join-rocksdb-v2", (), True),
+        ("file-to-parquet-12", (), True),
+    ],
+)
+def test_a_check_names_the_operators_whose_number_nothing_tells(golden, name, mutations, is_told):
+    """The last operator is lost as a whole: no file is left that says so. Commits of format 2 name them all."""
+    checkpoint = golden(name)
+    mutate(checkpoint, mutations)
+    view = examine(Store.open(str(checkpoint)), deep=True)
+    assert not [finding for finding in check(view) if finding.severity == "error"]
+    assert not_checked(view) == (() if is_told else ("number of operators",))
+
+
+def view_of(shown: Shown, home: Path) -> CheckpointView:
+    mutate(home / "checkpoint", shown.mutations)
+    sink = Store.open(str(home / "output")) if shown.sink else None
+    return examine(Store.open(str(home / "checkpoint")), deep=True, sink=sink)
+
+
+def findings_of(shown: Shown, home: Path) -> tuple[Finding, ...]:
+    view = view_of(shown, home)
+    return check(view) if shown.deploy is None else forecast(view, shown.deploy).findings
+
+
+@pytest.mark.parametrize("code", BY_CODE)
+def test_a_rule_finds_what_it_is_for(code, golden_home):
+    shown = BY_CODE[code]
+    found = {finding.code: finding for finding in findings_of(shown, golden_home(shown.golden))}
+    assert code in found, found
+    assert (found[code].severity, found[code].name) == shown.says
+    assert found[code].severity == "note" or found[code].hint
+
+
+def test_entries_that_no_restart_reads_are_named_up_to_a_number_and_counted_beyond(golden):
+    checkpoint = golden("file-to-parquet-12")
+    for batch_id in range(100, 103 + logs.MOST_NAMED):
+        (checkpoint / "commits" / str(batch_id)).touch()
+    found = [
+        item for item in check(examine(Store.open(str(checkpoint)), deep=True)) if item.code in ("CKPT101", "CKPT102")
+    ]
+    (newest,) = [item for item in found if item.severity == "error"]
+    assert newest.name == f"commits/{102 + logs.MOST_NAMED}", "what a restart reads is always named"
+    others = [item for item in found if item.severity == "warning"]
+    assert len(others) == logs.MOST_NAMED + 1 and "2 more log entries" in others[-1].message + others[0].message
+
+
+@pytest.mark.parametrize("code", [code for code, shown in BY_CODE.items() if shown.mutations])
+def test_a_rule_is_silent_on_the_healthy_checkpoint(code, golden_home):
+    shown = BY_CODE[code]
+    healthy = Shown(shown.says, shown.golden, (), shown.deploy, shown.sink)
+    assert code not in {finding.code for finding in findings_of(healthy, golden_home(shown.golden))}
+
+
+@pytest.mark.parametrize("code", [code for code, shown in BY_CODE.items() if shown.deploy is None])
+def test_a_check_gives_the_codes_that_it_is_registered_under(code, golden_home):
+    shown = BY_CODE[code]
+    view = view_of(shown, golden_home(shown.golden))
+    for judge, codes in registry.CHECKS.items():
+        assert {finding.code for finding in judge(view)} <= set(codes), judge
+
+
+def test_every_rule_is_shown():
+    assert BY_CODE.keys() == {code for code in RULES if code < "CKPT300"}

@@ -1,0 +1,453 @@
+"""Fleets: every checkpoint is found and judged, whatever else is there, in bounded memory and with few requests."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import stat
+import subprocess
+import sys
+import tempfile
+import threading
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import pytest
+
+from airflow_provider_ckpt.backup.take import take_backup
+from airflow_provider_ckpt.change.places import Stores
+from airflow_provider_ckpt.checkpoint import listing
+from airflow_provider_ckpt.checkpoint.listing import list_logs, look_at
+from airflow_provider_ckpt.checkpoint.observe import observe
+from airflow_provider_ckpt.checks.inspect import inspect
+from airflow_provider_ckpt.errors import CheckpointNotFoundError, StoreError, StoreUnavailableError
+from airflow_provider_ckpt.fleet.find import DEPTH, Found, find_checkpoints
+from airflow_provider_ckpt.fleet.judge import judge_checkpoints
+from airflow_provider_ckpt.fleet.row import FleetRow, row_from_dict
+from airflow_provider_ckpt.restart.deploy import DeploySpec, declare
+from airflow_provider_ckpt.rollback.apply import apply
+from airflow_provider_ckpt.rollback.make import make_rollback
+from airflow_provider_ckpt.storage.concurrency import in_order
+from airflow_provider_ckpt.storage.store import Store
+from tests.faults import Fault, FaultyStore
+from tests.fleets import damage, make_fleet, teams
+
+CASE = "4.3.0/agg-hdfs"
+
+
+@pytest.fixture
+def fleet(goldens, tmp_path) -> Callable[..., Path]:
+    """Makes a root with checkpoints at some locations."""
+
+    def make(*locations: str) -> Path:
+        root = tmp_path / "root"
+        root.mkdir(exist_ok=True)
+        make_fleet(goldens[CASE] / "checkpoint", root, locations)
+        return root
+
+    return make
+
+
+def survey(*roots: object, **options: object) -> list[FleetRow]:
+    stores = [root if isinstance(root, Store) else Store.open(str(root)) for root in roots]
+    return list(judge_checkpoints(find_checkpoints(stores), **options))
+
+
+def found(root: Path, **options: int) -> list[str]:
+    """Locations below a root, as they are found."""
+    checkpoints = find_checkpoints([Store.open(str(root))], **options)
+    return [str(Path(item.store.location).relative_to(root)) for item in checkpoints]
+
+
+# --- finding -------------------------------------------------------------------------------------------------------
+
+
+def test_checkpoints_are_found_at_every_level_in_the_order_of_levels_and_names(fleet):
+    root = fleet("b/y", "b/x", "a/1/2/z", "c", "a.d/_checkpoints/q")
+    assert found(root) == ["c", "b/x", "b/y", "a.d/_checkpoints/q", "a/1/2/z"]
+    assert [found(root, threads=threads) for threads in (1, 2, 16)] == [found(root)] * 3
+
+
+def test_a_root_may_be_a_checkpoint(fleet):
+    assert found(fleet("q") / "q") == ["."]
+
+
+@pytest.mark.parametrize(("depth", "expected"), [(0, []), (1, ["a"]), (2, ["a", "b/c"]), (3, ["a", "b/c", "b/d/e"])])
+def test_the_depth_is_bounded(fleet, depth, expected):
+    assert found(fleet("a", "b/c", "b/d/e"), depth=depth) == expected
+
+
+def test_the_depth_has_a_default(fleet):
+    just, too_deep = "/".join("abcdefgh"[:DEPTH]), "/".join("abcdefgh"[: DEPTH + 1])
+    assert found(fleet(just)) == [just]
+    assert found(fleet(f"x/{too_deep}")) == [just]
+
+
+def test_a_loop_of_links_ends(fleet):
+    root = fleet("a/q")
+    (root / "a" / "up").symlink_to(root)
+    assert found(root)[0] == "a/q" and len(found(root)) < DEPTH
+
+
+@pytest.mark.parametrize("name", ["state", "sources", "_spark_metadata", "_delta_log", "_ckpt_undo", ".snapshot"])
+def test_what_holds_no_checkpoints_is_not_entered(fleet, name):
+    assert found(fleet(f"table/{name}/inner", "table/q")) == ["table/q"]
+
+
+def test_a_checkpoint_is_not_entered(fleet):
+    assert found(fleet("q", "q/inner")) == ["q"]
+
+
+@pytest.mark.parametrize(
+    ("kept", "is_found"),
+    [
+        (("offsets/7",), True),
+        (("commits/7",), True),
+        (("metadata", "state/0/0/8.delta"), True),
+        (("metadata",), False),
+        (("state/0/0/8.delta",), False),
+    ],
+)  # fmt: skip
+def test_what_is_left_of_a_damaged_checkpoint_is_found_by_its_logs_or_its_metadata(goldens, tmp_path, kept, is_found):
+    make_fleet(goldens[CASE] / "checkpoint", tmp_path, ["q"], kept)
+    assert found(tmp_path) == (["q"] if is_found else [])
+
+
+def test_our_own_copies_are_no_checkpoints(golden, tmp_path):
+    checkpoint = golden("agg-hdfs")
+    stores = Stores(Store.open(str(checkpoint)), undo=Store.open(str(tmp_path / "undo")))
+    take_backup(stores.checkpoint, Store.open(str(tmp_path / "backups")))
+    apply(make_rollback(stores, 6), stores, query_is_stopped=True, quiet_s=0, accept_sink="unknown")
+    assert list((tmp_path / "undo").rglob("saved/**/offsets/7")) and list((tmp_path / "backups").rglob("offsets/7"))
+    assert found(tmp_path) == ["agg-hdfs/checkpoint"]
+
+
+def test_finding_is_lazy(fleet):
+    root = FaultyStore.over(str(fleet(*teams(200, of=200))), Fault())
+    checkpoints = find_checkpoints([root], threads=2)
+    next(checkpoints)
+    assert root.fault.calls < 20
+
+
+# --- roots and directories that cannot be read ---------------------------------------------------------------------
+
+
+def test_a_root_that_does_not_exist_is_an_error_at_once(fleet, tmp_path):
+    with pytest.raises(CheckpointNotFoundError, match="does not exist"):
+        find_checkpoints([Store.open(str(fleet("q"))), Store.open(str(tmp_path / "nope"))])
+
+
+def test_an_empty_root_is_an_empty_fleet(tmp_path):
+    assert survey(tmp_path) == []
+
+
+@pytest.fixture
+def as_nobody() -> Iterator[Path]:
+    """A directory of a user who may not read everything, as root may; that user while the test runs."""
+    root = os.geteuid() == 0
+    if root:
+        os.seteuid(65534)
+    with tempfile.TemporaryDirectory() as directory:
+        yield Path(directory)
+    if root:
+        os.seteuid(0)
+
+
+def test_a_directory_that_may_not_be_read_is_a_row_with_its_error(as_nobody):
+    for name in ("a/q", "closed/q", "open/closed", "z"):
+        Store.open(str(as_nobody / name)).create("commits/0", b'v1\n{"nextBatchWatermarkMs":0}')
+    closed = [as_nobody / "closed", as_nobody / "open" / "closed" / "commits"]
+    for directory in closed:
+        directory.chmod(0)
+    try:
+        rows = survey(as_nobody)
+    finally:
+        for directory in closed:
+            directory.chmod(stat.S_IRWXU)
+    assert [Path(row.location).relative_to(as_nobody).as_posix() for row in rows] == [
+        "closed",
+        "z",
+        "a/q",
+        "open/closed",
+    ]
+    assert ["permission denied" in (row.error or "") for row in rows] == [True, False, False, True]
+    assert [row.worst for row in rows] == ["error"] * 4 and rows[0].findings == ()
+
+
+def test_a_storage_error_that_passes_is_not_seen(fleet):
+    """Every call fails once, in turn."""
+    root = fleet("a", "b/c")
+    calm = Fault()
+    undisturbed = without_ages(survey(FaultyStore.over(str(root), calm)))
+    assert [row["error"] for row in undisturbed] == [None, None] and calm.calls > 10
+    for at in range(1, calm.calls + 1):
+        assert without_ages(survey(FaultyStore.over(str(root), Fault(at)), threads=1)) == undisturbed, at
+
+
+def without_ages(rows: list[FleetRow]) -> list[dict[str, object]]:
+    return [{**row.to_dict(), "last_commit_age_ms": None} for row in rows]
+
+
+class OutOfOrder(Store):
+    """A store whose directories named ``out-of-order`` never answer."""
+
+    def ls(self, directory: str = ""):
+        if "out-of-order" in self.location:
+            raise StoreUnavailableError("no answer", location=self.location)
+        return super().ls(directory)
+
+
+def test_a_storage_error_that_stays_is_a_row_or_ends_it_at_the_root(fleet):
+    root = fleet("a", "out-of-order", "z")
+    rows = survey(OutOfOrder.open(str(root)))
+    assert [(row.location.rpartition("/")[2], bool(row.error)) for row in rows] == [
+        ("a", False),
+        ("out-of-order", True),
+        ("z", False),
+    ]
+    assert "no answer" in rows[1].error
+    with pytest.raises(StoreUnavailableError):
+        find_checkpoints([OutOfOrder.open(str(root / "out-of-order"))])
+
+
+def test_a_root_that_is_a_file_is_an_error(tmp_path):
+    (tmp_path / "file").write_text("x")
+    with pytest.raises(StoreError, match="a file, not a directory"):
+        find_checkpoints([Store.open(str(tmp_path / "file"))])
+
+
+# --- judging -------------------------------------------------------------------------------------------------------
+
+
+def test_a_row_says_what_a_look_at_the_checkpoint_says(goldens):
+    for name, golden in goldens.items():
+        store = Store.open(str(golden / "checkpoint"))
+        view = observe(store)
+        (row,) = survey(store)
+        said = (row.location, row.query_id, row.latest_planned_batch, row.latest_committed_batch, row.in_flight)
+        seen = (view.location, view.query_id, view.latest_planned, view.latest_committed, view.in_flight)
+        assert said == seen, name
+        assert (row.watermark_ms, row.findings, row.error) == (view.watermark_ms, inspect(store), None), name
+
+
+def test_findings_are_those_of_the_check_and_deep_finds_more(goldens, tmp_path):
+    source, root = goldens[CASE] / "checkpoint", tmp_path / "root"
+    files = [path.relative_to(source).as_posix() for path in source.rglob("*") if path.is_file()]
+    make_fleet(source, root, ["deep", "healthy", "shallow"], files)
+    damage(root / "shallow" / "offsets" / "7")
+    (root / "deep" / "state" / "0" / "0" / "8.delta").unlink()
+    shallow, deep = survey(root), survey(root, deep=True)
+    assert [[item.code for item in row.findings] for row in shallow] == [[], [], ["CKPT102"]]
+    assert [row.worst for row in shallow] == [None, None, "error"]
+    assert shallow[2].watermark_ms is None, "the entry that would say it is damaged"
+    for row in deep:
+        assert row.findings == inspect(Store.open(row.location), deep=True)
+    assert "CKPT130" in [item.code for item in deep[0].findings] and deep[1].findings == ()
+
+
+def test_the_age_is_that_of_the_newest_commit(fleet):
+    root = fleet("old", "none")
+    commit = root / "old" / "commits" / "7"
+    an_hour_ago = commit.stat().st_mtime - 3600
+    os.utime(commit, (an_hour_ago, an_hour_ago))
+    shutil.rmtree(root / "none" / "commits")
+    none, old = survey(root)
+    assert none.last_commit_age_ms is None and none.in_flight == 7
+    assert 3_600_000 <= old.last_commit_age_ms < 3_600_000 + 24 * 3_600_000
+
+
+def test_a_deploy_is_foretold_for_each(fleet):
+    root = fleet("a", "b")
+    (root / "a" / "metadata").unlink()
+    confs = {"spark.sql.shuffle.partitions": "2"}
+    assert [row.decision for row in survey(root)] == [None, None]
+    assert [row.decision for row in survey(root, deploy=DeploySpec(confs=confs))] == ["block", "warn"]
+    ignored = survey(root / "b", deploy=DeploySpec(confs={"spark.sql.shuffle.partitions": "8"}))[0]
+    assert ignored.decision == "block" and [item.code for item in ignored.findings] == ["CKPT201"]
+
+
+def test_a_fleet_passes_when_everything_was_declared_and_read(golden):
+    said = {
+        "spark_version": "4.3",
+        "confs": {},
+        "sources": ["file"],
+        "sink": "console",
+        "operators": ["stateStoreSave"],
+    }
+    checkpoint, deploy = golden("agg-hdfs"), declare(DeploySpec(), said)
+    (deep,), (quick,) = survey(checkpoint, deploy=deploy, deep=True), survey(checkpoint, deploy=deploy)
+    assert (deep.decision, deep.unknown) == ("pass", ())
+    assert (quick.decision, quick.unknown) == ("warn", ("state", "source logs", "checksum files"))
+
+
+def test_locations_that_are_known_already_can_be_judged(fleet):
+    root = fleet("q")
+    rows = judge_checkpoints(Found(Store.open(str(root / name))) for name in ("q", "gone"))
+    assert [(row.latest_committed_batch, row.error and "does not exist" in row.error) for row in rows] == [
+        (7, None),
+        (None, True),
+    ]
+
+
+def test_rows_go_through_json(fleet):
+    root = fleet("q")
+    damage(root / "q" / "offsets" / "7")
+    rows = survey(root)
+    assert [row_from_dict(json.loads(json.dumps(row.to_dict()))) for row in rows] == rows
+
+
+def test_no_more_than_a_window_is_under_way():
+    taken, release, lock = [], threading.Event(), threading.Lock()
+
+    def items() -> Iterator[int]:
+        for number in range(100):
+            with lock:
+                taken.append(number)
+            yield number
+
+    def work(number: int) -> int:
+        assert release.wait(10)
+        return number
+
+    with ThreadPoolExecutor(4) as pool:
+        results = in_order(pool, work, items(), window=6)
+        threading.Timer(0.2, release.set).start()
+        answered = [next(results)]
+        for answer in results:
+            assert len(taken) - len(answered) <= 6
+            answered.append(answer)
+    assert answered == list(range(100))
+
+
+MEASURE = """
+import sys
+from pathlib import Path
+from airflow_provider_ckpt.fleet.find import find_checkpoints
+from airflow_provider_ckpt.fleet.judge import judge_checkpoints
+from airflow_provider_ckpt.storage.store import Store
+
+rows = judge_checkpoints(find_checkpoints([Store.open(sys.argv[1])]))
+count = sum(row.latest_committed_batch == 7 and not row.findings for row in rows)
+status = dict(line.split(":", 1) for line in Path("/proc/self/status").read_text().splitlines())
+print(count, int(status["VmHWM"].split()[0]))
+"""
+
+
+def test_memory_does_not_grow_with_the_fleet(goldens, tmp_path):
+    """VmHWM and not ``getrusage``, whose maximum a process inherits from the one that started it."""
+    peaks = []
+    for count in (100, 2_000):
+        root = tmp_path / str(count)
+        make_fleet(goldens[CASE] / "checkpoint", root, teams(count))
+        done = subprocess.run([sys.executable, "-c", MEASURE, str(root)], check=True, capture_output=True, text=True)
+        judged, peak_kib = map(int, done.stdout.split())
+        assert judged == count
+        peaks.append(peak_kib)
+    assert peaks[1] - peaks[0] < 2 * 1024, f"KiB: {peaks}"
+
+
+# --- requests ------------------------------------------------------------------------------------------------------
+
+S3_CASES = ("4.3.0/agg-hdfs", "4.3.0/file-to-parquet-12", "4.3.0/agg-rocksdb-v2", "3.4.4/agg-hdfs")
+MOST_REQUESTS = 6
+
+
+def upload(source: Path, store: Store) -> None:
+    """A checkpoint as it is on an object store, where Hadoop writes no checksum files."""
+    files = [path for path in source.rglob("*") if path.is_file() and not path.name.endswith(".crc")]
+    with ThreadPoolExecutor(8) as pool:
+        list(pool.map(lambda path: store.create(path.relative_to(source).as_posix(), path.read_bytes()), files))
+
+
+@pytest.mark.s3
+def test_requests_of_a_fleet_on_s3(goldens, s3_store, s3_requests):
+    """Finding them included; and what the store counts is what goes over the wire."""
+    root = s3_store("lake")
+    for number, case in enumerate(S3_CASES * 3):
+        upload(goldens[case] / "checkpoint", root.child(f"team-{number % 2}/query-{number}"))
+    count = len(S3_CASES) * 3
+    root = s3_store("lake")
+    with s3_requests(root) as sent:
+        rows = survey(root)
+    assert len(rows) == count and {row.worst for row in rows} == {None}
+    assert sent.total() <= MOST_REQUESTS * count, dict(sent)
+    assert sent["GetObject"] == 4 * count, "the newest two offset entries, the newest commit, metadata"
+    assert root.calls.count == sent.total()
+
+
+@pytest.mark.s3
+def test_a_checkpoint_of_more_objects_than_a_listing_shows_costs_no_more(goldens, s3_store, s3_requests):
+    """The worst place for them: after the logs, before the state."""
+    store = s3_store("lake").child("q")
+    upload(goldens[CASE] / "checkpoint", store)
+    with ThreadPoolExecutor(8) as pool:
+        list(pool.map(lambda number: store.create(f"sources/0/{number}.x", b"x"), range(10_000, 11_000)))
+    root = s3_store("lake").child("q")
+    with s3_requests(root) as sent:
+        (row,) = survey(root)
+    assert row.error is None and row.findings == ()
+    assert sent.total() == MOST_REQUESTS, dict(sent)
+
+
+@pytest.mark.s3
+@pytest.mark.parametrize("case", ["4.3.0/agg-hdfs", "4.3.0/file-to-parquet-12"])
+def test_a_page_of_any_length_shows_what_listings_of_directories_show(goldens, s3_store, monkeypatch, case):
+    store = s3_store("q")
+    upload(goldens[case] / "checkpoint", store)
+    monkeypatch.setattr(Store, "first", lambda self, most: None)
+    expected = list_logs(store, look_at(store))
+    monkeypatch.undo()
+    assert expected.stateful == ("agg" in case) and "offsets/7" in expected.objects
+    for most in range(1, len(store.find()) + 2):
+        monkeypatch.setattr(listing, "PAGE_OBJECTS", most)
+        look = look_at(store)
+        assert look.is_checkpoint
+        whole = list_logs(store, look)
+        assert (whole.objects, whole.stateful) == (expected.objects, expected.stateful), most
+
+
+@pytest.mark.s3
+def test_names_that_sort_close_to_the_logs_do_not_hide_them(goldens, s3_store, monkeypatch):
+    store = s3_store("q")
+    upload(goldens[CASE] / "checkpoint", store)
+    for name in ("commits-old/1", "offsets-old/1", "offsets!/1", "offsets0", "metadata.bak", "a/b"):
+        store.create(name, b"x")
+    for most in range(1, len(store.find()) + 2):
+        monkeypatch.setattr(listing, "PAGE_OBJECTS", most)
+        seen = list_logs(store, look_at(store)).objects
+        assert {f"{log}/{batch}" for log in ("offsets", "commits") for batch in range(8)} <= seen.keys(), most
+
+
+@pytest.mark.s3
+def test_an_entry_that_spark_removed_meanwhile_is_looked_for_again(goldens, s3_store):
+    store = s3_store("lake").child("q")
+    upload(goldens[CASE] / "checkpoint", store)
+    seen = list(find_checkpoints([s3_store("lake")]))
+    store.delete("offsets/7")
+    store.delete("commits/7")
+    (row,) = judge_checkpoints(seen)
+    assert row.error is None and row.latest_planned_batch == 6
+
+
+@pytest.mark.s3
+def test_a_missing_root_on_s3_is_not_found(s3_store):
+    with pytest.raises(CheckpointNotFoundError):
+        find_checkpoints([s3_store("nope")])
+
+
+# --- declarative pipelines ----------------------------------------------------------------------------------------
+
+
+def test_of_a_flow_of_a_pipeline_the_newest_version_alone_is_live(fleet):
+    flow = "_checkpoints/orders/clean"
+    root = fleet(*(f"{flow}/{version}" for version in (0, 2, 10)), "_checkpoints/other/flow/0", "x/y/z/1", "x/y/z/2")
+    damage(root / flow / "2" / "metadata")
+    rows = {str(Path(row.location).relative_to(root)): row for row in survey(root)}
+    replaced = {location: row.replaced_by for location, row in rows.items() if row.replaced_by}
+    assert replaced == {f"{flow}/{version}": str(root / flow / "10") for version in (0, 2)}
+    assert all(row.worst is None and row.error is None for row in rows.values())
+    assert len(rows) == 6
+    inner = {Path(row.location).name: bool(row.replaced_by) for row in survey(root / flow)}
+    assert inner == {"0": True, "2": True, "10": False}, "also when the root is the flow itself"

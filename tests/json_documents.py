@@ -1,0 +1,149 @@
+"""What documents are, compared with their types; and the page that the types make: ``python -m tests.json_documents``."""
+
+from __future__ import annotations
+
+import types
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Annotated, Any, Literal, NotRequired, Union, get_args, get_origin, get_type_hints, is_typeddict
+
+from airflow_provider_ckpt import documents
+from airflow_provider_ckpt.documents import Document, backups, changes, files, findings, positions, tasks, waits
+
+PAGE = Path(__file__).parents[1] / "docs/json.md"
+ROOMS = (documents, positions, findings, waits, backups, changes, tasks, files)
+#: What prints or returns each document; files and XComs say it in their own first line.
+PRINTED_BY: Mapping[type, str] = {
+    documents.ErrorDocument: "any command",
+    positions.ShowDocument: "ckpt show",
+    positions.LogDocument: "ckpt log",
+    positions.DiffDocument: "ckpt diff",
+    findings.CheckDocument: "ckpt check, of one location",
+    findings.NotJudgedDocument: "ckpt check and ckpt gate",
+    findings.ChecksDocument: "ckpt check, of several locations",
+    findings.GateDocument: "ckpt gate",
+    findings.FleetDocument: "ckpt fleet",
+    findings.ExplainDocument: "ckpt explain",
+    waits.WaitDocument: "ckpt wait",
+    backups.BackupDocument: "ckpt backup, CheckpointBackupOperator",
+    backups.BackupPlanDocument: "ckpt backup --dry-run",
+    backups.BackupsDocument: "ckpt backups",
+    backups.VerifyDocument: "ckpt verify",
+    backups.PruneDocument: "ckpt prune, CheckpointPruneOperator",
+    changes.ChangeDocument: "ckpt restore, ckpt rollback, ckpt undo",
+    changes.HistoryDocument: "ckpt history",
+    changes.RecordDocument: "ckpt history --plan",
+    changes.ForgetDocument: "ckpt history --forget",
+}
+
+
+def keys(kind: Any) -> dict[str, Any]:
+    """The types of the keys, the version first."""
+    hints = get_type_hints(kind, include_extras=True)
+    own = {key: get_args(hint)[0] if get_origin(hint) is NotRequired else hint for key, hint in hints.items()}
+    return {key: own[key] for key in sorted(own, key=lambda key: key != "format_version")}
+
+
+def optional_keys(kind: Any) -> set[str]:
+    """The keys that may be absent."""
+    hints = get_type_hints(kind, include_extras=True)
+    return {key for key, hint in hints.items() if get_origin(hint) is NotRequired}
+
+
+# --- comparing ------------------------------------------------------------------------------------------------------
+
+
+def problems(value: Any, kind: Any, at: str = "document") -> Iterator[str]:
+    """What in a value is not of a type: keys that are missing or too many, values of another type."""
+    if get_origin(kind) is Annotated:
+        kind = get_args(kind)[0]
+    origin, arguments = get_origin(kind), get_args(kind)
+    if is_typeddict(kind):
+        yield from _of_object(value, kind, at)
+    elif origin in (Union, types.UnionType):
+        found = [list(problems(value, each, at)) for each in arguments]
+        yield from min(found, key=len)
+    elif origin in (list, dict):
+        yield from _of_items(value, origin, arguments[-1], at)
+    elif not _is_of(value, kind):
+        yield f"{at} is {value!r:.40}, and not {_type_text(kind)}"
+
+
+def _is_of(value: Any, kind: Any) -> bool:
+    if get_origin(kind) is Literal:
+        return value in get_args(kind)
+    return kind is Any or type(value) is kind or (kind is float and type(value) is int)
+
+
+def _of_items(value: Any, container: type, kind: Any, at: str) -> Iterator[str]:
+    if not isinstance(value, container):
+        yield f"{at} is no {container.__name__}"
+        return
+    for key, item in value.items() if isinstance(value, dict) else enumerate(value):
+        yield from problems(item, kind, f"{at}.{key}")
+
+
+def _of_object(value: Any, kind: Any, at: str) -> Iterator[str]:
+    if not isinstance(value, dict):
+        yield f"{at} is no object"
+        return
+    hints = keys(kind)
+    yield from (f"{at}.{key} is missing" for key in hints.keys() - value.keys() - optional_keys(kind))
+    yield from (f"{at}.{key} is not in {kind.__name__}" for key in value.keys() - hints.keys())
+    for key in hints.keys() & value.keys():
+        yield from problems(value[key], hints[key], f"{at}.{key}")
+
+
+# --- the page -------------------------------------------------------------------------------------------------------
+
+_HEAD = """\
+# JSON documents
+
+What commands print with `--json`, what operators return, and what files hold. Each document begins with
+`format_version`, which is {version}. New keys may appear in a version; none changes its meaning. A key that has nothing
+to say is there and null. Times end in `_ms` (epoch milliseconds, UTC) or are ISO 8601 with `Z`.
+
+This page is made from the types in `airflow_provider_ckpt/documents/`: `python -m tests.json_documents`.
+"""
+
+
+def page() -> str:
+    """The page."""
+    return "\n".join([_HEAD.format(version=documents.FORMAT_VERSION), *(_room(room) for room in ROOMS)])
+
+
+def _room(room: types.ModuleType) -> str:
+    own = [kind for kind in vars(room).values() if is_typeddict(kind) and kind.__module__ == room.__name__]
+    title = "Errors" if room is documents else (room.__doc__ or "").split(".")[0].replace("``", "`")
+    text = "" if room is documents else " ".join((room.__doc__ or "").split(".", 1)[1].split())
+    shown = [kind for kind in own if kind is not Document]
+    return "\n".join([f"## {title}\n", *([f"{text}\n"] if text else []), *map(_kind, shown)])
+
+
+def _kind(kind: Any) -> str:
+    doc = " ".join((kind.__doc__ or "").split())
+    by = f" Printed by {PRINTED_BY[kind]}." if kind in PRINTED_BY else ""
+    rows = [f"| `{key}` | {_type_text(hint)} | {get_args(hint)[1]} |" for key, hint in keys(kind).items()]
+    return "\n".join([f"### {kind.__name__}\n", f"{doc}{by}\n", "| key | type | meaning |", "|---|---|---|", *rows, ""])
+
+
+def _type_text(kind: Any) -> str:
+    if get_origin(kind) is Annotated:
+        kind = get_args(kind)[0]
+    origin, arguments = get_origin(kind), get_args(kind)
+    if is_typeddict(kind):
+        return f"[{kind.__name__}](#{kind.__name__.lower()})"
+    if origin in (Union, types.UnionType):
+        return " or ".join(map(_type_text, arguments))
+    if origin is list:
+        return f"list of {_type_text(arguments[0])}"
+    if origin is dict:
+        return f"object of {_type_text(arguments[1])}"
+    if origin is Literal:
+        return ", ".join(f"`{value}`" for value in arguments)
+    names = {str: "text", int: "integer", float: "number", bool: "true or false", type(None): "null", Any: "any value"}
+    return names[kind]
+
+
+if __name__ == "__main__":
+    PAGE.write_text(page())

@@ -1,0 +1,135 @@
+"""Not judged is not a pass: what was neither declared nor read is named, and keeps the gate from a pass."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from airflow_provider_ckpt.checkpoint.sink_marker import SinkMarker
+from airflow_provider_ckpt.checks.inspect import examine
+from airflow_provider_ckpt.cli import run
+from airflow_provider_ckpt.restart.deploy import DeploySpec, declare
+from airflow_provider_ckpt.restart.forecast import Forecast, forecast
+from airflow_provider_ckpt.restart.gate import forecast_restart
+from airflow_provider_ckpt.storage.store import Store
+
+#: A deploy that says all that there is to say of a stateful query that reads files and writes to a console.
+DEPLOY = {
+    "spark_version": "4.3",
+    "confs": {"spark.sql.shuffle.partitions": "2"},
+    "sources": ["file"],
+    "sink": "console",
+    "operators": ["stateStoreSave"],
+}
+
+
+def gate(home: Path, document: dict[str, object], *, quick: bool = False) -> Forecast:
+    store = Store.open(str(home))
+    return forecast_restart(store, declare(DeploySpec(), document), Store.open, quick=quick)[1]
+
+
+def test_a_deploy_that_says_everything_passes(golden):
+    foretold = gate(golden("agg-hdfs"), DEPLOY)
+    assert (foretold.decision, foretold.unknown) == ("pass", ())
+
+
+@pytest.mark.parametrize(("change", "unknown"), [
+    ({"spark_version": None}, ("spark_version",)),
+    ({"confs": None}, ("confs",)),
+    ({"confs": {}}, ()),
+    ({"sources": None}, ("sources",)),
+    ({"sources": 1}, ("source types",)),
+    ({"sources": {"0": None}}, ("source types",)),
+    ({"operators": None}, ("operators",)),
+    ({"sink": None}, ("sink",)),
+    ({"sink": "unknown"}, ("sink",)),
+    (dict.fromkeys(DEPLOY), ("spark_version", "confs", "sources", "operators", "sink")),
+])  # fmt: skip
+def test_what_is_not_declared_is_named_and_is_no_pass(golden, change, unknown):
+    foretold = gate(golden("agg-hdfs"), {**DEPLOY, **change})
+    assert (foretold.unknown, foretold.decision) == (unknown, "warn" if unknown else "pass")
+
+
+def test_a_stateless_query_need_not_declare_operators(golden):
+    foretold = gate(golden("file-to-parquet-12"), {**DEPLOY, "operators": None, "confs": {}})
+    assert (foretold.unknown, foretold.decision) == ((), "pass")
+
+
+def test_a_query_that_has_lost_its_state_has_operators_to_declare(golden):
+    checkpoint = golden("agg-rocksdb-v2")
+    shutil.rmtree(checkpoint / "state")
+    assert "operators" in gate(checkpoint, {**DEPLOY, "operators": None}).unknown
+
+
+def test_an_empty_log_has_nothing_that_sources_must_fit(tmp_path):
+    for name in ("offsets", "commits"):
+        (tmp_path / name).mkdir()
+    (tmp_path / "metadata").write_text('{"id":"6c9b7d2e-6f3a-4a5e-9b1e-2f6d1c0b7a11"}')
+    foretold = gate(tmp_path, {**DEPLOY, "sources": None, "operators": None})
+    assert (foretold.unknown, foretold.decision, foretold.resumes_at_batch) == ((), "pass", 0)
+
+
+def test_quick_reads_the_logs_alone_and_never_passes(golden):
+    checkpoint = golden("agg-hdfs")
+    shutil.rmtree(checkpoint / "state/0/0")
+    quick = gate(checkpoint, DEPLOY, quick=True)
+    assert (quick.decision, quick.unknown) == ("warn", ("state", "source logs", "checksum files"))
+    assert gate(checkpoint, DEPLOY).decision == "block"
+
+
+@pytest.mark.parametrize("sink", ["file:/lake/orders", "parquet", "csv:/lake/orders", "delta:/lake/orders"])
+def test_a_sink_that_skips_batches_and_was_not_read_is_named(golden, sink):
+    view = examine(Store.open(str(golden("agg-hdfs"))), deep=True)
+    foretold = forecast(view, declare(DeploySpec(), {**DEPLOY, "sink": sink}))
+    assert (foretold.decision, foretold.unknown) == ("warn", ("sink log",))
+
+
+@pytest.mark.parametrize(("last_batch", "decision"), [(None, "pass"), (7, "pass"), (8, "block"), (99, "block")])
+def test_what_a_table_remembers_is_judged(golden, last_batch, decision):
+    """The checkpoint goes on with batch 8, and a table skips every batch that it has seen."""
+    view = examine(Store.open(str(golden("agg-hdfs"))), deep=True)
+    deploy = declare(DeploySpec(), {**DEPLOY, "sink": "delta:s3://lake/orders"})
+    assert forecast(view, deploy).unknown == ("sink log",)
+    marker = SinkMarker("delta", "s3://lake/orders", "", last_batch)
+    foretold = forecast(replace(view, marker=marker), deploy)
+    assert (foretold.decision, foretold.unknown) == (decision, ())
+    assert {finding.code for finding in foretold.findings} == ({"CKPT140"} if decision == "block" else set())
+
+
+@pytest.mark.parametrize(("arguments", "code", "first"), [
+    ((), 0, "WARN {}: Spark starts and runs batch 8; not judged: spark_version, confs, sources, operators, sink"),
+    (("--fail-on", "warn"), 1, "WARN {}: Spark starts"),
+    (("--quick",), 0, "WARN {}: Spark starts and runs batch 8; not judged: spark_version, confs, sources, operators, "
+     "sink, state, source logs, checksum files"),
+    (("--conf-file", "deploy.yaml", "--fail-on", "warn"), 0, "PASS {}: Spark starts and runs batch 8"),
+    (("--conf-file", "deploy.yaml", "--quick", "--fail-on", "warn"), 1, "WARN {}: Spark starts and runs batch 8; not "
+     "judged: state, source logs, checksum files"),
+    (("--conf-file", "deploy.yaml", "--conf", "spark.sql.shuffle.partitions=8"), 1, "BLOCK {}: Spark starts and runs "
+     "batch 8, but spark.sql.shuffle.partitions = 8 will be ignored"),
+    (("--conf-file", "deploy.yaml", "--source-count", "3"), 1, "BLOCK {}: Spark stops with AssertionError, because"),
+    (("--conf-file", "deploy.yaml", "--operator", "dedupe"), 1, "BLOCK {}: Spark stops with STREAMING_STATEFUL"),
+])  # fmt: skip
+def test_the_first_line_says_the_decision_and_what_was_not_judged(
+    golden, capsys, monkeypatch, tmp_path, arguments, code, first
+):
+    checkpoint = golden("agg-hdfs")
+    (tmp_path / "deploy.yaml").write_text(json.dumps(DEPLOY))
+    monkeypatch.chdir(tmp_path)
+    assert run(["gate", str(checkpoint), *arguments]) == code
+    out = capsys.readouterr().out
+    assert out.startswith(first.format(checkpoint)), out.partition("\n")[0]
+    assert run(["gate", str(checkpoint), *arguments, "--json"]) == code
+    document = json.loads(capsys.readouterr().out)
+    assert document["decision"] == first.split()[0].lower()
+
+
+def test_a_check_says_that_it_read_the_logs_alone(golden, capsys):
+    checkpoint = golden("agg-hdfs")
+    assert run(["check", str(checkpoint)]) == 0
+    assert capsys.readouterr().out == f"{checkpoint}: no findings; not judged: state, source logs, checksum files\n"
+    assert run(["check", str(checkpoint), "--deep"]) == 0
+    assert capsys.readouterr().out == f"{checkpoint}: no findings; not judged: number of operators\n"

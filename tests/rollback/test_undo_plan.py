@@ -1,0 +1,315 @@
+"""The planner of undos alone: what comes back, what goes first, and when nothing sure would come of it."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
+
+import pytest
+
+from airflow_provider_ckpt.change.actions import Action, Copy, Delete
+from airflow_provider_ckpt.change.facts import Place, Saved, Spot, kept_objects
+from airflow_provider_ckpt.change.plan import Plan, plan_from_dict
+from airflow_provider_ckpt.checkpoint.file_sink_log import SinkLog
+from airflow_provider_ckpt.checkpoint.restart_set import RestartSet
+from airflow_provider_ckpt.checkpoint.view import CheckpointView
+from airflow_provider_ckpt.errors import PlanError
+from airflow_provider_ckpt.rollback.plan import plan_rollback
+from airflow_provider_ckpt.rollback.undo_plan import Undo
+from airflow_provider_ckpt.storage.stored_object import StoredObject
+from tests.views import QUERY_ID, offset_entry, sink_of, view_of
+
+#: The batch that was rolled back to; batch 3 was committed then, batch 4 was planned.
+KEEP = 2
+KEPT = ("metadata", "offsets/1", "offsets/2", "commits/2", "state/0/0/3.delta")
+BEFORE = (*KEPT, "offsets/3", "commits/3", "state/0/0/4.delta", "offsets/4")
+REMOVED = ["offsets/4", "commits/3", "state/0/0/4.delta", "offsets/3"]
+Objects = dict[Place, dict[str, StoredObject]]
+
+
+def checkpoint(*names: str) -> CheckpointView:
+    return view_of(*names, **{f"offsets/{KEEP}": offset_entry()})
+
+
+def written(name: str, identity: str, modified_ms: int | None = 9_000) -> dict[str, StoredObject]:
+    """A file that came after the rollback, which was planned at 5,000 ms."""
+    return {name: StoredObject(name, len(name), modified_ms, identity)}
+
+
+class Story:
+    """A rollback, how much of it was done, and what has been written since."""
+
+    def __init__(self, sink: Iterable[str] = (), trims: bool = False) -> None:
+        view = checkpoint(*BEFORE)
+        log = sink_of(*sink) if trims else None
+        self.done = plan_rollback(view, RestartSet(KEEP, (), ()), 5_000, (), log)
+        self.objects: Objects = {"checkpoint": dict(view.objects), "sink": dict(log.objects) if log else {}}
+        self.saved: dict[Spot, Saved] = {}
+        self.query_id = QUERY_ID
+        self.location = view.location
+
+    def apply(self, actions: Iterable[Action]) -> Story:
+        """Carry out steps; a copy brings what its name and its SHA-256 say."""
+        for action in actions:
+            stored = self.objects[action.place]
+            if isinstance(action, Delete):
+                self.saved[action.spot] = Saved(action.size, f"sha of {stored[action.name].identity}")
+                del stored[action.name]
+            else:
+                identity = action.sha256.removeprefix("sha of ")
+                stored[action.name] = StoredObject(action.name, action.size, 9_000, identity)
+        return self
+
+    def write(self, files: Mapping[str, StoredObject], place: Place = "checkpoint") -> Story:
+        self.objects[place].update(files)
+        return self
+
+    def undo(self) -> Undo:
+        known = checkpoint(*BEFORE)
+        entries = {name: entry for name, entry in known.entries.items() if name != "metadata"}
+        if self.query_id == QUERY_ID:
+            entries["metadata"] = known.entries["metadata"]
+        view = CheckpointView(self.location, 0, self.objects["checkpoint"], entries, complete=True)
+        log = SinkLog(self.done.sink, self.objects["sink"]) if self.done.sink else None
+        return Undo(self.done, view, log, self.saved, self.sha256_of)
+
+    def sha256_of(self, place: Place, name: str) -> str:
+        """Two identities have one content when one is that of the other, written again."""
+        return f"sha of {self.objects[place][name].identity.removeprefix('again: ')}"
+
+    def plan(self) -> Plan:
+        return self.undo().plan("saved", 10_000)
+
+
+def rolled_back(**sink: object) -> Story:
+    story = Story(**sink)
+    return story.apply(story.done.actions)
+
+
+def steps_of(plan: Plan) -> list[str]:
+    sign = {"delete": "-", "copy": "+"}
+    return [f"{sign[act.do]} {'sink: ' if act.place == 'sink' else ''}{act.name}" for act in plan.actions]
+
+
+PUT_BACK = ["+ offsets/3", "+ state/0/0/4.delta", "+ commits/3", "+ offsets/4"]
+
+
+def test_what_was_removed_comes_back_in_the_reverse_order():
+    assert [action.name for action in rolled_back().done.actions] == REMOVED
+    assert steps_of(rolled_back().plan()) == PUT_BACK
+
+
+@pytest.mark.parametrize("steps", range(1, len(REMOVED)))
+def test_of_a_rollback_that_was_stopped_what_it_has_removed_so_far(steps):
+    story = Story()
+    story.apply(story.done.actions[:steps])
+    assert steps_of(story.plan()) == PUT_BACK[len(REMOVED) - steps :]
+
+
+def test_of_one_that_was_stopped_before_its_first_step_nothing():
+    story = Story().write(written("notes.txt", "of a person"))
+    undo = story.undo()
+    assert undo.is_untouched and undo.plan("saved", 1).actions == ()
+
+
+def test_each_step_says_where_from_and_what_it_must_be():
+    (first, *_) = rolled_back().plan().actions
+    assert first == Copy("offsets/3", size=9, sha256="sha of etag of offsets/3", source="checkpoint/offsets/3")
+
+
+def test_what_the_plan_says_beside_its_steps():
+    story = rolled_back()
+    plan = story.plan()
+    assert (plan.kind, plan.query_id, plan.batch_id) == ("undo", QUERY_ID, 3), "the newest batch that is committed then"
+    assert (plan.source, plan.undoes) == ("saved", story.done.plan_id)
+    assert plan.warnings == (f"Undoes the rollback to batch 2 ({story.done.plan_id}).",)
+    assert {item.kind for item in plan.requirements} >= {"query_id", "kept_objects", "writer_stopped"}
+    known = replace(plan, actions=tuple(replace(act, sha256="ab" * 32) for act in plan.actions))
+    assert plan_from_dict(json.loads(json.dumps(known.to_dict()))) == known
+
+
+# --- a query has run since ------------------------------------------------------------------------------------------
+
+AGAIN = {
+    "a batch was planned": (
+        [written("offsets/3", "new")],
+        ["- offsets/3", *PUT_BACK],
+        (3,),
+    ),
+    "batches were committed: peeled as in a rollback, newest first": (
+        [
+            written("offsets/3", "new"),
+            written("state/0/0/4.delta", "new"),
+            written("commits/3", "new"),
+            written("offsets/4", "new"),
+        ],
+        ["- offsets/4", "- commits/3", "- state/0/0/4.delta", "- offsets/3", *PUT_BACK],
+        (3, 4),
+    ),
+    "later ones than there were": (
+        [written("offsets/3", "new"), written("commits/3", "new"), written("offsets/9", "new")],
+        ["- offsets/9", "- commits/3", "- offsets/3", *PUT_BACK],
+        (3, 9),
+    ),
+    "a commit with the bytes that it had goes with its batch": (
+        [written("offsets/3", "new"), written("commits/3", "again: etag of commits/3")],
+        ["- commits/3", "- offsets/3", *PUT_BACK],
+        (3,),
+    ),
+    "one that the store calls what it was cannot be told from it, and stays": (
+        [written("offsets/3", "new"), written("commits/3", "etag of commits/3")],
+        ["- offsets/3", *(step for step in PUT_BACK if step != "+ commits/3")],
+        (3,),
+    ),
+}
+
+
+@pytest.mark.parametrize(("files", "steps", "batches"), AGAIN.values(), ids=AGAIN)
+def test_what_a_query_has_written_since_goes_first(files, steps, batches):
+    story = rolled_back()
+    for file in files:
+        story.write(file)
+    undo = story.undo()
+    assert (steps_of(undo.plan("saved", 1)), undo.foreign_batches) == (steps, batches)
+    assert "A query has written batch" in undo.plan("saved", 1).warnings[-1]
+
+
+@pytest.mark.parametrize("identity", ["etag of offsets/3", "again: etag of offsets/3"])
+def test_a_file_that_an_undo_has_put_back_before_it_was_stopped_is_left_where_it_is(identity):
+    story = rolled_back().write(written("offsets/3", identity))
+    assert steps_of(story.plan()) == PUT_BACK[1:]
+
+
+def test_state_beside_the_batches_is_no_batch_of_a_query():
+    story = rolled_back().write(written("state/0/0/9.delta", "new"))
+    undo = story.undo()
+    assert undo.foreign_batches == ()
+    assert steps_of(undo.plan("saved", 1)) == ["- state/0/0/9.delta", *PUT_BACK]
+
+
+def test_the_log_of_a_sink_is_put_back_with_the_batches_and_what_came_since_goes():
+    story = rolled_back(sink=("2", "3"), trims=True)
+    story.write(written("offsets/3", "new")).write(written("_spark_metadata/3", "new"), "sink")
+    assert steps_of(story.plan()) == [
+        "- sink: _spark_metadata/3",
+        "- offsets/3",
+        "+ offsets/3",
+        "+ sink: _spark_metadata/3",
+        "+ state/0/0/4.delta",
+        "+ commits/3",
+        "+ offsets/4",
+    ]
+
+
+# --- a change that brought files ------------------------------------------------------------------------------------
+
+
+def exchanged() -> Story:
+    """A rollback that put state of a backup in the place of its own, and brought a file that was lost."""
+    story = Story()
+    brought = ("state/0/0/3.delta", "state/0/0/2.delta")
+    steps = (
+        Delete("state/0/0/3.delta", "checkpoint", 17, "etag of state/0/0/3.delta"),
+        *(Copy(name, size=len(name), sha256="sha of the backup's", source=f"b/{name}") for name in brought),
+    )
+    view = checkpoint(*BEFORE)
+    done = plan_rollback(view, RestartSet(KEEP, (), ()), 5_000)
+    left = {name: stored for name, stored in view.objects.items() if name not in {*REMOVED, *brought}}
+    requirements = [item for item in done.requirements if item.kind != "kept_objects"]
+    kept = replace(
+        next(item for item in done.requirements if item.kind == "kept_objects"), expected=kept_objects(left, ())
+    )
+    story.done = replace(done, actions=(*done.actions, *steps), requirements=(*requirements, kept), source="root")
+    return story
+
+
+def test_what_came_from_a_backup_goes_and_what_it_replaced_comes_back():
+    story = exchanged()
+    story.apply(story.done.actions)
+    assert steps_of(story.plan()) == [
+        "- state/0/0/2.delta",
+        "- state/0/0/3.delta",
+        "+ state/0/0/3.delta",
+        *PUT_BACK,
+    ]
+
+
+def test_stopped_between_removing_and_bringing_only_what_is_gone_comes_back():
+    story = exchanged()
+    story.apply(story.done.actions[: len(REMOVED) + 1])
+    assert steps_of(story.plan()) == ["+ state/0/0/3.delta", *PUT_BACK]
+
+
+# --- refused --------------------------------------------------------------------------------------------------------
+
+
+def young(name: str) -> Story:
+    return rolled_back().write(written(name, "other"))
+
+
+def gone(name: str) -> Story:
+    story = rolled_back()
+    del story.objects["checkpoint"][name]
+    return story
+
+
+def of_another_query() -> Story:
+    story = rolled_back()
+    story.query_id = "other"
+    return story
+
+
+def without_its_sink() -> Story:
+    story = rolled_back(sink=("2", "3"), trims=True)
+    story.objects["sink"].clear()
+    return story
+
+
+REFUSED = {
+    "a file that it left alone was rewritten": (young("state/0/0/3.delta"), "in c, state/0/0/3.delta were written"),
+    "a file came that no batch has": (young("notes.txt"), "in c, notes.txt were written since"),
+    "a file that it left alone is gone": (gone("commits/2"), "files of c are gone, or others have come that are older"),
+    "it is another query": (of_another_query(), f"was of query {QUERY_ID}, and is of query none"),
+    "the log of the sink is gone": (without_its_sink(), "the log of the sink out is gone or empty"),
+}
+
+
+@pytest.mark.parametrize(("story", "problem"), REFUSED.values(), ids=REFUSED)
+def test_where_what_the_rollback_left_alone_has_changed_it_is_refused(story, problem):
+    with pytest.raises(PlanError, match="cannot be undone in place: what it left alone has changed since") as refused:
+        story.undo()
+    assert problem in refused.value.message and (refused.value.location, refused.value.batch_id) == ("c", KEEP)
+    assert "Nothing was done." in refused.value.hint
+
+
+def test_a_refusal_names_three_files_and_counts_the_rest():
+    story = rolled_back()
+    for number in range(5):
+        story.write(written(f"notes{number}", "other"))
+    with pytest.raises(PlanError, match="notes0, notes1, notes2 and 2 more were written since"):
+        story.undo()
+
+
+def test_a_copy_of_the_checkpoint_is_told_from_one_that_ran_on():
+    story = young("state/0/0/3.delta")
+    with pytest.raises(PlanError) as ran_on:
+        story.undo()
+    story.location = "elsewhere"
+    with pytest.raises(PlanError) as moved:
+        story.undo()
+    assert "A query has run since" in ran_on.value.hint
+    assert "It was made at c, and the files of a copy are others." in moved.value.hint
+
+
+@pytest.mark.parametrize(
+    ("saved", "problem"), [(None, "is not there any more"), (Saved(1, "cut"), "is not what was saved")]
+)
+def test_nothing_is_done_where_what_was_saved_is_lost(saved, problem):
+    story = rolled_back()
+    del story.saved["checkpoint", "commits/3"]
+    if saved is not None:
+        story.saved["checkpoint", "commits/3"] = saved
+    with pytest.raises(PlanError, match=problem) as refused:
+        story.plan()
+    assert refused.value.name == "commits/3"

@@ -1,0 +1,146 @@
+"""What a rollback does at a sink is foretold from what the sink remembers."""
+
+from __future__ import annotations
+
+import shlex
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from airflow_provider_ckpt.checkpoint.sink_marker import MARKING, SinkCommit, SinkMarker
+from airflow_provider_ckpt.sinks.verdicts import delta_restore, in_real_time, rollback_verdict, undo_verdict
+
+
+def sink(kind: str, *batches: int | None, last: int | None = None, undone: tuple[int, ...] = ()) -> SinkMarker:
+    """A sink with a commit for each batch, at versions 100, 101, …; None is somebody else's."""
+    commits = tuple(
+        SinkCommit(str(100 + at), batch, "STREAMING UPDATE" if batch is not None else "OPTIMIZE")
+        for at, batch in enumerate(batches)
+    )
+    return SinkMarker(kind, "/lake/orders", "" if kind == "file" else "query-1", last, commits, undone)
+
+
+RESTORED = SinkMarker(
+    "delta",
+    "/lake/orders",
+    "query-1",
+    5,
+    (SinkCommit("102", 2, "STREAMING UPDATE"), SinkCommit("106", None, "RESTORE")),
+    (5, 4, 3),
+)
+
+# The rollback goes to batch 2; batch 5 is the newest that was planned.
+CASES = {
+    "a file sink holds the batches": (sink("file", 0, 1, 2, 3, last=3), "skipped", "--trim-sink-log"),
+    "a file sink ends where the rollback goes": (sink("file", 0, 1, 2, last=2), "exact", ""),
+    "a file sink is behind": (sink("file", 0, 1, last=1), "exact", ""),
+    "a directory without a sink log": (sink("file"), "unknown", "Look at what it holds"),
+    "a Delta table holds the batches": (sink("delta", 1, 2, 3, 4, 5, last=5), "skipped", ".restore(101,"),
+    "a Delta table was restored, its marker not": (RESTORED, "skipped", ".restore(102,"),
+    "a Delta table and its marker were restored": (sink("delta", 1, 2, last=2), "exact", ""),
+    "a Delta table was restored too far": (
+        sink("delta", 0, last=2, undone=(2, 1)),
+        "skipped",
+        "Roll back to batch 0",
+    ),
+    "a Delta marker has expired": (sink("delta", 2, 3, 4), "duplicated", "RESTORE TABLE delta.`/lake/orders`"),
+    "a Delta table of another query": (sink("delta", None, None), "unknown", "Look at what it holds"),
+    "a Delta log that begins after the target": (sink("delta", 4, 5, last=5), "skipped", "no longer remembers"),
+    "an Iceberg table holds the batches": (sink("iceberg", 2, 3, 4, last=4), "skipped", "snapshot_id => 100"),
+    "an Iceberg table was rolled back": (sink("iceberg", 1, 2, last=2, undone=(3, 4)), "exact", ""),
+    "a Hudi table holds the batches": (sink("hudi", 2, 3, 4, last=4), "skipped", "instant_time => '102'"),
+    "Kafka": (SinkMarker("kafka"), "duplicated", "Let consumers drop"),
+    "foreachBatch": (SinkMarker("foreachBatch"), "unknown", "txnAppId"),
+    "the console": (SinkMarker("console"), "exact", ""),
+    "an unknown sink": (SinkMarker("unknown"), "unknown", "Declare the sink"),
+    "no sink was declared": (SinkMarker(""), "unknown", "Declare the sink"),
+}
+
+
+@pytest.mark.parametrize(("marker", "verdict", "remedy"), CASES.values(), ids=CASES)
+def test_what_becomes_of_each_sink(marker, verdict, remedy):
+    found = rollback_verdict(marker, 2, 5)
+    assert found.verdict == verdict
+    assert remedy in found.remedy
+    assert bool(found.remedy) == bool(remedy)
+
+
+def test_trimming_makes_a_file_sink_exact():
+    found = rollback_verdict(sink("file", 0, 1, 2, 3, 4, last=4), 2, 5, trimmed=True)
+    assert found.verdict == "exact"
+    assert "batches 3 to 4 are removed" in found.reason
+
+
+def test_kafka_gets_nothing_twice_when_no_batch_runs_again():
+    assert rollback_verdict(SinkMarker("kafka"), 5, 5).verdict == "exact"
+
+
+def test_rows_that_are_gone_are_told_from_rows_that_stay():
+    assert "neither old nor new" in rollback_verdict(RESTORED, 2, 5).reason
+    assert "what they wrote before stays" in rollback_verdict(sink("delta", 2, 3, last=3), 2, 3).reason
+
+
+def test_what_others_wrote_is_named_when_a_restore_takes_it_back():
+    remedy = rollback_verdict(sink("delta", 2, 3, None, 4, last=4), 2, 4).remedy
+    assert "also takes back what others did: OPTIMIZE 102." in remedy
+    assert ".restore(100," in remedy
+
+
+def test_the_python_of_a_remedy_survives_any_location():
+    location = 's3://lake/it\'s "odd"/$HOME'
+    marker = SinkMarker("delta", location, "q", 3, (SinkCommit("7", 2), SinkCommit("8", 3)))
+    command = rollback_verdict(marker, 2, 3).remedy.split("commit: ", 1)[1].split(". RESTORE TABLE", 1)[0]
+    python, flag, code = shlex.split(command)
+    assert (python, flag) == ("python", "-c")
+    assert code == delta_restore(location, "7", "q", 2)
+    compile(code, "remedy", "exec")
+
+
+histories = st.lists(st.one_of(st.none(), st.integers(0, 8)), max_size=10)
+
+
+@given(st.sampled_from(MARKING), histories, st.one_of(st.none(), st.integers(0, 9)), st.integers(0, 8))
+def test_exact_means_that_no_batch_is_skipped_and_none_is_there_twice(kind, batches, last, target):
+    marker = sink(kind, *batches, last=last)
+    verdict = rollback_verdict(marker, target, 9).verdict
+    again = range(target + 1, 10)
+    skipped = [batch for batch in again if last is not None and batch <= last]
+    twice = [batch for batch in again if batch in batches and batch not in skipped]
+    assert (verdict == "skipped") == bool(skipped)
+    if verdict == "exact":
+        assert not twice
+    assert verdict != "duplicated" or twice
+
+
+@given(histories, st.integers(0, 8))
+def test_the_version_to_go_back_to_holds_nothing_later(batches, target):
+    marker = sink("delta", *batches)
+    version = marker.version_of(target)
+    if version is not None:
+        kept = batches[: int(version) - 100 + 1]
+        assert all(batch is None or batch <= target for batch in kept)
+        assert len(kept) < len(batches), "a table cannot be restored to the version that it is at"
+
+
+@given(st.sampled_from(MARKING), histories, st.one_of(st.none(), st.integers(0, 9)), st.integers(0, 8))
+def test_what_is_not_exact_says_what_to_do(kind, batches, last, target):
+    verdict = rollback_verdict(sink(kind, *batches, last=last), target, 9)
+    assert verdict.verdict == "exact" or verdict.remedy
+
+
+@pytest.mark.parametrize(("last_batch", "verdict"), [(5, "exact"), (4, "skipped"), (None, "skipped")])
+def test_an_undo_is_exact_when_the_sink_still_has_every_batch_that_comes_back(last_batch, verdict):
+    assert undo_verdict(SinkMarker("file", "/lake/orders", last_batch=last_batch), 5).verdict == verdict
+
+
+@pytest.mark.parametrize(("marker", "verdict", "remedy"), CASES.values(), ids=CASES)
+def test_in_real_time_mode_only_a_sink_that_keeps_nothing_is_exact(marker, verdict, remedy):
+    found = in_real_time(rollback_verdict(marker, 2, 5), marker)
+    assert found.verdict == ("unknown" if verdict == "exact" and marker.kind in MARKING else verdict)
+    assert found.verdict == "exact" or found.remedy
+
+
+def test_kafka_may_have_rows_of_a_batch_that_is_in_no_log():
+    found = in_real_time(rollback_verdict(SinkMarker("kafka"), 5, 5), SinkMarker("kafka"))
+    assert found.verdict == "duplicated" and "leaves no entry" in found.reason

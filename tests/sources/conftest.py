@@ -1,0 +1,64 @@
+"""A broker, and how a test asks for the end of a source."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from airflow_provider_ckpt.checkpoint.progress import Progress
+from airflow_provider_ckpt.codec.source_offset import SourceOffset
+from airflow_provider_ckpt.sources.declared import Access, DeclaredEnds, end_of, parse_end
+from airflow_provider_ckpt.storage.store import Store
+from airflow_provider_ckpt.waiting import Condition
+from airflow_provider_ckpt.waiting.poll import poll_progress
+
+
+@pytest.fixture(scope="session")
+def kafka(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
+    """One broker for the whole run; each test has topics of its own."""
+    if shutil.which("java") is None:
+        pytest.fail("these tests start a real Kafka broker and need Java 17: apt-get install openjdk-17-jre-headless")
+    from tests.kafka_lab import Broker, fetch_jars
+
+    try:
+        fetch_jars()
+    except RuntimeError as error:
+        pytest.fail(str(error))
+    broker = Broker(tmp_path_factory.mktemp("kafka"))
+    yield broker
+    broker.stop()
+
+
+@pytest.fixture
+def end() -> Callable[..., Condition]:
+    """The end of source 0, declared as a user does."""
+
+    def ask(
+        declared: str, stands: str | None = None, at_ms: int | None = None, slack: int = 0, **access: Any
+    ) -> Condition:
+        access.setdefault("open_store", Store.open)
+        offset = None if stands is None else SourceOffset(stands)
+        return end_of(parse_end(declared), "0", offset, at_ms, Access(**access), slack=slack)
+
+    return ask
+
+
+@pytest.fixture
+def ends() -> Callable[..., DeclaredEnds]:
+    """The ends of the sources of a query, by source id, beside its checkpoint."""
+
+    def declare(checkpoint: Path, **declared: str) -> DeclaredEnds:
+        named = {source_id.removeprefix("s"): text for source_id, text in declared.items()}
+        return DeclaredEnds(named, Access(Store.open, Store.open(str(checkpoint))))
+
+    return declare
+
+
+@pytest.fixture
+def progress() -> Callable[[Path], Progress]:
+    """How far the query of a checkpoint has come."""
+    return lambda checkpoint: poll_progress(Store.open(str(checkpoint)))

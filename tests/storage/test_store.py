@@ -1,0 +1,182 @@
+"""Stores: local disk, memory, and S3 over HTTP."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import stat
+import uuid
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from airflow_provider_ckpt.errors import CheckpointNotFoundError, StoreError, StoreUnavailableError
+from airflow_provider_ckpt.storage.store import Store
+from airflow_provider_ckpt.storage.testing import StoreSuite
+
+
+class TestLocalStore(StoreSuite):
+    @pytest.fixture
+    def store(self, tmp_path: Path) -> Store:
+        return Store.open(str(tmp_path / "checkpoint"))
+
+
+class TestMemoryStore(StoreSuite):
+    exclusive = False
+
+    @pytest.fixture
+    def store(self) -> Store:
+        return Store.open(f"memory://{uuid.uuid4()}/checkpoint")
+
+
+@pytest.mark.s3
+class TestS3Store(StoreSuite):
+    @pytest.fixture
+    def store(self, s3_store) -> Iterator[Store]:
+        return s3_store("checkpoint")
+
+    def test_requests_are_as_few_as_they_can_be(self, store: Store, s3_requests):
+        store.create("commits/0", b"v1")
+        for operation, expected in (
+            (lambda: store.ls("commits"), {"ListObjectsV2": 1}),
+            (lambda: store.read("commits/0"), {"GetObject": 1}),
+            (lambda: store.create("commits/1", b"v1"), {"PutObject": 1}),
+            (lambda: store.find(), {"ListObjectsV2": 1}),
+            (lambda: store.delete("commits/1"), {"DeleteObject": 1}),
+            (lambda: store.first(1_000), {"ListObjectsV2": 1}),
+        ):
+            before = store.calls.count
+            with s3_requests(store) as counted:
+                operation()
+            assert dict(counted) == expected
+            assert store.calls.count - before == 1
+
+    def test_a_copy_inside_one_s3_moves_no_bytes(self, store: Store, s3_requests):
+        """A name that nobody else can have needs no look whether it is free; nor a size that a listing has shown."""
+        store.create("state/0/0/1.delta", b"x" * 1_000)
+        known = [{}, {"is_free": True}, {"is_free": True, "size": 1_000}]
+        for at, arguments in enumerate(known):
+            with s3_requests(store) as counted:
+                copied = store.copy("state/0/0/1.delta", store.sibling("backup"), f"{at}.delta", **arguments)
+            assert copied == (1_000, hashlib.sha256(b"x" * 1_000).hexdigest())
+            assert (counted["HeadObject"], counted["CopyObject"]) == (2 - at, 1)
+
+    def test_the_first_objects_are_those_first_in_name(self, store: Store):
+        names = ["a/9", "a/x/1", "a0", "b"]
+        for name in reversed(names):
+            store.create(name, b"x")
+        for most in range(1, 6):
+            objects, whole = store.first(most)
+            assert (list(objects), whole) == (names[:most], most > 4)
+
+    def test_a_file_system_that_caches_listings_does_not_go_on_with_it(self, store: Store, s3_server):
+        """Those that Airflow's providers open do."""
+        import s3fs
+
+        caching = s3fs.S3FileSystem(key="test", secret="test", endpoint_url=s3_server, skip_instance_cache=True)
+        store.create("commits/0", b"v1")
+        caching.ls(f"{store.root}/commits")
+        other = Store(caching, store.root, store.location)
+        for batch in (1, 2):
+            store.create(f"commits/{batch}", b"v1")
+            assert f"commits/{batch}" in other.ls("commits")[0]
+
+    def test_a_missing_bucket_is_not_found(self, s3_store):
+        with pytest.raises(CheckpointNotFoundError):
+            s3_store("checkpoint", bucket="no-such-bucket").read("metadata")
+
+
+@pytest.mark.s3
+def test_an_s3_that_is_down_is_unavailable_and_says_where():
+    store = Store.open("s3://bucket/cp", key="k", secret="s", endpoint_url="http://127.0.0.1:9")
+    with pytest.raises(StoreUnavailableError) as caught:
+        store.ls("commits")
+    assert caught.value.location == "s3://bucket/cp" and caught.value.retryable
+
+
+def test_a_scheme_without_a_driver_names_the_extra(monkeypatch):
+    with pytest.raises(StoreError, match="nosuch"):
+        Store.open("nosuch://bucket/cp")
+    monkeypatch.setitem(__import__("sys").modules, "gcsfs", None)
+    with pytest.raises(StoreError) as caught:
+        Store.open("gs://bucket/cp")
+    assert "ckpt-cli[gcs]" in str(caught.value)
+
+
+def test_calls_are_counted_with_those_of_derived_stores(tmp_path):
+    store = Store.open(str(tmp_path))
+    store.child("a").create("metadata", b"x")
+    store.child("a").sibling("b").ls()
+    store.ls()
+    assert store.calls.count == 3
+    assert store.first(10) is None, "local disks have no such call"
+    assert store.calls.count == 3
+
+
+def test_passwords_in_a_location_are_not_kept():
+    store = Store.open("memory://user:secret@host/cp")
+    assert "secret" not in store.location and "secret" not in repr(store)
+
+
+@pytest.fixture
+def as_nobody() -> Iterator[None]:
+    """Root may read everything, so permission tests give the right up for a while."""
+    if os.geteuid() == 0:
+        os.seteuid(65534)
+        yield
+        os.seteuid(0)
+    else:
+        yield
+
+
+def test_a_directory_that_may_not_be_read_is_an_error_and_never_empty(tmp_path, as_nobody):
+    import tempfile
+
+    with tempfile.TemporaryDirectory() as root:
+        store = Store.open(root)
+        store.create("commits/0", b"v1")
+        directory = Path(root) / "commits"
+        directory.chmod(0)
+        try:
+            for operation in (lambda: store.ls("commits"), store.find, lambda: store.read("commits/0")):
+                with pytest.raises(StoreError, match="permission denied") as caught:
+                    operation()
+                assert not caught.value.retryable
+        finally:
+            directory.chmod(stat.S_IRWXU)
+
+
+def test_a_local_listing_follows_links_and_shows_those_to_nowhere(tmp_path):
+    elsewhere, root = tmp_path / "elsewhere", tmp_path / "checkpoint"
+    for directory in (elsewhere, root):
+        directory.mkdir()
+    (elsewhere / "5").write_bytes(b"v1\n{}")
+    (root / "commits").symlink_to(elsewhere)
+    (root / "metadata").symlink_to(elsewhere / "5")
+    (root / "lost").symlink_to(elsewhere / "6")
+    store = Store.open(str(root))
+    objects, directories = store.ls()
+    assert {name: stored.size for name, stored in objects.items()} == {"metadata": 5, "lost": 0}
+    assert directories == ["commits"] and list(store.find("commits")) == ["commits/5"]
+    before = objects["metadata"].identity
+    (elsewhere / "5").write_bytes(b"v1\n[]!")
+    assert store.ls()[0]["metadata"].identity != before
+
+
+def test_a_file_is_no_location(tmp_path):
+    (tmp_path / "checkpoint").write_text("x")
+    with pytest.raises(StoreError, match="a file, not a directory"):
+        Store.open(str(tmp_path / "checkpoint")).ls()
+
+
+def test_a_failed_create_leaves_nothing_behind(tmp_path, monkeypatch):
+    store = Store.open(str(tmp_path))
+
+    def full(*_: object) -> None:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(os, "link", full)
+    with pytest.raises(StoreError, match="No space left"):
+        store.create("offsets/6", b"x")
+    assert list((tmp_path / "offsets").iterdir()) == []

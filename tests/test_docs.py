@@ -1,0 +1,196 @@
+"""The documents: commands parse, links resolve, and the reference has every option and parameter, and no other."""
+
+from __future__ import annotations
+
+import ast
+import json
+import re
+import shlex
+from collections.abc import Iterator
+from pathlib import Path
+
+import click
+import pytest
+
+from airflow_provider_ckpt import api
+from airflow_provider_ckpt.cli import cli, run
+from tests.conftest import unpack
+from tests.package import PACKAGE
+
+ROOT = PACKAGE.parent
+PAGES = sorted(path for path in (*ROOT.glob("*.md"), *ROOT.glob("docs/*.md")))
+REFERENCE = (ROOT / "docs/reference.md").read_text()
+#: Files that commands in the documents read; those that they write are not there.
+READ = ("deploy.yaml", "plan.json", "accepted.json")
+
+
+def code_lines(page: Path) -> Iterator[str]:
+    """Lines of code: those that are indented by four, and those between fences; continued lines are joined."""
+    fenced, before = False, ""
+    for line in page.read_text().split("\n"):
+        if line.startswith("```"):
+            fenced = not fenced
+        elif fenced or line.startswith("    "):
+            before += line.strip().removesuffix("\\")
+            if not line.endswith("\\"):
+                yield before
+                before = ""
+
+
+def commands() -> dict[str, list[str]]:
+    """The arguments of every ``ckpt`` command in the documents, by where it stands."""
+    found = {}
+    for page in PAGES:
+        for line in code_lines(page):
+            text = re.sub(r"^(- run|script): ", "", line)
+            if text.startswith("ckpt "):
+                found[f"{page.name}: {text}"] = shlex.split(text, comments=True)[1:]
+    return found
+
+
+COMMANDS = commands()
+
+
+@pytest.mark.parametrize("line", COMMANDS)
+def test_a_command_parses(line, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    for name in READ:
+        Path(name).touch()
+    name, command, arguments = cli.resolve_command(cli.make_context("ckpt", ["show"]), COMMANDS[line])
+    assert command is not None
+    command.make_context(name, list(arguments))
+
+
+def test_the_readme_and_the_guide_show_every_command():
+    shown = {line.split()[2] for line in COMMANDS if line.startswith(("README.md", "guide.md"))}
+    assert shown == set(cli.commands)
+
+
+def slug(heading: str) -> str:
+    """The anchor of a heading, as GitHub and GitLab make it."""
+    return re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-")
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_relative_links_resolve(page):
+    for target in re.findall(r"\]\(([^)\s]+)\)", page.read_text()):
+        if "://" in target:
+            continue
+        path, _, anchor = target.partition("#")
+        linked = page.parent / path if path else page
+        assert linked.exists(), target
+        if anchor:
+            headings = re.findall(r"^#+ (.+)$", linked.read_text(), re.MULTILINE)
+            assert anchor in map(slug, headings), target
+
+
+def test_every_document_can_be_reached_from_the_readme():
+    linked = set(re.findall(r"\]\(([^)#\s]+)", (ROOT / "README.md").read_text()))
+    assert {str(page.relative_to(ROOT)) for page in PAGES} - {"README.md"} <= linked
+
+
+def test_the_readme_has_two_pages():
+    assert (ROOT / "README.md").read_text().count("\n") <= 110
+
+
+# --- the reference --------------------------------------------------------------------------------------------------
+
+
+def sections(level: str) -> dict[str, str]:
+    """Text by heading of one level."""
+    _, *parts = re.split(rf"^{level} (.+)$", REFERENCE, flags=re.MULTILINE)
+    bodies = (re.split(r"^#", body, maxsplit=1, flags=re.MULTILINE)[0] for body in parts[1::2])
+    return dict(zip(parts[::2], bodies, strict=True))
+
+
+def options(command: click.Command) -> set[str]:
+    return {name for param in command.params if isinstance(param, click.Option) for name in param.opts}
+
+
+SHARED = {"--storage-option", "--json"}
+#: What the commands that open no location take of that.
+TAKES: dict[str, set[str]] = {"explain": {"--json"}, "completion": set()}
+OF_COMMANDS = {title.split()[1]: body for title, body in sections("###").items() if title.startswith("ckpt ")}
+OF_CLASSES = {title: body for title, body in sections("###").items() if title.startswith("Checkpoint")}
+
+
+def test_the_reference_has_every_command():
+    assert set(OF_COMMANDS) == set(cli.commands)
+
+
+@pytest.mark.parametrize("name", list(cli.commands))
+def test_the_reference_has_every_option_of_a_command_and_no_other(name):
+    rows = [line for line in OF_COMMANDS[name].split("\n") if line.startswith(("| `-", "| several"))]
+    assert set(re.findall(r"(?<=`)--[a-z-]+", " ".join(row.split(" | ")[0] for row in rows))) == (
+        options(cli.commands[name]) - SHARED
+    )
+
+
+#: Commands that need nothing but a checkpoint or a root of backups; ``{}`` is a directory with both.
+WRITES_JSON = (
+    "show {}/orders", "log {}/orders", "diff {}/orders 1 2", "check {}/orders", "gate {}/orders", "fleet {}",
+    "wait {}/orders --batch 1", "backup {}/orders --to {}/backups", "backups {}/backups",
+    "restore {}/backups --to {}/new", "rollback {}/orders --to-batch 2",
+)  # fmt: skip
+
+
+def test_a_json_document_has_the_keys_that_the_reference_names(tmp_path, capsys):
+    (archive,) = (ROOT / "tests/golden").glob("spark-4.3.0/file-to-parquet-5.tar.gz")
+    (unpack(archive, tmp_path) / "checkpoint").rename(tmp_path / "orders")
+    for line in WRITES_JSON:
+        name, *arguments = line.replace("{}", str(tmp_path)).split()
+        run([name, *arguments, "--json"])
+        document = json.loads(capsys.readouterr().out)
+        named = re.search(r"JSON: (.+?)(?:\.\s|\Z)", OF_COMMANDS[name], re.DOTALL)
+        assert named, name
+        keys = re.findall(r"`(\w+)`", re.sub(r"each with.+?;", "", named[1], flags=re.DOTALL))
+        assert keys and set(keys) <= set(document), name
+
+
+def test_every_command_takes_what_the_reference_says_that_all_take():
+    for name, command in cli.commands.items():
+        assert options(command) >= TAKES.get(name, SHARED), name
+    rows = sections("##")["What all commands have in common"]
+    assert set(re.findall(r"^\| `(--[a-z-]+)", rows, re.MULTILINE)) == SHARED | {"--help", "--version"}
+
+
+@pytest.mark.parametrize("page", [page for page in PAGES if page.name != "CHANGELOG.md"], ids=lambda page: page.name)
+def test_no_document_names_an_option_that_no_command_has(page):
+    """But the changelog, which names those that there were; other programs' options are on lines that name these."""
+    known = {"--help", "--version"}.union(*map(options, cli.commands.values()))
+    lines = (line for line in page.read_text().split("\n") if not re.search(r"python |pip |apt-get |rclone ", line))
+    assert {name for line in lines for name in re.findall(r"(?<![\w-])--[a-z][a-z-]*\b(?!-)", line)} - known == set()
+
+
+def parameters(name: str) -> set[str]:
+    """What the constructor of a class takes, with the classes of ours that it comes from; read, not imported."""
+    node = CLASSES[name]
+    (init,) = (item for item in node.body if isinstance(item, ast.FunctionDef) and item.name == "__init__")
+    own = {argument.arg for argument in (*init.args.args[1:], *init.args.kwonlyargs)}
+    return own.union(*(parameters(base.id) for base in node.bases if isinstance(base, ast.Name) and base.id in CLASSES))
+
+
+FACES = ("hooks", "operators", "sensors", "triggers")
+CLASSES = {
+    node.name: node
+    for room in FACES
+    for path in (PACKAGE / room).glob("*.py")
+    for node in ast.parse(path.read_text()).body
+    if isinstance(node, ast.ClassDef) and node.name.startswith("Checkpoint")
+}
+
+
+def test_the_reference_has_every_airflow_class():
+    assert set(OF_CLASSES) == set(CLASSES) - {"CheckpointOperator"}
+
+
+@pytest.mark.parametrize("name", sorted(set(CLASSES) - {"CheckpointOperator"}))
+def test_the_reference_has_every_parameter_of_a_class_and_no_other(name):
+    rows = re.findall(r"^\| (`.+?) \|", OF_CLASSES[name], re.MULTILINE)
+    named = {word for row in rows for word in re.findall(r"`(\w+)`", row)}
+    assert named | {"checkpoint", "checkpoint_conn_id"} == parameters(name) | {"checkpoint", "checkpoint_conn_id"}
+
+
+def test_the_reference_has_every_name_of_the_python_api():
+    named = set(re.findall(r"`(\w+)`", sections("##")["Python API"].partition("| names |")[2]))
+    assert named == set(api.__all__)

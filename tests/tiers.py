@@ -1,0 +1,29 @@
+"""Which tests are those of ``make unit``: all but what needs more than Python, and what takes long."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+TESTS = Path(__file__).parent
+#: What a fixture starts, by its name: the marker of every test that uses it.
+SERVICES = {"spark": "spark", "airflow_env": "airflow", "s3_server": "s3", "s3_store": "s3", "kafka": "kafka"}
+#: Tests with one of these markers are none of ``make unit``; every other one is, and so gets the marker ``unit``.
+NOT_UNIT = frozenset({*SERVICES.values(), "exhaustive"})
+#: What needs Airflow, Spark, the client of a broker, a table format or a cloud, or the command itself to be installed;
+#: the environment of ``make unit`` has none of them.
+NEEDS_MORE = (
+    *("airflow", "differential", "oracle", "spark", "test_wheels.py"),
+    *("cli/test_bad_input.py", "cli/test_waiting.py", "untrusted/test_bounds.py"),
+    *("sinks/test_delta.py", "sinks/test_iceberg.py", "sinks/test_rollback.py"),
+    *("sources/test_kafka.py", "sources/test_kafka_waits.py", "sources/test_tables.py"),
+)
+#: What goes through every call, file or byte of something, or through whole histories: too long for ``make unit``.
+SWEEPS = (
+    *("backup/test_backup_faults.py", "backup/test_damaged_backups.py", "backup/test_faults.py"),
+    *("cli/test_hostile_bounds.py", "cli/test_hostile_text.py", "codec/test_properties.py"),
+    *("change/test_damaged_records.py", "change/test_faults.py", "checkpoint/test_unknown_files.py"),
+    "checkpoint/test_contents.py",
+    *("change/test_second_operator.py", "change/test_second_writer.py", "checks/test_broken_state.py"),
+    *("rollback/test_from_backup.py", "rollback/test_model.py", "rollback/test_repairing.py"),
+    *("rollback/test_run_again.py", "untrusted/test_hostile.py", "waiting/test_histories.py"),
+)

@@ -1,0 +1,43 @@
+"""Checkpoints for planners: listings and entries made up for a test, without a disk."""
+
+from __future__ import annotations
+
+import json
+
+from airflow_provider_ckpt import codec
+from airflow_provider_ckpt.checkpoint.file_sink_log import SinkLog
+from airflow_provider_ckpt.checkpoint.view import CheckpointView
+from airflow_provider_ckpt.codec import Encodable
+from airflow_provider_ckpt.storage.stored_object import StoredObject
+
+QUERY_ID = "7f0c55e2-9a1b-4b5e-9c3d-2f6f4d0f1a10"
+METADATA = json.dumps({"id": QUERY_ID}).encode()
+
+
+def listed(*names: str) -> dict[str, StoredObject]:
+    """A listing; the identity of each object is made of its name."""
+    return {name: StoredObject(name, len(name), 1, f"etag of {name}") for name in names}
+
+
+def offset_entry(log_offset: int | None = None, partitions: int | None = None, **conf: str) -> bytes:
+    """An entry of the offset log of one source; ``log_offset`` is where the log of a file source stands."""
+    own = {} if partitions is None else {"spark.sql.shuffle.partitions": str(partitions)}
+    metadata = {"batchWatermarkMs": 0, "batchTimestampMs": 0, "conf": {**own, **conf}}
+    offset = {"offset": 1} if log_offset is None else {"logOffset": log_offset}
+    return f"v1\n{json.dumps(metadata)}\n{json.dumps(offset)}".encode()
+
+
+def decoded(**contents: bytes) -> dict[str, Encodable]:
+    """Entries that were read, by name."""
+    return {name: codec.decode(name, data) for name, data in contents.items()}
+
+
+def view_of(*names: str, **contents: bytes) -> CheckpointView:
+    """A checkpoint of a known query with these files, of which some were read."""
+    read = {"metadata": METADATA, **contents}
+    return CheckpointView("c", 0, listed(*dict.fromkeys((*names, *contents))), decoded(**read), complete=True)
+
+
+def sink_of(*entries: str) -> SinkLog:
+    """The log of a file sink with these entries."""
+    return SinkLog("out", listed(*(f"_spark_metadata/{entry}" for entry in entries)))

@@ -1,0 +1,356 @@
+"""Each condition as a specification: when it holds, what it says, what is left, and its way through JSON."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+
+import pytest
+from hypothesis import given
+
+from airflow_provider_ckpt import codec
+from airflow_provider_ckpt.checkpoint.progress import Progress
+from airflow_provider_ckpt.errors import CheckpointError, MalformedEntryError
+from airflow_provider_ckpt.waiting import (
+    AllOf,
+    AnyOf,
+    BatchCommitted,
+    CaughtUp,
+    Condition,
+    FilesRead,
+    FilesWritten,
+    FrozenEnd,
+    Idle,
+    Needs,
+    NextBatch,
+    OffsetsReached,
+    SnapshotReached,
+    Stalled,
+    WatermarkPassed,
+    all_of,
+    any_of,
+    condition_from_dict,
+    is_relative,
+)
+from tests.waiting.meanings import meanings
+
+KAFKA = {"0": "kafka"}
+NOON_MS = 1_767_268_800_000
+MINUTE_MS = 60_000
+
+
+def entry(*offsets: object, watermark_ms: int = 0, began_ms: int = NOON_MS):
+    metadata = {"batchWatermarkMs": watermark_ms, "batchTimestampMs": began_ms, "conf": {}}
+    lines = ["v1", json.dumps(metadata), *("-" if offset is None else json.dumps(offset) for offset in offsets)]
+    return codec.decode("offsets/0", "\n".join(lines).encode())
+
+
+def stands(batch_id: int | None = 5, *offsets: object, quiet_ms: int = 0, planned: int | None = None, **metadata):
+    """A poll at noon that brings a batch, how long ago it was committed, and its offsets."""
+    read = entry(*offsets, **metadata) if batch_id is not None else None
+    commits = {} if batch_id is None else {batch_id: NOON_MS - quiet_ms}
+    return Progress(batch_id, read, planned, "query", commits, NOON_MS)
+
+
+def kafka(**lanes: int) -> dict:
+    return {"events": {lane.removeprefix("p"): offset for lane, offset in lanes.items()}}
+
+
+def at(**lanes: int) -> OffsetsReached:
+    return OffsetsReached({"0": json.dumps(kafka(**lanes))}, KAFKA)
+
+
+NOTHING = stands(None)
+REACHED = {
+    "the very batch": (BatchCommitted(5), stands(5), True),
+    "a later batch": (BatchCommitted(5), stands(6), True),
+    "an earlier batch": (BatchCommitted(5), stands(4), False),
+    "no batch": (BatchCommitted(0), NOTHING, False),
+    "a batch that began after": (NextBatch(NOON_MS), stands(began_ms=NOON_MS + 1), True),
+    "a batch that began then": (NextBatch(NOON_MS), stands(began_ms=NOON_MS), False),
+    "a next batch whose wait has not begun": (NextBatch(), stands(began_ms=NOON_MS + 1), False),
+    "the very watermark": (WatermarkPassed(7), stands(watermark_ms=7), True),
+    "a lower watermark": (WatermarkPassed(7), stands(watermark_ms=6), False),
+    "no batch, no watermark": (WatermarkPassed(0), NOTHING, False),
+    "every partition": (at(p0=5, p1=7), stands(5, kafka(p0=5, p1=9)), True),
+    "one partition short": (at(p0=5, p1=7), stands(5, kafka(p0=99, p1=6)), False),
+    "a partition that is not read yet": (at(p0=5, p1=0), stands(5, kafka(p0=9)), False),
+    "partitions that were not asked for": (at(p0=5), stands(5, kafka(p0=5, p1=0)), True),
+    "a source that has read nothing": (at(p0=0), stands(5, None), False),
+    "short within the slack": (replace(at(p0=5, p1=7), slack=2), stands(5, kafka(p0=4, p1=6)), True),
+    "short beyond the slack": (replace(at(p0=5, p1=7), slack=2), stands(5, kafka(p0=4, p1=5)), False),
+    "one lane ahead does not make up for another": (
+        replace(at(p0=5, p1=7), slack=2),
+        stands(5, kafka(p0=99, p1=4)),
+        False,
+    ),
+    "equal offsets of a source without order": (
+        OffsetsReached({"0": '{"snapshot_id":5,"position":1}'}, {"0": "iceberg"}),
+        stands(5, {"snapshot_id": 5, "position": 1}),
+        True,
+    ),
+    "an ancestor": (SnapshotReached("0", 9, 2, (4, 5)), stands(5, {"snapshot_id": 5, "position": 8}), False),
+    "the snapshot in part": (SnapshotReached("0", 9, 2, (4, 5)), stands(5, {"snapshot_id": 9, "position": 1}), False),
+    "the whole snapshot": (SnapshotReached("0", 9, 2, (4, 5)), stands(5, {"snapshot_id": 9, "position": 2}), True),
+    "a later snapshot": (SnapshotReached("0", 9, 2, (4, 5)), stands(5, {"snapshot_id": 1, "position": 0}), True),
+    "no snapshot": (SnapshotReached("0", 9, 2), stands(5, {"snapshot_id": -1, "position": 0}), False),
+    "all files": (FilesRead("0", 0), NOTHING, True),
+    "all files but one": (FilesRead("0", 1), NOTHING, False),
+    "quiet for so long": (Idle(MINUTE_MS), stands(5, quiet_ms=MINUTE_MS, planned=5), True),
+    "quiet, not long": (Idle(MINUTE_MS), stands(5, quiet_ms=MINUTE_MS - 1, planned=5), False),
+    "quiet with a batch under way": (Idle(MINUTE_MS), stands(5, quiet_ms=MINUTE_MS, planned=6), False),
+    "never begun is not idle": (Idle(0), NOTHING, False),
+    "stalled with a batch under way": (Stalled(MINUTE_MS), stands(5, quiet_ms=MINUTE_MS, planned=6), True),
+    "not stalled yet": (Stalled(MINUTE_MS), stands(5, quiet_ms=MINUTE_MS - 1), False),
+    "stalled before the first commit": (Stalled(MINUTE_MS, since_ms=NOON_MS - MINUTE_MS), NOTHING, True),
+    "time since the last commit, not since the wait": (Stalled(MINUTE_MS, since_ms=0), stands(5), False),
+    "one of two": (AllOf((BatchCommitted(5), WatermarkPassed(7))), stands(5), False),
+    "both": (AllOf((BatchCommitted(5), WatermarkPassed(7))), stands(5, watermark_ms=7), True),
+    "either": (AnyOf((BatchCommitted(5), WatermarkPassed(7))), stands(5), True),
+    "neither": (AnyOf((BatchCommitted(6), WatermarkPassed(7))), stands(5), False),
+    "an end that is not known": (FrozenEnd(), stands(), False),
+    "a lag that was not asked for": (CaughtUp(lag_ms=0), stands(), False),
+    "a directory that was not read": (FilesWritten("0", 0), stands(), False),
+}
+
+
+@pytest.mark.parametrize(("condition", "progress", "reached"), REACHED.values(), ids=REACHED)
+def test_when_a_condition_is_reached(condition, progress, reached):
+    assert condition.reached(progress) is reached
+    assert condition.explain(progress)
+    if reached:
+        assert condition.met(progress)
+        assert condition.remaining(progress) in (None, 0) or condition.slack
+
+
+EXPLAINED = {
+    "committed batch 5, waiting for batch 7": (BatchCommitted(7), stands(5)),
+    "committed batch none, waiting for batch 7": (BatchCommitted(7), NOTHING),
+    "committed batch 5, waiting for one that began after 2026-01-01T12:00:00.000Z": (NextBatch(NOON_MS), stands(5)),
+    "committed batch 5 with the watermark none, waiting for 2026-01-01T12:00:00.000Z": (
+        WatermarkPassed(NOON_MS),
+        replace(stands(5), offsets=None),
+    ),
+    'committed batch 5, waiting with source 0 at {"events": {"0": 4}} for {"events": {"0": 5}}': (
+        at(p0=5),
+        stands(5, kafka(p0=4)),
+    ),
+    "batch 5 was committed 90 s ago, batch 6 is under way, waiting for 3 min of that": (
+        Idle(3 * MINUTE_MS),
+        stands(5, quiet_ms=90_000, planned=6),
+    ),
+    "batch 5 was committed 90 s ago, a stall after 3 min": (Stalled(3 * MINUTE_MS), stands(5, quiet_ms=90_000)),
+    "source 0 has 1,200 files to read, such as f": (FilesRead("0", 1200, "f"), NOTHING),
+    "committed batch 5, source 0 at file 1 of snapshot 4, waiting for file 2 of snapshot 9": (
+        SnapshotReached("0", 9, 2),
+        stands(5, {"snapshot_id": 4, "position": 1}),
+    ),
+    "waiting for a lag of at most 5 min": (CaughtUp(lag_ms=5 * MINUTE_MS), NOTHING),
+    "waiting for a lag of at most 1,000 units": (CaughtUp(lag_units=1000), NOTHING),
+    "waiting for all that was written until now": (FrozenEnd(), NOTHING),
+    "waiting for source 0 to read the files of 2026-01-01T12:00:00.000Z": (FilesWritten("0", NOON_MS), NOTHING),
+}
+
+
+@pytest.mark.parametrize(("text", "case"), EXPLAINED.items())
+def test_a_condition_says_where_the_query_stands(text, case):
+    condition, progress = case
+    assert condition.explain(progress) == text
+
+
+REFUSED = {
+    "a source that the query does not have": (OffsetsReached({"7": "5"}), "no source '7'; its sources are 0"),
+    "a source without a type": (OffsetsReached({"0": "5"}), "type is not known.*0=kafka"),
+    "a type that is unknown": (OffsetsReached({"0": "5"}, {"0": "carrier pigeon"}), "unknown source type"),
+    "an offset of another kind": (OffsetsReached({"0": "5"}, KAFKA), "no kafka offset"),
+    "positions without order": (OffsetsReached({"0": '{"snapshot_id":5,"position":1}'}, {"0": "iceberg"}), "ordered"),
+}
+
+
+@pytest.mark.parametrize(("condition", "problem"), REFUSED.values(), ids=REFUSED)
+def test_a_condition_that_does_not_fit_the_query_is_refused(condition, problem):
+    offset = {"snapshot_id": 4, "position": 1} if "ordered" in problem else kafka(p0=4)
+    with pytest.raises(CheckpointError, match=problem):
+        condition.reached(stands(5, offset))
+
+
+def test_a_snapshot_of_a_source_that_is_no_iceberg_is_refused():
+    with pytest.raises(MalformedEntryError):
+        SnapshotReached("0", 9, 2).reached(stands(5, kafka(p0=1)))
+
+
+def test_a_log_without_times_has_no_next_batch():
+    old = replace(stands(5), offsets=codec.decode("offsets/0", b"v1\n\n5"))
+    with pytest.raises(CheckpointError, match="does not say when a batch began"):
+        NextBatch(1).reached(old)
+
+
+@pytest.mark.parametrize("condition", [Idle(5), Stalled(5)])
+def test_a_storage_without_times_cannot_tell_quiet(condition):
+    timeless = replace(stands(5, planned=5), commits={5: None})
+    with pytest.raises(CheckpointError, match="does not say when batch 5 was committed"):
+        condition.reached(timeless)
+
+
+def test_what_a_poll_has_to_bring():
+    assert BatchCommitted(5).needs == Needs()
+    assert WatermarkPassed(5).needs == Needs(offsets=True)
+    assert Idle(5).needs == Needs(planned_after_ms=5)
+    both = AllOf((Idle(5), AnyOf((Idle(3), WatermarkPassed(5)))))
+    assert both.needs == Needs(offsets=True, planned_after_ms=3), "the earlier of two"
+
+
+# --- now -------------------------------------------------------------------------------------------------------------
+
+
+def test_now_becomes_a_time_once():
+    for condition, begun in {
+        NextBatch(): NextBatch(5),
+        Stalled(9): Stalled(9, since_ms=5),
+        AllOf((NextBatch(), BatchCommitted(1))): AllOf((NextBatch(5), BatchCommitted(1))),
+        BatchCommitted(1): BatchCommitted(1),
+    }.items():
+        assert condition.resolved(5) == begun
+        assert begun.resolved(6) == begun, "a wait that is taken up again waits for the same thing"
+
+
+@pytest.mark.parametrize(
+    ("condition", "now"),
+    [
+        (NextBatch(), True),
+        (NextBatch(5), False),
+        (FrozenEnd(), True),
+        (FrozenEnd(5), False),
+        (BatchCommitted(5), False),
+        (AnyOf((BatchCommitted(5), AllOf((FrozenEnd(), BatchCommitted(1))))), True),
+    ],
+)
+def test_which_conditions_mean_now(condition, now):
+    assert is_relative(condition.to_dict()) is now
+
+
+class Ends:
+    """Says what it was asked."""
+
+    def end_at(self, at_ms, progress, *, slack=0):
+        return AllOf((FilesWritten("0", at_ms or 0), replace(at(p0=5), slack=slack)))
+
+    def files_at(self, source_id, at_ms, progress):
+        return FilesRead(source_id, at_ms)
+
+
+def test_the_end_is_taken_once_and_the_directory_is_read_again():
+    bound = AnyOf((FrozenEnd(7), BatchCommitted(9))).bound(Ends(), NOTHING)
+    assert bound == AnyOf((AllOf((FilesWritten("0", 7), at(p0=5))), BatchCommitted(9)))
+    assert bound.asks_ends, "for the directory"
+    assert bound.at_poll(Ends(), NOTHING) == AnyOf((AllOf((FilesRead("0", 7), at(p0=5))), BatchCommitted(9)))
+
+
+def test_a_lag_is_asked_for_at_every_poll():
+    by_time = CaughtUp(lag_ms=1_000).at_poll(Ends(), NOTHING)
+    assert by_time == AllOf((FilesRead("0", NOON_MS - 1_000), at(p0=5)))
+    by_count = CaughtUp(lag_units=3).at_poll(Ends(), NOTHING)
+    assert by_count == AllOf((FilesRead("0", 0), replace(at(p0=5), slack=3)))
+
+
+# --- JSON ------------------------------------------------------------------------------------------------------------
+
+
+@given(meanings)
+def test_every_condition_comes_back_from_json(meaning):
+    condition = meaning.condition
+    assert condition_from_dict(json.loads(json.dumps(condition.to_dict()))) == condition
+    begun = condition.resolved(NOON_MS)
+    assert condition_from_dict(json.loads(json.dumps(begun.to_dict()))) == begun
+
+
+@pytest.mark.parametrize(
+    "condition", [FilesWritten("0", 5), FilesRead("0", 5, "a"), replace(at(p0=5), slack=7), CaughtUp(), Stalled(5, 6)]
+)
+def test_those_that_a_wait_makes_of_others_come_back_too(condition):
+    assert condition_from_dict(json.loads(json.dumps(condition.to_dict()))) == condition
+
+
+SPELLED = {
+    "a batch as text": ({"target": "batch", "batch_id": "7"}, BatchCommitted(7)),
+    "a time": ({"target": "watermark", "watermark_ms": "2026-01-01T12:00:00Z"}, WatermarkPassed(NOON_MS)),
+    "a time in a zone": ({"target": "watermark", "watermark_ms": "2026-01-01T13:00+01:00"}, WatermarkPassed(NOON_MS)),
+    "epoch milliseconds as text": ({"target": "frozen_end", "at_ms": str(NOON_MS)}, FrozenEnd(NOON_MS)),
+    "a day": ({"target": "next_batch", "after_ms": "2026-01-01"}, NextBatch(NOON_MS - 12 * 60 * MINUTE_MS)),
+    "a duration": ({"target": "idle", "for_ms": "PT5M"}, Idle(5 * MINUTE_MS)),
+    "seconds as text": ({"target": "stalled", "for_ms": "90"}, Stalled(90_000)),
+    "milliseconds": ({"target": "stalled", "for_ms": 90}, Stalled(90)),
+    "a lag in time": ({"target": "caught_up", "lag_ms": "P1D"}, CaughtUp(lag_ms=86_400_000)),
+    "a lag in records": ({"target": "caught_up", "lag_units": "1000"}, CaughtUp(lag_units=1000)),
+    "now": ({"target": "frozen_end", "at_ms": None}, FrozenEnd()),
+    "offsets as objects": (
+        {"target": "offsets", "offsets": {0: {"t": {"0": 5}}}, "kinds": KAFKA},
+        OffsetsReached({"0": '{"t":{"0":5}}'}, KAFKA),
+    ),
+    "offsets as JSON": ({"target": "offsets", "offsets": '{"0": 5}'}, OffsetsReached({"0": "5"})),
+    "several": (
+        {"target": "any_of", "targets": [{"target": "batch", "batch_id": "1"}, {"target": "idle", "for_ms": "PT1S"}]},
+        AnyOf((BatchCommitted(1), Idle(1_000))),
+    ),
+}
+
+
+@pytest.mark.parametrize(("fields", "condition"), SPELLED.values(), ids=SPELLED)
+def test_what_people_and_templates_write(fields, condition):
+    assert condition_from_dict(fields) == condition
+
+
+@pytest.mark.parametrize(
+    "fields",
+    [
+        {},
+        {"target": "bach", "batch_id": 5},
+        {"target": "batch"},
+        {"target": "batch", "batch_id": "five"},
+        {"target": "batch", "batch_id": 5, "watermark_ms": 5},
+        {"target": "watermark", "watermark_ms": "soon"},
+        {"target": "idle", "for_ms": "P1M"},
+        {"target": "offsets", "offsets": "{"},
+        {"target": "any_of"},
+        {"target": "any_of", "targets": 5},
+    ],
+)
+def test_what_is_no_condition(fields):
+    with pytest.raises(CheckpointError, match="no condition: "):
+        condition_from_dict(fields)
+
+
+# --- combining -------------------------------------------------------------------------------------------------------
+
+
+def test_one_target_is_itself_and_none_is_refused():
+    assert all_of(BatchCommitted(1)) == any_of(BatchCommitted(1)) == BatchCommitted(1)
+    for combine in (all_of, any_of):
+        with pytest.raises(CheckpointError, match="nothing to wait for"):
+            combine()
+
+
+def test_a_combined_target_tells_of_what_is_open_and_of_what_was_met():
+    both = AllOf((BatchCommitted(5), WatermarkPassed(7), BatchCommitted(9)))
+    assert both.explain(stands(5, watermark_ms=7)) == "committed batch 5, waiting for batch 9"
+    assert both.met(stands(5)) == (BatchCommitted(5),)
+    either = AnyOf((BatchCommitted(9), AllOf((BatchCommitted(5), BatchCommitted(4)))))
+    assert either.met(stands(5)) == (BatchCommitted(5), BatchCommitted(4))
+    assert either.remaining(stands(5)) == 0 and either.remaining(stands(3)) is None
+
+
+def test_the_last_of_all_and_the_first_of_any():
+    earlier, latest = stands(2, began_ms=NOON_MS - MINUTE_MS), stands(4, began_ms=NOON_MS)
+    near, far = BatchCommitted(5), BatchCommitted(8)
+    assert near.eta_ms(earlier, latest) == MINUTE_MS / 2 and far.eta_ms(earlier, latest) == 2 * MINUTE_MS
+    assert AllOf((near, far)).eta_ms(earlier, latest) == 2 * MINUTE_MS
+    assert AnyOf((near, far)).eta_ms(earlier, latest) == MINUTE_MS / 2
+    unknown = NextBatch(NOON_MS)
+    assert AllOf((near, unknown)).eta_ms(earlier, latest) is None
+    assert AnyOf((near, unknown)).eta_ms(earlier, latest) == MINUTE_MS / 2
+
+
+@pytest.mark.parametrize("kind", [Condition, AllOf.__base__])
+def test_what_cannot_be_judged_is_no_condition(kind):
+    with pytest.raises(TypeError, match="abstract"):
+        kind()
