@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test lint fmt exhaustive oracle goldens sinks ends bench java clean
+.PHONY: help demo unit one test lint fmt exhaustive oracle goldens sinks sparks ends bench java wheels zipapp light clean
 
 help: ## This list
 	@awk -F':.*## ' '/^[a-z-]+:.*## / {printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -24,6 +24,21 @@ java: ## A Java runtime, installed with the system's package manager when there 
 
 demo: $(READY) java ## A real query: waited for, gated, backed up, broken, rolled back, proven right (2 minutes)
 	$(BIN)/python demo/run.py
+
+unit: .venv-unit/.ready ## The fast tests, in a minute without Java, Airflow, Spark or network; the branches of the pure modules
+	.venv-unit/bin/python -m pytest -q -n 2 --dist loadfile -m unit --cov --cov-report=
+	.venv-unit/bin/coverage report --fail-under 91 --include="$$(.venv-unit/bin/python -m tests.pure_modules)"
+
+# What the command needs, and pytest; the package itself is that of the tree.
+.venv-unit/.ready: pyproject.toml constraints.txt packaging/divide.py
+	$(PYTHON) -m venv --clear .venv-unit
+	.venv-unit/bin/pip install --quiet "pip>=25.1"
+	.venv-unit/bin/pip install --quiet -c constraints.txt --group unit ./packaging/ckpt-cli
+	.venv-unit/bin/pip uninstall --quiet --yes ckpt-cli
+	@touch $@
+
+one: $(READY) ## One test file, or one test of it: make one T=tests/codec/test_layout.py
+	$(BIN)/python -m pytest $(T)
 
 test: $(READY) java .kafka/.ready ## Every test that CI runs, on two processes
 	$(BIN)/python -m pytest -q -n 2 --dist loadfile
@@ -50,7 +65,21 @@ goldens: $(READY) java ## Write the checkpoints of the installed Spark anew and 
 	$(BIN)/python tests/golden/generate.py --root $$(mktemp -d) verify
 
 sinks: $(READY) java .venv-lakes/.ready .venv-hudi/.ready ## Rollbacks into real Delta, Iceberg, Hudi tables (8 minutes), and where these end
-	CKPT_SINKS=1 $(BIN)/python -m pytest -q tests/spark/test_sinks.py tests/source_ends/test_tables.py --timeout 1800
+	CKPT_SINKS=1 $(BIN)/python -m pytest -q tests/spark/test_sinks.py tests/sources/test_tables.py --timeout 1800
+
+EARLIER := 3.5.9 4.0.5 4.1.4
+sparks: java $(EARLIER:%=.venv-spark-%/.ready) ## A keyed aggregation through every change on Spark 3.5, 4.0, 4.1
+	for version in $(EARLIER); do \
+	  echo "== Spark $$version"; \
+	  CKPT_EXHAUSTIVE=1 .venv-spark-$$version/bin/python -m pytest -q tests/spark/test_stateful_operators.py --timeout 1800 || exit 1; \
+	done
+
+.venv-spark-%/.ready: pyproject.toml constraints.txt
+	$(PYTHON) -m venv --clear .venv-spark-$*
+	.venv-spark-$*/bin/pip install --quiet "pip>=25.1"
+	.venv-spark-$*/bin/pip install --quiet -c constraints.txt -e . hypothesis pytest pytest-timeout
+	.venv-spark-$*/bin/pip install --quiet pyspark==$*
+	@touch $@
 
 .venv-%/.ready: tests/sinks/%.txt
 	$(PYTHON) -m venv --clear .venv-$*
@@ -64,11 +93,21 @@ sinks: $(READY) java .venv-lakes/.ready .venv-hudi/.ready ## Rollbacks into real
 	mvn -q -B -f $< dependency:copy-dependencies
 	@touch $@
 
-ends: java .kafka/.ready ## The tests without Spark on both ends of the supported ranges of Python and Airflow
+ends: java .kafka/.ready light ## The tests without Spark on both ends of the supported ranges of Python and Airflow
 	sh tests/ends.sh
 
 bench: $(READY) java ## Costs, as ratios measured in one run
 	$(BIN)/python bench/run.py
 
+wheels: $(READY) ## The two wheels that are published, in dist/: the command, and the provider that needs it
+	rm -rf dist
+	$(BIN)/pip wheel --quiet --no-deps --wheel-dir dist ./packaging/ckpt-cli ./packaging/airflow-provider-ckpt
+
+zipapp: wheels ## The command and all that it needs in one file, dist/ckpt.pyz, for hosts without a network
+	$(BIN)/python packaging/one_file.py dist/ckpt_cli-*.whl dist/ckpt.pyz --constraint $(CURDIR)/constraints.txt
+
+light: zipapp ## The command without Airflow: from its wheel in an empty environment, and as one file
+	$(BIN)/python -m tests.light dist/ckpt_cli-*.whl dist/ckpt.pyz --constraint $(CURDIR)/constraints.txt
+
 clean: ## Remove what make has made
-	rm -rf $(VENV) .venv-* .kafka .mypy_cache .ruff_cache .pytest_cache .import_linter_cache .hypothesis
+	rm -rf $(VENV) .venv-* .kafka dist .mypy_cache .ruff_cache .pytest_cache .coverage .import_linter_cache .hypothesis
