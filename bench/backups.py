@@ -12,10 +12,10 @@ from pathlib import Path
 from measuring import Row, require_rclone, run
 from samples import write_state
 
-from airflow_provider_ckpt import lifecycle
-from airflow_provider_ckpt.codec.manifest import Manifest
-from airflow_provider_ckpt.objects import StoredObject
-from airflow_provider_ckpt.store import Store
+from airflow_provider_ckpt.backup.manifest import Manifest
+from airflow_provider_ckpt.backup.take import take_backup
+from airflow_provider_ckpt.storage.store import Store
+from airflow_provider_ckpt.storage.stored_object import StoredObject
 
 #: A state of 1 GB in 20,000 files: so many partitions, each a chain of so many changes.
 PARTITIONS, VERSIONS, FILE_BYTES = 100, 200, 50_000
@@ -37,7 +37,7 @@ def full_backup(checkpoint: Path, copies: Path) -> Iterator[Row]:
     those that were just deleted, and every way to copy is several times slower.
     """
     ways: dict[str, Callable[[str], object]] = {
-        "ours": lambda to: lifecycle.take_backup(Store.open(str(checkpoint)), Store.open(to), full=True),
+        "ours": lambda to: take_backup(Store.open(str(checkpoint)), Store.open(to), full=True),
         "cp -a; sync": lambda to: (run(["cp", "-a", str(checkpoint), to]), os.sync()),
         "rclone copy; sync": lambda to: (run(["rclone", "copy", str(checkpoint), to]), os.sync()),
     }
@@ -88,7 +88,7 @@ def unchanged_backup(checkpoint: Path, root: Path) -> Iterator[Row]:
 def timed_backup(source: Store, root: Store) -> tuple[float, Manifest]:
     """The seconds that a backup takes, and what it took."""
     started = time.perf_counter()
-    taken = lifecycle.take_backup(source, root)
+    taken = take_backup(source, root)
     return time.perf_counter() - started, taken
 
 

@@ -15,7 +15,8 @@ from pathlib import Path
 from measuring import Row, run, s3_store
 from samples import write_checkpoint
 
-from airflow_provider_ckpt import lifecycle
+from airflow_provider_ckpt.fleet.find import find_checkpoints
+from airflow_provider_ckpt.fleet.judge import judge_checkpoints
 
 FLEET_SIZES = (100, 2_000)
 FLEET_BATCHES = 10
@@ -67,6 +68,6 @@ def fleet_requests() -> Row:
             if path.is_file():
                 lake.create(f"query-{number}/{path.relative_to(template).as_posix()}", path.read_bytes())
         sent.clear()
-        rows = list(lifecycle.judge_checkpoints(lifecycle.find_checkpoints([lake])))
+        rows = list(judge_checkpoints(find_checkpoints([lake])))
         assert [row.latest_committed_batch for row in rows] == [FLEET_BATCHES - 1] * count
     return "S3 requests a checkpoint of a fleet, found and checked", f"{len(sent) / count:.2f}", "-", "-", "<= 6"

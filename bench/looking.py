@@ -11,8 +11,9 @@ from measuring import Row, in_turn, run, s3_store
 from samples import kafka_entry, write_checkpoint
 
 from airflow_provider_ckpt import codec
-from airflow_provider_ckpt.lifecycle.watching import RATE_BATCHES, Watched, answer
+from airflow_provider_ckpt.storage.requests import answer_from, drive
 from airflow_provider_ckpt.waiting import Needs
+from airflow_provider_ckpt.waiting.poll import RATE_BATCHES, Poller
 
 PARTITIONS = 10_000
 LOG_LENGTHS = (10, 100, 1_000)
@@ -89,11 +90,11 @@ def requests_per_poke() -> list[Row]:
             for batch in (max(0, length - RATE_BATCHES - 3), *range(length - 4, length)):
                 store.write(f"offsets/{batch}", kafka_entry(10))
             for batch, needs, target in ((newest - 1, Needs(), "batch"), (newest, Needs(offsets=True), "watermark")):
-                watched = Watched(store.location)
-                answer(watched.look(needs), store)
+                poller = Poller(store.location)
+                drive(poller.poll(needs), answer_from(store))
                 store.create(f"commits/{batch}", b"v1\n{}")
                 sent.clear()
-                assert answer(watched.look(needs), store).batch_id == batch
+                assert drive(poller.poll(needs), answer_from(store)).batch_id == batch
                 rows.append(
                     (f"S3 requests a look for a {target}, {length:,} batches kept", str(len(sent)), "-", "-", "<= 2")
                 )

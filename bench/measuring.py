@@ -11,7 +11,7 @@ import uuid
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 
-from airflow_provider_ckpt.store import Store
+from airflow_provider_ckpt.storage.store import Store
 
 #: What is measured, ours, theirs, the ratio, and what it should be.
 Row = tuple[str, str, str, str, str]

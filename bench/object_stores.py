@@ -10,8 +10,8 @@ from measuring import Row, require_rclone, run
 from s3_server import CountingS3, counting_s3
 from samples import write_state
 
-from airflow_provider_ckpt import lifecycle
-from airflow_provider_ckpt.store import Store
+from airflow_provider_ckpt.backup.take import take_backup
+from airflow_provider_ckpt.storage.store import Store
 
 PARTITIONS, VERSIONS, FILE_BYTES = 20, 20, 50_000
 THREADS = 8
@@ -35,9 +35,7 @@ def measure(directory: Path) -> Iterator[Row]:
 def full_backup(lake: Store, s3: CountingS3) -> Iterator[Row]:
     """Each in turn, both with as many copies under way at a time."""
     objects = len(lake.find("orders"))
-    ours_s, ours = s3.during(
-        lambda: lifecycle.take_backup(lake.child("orders"), lake.child("backups"), threads=THREADS)
-    )
+    ours_s, ours = s3.during(lambda: take_backup(lake.child("orders"), lake.child("backups"), threads=THREADS))
     theirs_s, theirs = s3.during(lambda: rclone_copy(s3.url, "orders", "copied"))
     assert len(lake.find("copied")) == objects
     what = f"full backup inside S3, {objects} objects"
@@ -51,7 +49,7 @@ def full_backup(lake: Store, s3: CountingS3) -> Iterator[Row]:
 
 def unchanged_backup(lake: Store, s3: CountingS3) -> Iterator[Row]:
     """What a second backup moves and asks."""
-    seconds, counted = s3.during(lambda: lifecycle.take_backup(lake.child("orders"), lake.child("backups")))
+    seconds, counted = s3.during(lambda: take_backup(lake.child("orders"), lake.child("backups")))
     yield "unchanged second backup inside S3, bytes of state", f"{counted['state bytes']:,}", "-", "-", "0"
     yield "unchanged second backup inside S3, copies of state by S3", f"{counted['state copies']}", "-", "-", "0"
     yield "unchanged second backup inside S3, requests", f"{counted['requests']}", "-", "-", "-"

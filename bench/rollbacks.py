@@ -12,9 +12,10 @@ from pathlib import Path
 from measuring import Row
 from samples import write_batches
 
-from airflow_provider_ckpt import lifecycle
-from airflow_provider_ckpt.lifecycle import Stores
-from airflow_provider_ckpt.store import Store
+from airflow_provider_ckpt.change.places import Stores
+from airflow_provider_ckpt.rollback.apply import apply
+from airflow_provider_ckpt.rollback.make import make_rollback, make_undo
+from airflow_provider_ckpt.storage.store import Store
 
 ROLLBACK_BYTES = {"small": 10_000, "large": 200_000}
 
@@ -34,11 +35,9 @@ def rollback_by_state(directory: Path) -> Row:
     for _, (stores, seconds) in itertools.product(range(5), zip(places, taken, strict=True)):
         os.sync()
         started = time.perf_counter()
-        lifecycle.apply(
-            lifecycle.make_rollback(stores, 5), stores, query_is_stopped=True, quiet_s=0, accept_sink="unknown"
-        )
+        apply(make_rollback(stores, 5), stores, query_is_stopped=True, quiet_s=0, accept_sink="unknown")
         seconds.append(time.perf_counter() - started)
-        lifecycle.apply(lifecycle.make_undo(stores), stores, query_is_stopped=True, quiet_s=0, accept_sink="unknown")
+        apply(make_undo(stores), stores, query_is_stopped=True, quiet_s=0, accept_sink="unknown")
     few, many = (statistics.median(seconds) for seconds in taken)
     name = "rollback of 6 batches, 20x the bytes of state / 1x"
     return name, f"{many * 1e3:.0f} ms", f"{few * 1e3:.0f} ms", f"{many / few:.2f}x", "<= 1.2x"

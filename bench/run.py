@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import backups
+import commands
 import fleets
 import looking
 import object_stores
@@ -19,7 +20,7 @@ import rollbacks
 import waits
 from rich.console import Console
 
-from airflow_provider_ckpt.report import Table, to_rich
+from airflow_provider_ckpt.report.tables import Table, to_rich
 
 #: Each gives its rows, and may write to an empty directory.
 SUBJECTS: dict[str, Callable[[Path], Iterator[tuple[str, ...]]]] = {
@@ -28,9 +29,11 @@ SUBJECTS: dict[str, Callable[[Path], Iterator[tuple[str, ...]]]] = {
     "rollbacks": rollbacks.measure,
     "looking": looking.measure,
     "fleets": fleets.measure,
+    "commands": commands.measure,
     "waits": waits.measure,
 }
 COLUMNS = ("what", "ours", "theirs", "ratio", "aim")
+_WIDTH = 150
 OWN_COLUMNS = {"waits": waits.COLUMNS}
 
 
@@ -48,7 +51,7 @@ def main(wanted: list[str]) -> None:
             title = (
                 f"{subject}: measured side by side in this run; load {busy:.1f} before it, on {os.cpu_count()} cores"
             )
-            Console(width=150).print(to_rich(Table(title, OWN_COLUMNS.get(subject, COLUMNS), rows)))
+            Console(width=_WIDTH).print(to_rich(Table(title, OWN_COLUMNS.get(subject, COLUMNS), rows), _WIDTH))
 
 
 if __name__ == "__main__":

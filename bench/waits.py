@@ -212,7 +212,7 @@ def memory_kib() -> int:
 
 def wait_here(url: str, count: str, storage: str) -> None:
     """The whole of the process that waits; prints what it has measured."""
-    from airflow_provider_ckpt.async_store import AsyncStore
+    from airflow_provider_ckpt.storage.async_store import AsyncStore
 
     logging.disable(logging.INFO)
     if storage == THREADS:

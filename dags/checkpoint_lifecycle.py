@@ -178,7 +178,7 @@ with DAG(
             "backup": f"{taken['backup_id']}, batch {taken['batch_id']}, {taken['objects']} objects",
             "bad deploy": f"{wrong} wrong rows in the sink",
             "rollback planned": f"to batch {planned['batch_id']}, {planned['actions']} steps",
-            "rollback applied": f"{applied['receipt']['actions']} steps, sink {applied['verdicts'][0]['verdict']}",
+            "rollback applied": f"{applied['receipt']['actions']} steps, sink {applied['sink_effects'][0]['effect']}",
             "rows after the restart": len(result),
             "rows of the clean run": len(clean),
             "rows that differ": len(set(result) ^ set(clean)) + abs(len(result) - len(clean)),

@@ -54,10 +54,10 @@ PARAMS = {
 
 APPROVAL = """
 {% set plan = ti.xcom_pull(task_ids='plan') %}
-{% if not plan['accept'] %}
+{% if not plan['accept_sink'] %}
 Sink effect: **exact**. Nothing is lost, and nothing comes twice.
 {% else %}
-Sink effect: **{{ plan['accept'] | join(', ') }}**. To approve is to accept that.
+Sink effect: **{{ plan['accept_sink'] | join(', ') }}**. To approve is to accept that.
 {% endif %}
 
 Plan `{{ plan['plan_id'] }}` takes `{{ params.checkpoint }}` back to batch {{ plan['batch_id'] }} in
@@ -66,8 +66,8 @@ Plan `{{ plan['plan_id'] }}` takes `{{ params.checkpoint }}` back to batch {{ pl
 {% for note in plan['notes'] %}
 * {{ note }}
 {% endfor %}
-{% for sink in plan['verdicts'] %}
-* Sink {{ sink['sink'] }}: **{{ sink['verdict'] }}**. {{ sink['remedy'] or '' }}
+{% for sink in plan['sink_effects'] %}
+* Sink {{ sink['sink'] }}: **{{ sink['effect'] }}**. {{ sink['remedy'] or '' }}
 {% endfor %}
 {% for warning in plan['warnings'] %}
 * {{ warning }}
@@ -119,7 +119,7 @@ with DAG(
     rollback = CheckpointRollbackOperator(
         task_id="rollback",
         plan=plan.output["plan"],
-        accept_sink="{{ ti.xcom_pull(task_ids='plan')['accept'] }}",
+        accept_sink="{{ ti.xcom_pull(task_ids='plan')['accept_sink'] }}",
         approved_by="{{ ((ti.xcom_pull(task_ids='approve') or {}).get('responded_by_user') or {}).get('name') }}",
         approved_at="{{ (ti.xcom_pull(task_ids='approve') or {}).get('responded_at') }}",
         query_is_stopped=True,

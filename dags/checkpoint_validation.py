@@ -6,7 +6,7 @@
   than ``[core] max_map_length`` groups, 1,024 by default.
 * ``check_group`` checks the checkpoints of one group. A damaged checkpoint, or one that cannot be read, is a result.
 * ``report`` puts everything into one report: a table in its log, and an XCom with ``checkpoints``, ``findings``,
-  ``unreadable`` and what is ``new``.
+  ``unreadable``, what was not judged (``unknown``) and what is ``new``.
 * ``alert_on_new_findings`` fails when there is something new, and names it. Give it an ``on_failure_callback``, or
   whatever else you do about failed tasks.
 
@@ -87,12 +87,15 @@ with DAG(
         """One report of all groups, and what is new in it."""
         rows = [api.row_from_dict(fields) for group in groups for fields in group]
         troubled = [row for row in rows if row.worst]
+        unknown = sorted({name for row in rows for name in row.unknown})
         log.info("\n%s", api.render([api.fleet_table(troubled)]) if troubled else "No findings.")
+        log.info("Not judged: %s.", ", ".join(unknown) or "nothing that is in the checkpoints")
         known = known_so_far()
         hook = CheckpointHook(params["checkpoint_conn_id"])
         roots = [hook.store(root).location for root in params["roots"]]
         return {
             "checkpoints": len(rows),
+            "unknown": unknown,
             "findings": [{"location": row.location, **item.to_dict()} for row in rows for item in row.findings],
             "unreadable": {row.location: row.error for row in rows if row.error},
             "new": [sentence for row in known.news(rows) for sentence in sentences(row)],
@@ -121,6 +124,7 @@ with DAG(
         Variable.set(KNOWN, report["known"])
         if report["new"]:
             raise AirflowFailException("\n".join([f"{len(report['new'])} new findings:", *report["new"]]))
-        return f"Nothing new in {report['checkpoints']} checkpoints."
+        unknown = f"; not judged: {', '.join(report['unknown'])}" if report["unknown"] else ""
+        return f"Nothing new in {report['checkpoints']} checkpoints{unknown}."
 
     alert_on_new_findings(report(check_group.expand(group=find_groups())))

@@ -63,10 +63,10 @@ log = logging.getLogger("airflow.task")
 
 APPROVAL = """
 {% set plan = ti.xcom_pull(task_ids='rollback_plan') %}
-{% if not plan['accept'] %}
+{% if not plan['accept_sink'] %}
 Sink effect: **exact**. Nothing is lost, and nothing comes twice.
 {% else %}
-Sink effect: **{{ plan['accept'] | join(', ') }}**. To approve is to accept that.
+Sink effect: **{{ plan['accept_sink'] | join(', ') }}**. To approve is to accept that.
 {% endif %}
 
 The restart of `{{ params.checkpoint }}` failed, made no progress, or did not go on where the query had stopped;
@@ -75,8 +75,8 @@ the log of the red task says which.
 Plan `{{ plan['plan_id'] }}` goes back to batch {{ plan['batch_id'] }}, the last one before the deploy,
 in {{ plan['actions'] }} steps. What it removes is kept for `ckpt undo`.
 
-{% for sink in plan['verdicts'] %}
-* Sink {{ sink['sink'] }}: **{{ sink['verdict'] }}**. {{ sink['remedy'] or '' }}
+{% for sink in plan['sink_effects'] %}
+* Sink {{ sink['sink'] }}: **{{ sink['effect'] }}**. {{ sink['remedy'] or '' }}
 {% endfor %}
 {% for warning in plan['warnings'] %}
 * {{ warning }}
@@ -168,7 +168,7 @@ with DAG(
     roll_back = CheckpointRollbackOperator(
         task_id="rollback",
         plan=rollback_plan.output["plan"],
-        accept_sink="{{ ti.xcom_pull(task_ids='rollback_plan')['accept'] }}",
+        accept_sink="{{ ti.xcom_pull(task_ids='rollback_plan')['accept_sink'] }}",
         approved_by="{{ ((ti.xcom_pull(task_ids='approve') or {}).get('responded_by_user') or {}).get('name') }}",
         approved_at="{{ (ti.xcom_pull(task_ids='approve') or {}).get('responded_at') }}",
         query_is_stopped=True,

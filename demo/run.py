@@ -10,7 +10,7 @@ import tempfile
 import time
 from pathlib import Path
 
-from airflow_provider_ckpt.report import facts, to_rich
+from airflow_provider_ckpt.report.tables import facts, to_rich
 
 ROOT = Path(__file__).resolve().parent.parent
 
@@ -40,7 +40,8 @@ def main() -> int:
     happened = json.loads(summary.read_text()) if summary.exists() else {}
     good = done.returncode == 0 and happened.get("rows that differ") == 0
     rows = [*happened.items(), ("seconds", round(time.monotonic() - started)), ("result", "right" if good else "WRONG")]
-    Console().print(to_rich(facts("checkpoint_lifecycle", rows)))
+    console = Console()
+    console.print(to_rich(facts("checkpoint_lifecycle", rows), console.width), crop=False)
     if not good:
         print(f"The demo failed. The end of {home / 'demo.log'}:")
         print("\n".join((home / "demo.log").read_text(errors="replace").splitlines()[-40:]))
