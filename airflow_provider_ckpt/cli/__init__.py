@@ -90,13 +90,18 @@ def _refuse_empty(option: click.Option, value: object, context: click.Context) -
         raise click.UsageError(f"{option.opts[0]} is given without a value: it is empty", context)
 
 
-@click.group(cls=_Commands, commands=_OnDemand(), context_settings={"help_option_names": ["-h", "--help"]})
+@click.group(
+    cls=_Commands,
+    commands=_OnDemand(),
+    context_settings={"help_option_names": ["-h", "--help"]},
+    epilog="\b\nExamples:\n  ckpt show s3://lake/checkpoints/orders\n  ckpt gate --help",
+)
 @click.version_option(__version__, prog_name="ckpt")
 def cli() -> None:
-    """Look after the checkpoints of Spark Structured Streaming.
+    """Inspect, check, back up, restore and roll back checkpoints of Spark Structured Streaming.
 
-    Exit codes: 0 done or clean, 1 the answer is no, 2 usage, 3 not found or unreadable, 4 refused,
-    5 storage unavailable, or stdout cannot be written. 141: whoever read stdout has gone.
+    Exit codes: 0 done or clean; 1 findings, gate blocked or wait timed out; 2 usage; 3 not found or unreadable;
+    4 refused; 5 storage unavailable, or stdout cannot be written; 141 the reader of stdout has ended.
     """
 
 

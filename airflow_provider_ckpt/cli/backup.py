@@ -21,6 +21,7 @@ from airflow_provider_ckpt.cli.options import (
     DURATION,
     accepting,
     directories,
+    examples,
     executing,
     open_store,
     opening,
@@ -59,21 +60,43 @@ if TYPE_CHECKING:
     )
 
 
-@click.command()
+@click.command(
+    epilog=examples(
+        "ckpt backup s3://lake/checkpoints/orders --to s3://lake/backups/orders",
+        "ckpt backup s3://lake/checkpoints/orders --to s3://lake/backups/orders --tag before-4.3",
+    )
+)
 @click.argument("location", shell_complete=directories)
-@click.option("--to", "root", shell_complete=directories, required=True, metavar="ROOT", help="Where backups live.")
-@click.option("--full", is_flag=True, help="Copy everything, also what an earlier backup has; stands alone.")
-@click.option("--tag", "tags", multiple=True, metavar="NAME", help="A name to keep the backup for; repeatable.")
-@click.option("--message", default="", metavar="TEXT", help="Why it is taken, for those who look for a backup.")
+@click.option(
+    "--to",
+    "root",
+    shell_complete=directories,
+    required=True,
+    metavar="ROOT",
+    help="Directory in which the backups are kept, one directory for each.",
+)
+@click.option("--full", is_flag=True, help="Copy every file. By default files of earlier backups are referenced.")
+@click.option(
+    "--tag", "tags", multiple=True, metavar="NAME", help="Tag for ckpt prune --keep-tag. Can be given more than once."
+)
+@click.option(
+    "--message", default="", metavar="TEXT", help="Reason for the backup, shown by ckpt backups. By default empty."
+)
 @click.option(
     "--commit-wait",
     "commit_wait_ms",
     type=DURATION,
-    default=f"PT{COMMIT_WAIT_S:g}S",
+    default=f"{COMMIT_WAIT_S:g}s",
     metavar="DURATION",
-    help="How long to wait for a running batch when the one before it cannot be backed up any more; a minute.",
+    show_default=True,
+    help="How long to wait for the commit of the running batch, when no committed batch can be backed up; a plain "
+    "number is seconds.",
 )
-@click.option("--dry-run", is_flag=True, help="Show what a full backup would copy, and what not and why.")
+@click.option(
+    "--dry-run",
+    is_flag=True,
+    help="Take no backup. Print what a full one would copy, and what it would leave out and why.",
+)
 @shared
 def backup(
     location: str,
@@ -86,7 +109,7 @@ def backup(
     storage_options: tuple[str, ...],
     as_json: bool,
 ) -> None:
-    """Copy what a restart after the newest committed batch needs; also right while the query runs."""
+    """Back up all files that a restart after the newest committed batch needs. Safe while the query runs."""
     checkpoint = open_store(location, storage_options)
     if dry_run:
         plan = plan_of_backup(checkpoint, open_store(root, storage_options))
@@ -131,14 +154,14 @@ def _dry_document(plan: BackupPlan) -> BackupPlanDocument:
     }
 
 
-@click.command()
+@click.command(epilog=examples("ckpt backups s3://lake/backups/orders", "ckpt backups s3://lake/backups/orders --json"))
 @click.argument("root", shell_complete=directories)
-@click.option("--allow-empty", is_flag=True, help="No backup at all is no error.")
+@click.option("--allow-empty", is_flag=True, help="End with exit code 0, not 3, when there is no backup.")
 @shared
 def backups(root: str, allow_empty: bool, storage_options: tuple[str, ...], as_json: bool) -> None:
-    """The backups under a root, oldest first.
+    """List the backups under a root, oldest first.
 
-    Those whose manifest cannot be read are named on stderr. Exit code 3 when there is no backup at all.
+    Backups whose manifest cannot be read are named on stderr. Exit code 3 when there is no backup.
     """
     store = open_store(root, storage_options)
     listing = survey_backups(store)
@@ -157,14 +180,30 @@ def backups(root: str, allow_empty: bool, storage_options: tuple[str, ...], as_j
         print_tables([backups_table(root, listing)])
 
 
-@click.command()
+@click.command(
+    epilog=examples(
+        "ckpt verify s3://lake/backups/orders latest", "ckpt verify s3://lake/backups/orders latest --rehearse"
+    )
+)
 @click.argument("root", shell_complete=directories)
 @click.argument("backup_id", default=LATEST)
-@click.option("--query-id", metavar="ID", help="The query whose latest backup is meant, where there are several.")
-@click.option("--rehearse", is_flag=True, help="Restore it to a scratch place, and let a real Spark open it there.")
-@click.option("--scratch", metavar="URI", help="Where to rehearse; by default a temporary directory of this machine.")
 @click.option(
-    "--spark-conf", "confs", multiple=True, metavar="KEY=VALUE", help="For the rehearsal's Spark; can be given again."
+    "--query-id",
+    metavar="ID",
+    help="Use the latest backup of this query. Required when the root has backups of several queries.",
+)
+@click.option(
+    "--rehearse", is_flag=True, help="Also restore the backup to a scratch directory and let Spark open it there."
+)
+@click.option(
+    "--scratch", metavar="URI", help="Directory for --rehearse. By default a temporary directory of this host."
+)
+@click.option(
+    "--spark-conf",
+    "confs",
+    multiple=True,
+    metavar="KEY=VALUE",
+    help="Conf of the Spark that --rehearse starts. Can be given more than once.",
 )
 @shared
 def verify(
@@ -177,11 +216,10 @@ def verify(
     storage_options: tuple[str, ...],
     as_json: bool,
 ) -> int:
-    """Read a backup back (its id or the beginning of it; the latest by default) and judge it.
+    """Read a backup and verify it: sizes, hashes, whether Spark can restart from it, and every rule.
 
-    Sizes, hashes, whether a restart from it is possible, every rule.
-
-    Exits with 1 when a rule finds an error, and with 3 when the backup is not what was backed up.
+    BACKUP_ID is the id or its first characters; by default the latest backup is verified. Exit code 1 when a rule finds
+    an error, and 3 when an object of the backup is missing or differs from what was backed up.
     """
     store = open_store(root, storage_options)
     found = find_backup(store, backup_id, query_id)
@@ -211,27 +249,46 @@ def verify(
     return int(any(finding.severity == "error" for finding in findings))
 
 
-@click.command()
+@click.command(
+    epilog=examples(
+        "ckpt restore s3://lake/backups/orders latest --to s3://lake/checkpoints/orders-2 --sink kafka",
+        "ckpt restore s3://lake/backups/orders latest --to s3://lake/checkpoints/orders-2 --plan-out restore.json",
+    )
+)
 @click.argument("root", shell_complete=directories)
 @click.argument("backup_id", required=False)
 @click.option(
-    "--to", "location", shell_complete=directories, required=True, metavar="LOC", help="A new or empty location."
+    "--to",
+    "location",
+    shell_complete=directories,
+    required=True,
+    metavar="LOC",
+    help="Checkpoint location to write to. It must be new or empty.",
 )
-@click.option("--query-id", metavar="ID", help="The query whose latest backup is meant, where there are several.")
-@click.option("--new-query-id", is_flag=True, help="Give the restored query an id of its own (a fork).")
+@click.option(
+    "--query-id",
+    metavar="ID",
+    help="Use the latest backup of this query. Required when the root has backups of several queries.",
+)
+@click.option(
+    "--new-query-id",
+    is_flag=True,
+    help="Give the restored checkpoint a new query id, for a second query beside the first.",
+)
 @click.option(
     "--rewrite-paths",
     "rewrite_paths",
     multiple=True,
     metavar="FROM=TO",
-    help="Absolute paths of input files, in the logs of file sources, that have moved; can be given again.",
+    help="Replace this prefix of input file paths in the logs of file sources. Can be given more than once.",
 )
 @click.option(
     "--sink",
     "sinks",
     multiple=True,
-    metavar="KIND:URI",
-    help="A sink of the query, such as file:/data/out or delta:s3://lake/orders, for the verdict; can be given again.",
+    metavar="TYPE[:URI]",
+    help="Sink of the query, such as file:/data/out or delta:s3://lake/orders; the plan states the effect on it. Can "
+    "be given more than once.",
 )
 @planning
 @triggered
@@ -254,7 +311,10 @@ def restore(
     storage_options: tuple[str, ...],
     as_json: bool,
 ) -> None:
-    """Write a backup (its id or the beginning of it; the latest by default) to a new or empty location."""
+    """Restore a backup to a new or empty location.
+
+    BACKUP_ID is the id or its first characters; by default the latest backup is restored.
+    """
     require_not_executed(plan_out, execute=execute)
     source, target = open_store(root, storage_options), open_store(location, storage_options)
     if plan_file:

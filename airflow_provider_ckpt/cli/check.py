@@ -7,21 +7,30 @@ import click
 from airflow_provider_ckpt.checks import check as check_rules
 from airflow_provider_ckpt.checks.inspect import examine
 from airflow_provider_ckpt.cli.findings_output import Outputs, judge, judging
-from airflow_provider_ckpt.cli.options import directories, shared
+from airflow_provider_ckpt.cli.options import directories, examples, shared
 from airflow_provider_ckpt.report.ci import Judged
 from airflow_provider_ckpt.restart.judged import not_checked
 from airflow_provider_ckpt.storage.store import Store
 
 
-@click.command()
+@click.command(
+    epilog=examples(
+        "ckpt check s3://lake/checkpoints/orders --deep",
+        "ckpt check /data/checkpoints/a /data/checkpoints/b --format junit --output checks.xml",
+    )
+)
 @click.argument("locations", shell_complete=directories, nargs=-1, required=True)
-@click.option("--deep", is_flag=True, help="List and verify everything: state chains, source logs, checksums.")
+@click.option(
+    "--deep",
+    is_flag=True,
+    help="Also read all state chains, source logs and checksum files. By default only the two logs are read.",
+)
 @judging
 @shared
 def check(locations: tuple[str, ...], deep: bool, storage_options: tuple[str, ...], outputs: Outputs) -> None:
-    """Damage and hazards, by stable rule codes: of the two logs, with --deep of everything.
+    """Check checkpoints for damage and hazards. Each finding has a stable rule code.
 
-    Exit code 1 when there is an error. ckpt explain CODE says what a code means.
+    Exit code 1 when a finding is an error. ckpt explain CODE says what a rule code means.
     """
 
     def look(store: Store) -> Judged:

@@ -5,19 +5,24 @@ from __future__ import annotations
 import click
 from click.shell_completion import BashComplete, FishComplete, ZshComplete
 
+from airflow_provider_ckpt.cli.options import examples
+
 _SHELLS = {"bash": BashComplete, "zsh": ZshComplete, "fish": FishComplete}
 
 
-@click.command()
+@click.command(
+    epilog=examples(
+        'eval "$(ckpt completion bash)"       # in ~/.bashrc',
+        'eval "$(ckpt completion zsh)"        # in ~/.zshrc, after compinit',
+        "ckpt completion fish | source        # in ~/.config/fish/config.fish",
+    )
+)
 @click.argument("shell", type=click.Choice(list(_SHELLS)))
 @click.pass_context
 def completion(context: click.Context, shell: str) -> None:
-    r"""What makes a shell complete commands, options and directories; for its start file.
+    """Print the script with which a shell completes commands, options and directories.
 
-    \b
-    bash, in ~/.bashrc:                    eval "$(ckpt completion bash)"
-    zsh, in ~/.zshrc after compinit:       eval "$(ckpt completion zsh)"
-    fish, in ~/.config/fish/config.fish:   ckpt completion fish | source
+    Add the line of your shell, below, to its start file.
     """
     root = context.find_root()
     click.echo(_SHELLS[shell](root.command, {}, "ckpt", "_CKPT_COMPLETE").source())

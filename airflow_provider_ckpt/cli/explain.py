@@ -8,6 +8,7 @@ import click
 
 from airflow_provider_ckpt.checks.registry import RULES
 from airflow_provider_ckpt.checks.rule_pages import text_of
+from airflow_provider_ckpt.cli.options import examples
 from airflow_provider_ckpt.cli.render import print_json
 from airflow_provider_ckpt.documents import FORMAT_VERSION
 
@@ -15,11 +16,11 @@ if TYPE_CHECKING:
     from airflow_provider_ckpt.documents.findings import ExplainDocument, ExplanationFields
 
 
-@click.command()
+@click.command(epilog=examples("ckpt explain CKPT201", "ckpt explain --json"))
 @click.argument("codes", nargs=-1, metavar="[CODE]...")
-@click.option("--json", "as_json", is_flag=True, help="One JSON document on stdout.")
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON document on stdout instead of text.")
 def explain(codes: tuple[str, ...], as_json: bool) -> None:
-    """What a rule means, why Spark behaves so, and what to do; without a code, the list of all."""
+    """Explain a rule: what it means, why Spark behaves so, what to do. Without a code, list all rules."""
     unknown = [code for code in codes if text_of(code) is None]
     if unknown:
         raise click.BadParameter(f"there is no rule {unknown[0]!r}; ckpt explain lists them all", param_hint="CODE")

@@ -1,4 +1,4 @@
-"""What the judging commands print and write, and what they end with."""
+"""What the commands that judge a checkpoint print and write, and their exit codes."""
 
 from __future__ import annotations
 
@@ -84,17 +84,30 @@ class Outputs:
 def judging(command: Callable[..., None]) -> Callable[..., None]:
     """``--format``, ``--output``, ``--baseline``, ``--write-baseline`` and ``--json``, gathered in ``outputs``."""
 
-    @click.option("--format", "document", type=click.Choice(list(_DOCUMENTS)), help="What to print; text by default.")
     @click.option(
-        "--output", "path", type=WrittenFile(Path), metavar="FILE", help="Write it to a file; stdout gets plain text."
+        "--format", "document", type=click.Choice(list(_DOCUMENTS)), help="Format of the result. By default text."
     )
-    @click.option("--baseline", "baseline", type=_FILE, metavar="FILE", help="Findings in this file do not count.")
+    @click.option(
+        "--output",
+        "path",
+        type=WrittenFile(Path),
+        metavar="FILE",
+        help="Write the result to this file, and plain text to stdout.",
+    )
+    @click.option(
+        "--baseline",
+        "baseline",
+        type=_FILE,
+        metavar="FILE",
+        help="Baseline file: the findings that it holds do not change the exit code.",
+    )
     @click.option(
         "--write-baseline",
         "new_baseline",
         type=WrittenFile(Path),
         metavar="FILE",
-        help="Accept what is found now; what the file has of other locations stays. Changes no exit code.",
+        help="Write the current findings to this baseline file. Entries of other locations are kept, and the exit code "
+        "is not affected.",
     )
     @wraps(command)
     def with_outputs(

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from airflow_provider_ckpt.checks.findings import SEVERITIES
-from airflow_provider_ckpt.cli.options import directories, open_store, pairs, shared
+from airflow_provider_ckpt.cli.options import directories, examples, open_store, pairs, shared
 from airflow_provider_ckpt.cli.render import print_error, print_tables, say
 from airflow_provider_ckpt.documents import FORMAT_VERSION
 from airflow_provider_ckpt.errors import CheckpointNotFoundError, GateFailedError
@@ -105,16 +105,45 @@ class _Summary:
         return f"{self.requests} requests{each}."
 
 
-@click.command()
-@click.argument("roots", shell_complete=directories, nargs=-1, required=True, metavar="ROOT...")
-@click.option("--deep", is_flag=True, help="List and verify everything: state chains, source logs, checksums.")
-@click.option("--depth", default=DEPTH, show_default=True, type=click.IntRange(min=0), help="Levels below a root.")
-@click.option("--threads", default=THREADS, show_default=True, type=click.IntRange(1, 64), help="Checks at a time.")
-@click.option("--spark-version", help="Gate each: forecast its restart with this Spark.")
-@click.option(
-    "--conf", "confs", multiple=True, metavar="KEY=VALUE", help="Gate each with a conf that the deploy sets explicitly."
+@click.command(
+    epilog=examples(
+        "ckpt fleet s3://lake/checkpoints s3://lake/tables",
+        "ckpt fleet s3://lake/checkpoints --spark-version 4.3",
+    )
 )
-@click.option("--allow-empty", is_flag=True, help="Roots without any checkpoint are no error.")
+@click.argument("roots", shell_complete=directories, nargs=-1, required=True, metavar="ROOT...")
+@click.option(
+    "--deep",
+    is_flag=True,
+    help="Also read all state chains, source logs and checksum files. By default only the two logs are read.",
+)
+@click.option(
+    "--depth",
+    default=DEPTH,
+    show_default=True,
+    type=click.IntRange(min=0),
+    metavar="LEVELS",
+    help="Search this number of directory levels below each root.",
+)
+@click.option(
+    "--threads",
+    default=THREADS,
+    show_default=True,
+    type=click.IntRange(1, 64),
+    metavar="THREADS",
+    help="Check this number of checkpoints at the same time, 1 to 64.",
+)
+@click.option(
+    "--spark-version", metavar="VERSION", help="Gate each checkpoint: forecast its restart with this Spark version."
+)
+@click.option(
+    "--conf",
+    "confs",
+    multiple=True,
+    metavar="KEY=VALUE",
+    help="Gate each checkpoint: SQL conf that the deploy sets. Can be given more than once.",
+)
+@click.option("--allow-empty", is_flag=True, help="End with exit code 0, not 3, when there is no checkpoint.")
 @shared
 def fleet(
     roots: tuple[str, ...],
@@ -127,13 +156,13 @@ def fleet(
     storage_options: tuple[str, ...],
     as_json: bool,
 ) -> None:
-    """Find every checkpoint under some roots and check it; a row each, worst first.
+    """Find every checkpoint under the roots and check it. One row for each, worst first.
 
-    With --spark-version or --conf the restart of each is gated, in the words of ckpt gate: what was neither declared
-    nor read is not judged, which the first line says, and is never a pass.
+    With --spark-version or --conf the restart of each checkpoint is forecast, as by ckpt gate. The first line names
+    what was not judged because it was neither declared nor read; that is never a pass.
     Exit code 1 when there is an error, a decision to block, or a directory that could not be read; 3 when there is no
-    checkpoint. Of a flow of a declarative pipeline the newest version alone is checked, the others are shown as
-    replaced. With --json the rows are printed as they come, in the order of their directories.
+    checkpoint. Of a flow of a declarative pipeline only the newest version is checked; the others are listed as
+    replaced. With --json the rows are printed in the order of their directories, not worst first.
     """
     deploy = _deploy(spark_version, confs)
     stores = [open_store(root, storage_options) for root in roots]
@@ -144,7 +173,7 @@ def fleet(
     (_stream if as_json else _print_for_people)(rows, summary)
     if not summary.found and not allow_empty:
         error = CheckpointNotFoundError(
-            f"no checkpoint stands here, down to {depth} levels below.",
+            f"no checkpoint was found here or in the {depth} directory levels below.",
             location=" ".join(store.location for store in stores),
             hint="Give the directory that holds the checkpoints, or a greater --depth.",
         )

@@ -10,7 +10,7 @@ import click
 from airflow_provider_ckpt.checkpoint.spark_confs import SPARK_MAX
 from airflow_provider_ckpt.cli.files import read_text
 from airflow_provider_ckpt.cli.findings_output import Outputs, judge, judging
-from airflow_provider_ckpt.cli.options import directories, opening, pairs, shared
+from airflow_provider_ckpt.cli.options import directories, examples, opening, pairs, shared
 from airflow_provider_ckpt.errors import StoreError
 from airflow_provider_ckpt.report.ci import Judged
 from airflow_provider_ckpt.restart.deploy import (
@@ -28,37 +28,71 @@ from airflow_provider_ckpt.storage.store import Store
 _FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
 
 
-@click.command()
+@click.command(
+    epilog=examples(
+        "ckpt gate s3://lake/checkpoints/orders --conf spark.sql.shuffle.partitions=8 --source 0=kafka",
+        "ckpt gate s3://lake/checkpoints/orders --spark-version 4.3 --sink delta:s3://lake/orders --fail-on warn",
+    )
+)
 @click.argument("location", shell_complete=directories)
-@click.option("--conf", "confs", multiple=True, metavar="KEY=VALUE", help="A conf that the deploy sets explicitly.")
-@click.option("--conf-file", type=_FILE, help="A spark-defaults file, or a YAML deploy file (.yaml, .yml).")
-@click.option("--spark-version", help=f"Spark of the deploy; {'.'.join(map(str, SPARK_MAX))} when nothing says it.")
-@click.option("--source-count", type=click.IntRange(1, MOST_SOURCES), help="How many sources the query has.")
+@click.option(
+    "--conf",
+    "confs",
+    multiple=True,
+    metavar="KEY=VALUE",
+    help="SQL conf that the deploy sets. Can be given more than once.",
+)
+@click.option(
+    "--conf-file",
+    type=_FILE,
+    metavar="FILE",
+    help="Read the deploy from a spark-defaults file, or from a YAML deploy file (.yaml, .yml).",
+)
+@click.option(
+    "--spark-version",
+    metavar="VERSION",
+    help=f"Spark version of the deploy. By default {'.'.join(map(str, SPARK_MAX))}.",
+)
+@click.option(
+    "--source-count",
+    type=click.IntRange(1, MOST_SOURCES),
+    metavar="SOURCES",
+    help="Number of sources of the query, where their types are not declared.",
+)
 @click.option(
     "--source",
     "sources",
     multiple=True,
     metavar="NAME=TYPE",
-    help="A source, by name or position, such as 0=kafka; 0= is one of a type that ckpt does not know.",
+    help="Source of the query, by its name or position, such as 0=kafka; 0= for a type that ckpt does not know. Can be "
+    "given more than once.",
 )
-@click.option("--sink", metavar="KIND[:URI]", help="The sink; the log of file:URI is read, too.")
+@click.option(
+    "--sink",
+    metavar="TYPE[:URI]",
+    help="Sink of the query, such as kafka or file:URI. With a URI, what the sink remembers is read.",
+)
 @click.option(
     "--operator",
     "operators",
     multiple=True,
     metavar="NAME",
-    help="A stateful operator, in Spark's order, such as stateStoreSave.",
+    help="Stateful operator of the query, such as stateStoreSave. Give all of them, in Spark's order.",
 )
-@click.option("--trigger", type=click.Choice(TRIGGERS), help="The trigger of the query.")
 @click.option(
-    "--quick", is_flag=True, help="Read the two logs alone, and judge neither state, source logs nor checksum files."
+    "--trigger",
+    type=click.Choice(TRIGGERS),
+    help="Trigger that the query runs with. ckpt assumes none when it is not given.",
+)
+@click.option(
+    "--quick", is_flag=True, help="Read only the two logs. State, source logs and checksum files are then not judged."
 )
 @click.option(
     "--fail-on",
     type=click.Choice(("block", "warn")),
     default="block",
     show_default=True,
-    help="From which decision on the exit code is 1.",
+    help="Least decision for which the exit code is 1.",
 )
 @judging
 @shared
@@ -72,10 +106,10 @@ def gate(
     outputs: Outputs,
     **said: Any,
 ) -> None:
-    """Forecast the restart: may this deploy go ahead on this checkpoint?
+    """Forecast what Spark will do when this deploy restarts on this checkpoint.
 
-    The decision is pass, warn or block. Exit code 1 when it is block, or with --fail-on warn when it is not pass. What
-    was neither declared nor read is not judged, which the first line says, and is never a pass.
+    The decision is pass, warn or block. Exit code 1 when it is block, or with --fail-on warn when it is not pass. The
+    first line names what was not judged because it was neither declared nor read; that is never a pass.
     """
     deploy = _declare(_read_deploy(conf_file), confs, **said)
 

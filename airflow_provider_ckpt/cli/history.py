@@ -8,7 +8,7 @@ import click
 
 from airflow_provider_ckpt.change.journal import find_forgettable, find_record, survey
 from airflow_provider_ckpt.change.places import Stores
-from airflow_provider_ckpt.cli.options import directories, executing, opening, shared, user_and_host
+from airflow_provider_ckpt.cli.options import directories, examples, executing, opening, shared, user_and_host
 from airflow_provider_ckpt.cli.render import print_error, print_json, print_tables, say
 from airflow_provider_ckpt.cli.streams import has_done
 from airflow_provider_ckpt.documents import FORMAT_VERSION
@@ -19,17 +19,27 @@ if TYPE_CHECKING:
     from airflow_provider_ckpt.documents.changes import ForgetDocument, HistoryDocument, RecordDocument
 
 
-@click.command()
+@click.command(
+    epilog=examples(
+        "ckpt history s3://lake/checkpoints/orders",
+        "ckpt history s3://lake/checkpoints/orders --plan 5e0c9f",
+    )
+)
 @click.argument("location", shell_complete=directories)
 @click.option(
     "--undo-to",
     "undo_root",
     shell_complete=directories,
     metavar="ROOT",
-    help="Where the records are, when not beside the checkpoint.",
+    help="Directory of the records of changes. By default _ckpt_undo beside the checkpoint.",
 )
-@click.option("--plan", "plan_id", metavar="PLAN_ID", help="Show the plan of one change.")
-@click.option("--forget", "forget_id", metavar="PLAN_ID", help="Delete what this change has saved for its undo.")
+@click.option("--plan", "plan_id", metavar="PLAN_ID", help="Show the plan of this change only.")
+@click.option(
+    "--forget",
+    "forget_id",
+    metavar="PLAN_ID",
+    help="Delete the files that were kept to undo this change. Needs --execute.",
+)
 @executing
 @shared
 def history(
@@ -41,7 +51,7 @@ def history(
     storage_options: tuple[str, ...],
     as_json: bool,
 ) -> None:
-    """Show what was done to a checkpoint: when, by whom, by which plan.
+    """Show the changes of a checkpoint: when, by whom, by which plan.
 
     Records that cannot be read are named on stderr.
     """

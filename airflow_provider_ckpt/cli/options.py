@@ -24,7 +24,7 @@ Command = TypeVar("Command", bound=Callable[..., Any])
 
 
 class _Milliseconds(click.ParamType):  # type: ignore[type-arg]  # generic since click 8.2
-    """A text that stands for milliseconds."""
+    """A text that means milliseconds."""
 
     def __init__(self, name: str, parse: Callable[[str], int]) -> None:
         self.name = name
@@ -53,17 +53,25 @@ class _Seconds(_Milliseconds):
         return seconds
 
 
-#: How times are written, for the help of a command.
+#: How times and durations are written, for the help of a command.
 TIMES = (
-    "Times are ISO 8601 (UTC when they name no zone), epoch milliseconds, `2 hours ago` or `now-2h`; durations are "
-    "36h, 1h30m, ISO 8601 such as PT5M, or seconds."
+    "A TIME is ISO 8601 (UTC when it names no zone), epoch milliseconds, `2 hours ago` or `now-2h`. A DURATION is 36h, "
+    "1h30m, ISO 8601 such as PT5M, or a number of seconds."
 )
+#: Said in the help of every command, where an option shows no default.
+NO_DEFAULT = "An option that shows no default has none; a flag is off until it is given."
 #: A point in time; becomes epoch milliseconds.
 TIME = _Milliseconds("time", lambda text: parse_time_ms(text, now_ms=time.time_ns() // 1_000_000))
 #: A duration; becomes milliseconds.
 DURATION = _Milliseconds("duration", parse_duration_ms)
 #: A pause; becomes seconds.
 PAUSE = _Seconds(0.05)
+
+
+def examples(*lines: str, also: str = "") -> str:
+    """The end of a command's help: examples that work as they are written, and what its options have in common."""
+    shown = "\n".join(f"  {line}" for line in lines)
+    return f"\b\nExamples:\n{shown}\n\n{f'{also} {NO_DEFAULT}'.strip()}"
 
 
 def directories(_: click.Context, __: click.Parameter, incomplete: str) -> list[CompletionItem]:
@@ -75,19 +83,23 @@ def directories(_: click.Context, __: click.Parameter, incomplete: str) -> list[
 
 def shared(command: Command) -> Command:
     """``--storage-option`` and ``--json``, which every command has."""
-    command = click.option("--json", "as_json", is_flag=True, help="One JSON document on stdout.")(command)
+    command = click.option(
+        "--json", "as_json", is_flag=True, help="Print one JSON document on stdout instead of text."
+    )(command)
     return click.option(
         "--storage-option",
         "storage_options",
         multiple=True,
         metavar="KEY=VALUE",
-        help="An option of the fsspec driver, such as anon=true or endpoint_url=URL; can be given again.",
+        help="Option of the fsspec driver, such as anon=true or endpoint_url=URL. Can be given more than once.",
     )(command)
 
 
 def executing(command: Command) -> Command:
     """``--execute``, for commands that change something."""
-    return click.option("--execute", is_flag=True, help="Do it; without this the plan is shown.")(command)
+    return click.option(
+        "--execute", is_flag=True, help="Carry the plan out. Without this option it is printed, and nothing changes."
+    )(command)
 
 
 def accepting(command: Command) -> Command:
@@ -97,7 +109,8 @@ def accepting(command: Command) -> Command:
         "accept_sink",
         multiple=True,
         type=click.Choice(EFFECTS),
-        help="Accept this effect on the sink: without it a plan that is not exact is refused. Can be given again.",
+        help="Accept this effect on the sink. A plan whose effect is not exact is refused without it. Can be given "
+        "more than once.",
     )(command)
 
 
@@ -105,44 +118,54 @@ def triggered(command: Command) -> Command:
     """``--trigger``, for changes whose effect on a sink depends on how the query runs."""
     from airflow_provider_ckpt.restart.deploy import TRIGGERS  # a room that commands without this option do not load
 
-    return click.option("--trigger", type=click.Choice(TRIGGERS), help="The trigger of the query.")(command)
+    return click.option(
+        "--trigger",
+        type=click.Choice(TRIGGERS),
+        help="Trigger that the query runs with. ckpt assumes none when it is not given.",
+    )(command)
 
 
 def planning(command: Command) -> Command:
     """``--plan-out`` and ``--plan``: what somebody approves is what runs."""
     command = click.option(
-        "--plan-out", "plan_out", metavar="FILE", type=WrittenFile(str), help="Write the plan to a new file."
+        "--plan-out",
+        "plan_out",
+        metavar="FILE",
+        type=WrittenFile(str),
+        help="Write the plan to this new file, to be approved and carried out with --plan.",
     )(command)
     return click.option(
         "--plan",
         "plan_file",
         metavar="FILE",
         type=click.Path(dir_okay=False),
-        help="The plan that --plan-out has written, and no other; with --execute it is carried out.",
+        help="Use the plan in this file, which --plan-out has written. Add --execute to carry it out.",
     )(command)
 
 
 def stopping(command: Command) -> Command:
-    """The user's word about the writer, for changes in place."""
+    """What the user states about the writer, for changes in place."""
     command = click.option(
         "--quiet-period",
         "quiet_s",
         type=_Seconds(0),
         metavar="DURATION",
-        help="Watch for changes this long before acting; by default judged by the rhythm of the commits.",
+        help="How long to check for concurrent writes before anything changes, such as 30s; a plain number is seconds. "
+        "By default derived from the interval between commits.",
     )(command)
     command = click.option(
         "--undo-to",
         "undo_root",
         metavar="ROOT",
         shell_complete=directories,
-        help="Where to keep what is removed; by default beside the checkpoint.",
+        help="Directory in which removed files and the records of changes are kept. By default _ckpt_undo beside the "
+        "checkpoint.",
     )(command)
     return click.option(
         "--i-know-it-is-stopped",
         "query_is_stopped",
         is_flag=True,
-        help="Your word that no query writes to the checkpoint; files alone cannot show that.",
+        help="Confirm that no query writes to the checkpoint. --execute needs it, because files cannot show it.",
     )(command)
 
 

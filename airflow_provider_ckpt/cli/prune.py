@@ -9,7 +9,16 @@ import click
 from airflow_provider_ckpt.backup import prune as prune_module
 from airflow_provider_ckpt.backup.prune import GRACE_MS, make_prune
 from airflow_provider_ckpt.backup.retention import RetentionPolicy
-from airflow_provider_ckpt.cli.options import DURATION, directories, executing, open_store, shared, user_and_host
+from airflow_provider_ckpt.cli.options import (
+    DURATION,
+    TIMES,
+    directories,
+    examples,
+    executing,
+    open_store,
+    shared,
+    user_and_host,
+)
 from airflow_provider_ckpt.cli.render import print_json, print_tables, progress_bar, say, size
 from airflow_provider_ckpt.cli.streams import has_done
 from airflow_provider_ckpt.documents import FORMAT_VERSION
@@ -21,31 +30,81 @@ if TYPE_CHECKING:
 _COUNT = click.IntRange(min=0)
 
 
-@click.command()
+@click.command(
+    epilog=examples(
+        "ckpt prune s3://lake/backups/orders --keep-last 5 --keep-daily 14",
+        "ckpt prune s3://lake/backups/orders --keep-last 5 --keep-tag before-4.3 --execute",
+        also=TIMES,
+    )
+)
 @click.argument("root", shell_complete=directories)
-@click.option("--keep-last", type=_COUNT, default=0, metavar="N", help="Keep the newest N of each query.")
-@click.option("--keep-hourly", type=_COUNT, default=0, metavar="N", help="Keep one of each of the last N hours.")
-@click.option("--keep-daily", type=_COUNT, default=0, metavar="N", help="Keep one of each of the last N days (UTC).")
-@click.option("--keep-weekly", type=_COUNT, default=0, metavar="N", help="Keep one of each of the last N ISO weeks.")
-@click.option("--keep-monthly", type=_COUNT, default=0, metavar="N", help="Keep one of each of the last N months.")
-@click.option("--keep-tag", "keep_tags", multiple=True, metavar="NAME", help="Keep all with this tag; repeatable.")
+@click.option(
+    "--keep-last",
+    type=_COUNT,
+    default=0,
+    show_default=True,
+    metavar="BACKUPS",
+    help="Keep this number of newest backups of each query.",
+)
+@click.option(
+    "--keep-hourly",
+    type=_COUNT,
+    default=0,
+    show_default=True,
+    metavar="HOURS",
+    help="Keep the newest backup of each hour, for this number of hours that have backups.",
+)
+@click.option(
+    "--keep-daily",
+    type=_COUNT,
+    default=0,
+    show_default=True,
+    metavar="DAYS",
+    help="Keep the newest backup of each day (UTC), for this number of days that have backups.",
+)
+@click.option(
+    "--keep-weekly",
+    type=_COUNT,
+    default=0,
+    show_default=True,
+    metavar="WEEKS",
+    help="Keep the newest backup of each ISO week, for this number of weeks that have backups.",
+)
+@click.option(
+    "--keep-monthly",
+    type=_COUNT,
+    default=0,
+    show_default=True,
+    metavar="MONTHS",
+    help="Keep the newest backup of each month, for this number of months that have backups.",
+)
+@click.option(
+    "--keep-tag",
+    "keep_tags",
+    multiple=True,
+    metavar="NAME",
+    help="Keep every backup with this tag. Can be given more than once.",
+)
 @click.option(
     "--min-redundancy",
     type=click.IntRange(min=1),
     default=1,
-    metavar="N",
-    help="Leave N backups of each query, whatever else; 1 by default.",
+    show_default=True,
+    metavar="BACKUPS",
+    help="Never leave fewer than this number of backups of a query.",
 )
 @click.option(
     "--grace",
     "grace_ms",
     type=DURATION,
-    default=f"{GRACE_MS // 1000}s",
+    default=f"{GRACE_MS // 3_600_000}h",
     metavar="DURATION",
-    help="How old what no backup names must be, such as 36h or P2D; a day by default. Longer than any backup takes.",
+    show_default=True,
+    help="Delete objects that no backup references only when they are older than this. It must be longer than the "
+    "longest backup takes. A plain number is seconds.",
 )
-@click.option("--allow-empty", is_flag=True, help="A root without any backup is no error.")
-@click.option("--break-lock", is_flag=True, help="Your word that another prune that holds the lock has ended.")
+@click.option("--allow-empty", is_flag=True, help="End with exit code 0, not 3, when there is no backup.")
+@click.option("--break-lock", is_flag=True, help="Remove the lock of another prune, which you know has ended.")
 @executing
 @shared
 def prune(
@@ -58,10 +117,10 @@ def prune(
     as_json: bool,
     **rules: object,
 ) -> None:
-    """Drop backups that no rule keeps, and sweep what no backup names any more.
+    """Delete the backups that no --keep option keeps, then the objects that no backup references.
 
-    Nothing is dropped or swept while a manifest cannot be read. Exit code 3 when there is no backup at all, 4 while
-    another prune is at work in the same root.
+    Nothing is deleted while the manifest of a backup cannot be read. Exit code 3 when there is no backup, 4 while
+    another prune runs in the same root.
     """
     try:
         policy = RetentionPolicy(**rules)  # type: ignore[arg-type]  # click has checked them

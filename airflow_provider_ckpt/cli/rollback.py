@@ -12,9 +12,11 @@ from airflow_provider_ckpt.change.plan import Kind, Plan
 from airflow_provider_ckpt.cli.change_output import report_change
 from airflow_provider_ckpt.cli.options import (
     TIME,
+    TIMES,
     Command,
     accepting,
     directories,
+    examples,
     executing,
     opening,
     planning,
@@ -36,33 +38,78 @@ from airflow_provider_ckpt.storage.store import Store
 def acting(command: Command) -> Command:
     """What the commands that change a checkpoint in place have in common."""
     command = click.option(
-        "--break-lock", is_flag=True, help="Your word that another operator who holds the lock has ended."
+        "--break-lock", is_flag=True, help="Remove the lock of another change, which you know has ended."
     )(command)
     return stopping(planning(triggered(accepting(executing(shared(command))))))
 
 
-@click.command()
+@click.command(
+    epilog=examples(
+        "ckpt rollback s3://lake/checkpoints/orders --to-batch 41 --sink file:s3://lake/orders --trim-sink-log",
+        "ckpt rollback s3://lake/checkpoints/orders --to-timestamp 'now-2h' --plan-out rollback.json",
+        also=TIMES,
+    )
+)
 @click.argument("location", shell_complete=directories)
-@click.option("--to-batch", "batch", type=click.IntRange(min=0), help="The last batch to keep.")
-@click.option("--to-timestamp", "timestamp", type=TIME, help="To the newest batch that began at or before a time.")
-@click.option("--to-watermark", "watermark", type=TIME, help="To the newest batch with at most this watermark.")
+@click.option(
+    "--to-batch",
+    "batch",
+    type=click.IntRange(min=0),
+    metavar="BATCH_ID",
+    help="Keep this batch, and drop all later ones.",
+)
+@click.option(
+    "--to-timestamp",
+    "timestamp",
+    type=TIME,
+    metavar="TIME",
+    help="Roll back to the newest batch that began at or before this time.",
+)
+@click.option(
+    "--to-watermark",
+    "watermark",
+    type=TIME,
+    metavar="TIME",
+    help="Roll back to the newest batch whose watermark is at most this time.",
+)
 @click.option(
     "--to-offsets",
     "offsets",
     metavar="JSON",
-    help='To the newest batch that is not past these offsets, such as {"0": {"topic": {"0": 5}}}.',
+    help="Roll back to the newest batch in which no source partition is beyond these offsets, by source id, such as "
+    '{"0": {"topic": {"0": 5}}}.',
 )
-@click.option("--to-backup", "backup", metavar="ROOT/ID", help="To the batch of a backup, also when it was purged.")
-@click.option("--source", "sources", multiple=True, metavar="ID=TYPE", help="The type of a source, such as 0=kafka.")
+@click.option(
+    "--to-backup",
+    "backup",
+    metavar="ROOT/ID",
+    help="Roll back to the batch of this backup. Files that Spark has purged are restored from it.",
+)
+@click.option(
+    "--source",
+    "sources",
+    multiple=True,
+    metavar="ID=TYPE",
+    help="Type of a source by its id, such as 0=kafka; --to-offsets needs it. Can be given more than once.",
+)
 @click.option(
     "--backups",
     "backup_root",
     shell_complete=directories,
     metavar="ROOT",
-    help="Where to look for a batch that was purged.",
+    help="Root of the backups from which files that Spark has purged may be restored.",
 )
-@click.option("--sink", metavar="KIND[:URI]", help="The sink: file, delta, iceberg or hudi with its URI; kafka, …")
-@click.option("--trim-sink-log", is_flag=True, help="Remove the dropped batches from the file sink's log as well.")
+@click.option(
+    "--sink",
+    metavar="TYPE[:URI]",
+    help="Sink of the query: file, delta, iceberg or hudi with its URI, or another type such as kafka. The plan states "
+    "the effect on it.",
+)
+@click.option(
+    "--trim-sink-log",
+    is_flag=True,
+    help="Also remove the dropped batches from the file sink's log. Needs --sink file:URI.",
+)
 @acting
 def rollback(
     location: str,
@@ -81,9 +128,9 @@ def rollback(
     plan_file: str | None,
     **how: Any,
 ) -> None:
-    """Drop every batch after one, in place; what is removed is kept for undo.
+    """Drop every batch after the given one, in place. Removed files are kept for ckpt undo.
 
-    Times are ISO 8601 (UTC when they name no zone), epoch milliseconds, `2 hours ago` or `now-2h`.
+    Give exactly one --to option, or --plan.
     """
     opener = opening(storage_options)
     if plan_file:
@@ -112,9 +159,17 @@ def rollback(
     _carry_out(plan, stores, opener, **how)
 
 
-@click.command()
+@click.command(
+    epilog=examples(
+        "ckpt undo s3://lake/checkpoints/orders",
+        "ckpt undo s3://lake/checkpoints/orders --execute --i-know-it-is-stopped",
+        also=TIMES,
+    )
+)
 @click.argument("location", shell_complete=directories)
-@click.option("--sink", metavar="KIND:URI", help="The sink, when none was declared for the rollback.")
+@click.option(
+    "--sink", metavar="TYPE[:URI]", help="Sink of the query. By default the one that was declared for the rollback."
+)
 @acting
 def undo(
     location: str,
@@ -125,9 +180,9 @@ def undo(
     plan_file: str | None,
     **how: Any,
 ) -> None:
-    """Take back the newest rollback; what the query has written since is dropped first, and kept in the record.
+    """Undo the newest rollback. Batches that the query has written since are dropped, and kept in the record.
 
-    An undo is not undone: roll back again instead.
+    An undo cannot be undone: roll back again instead.
     """
     opener = opening(storage_options)
     if plan_file:

@@ -1,4 +1,4 @@
-"""Commands that look and change nothing: show, log, diff."""
+"""Commands that read a checkpoint and change nothing: show, log, diff."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from airflow_provider_ckpt.checkpoint.contents import listed_shortly, unknown_na
 from airflow_provider_ckpt.checkpoint.observe import observe, read_entries, read_initial_offsets
 from airflow_provider_ckpt.checkpoint.progress import advance
 from airflow_provider_ckpt.checkpoint.view import CheckpointView
-from airflow_provider_ckpt.cli.options import directories, open_store, shared, source_types
+from airflow_provider_ckpt.cli.options import directories, examples, open_store, shared, source_types
 from airflow_provider_ckpt.cli.render import print_json, print_tables, when
 from airflow_provider_ckpt.codec.commit_log import CommitMetadata
 from airflow_provider_ckpt.codec.layout import commit_entry, offset_entry
@@ -29,14 +29,17 @@ if TYPE_CHECKING:
         SourceAdvanceFields,
     )
 
-_SOURCE_HELP = "The type of a source, such as 0=kafka; offsets of undeclared sources are compared as text."
+_SOURCE_HELP = (
+    "Type of a source by its id, such as 0=kafka. Offsets of a source without a type are shown as text. Can be given "
+    "more than once."
+)
 
 
-@click.command()
+@click.command(epilog=examples("ckpt show s3://lake/checkpoints/orders", "ckpt show /data/checkpoints/orders --json"))
 @click.argument("location", shell_complete=directories)
 @shared
 def show(location: str, storage_options: tuple[str, ...], as_json: bool) -> None:
-    """Where a query stands: batches, watermark, offsets, once-only confs."""
+    """Show the progress of a query: batches, watermark, source offsets, once-only confs."""
     view = observe(open_store(location, storage_options))
     document = _summary(view)
     if as_json:
@@ -98,10 +101,22 @@ def _text(entry: OffsetSeq | None, source_id: str) -> str | None:
     return offset.json if offset else None
 
 
-@click.command()
+@click.command(
+    epilog=examples(
+        "ckpt log s3://lake/checkpoints/orders --last 20 --source 0=kafka",
+        "ckpt log s3://lake/checkpoints/orders --batch 41 --json",
+    )
+)
 @click.argument("location", shell_complete=directories)
-@click.option("--last", default=10, show_default=True, type=click.IntRange(min=1), help="How many batches.")
-@click.option("--batch", "batch_id", type=int, help="This batch alone.")
+@click.option(
+    "--last",
+    default=10,
+    show_default=True,
+    type=click.IntRange(min=1),
+    metavar="BATCHES",
+    help="Show this number of batches, the newest ones.",
+)
+@click.option("--batch", "batch_id", type=int, metavar="BATCH_ID", help="Show this batch only.")
 @click.option("--source", "sources", multiple=True, metavar="ID=TYPE", help=_SOURCE_HELP)
 @shared
 def log(
@@ -112,7 +127,7 @@ def log(
     storage_options: tuple[str, ...],
     as_json: bool,
 ) -> None:
-    """Both logs, a row a batch, with what each source advanced."""
+    """Show the offset log and the commit log: one row for each batch, with what each source has read."""
     store = open_store(location, storage_options)
     view = observe(store)
     batches = sorted({*view.planned, *view.committed})
@@ -191,7 +206,7 @@ def _steps(item: SourceAdvanceFields) -> str:
     return f"{item['start_offset'] or '?'} -> {item['end_offset'] or '?'}"
 
 
-@click.command()
+@click.command(epilog=examples("ckpt diff s3://lake/checkpoints/orders 40 57 --source 0=kafka"))
 @click.argument("location", shell_complete=directories)
 @click.argument("first", type=int)
 @click.argument("second", type=int)
@@ -205,7 +220,7 @@ def diff(
     storage_options: tuple[str, ...],
     as_json: bool,
 ) -> None:
-    """What was read after batch FIRST up to and with batch SECOND, per source and partition."""
+    """Show what was read after batch FIRST, up to and including batch SECOND, per source and partition."""
     store = open_store(location, storage_options)
     view = observe(store)
     entries, damaged = read_entries(store, [first, first + 1, second, second + 1])

@@ -16,6 +16,7 @@ from airflow_provider_ckpt.cli.options import (
     TIME,
     TIMES,
     directories,
+    examples,
     open_store,
     pairs,
     shared,
@@ -35,52 +36,102 @@ if TYPE_CHECKING:
     from airflow_provider_ckpt.documents.waits import WaitDocument
 
 _SOURCE_HELP = (
-    "The type of a source, such as 0=kafka, to compare offsets; or where it reads from, such as 0=kafka:host:9092, "
-    "0=delta:URI, 0=iceberg:URI, 0=file:DIRECTORY, for --caught-up, --until and --lag."
+    "Type of a source by its id, such as 0=kafka; --offsets needs it. --caught-up, --until and --lag also need the "
+    "place that it reads from: 0=kafka:host:9092, 0=delta:URI, 0=iceberg:URI, 0=file:DIRECTORY. Can be given more than "
+    "once."
 )
 
 
-@click.command(epilog=TIMES)
+@click.command(
+    epilog=examples(
+        "ckpt wait s3://lake/checkpoints/orders --batch 41 --timeout PT1H",
+        "ckpt wait s3://lake/checkpoints/orders --caught-up --source 0=kafka:broker:9092",
+        also=TIMES,
+    )
+)
 @click.argument("location", shell_complete=directories)
-@click.option("--batch", "batch_id", type=click.IntRange(min=0), help="Until this batch, or a later one, is committed.")
-@click.option("--next-batch", is_flag=True, help="Until a batch is committed that began after now.")
 @click.option(
-    "--watermark", type=TIME, help="Until the watermark has passed this time (ISO 8601, UTC when it names no zone)."
+    "--batch",
+    "batch_id",
+    type=click.IntRange(min=0),
+    metavar="BATCH_ID",
+    help="Wait until this batch, or a later one, is committed.",
+)
+@click.option("--next-batch", is_flag=True, help="Wait until a batch is committed that began after now.")
+@click.option(
+    "--watermark",
+    type=TIME,
+    metavar="TIME",
+    help="Wait until the watermark of a committed batch has reached this time.",
 )
 @click.option(
-    "--offsets", help='Until these offsets are reached: JSON by source id, such as {"0": {"topic": {"0": 5}}}.'
+    "--offsets",
+    metavar="JSON",
+    help='Wait until each source has reached its offsets, by source id, such as {"0": {"topic": {"0": 5}}}.',
 )
-@click.option("--caught-up", is_flag=True, help="Until all that is in the sources now is in a committed batch.")
-@click.option("--until", type=TIME, help="Until all that was in the sources at this time is in a committed batch.")
+@click.option("--caught-up", is_flag=True, help="Wait until every record that is in the sources now is committed.")
+@click.option(
+    "--until",
+    type=TIME,
+    metavar="TIME",
+    help="Wait until every record that was in the sources at this time is committed.",
+)
 @click.option(
     "--lag",
     metavar="LAG",
-    help="Until the query is behind by no more than a duration (5m, PT5M) or so many records (1000).",
-)
-@click.option("--idle", type=DURATION, help="Until all batches are committed, and nothing was for so long (PT10M).")
-@click.option("--stalled", type=DURATION, help="Until nothing was committed for so long, whatever the reason.")
-@click.option(
-    "--target", "spelled", multiple=True, metavar="JSON", help='Any condition: {"target": "batch", "batch_id": 5}.'
+    help="Wait until the query is behind by at most a duration with a unit (5m, PT5M) or a number of records (1000).",
 )
 @click.option(
-    "--any", "one_is_enough", is_flag=True, help="One of the conditions is enough; otherwise all must be reached."
+    "--idle",
+    type=DURATION,
+    metavar="DURATION",
+    help="Wait until all planned batches are committed and no commit has come for this time, such as 10m; a plain "
+    "number is seconds.",
+)
+@click.option(
+    "--stalled",
+    type=DURATION,
+    metavar="DURATION",
+    help="Wait until no commit has come for this time, for any reason, such as 30m; a plain number is seconds.",
+)
+@click.option(
+    "--target",
+    "spelled",
+    multiple=True,
+    metavar="JSON",
+    help='Wait for a condition in JSON, such as {"target": "batch", "batch_id": 5}. Can be given more than once.',
+)
+@click.option(
+    "--any", "one_is_enough", is_flag=True, help="End when one of the conditions is met. By default all must be met."
 )
 @click.option("--source", "sources", multiple=True, metavar="ID=TYPE[:PLACE]", help=_SOURCE_HELP)
 @click.option(
-    "--kafka-config", "kafka_config", multiple=True, metavar="KEY=VALUE", help="An option of the Kafka client."
+    "--kafka-config",
+    "kafka_config",
+    multiple=True,
+    metavar="KEY=VALUE",
+    help="Option of the Kafka client, such as security.protocol=SSL. Can be given more than once.",
 )
-@click.option("--timeout", type=DURATION, help="Give up after this long (36h, PT1H, or seconds), with code 1.")
-@click.option("--deadline", type=TIME, help="Give up at this time, with code 1.")
+@click.option(
+    "--timeout",
+    type=DURATION,
+    metavar="DURATION",
+    help="End with exit code 1 after this time, such as 36h or PT1H; a plain number is seconds.",
+)
+@click.option("--deadline", type=TIME, metavar="TIME", help="End with exit code 1 at this time.")
 @click.option(
     "--poll-interval",
-    default=5.0,
+    default="5s",
     show_default=True,
     type=PAUSE,
     metavar="DURATION",
-    help="How often to ask; sooner when the condition is near.",
+    help="Pause between two polls of the storage, such as 5s; a plain number is seconds. It is shorter when the "
+    "condition is nearly met.",
 )
 @click.option(
-    "--fail-fast", is_flag=True, help="Give up with code 4 at what will not be met as things stand: it says so anyway."
+    "--fail-fast",
+    is_flag=True,
+    help="End with exit code 4 when the condition cannot be met in the present state. By default that is a warning.",
 )
 @shared
 def wait(
@@ -96,11 +147,11 @@ def wait(
     as_json: bool,
     **given: Any,
 ) -> None:
-    """Wait for committed progress; several conditions must all be reached, unless --any is given.
+    """Wait for committed progress. Several conditions must all be met, unless --any is given.
 
-    Exit code 0: reached. 1: not by the deadline. 4: it cannot be reached any more, because the checkpoint was replaced
-    or rolled back below where the wait began; with --fail-fast also when it will not be met as things stand. 5: at the
-    deadline the storage did not answer.
+    Exit code 0: the condition is met. 1: it was not met before the deadline. 4: it cannot be met any more, because the
+    checkpoint was replaced or rolled back below the batch at which the wait began; with --fail-fast also when it cannot
+    be met in the present state. 5: the storage did not answer at the deadline.
     """
     declared = dict(pairs(sources, "--source"))
     source_types(sources)

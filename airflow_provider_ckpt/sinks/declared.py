@@ -62,7 +62,7 @@ class DeclaredSink:
 
 
 def parse_sink(text: str) -> DeclaredSink:
-    """Read ``KIND[:URI][#KEY=ID]``: ``file:/data/out``, ``delta:s3://lake/orders#txnAppId=orders``, ``kafka``.
+    """Read ``TYPE[:URI][#KEY=ID]``: ``file:/data/out``, ``delta:s3://lake/orders#txnAppId=orders``, ``kafka``.
 
     A format of the file sink, as in ``parquet:/data/out``, means the same as ``file``.
 

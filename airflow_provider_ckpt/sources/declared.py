@@ -85,7 +85,7 @@ class SourceEnd(Protocol):
 
 
 def parse_end(text: str) -> DeclaredEnd:
-    """Read ``KIND:URI``.
+    """Read ``TYPE:URI``.
 
     ``kafka:host:9092,host2:9092/topic,topic2`` (servers and topics may be left out), ``delta:s3://lake/orders``,
     ``iceberg:s3://lake/db/orders`` (or the URI of a metadata file), ``file:/data/in``, ``file:/data/in/*.json``, and
@@ -96,7 +96,7 @@ def parse_end(text: str) -> DeclaredEnd:
     if kind not in KINDS or (kind != "kafka" and not location):
         raise StoreError(
             f"cannot read a source {scrub(text)!r}",
-            hint=f"Declare it as KIND:URI with one of {', '.join(KINDS)}; for example delta:s3://lake/orders, "
+            hint=f"Declare it as TYPE:URI with one of {', '.join(KINDS)}; for example delta:s3://lake/orders, "
             "or kafka:broker:9092/orders.",
         )
     if kind == "kafka":

@@ -1,0 +1,86 @@
+"""The help of every command: what an option does, its unit and its default, and an example that parses."""
+
+from __future__ import annotations
+
+import shlex
+
+import click
+import pytest
+
+from airflow_provider_ckpt.cli import cli
+from airflow_provider_ckpt.cli.options import NO_DEFAULT
+
+COMMANDS = dict(cli.commands)
+OPTIONS = [
+    pytest.param(name, option, id=f"{name} {option.opts[-1]}")
+    for name, command in COMMANDS.items()
+    for option in command.params
+    if isinstance(option, click.Option)
+]
+#: What a number of the command line counts, as its help shows it.
+UNITS = {"BATCHES", "BATCH_ID", "SOURCES", "LEVELS", "THREADS", "BACKUPS", "HOURS", "DAYS", "WEEKS", "MONTHS"}
+UNITS |= {"PARTITIONS", "RECORDS", "SECONDS", "BYTES", "ROWS", "PORT"}
+
+
+def help_of(name: str) -> str:
+    return COMMANDS[name].get_help(click.Context(COMMANDS[name], info_name=f"ckpt {name}", terminal_width=1000))
+
+
+def examples_of(name: str) -> list[list[str]]:
+    """The arguments of ``ckpt`` in the examples of a command's help."""
+    _, _, rest = help_of(name).partition("Examples:\n")
+    lines = rest.partition("\n\n")[0].splitlines()
+    words = [shlex.split(line.strip().removeprefix('eval "$(').replace(')"', ""), comments=True) for line in lines]
+    return [line[1 : line.index("|") if "|" in line else None] for line in words]
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_a_command_shows_examples_that_parse(name):
+    examples = examples_of(name)
+    assert examples
+    for called, *arguments in examples:
+        assert called == name
+        COMMANDS[name].make_context(name, arguments)  # parsed, not executed
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_a_command_is_described_by_a_sentence(name):
+    described = help_of(name).splitlines()[2].strip()
+    assert described[0].isupper()
+    assert described.split()[0] not in ("What", "Where", "How", "The")  # it says what the command does
+    assert described.endswith(".")
+
+
+@pytest.mark.parametrize(("name", "option"), OPTIONS)
+def test_an_option_is_described_by_a_sentence(name, option):
+    assert option.help
+    assert option.help[0].isupper()
+    assert option.help.endswith(".")
+
+
+@pytest.mark.parametrize(("name", "option"), OPTIONS)
+def test_an_option_shows_its_default(name, option):
+    """Where it shows none, the help of the command says that it has none."""
+    has_default = isinstance(option.default, str | int | float) and not isinstance(option.default, bool)
+    if has_default:
+        assert option.show_default or "by default" in option.help.lower()
+    assert NO_DEFAULT in help_of(name)
+
+
+@pytest.mark.parametrize(("name", "option"), OPTIONS)
+def test_an_option_names_its_unit(name, option):
+    kind = option.type.name
+    if kind == "duration":
+        assert option.metavar == "DURATION"
+        assert "seconds" in option.help
+    elif kind == "time":
+        assert option.metavar == "TIME"
+    elif isinstance(option.type, click.types.IntParamType | click.types.FloatParamType):
+        assert option.metavar in UNITS
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_a_command_with_times_says_how_they_are_written(name):
+    metavars = {option.metavar for option in COMMANDS[name].params if isinstance(option, click.Option)}
+    if "TIME" in metavars:
+        assert "A TIME is ISO 8601 (UTC when it names no zone)" in help_of(name)
