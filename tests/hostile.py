@@ -201,15 +201,22 @@ def _zip_bomb() -> bytes:
     return data.getvalue()
 
 
-def _lz4_bomb() -> bytes:
+def lz4_bomb() -> bytes:
     """A block that claims 2 GiB of plain bytes, and whose bytes repeat one byte without end."""
     block = b"\x1f\0\1\0" + b"\xff" * (8 << 20) + b"\0"
     return struct.pack("<8sBiii", b"LZ4Block", 0x26, len(block), 0x7FFFFFFF, 0) + block
 
 
-def _snappy_bomb() -> bytes:
+def snappy_bomb() -> bytes:
     chunk = b"\xff\xff\xff\xff\x0f" + b"\0a" + b"\xfe\1\0" * 3_000_000
     return b"\x82SNAPPY\0" + bytes(8) + struct.pack(">I", len(chunk)) + chunk
+
+
+def zstd_bomb() -> bytes:
+    """A frame of 1 GiB in 32 KiB, with a window of 1 MiB: each block repeats one byte 128 KiB times."""
+    header, block = b"\x28\xb5\x2f\xfd\0\x50", 128 << 10
+    repeated, last = (((block << 3) | 1 << 1 | end).to_bytes(3, "little") + b"\xff" for end in (0, 1))
+    return header + repeated * ((1 << 30) // block - 1) + last
 
 
 FILE, HDFS, ROCKS = "file-to-parquet-5", "agg-hdfs", "agg-rocksdb-changelog-v2"
@@ -284,9 +291,9 @@ HOSTILE: Mapping[str, tuple[str, Callable[[Path], None]]] = {
     "10 GB of zeros in every changelog": (ROCKS, lambda home: [os.truncate(path, 10 << 30) for path in (home / "checkpoint/state").rglob("*.changelog")] and None),
     "zip bomb": ("agg-rocksdb", lambda home: _replace_all(home, "*.zip", _zip_bomb())),
     "zip that lies about its size": ("agg-rocksdb", lambda home: _replace_all(home, "*.zip", zip_of(b"v1\n{}", stated=0xFFFFFFF0))),
-    "lz4 bomb": (ROCKS, lambda home: _replace_all(home, "*.changelog", _lz4_bomb())),
-    "snappy bomb": (ROCKS + "-snappy", lambda home: _replace_all(home, "*.changelog", _snappy_bomb())),
-    "zstd bomb": (ROCKS + "-zstd", lambda home: _replace_all(home, "*.changelog", _zstd_bomb())),
+    "lz4 bomb": (ROCKS, lambda home: _replace_all(home, "*.changelog", lz4_bomb())),
+    "snappy bomb": (ROCKS + "-snappy", lambda home: _replace_all(home, "*.changelog", snappy_bomb())),
+    "zstd bomb": (ROCKS + "-zstd", lambda home: _replace_all(home, "*.changelog", zstd_bomb())),
     # names
     "100,000 batches": (FILE, many("checkpoint/offsets", 100_000)),
     "100,000 files of one store": (HDFS, many("checkpoint/state/0/0", 100_000, lambda i: f"{i + 100}.delta")),
@@ -350,9 +357,3 @@ def _replace_all(home: Path, pattern: str, data: bytes) -> None:
     assert paths, f"the golden has no {pattern}"
     for path in paths:
         _write(path, data)
-
-
-def _zstd_bomb() -> bytes:
-    import zstandard
-
-    return zstandard.ZstdCompressor().compress(b"\xff" * (1 << 30))

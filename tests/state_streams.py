@@ -22,6 +22,16 @@ def lz4_stream(plain: bytes, block: int = 1000) -> bytes:
     )
 
 
+def lz4_block(block: bytes, plain_size: int) -> bytes:
+    """The start of a stream whose first block claims so many plain bytes."""
+    return struct.pack("<8sBiii", b"LZ4Block", 0x26, len(block), plain_size, 0) + block
+
+
+def snappy_chunk(block: bytes) -> bytes:
+    """As ``SnappyOutputStream`` writes one block."""
+    return b"\x82SNAPPY\0" + bytes(8) + struct.pack(">I", len(block)) + block
+
+
 def delta(content: bytes) -> bytes:
     """A delta or a snapshot that is whole, whatever is in it."""
     return lz4_stream(content + END)

@@ -112,7 +112,7 @@ TESTED_ELSEWHERE = {
     ".": "errors get_provider_info visible",
     "backup": "copier declare manifest patience",
     "change": "acceptance actions declared_sinks executor facts journal plan_file receipt requirements stage validate",
-    "checkpoint": "decompressors file_sink_log listing lookalikes operator_files own_files progress sink_marker spark_confs state_partitions view",
+    "checkpoint": "file_sink_log listing lookalikes operator_files own_files progress sink_marker spark_confs state_partitions view",
     "checks": "beside checksums confs file_sink logs rule_pages sink_log sources state",
     "cli": "backup explain files findings_output gate history options prune render rollback show streams wait",
     "codec": "checksum embedded_paths file_offset jvm_text offset_log query_metadata source_log state_file state_metadata state_schema verbatim versions xxhash32",

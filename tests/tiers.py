@@ -22,7 +22,7 @@ SWEEPS = (
     *("backup/test_backup_faults.py", "backup/test_damaged_backups.py", "backup/test_faults.py"),
     *("cli/test_hostile_bounds.py", "cli/test_hostile_text.py", "codec/test_properties.py"),
     *("change/test_damaged_records.py", "change/test_faults.py", "checkpoint/test_unknown_files.py"),
-    "checkpoint/test_contents.py",
+    *("checkpoint/test_contents.py", "checkpoint/test_plain_blocks.py"),
     *("change/test_second_operator.py", "change/test_second_writer.py", "checks/test_broken_state.py"),
     *("rollback/test_from_backup.py", "rollback/test_model.py", "rollback/test_repairing.py"),
     *("rollback/test_run_again.py", "untrusted/test_hostile.py", "waiting/test_histories.py"),

@@ -1,24 +1,104 @@
-"""Decompressors for state changelogs that need a library: zstd."""
+"""Decompressors for state files: how Spark frames LZ4 and Snappy blocks, and cramjam for what is in them.
+
+A state file may be damaged or made to harm: no header is believed before its sizes were checked, and no more memory is
+taken than was asked for and one block (``MOST_BLOCK_BYTES``).
+"""
 
 from __future__ import annotations
 
-import importlib.util
-from collections.abc import Mapping
+import struct
+from collections.abc import Callable, Mapping
+from functools import partial
 
-from airflow_provider_ckpt.codec.state_file import DECOMPRESSORS, Decompress
+from airflow_provider_ckpt.checkpoint import plain_blocks
+from airflow_provider_ckpt.codec.state_file import Decompress
+
+#: A block of a compressed stream, plain or compressed; Spark writes blocks of 32 and 64 KiB.
+MOST_BLOCK_BYTES = 4 << 20
+#: Room for a zstd stream at first; more is taken where that is too little.
+_FIRST_BYTES = 256 << 10
+#: What cramjam says when the room that it was given is full. It writes all that fits before.
+_FULL = "failed to write whole buffer"
+
+#: Gives the plain bytes of an LZ4 block, which are so many, or of a Snappy block, which are so many at most.
+_Block = Callable[[bytes, int], bytes | bytearray]
 
 
 def decompressors() -> Mapping[str, Decompress]:
     """All that can be read here, by the name of the codec in ``stateStore.compression.codec``."""
-    if importlib.util.find_spec("zstandard") is None:
-        return DECOMPRESSORS
-    return {**DECOMPRESSORS, "zstd": _zstd}
+    try:
+        import cramjam  # noqa: F401
+    except ImportError:  # in ckpt.pyz
+        return {
+            "lz4": partial(_lz4, plain_blocks.lz4_block),
+            "snappy": partial(_snappy, plain_blocks.snappy_block),
+        }
+    return {"lz4": partial(_lz4, _lz4_block), "snappy": partial(_snappy, _snappy_block), "zstd": _zstd}
 
 
-def _zstd(data: bytes, wanted: int) -> bytes:
-    import zstandard
+def _lz4(decompress_block: _Block, data: bytes, wanted: int) -> bytes:
+    """``net.jpountz.lz4.LZ4BlockOutputStream``: a 21 byte header before each block."""
+    plain, at = bytearray(), 0
+    while at + 21 <= len(data) and len(plain) < wanted:
+        magic, token, size, plain_size, _ = struct.unpack("<8sBiii", data[at : at + 21])
+        if magic != b"LZ4Block" or not 0 <= size <= MOST_BLOCK_BYTES or not 0 <= plain_size <= MOST_BLOCK_BYTES:
+            raise ValueError("no LZ4 block")
+        block = data[at + 21 : at + 21 + size]
+        if plain_size == 0:
+            break
+        plain += block if token & 0xF0 == 0x10 else decompress_block(block, plain_size)
+        at += 21 + size
+    return bytes(plain)
+
+
+def _snappy(decompress_block: _Block, data: bytes, wanted: int) -> bytes:
+    """``org.xerial.snappy.SnappyOutputStream``: a 16 byte header, then chunks with their size before them."""
+    if data[:8] != b"\x82SNAPPY\0":
+        raise ValueError("no snappy stream")
+    plain, at = bytearray(), 16
+    while at + 4 <= len(data) and len(plain) < wanted:
+        (size,) = struct.unpack(">I", data[at : at + 4])
+        if size > MOST_BLOCK_BYTES:
+            raise ValueError("no snappy block")
+        plain += decompress_block(data[at + 4 : at + 4 + size], MOST_BLOCK_BYTES)
+        at += 4 + size
+    return bytes(plain)
+
+
+def _lz4_block(block: bytes, plain_size: int) -> bytearray:
+    import cramjam
+
+    plain = bytearray(plain_size)
+    try:
+        # not decompress_block, which fills a block that is too short with zeros, and does not say so
+        written = cramjam.lz4.decompress_block_into(block, plain)
+    except cramjam.DecompressionError as error:
+        raise ValueError(f"no LZ4 block: {error}") from error
+    if written != plain_size:
+        raise ValueError("an LZ4 block of another size than its header says")
+    return plain
+
+
+def _snappy_block(block: bytes, most: int) -> bytes:
+    import cramjam
 
     try:
-        return zstandard.ZstdDecompressor().stream_reader(data).read(wanted)
-    except zstandard.ZstdError as error:
-        raise ValueError(str(error)) from error
+        if cramjam.snappy.decompress_raw_len(block) > most:  # cramjam takes that much memory, whatever is in the block
+            raise ValueError("no snappy block: it claims to be too large")
+        return bytes(cramjam.snappy.decompress_raw(block))
+    except cramjam.DecompressionError as error:
+        raise ValueError(f"no snappy block: {error}") from error
+
+
+def _zstd(data: bytes, wanted: int) -> bytearray:
+    import cramjam
+
+    for room in (min(wanted, _FIRST_BYTES), wanted):
+        plain = bytearray(room)
+        try:
+            del plain[cramjam.zstd.decompress_into(data, plain) :]
+            return plain
+        except cramjam.DecompressionError as error:
+            if str(error) != _FULL:
+                raise ValueError(str(error)) from error
+    return plain

@@ -22,12 +22,10 @@ from airflow_provider_ckpt.errors import CheckpointFormatError, MalformedEntryEr
 OTHER_SIZE = "bytes long instead of"
 #: What a RocksDB zip holds at most: its list of files, its manifest, its options.
 MOST_ZIP_ENTRIES, MOST_METADATA_BYTES, MOST_ZIP_BYTES = 1_000, 4 << 20, 64 << 20
-#: A block of a compressed stream; Spark writes blocks of 32 and 64 KiB.
-MOST_BLOCK_BYTES = 4 << 20
 _ZIP_ENTRY, _PIECE = b"PK\x01\x02", 1 << 20
 
 #: Gives at least the wanted number of plain bytes from the start of a compressed stream, or all there are.
-Decompress = Callable[[bytes, int], bytes]
+Decompress = Callable[[bytes, int], bytes | bytearray]
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,7 +93,7 @@ def read_lineage(
         data: The whole changelog file.
         codec: ``spark.sql.streaming.stateStore.compression.codec`` of the offset log.
         name: Its name, for the error.
-        decompressors: By codec; DECOMPRESSORS, and whatever optional libraries add.
+        decompressors: By codec; see :func:`~airflow_provider_ckpt.checkpoint.decompressors.decompressors`.
 
     Raises:
         MalformedEntryError: No changelog with a lineage, or no decompressor for the codec.
@@ -105,7 +103,7 @@ def read_lineage(
         raise MalformedEntryError(
             f"the changelog is compressed with {codec!r}",
             name=name,
-            hint=f"Readable here are {known}; for zstd: pip install 'ckpt-cli[spark]'.",
+            hint=f"Readable here are {known}; lz4, snappy and zstd with ckpt-cli as pip installs it.",
         )
     try:
         return _read_lineage(data, decompressors[codec], name)
@@ -135,112 +133,3 @@ def _read_utf(data: bytes, decompress: Decompress, at: int) -> tuple[str, int]:
     if len(plain) < end:
         raise EOFError("the stream ends early")
     return plain[at + 2 : end].decode("utf-8"), end
-
-
-def _lz4(data: bytes, wanted: int) -> bytes:
-    """``net.jpountz.lz4.LZ4BlockOutputStream``: a 21 byte header before each block."""
-    plain, at = bytearray(), 0
-    while at + 21 <= len(data) and len(plain) < wanted:
-        magic, token, size, plain_size, _ = struct.unpack("<8sBiii", data[at : at + 21])
-        if magic != b"LZ4Block" or not 0 <= size <= MOST_BLOCK_BYTES or not 0 <= plain_size <= MOST_BLOCK_BYTES:
-            raise ValueError("no LZ4 block")
-        block = data[at + 21 : at + 21 + size]
-        if plain_size == 0:
-            break
-        plain += block if token & 0xF0 == 0x10 else _lz4_block(block, plain_size)
-        at += 21 + size
-    return bytes(plain)
-
-
-def _lz4_block(block: bytes, plain_size: int) -> bytes:
-    plain, at = bytearray(), 0
-    while at < len(block):
-        token = block[at]
-        size, at = _lz4_length(block, at + 1, token >> 4)
-        if len(plain) + size > plain_size:
-            raise ValueError("an LZ4 block of another size than its header says")
-        plain += block[at : at + size]
-        at += size
-        if at >= len(block):
-            break
-        distance = block[at] | block[at + 1] << 8
-        size, at = _lz4_length(block, at + 2, token & 15)
-        _repeat(plain, distance, size + 4, plain_size)
-    if len(plain) != plain_size:
-        raise ValueError("an LZ4 block of another size than its header says")
-    return bytes(plain)
-
-
-def _lz4_length(block: bytes, at: int, nibble: int) -> tuple[int, int]:
-    if nibble < 15:
-        return nibble, at
-    size = nibble
-    while True:
-        size += block[at]
-        at += 1
-        if block[at - 1] != 255:
-            return size, at
-
-
-def _snappy(data: bytes, wanted: int) -> bytes:
-    """``org.xerial.snappy.SnappyOutputStream``: a 16 byte header, then chunks with their size before them."""
-    if data[:8] != b"\x82SNAPPY\0":
-        raise ValueError("no snappy stream")
-    plain, at = bytearray(), 16
-    while at + 4 <= len(data) and len(plain) < wanted:
-        (size,) = struct.unpack(">I", data[at : at + 4])
-        if size > MOST_BLOCK_BYTES:
-            raise ValueError("no snappy block")
-        plain += _snappy_block(data[at + 4 : at + 4 + size])
-        at += 4 + size
-    return bytes(plain)
-
-
-def _snappy_block(block: bytes) -> bytes:
-    plain_size, at = _snappy_varint(block)
-    plain = bytearray()
-    while at < len(block) and len(plain) <= plain_size <= MOST_BLOCK_BYTES:
-        tag = block[at]
-        kind = tag & 3
-        if kind == 0:
-            size = tag >> 2
-            extra = max(0, size - 59)
-            if extra:
-                size = int.from_bytes(block[at + 1 : at + 1 + extra], "little")
-            plain += block[at + 1 + extra : at + 2 + extra + size]
-            at += 2 + extra + size
-        elif kind == 1:
-            _repeat(plain, (tag >> 5) << 8 | block[at + 1], (tag >> 2 & 7) + 4, plain_size)
-            at += 2
-        else:
-            width = 2 if kind == 2 else 4
-            distance = int.from_bytes(block[at + 1 : at + 1 + width], "little")
-            _repeat(plain, distance, (tag >> 2) + 1, plain_size)
-            at += 1 + width
-    if len(plain) != plain_size:
-        raise ValueError("a snappy block of another size than it says")
-    return bytes(plain)
-
-
-def _snappy_varint(block: bytes) -> tuple[int, int]:
-    value = shift = at = 0
-    while True:
-        value |= (block[at] & 0x7F) << shift
-        at, shift = at + 1, shift + 7
-        if not block[at - 1] & 0x80:
-            return value, at
-        if at == 5:
-            raise ValueError("no snappy block")
-
-
-def _repeat(plain: bytearray, distance: int, size: int, limit: int) -> None:
-    """Append ``size`` bytes that stand ``distance`` back; the two may overlap."""
-    start = len(plain) - distance
-    if distance == 0 or start < 0 or len(plain) + size > limit:
-        raise ValueError("a copy from outside the block")
-    piece = bytes(plain[start : start + size])
-    plain += (piece * (size // len(piece) + 1))[:size]
-
-
-#: What plain Python can read; Spark's default is lz4.
-DECOMPRESSORS: Mapping[str, Decompress] = {"lz4": _lz4, "snappy": _snappy}

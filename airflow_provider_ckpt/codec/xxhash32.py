@@ -8,7 +8,7 @@ _P1, _P2, _P3, _P4, _P5 = 0x9E3779B1, 0x85EBCA77, 0xC2B2AE3D, 0x27D4EB2F, 0x1656
 _MASK = 0xFFFFFFFF
 
 
-def xxhash32(data: bytes, seed: int) -> int:
+def xxhash32(data: bytes | bytearray, seed: int) -> int:
     """The hash of some bytes, unsigned."""
     at, end = 0, len(data) - len(data) % 16
     value = (seed + _P5) & _MASK

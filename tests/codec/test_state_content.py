@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
+from airflow_provider_ckpt.checkpoint.decompressors import decompressors
 from airflow_provider_ckpt.codec.state_content import DECOMPRESSED_UP_TO, problem_of, problem_of_blocks, short_codec
-from airflow_provider_ckpt.codec.state_file import DECOMPRESSORS
 from airflow_provider_ckpt.codec.xxhash32 import xxhash32
 from tests.state_streams import END, lz4_stream
 
@@ -25,13 +25,13 @@ def test_the_hash_is_that_of_its_reference(data, digest):
 
 def test_a_small_stream_is_read_to_its_end_marker():
     whole = lz4_stream(bytes(range(256)) * 20 + END)
-    assert problem_of(whole, "lz4", DECOMPRESSORS) is None
-    assert all(problem_of(whole[:cut], "lz4", DECOMPRESSORS) for cut in range(0, len(whole), 7))
-    assert "end marker" in (problem_of(lz4_stream(b"no marker"), "lz4", DECOMPRESSORS) or "")
+    assert problem_of(whole, "lz4", decompressors()) is None
+    assert all(problem_of(whole[:cut], "lz4", decompressors()) for cut in range(0, len(whole), 7))
+    assert "end marker" in (problem_of(lz4_stream(b"no marker"), "lz4", decompressors()) or "")
     turned = bytearray(whole)
     turned[1500] ^= 1
-    assert "checksum" in (problem_of(bytes(turned), "lz4", DECOMPRESSORS) or "")
-    assert problem_of(whole, "snappy", DECOMPRESSORS) == "no snappy stream, which the conf of the log asks for"
+    assert "checksum" in (problem_of(bytes(turned), "lz4", decompressors()) or "")
+    assert problem_of(whole, "snappy", decompressors()) == "no snappy stream, which the conf of the log asks for"
 
 
 @pytest.mark.parametrize("piece", [8, 20, 21, 999, 70_000])
