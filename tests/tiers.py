@@ -14,6 +14,7 @@ NOT_UNIT = frozenset({*SERVICES.values(), "exhaustive"})
 NEEDS_MORE = (
     *("airflow", "differential", "oracle", "spark", "test_wheels.py"),
     *("cli/test_bad_input.py", "cli/test_waiting.py", "untrusted/test_bounds.py"),
+    "history/test_arrow.py",
     *("sinks/test_delta.py", "sinks/test_iceberg.py", "sinks/test_rollback.py"),
     *("sources/test_kafka.py", "sources/test_kafka_waits.py", "sources/test_tables.py"),
 )

@@ -61,7 +61,7 @@ def _observe(store: Store, deep: bool, batch_id: int | None) -> CheckpointView:
 
 def _observe_once(store: Store, deep: bool, batch_id: int | None, look: Look) -> CheckpointView:
     look = list_logs(store, look)
-    _require_checkpoint(store, look)
+    require_checkpoint(store, look)
     objects = look.objects
     entries, damaged = _read_listed(store, _entries_to_read(objects, batch_id))
     folders = {name for name in look.directories if name not in layout.TOP_DIRECTORIES}
@@ -119,7 +119,8 @@ def refuse_links(view: CheckpointView) -> None:
         )
 
 
-def _require_checkpoint(store: Store, look: Look) -> None:
+def require_checkpoint(store: Store, look: Look) -> None:
+    """Raise CheckpointNotFoundError, which says what is there instead, for a look at what is no checkpoint."""
     seen = {name.partition("/")[0] for name in look.objects} | look.directories
     like = what_it_is({name for name in look.objects if "/" not in name}, look.directories)
     if seen & {layout.OFFSETS, layout.COMMITS, layout.METADATA} and like is None:

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
+from airflow_provider_ckpt.codec.jvm_text import LONG_MAX
 from airflow_provider_ckpt.codec.offset_log import OffsetSeq
-from airflow_provider_ckpt.codec.source_offset import KINDS, SourceOffset, kind_of_provider
-from airflow_provider_ckpt.errors import CheckpointError
+from airflow_provider_ckpt.codec.source_offset import KINDS, PartitionAdvance, SourceOffset, kind_of_provider
+from airflow_provider_ckpt.errors import CheckpointError, CheckpointFormatError
 
 if TYPE_CHECKING:
     from airflow_provider_ckpt.documents.positions import SourceAdvanceFields
@@ -96,6 +97,44 @@ def or_none(value: int | None) -> str:
     return "none" if value is None else str(value)
 
 
+@dataclass(frozen=True, slots=True)
+class SourceAdvance:
+    """What one source read between two entries of the offset log.
+
+    Args:
+        source_id: Its position in the query, or its name (offset log version 2).
+        source_type: One of KINDS; None when nobody declared it.
+        start_offset: Where it began (exclusive), as JSON text; None when that entry is not there.
+        end_offset: Where it ended (inclusive), as JSON text; None for a source without an offset.
+        unit: What is counted, such as ``records``.
+        partitions: What was read of each source partition; empty when nothing can be counted, or nothing was read.
+        total: Units of all partitions, of at most 64 bits; None when nothing can be counted.
+        problem: Why nothing can be counted.
+    """
+
+    source_id: str
+    source_type: str | None = None
+    start_offset: str | None = None
+    end_offset: str | None = None
+    unit: str | None = None
+    partitions: tuple[PartitionAdvance, ...] = ()
+    total: int | None = None
+    problem: str | None = None
+
+    def to_dict(self) -> SourceAdvanceFields:
+        """As ``ckpt log`` and ``ckpt diff`` print it."""
+        return {
+            "source_id": self.source_id,
+            "source_type": self.source_type,
+            "start_offset": self.start_offset,
+            "end_offset": self.end_offset,
+            "unit": self.unit,
+            "partitions": {item.partition: item.advanced for item in self.partitions},
+            "total": self.total,
+            "problem": self.problem,
+        }
+
+
 def advance(
     start: OffsetSeq | None,
     end: OffsetSeq,
@@ -103,11 +142,8 @@ def advance(
     later: tuple[OffsetSeq | None, OffsetSeq | None] = (None, None),
     *,
     is_first: bool = False,
-) -> list[SourceAdvanceFields]:
-    """What each source read after one batch (exclusive) up to another (inclusive); JSON-ready, one item a source.
-
-    ``total`` and ``partitions`` count ``unit``; where nothing can be counted ``total`` is None, and ``problem`` says
-    why.
+) -> list[SourceAdvance]:
+    """What each source read after one batch (exclusive) up to another (inclusive), one item a source.
 
     Args:
         start: The entry of the one batch; None when there is none, or it was purged.
@@ -149,26 +185,26 @@ class _Between:
         return None
 
 
-def _source_advance(between: _Between, source_id: str, declared: Mapping[str, str]) -> SourceAdvanceFields:
+def _source_advance(between: _Between, source_id: str, declared: Mapping[str, str]) -> SourceAdvance:
     kind = source_kind(between.end, source_id, declared)
     before, after = between.sides(source_id, kind)
-    item: SourceAdvanceFields = {
-        "source_id": source_id,
-        "source_type": kind,
-        "start_offset": before.json if before else None,
-        "end_offset": after.json if after else None,
-        "unit": KINDS[kind].unit if kind else None,
-        "partitions": {},
-        "total": None,
-        "problem": None,
-    }
+    item = SourceAdvance(
+        source_id,
+        kind,
+        before.json if before else None,
+        after.json if after else None,
+        KINDS[kind].unit if kind else None,
+    )
     if before == after is not None:
-        return {**item, "total": 0}
+        return replace(item, total=0)
     problem = between.problem(before, after, kind)
     if kind is None or after is None or problem:
-        return {**item, "problem": problem}
+        return replace(item, problem=problem)
     try:
-        partitions = after.view(kind).minus(before.view(kind) if before else None)
-    except ValueError as error:
-        return {**item, "problem": str(error)}
-    return {**item, "partitions": dict(partitions), "total": sum(partitions.values())}
+        partitions = after.view(kind).advanced_since(before.view(kind) if before else None)
+    except (ValueError, CheckpointFormatError) as error:
+        return replace(item, problem=str(error))
+    total = sum(part.advanced for part in partitions)
+    if any(abs(count) > LONG_MAX for count in (total, *(part.advanced for part in partitions))):
+        return replace(item, problem="more than 64 bits can count")
+    return replace(item, partitions=partitions, total=total)

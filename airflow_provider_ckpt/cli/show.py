@@ -2,22 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from airflow_provider_ckpt.checkpoint.contents import listed_shortly, unknown_names
-from airflow_provider_ckpt.checkpoint.observe import observe, read_entries, read_initial_offsets
+from airflow_provider_ckpt.checkpoint.observe import observe, read_entries
 from airflow_provider_ckpt.checkpoint.progress import advance
 from airflow_provider_ckpt.checkpoint.view import CheckpointView
 from airflow_provider_ckpt.cli.options import directories, examples, open_store, shared, source_types
 from airflow_provider_ckpt.cli.render import print_json, print_tables, when
-from airflow_provider_ckpt.codec.commit_log import CommitMetadata
 from airflow_provider_ckpt.codec.layout import commit_entry, offset_entry
 from airflow_provider_ckpt.codec.offset_log import OffsetSeq
 from airflow_provider_ckpt.documents import FORMAT_VERSION
 from airflow_provider_ckpt.errors import CheckpointFormatError, CheckpointNotFoundError
+from airflow_provider_ckpt.history.read import list_log, one_after_the_other, read_batches
+from airflow_provider_ckpt.history.rows import BatchRow, Origin, rows_of
 from airflow_provider_ckpt.report.tables import Table, facts
 
 if TYPE_CHECKING:
@@ -129,24 +130,25 @@ def log(
 ) -> None:
     """Show the offset log and the commit log: one row for each batch, with what each source has read."""
     store = open_store(location, storage_options)
-    view = observe(store)
-    batches = sorted({*view.planned, *view.committed})
-    if batch_id is not None and batch_id not in batches:
-        raise CheckpointNotFoundError("no such batch", location=view.location, batch_id=batch_id)
-    wanted = [batch_id] if batch_id is not None else batches[-last:]
-    beside = [batch for batch in batches if batch < wanted[0]][-1:] if wanted else []
-    beside += [batch for batch in batches if batch > wanted[-1]][:1] if wanted else []
-    entries, damaged = read_entries(store, [*beside, *wanted])
-    _require_whole(damaged, wanted)
-    kinds = _types(sources, (entries.get(offset_entry(batch)) for batch in wanted))
-    initial = read_initial_offsets(store, entries.get(offset_entry(0))) if 0 in wanted else None
-    rows = [_batch(batch, batches, entries, kinds, initial) for batch in wanted]
+    listing = list_log(store)
+    if batch_id is not None and batch_id not in listing.batches:
+        raise CheckpointNotFoundError("no such batch", location=store.location, batch_id=batch_id)
+    wanted = [batch_id] if batch_id is not None else listing.batches[-last:]
+    batches = [
+        batch
+        for batch in read_batches(store, listing, wanted, one_after_the_other(store))
+        if not batch.vanished  # Spark has purged it since
+    ]
+    for problem in (problem for batch in batches for problem in batch.problems):
+        raise problem
+    origin = Origin(store.location, declared=_types(sources, (batch.offsets for batch in batches)))
+    rows = [_batch(rows_of(batch, origin)) for batch in batches]
     if as_json:
-        document: LogDocument = {"format_version": FORMAT_VERSION, "location": view.location, "batches": rows}
+        document: LogDocument = {"format_version": FORMAT_VERSION, "location": store.location, "batches": rows}
         print_json(document)
         return
     columns = ("batch", "committed", "planned at", "watermark", "advanced")
-    print_tables([Table(view.location, columns, tuple(map(_batch_row, rows)))])
+    print_tables([Table(store.location, columns, tuple(map(_batch_row, rows)))])
 
 
 def _require_whole(damaged: Mapping[str, CheckpointFormatError], batches: Iterable[int]) -> None:
@@ -173,26 +175,19 @@ def _batch_row(row: BatchFields) -> tuple[Any, ...]:
     return row["batch_id"], "yes" if row["committed"] else "no", row["batch_timestamp"], row["watermark"], advanced
 
 
-def _batch(
-    batch_id: int, batches: list[int], entries: dict[str, Any], kinds: dict[str, str], initial: OffsetSeq | None
-) -> BatchFields:
-    entry = entries.get(offset_entry(batch_id))
-    commit = entries.get(commit_entry(batch_id))
-    earlier = [batch for batch in batches if batch < batch_id]
-    previous = entries.get(offset_entry(earlier[-1])) if earlier else initial if batch_id == 0 else None
-    later = (entry, entries.get(offset_entry(batch_id + 1)))
-    metadata = entry.metadata if isinstance(entry, OffsetSeq) else None
+def _batch(rows: Sequence[BatchRow]) -> BatchFields:
+    """The rows of one batch as one item of the document."""
+    batch = rows[0]
+    assert batch.batch_id is not None
     return {
-        "batch_id": batch_id,
-        "planned": entry is not None,
-        "committed": commit is not None,
-        "batch_timestamp": when(metadata.batch_timestamp_ms) if metadata else None,
-        "watermark_ms": (metadata.batch_watermark_ms or None) if metadata else None,
-        "watermark": when(metadata.batch_watermark_ms or None) if metadata else None,
-        "next_watermark_ms": (commit.next_batch_watermark_ms or None) if isinstance(commit, CommitMetadata) else None,
-        "sources": advance(previous, entry, kinds, later, is_first=batch_id == 0)
-        if isinstance(entry, OffsetSeq)
-        else [],
+        "batch_id": batch.batch_id,
+        "planned": batch.planned,
+        "committed": batch.committed,
+        "batch_timestamp": when(batch.batch_time_ms),
+        "watermark_ms": batch.watermark_ms,
+        "watermark": when(batch.watermark_ms),
+        "next_watermark_ms": batch.next_watermark_ms,
+        "sources": [row.source.to_dict() for row in rows if row.source],
     }
 
 
@@ -238,7 +233,8 @@ def diff(
         found.append(entry)
     after = [entries.get(offset_entry(batch_id + 1)) for batch_id in (first, second)]
     later = [entry if isinstance(entry, OffsetSeq) else None for entry in after]
-    rows = advance(found[0], found[1], _types(sources, found), (later[0], later[1]))
+    advanced = advance(found[0], found[1], _types(sources, found), (later[0], later[1]))
+    rows = [item.to_dict() for item in advanced]
     if as_json:
         document: DiffDocument = {
             "format_version": FORMAT_VERSION,

@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 from airflow_provider_ckpt.codec.jvm_text import LONG_MAX, LONG_MIN, abbreviate
 from airflow_provider_ckpt.errors import MalformedEntryError
@@ -45,6 +45,22 @@ class SourceOffset:
             message = f"no {kind} offset: {abbreviate(self.json)}"
             raise MalformedEntryError(message, name=name or None) from error
         return TypedOffset(KINDS[kind], value)
+
+
+class PartitionAdvance(NamedTuple):
+    """What was read of one source partition.
+
+    Args:
+        partition: Its name.
+        start: Position after which it was read (exclusive); None when no earlier offset names the partition.
+        end: Position up to which it was read (inclusive).
+        advanced: Units between them; negative when it went back.
+    """
+
+    partition: str
+    start: int | None
+    end: int
+    advanced: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,6 +138,13 @@ class TypedOffset:
     def minus(self, earlier: TypedOffset | None) -> dict[str, int]:
         """Units between an earlier offset (exclusive) and this one (inclusive), by lane; negative when it went back.
 
+        Raises as :meth:`advanced_since`.
+        """
+        return {item.partition: item.advanced for item in self.advanced_since(earlier)}
+
+    def advanced_since(self, earlier: TypedOffset | None) -> tuple[PartitionAdvance, ...]:
+        """What was read of each source partition after an earlier offset up to this one.
+
         Without an earlier offset it counts from where the source begins. A lane that the earlier offset does not have
         counts from there as well, or from 0.
         Raises ValueError when distance has no meaning, or where the source begins is not known.
@@ -132,8 +155,12 @@ class TypedOffset:
             raise ValueError(problem)
         if earlier is None and self.kind.origin is None:
             raise ValueError(f"the offset log does not say where a {self.kind.name} source began")
-        start, origin = earlier.positions if earlier else {}, (self.kind.origin or 0,)
-        return {lane: end[0] - start.get(lane, origin)[0] for lane, end in self.positions.items()}
+        starts = {lane: position[0] for lane, position in earlier.positions.items()} if earlier else {}
+        origin = self.kind.origin or 0
+        return tuple(
+            PartitionAdvance(lane, starts.get(lane, self.kind.origin), end[0], end[0] - starts.get(lane, origin))
+            for lane, end in self.positions.items()
+        )
 
 
 def _is_number(value: Any) -> bool:

@@ -189,12 +189,12 @@ def facts_of(entry: OffsetSeq) -> str:
 
 def _read_again(entry: OffsetSeq, newest: OffsetSeq, kinds: Mapping[str, str]) -> Iterator[str]:
     for item in advance(entry, newest, kinds):
-        source = f"Source {item['source_id']}" + (f" ({item['source_type']})" if item["source_type"] else "")
-        if item["total"] is not None:
-            yield f"{source} is read again: {item['total']:,} {item['unit'] or ''}".rstrip() + "."
+        source = f"Source {item.source_id}" + (f" ({item.source_type})" if item.source_type else "")
+        if item.total is not None:
+            yield f"{source} is read again: {item.total:,} {item.unit or ''}".rstrip() + "."
         else:
-            between = f"from {item['start_offset']} to {item['end_offset']}"
-            yield f"{source} is read again {between}; not counted: {item['problem']}."
+            between = f"from {item.start_offset} to {item.end_offset}"
+            yield f"{source} is read again {between}; not counted: {item.problem}."
 
 
 def parse_target(

@@ -1,0 +1,183 @@
+"""One row for each batch and source: what both logs say of it. ``ckpt log`` prints these rows, Spark reads them."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from functools import lru_cache
+
+from airflow_provider_ckpt.checkpoint.progress import SourceAdvance, advance
+from airflow_provider_ckpt.codec.commit_log import CommitMetadata
+from airflow_provider_ckpt.codec.offset_log import OffsetSeq
+from airflow_provider_ckpt.errors import CheckpointError, CheckpointNotFoundError
+
+#: Hexadecimal digits of the digest of the confs.
+DIGEST_DIGITS = 16
+
+
+@dataclass(frozen=True, slots=True)
+class LoggedBatch:
+    """One batch as both logs hold it, with the offset entries beside it.
+
+    Args:
+        batch_id: Its id.
+        planned: Whether the offset log lists it.
+        committed: Whether the commit log lists it.
+        committed_at_ms: When the commit entry was written, by the clock of the storage, epoch milliseconds; None where
+            the storage does not say, and for a batch that is not committed.
+        offsets: Its offset entry; None when there is none, or it is damaged.
+        commit: Its commit entry; None when there is none, it is damaged, or it was not asked for.
+        previous: The offset entry of the batch before it; for batch 0 where its sources have written that they began.
+        following: The offset entry of the batch right after it.
+        problems: Why an entry of its own could not be read.
+    """
+
+    batch_id: int
+    planned: bool = False
+    committed: bool = False
+    committed_at_ms: int | None = None
+    offsets: OffsetSeq | None = None
+    commit: CommitMetadata | None = None
+    previous: OffsetSeq | None = None
+    following: OffsetSeq | None = None
+    problems: tuple[CheckpointError, ...] = ()
+
+    @property
+    def vanished(self) -> bool:
+        """Whether an entry that was listed was gone when it was read: purged, or rolled back."""
+        return any(isinstance(problem, CheckpointNotFoundError) for problem in self.problems)
+
+
+@dataclass(frozen=True, slots=True)
+class Origin:
+    """Which checkpoint rows are of.
+
+    Args:
+        location: Its URI.
+        query_id: Id of the query; None when ``metadata`` is missing or damaged.
+        timeline: How often the log was seen to go back before (a rollback, a restore, a new query at the same
+            location); None for a reader that has seen the log once.
+        declared: Source type by source id, for offset logs that do not name it.
+        problem: Why ``metadata`` could not be read.
+    """
+
+    location: str
+    query_id: str | None = None
+    timeline: int | None = None
+    declared: Mapping[str, str] = field(default_factory=dict)
+    problem: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class BatchRow:
+    """What both logs say of one batch and one of its sources. Times are epoch milliseconds.
+
+    Args:
+        location: URI of the checkpoint.
+        query_id: Id of the query.
+        timeline: See :class:`Origin`.
+        batch_id: The batch; None when the checkpoint could not be read, and for the reason see ``problem``.
+        offset_log_version: Version of its offset entry.
+        commit_log_version: Version of its commit entry.
+        planned: Whether the offset log lists it.
+        committed: Whether the commit log lists it.
+        batch_time_ms: When it was planned, by the clock of the driver.
+        committed_at_ms: When it was committed, by the clock of the storage.
+        watermark_ms: Watermark that it ran with; None when there is none.
+        next_watermark_ms: Watermark of the next batch; None when there is none.
+        confs: The once-only confs by key; None without an offset entry, or when it has none (continuous processing).
+        confs_digest: Equal for equal confs; None without an offset entry.
+        control: Which operation wrote the batch (a repartition, say); None for a batch of the query.
+        source: What one source read; None for a batch without sources, or without a readable offset entry.
+        problem: Why something of the row is missing: a damaged entry, or batches that were purged.
+    """
+
+    location: str
+    query_id: str | None = None
+    timeline: int | None = None
+    batch_id: int | None = None
+    offset_log_version: int | None = None
+    commit_log_version: int | None = None
+    planned: bool = False
+    committed: bool = False
+    batch_time_ms: int | None = None
+    committed_at_ms: int | None = None
+    watermark_ms: int | None = None
+    next_watermark_ms: int | None = None
+    confs: Mapping[str, str | None] | None = None
+    confs_digest: str | None = None
+    control: str | None = None
+    source: SourceAdvance | None = None
+    problem: str | None = None
+
+
+def rows_of(batch: LoggedBatch, origin: Origin) -> list[BatchRow]:
+    """The rows of one batch: one for each source in the order of the entry, or one for a batch without sources.
+
+    Raises CheckpointError for a declared source type that is unknown, or that an offset has not the shape of.
+    """
+    return [_row(batch, origin, source) for source in _advances(batch, origin.declared) or (None,)]
+
+
+def _advances(batch: LoggedBatch, declared: Mapping[str, str]) -> list[SourceAdvance]:
+    if batch.offsets is None:
+        return []
+    later = batch.offsets, batch.following
+    return advance(batch.previous, batch.offsets, declared, later, is_first=batch.batch_id == 0)
+
+
+def _row(batch: LoggedBatch, origin: Origin, source: SourceAdvance | None) -> BatchRow:
+    entry, commit = batch.offsets, batch.commit
+    metadata = entry.metadata if entry else None
+    return BatchRow(
+        origin.location,
+        origin.query_id,
+        origin.timeline,
+        batch.batch_id,
+        entry.version if entry else None,
+        commit.version if commit else None,
+        batch.planned,
+        batch.committed,
+        metadata.batch_timestamp_ms if metadata else None,
+        batch.committed_at_ms,
+        (metadata.batch_watermark_ms or None) if metadata else None,  # 0 is what a query without one has
+        (commit.next_batch_watermark_ms or None) if commit else None,
+        metadata.conf if metadata else None,
+        digest_of(metadata.conf) if metadata else None,
+        metadata.control.operation_type if metadata and metadata.control else None,
+        source,
+        "; ".join(map(str, batch.problems)) or origin.problem,
+    )
+
+
+def digest_of(confs: Mapping[str, str | None]) -> str:
+    """A text that is equal for equal confs, whatever their order: the beginning of a SHA-256."""
+    return _digest(tuple(confs.items()))
+
+
+@lru_cache(maxsize=1_024)  # nearly all batches of a query have the confs of the one before
+def _digest(confs: tuple[tuple[str, str | None], ...]) -> str:
+    return hashlib.sha256(json.dumps(sorted(confs)).encode()).hexdigest()[:DIGEST_DIGITS]
+
+
+#: More purged batches of one checkpoint than these are one row, whatever the numbers in a log say.
+MOST_PURGED_ROWS = 10_000
+PURGED = "purged"
+
+
+def purged_rows(origin: Origin, first: int, last: int) -> Iterator[BatchRow]:
+    """A row for each batch that was committed and purged before it was read.
+
+    Args:
+        origin: Which checkpoint.
+        first: The first of them (inclusive).
+        last: The last of them (inclusive). Of more than MOST_PURGED_ROWS the older ones are one row, that of ``first``.
+    """
+    shown = max(first, last - MOST_PURGED_ROWS + 1)
+    if shown > first:
+        problem = f"{PURGED}, as all batches up to {shown - 1} are"
+        yield BatchRow(origin.location, origin.query_id, origin.timeline, first, committed=True, problem=problem)
+    for batch_id in range(shown, last + 1):
+        yield BatchRow(origin.location, origin.query_id, origin.timeline, batch_id, committed=True, problem=PURGED)
