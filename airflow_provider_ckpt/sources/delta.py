@@ -14,18 +14,14 @@ are refused.
 from __future__ import annotations
 
 import json
-import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from airflow_provider_ckpt.codec.source_offset import SourceOffset
-from airflow_provider_ckpt.errors import CheckpointNotFoundError, MalformedEntryError, StoreError
-from airflow_provider_ckpt.sinks.delta import LOG, open_table
-from airflow_provider_ckpt.storage.stored_object import StoredObject
+from airflow_provider_ckpt.errors import MalformedEntryError, StoreError
+from airflow_provider_ckpt.tables.delta import Action, DeltaLog, open_table
 from airflow_provider_ckpt.untrusted.bounded_json import parse_json
-from airflow_provider_ckpt.untrusted.limits import DELTA_LOG_BYTES
-from airflow_provider_ckpt.untrusted.lines import lines_in
 from airflow_provider_ckpt.waiting import Condition, OffsetsReached
 
 if TYPE_CHECKING:
@@ -33,15 +29,13 @@ if TYPE_CHECKING:
 
 #: The index before all files of a version, as it compares; the offset log has -1 for it in the old spelling.
 BASE_INDEX = -100
-_COMMIT = re.compile(rf"{LOG}/(\d{{20}})\.json")
-#: Actions that are read; a commit may have thousands of files, of which the first that is data is enough.
-_READ = re.compile(rb'\s*\{\s*"(commitInfo|add|remove|cdc)"')
-_STAGED = ("_staged_commits", "_commits")
+#: Actions that are read; of the files of a commit, the first that is data is enough.
+_READ = ("commitInfo", "add", "remove", "cdc")
 
 
 @dataclass(frozen=True, slots=True)
 class _Commit:
-    """What one version of the log says of itself; ``times_ms`` are epoch milliseconds."""
+    """What one version of the log says of itself; ``times_ms`` are epoch milliseconds by its writer's clock."""
 
     has_data: bool
     times_ms: tuple[int, ...]
@@ -81,69 +75,49 @@ class End:
 
     def _next_version(self, at_ms: int | None, at: Mapping[str, Any] | None) -> int | None:
         """The version that the query stands before when it has read everything; None when it has."""
-        commits = self._commits()
-        oldest = min(commits)
-        if at and at["reservoirVersion"] > max(commits) + 1:
+        log = DeltaLog(self.store)
+        log.require_no_staged()
+        oldest = min(log.commits)
+        if at and at["reservoirVersion"] > log.newest + 1:
             raise StoreError(
-                f"the query stands before version {at['reservoirVersion']}, and the newest is {max(commits)}: the "
+                f"the query stands before version {at['reservoirVersion']}, and the newest is {log.newest}: the "
                 "table was created anew, or has lost versions",
                 location=self.store.location,
             )
         start = oldest if at is None else max(oldest, at["reservoirVersion"])
         first_snapshot = bool(at and at.get("isStartingVersion"))
         in_time = at_ms is None
-        for version in range(max(commits), start - (not first_snapshot), -1):
-            if version not in commits:
+        for version in range(log.newest, start - (not first_snapshot), -1):
+            if version not in log.commits:
                 raise StoreError(f"version {version} is missing in its log", location=self.store.location)
-            stored = commits[version]
-            commit = self._read(stored)
-            in_time = in_time or at_ms is None or min(commit.times_ms, default=at_ms) <= at_ms
+            commit = log.read(version, _READ, _tell)
+            file_ms = log.commits[version].modified_ms
+            times_ms = commit.times_ms if file_ms is None else (*commit.times_ms, file_ms)
+            in_time = in_time or at_ms is None or min(times_ms, default=at_ms) <= at_ms
             if in_time and commit.has_data:
                 return version + 1
         if first_snapshot:
             return start + 1
         return start if at is None or at["reservoirVersion"] < oldest else None
 
-    def _commits(self) -> dict[int, StoredObject]:
-        objects, directories = self.store.ls(LOG)
-        commits = {int(match[1]): stored for name, stored in objects.items() if (match := _COMMIT.fullmatch(name))}
-        if not commits:
-            raise StoreError("is no Delta table: it has no commits in _delta_log", location=self.store.location)
-        for staged in _STAGED:
-            names = self.store.ls(f"{LOG}/{staged}")[0] if f"{LOG}/{staged}" in directories else {}
-            numbers = [int(base) for name in names if (base := name.rpartition("/")[2].partition(".")[0]).isdecimal()]
-            if max(numbers, default=-1) > max(commits):
-                raise StoreError(
-                    f"version {max(numbers)} is staged, and its catalog alone knows whether it is committed",
-                    location=self.store.location,
-                )
-        return commits
-
-    def _read(self, stored: StoredObject) -> _Commit:
-        has_data = False
-        info: dict[str, Any] = {}
-        try:
-            for line in lines_in(self.store.chunks(stored.name), DELTA_LOG_BYTES):
-                kind = _READ.match(line)
-                if kind is None or (has_data and kind[1] != b"commitInfo"):
-                    continue
-                action = parse_json(line)
-                info = action.get("commitInfo", info)
-                files = (action.get("add"), action.get("remove"))
-                has_data = has_data or "cdc" in action or any(file and file["dataChange"] for file in files)
-            times = (info.get("inCommitTimestamp"), info.get("timestamp"), stored.modified_ms)
-            return _Commit(has_data, tuple(int(time) for time in times if time is not None))
-        except CheckpointNotFoundError as error:
-            hint = "Its log was cleaned at this moment; ask again."
-            raise StoreError("is gone", location=self.store.location, name=stored.name, hint=hint) from error
-        except (ValueError, KeyError, TypeError, AttributeError) as error:
-            message = f"cannot be read as a commit of Delta: {error}"
-            raise StoreError(message, location=self.store.location, name=stored.name) from error
-
     def _table_id(self) -> str:
         """Asked for once: it takes a load of the table."""
         self._id = self._id or str(open_table(self.store, without_files=True).metadata().id)
         return self._id
+
+
+def _tell(actions: Iterable[Action]) -> _Commit:
+    has_data = False
+    info: dict[str, Any] = {}
+    for kind, line in actions:
+        if has_data and kind != "commitInfo":
+            continue
+        action = parse_json(line)
+        info = action.get("commitInfo", info)
+        files = (action.get("add"), action.get("remove"))
+        has_data = has_data or "cdc" in action or any(file and file["dataChange"] for file in files)
+    times = (info.get("inCommitTimestamp"), info.get("timestamp"))
+    return _Commit(has_data, tuple(int(time) for time in times if time is not None))
 
 
 def _position(stands: SourceOffset | None, source_id: str) -> dict[str, Any] | None:

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 from airflow_provider_ckpt.codec.source_offset import SourceOffset
 from airflow_provider_ckpt.errors import CheckpointError, MalformedEntryError, StoreError
-from airflow_provider_ckpt.sinks.iceberg import ancestors_of, current_metadata
+from airflow_provider_ckpt.tables.iceberg import ancestors_of, current_metadata
 from airflow_provider_ckpt.waiting import BatchCommitted, Condition, SnapshotReached
 
 if TYPE_CHECKING:
