@@ -48,7 +48,7 @@ from airflow_provider_ckpt.rollback.apply import apply
 from airflow_provider_ckpt.rollback.goal import ToBackup, ToBatch, ToOffsets, ToTimestamp, ToWatermark
 from airflow_provider_ckpt.rollback.make import make_rollback, make_undo
 from airflow_provider_ckpt.sinks.declared import DeclaredSink, parse_sink
-from airflow_provider_ckpt.sinks.effects import SinkVerdict
+from airflow_provider_ckpt.sinks.effects import SinkEffect
 from airflow_provider_ckpt.spark import deploy_of
 from airflow_provider_ckpt.storage.store import Store
 from airflow_provider_ckpt.times import parse_duration_ms, parse_time_ms
@@ -71,7 +71,7 @@ __all__ = [
     "Plan",
     "Receipt",
     "RetentionPolicy",
-    "SinkVerdict",
+    "SinkEffect",
     "Store",
     "Stores",
     "ToBackup",

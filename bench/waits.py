@@ -124,7 +124,7 @@ class Waits:
     async def measure(self) -> dict[str, Any]:
         """Start them, and see what they cost once all have begun."""
         if self.count:
-            first = self._wait(0, {"target": "batch", "batch_id": 0})
+            first = self._wait(0, {"condition": "batch", "batch_id": 0})
             await asyncio.create_task(first)  # what is loaded once is loaded
         probe = asyncio.create_task(self._probe())
         before_kib = memory_kib()
@@ -160,9 +160,9 @@ class Waits:
         """As the triggerer: a few, then a pause."""
         for number in range(self.count):
             checkpoint, nth = divmod(number, WAITS_PER_CHECKPOINT)
-            target = {"target": "watermark", "watermark_ms": 2 * 10**12}
+            target = {"condition": "watermark", "watermark_ms": 2 * 10**12}
             if nth == 0:
-                target = {"target": "next_batch", "after_ms": int(time.time() * 1000)}
+                target = {"condition": "next_batch", "after_ms": int(time.time() * 1000)}
                 self.due += 1
             self.tasks.append(asyncio.create_task(self._wait(checkpoint, target, {"query_id": query_id(checkpoint)})))
             if number % STARTED_AT_ONCE == STARTED_AT_ONCE - 1:
@@ -178,7 +178,7 @@ class Waits:
         bucket, prefix = location(checkpoint)
         trigger = CheckpointProgressTrigger(
             checkpoint=f"s3://{bucket}/{prefix}",
-            target=target,
+            condition=target,
             start=start,
             checkpoint_conn_id=CONNECTION,
             poke_interval=INTERVAL_S,

@@ -9,7 +9,7 @@ from threading import Lock
 from airflow_provider_ckpt.backup import manifest
 from airflow_provider_ckpt.backup.manifest import Manifest, ManifestObject
 from airflow_provider_ckpt.checkpoint.contents import listed_shortly
-from airflow_provider_ckpt.checkpoint.listing import look_at
+from airflow_provider_ckpt.checkpoint.listing import list_checkpoint
 from airflow_provider_ckpt.checkpoint.own_files import MANIFEST, is_backup_id
 from airflow_provider_ckpt.errors import (
     BackupCorruptError,
@@ -153,11 +153,11 @@ def _latest(root: Store, query_id: str | None) -> Manifest:
 
 def nothing_found(root: Store, problem: str) -> BackupNotFoundError:
     """The error for a root without the backup that was asked for; it says so when the location is no root at all."""
-    look = look_at(root)
+    listing = list_checkpoint(root)
     hint = "See `ckpt backups ROOT` for those there are."
-    if look.is_checkpoint:
+    if listing.is_checkpoint:
         problem, hint = "this is a checkpoint, not a backup root.", "Give the root that `ckpt backup --to` was given."
-    elif not look.objects and not look.directories:
+    elif not listing.objects and not listing.directories:
         problem = "the backup root is empty." if root.exists() else "the backup root does not exist."
         hint = "Give the root that `ckpt backup --to` was given."
     return BackupNotFoundError(problem, location=root.location, hint=hint)

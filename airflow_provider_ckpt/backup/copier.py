@@ -109,7 +109,7 @@ class Copier:
         yield from self._root.chunks(self.held[name].stored_at)
 
     def mend_references(self, for_each: ForEach) -> None:
-        """Look whether everything that is referred to exists, by one listing of it, and copy what does not.
+        """Check by one listing that everything that is referred to exists, and copy what does not.
 
         Raises MovedError when that is gone from the checkpoint as well.
         """

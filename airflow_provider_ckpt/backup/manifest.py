@@ -165,12 +165,12 @@ def decode(data: bytes, name: str, known: dict[ManifestObject, ManifestObject] |
         stored = _object(item)
         return known.setdefault(stored, stored)
 
-    def look_first(fields: Mapping[str, Any]) -> None:
+    def check_first(fields: Mapping[str, Any]) -> None:
         if "format_version" in fields:
             _require_version(fields, name)
 
     try:
-        fields, objects = parse_with_list(data, "objects", held_once, look_first)
+        fields, objects = parse_with_list(data, "objects", held_once, check_first)
         _require_version(fields, name)
         del fields["format_version"]
         manifest = Manifest(objects=tuple(objects), features=tuple(fields.pop("features")), **fields)

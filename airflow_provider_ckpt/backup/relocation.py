@@ -17,8 +17,8 @@ from airflow_provider_ckpt.checkpoint.sink_marker import MARKING, NOT_DECLARED, 
 from airflow_provider_ckpt.codec import Encodable, layout
 from airflow_provider_ckpt.codec.embedded_paths import paths_of, paths_of_offsets, with_paths
 from airflow_provider_ckpt.errors import PlanError
-from airflow_provider_ckpt.sinks.effects import SinkVerdict
-from airflow_provider_ckpt.sinks.verdicts import rollback_verdict
+from airflow_provider_ckpt.sinks.change_effects import rollback_effect
+from airflow_provider_ckpt.sinks.effects import SinkEffect
 from airflow_provider_ckpt.untrusted.spans import batches_text
 
 _RULE = re.compile(r"(.+?)=((?:[A-Za-z][\w+.-]*:)?/.*)", re.DOTALL)
@@ -31,7 +31,7 @@ _ALIASES = {"": "file", "s3a": "s3", "s3n": "s3", "gcs": "gs", "abfss": "abfs"}
 
 
 #: Of a restore without a declared sink.
-NOT_JUDGED = SinkVerdict(
+NOT_JUDGED = SinkEffect(
     NOT_DECLARED,
     "unknown",
     "what the query has written since the backup is skipped by a sink that remembers it, and comes again to any other",
@@ -41,21 +41,21 @@ NOT_JUDGED = SinkVerdict(
 # --- sinks ---------------------------------------------------------------------------------------------------------
 
 
-def verdict_of_move(marker: SinkMarker, batch_id: int) -> SinkVerdict:
+def effect_of_move(marker: SinkMarker, batch_id: int) -> SinkEffect:
     """What a sink makes of the query that goes on after ``batch_id`` with the id that the sink knows.
 
     Every batch that the original ran after the backup runs again: to the sink that is a rollback.
     """
     if marker.kind not in MARKING:
         return _unmarked(marker, batch_id)
-    verdict = rollback_verdict(marker, batch_id, None)
-    if marker.kind == "file" and verdict.remedy and marker.skipped_after(batch_id):
+    effect = rollback_effect(marker, batch_id, None)
+    if marker.kind == "file" and effect.remedy and marker.skipped_after(batch_id):
         remedy = f"Accept it, then trim its log: ckpt rollback --to-batch {batch_id}, with --sink and --trim-sink-log."
-        return replace(verdict, remedy=remedy)
-    return verdict
+        return replace(effect, remedy=remedy)
+    return effect
 
 
-def verdict_of_fork(marker: SinkMarker, batch_id: int, *, own_writer: bool = False) -> SinkVerdict:
+def effect_of_fork(marker: SinkMarker, batch_id: int, *, own_writer: bool = False) -> SinkEffect:
     """What a sink makes of the query that goes on after ``batch_id`` with an id that the sink does not know.
 
     Args:
@@ -71,48 +71,48 @@ def verdict_of_fork(marker: SinkMarker, batch_id: int, *, own_writer: bool = Fal
     if marker.kind not in MARKING:
         return _unmarked(marker, batch_id)
     if own_writer:
-        verdict = verdict_of_move(marker, batch_id)
+        effect = effect_of_move(marker, batch_id)
         both = f"It tells the fork and the original apart by {marker.writer} alone: give the fork another."
-        return replace(verdict, remedy=f"{verdict.remedy} {both}".strip())
+        return replace(effect, remedy=f"{effect.remedy} {both}".strip())
     held = marker.held_after(batch_id)
     remedy = f"Give the fork a table of its own, or take the table back to batch {batch_id} before the start."
     if held:
         why = f"it holds {batches_text(held[0], held[-1])} of the original, and takes them again from an id new to it"
-        return SinkVerdict(marker.name, "duplicated", why, remedy)
+        return SinkEffect(marker.name, "duplicated", why, remedy)
     if marker.last_batch is None:
         why = "it knows no batch of the original, and takes every batch from an id that is new to it"
-        return SinkVerdict(marker.name, "unknown", why, remedy)
+        return SinkEffect(marker.name, "unknown", why, remedy)
     why = f"it holds nothing after batch {batch_id}; should the original go on, both write the same rows"
-    return SinkVerdict(marker.name, "exact", why)
+    return SinkEffect(marker.name, "exact", why)
 
 
-def _fork_to_files(marker: SinkMarker, batch_id: int) -> SinkVerdict:
+def _fork_to_files(marker: SinkMarker, batch_id: int) -> SinkEffect:
     """A file sink knows batches, not queries."""
     entries = (
         f"Its log needs an entry for each batch up to {batch_id} since the last compaction; one that holds the line v1 "
         "alone says that the batch wrote nothing."
     )
     if marker.last_batch is None:
-        return SinkVerdict(
+        return SinkEffect(
             marker.name, "exact", "its log holds no batch of the original, nor of any other query", entries
         )
     skipped = marker.skipped_after(batch_id)
     if skipped:
         why = f"its log counts batches and knows no ids: what the fork writes as {batches_text(*skipped)} is dropped"
-        return SinkVerdict(marker.name, "skipped", why, f"Give the fork a directory of its own. {entries}")
+        return SinkEffect(marker.name, "skipped", why, f"Give the fork a directory of its own. {entries}")
     why = (
         f"its log holds nothing after batch {batch_id}; should the original write here, each drops what the other wrote"
     )
     remedy = f"Where the original writes here, give the fork another directory. {entries}"
-    return SinkVerdict(marker.name, "exact", why, remedy)
+    return SinkEffect(marker.name, "exact", why, remedy)
 
 
-def _unmarked(marker: SinkMarker, batch_id: int) -> SinkVerdict:
-    verdict = rollback_verdict(marker, batch_id, batch_id + 1)
-    if verdict.verdict == "exact":
-        return verdict
+def _unmarked(marker: SinkMarker, batch_id: int) -> SinkEffect:
+    effect = rollback_effect(marker, batch_id, batch_id + 1)
+    if effect.effect == "exact":
+        return effect
     why = f"it remembers no batches: what the original wrote after batch {batch_id} is written again"
-    return replace(verdict, reason=why)
+    return replace(effect, reason=why)
 
 
 def same_id_warning(query_id: str, location: str) -> str:

@@ -21,7 +21,7 @@ from airflow_provider_ckpt.backup.relocation import (
     unknown_warnings,
 )
 from airflow_provider_ckpt.backup.restore_plan import plan_restore, require_free_place
-from airflow_provider_ckpt.backup.restore_sinks import Sinks, sink_verdicts
+from airflow_provider_ckpt.backup.restore_sinks import Sinks, effects_of_restore
 from airflow_provider_ckpt.backup.take import require_apart
 from airflow_provider_ckpt.backup.verify import read_verified, require_restorable_backup
 from airflow_provider_ckpt.change import journal
@@ -84,7 +84,7 @@ def make_restore(
         target: Where to.
         new_query_id: A fork gets an id of its own; None moves the query with its id.
         path_rules: Absolute paths that change inside the checkpoint, beside those to its own schema files.
-        sinks: Sinks of the query, for the verdicts, each with the store of its ``directory``.
+        sinks: Sinks of the query, for the effects, each with the store of its ``directory``.
         trigger: The trigger of the query as a deploy file says it; ``realTime`` changes what is sure of the sinks.
 
     Raises:
@@ -119,7 +119,7 @@ def make_restore(
         new_query_id,
         rewritten=moved.rewritten,
         warnings=(*own, *moved.warnings, *own_unread, *unknown_warnings(backup), *filter(None, elsewhere)),
-        verdicts=sink_verdicts(target, sinks, backup, fork=fork, trigger=trigger),
+        effects=effects_of_restore(target, sinks, backup, fork=fork, trigger=trigger),
         trigger=trigger,
     )
     _require_own(plan, target, target.find())
@@ -327,7 +327,7 @@ def _require_of_backup(plan: Plan, root: Store, target: Store, sinks: Sinks) -> 
         plan.planned_at_ms,
         plan.query_id if again_fork else None,
         rewritten={name: _with_paths_of(plan, name, entry) for name, entry in entries.items()},
-        verdicts=sink_verdicts(
+        effects=effects_of_restore(
             target, sinks or [(sink, None) for sink in sinks_of(plan)], backup, fork=again_fork, trigger=plan.trigger
         ),
         trigger=plan.trigger,
@@ -345,7 +345,7 @@ def _require_of_backup(plan: Plan, root: Store, target: Store, sinks: Sinks) -> 
 
 def _what(plan: Plan) -> tuple[Any, ...]:
     """What a plan does, and what it says of sinks."""
-    return plan.actions, plan.source, plan.batch_id, [(item.sink, item.verdict) for item in plan.verdicts]
+    return plan.actions, plan.source, plan.batch_id, [(item.sink, item.effect) for item in plan.effects]
 
 
 def _with_paths_of(plan: Plan, name: str, entry: codec.Encodable) -> bytes:

@@ -13,7 +13,7 @@ from airflow_provider_ckpt.codec import layout
 from airflow_provider_ckpt.codec.layout import is_offset_entry, main_name
 from airflow_provider_ckpt.codec.query_metadata import QueryMetadata
 from airflow_provider_ckpt.errors import PlanError
-from airflow_provider_ckpt.sinks.effects import SinkVerdict
+from airflow_provider_ckpt.sinks.effects import SinkEffect
 
 
 def plan_restore(
@@ -25,7 +25,7 @@ def plan_restore(
     *,
     rewritten: Mapping[str, bytes] | None = None,
     warnings: Iterable[str] = (),
-    verdicts: Iterable[SinkVerdict] = (),
+    effects: Iterable[SinkEffect] = (),
     trigger: str = "",
 ) -> Plan:
     """Write a backup to an empty location.
@@ -41,7 +41,7 @@ def plan_restore(
         new_query_id: A fork gets an id of its own; None moves the query with its id.
         rewritten: Objects that get another content, by name; their checksum files are left out.
         warnings: What a person should know.
-        verdicts: One for each sink.
+        effects: One for each sink.
         trigger: The trigger of the query, or empty.
     """
     newest = layout.offset_entry(manifest.batch_id)
@@ -66,7 +66,7 @@ def plan_restore(
         (EmptyLocation(), FromBackup(manifest.backup_id)),
         tuple(actions),
         tuple(warnings),
-        tuple(verdicts),
+        tuple(effects),
         source=root,
         trigger=trigger,
     )

@@ -6,34 +6,34 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from airflow_provider_ckpt.backup.manifest import Manifest
-from airflow_provider_ckpt.backup.relocation import NOT_JUDGED, verdict_of_fork, verdict_of_move
+from airflow_provider_ckpt.backup.relocation import NOT_JUDGED, effect_of_fork, effect_of_move
 from airflow_provider_ckpt.change.fit_sink import require_fit_of_backup
 from airflow_provider_ckpt.restart.real_time import REAL_TIME
+from airflow_provider_ckpt.sinks.change_effects import in_real_time
 from airflow_provider_ckpt.sinks.declared import DeclaredSink, read_marker
-from airflow_provider_ckpt.sinks.effects import SinkVerdict
-from airflow_provider_ckpt.sinks.verdicts import in_real_time
+from airflow_provider_ckpt.sinks.effects import SinkEffect
 from airflow_provider_ckpt.storage.store import Store
 
 #: Sinks as they were declared, each with the store of its ``directory``.
 Sinks = Sequence[tuple[DeclaredSink, Store | None]]
 
 
-def sink_verdicts(target: Store, sinks: Sinks, backup: Manifest, *, fork: bool, trigger: str) -> list[SinkVerdict]:
+def effects_of_restore(target: Store, sinks: Sinks, backup: Manifest, *, fork: bool, trigger: str) -> list[SinkEffect]:
     """The effect on each sink; unknown when none was declared. ``trigger`` is that of the query, or empty."""
-    found = [_verdict(target, sink, store, backup, fork=fork, trigger=trigger) for sink, store in sinks]
+    found = [_effect(target, sink, store, backup, fork=fork, trigger=trigger) for sink, store in sinks]
     return found or [NOT_JUDGED]
 
 
-def _verdict(
+def _effect(
     target: Store, sink: DeclaredSink, store: Store | None, backup: Manifest, *, fork: bool, trigger: str
-) -> SinkVerdict:
+) -> SinkEffect:
     store = store if sink.directory else None
     marker = read_marker(sink, store, backup.query_id, backup.batch_id)
     if fork:
-        verdict = verdict_of_fork(marker, backup.batch_id, own_writer=bool(sink.writer))
+        effect = effect_of_fork(marker, backup.batch_id, own_writer=bool(sink.writer))
     else:
         require_fit_of_backup(target, backup.query_id, backup.batch_id, sink, store, marker)
-        verdict = verdict_of_move(marker, backup.batch_id)
+        effect = effect_of_move(marker, backup.batch_id)
     if trigger == REAL_TIME:
-        verdict = in_real_time(verdict, marker)
-    return replace(verdict, sink=sink.at(store).name)
+        effect = in_real_time(effect, marker)
+    return replace(effect, sink=sink.at(store).name)

@@ -14,7 +14,7 @@ from airflow_provider_ckpt.checkpoint.progress import or_none
 from airflow_provider_ckpt.checkpoint.view import CheckpointView, has_state
 from airflow_provider_ckpt.checks import check
 from airflow_provider_ckpt.checks.findings import Finding
-from airflow_provider_ckpt.checks.inspect import look_deeper
+from airflow_provider_ckpt.checks.inspect import read_deep
 from airflow_provider_ckpt.errors import BackupCorruptError, CheckpointNotFoundError
 from airflow_provider_ckpt.storage.concurrency import THREADS, OnStep, in_parallel, no_step
 from airflow_provider_ckpt.storage.store import Store
@@ -179,7 +179,7 @@ def view_of_backup(
         complete=True,
         stateful=has_state(objects),
     )
-    return look_deeper(root, view, read, chunks, state=state)
+    return read_deep(root, view, read, chunks, state=state)
 
 
 def _require_restartable(root: Store, backup: Manifest, view: CheckpointView) -> None:

@@ -36,11 +36,11 @@ def require_accepted(plan: Plan, accept_sink: str | Collection[str] | None) -> t
     if not missing:
         return plan.to_accept
     worst = missing[-1]
-    verdict = next((item for item in plan.verdicts if item.verdict == worst), None)
-    sink = "the sink, which was not declared," if verdict is None or verdict.sink == NOT_DECLARED else verdict.sink
-    reason = f": {verdict.reason}" if verdict else ""
+    effect = next((item for item in plan.effects if item.effect == worst), None)
+    sink = "the sink, which was not declared," if effect is None or effect.sink == NOT_DECLARED else effect.sink
+    reason = f": {effect.reason}" if effect else ""
     options = " ".join(f"--accept-sink {effect}" for effect in missing)
-    hint = f"Nothing was done. {verdict.remedy if verdict else ''}".strip()
+    hint = f"Nothing was done. {effect.remedy if effect else ''}".strip()
     raise PlanError(
         f"the effect of this {plan.kind} on {sink} is {worst}{reason}.",
         location=plan.location,

@@ -19,7 +19,7 @@ def sink_of(plan: Plan) -> DeclaredSink:
 
 def sinks_of(plan: Plan) -> tuple[DeclaredSink, ...]:
     """The sinks that were declared when a plan was made."""
-    return tuple(parse_sink(item.sink) for item in plan.verdicts if item.sink != NOT_DECLARED)
+    return tuple(parse_sink(item.sink) for item in plan.effects if item.sink != NOT_DECLARED)
 
 
 def open_sink(sink: DeclaredSink | None, open_store: Callable[[str], Store]) -> Store | None:

@@ -14,7 +14,7 @@ from airflow_provider_ckpt.checkpoint.view import CheckpointView
 from airflow_provider_ckpt.codec.offset_log import OffsetSeq
 from airflow_provider_ckpt.errors import PlanError
 from airflow_provider_ckpt.sinks.declared import DeclaredSink
-from airflow_provider_ckpt.sinks.fit import Misfit, Standing, misfit, misfit_of_backup
+from airflow_provider_ckpt.sinks.fit import Misfit, QueryBatches, misfit, misfit_of_backup
 from airflow_provider_ckpt.sinks.memory import memory_of
 from airflow_provider_ckpt.storage.store import Store
 
@@ -42,9 +42,9 @@ def require_fit(
     known = _require_remembered(checkpoint, view.query_id, sink, store)
     if store is None:
         return
-    now = Standing(last_written(checkpoint, view), view.latest_planned)
+    now = QueryBatches(last_written(checkpoint, view), view.latest_planned)
     before = [
-        Standing(record.from_batch, record.from_batch + 1)
+        QueryBatches(record.from_batch, record.from_batch + 1)
         for record in journal.history(checkpoint, undo)
         if record.from_batch is not None
     ]

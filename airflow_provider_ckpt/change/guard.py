@@ -54,7 +54,7 @@ class Guard:
             place: {name: stored.identity for name, stored in objects.items()}
             for place, objects in facts.objects.items()
         }
-        self._looked_at = time.monotonic()
+        self._checked_at = time.monotonic()
         self._unit = ""
 
     def watch(self, quiet_s: float | None, storage_now_ms: int | None, tell: Tell = silent) -> None:
@@ -82,10 +82,10 @@ class Guard:
 
     def tick(self) -> None:
         """Now and then while files are saved: list the logs. Raises CheckpointBusyError."""
-        if time.monotonic() - self._looked_at >= RECHECK_S:
+        if time.monotonic() - self._checked_at >= RECHECK_S:
             self._mine()
             self._require(self._difference_in_logs())
-            self._looked_at = time.monotonic()
+            self._checked_at = time.monotonic()
 
     def require_untouched(self) -> None:
         """Right before the first step: nothing changed since the first look. Raises CheckpointBusyError."""

@@ -29,7 +29,7 @@ from airflow_provider_ckpt.change.requirements import (
 )
 from airflow_provider_ckpt.errors import PlanError
 from airflow_provider_ckpt.restart.deploy import TRIGGERS
-from airflow_provider_ckpt.sinks.effects import EFFECTS, Effect, SinkVerdict
+from airflow_provider_ckpt.sinks.effects import EFFECTS, Effect, SinkEffect
 from airflow_provider_ckpt.untrusted.bounded_json import parse_with_list
 from airflow_provider_ckpt.untrusted.fields import Fields, shown
 
@@ -53,7 +53,7 @@ class Plan:
         requirements: What must still hold.
         actions: In order.
         warnings: What a person should know.
-        verdicts: One for each sink.
+        effects: One for each sink.
         source: Location that copies come from, or empty.
         sink: Location of the sink whose log is trimmed, or empty.
         undoes: Id of the plan that an undo takes back, or empty.
@@ -69,7 +69,7 @@ class Plan:
     requirements: tuple[Requirement, ...]
     actions: tuple[Action, ...]
     warnings: tuple[str, ...] = ()
-    verdicts: tuple[SinkVerdict, ...] = ()
+    effects: tuple[SinkEffect, ...] = ()
     source: str = ""
     sink: str = ""
     undoes: str = ""
@@ -84,7 +84,7 @@ class Plan:
     @property
     def sink_effects(self) -> tuple[Effect, ...]:
         """What the plan does to its sinks, each effect once, best first; unknown where nobody judged."""
-        found = {item.verdict for item in self.verdicts} or {"unknown"}
+        found = {item.effect for item in self.effects} or {"unknown"}
         return tuple(effect for effect in EFFECTS if effect in found)
 
     @property
@@ -127,8 +127,8 @@ class Plan:
             "actions": [action.to_dict() for action in self.actions],
             "warnings": list(self.warnings),
             "verdicts": [
-                {"sink": item.sink, "verdict": item.verdict, "reason": item.reason, "remedy": item.remedy}
-                for item in self.verdicts
+                {"sink": item.sink, "verdict": item.effect, "reason": item.reason, "remedy": item.remedy}
+                for item in self.effects
             ],
             "source": self.source,
             "sink": self.sink,
@@ -152,7 +152,7 @@ class Plan:
             "requirements": fields["requirements"],
             "actions": fields["actions"],
             "warnings": fields["warnings"],
-            "sink_effects": [item.to_dict() for item in self.verdicts],
+            "sink_effects": [item.to_dict() for item in self.effects],
             "source": self.source,
             "sink": self.sink,
             "undoes": self.undoes,
@@ -233,7 +233,7 @@ def _plan(fields: Fields, actions: Iterable[Action]) -> Plan:
         tuple(map(requirement_from_dict, fields.items("requirements"))),
         tuple(actions),
         fields.texts("warnings"),
-        tuple(map(_verdict_from_dict, fields.items("verdicts"))),
+        tuple(map(_effect_from_dict, fields.items("verdicts"))),
         fields.text("source"),
         fields.text("sink"),
         fields.text("undoes"),
@@ -244,11 +244,11 @@ def _plan(fields: Fields, actions: Iterable[Action]) -> Plan:
     return plan
 
 
-def _verdict_from_dict(value: Any) -> SinkVerdict:
+def _effect_from_dict(value: Any) -> SinkEffect:
     fields = Fields("a sink effect", value, ("sink", "verdict", "reason", "remedy"))
     wanted = fields.one_of("verdict", EFFECTS)
     effect = next(effect for effect in EFFECTS if effect == wanted)
-    return SinkVerdict(fields.text("sink"), effect, fields.text("reason", None), fields.text("remedy", None))
+    return SinkEffect(fields.text("sink"), effect, fields.text("reason", None), fields.text("remedy", None))
 
 
 def _require_sense(plan: Plan) -> None:

@@ -39,8 +39,8 @@ def restorable_batches(store: Store, view: CheckpointView, near: int, limit: int
     """Up to ``limit`` committed batches that a restart is possible after, looked for near one; ascending."""
     found: list[int] = []
     for batch_id in sorted(view.committed, key=lambda batch: abs(batch - near)):
-        look = observe(store, deep=True, batch_id=batch_id)
-        if not find_restart_set(store, look, batch_id).missing:
+        view = observe(store, deep=True, batch_id=batch_id)
+        if not find_restart_set(store, view, batch_id).missing:
             found.append(batch_id)
         if len(found) == limit:
             break

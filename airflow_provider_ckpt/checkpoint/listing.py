@@ -20,18 +20,18 @@ _LAST = "\U0010ffff"
 
 
 @dataclass(frozen=True, slots=True)
-class Look:
+class DirectoryListing:
     """What was seen of a directory, which may be a checkpoint.
 
     Args:
-        looked_at_ms: When, epoch milliseconds.
+        listed_at_ms: When, epoch milliseconds.
         objects: What is at the top, and the two logs when ``logs_seen``.
         directories: The directories at the top, and inside the two logs when ``logs_seen``.
         logs_seen: Whether the two logs were listed.
         stateful: Whether there is state of at least one operator; None while that is not known.
     """
 
-    looked_at_ms: int
+    listed_at_ms: int
     objects: Mapping[str, StoredObject]
     directories: frozenset[str]
     logs_seen: bool = False
@@ -45,28 +45,30 @@ class Look:
         return layout.METADATA in self.objects and bool(self.directories & {layout.SOURCES, layout.STATE})
 
 
-def look_at(store: Store) -> Look:
+def list_checkpoint(store: Store) -> DirectoryListing:
     """Look at a directory: one request for a checkpoint, on S3 at most two for anything else. Raises StoreError."""
     started_ms = time.time_ns() // 1_000_000
     page = store.first(PAGE_OBJECTS)
     if page and page[0]:
-        look = _look_at_page(started_ms, *page)
-        if look is not None:
-            return look
+        listing = _listing_of_page(started_ms, *page)
+        if listing is not None:
+            return listing
     objects, directories = store.ls()
-    return Look(started_ms, objects, frozenset(directories), stateful=None if layout.STATE in directories else False)
+    return DirectoryListing(
+        started_ms, objects, frozenset(directories), stateful=None if layout.STATE in directories else False
+    )
 
 
-def _look_at_page(at_ms: int, objects: Mapping[str, StoredObject], whole: bool) -> Look | None:
-    """The look that a first page of a tree is good for; None when too much may come after it."""
+def _listing_of_page(at_ms: int, objects: Mapping[str, StoredObject], whole: bool) -> DirectoryListing | None:
+    """The listing that a first page of a tree is good for; None when too much may come after it."""
     seen_up_to = _LAST if whole else max(objects)
     directories = frozenset(directory for name in objects for directory in _directories_of(name))
     stateful: bool | None = any(_is_below_operator(name) for name in objects)
     if not stateful and seen_up_to < f"{layout.STATE}/{_LAST}":
         stateful = None
-    look = Look(at_ms, _top_and_logs(objects), directories, True, stateful)
-    seen = seen_up_to > f"{layout.OFFSETS}/{_LAST}" and look.is_checkpoint
-    return look if whole or seen else None
+    listing = DirectoryListing(at_ms, _top_and_logs(objects), directories, True, stateful)
+    seen = seen_up_to > f"{layout.OFFSETS}/{_LAST}" and listing.is_checkpoint
+    return listing if whole or seen else None
 
 
 def _directories_of(name: str) -> Iterator[str]:
@@ -99,18 +101,18 @@ def list_tree(store: Store) -> tuple[dict[str, StoredObject], set[str]]:
     return objects, set(directories)
 
 
-def list_logs(store: Store, look: Look) -> Look:
-    """The same look with what it lacks: the two logs, and whether there is state. Raises StoreError."""
-    stateful = bool(store.ls(layout.STATE)[1]) if look.stateful is None else look.stateful
-    if look.logs_seen:
-        return replace(look, stateful=stateful)
+def list_logs(store: Store, listing: DirectoryListing) -> DirectoryListing:
+    """The same listing with what it lacks: the two logs, and whether there is state. Raises StoreError."""
+    stateful = bool(store.ls(layout.STATE)[1]) if listing.stateful is None else listing.stateful
+    if listing.logs_seen:
+        return replace(listing, stateful=stateful)
     # What a running query writes first is listed last: a batch that has state or a commit then has its offsets, too.
     commits, commit_folders = store.ls(layout.COMMITS)
     offsets, offset_folders = store.ls(layout.OFFSETS)
     return replace(
-        look,
-        objects={**look.objects, **commits, **offsets},
-        directories=look.directories | {*commit_folders, *offset_folders},
+        listing,
+        objects={**listing.objects, **commits, **offsets},
+        directories=listing.directories | {*commit_folders, *offset_folders},
         logs_seen=True,
         stateful=stateful,
     )

@@ -8,7 +8,7 @@ from contextlib import suppress
 
 from airflow_provider_ckpt import codec
 from airflow_provider_ckpt.checkpoint.contents import listed_shortly
-from airflow_provider_ckpt.checkpoint.listing import Look, list_logs, list_tree, look_at
+from airflow_provider_ckpt.checkpoint.listing import DirectoryListing, list_checkpoint, list_logs, list_tree
 from airflow_provider_ckpt.checkpoint.lookalikes import what_it_is
 from airflow_provider_ckpt.checkpoint.view import CheckpointView, batch_ids
 from airflow_provider_ckpt.codec import layout
@@ -32,7 +32,7 @@ def now_ms() -> int:
 
 
 def observe(
-    store: Store, *, deep: bool = False, batch_id: int | None = None, look: Look | None = None
+    store: Store, *, deep: bool = False, batch_id: int | None = None, listing: DirectoryListing | None = None
 ) -> CheckpointView:
     """Look at a checkpoint without changing it.
 
@@ -40,31 +40,31 @@ def observe(
         store: Where it is.
         deep: List everything, state and source logs included; otherwise the two logs and what is at the top.
         batch_id: Also read the log entries that a restart after this batch needs.
-        look: A first look that was just taken, and need not be taken again.
+        listing: A first listing that was just taken, and need not be taken again.
 
     Raises:
         CheckpointNotFoundError: Nothing there, or no checkpoint.
         StoreError: The storage refused or did not answer.
     """
-    if look is not None:
+    if listing is not None:
         with suppress(_VanishedError):
-            return _observe_once(store, deep, batch_id, look)
+            return _observe_once(store, deep, batch_id, listing)
     return _observe(store, deep, batch_id)
 
 
 def _observe(store: Store, deep: bool, batch_id: int | None) -> CheckpointView:
     for _ in range(MOST_TRIES - 1):
         with suppress(_VanishedError):
-            return _observe_once(store, deep, batch_id, look_at(store))
-    return _observe_once(store, deep, batch_id, look_at(store))
+            return _observe_once(store, deep, batch_id, list_checkpoint(store))
+    return _observe_once(store, deep, batch_id, list_checkpoint(store))
 
 
-def _observe_once(store: Store, deep: bool, batch_id: int | None, look: Look) -> CheckpointView:
-    look = list_logs(store, look)
-    require_checkpoint(store, look)
-    objects = look.objects
+def _observe_once(store: Store, deep: bool, batch_id: int | None, listing: DirectoryListing) -> CheckpointView:
+    listing = list_logs(store, listing)
+    require_checkpoint(store, listing)
+    objects = listing.objects
     entries, damaged = _read_listed(store, _entries_to_read(objects, batch_id))
-    folders = {name for name in look.directories if name not in layout.TOP_DIRECTORIES}
+    folders = {name for name in listing.directories if name not in layout.TOP_DIRECTORIES}
     if deep:
         found, directories = list_tree(store)
         objects = {**objects, **found}
@@ -72,16 +72,16 @@ def _observe_once(store: Store, deep: bool, batch_id: int | None, look: Look) ->
         written_since = [name for name in _entries_to_read(objects, batch_id) if name not in {**entries, **damaged}]
         new_entries, new_damaged = _read_listed(store, written_since)
         entries, damaged = {**entries, **new_entries}, {**damaged, **new_damaged}
-    linked = {name for name in look.directories if "/" not in name and store.is_link(name)}
+    linked = {name for name in listing.directories if "/" not in name and store.is_link(name)}
     objects = {**objects, **{name: StoredObject(name, 0, None, "", True) for name in linked}}
     return CheckpointView(
         store.location,
-        look.looked_at_ms,
+        listing.listed_at_ms,
         objects,
         entries,
         damaged,
         deep,
-        bool(look.stateful),
+        bool(listing.stateful),
         folders=tuple(sorted(folders - linked)),
     )
 
@@ -89,7 +89,7 @@ def _observe_once(store: Store, deep: bool, batch_id: int | None, look: Look) ->
 def _read_listed(
     store: Store, names: Iterable[str]
 ) -> tuple[dict[str, codec.Encodable], dict[str, CheckpointFormatError]]:
-    """Decode entries that were listed. Raises _VanishedError when Spark has purged one since: look again."""
+    """Decode entries that were listed. Raises _VanishedError when Spark has purged one since: listing again."""
     try:
         return decode_entries(store, names, store.read)
     except CheckpointNotFoundError as error:
@@ -119,10 +119,10 @@ def refuse_links(view: CheckpointView) -> None:
         )
 
 
-def require_checkpoint(store: Store, look: Look) -> None:
-    """Raise CheckpointNotFoundError, which says what is there instead, for a look at what is no checkpoint."""
-    seen = {name.partition("/")[0] for name in look.objects} | look.directories
-    like = what_it_is({name for name in look.objects if "/" not in name}, look.directories)
+def require_checkpoint(store: Store, listing: DirectoryListing) -> None:
+    """Raise CheckpointNotFoundError, which says what is there instead, for a listing of what is no checkpoint."""
+    seen = {name.partition("/")[0] for name in listing.objects} | listing.directories
+    like = what_it_is({name for name in listing.objects if "/" not in name}, listing.directories)
     if seen & {layout.OFFSETS, layout.COMMITS, layout.METADATA} and like is None:
         return
     if like is not None:

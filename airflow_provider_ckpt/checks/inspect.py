@@ -8,7 +8,7 @@ from dataclasses import replace
 
 from airflow_provider_ckpt import codec
 from airflow_provider_ckpt.checkpoint.decompressors import decompressors
-from airflow_provider_ckpt.checkpoint.listing import Look
+from airflow_provider_ckpt.checkpoint.listing import DirectoryListing
 from airflow_provider_ckpt.checkpoint.observe import MOST_TRIES, decode_entries, observe
 from airflow_provider_ckpt.checkpoint.restart_set import RestartSet, restart_set
 from airflow_provider_ckpt.checkpoint.spark_confs import COMPRESSION_CODEC
@@ -39,21 +39,23 @@ def inspect(store: Store, *, deep: bool = False) -> tuple[Finding, ...]:
     return check(examine(store, deep=deep))
 
 
-def examine(store: Store, *, deep: bool = False, look: Look | None = None, sink: Store | None = None) -> CheckpointView:
+def examine(
+    store: Store, *, deep: bool = False, listing: DirectoryListing | None = None, sink: Store | None = None
+) -> CheckpointView:
     """See of a checkpoint what the rules and the forecast judge.
 
     Args:
         store: Where it is.
         deep: Read every log entry and checksum file, and the state that a restart after the newest commit loads;
             otherwise a listing and a few reads.
-        look: A first look that was just taken.
+        listing: A first listing that was just taken.
         sink: The output directory of the file sink.
 
     Raises:
         CheckpointNotFoundError: Nothing there, or no checkpoint.
         StoreError: The storage refused or did not answer.
     """
-    view = _examine_all(store) if deep else observe(store, look=look)
+    view = _examine_all(store) if deep else observe(store, listing=listing)
     if sink is None:
         return view
     memory = memory_of(store, view.query_id)
@@ -72,10 +74,10 @@ def _examine_all(store: Store) -> CheckpointView:
 
 
 def _examine_once(store: Store) -> CheckpointView:
-    return look_deeper(store, observe(store, deep=True), store.head, store.chunks)
+    return read_deep(store, observe(store, deep=True), store.head, store.chunks)
 
 
-def look_deeper(
+def read_deep(
     store: Store,
     view: CheckpointView,
     read: Callable[[str], bytes],
@@ -109,7 +111,7 @@ def read_text_logs(
     read: Callable[[str], bytes],
     chunks: Callable[[str], Iterator[bytes]],
 ) -> CheckpointView:
-    """The view with what some log entries say; ``read`` and ``chunks`` as for :func:`look_deeper`."""
+    """The view with what some log entries say; ``read`` and ``chunks`` as for :func:`read_deep`."""
     entries, damaged = decode_entries(store, names, read)
     long_logs, damaged = _long_source_logs(view.location, damaged, chunks)
     return replace(
@@ -131,7 +133,7 @@ def without_broken_files(
     Args:
         view: The whole checkpoint.
         chosen: The set as the listing gave it.
-        read: As for :func:`look_deeper`; ``chunks`` likewise.
+        read: As for :func:`read_deep`; ``chunks`` likewise.
         chunks: The bytes of an object.
         threads: Reads under way at once.
         judged: What is known to be whole, and is not read.

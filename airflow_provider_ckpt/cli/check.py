@@ -33,8 +33,8 @@ def check(locations: tuple[str, ...], deep: bool, storage_options: tuple[str, ..
     Exit code 1 when a finding is an error. ckpt explain CODE says what a rule code means.
     """
 
-    def look(store: Store) -> Judged:
+    def evaluate(store: Store) -> Judged:
         view = examine(store, deep=deep)
         return Judged(store.location, check_rules(view), unknown=not_checked(view))
 
-    outputs.finish([judge(location, storage_options, look) for location in locations])
+    outputs.finish([judge(location, storage_options, evaluate) for location in locations])

@@ -131,13 +131,13 @@ def judging(command: Callable[..., None]) -> Callable[..., None]:
     return with_outputs
 
 
-def judge(location: str, storage_options: Iterable[str], look: Callable[[Store], Judged]) -> Judged:
+def judge(location: str, storage_options: Iterable[str], evaluate: Callable[[Store], Judged]) -> Judged:
     """What a look at a checkpoint finds; an error when it cannot be looked at."""
     place = location
     try:
         store = open_store(location, storage_options)
         place = store.location
-        return look(store)
+        return evaluate(store)
     except CheckpointError as error:
         return Judged(place, error=error.at(place))
 

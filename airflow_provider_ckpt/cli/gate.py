@@ -113,11 +113,11 @@ def gate(
     """
     deploy = _declare(_read_deploy(conf_file), confs, **said)
 
-    def look(store: Store) -> Judged:
+    def evaluate(store: Store) -> Judged:
         _, foretold = forecast_restart(store, deploy, opening(storage_options), quick=quick)
         return Judged(store.location, foretold.findings, foretold, unknown=foretold.unknown, fail_on=fail_on)
 
-    outputs.finish([judge(location, storage_options, look)])
+    outputs.finish([judge(location, storage_options, evaluate)])
 
 
 def _read_deploy(conf_file: Path | None) -> DeploySpec:

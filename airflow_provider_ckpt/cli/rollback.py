@@ -142,10 +142,10 @@ def rollback(
         return
     if trim_sink_log and not sink:
         raise click.UsageError("--trim-sink-log needs --sink file:URI")
-    kinds = source_types(sources)
+    types = source_types(sources)
     try:
         target = parse_target(
-            batch=batch, timestamp=timestamp, watermark=watermark, offsets=offsets, backup=backup, kinds=kinds
+            batch=batch, timestamp=timestamp, watermark=watermark, offsets=offsets, backup=backup, source_types=types
         )
     except ValueError as error:
         raise click.UsageError(str(error)) from None
@@ -155,7 +155,7 @@ def rollback(
         backup_root = target.root
     declared = parse_sink(sink) if sink else None
     stores = Stores.of(location, opener, sink=declared, undo=undo_root, backups=backup_root)
-    plan = make_rollback(stores, target, trim_sink_log=trim_sink_log, sink=declared, sources=kinds, trigger=trigger)
+    plan = make_rollback(stores, target, trim_sink_log=trim_sink_log, sink=declared, sources=types, trigger=trigger)
     _carry_out(plan, stores, opener, **how)
 
 

@@ -95,11 +95,11 @@ _SOURCE_HELP = (
     help="Wait until no commit has come for this time, for any reason, such as 30m; a plain number is seconds.",
 )
 @click.option(
-    "--target",
+    "--condition",
     "spelled",
     multiple=True,
     metavar="JSON",
-    help='Wait for a condition in JSON, such as {"target": "batch", "batch_id": 5}. Can be given more than once.',
+    help='Wait for a condition in JSON, such as {"condition": "batch", "batch_id": 5}. Can be given more than once.',
 )
 @click.option(
     "--any", "one_is_enough", is_flag=True, help="End when one of the conditions is met. By default all must be met."
@@ -216,15 +216,15 @@ def _wait(waiting: Waiting, store: Store, bar: Bar) -> Reached | TimedOut:
 
 #: What an option becomes, by its name.
 _SPELLED: Mapping[str, Callable[[Any], Mapping[str, Any]]] = {
-    "batch_id": lambda batch_id: {"target": "batch", "batch_id": batch_id},
-    "next_batch": lambda _: {"target": "next_batch"},
-    "watermark": lambda at_ms: {"target": "watermark", "watermark_ms": at_ms},
-    "offsets": lambda text: {"target": "offsets", "offsets": _object(text, "--offsets")},
-    "caught_up": lambda _: {"target": "frozen_end"},
-    "until": lambda at_ms: {"target": "frozen_end", "at_ms": at_ms},
-    "lag": lambda text: {"target": "caught_up", **_lag(text)},
-    "idle": lambda for_ms: {"target": "idle", "for_ms": for_ms},
-    "stalled": lambda for_ms: {"target": "stalled", "for_ms": for_ms},
+    "batch_id": lambda batch_id: {"condition": "batch", "batch_id": batch_id},
+    "next_batch": lambda _: {"condition": "next_batch"},
+    "watermark": lambda at_ms: {"condition": "watermark", "watermark_ms": at_ms},
+    "offsets": lambda text: {"condition": "offsets", "offsets": _object(text, "--offsets")},
+    "caught_up": lambda _: {"condition": "source_end"},
+    "until": lambda at_ms: {"condition": "source_end", "at_ms": at_ms},
+    "lag": lambda text: {"condition": "lag", **_lag(text)},
+    "idle": lambda for_ms: {"condition": "idle", "for_ms": for_ms},
+    "stalled": lambda for_ms: {"condition": "stalled", "for_ms": for_ms},
 }
 
 
@@ -238,12 +238,12 @@ def _conditions(given: Mapping[str, Any], declared: Mapping[str, str]) -> list[C
 
 def _spelled(given: Mapping[str, Any], declared: Mapping[str, str]) -> Iterator[Mapping[str, Any]]:
     """The conditions that the options name, as mappings."""
-    kinds = {source: place.partition(":")[0] for source, place in declared.items()}
+    types = {source: place.partition(":")[0] for source, place in declared.items()}
     for name, spell in _SPELLED.items():
         if given[name] is not None and given[name] is not False:
-            yield {**spell(given[name]), **({"kinds": kinds} if name == "offsets" else {})}
+            yield {**spell(given[name]), **({"source_types": types} if name == "offsets" else {})}
     for text in given["spelled"]:
-        yield _object(text, "--target")
+        yield _object(text, "--condition")
 
 
 def _lag(text: str) -> dict[str, Any]:

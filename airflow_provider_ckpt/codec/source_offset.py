@@ -14,7 +14,7 @@ from typing import Any, Literal, NamedTuple
 from airflow_provider_ckpt.codec.jvm_text import LONG_MAX, LONG_MIN, abbreviate
 from airflow_provider_ckpt.errors import MalformedEntryError
 
-#: Where each lane (topic partition, shard, …) of a source stands; tuples compare within one lane.
+#: The position of each partition (topic partition, shard, …) of a source; tuples compare within one partition.
 Positions = Mapping[str, tuple[int, ...]]
 
 
@@ -70,16 +70,16 @@ class SourceKind:
     Args:
         name: The name that ``readStream.format`` takes.
         fits: Whether parsed JSON has the shape.
-        positions: The lanes and where they stand.
-        unit: What the distance between two positions of a lane counts; None when it counts nothing.
+        positions: The position of each partition.
+        unit: What the distance between two positions of a partition counts; None when it counts nothing.
         identity: Offsets with another identity cannot be compared (Delta: the table id).
         ordered: False when positions have no order outside the source (Iceberg snapshot ids).
         in_first_snapshot: Whether the source still reads what the table held when the query began (Delta); until it
             has, nothing of that counts as read.
-        origin: Where every lane of the source begins, when that is known; what the first batch read counts from there.
+        origin: The first position of every partition, when it is known; what the first batch read counts from there.
         marks: Whether an entry of the offset log holds where its batch ``end``s or ``begin``s. In the latter case the
             entry after it says where the batch ended (Kinesis).
-        scales: By lane what its positions are in, where a source mixes several (sequence numbers and timestamps);
+        scales: By partition what its positions are in, where a source mixes several (sequence numbers and timestamps);
             positions on different scales cannot be compared.
     """
 
@@ -104,7 +104,7 @@ class TypedOffset:
 
     @property
     def positions(self) -> Positions:
-        """Where each lane stands."""
+        """The position of each partition."""
         return self.kind.positions(self.value)
 
     def why_not_comparable(self, other: TypedOffset) -> str | None:
@@ -116,15 +116,15 @@ class TypedOffset:
         if self.kind.identity(self.value) != self.kind.identity(other.value):
             return f"they belong to two tables: {self.kind.identity(self.value)}, {self.kind.identity(other.value)}"
         mine, theirs = self.kind.scales(self.value), self.kind.scales(other.value)
-        mixed = [lane for lane in theirs if lane in mine and mine[lane] != theirs[lane]]
+        mixed = [partition for partition in theirs if partition in mine and mine[partition] != theirs[partition]]
         if mixed:
             return f"{mixed[0]} stands at a {mine[mixed[0]]} in one and at a {theirs[mixed[0]]} in the other"
         return None
 
     def has_reached(self, target: TypedOffset) -> bool:
-        """Whether every lane of the target stands at the target's position or past it.
+        """Whether every partition of the target is at the target's position or past it.
 
-        Lanes that the target does not name do not count. Raises ValueError when the two have no order.
+        Partitions that the target does not name do not count. Raises ValueError when the two have no order.
         """
         if self.value == target.value:
             return True
@@ -133,10 +133,12 @@ class TypedOffset:
         if self.kind.in_first_snapshot(self.value) and not self.kind.in_first_snapshot(target.value):
             return False
         positions = self.positions
-        return all(lane in positions and positions[lane] >= goal for lane, goal in target.positions.items())
+        return all(
+            partition in positions and positions[partition] >= goal for partition, goal in target.positions.items()
+        )
 
     def minus(self, earlier: TypedOffset | None) -> dict[str, int]:
-        """Units between an earlier offset (exclusive) and this one (inclusive), by lane; negative when it went back.
+        """Units from an earlier offset (exclusive) to this one (inclusive), by partition; negative when it went back.
 
         Raises as :meth:`advanced_since`.
         """
@@ -145,7 +147,7 @@ class TypedOffset:
     def advanced_since(self, earlier: TypedOffset | None) -> tuple[PartitionAdvance, ...]:
         """What was read of each source partition after an earlier offset up to this one.
 
-        Without an earlier offset it counts from where the source begins. A lane that the earlier offset does not have
+        Without an earlier offset it counts from where the source begins. A partition that the earlier offset lacks
         counts from there as well, or from 0.
         Raises ValueError when distance has no meaning, or where the source begins is not known.
         """
@@ -155,11 +157,13 @@ class TypedOffset:
             raise ValueError(problem)
         if earlier is None and self.kind.origin is None:
             raise ValueError(f"the offset log does not say where a {self.kind.name} source began")
-        starts = {lane: position[0] for lane, position in earlier.positions.items()} if earlier else {}
+        starts = {partition: position[0] for partition, position in earlier.positions.items()} if earlier else {}
         origin = self.kind.origin or 0
         return tuple(
-            PartitionAdvance(lane, starts.get(lane, self.kind.origin), end[0], end[0] - starts.get(lane, origin))
-            for lane, end in self.positions.items()
+            PartitionAdvance(
+                partition, starts.get(partition, self.kind.origin), end[0], end[0] - starts.get(partition, origin)
+            )
+            for partition, end in self.positions.items()
         )
 
 
@@ -217,7 +221,7 @@ def _delta(value: Any) -> Positions:
 
 
 def _shards(value: Any) -> Iterator[tuple[str, dict[str, Any]]]:
-    return ((lane, shard) for lane, shard in value.items() if lane != "metadata")
+    return ((partition, shard) for partition, shard in value.items() if partition != "metadata")
 
 
 def _is_kinesis(value: Any) -> bool:
@@ -268,13 +272,13 @@ def _digits(value: Any) -> int | None:
 
 
 def _kinesis(value: Any) -> Positions:
-    return {lane: at for lane, shard in _shards(value) if (at := _shard_position(shard)) is not None}
+    return {partition: at for partition, shard in _shards(value) if (at := _shard_position(shard)) is not None}
 
 
 def _kinesis_scales(value: Any) -> dict[str, str]:
     return {
-        lane: _UNREADABLE if _shard_position(shard) is None else _SCALES[_iterator(shard)]
-        for lane, shard in _shards(value)
+        partition: _UNREADABLE if _shard_position(shard) is None else _SCALES[_iterator(shard)]
+        for partition, shard in _shards(value)
     }
 
 
@@ -310,8 +314,8 @@ def _is_pulsar(value: Any) -> bool:
 
 def _pulsar(value: Any) -> Positions:
     """Message ids are protobuf: field 1 the ledger, 2 the entry, 4 the index in a batched entry."""
-    lanes = {topic: _varint_fields(data) for topic, data in value.items()}
-    return {topic: (ids.get(1, 0), ids.get(2, 0), ids.get(4, -1)) for topic, ids in lanes.items()}
+    partitions = {topic: _varint_fields(data) for topic, data in value.items()}
+    return {topic: (ids.get(1, 0), ids.get(2, 0), ids.get(4, -1)) for topic, ids in partitions.items()}
 
 
 def _varint_fields(data: list[int]) -> dict[int, int]:

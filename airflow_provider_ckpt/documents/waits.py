@@ -28,7 +28,7 @@ class WaitDocument(OutcomeFields, Document):
     location: Annotated[str, "URI of the checkpoint"]
     reached: Annotated[bool, "whether the condition was reached"]
     text: Annotated[str, "the same for people"]
-    condition: Annotated[dict[str, Any], "what was waited for: its name in `target`, and its arguments"]
+    condition: Annotated[dict[str, Any], "what was waited for: its name in `condition`, and its arguments"]
 
 
 class WaitResultDocument(ProgressFields, Document):

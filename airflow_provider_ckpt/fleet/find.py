@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from tenacity import retry, retry_if_exception, stop_after_attempt, stop_after_delay, wait_exponential, wait_random
 
 from airflow_provider_ckpt.change.journal import PLAN
-from airflow_provider_ckpt.checkpoint.listing import Look, look_at
+from airflow_provider_ckpt.checkpoint.listing import DirectoryListing, list_checkpoint
 from airflow_provider_ckpt.checkpoint.own_files import DATA, DROPPED, INTENT, MANIFEST, UNDO_DIRECTORY
 from airflow_provider_ckpt.codec import layout
 from airflow_provider_ckpt.errors import CheckpointError, CheckpointNotFoundError
@@ -43,11 +43,11 @@ class Found:
 
     Args:
         store: Where it is.
-        look: The look that found it, so that it need not be taken again.
+        listing: The listing that found it, so that it need not be taken again.
     """
 
     store: Store
-    look: Look | None = None
+    listing: DirectoryListing | None = None
 
     @property
     def location(self) -> str:
@@ -75,7 +75,7 @@ def find_checkpoints(
 
     Args:
         roots: Where to look; a root may be a checkpoint itself.
-        depth: How many levels below a root to look.
+        depth: How many levels below a root to search.
         threads: How many directories to look at together.
 
     Returns:
@@ -85,43 +85,45 @@ def find_checkpoints(
         CheckpointNotFoundError: A root does not exist.
         StoreError: A root cannot be listed. Both are raised at once, before the first checkpoint is asked for.
     """
-    level: list[tuple[Store, Look | FleetRow]] = [(root, _look_at_root(root)) for root in roots]
+    level: list[tuple[Store, DirectoryListing | FleetRow]] = [(root, _list_root(root)) for root in roots]
     return _walk(level, depth, threads)
 
 
 @patiently
-def _look_at_root(root: Store) -> Look:
-    look = look_at(root)
-    if not look.objects and not look.directories and not root.exists():
+def _list_root(root: Store) -> DirectoryListing:
+    listing = list_checkpoint(root)
+    if not listing.objects and not listing.directories and not root.exists():
         raise CheckpointNotFoundError("the location does not exist.", location=root.location)
-    return look
+    return listing
 
 
-def _walk(seen: Iterable[tuple[Store, Look | FleetRow]], depth: int, threads: int) -> Iterator[Found | FleetRow]:
+def _walk(
+    seen: Iterable[tuple[Store, DirectoryListing | FleetRow]], depth: int, threads: int
+) -> Iterator[Found | FleetRow]:
     with ThreadPoolExecutor(threads) as pool:
         for levels_left in range(depth, -1, -1):
             below: list[tuple[Store, list[str]]] = []
-            for store, look in seen:
-                if isinstance(look, FleetRow):
-                    yield look
-                elif look.is_checkpoint:
-                    yield _found(store, look)
+            for store, listing in seen:
+                if isinstance(listing, FleetRow):
+                    yield listing
+                elif listing.is_checkpoint:
+                    yield _found(store, listing)
                 elif levels_left:
-                    below.append((store, _to_enter(look)))
+                    below.append((store, _to_enter(listing)))
             children = (store.child(name) for store, names in below for name in names)
-            seen = in_order(pool, _look_or_row, children, window=2 * threads)
+            seen = in_order(pool, _listing_or_row, children, window=2 * threads)
 
 
-def _found(store: Store, look: Look) -> Found | FleetRow:
+def _found(store: Store, listing: DirectoryListing) -> Found | FleetRow:
     """A checkpoint; a row when a later version beside it has replaced it."""
     parent, _, name = store.location.rpartition("/")
     if not _is_flow(parent) or not name.isdecimal():
-        return Found(store, look)
+        return Found(store, listing)
     try:
         newest = _newest_version(store.at(parent).ls()[1])
     except CheckpointError:  # not known to be replaced
         newest = name
-    return Found(store, look) if name == newest else FleetRow(store.location, replaced_by=f"{parent}/{newest}")
+    return Found(store, listing) if name == newest else FleetRow(store.location, replaced_by=f"{parent}/{newest}")
 
 
 def _is_flow(location: str) -> bool:
@@ -135,14 +137,14 @@ def _newest_version(names: Iterable[str]) -> str | None:
     return max((name for name in names if name.isascii() and name.isdecimal()), key=int, default=None)
 
 
-def _to_enter(look: Look) -> list[str]:
-    if any(file in look.objects and directory in look.directories for file, directory in OUR_COPIES):
+def _to_enter(listing: DirectoryListing) -> list[str]:
+    if any(file in listing.objects and directory in listing.directories for file, directory in OUR_COPIES):
         return []
-    return sorted(name for name in look.directories - NOT_ENTERED if not name.startswith("."))
+    return sorted(name for name in listing.directories - NOT_ENTERED if not name.startswith("."))
 
 
-def _look_or_row(store: Store) -> tuple[Store, Look | FleetRow]:
+def _listing_or_row(store: Store) -> tuple[Store, DirectoryListing | FleetRow]:
     try:
-        return store, patiently(look_at)(store)
+        return store, patiently(list_checkpoint)(store)
     except CheckpointError as error:
         return store, FleetRow(store.location, error=str(error))

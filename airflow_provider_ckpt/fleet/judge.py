@@ -54,7 +54,7 @@ def _judge(item: Found | FleetRow, deep: bool, deploy: DeploySpec | None) -> Fle
 
 @patiently
 def _examine(found: Found, deep: bool) -> CheckpointView:
-    return examine(found.store, deep=deep, look=found.look)
+    return examine(found.store, deep=deep, listing=found.listing)
 
 
 def _row(

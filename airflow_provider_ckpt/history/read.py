@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from airflow_provider_ckpt import codec
-from airflow_provider_ckpt.checkpoint.listing import look_at
+from airflow_provider_ckpt.checkpoint.listing import list_checkpoint
 from airflow_provider_ckpt.checkpoint.observe import read_initial_offsets, require_checkpoint
 from airflow_provider_ckpt.checkpoint.view import batch_ids
 from airflow_provider_ckpt.codec import Encodable, layout
@@ -47,10 +47,10 @@ def list_log(store: Store) -> LogListing:
         CheckpointNotFoundError: Nothing there, or no checkpoint.
         StoreError: The storage refused or did not answer.
     """
-    look = look_at(store)
-    require_checkpoint(store, look)
-    objects = dict(look.objects)
-    if not look.logs_seen:  # what a running query writes first is listed last
+    listing = list_checkpoint(store)
+    require_checkpoint(store, listing)
+    objects = dict(listing.objects)
+    if not listing.logs_seen:  # what a running query writes first is listed last
         objects |= store.ls(layout.COMMITS)[0]
         objects |= store.ls(layout.OFFSETS)[0]
     ids = {*batch_ids(objects, layout.OFFSETS), *batch_ids(objects, layout.COMMITS)}

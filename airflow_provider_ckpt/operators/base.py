@@ -97,8 +97,7 @@ def result_of(plan: Plan, receipt: Receipt | None) -> ChangeResultDocument:
         "notes": [visible(note) for note in plan.notes],
         "warnings": [visible(warning) for warning in plan.warnings],
         "sink_effects": [
-            {"sink": visible(item.sink), "effect": item.verdict, "remedy": visible(item.remedy)}
-            for item in plan.verdicts
+            {"sink": visible(item.sink), "effect": item.effect, "remedy": visible(item.remedy)} for item in plan.effects
         ],
         "receipt": receipt.to_dict() if receipt else None,
     }

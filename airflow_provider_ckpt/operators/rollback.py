@@ -50,7 +50,7 @@ class CheckpointRollbackOperator(CheckpointOperator):
     :param sources: Types of the sources by id, such as ``{"0": "kafka"}``.
     :param query_is_stopped: Your word that no query writes to the checkpoint, or a callable that finds out.
     :param sink: The sink of the query: ``file:``, ``delta:``, ``iceberg:`` or ``hudi:`` with its URI, ``kafka``,
-        ``foreachBatch``; without it its verdict is unknown.
+        ``foreachBatch``; without it its effect is unknown.
     :param trigger: The trigger of the query as a deploy file says it; with ``realTime`` the logs do not show every
         batch that the sink has rows of, so no effect on it is exact.
     :param trim_sink_log: Remove the dropped batches from the file sink's log as well.
@@ -169,8 +169,8 @@ class CheckpointRollbackOperator(CheckpointOperator):
         sources = _plain("sources", self.sources) or {}
         if not isinstance(sources, Mapping):
             raise CheckpointError(f"sources are types by source id, such as {{'0': 'kafka'}}, not {sources!r:.60}")
-        kinds = {str(source_id): str(kind) for source_id, kind in sources.items()}
-        target = self._target(kinds)
+        source_types = {str(source_id): str(kind) for source_id, kind in sources.items()}
+        target = self._target(source_types)
         sink = parse_sink(self.sink) if self.sink else None
         backups = target.root if isinstance(target, ToBackup) else self.backup_root
         stores = Stores.of(self.checkpoint, self.store, sink=sink, undo=self.undo_root, backups=backups)
@@ -179,12 +179,12 @@ class CheckpointRollbackOperator(CheckpointOperator):
             target,
             trim_sink_log=bool(_plain("trim_sink_log", self.trim_sink_log)),
             sink=sink,
-            sources=kinds,
+            sources=source_types,
             trigger=self.trigger,
         )
         return plan, stores
 
-    def _target(self, kinds: Mapping[str, str]) -> RollbackTarget | ToBackup:
+    def _target(self, source_types: Mapping[str, str]) -> RollbackTarget | ToBackup:
         try:
             return parse_target(
                 batch=self.to_batch,
@@ -192,7 +192,7 @@ class CheckpointRollbackOperator(CheckpointOperator):
                 watermark=self.to_watermark,
                 offsets=self.to_offsets,
                 backup=self.to_backup,
-                kinds=kinds,
+                source_types=source_types,
             )
         except ValueError as error:
             raise CheckpointError(str(error)) from error

@@ -93,7 +93,7 @@ class CheckpointWindowsOperator(CheckpointOperator):
         self.max_windows = max_windows
 
     def execute(self, context: Any) -> WindowsResultDocument:
-        """Look, and emit what is new."""
+        """Read the watermark, and emit what is new."""
         outlet = context["outlet_events"][self.asset]
         if not hasattr(outlet, "add_partitions"):
             raise AirflowFailException("CheckpointWindowsOperator needs Airflow 3.3 or later, for add_partitions")

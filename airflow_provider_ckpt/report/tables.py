@@ -156,9 +156,9 @@ def plan_tables(plan: Plan, *, most: int = 20) -> list[Table]:
     about = [("sink effect", plan.sink_effect), ("checkpoint", plan.location)]
     about += [("trigger", plan.trigger)] if plan.trigger else []
     tables = [facts(title, [*about, *(("target", note) for note in plan.notes)])]
-    if plan.verdicts:
-        verdicts = tuple((item.sink, item.verdict, item.reason, item.remedy or None) for item in plan.verdicts)
-        tables.append(Table("Sinks", ("sink", "effect", "why", "remedy"), verdicts))
+    if plan.effects:
+        effects = tuple((item.sink, item.effect, item.reason, item.remedy or None) for item in plan.effects)
+        tables.append(Table("Sinks", ("sink", "effect", "why", "remedy"), effects))
     if plan.warnings:
         tables.append(Table("Warnings", ("",), tuple((warning,) for warning in plan.warnings)))
     if rows:

@@ -35,8 +35,8 @@ if TYPE_CHECKING:
 #: Offset text by source id; None stands for a source without an offset.
 Offsets = Mapping[str, str | None]
 
-#: Lanes of these sources end in the normal course of things: a Kinesis shard that was split or merged.
-_LANES_END = frozenset({"kinesis"})
+#: Partitions of these sources end in the normal course of things: a Kinesis shard that was split or merged.
+_PARTITIONS_END = frozenset({"kinesis"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -153,14 +153,14 @@ class Continuity:
         }
 
 
-def continuity(bookmark: Bookmark, view: CheckpointView, kinds: Mapping[str, str] | None = None) -> Continuity:
+def continuity(bookmark: Bookmark, view: CheckpointView, source_types: Mapping[str, str] | None = None) -> Continuity:
     """Compare a bookmark with the checkpoint as it is now.
 
     Args:
         bookmark: Taken before the restart; after a rollback to an earlier batch, take a new one.
         view: The checkpoint now, with the entries of the bookmark's batch and of the next one:
             ``observe(store, batch_id=bookmark.next_batch)``.
-        kinds: Declared type by source id, for sources that the log does not name the type of.
+        source_types: Declared type by source id, for sources that the log does not name the type of.
 
     Raises:
         CheckpointFormatError: An entry is damaged, or an offset does not have the form of its source.
@@ -171,7 +171,7 @@ def continuity(bookmark: Bookmark, view: CheckpointView, kinds: Mapping[str, str
         *_query_id(bookmark, view),
         *_history(bookmark, view),
         *_batch_in_flight(bookmark, view),
-        *_sources(bookmark, view, kinds or {}),
+        *_sources(bookmark, view, source_types or {}),
         *_jump(bookmark, view),
         *_never_committed(bookmark, view),
     ]
@@ -248,14 +248,14 @@ def _batch_in_flight(bookmark: Bookmark, view: CheckpointView) -> Iterator[Findi
         )
 
 
-def _sources(bookmark: Bookmark, view: CheckpointView, kinds: Mapping[str, str]) -> Iterator[Finding]:
+def _sources(bookmark: Bookmark, view: CheckpointView, source_types: Mapping[str, str]) -> Iterator[Finding]:
     """CKPT303: from entry to entry, every source must be there and must not stand further back."""
     before = None if bookmark.batch_id is None else bookmark.offsets
     for batch_id in view.planned:
         if batch_id == bookmark.next_batch or (batch_id > bookmark.next_batch and _was_read(view, batch_id)):
             entry = view.offset_seq(batch_id)
             if before is not None:
-                yield from _Step(before, batch_id, entry, kinds).findings()
+                yield from _Step(before, batch_id, entry, source_types).findings()
             before = offsets_of(entry)
 
 
@@ -266,7 +266,7 @@ class _Step:
     before: Offsets
     batch_id: int
     entry: OffsetSeq
-    kinds: Mapping[str, str]
+    source_types: Mapping[str, str]
 
     def findings(self) -> Iterator[Finding]:
         """What happened to each source on the way."""
@@ -279,7 +279,7 @@ class _Step:
                 continue
             if end is None:
                 yield self._finding("error", f"source {source_id} has lost its offset and is read again")
-            elif kind := source_kind(self.entry, source_id, self.kinds):
+            elif kind := source_kind(self.entry, source_id, self.source_types):
                 yield from self._moved(source_id, kind, start, end)
 
     def _renamed(self, gone: list[str], new: list[str]) -> Iterator[Finding]:
@@ -300,11 +300,11 @@ class _Step:
             yield self._finding("error", f"source {source_id} reads something else: {problem}")
             return
         was, now = start.positions, end.positions
-        back = [lane for lane in was if lane in now and now[lane] < was[lane]]
-        gone = [lane for lane in was if lane not in now and kind not in _LANES_END]
+        back = [partition for partition in was if partition in now and now[partition] < was[partition]]
+        gone = [partition for partition in was if partition not in now and kind not in _PARTITIONS_END]
         if back:
             hint = "Rows since then are read again; look for duplicates in the sink."
-            steps = _listed([f"{lane} from {_at(was[lane])} to {_at(now[lane])}" for lane in back])
+            steps = _listed([f"{partition} from {_at(was[partition])} to {_at(now[partition])}" for partition in back])
             yield self._finding("error", f"source {source_id} went back: {steps}", hint)
         if gone:
             yield self._finding("warning", f"source {source_id} no longer reads {_listed(gone)}")

@@ -47,8 +47,8 @@ def _difference(plan: Plan, again: Plan) -> str | None:
         return f"it has {len(plan.actions)} steps, and would have {len(again.actions)}"
     if set(plan.requirements) != set(again.requirements):
         return "it requires something else"
-    old_effects = [(item.sink, item.verdict) for item in plan.verdicts]
-    new_effects = [(item.sink, item.verdict) for item in again.verdicts]
+    old_effects = [(item.sink, item.effect) for item in plan.effects]
+    new_effects = [(item.sink, item.effect) for item in again.effects]
     if old_effects != new_effects:
         return f"its effects on sinks are {_effects(old_effects)}, and would be {_effects(new_effects)}"
     return None

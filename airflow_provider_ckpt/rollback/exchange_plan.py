@@ -48,7 +48,7 @@ from airflow_provider_ckpt.rollback.plan import (
     trimmed_entries,
     unknown_warnings,
 )
-from airflow_provider_ckpt.sinks.effects import SinkVerdict
+from airflow_provider_ckpt.sinks.effects import SinkEffect
 from airflow_provider_ckpt.storage.stored_object import StoredObject
 from airflow_provider_ckpt.untrusted.spans import batches_text
 
@@ -65,7 +65,7 @@ def plan_exchange(
     backup: Manifest,
     root: str,
     planned_at_ms: int,
-    verdicts: tuple[SinkVerdict, ...] = (),
+    effects: tuple[SinkEffect, ...] = (),
     sink_log: SinkLog | None = None,
     replaced: Collection[str] = (),
     *,
@@ -78,7 +78,7 @@ def plan_exchange(
         backup: The backup; its objects are the restart set of its batch.
         root: Location of the backup root.
         planned_at_ms: Now, epoch milliseconds.
-        verdicts: What becomes of the sinks.
+        effects: What becomes of the sinks.
         sink_log: The log of the file sink, when the batches are to be removed from it as well.
         replaced: Objects of the backup that are in the checkpoint with another content, and give way to it.
         sha256_of: Tells the SHA-256 (hex) of an object of the checkpoint that goes and comes back.
@@ -103,7 +103,7 @@ def plan_exchange(
         actions += deletes_of(view.objects, [layout.offset_entry(oldest)])
     requirements = [*requirements_of(view, actions, sink_log), FromBackup(backup.backup_id)]
     warnings = (*in_flight_warnings(view, batch_id), *unknown_warnings(view), EXCHANGE_WARNING)
-    return rollback_plan(view, batch_id, planned_at_ms, requirements, actions, warnings, verdicts, sink_log, root)
+    return rollback_plan(view, batch_id, planned_at_ms, requirements, actions, warnings, effects, sink_log, root)
 
 
 def require_left_behind(view: CheckpointView, backup: Manifest, replaced: Collection[str]) -> bool:

@@ -7,7 +7,7 @@ A target admits a batch that is not past it; a rollback goes to the newest commi
 * A **watermark** admits batches that ran with that watermark or a lower one (``batchWatermarkMs`` of the offset log).
   State is evicted and late rows are dropped by that watermark, so up to such a batch nothing that is later than the
   target was final. The commit log's ``nextBatchWatermarkMs`` is of a batch that had still to run.
-* **Offsets** admit batches that did not read past them, in any source and lane that is named.
+* **Offsets** admit batches that did not read past them, in any source and partition that is named.
 
 A **backup** is a target of another kind: it names its batch, and has its files when Spark has purged them.
 """
@@ -90,13 +90,13 @@ class ToOffsets(RollbackTarget):
     """The newest committed batch in which no source is past its offset.
 
     Args:
-        offsets: Offset as JSON text, by source id (``"0"`` for the first source); sources and lanes that are not named
-            may stand anywhere.
-        kinds: Declared kind by source id.
+        offsets: Offset as JSON text, by source id (``"0"`` for the first source). Sources and partitions that are not
+            named may have any offset.
+        source_types: Declared type by source id.
     """
 
     offsets: Mapping[str, str]
-    kinds: Mapping[str, str] = field(default_factory=dict)
+    source_types: Mapping[str, str] = field(default_factory=dict)
 
     def admits(self, batch_id: int, entry: OffsetSeq, later: OffsetSeq | None = None) -> bool:
         """See :class:`RollbackTarget`. Raises CheckpointError when offsets cannot be compared."""
@@ -106,7 +106,7 @@ class ToOffsets(RollbackTarget):
         ids = [known for known, _ in entry.offsets]
         if source_id not in ids:
             raise CheckpointError(f"the query has no source {source_id!r}; its sources are {', '.join(ids)}")
-        kind = source_kind(entry, source_id, self.kinds)
+        kind = source_kind(entry, source_id, self.source_types)
         if kind is None:
             raise CheckpointError(
                 f"offsets of source {source_id} cannot be ordered, because its type is not known",
@@ -123,7 +123,9 @@ class ToOffsets(RollbackTarget):
         if problem := stands.why_not_comparable(goal):
             raise CheckpointError(f"offsets of source {source_id} cannot be ordered: {problem}")
         positions = stands.positions
-        return any(positions[lane] > limit for lane, limit in goal.positions.items() if lane in positions)
+        return any(
+            positions[partition] > limit for partition, limit in goal.positions.items() if partition in positions
+        )
 
     def describe(self) -> str:
         """See :class:`RollbackTarget`."""
@@ -167,14 +169,14 @@ def require_watermark(target: RollbackTarget, watermarks: Iterable[int]) -> None
 
 
 def notes_of(
-    target: RollbackTarget, batch_id: int, entry: OffsetSeq, newest: OffsetSeq | None, kinds: Mapping[str, str]
+    target: RollbackTarget, batch_id: int, entry: OffsetSeq, newest: OffsetSeq | None, source_types: Mapping[str, str]
 ) -> tuple[str, ...]:
     """How a target led to a batch, and what is read again after a rollback there; sentences for people."""
     notes = [f"Batch {batch_id} {facts_of(entry)}."]
     if not isinstance(target, ToBatch):
         notes.insert(0, f"Batch {batch_id} is the newest committed one that {target.describe()}.")
     if newest is not None and newest != entry:
-        notes += _read_again(entry, newest, kinds)
+        notes += _read_again(entry, newest, source_types)
     return tuple(notes)
 
 
@@ -187,8 +189,8 @@ def facts_of(entry: OffsetSeq) -> str:
     return f"{began} with the watermark {time_text(watermark)}" if watermark else f"{began} without a watermark"
 
 
-def _read_again(entry: OffsetSeq, newest: OffsetSeq, kinds: Mapping[str, str]) -> Iterator[str]:
-    for item in advance(entry, newest, kinds):
+def _read_again(entry: OffsetSeq, newest: OffsetSeq, source_types: Mapping[str, str]) -> Iterator[str]:
+    for item in advance(entry, newest, source_types):
         source = f"Source {item.source_id}" + (f" ({item.source_type})" if item.source_type else "")
         if item.total is not None:
             yield f"{source} is read again: {item.total:,} {item.unit or ''}".rstrip() + "."
@@ -204,7 +206,7 @@ def parse_target(
     watermark: int | str | None = None,
     offsets: str | Mapping[str, Any] | None = None,
     backup: str | None = None,
-    kinds: Mapping[str, str] | None = None,
+    source_types: Mapping[str, str] | None = None,
 ) -> RollbackTarget | ToBackup:
     """The one target that was given, from what a person or a template wrote; empty text says nothing.
 
@@ -214,7 +216,7 @@ def parse_target(
         watermark: The same.
         offsets: An offset by source id, such as ``{"0": {"topic": {"0": 5}}}``; JSON when it is text.
         backup: ``ROOT/ID``.
-        kinds: Declared type by source id, to compare offsets.
+        source_types: Declared type by source id, to compare offsets.
 
     Raises:
         ValueError: None or several are given, or one makes no sense.
@@ -233,7 +235,7 @@ def parse_target(
             return ToWatermark(parse_time_ms(str(watermark)))
         case "backup":
             return _to_backup(str(backup))
-    return ToOffsets(_offsets(offsets), kinds or {})
+    return ToOffsets(_offsets(offsets), source_types or {})
 
 
 def _to_backup(text: str) -> ToBackup:

@@ -47,10 +47,10 @@ from airflow_provider_ckpt.rollback.plan import plan_rollback
 from airflow_provider_ckpt.rollback.resolve import backups_hint, resolve
 from airflow_provider_ckpt.rollback.undo import plan_to_undo
 from airflow_provider_ckpt.rollback.undo_plan import Undo
+from airflow_provider_ckpt.sinks.change_effects import in_real_time, rollback_effect, undo_effect
 from airflow_provider_ckpt.sinks.declared import DeclaredSink, read_file_sink, read_marker
-from airflow_provider_ckpt.sinks.effects import SinkVerdict
+from airflow_provider_ckpt.sinks.effects import SinkEffect
 from airflow_provider_ckpt.sinks.memory import place_of
-from airflow_provider_ckpt.sinks.verdicts import in_real_time, rollback_verdict, undo_verdict
 from airflow_provider_ckpt.storage.store import Store
 
 #: A warning.
@@ -143,12 +143,12 @@ def _fresh_rollback(stores: Stores, target: RollbackTarget, batch_id: int, wish:
     if chosen.missing:
         require(chosen, view, _restorable_text(restorable_batches(checkpoint, view, batch_id), view))
     wish = replace(wish, trigger=trigger_of(wish.trigger, operator_names(checkpoint, view, batch_id)))
-    verdict, sink_log = _judge_sink(stores, view, batch_id, wish)
-    plan = replace(plan_rollback(view, chosen, now_ms(), (verdict,), sink_log), trigger=wish.trigger)
+    effect, sink_log = _judge_sink(stores, view, batch_id, wish)
+    plan = replace(plan_rollback(view, chosen, now_ms(), (effect,), sink_log), trigger=wish.trigger)
     after = view_after(plan, view, chosen, checkpoint)
     require_no_worse(plan, view, after)
     if reason := doubt(batch_id, after, _entry_after(checkpoint, view, batch_id)):
-        plan = replace(plan, verdicts=(_doubtful(verdict, reason),))
+        plan = replace(plan, effects=(_doubtful(effect, reason),))
     return _told(plan, checkpoint, _notes(view, target, batch_id, view.offset_seq(batch_id), wish.sources))
 
 
@@ -202,14 +202,14 @@ def _exchange(stores: Stores, root: Store, backup: Manifest, wish: _Wish) -> Pla
     damaged = {name: error for name, error in view.damaged.items() if name not in held.entries}
     view = replace(view, entries={**view.entries, **held.entries}, damaged=damaged)
     wish = replace(wish, trigger=trigger_of(wish.trigger, operator_names(checkpoint, view, batch_id)))
-    verdict, sink_log = _judge_sink(stores, view, batch_id, wish)
-    verdict = verdict if is_known else _not_known(verdict, batch_id)
+    effect, sink_log = _judge_sink(stores, view, batch_id, wish)
+    effect = effect if is_known else _not_known(effect, batch_id)
 
     def sha256_of(name: str) -> str:
         return checkpoint.sha256(name)[1]
 
     plan = plan_exchange(
-        view, backup, root.location, now_ms(), (verdict,), sink_log, compared.replaced, sha256_of=sha256_of
+        view, backup, root.location, now_ms(), (effect,), sink_log, compared.replaced, sha256_of=sha256_of
     )
     plan = replace(plan, trigger=wish.trigger)
     coming = [action.size for action in plan.actions if isinstance(action, Copy) and action.source]
@@ -228,29 +228,29 @@ def _entry_after(checkpoint: Store, view: CheckpointView, batch_id: int) -> Offs
     return entry if isinstance(entry, OffsetSeq) else None
 
 
-def _doubtful(verdict: SinkVerdict, reason: str) -> SinkVerdict:
+def _doubtful(effect: SinkEffect, reason: str) -> SinkEffect:
     """The effect when the entry of the target may not be that of its batch."""
     remedy = "Take the entry from a backup (--to-backup), or compare the rows of the batches after it in the sink."
-    return replace(verdict, verdict="unknown", reason=reason, remedy=remedy)
+    return replace(effect, effect="unknown", reason=reason, remedy=remedy)
 
 
-def _not_known(verdict: SinkVerdict, batch_id: int) -> SinkVerdict:
+def _not_known(effect: SinkEffect, batch_id: int) -> SinkEffect:
     """The effect when the offset entry of the batch is lost, so that nobody can compare it with the backup's."""
     reason = f"the offset entry of batch {batch_id} cannot be read, so the sink may have got another batch {batch_id}"
-    return replace(verdict, verdict="unknown", reason=reason, remedy="Compare the rows of that batch in the sink.")
+    return replace(effect, effect="unknown", reason=reason, remedy="Compare the rows of that batch in the sink.")
 
 
-def _judge_sink(stores: Stores, view: CheckpointView, batch_id: int, wish: _Wish) -> tuple[SinkVerdict, SinkLog | None]:
+def _judge_sink(stores: Stores, view: CheckpointView, batch_id: int, wish: _Wish) -> tuple[SinkEffect, SinkLog | None]:
     """What becomes of the sink, and its log when it is to be trimmed."""
     sink_log = _log_to_trim(stores, wish.sink) if wish.trim_sink_log else None
     declared = wish.sink or (DeclaredSink("file", stores.sink.location) if stores.sink else DeclaredSink(""))
     store = stores.sink if declared.directory else None
     marker = read_marker(declared, store, view.query_id, batch_id)
     require_fit(stores.checkpoint, stores.undo, view, declared, store, marker)
-    verdict = rollback_verdict(marker, batch_id, view.latest_planned, trimmed=sink_log is not None)
+    effect = rollback_effect(marker, batch_id, view.latest_planned, trimmed=sink_log is not None)
     if wish.trigger == REAL_TIME:
-        verdict = in_real_time(verdict, marker)
-    return replace(verdict, sink=declared.at(store).name), sink_log
+        effect = in_real_time(effect, marker)
+    return replace(effect, sink=declared.at(store).name), sink_log
 
 
 def _log_to_trim(stores: Stores, sink: DeclaredSink | None) -> SinkLog:
@@ -341,16 +341,16 @@ def make_undo(
 def _fresh_undo(record: journal.Record, stores: Stores, sink: DeclaredSink, trigger: str) -> Plan:
     undo = plan_to_undo(record, stores)
     trigger = trigger_of(trigger, operator_names(stores.checkpoint, undo.view, record.plan.batch_id))
-    verdict = _judge_undo(record, stores, sink, undo, trigger)
-    plan = undo.plan(f"{record.location}/{journal.SAVED_OBJECTS}", now_ms(), (verdict,))
+    effect = _judge_undo(record, stores, sink, undo, trigger)
+    plan = undo.plan(f"{record.location}/{journal.SAVED_OBJECTS}", now_ms(), (effect,))
     return replace(plan, trigger=trigger)
 
 
-def _judge_undo(record: journal.Record, stores: Stores, sink: DeclaredSink, undo: Undo, trigger: str) -> SinkVerdict:
+def _judge_undo(record: journal.Record, stores: Stores, sink: DeclaredSink, undo: Undo, trigger: str) -> SinkEffect:
     """What an undo does to the sink, where it can be looked at."""
     done = record.plan
     if sink.directory and stores.sink is None:
-        return SinkVerdict(sink.name, "unknown", "nobody has looked at it since the rollback", "Declare it: --sink.")
+        return SinkEffect(sink.name, "unknown", "nobody has looked at it since the rollback", "Declare it: --sink.")
     store = stores.sink if sink.directory else None
     if done.sink and store is not None and place_of(store) != place_of(store.at(done.sink)):
         raise PlanError(
@@ -362,12 +362,12 @@ def _judge_undo(record: journal.Record, stores: Stores, sink: DeclaredSink, undo
     if not done.sink:  # the log of another one was not trimmed
         require_fit(stores.checkpoint, stores.undo, undo.view, sink, store, marker)
     if foreign := undo.foreign_batches:
-        verdict = rollback_verdict(marker, done.batch_id, foreign[-1], trimmed=bool(done.sink))
+        effect = rollback_effect(marker, done.batch_id, foreign[-1], trimmed=bool(done.sink))
     else:
-        verdict = undo_verdict(marker, record.from_batch, trimmed=bool(done.sink))
+        effect = undo_effect(marker, record.from_batch, trimmed=bool(done.sink))
     if trigger == REAL_TIME:
-        verdict = in_real_time(verdict, marker)
-    return replace(verdict, sink=sink.at(store).name)
+        effect = in_real_time(effect, marker)
+    return replace(effect, sink=sink.at(store).name)
 
 
 # --- once more -----------------------------------------------------------------------------------------------------

@@ -29,7 +29,7 @@ from airflow_provider_ckpt.checkpoint.source_log_files import file_log_offset, s
 from airflow_provider_ckpt.checkpoint.view import CheckpointView
 from airflow_provider_ckpt.codec import layout
 from airflow_provider_ckpt.errors import BatchNotRestorableError
-from airflow_provider_ckpt.sinks.effects import SinkVerdict
+from airflow_provider_ckpt.sinks.effects import SinkEffect
 from airflow_provider_ckpt.storage.stored_object import StoredObject
 from airflow_provider_ckpt.untrusted.spans import missing_spans
 
@@ -38,7 +38,7 @@ def plan_rollback(
     view: CheckpointView,
     target: RestartSet,
     planned_at_ms: int,
-    verdicts: tuple[SinkVerdict, ...] = (),
+    effects: tuple[SinkEffect, ...] = (),
     sink_log: SinkLog | None = None,
 ) -> Plan:
     """Drop every batch after ``target.batch_id`` in place.
@@ -47,7 +47,7 @@ def plan_rollback(
         view: The whole checkpoint.
         target: The complete restart set of the target batch (see ``restart_set.require``).
         planned_at_ms: Now, epoch milliseconds.
-        verdicts: What becomes of the sinks (see :mod:`~airflow_provider_ckpt.sinks.verdicts`).
+        effects: What becomes of the sinks (see :mod:`~airflow_provider_ckpt.sinks.change_effects`).
         sink_log: The log of the file sink, when the batches are to be removed from it as well.
 
     Raises:
@@ -59,7 +59,7 @@ def plan_rollback(
     requirements = requirements_of(view, actions, sink_log)
     warnings = (*in_flight_warnings(view, batch_id), *_source_warnings(view, batch_id), *unknown_warnings(view))
     warnings += tuple(f"{problem}." for problem in target.unknown)
-    return rollback_plan(view, batch_id, planned_at_ms, requirements, actions, warnings, verdicts, sink_log)
+    return rollback_plan(view, batch_id, planned_at_ms, requirements, actions, warnings, effects, sink_log)
 
 
 def rollback_plan(
@@ -69,7 +69,7 @@ def rollback_plan(
     requirements: Iterable[Requirement],
     actions: Iterable[Action],
     warnings: Iterable[str],
-    verdicts: tuple[SinkVerdict, ...],
+    effects: tuple[SinkEffect, ...],
     sink_log: SinkLog | None,
     source: str = "",
 ) -> Plan:
@@ -83,7 +83,7 @@ def rollback_plan(
         tuple(requirements),
         tuple(actions),
         tuple(warnings),
-        verdicts,
+        effects,
         source,
         sink_log.location if sink_log is not None else "",
     )

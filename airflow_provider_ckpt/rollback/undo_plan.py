@@ -19,7 +19,7 @@ from airflow_provider_ckpt.codec import layout
 from airflow_provider_ckpt.codec.layout import main_name
 from airflow_provider_ckpt.errors import PlanError
 from airflow_provider_ckpt.rollback.plan import peel, requirements_of, source_deletes, trimmed_entries
-from airflow_provider_ckpt.sinks.effects import SinkVerdict
+from airflow_provider_ckpt.sinks.effects import SinkEffect
 from airflow_provider_ckpt.storage.stored_object import StoredObject
 from airflow_provider_ckpt.untrusted.spans import batches_text
 
@@ -56,8 +56,8 @@ class Undo:
             "checkpoint": view.objects,
             "sink": sink_log.objects if sink_log is not None else {},
         }
-        self._standing = self._find_standing(sha256_of)
-        self._own = {action.spot for action in self._standing}
+        self._present = self._find_present(sha256_of)
+        self._own = {action.spot for action in self._present}
         self._peeled = () if self.is_untouched else self._peel()
         self._require_kept()
 
@@ -66,7 +66,7 @@ class Undo:
         """Whether the change was stopped before its first step, so that there is nothing to take back."""
         removed = {action.spot for action in self._done.actions if isinstance(action, Delete)}
         return all(
-            action in self._standing if isinstance(action, Delete) else action.spot not in self._own - removed
+            action in self._present if isinstance(action, Delete) else action.spot not in self._own - removed
             for action in self._done.actions
         )
 
@@ -76,7 +76,7 @@ class Undo:
         places = (layout.parse(action.name) for action in self._peeled)
         return tuple(sorted({place.batch_id for place in places if isinstance(place, layout.LogEntry)}))
 
-    def plan(self, saved_at: str, planned_at_ms: int, verdicts: tuple[SinkVerdict, ...] = ()) -> Plan:
+    def plan(self, saved_at: str, planned_at_ms: int, effects: tuple[SinkEffect, ...] = ()) -> Plan:
         """The plan; ``saved_at`` is where the copies are, under ``checkpoint/`` and ``sink/``."""
         done = self._done
         actions = [*self._peeled, *(() if self.is_untouched else self._put_back())]
@@ -89,13 +89,13 @@ class Undo:
             tuple(requirements_of(self.view, actions, self._sink_log)),
             tuple(actions),
             (f"Undoes the {done.kind} to batch {done.batch_id} ({done.plan_id}).", *self._foreign_warning()),
-            verdicts,
+            effects,
             saved_at,
             done.sink,
             done.plan_id,
         )
 
-    def _find_standing(self, sha256_of: Sha256Of) -> set[Action]:
+    def _find_present(self, sha256_of: Sha256Of) -> set[Action]:
         """The steps whose object stands there: as it did before the change, or as it or an undo of it has put it there.
 
         A batch that runs again may write some files with the bytes that they had before. They go with their batch.
@@ -207,14 +207,14 @@ class Undo:
     def _put_back(self) -> Iterable[Action]:
         """The steps backwards. Where the change has put one object in the place of another, that one goes first."""
         gone: set[Spot] = set()
-        originals = {action.spot for action in self._standing if isinstance(action, Delete)}
+        originals = {action.spot for action in self._present if isinstance(action, Delete)}
         for action in reversed(self._done.actions):
             stored = self._objects[action.place].get(action.name)
             if not isinstance(action, Delete):
-                if stored is not None and (action in self._standing or action.spot not in originals):
+                if stored is not None and (action in self._present or action.spot not in originals):
                     gone.add(action.spot)
                     yield Delete(action.name, action.place, stored.size, stored.identity, action.sha256)
-            elif action not in self._standing or action.spot in gone:
+            elif action not in self._present or action.spot in gone:
                 yield self._copy_of(action)
 
     def _copy_of(self, action: Delete) -> Copy:

@@ -45,8 +45,8 @@ class CheckpointProgressSensor(BaseSensorOperator):
     :param watermark: The newest committed batch ran with at least this watermark: a datetime, ISO 8601 or epoch
         milliseconds, such as ``"{{ data_interval_end }}"``.
     :param offsets: Offsets by source id, as objects or JSON, such as ``{"0": {"topic": {"0": 500}}}``.
-    :param target: Any other :class:`~airflow_provider_ckpt.waiting.Condition`, or a mapping as its ``to_dict`` writes
-        it, in which text is templated: ``{"target": "caught_up", "lag_ms": "PT5M"}``.
+    :param condition: Any other :class:`~airflow_provider_ckpt.waiting.Condition`, or a mapping as its ``to_dict``
+        writes it, in which text is templated: ``{"condition": "lag", "lag_ms": "PT5M"}``.
     :param sources: Types of the sources by id, such as ``{"0": "kafka"}``, needed to compare offsets; where each reads
         from, such as ``{"0": "kafka:host:9092"}``, for conditions that ask where the data ends.
     :param kafka_conn_id: Connection of type ``kafka``, whose extra configures the client that asks.
@@ -65,7 +65,7 @@ class CheckpointProgressSensor(BaseSensorOperator):
         "batch_id",
         "watermark",
         "offsets",
-        "target",
+        "condition",
         "sources",
         "deadline",
         "checkpoint_conn_id",
@@ -80,7 +80,7 @@ class CheckpointProgressSensor(BaseSensorOperator):
         batch_id: int | str | None = None,
         watermark: datetime | str | int | None = None,
         offsets: Mapping[str, Any] | str | None = None,
-        target: Condition | Mapping[str, Any] | None = None,
+        condition: Condition | Mapping[str, Any] | None = None,
         sources: Mapping[str, str] | None = None,
         kafka_conn_id: str | None = None,
         deadline: datetime | str | int | None = None,
@@ -95,7 +95,7 @@ class CheckpointProgressSensor(BaseSensorOperator):
         self.batch_id = batch_id
         self.watermark = watermark
         self.offsets = offsets
-        self.target = target.to_dict() if isinstance(target, Condition) else target
+        self.condition = condition.to_dict() if isinstance(condition, Condition) else condition
         self.sources = dict(sources or {})
         self.kafka_conn_id = kafka_conn_id
         self.deadline = deadline
@@ -125,17 +125,17 @@ class CheckpointProgressSensor(BaseSensorOperator):
         """The arguments as mappings, templates and all."""
         spelled: list[Mapping[str, Any]] = []
         if self.batch_id is not None:
-            spelled.append({"target": "batch", "batch_id": self.batch_id})
+            spelled.append({"condition": "batch", "batch_id": self.batch_id})
         if self.watermark is not None:
             passed = self.watermark
             if isinstance(passed, datetime) and passed.tzinfo:  # one without a zone is refused later
                 passed = passed.isoformat()
-            spelled.append({"target": "watermark", "watermark_ms": passed})
+            spelled.append({"condition": "watermark", "watermark_ms": passed})
         if self.offsets is not None:
-            kinds = {source: declared.partition(":")[0] for source, declared in self.sources.items()}
-            spelled.append({"target": "offsets", "offsets": self.offsets, "kinds": kinds})
-        if self.target is not None:
-            spelled.append(self.target)
+            source_types = {source: declared.partition(":")[0] for source, declared in self.sources.items()}
+            spelled.append({"condition": "offsets", "offsets": self.offsets, "source_types": source_types})
+        if self.condition is not None:
+            spelled.append(self.condition)
         return spelled
 
     # --- polling -----------------------------------------------------------------------------------------------
@@ -226,7 +226,7 @@ class CheckpointProgressSensor(BaseSensorOperator):
         self.defer(
             trigger=CheckpointProgressTrigger(
                 checkpoint=self.checkpoint,
-                target=condition.to_dict(),
+                condition=condition.to_dict(),
                 start=start.to_dict() if start else None,
                 sources=self.sources or None,
                 kafka_conn_id=self.kafka_conn_id,
@@ -249,7 +249,7 @@ class CheckpointProgressSensor(BaseSensorOperator):
         names = ("checkpoint", "sources", "kafka_conn_id", "checkpoint_conn_id", "poke_interval")
         return StartTriggerArgs(
             trigger_cls="airflow_provider_ckpt.triggers.checkpoint.CheckpointProgressTrigger",
-            trigger_kwargs={"target": spelled[0], **{name: getattr(self, name) for name in names}},
+            trigger_kwargs={"condition": spelled[0], **{name: getattr(self, name) for name in names}},
             next_method="execute_complete",
             timeout=timedelta(seconds=self._timeout_s()),
         )

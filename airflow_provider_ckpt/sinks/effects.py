@@ -17,21 +17,21 @@ EFFECTS: tuple[Effect, ...] = ("exact", "duplicated", "skipped", "unknown")
 
 
 @dataclass(frozen=True, slots=True)
-class SinkVerdict:
+class SinkEffect:
     """What happens at the sink when the plan has been applied and the query goes on.
 
     Args:
         sink: Kind and location.
-        verdict: ``exact``, ``skipped`` (re-run batches are dropped: data loss), ``duplicated`` or ``unknown``.
+        effect: ``exact``, ``skipped`` (re-run batches are dropped: data loss), ``duplicated`` or ``unknown``.
         reason: Why.
         remedy: What to do about it; empty when nothing is to be done.
     """
 
     sink: str
-    verdict: Effect
+    effect: Effect
     reason: str
     remedy: str = ""
 
     def to_dict(self) -> SinkEffectFields:
         """JSON-ready."""
-        return {"sink": self.sink, "effect": self.verdict, "reason": self.reason, "remedy": self.remedy}
+        return {"sink": self.sink, "effect": self.effect, "reason": self.reason, "remedy": self.remedy}

@@ -14,7 +14,7 @@ from airflow_provider_ckpt.checkpoint.sink_marker import MARKING, SinkMarker
 
 
 @dataclass(frozen=True, slots=True)
-class Standing:
+class QueryBatches:
     """How far a query was at one moment.
 
     Args:
@@ -43,7 +43,9 @@ class Misfit:
 _OTHERWISE = "Declare the sink that the query writes to, or none: its effect is then unknown and has to be accepted."
 
 
-def misfit(marker: SinkMarker, now: Standing, before: Iterable[Standing] = (), *, known: bool = False) -> Misfit | None:
+def misfit(
+    marker: SinkMarker, now: QueryBatches, before: Iterable[QueryBatches] = (), *, known: bool = False
+) -> Misfit | None:
     """What contradicts that a sink is that of the query; None when nothing does.
 
     Args:
@@ -67,10 +69,12 @@ def misfit(marker: SinkMarker, now: Standing, before: Iterable[Standing] = (), *
 
 def misfit_of_backup(marker: SinkMarker, batch_id: int) -> Misfit | None:
     """What contradicts that a sink is that of a query whose backup was taken after ``batch_id``; it may be ahead."""
-    return misfit(marker, Standing(batch_id, batch_id), known=True)
+    return misfit(marker, QueryBatches(batch_id, batch_id), known=True)
 
 
-def _misfit_of_files(marker: SinkMarker, now: Standing, before: Iterable[Standing], *, known: bool) -> Misfit | None:
+def _misfit_of_files(
+    marker: SinkMarker, now: QueryBatches, before: Iterable[QueryBatches], *, known: bool
+) -> Misfit | None:
     latest = marker.last_batch
     if latest is None:
         if now.written is None:
@@ -93,9 +97,9 @@ def _misfit_of_files(marker: SinkMarker, now: Standing, before: Iterable[Standin
     )
 
 
-def _reaches(standing: Standing, latest: int) -> bool:
+def _reaches(standing: QueryBatches, latest: int) -> bool:
     return standing.planned is not None and latest <= standing.planned
 
 
-def _spans(standing: Standing, latest: int) -> bool:
+def _spans(standing: QueryBatches, latest: int) -> bool:
     return _reaches(standing, latest) and (standing.written is None or standing.written <= latest)

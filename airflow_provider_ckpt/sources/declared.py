@@ -182,7 +182,7 @@ class DeclaredEnds:
             )
         self._require_all(progress)
         conditions = [
-            end.end_at(at_ms, self._stands(source_id, progress), slack) for source_id, end in self._ends.items()
+            end.end_at(at_ms, self._position(source_id, progress), slack) for source_id, end in self._ends.items()
         ]
         counted = [condition for condition in conditions if isinstance(condition, OffsetsReached)]
         others = [condition for condition in conditions if not isinstance(condition, OffsetsReached)]
@@ -193,7 +193,7 @@ class DeclaredEnds:
         unread = getattr(self._ends.get(source_id), "unread", None)
         if unread is None:
             raise CheckpointError(f"source {source_id} is not declared as a file source")
-        found: Condition = unread(at_ms, self._stands(source_id, progress))
+        found: Condition = unread(at_ms, self._position(source_id, progress))
         return found
 
     def _require_all(self, progress: Progress) -> None:
@@ -206,7 +206,7 @@ class DeclaredEnds:
                 hint=f"{offered}; or its mere type, such as {missing[0]}=rate, when it is not to be waited for.",
             )
 
-    def _stands(self, source_id: str, progress: Progress) -> SourceOffset | None:
+    def _position(self, source_id: str, progress: Progress) -> SourceOffset | None:
         if progress.offsets is None:
             return None
         ids = [known for known, _ in progress.offsets.offsets]
@@ -223,5 +223,5 @@ def _is_endless(text: str) -> bool:
 def _as_one(conditions: list[OffsetsReached], slack: int) -> list[Condition]:
     """One condition for several sources, so that the slack is for all of them together."""
     offsets = {source_id: text for condition in conditions for source_id, text in condition.offsets.items()}
-    kinds = {source_id: kind for condition in conditions for source_id, kind in condition.kinds.items()}
-    return [OffsetsReached(offsets, kinds, slack)] if conditions else []
+    source_types = {source_id: kind for condition in conditions for source_id, kind in condition.source_types.items()}
+    return [OffsetsReached(offsets, source_types, slack)] if conditions else []

@@ -30,18 +30,19 @@ SETTLE_S = 3.0
 class CheckpointProgressTrigger(BaseEventTrigger):
     """Fires when the committed progress of a checkpoint has reached a condition; without one, again and again.
 
-    With a ``target`` it fires once and ends; that is what the sensor defers to. Without, it is for an ``AssetWatcher``
-    and fires for each poll that shows newly committed batches, or with ``every="PT1H"`` for each that shows the
-    watermark past another full hour. It then remembers what it has seen in the asset's state store, so that what is
-    committed while the triggerer is down is told of later; Airflow before 3.3 has no such store, and there each start
-    begins with an event. An event is never lost; when the triggerer dies within seconds of one, it may come twice.
+    With a ``condition`` it fires once and ends; that is what the sensor defers to. Without, it is for an
+    ``AssetWatcher`` and fires for each poll that shows newly committed batches, or with ``every="PT1H"`` for each
+    that shows the watermark past another full hour. It then remembers what it has seen in the asset's state store,
+    so that what is committed while the triggerer is down is told of later; Airflow before 3.3 has no such store, and
+    there each start begins with an event. An event is never lost; when the triggerer dies within
+    seconds of one, it may come twice.
 
     All that wait on one checkpoint share one poller. A storage that does not answer is asked again. Any other error is
     an event for a wait, and for a watcher a line in the log of the triggerer. The pause follows the stream: a quarter
     of ``poke_interval`` near the condition, four times it when the stream is slow.
 
     :param checkpoint: Location of the checkpoint.
-    :param target: The condition, as :meth:`~airflow_provider_ckpt.waiting.Condition.to_dict` writes it.
+    :param condition: The condition, as :meth:`~airflow_provider_ckpt.waiting.Condition.to_dict` writes it.
     :param every: For a watcher: ``batch``, or the length of event-time windows as ISO 8601.
     :param timezone: For a watcher: the zone whose days, weeks and months the windows are.
     :param start: Where the query stood when the wait began; None to begin now.
@@ -58,7 +59,7 @@ class CheckpointProgressTrigger(BaseEventTrigger):
         self,
         *,
         checkpoint: str,
-        target: dict[str, Any] | None = None,
+        condition: dict[str, Any] | None = None,
         every: str = "batch",
         timezone: str = "UTC",
         start: dict[str, Any] | None = None,
@@ -70,7 +71,7 @@ class CheckpointProgressTrigger(BaseEventTrigger):
     ) -> None:
         super().__init__()
         self.checkpoint = checkpoint
-        self.target = target
+        self.condition = condition
         self.every = every
         self.timezone = timezone
         self.start = start
@@ -87,7 +88,7 @@ class CheckpointProgressTrigger(BaseEventTrigger):
         """Class path and arguments."""
         names = (
             "checkpoint",
-            "target",
+            "condition",
             "every",
             "timezone",
             "start",
@@ -104,8 +105,8 @@ class CheckpointProgressTrigger(BaseEventTrigger):
         """Poll until the condition is reached, the deadline has passed, or an error says that waiting is of no use."""
         try:
             async with poll_pool().of(self.checkpoint_conn_id, self.checkpoint) as poller:
-                if self.target is not None:
-                    yield TriggerEvent(await self._wait(poller, condition_from_dict(self.target)))
+                if self.condition is not None:
+                    yield TriggerEvent(await self._wait(poller, condition_from_dict(self.condition)))
                     return
                 async for event in self._watch(poller):
                     yield event

@@ -12,12 +12,12 @@ from airflow_provider_ckpt.waiting.conditions import (
     WatermarkPassed,
 )
 from airflow_provider_ckpt.waiting.positions import (
-    CaughtUp,
     FilesRead,
     FilesWritten,
-    FrozenEnd,
+    LagAtMost,
     OffsetsReached,
     SnapshotReached,
+    SourceEndReached,
 )
 from airflow_provider_ckpt.waiting.wait_start import Start, start_from_dict, take_start, why_lost
 
@@ -25,16 +25,16 @@ __all__ = [
     "AllOf",
     "AnyOf",
     "BatchCommitted",
-    "CaughtUp",
     "Condition",
     "FilesRead",
     "FilesWritten",
-    "FrozenEnd",
     "Idle",
+    "LagAtMost",
     "Needs",
     "NextBatch",
     "OffsetsReached",
     "SnapshotReached",
+    "SourceEndReached",
     "SourceEnds",
     "Stalled",
     "Start",

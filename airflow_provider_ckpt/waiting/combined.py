@@ -27,12 +27,12 @@ from airflow_provider_ckpt.waiting.conditions import (
     WatermarkPassed,
 )
 from airflow_provider_ckpt.waiting.positions import (
-    CaughtUp,
     FilesRead,
     FilesWritten,
-    FrozenEnd,
+    LagAtMost,
     OffsetsReached,
     SnapshotReached,
+    SourceEndReached,
 )
 
 
@@ -76,7 +76,7 @@ class _Several(Condition):
 
     def to_dict(self) -> dict[str, Any]:
         """See :class:`Condition`."""
-        return {"target": self.name, "targets": [condition.to_dict() for condition in self.conditions]}
+        return {"condition": self.name, "conditions": [condition.to_dict() for condition in self.conditions]}
 
 
 @dataclass(frozen=True, slots=True)
@@ -167,15 +167,18 @@ _CONDITIONS: Mapping[str, type[Condition]] = {
         SnapshotReached,
         FilesWritten,
         FilesRead,
-        FrozenEnd,
-        CaughtUp,
+        SourceEndReached,
+        LagAtMost,
         Idle,
         Stalled,
     )
 }
 #: What a condition lacks as long as it is relative.
-_RELATIVE = {NextBatch.name: "after_ms", FrozenEnd.name: "at_ms"}
+_RELATIVE = {NextBatch.name: "after_ms", SourceEndReached.name: "at_ms"}
 _DURATIONS = frozenset({"for_ms", "lag_ms"})
+#: Keys and names that waits recorded by earlier versions have.
+_EARLIER_KEYS = {"target": "condition", "targets": "conditions", "kinds": "source_types"}
+_EARLIER_NAMES = {"frozen_end": SourceEndReached.name, "caught_up": LagAtMost.name}
 
 
 def condition_from_dict(fields: Mapping[str, Any]) -> Condition:
@@ -184,8 +187,8 @@ def condition_from_dict(fields: Mapping[str, Any]) -> Condition:
     Times (``…_ms``) may also be datetimes or ISO 8601, durations (``for_ms``, ``lag_ms``) ISO 8601 such as ``PT5M``;
     numbers may be text. Raises CheckpointError for anything else.
     """
-    values = dict(fields)
-    name = values.pop("target", None)
+    values = _renamed(fields)
+    name = values.pop("condition", None)
     try:
         if isinstance(name, str) and name in _SEVERAL:
             return _SEVERAL[name](_parts(values))
@@ -196,6 +199,13 @@ def condition_from_dict(fields: Mapping[str, Any]) -> Condition:
         raise CheckpointError(f"no condition: {said} ({error})", hint=f"Conditions: {known}.") from error
 
 
+def _renamed(fields: Mapping[str, Any]) -> dict[str, Any]:
+    """The fields of a condition, those that an earlier version wrote under their names of today."""
+    values = {_EARLIER_KEYS.get(key, key): value for key, value in fields.items()}
+    name = values.get("condition")
+    return {**values, "condition": _EARLIER_NAMES.get(name, name)} if isinstance(name, str) else values
+
+
 def _known(name: Any) -> str:
     if not isinstance(name, str) or name not in _CONDITIONS:
         raise ValueError(f"{shown(name)} is the name of none")
@@ -204,9 +214,9 @@ def _known(name: Any) -> str:
 
 def _parts(values: Mapping[str, Any]) -> tuple[Condition, ...]:
     """The conditions that a condition is made of. Raises ValueError for none: nothing would have to be reached."""
-    parts = values.get("targets")
-    if values.keys() != {"targets"} or not isinstance(parts, list | tuple) or not parts:
-        raise ValueError("targets has to be a list of at least one, and the only key beside target")
+    parts = values.get("conditions")
+    if values.keys() != {"conditions"} or not isinstance(parts, list | tuple) or not parts:
+        raise ValueError("conditions has to be a list of at least one, and the only key beside condition")
     if not all(isinstance(part, Mapping) for part in parts):
         raise ValueError("each of the conditions has to be an object")
     return tuple(map(condition_from_dict, parts))
@@ -233,11 +243,13 @@ def _value(key: str, value: Any) -> Any:
         return _whole(key, parse_time_ms(value) if isinstance(value, str | datetime) else value)
     if key == "before" and isinstance(value, list | tuple):
         return tuple(_whole(key, item) for item in value)
-    if key in ("offsets", "kinds"):
+    if key in ("offsets", "source_types"):
         parsed = parse_json(value) if isinstance(value, str) else value
         if not isinstance(parsed, Mapping):
             raise ValueError(f"{key} is {shown(parsed)}, not an object by source id")
-        return dict(parsed) if key == "kinds" else {str(at): _offset_text(offset) for at, offset in parsed.items()}
+        return (
+            dict(parsed) if key == "source_types" else {str(at): _offset_text(offset) for at, offset in parsed.items()}
+        )
     return _whole(key, int(value) if isinstance(value, str) and value.strip().isdecimal() else value)
 
 
@@ -258,7 +270,8 @@ def is_relative(fields: Mapping[str, Any]) -> bool:
 
     Templates in it need not be rendered yet.
     """
-    if fields.get("target") in _SEVERAL:
-        return any(map(is_relative, fields.get("targets", ())))
-    lacks = _RELATIVE.get(str(fields.get("target")))
-    return lacks is not None and fields.get(lacks) is None
+    values = _renamed(fields)
+    if values.get("condition") in _SEVERAL:
+        return any(map(is_relative, values.get("conditions", ())))
+    lacks = _RELATIVE.get(str(values.get("condition")))
+    return lacks is not None and values.get(lacks) is None

@@ -104,7 +104,7 @@ class Condition(ABC):
 
     def to_dict(self) -> dict[str, Any]:
         """JSON-ready; :func:`~airflow_provider_ckpt.waiting.condition_from_dict` is the way back."""
-        return {"target": self.name, **asdict(self)}  # type: ignore[call-overload]
+        return {"condition": self.name, **asdict(self)}  # type: ignore[call-overload]
 
 
 @dataclass(frozen=True, slots=True)

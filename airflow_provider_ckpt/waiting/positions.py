@@ -20,14 +20,14 @@ class OffsetsReached(Condition):
 
     Args:
         offsets: Offset as JSON text, by source id (``"0"`` for the first source).
-        kinds: Declared kind by source id; without one an offset can only be equal, and that is refused.
+        source_types: Declared type by source id; without one an offset can only be equal, and that is refused.
         slack: So many units (records, for Kafka) may be missing in all; 0 for none.
     """
 
     name: ClassVar[str] = "offsets"
 
     offsets: Mapping[str, str]
-    kinds: Mapping[str, str] = field(default_factory=dict)
+    source_types: Mapping[str, str] = field(default_factory=dict)
     slack: int = 0
 
     def reached(self, progress: Progress) -> bool:
@@ -59,7 +59,7 @@ class OffsetsReached(Condition):
         current = offsets.offset(source_id)
         if current is None:
             return None
-        kind = source_kind(offsets, source_id, self.kinds)
+        kind = source_kind(offsets, source_id, self.source_types)
         if kind is None:
             raise CheckpointError(
                 f"offsets of source {source_id} cannot be ordered, because its type is not known",
@@ -103,7 +103,7 @@ class OffsetsReached(Condition):
             for source_id, text in self.offsets.items()
         )
         slack = f", give or take {self.slack:,}" if self.slack else ""
-        late = [source_id for source_id in self.offsets if _marks_begin(self.kinds.get(source_id))]
+        late = [source_id for source_id in self.offsets if _marks_begin(self.source_types.get(source_id))]
         note = f" (source {late[0]} writes where a batch ended into the entry of the next one)" if late else ""
         return f"committed batch {or_none(progress.batch_id)}, waiting with {waits}{slack}{note}"
 
@@ -132,12 +132,12 @@ class SnapshotReached(Condition):
 
     def reached(self, progress: Progress) -> bool:
         """See :class:`Condition`. Raises CheckpointError when the source is none of Iceberg's."""
-        stands = self._stands(progress)
+        stands = self._position(progress)
         if stands is None or stands[0] == -1 or stands[0] in self.before:
             return False
         return stands[0] != self.snapshot_id or stands[1] >= self.position
 
-    def _stands(self, progress: Progress) -> tuple[int, int] | None:
+    def _position(self, progress: Progress) -> tuple[int, int] | None:
         offset = progress.offsets.offset(self.source_id) if progress.offsets else None
         if offset is None:
             return None
@@ -146,7 +146,7 @@ class SnapshotReached(Condition):
 
     def explain(self, progress: Progress) -> str:
         """See :class:`Condition`."""
-        stands = self._stands(progress)
+        stands = self._position(progress)
         where = "nowhere" if stands is None else f"file {stands[1]} of snapshot {stands[0]}"
         return (
             f"committed batch {or_none(progress.batch_id)}, source {self.source_id} at {where}, "
@@ -212,7 +212,7 @@ class FilesWritten(Condition):
 
 
 @dataclass(frozen=True, slots=True)
-class FrozenEnd(Condition):
+class SourceEndReached(Condition):
     """All that had been written to the sources at ``at_ms`` is in a committed batch.
 
     The end is taken once, when the wait begins, from where the data is: the broker, the table, the directory. What is
@@ -223,7 +223,7 @@ class FrozenEnd(Condition):
             wait, and then the true end, whatever the timestamps say.
     """
 
-    name: ClassVar[str] = "frozen_end"
+    name: ClassVar[str] = "source_end"
     asks_ends: ClassVar[bool] = True
 
     at_ms: int | None = None
@@ -242,7 +242,7 @@ class FrozenEnd(Condition):
 
 
 @dataclass(frozen=True, slots=True)
-class CaughtUp(Condition):
+class LagAtMost(Condition):
     """The query is behind its sources by no more than a lag; their ends are asked for at each poll.
 
     Args:
@@ -251,7 +251,7 @@ class CaughtUp(Condition):
             instead of ``lag_ms``.
     """
 
-    name: ClassVar[str] = "caught_up"
+    name: ClassVar[str] = "lag"
     asks_ends: ClassVar[bool] = True
 
     lag_ms: int | None = None

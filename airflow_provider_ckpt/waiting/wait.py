@@ -148,7 +148,7 @@ class Waiting:
     def to_dict(self) -> dict[str, Any]:
         """A wait that has begun, JSON-ready; :func:`read_wait` is the way back."""
         start = self.start.to_dict() if self.start else None
-        return {"location": self.location, "target": self.condition.to_dict(), "start": start}
+        return {"location": self.location, "condition": self.condition.to_dict(), "start": start}
 
     def _begin(self, progress: Progress) -> Start:
         resolved = self.condition.resolved(progress.polled_at_ms)
@@ -183,11 +183,11 @@ class Waiting:
 def read_wait(fields: Mapping[str, Any]) -> tuple[Condition, Start]:
     """Condition and start of the wait that :meth:`Waiting.to_dict` wrote. Raises CheckpointError for anything else."""
     try:
-        condition, start = fields["target"], fields["start"]
+        condition, start = fields["condition" if "condition" in fields else "target"], fields["start"]
     except (KeyError, TypeError):
-        hint = "Clear the task, so that it waits anew."
+        hint = "Clear the task, so that the wait begins again."
         raise CheckpointError(
-            "what was kept of a wait cannot be read: it has no target and no start", hint=hint
+            "the record of this wait cannot be read: it has no condition and no start", hint=hint
         ) from None
     return condition_from_dict(condition), start_from_dict(start)
 

@@ -27,10 +27,10 @@ from airflow_provider_ckpt.triggers.checkpoint import CheckpointProgressTrigger
 from airflow_provider_ckpt.waiting import (
     AnyOf,
     BatchCommitted,
-    CaughtUp,
-    FrozenEnd,
     Idle,
+    LagAtMost,
     NextBatch,
+    SourceEndReached,
     Stalled,
     WatermarkPassed,
     condition_from_dict,
@@ -70,20 +70,20 @@ REACHED = [
     {"offsets": {"0": {"logOffset": 5}}, "sources": {"0": "file"}},
     {"offsets": '{"0": {"logOffset": 2}}', "sources": {"0": "file:s3://landing/orders"}},
     {"batch_id": 7, "watermark": "2026-01-01T00:00:40Z"},
-    {"target": {"target": "batch", "batch_id": "7"}},
-    {"target": AnyOf((BatchCommitted(99), WatermarkPassed(WATERMARK_MS)))},
-    {"target": Idle(0)},
-    {"target": {"target": "stalled", "for_ms": "PT0S"}},
-    {"target": NextBatch(0)},
+    {"condition": {"condition": "batch", "batch_id": "7"}},
+    {"condition": AnyOf((BatchCommitted(99), WatermarkPassed(WATERMARK_MS)))},
+    {"condition": Idle(0)},
+    {"condition": {"condition": "stalled", "for_ms": "PT0S"}},
+    {"condition": NextBatch(0)},
 ]
 NOT_REACHED = [
     {"batch_id": 8},
     {"watermark": "2026-01-01T00:00:40.001Z"},
     {"offsets": {"0": {"logOffset": 6}}, "sources": {"0": "file"}},
     {"batch_id": 7, "watermark": "2030-01-01"},
-    {"target": {"target": "next_batch"}},
-    {"target": Stalled(100 * YEAR_MS)},
-    {"target": BatchCommitted(7), "batch_id": 8},
+    {"condition": {"condition": "next_batch"}},
+    {"condition": Stalled(100 * YEAR_MS)},
+    {"condition": BatchCommitted(7), "batch_id": 8},
 ]
 
 
@@ -91,14 +91,14 @@ NOT_REACHED = [
 
 
 @pytest.mark.parametrize("deferrable", [False, True])
-@pytest.mark.parametrize("target", REACHED)
+@pytest.mark.parametrize("condition", REACHED)
 def test_a_reached_target_never_defers(checkpoint, target, deferrable):
     result = sensor(checkpoint, deferrable=deferrable, **target).execute({})
     assert result["batch_id"] == 7 and result["met"] and "status" not in result
     assert result["watermark_ms"] in (WATERMARK_MS, None) and result["query_id"]
 
 
-@pytest.mark.parametrize("target", NOT_REACHED)
+@pytest.mark.parametrize("condition", NOT_REACHED)
 def test_a_non_deferrable_sensor_never_defers(checkpoint, target):
     with pytest.raises(AirflowSensorTimeout):
         sensor(checkpoint, deferrable=False, timeout=0.3, **target).execute({})
@@ -133,7 +133,7 @@ def test_a_checkpoint_that_does_not_exist_yet_is_waited_for(tmp_path):
     ({"watermark": datetime(2026, 1, 1)}, "no time zone"), ({"offsets": "{"}, "wait"),
     ({"offsets": {"0": 5}}, "type is not known"), ({"offsets": {"7": 5}}, "no source '7'"),
     ({"offsets": {"0": 5}, "sources": {"0": "nokind"}}, "unknown source type"),
-    ({"target": {"target": "bach"}}, "no condition"), ({"target": FrozenEnd()}, "no source was declared"),
+    ({"condition": {"condition": "bach"}}, "no condition"), ({"condition": SourceEndReached()}, "no source was declared"),
     ({"batch_id": 99, "deadline": "soon"}, "deadline: no time"),
     ({"batch_id": 99, "deadline": datetime(2026, 1, 1)}, "deadline: .* no time zone"),
 ])  # fmt: skip
@@ -167,7 +167,7 @@ def test_it_fails_at_once_when_the_target_cannot_come_any_more(checkpoint, chang
 # --- deferring -------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("target", NOT_REACHED)
+@pytest.mark.parametrize("condition", NOT_REACHED)
 def test_a_deferrable_sensor_defers_with_all_that_the_trigger_needs(checkpoint, target):
     before_ms = int(time.time() * 1000)
     defers = deferred(sensor(checkpoint, deferrable=True, checkpoint_conn_id=None, **target))
@@ -189,7 +189,7 @@ def test_every_parameter_reaches_the_trigger(checkpoint, monkeypatch):
     waiting = sensor(
         checkpoint,
         batch_id=8,
-        target=CaughtUp(lag_ms=5),
+        condition=LagAtMost(lag_ms=5),
         sources={"0": "kafka:host:9092"},
         kafka_conn_id="broker",
         checkpoint_conn_id="lake",
@@ -201,7 +201,7 @@ def test_every_parameter_reaches_the_trigger(checkpoint, monkeypatch):
     _, arguments = deferred(waiting).trigger.serialize()
     start = arguments.pop("start")
     assert start["query_id"] and start["batch_id"] == 7 and start["committed_at_ms"]
-    assert condition_from_dict(arguments.pop("target")).conditions == (BatchCommitted(8), CaughtUp(lag_ms=5))
+    assert condition_from_dict(arguments.pop("condition")).conditions == (BatchCommitted(8), LagAtMost(lag_ms=5))
     assert arguments == {
         "checkpoint": checkpoint,
         "every": "batch",
@@ -216,7 +216,7 @@ def test_every_parameter_reaches_the_trigger(checkpoint, monkeypatch):
 
 def test_now_is_when_the_worker_looked(checkpoint):
     before_ms = int(time.time() * 1000)
-    trigger = deferred(sensor(checkpoint, deferrable=True, target=NextBatch())).trigger
+    trigger = deferred(sensor(checkpoint, deferrable=True, condition=NextBatch())).trigger
     assert before_ms <= trigger.target["after_ms"] <= int(time.time() * 1000)
 
 
@@ -226,7 +226,7 @@ def test_a_storage_that_is_away_defers_and_the_trigger_begins(checkpoint, monkey
 
     monkeypatch.setattr(CheckpointHook, "store", away)
     before_ms = int(time.time() * 1000)
-    trigger = deferred(sensor(checkpoint, deferrable=True, target=NextBatch())).trigger
+    trigger = deferred(sensor(checkpoint, deferrable=True, condition=NextBatch())).trigger
     assert trigger.start is None and trigger.target["after_ms"] >= before_ms, "now is the same for all that follows"
     with pytest.raises(AirflowException) as failed:
         sensor(checkpoint, batch_id=7).poke({})
@@ -286,17 +286,17 @@ def test_in_reschedule_mode_it_remembers_where_it_began(checkpoint):
 
 def test_in_reschedule_mode_now_stays_what_it_was(checkpoint):
     memory = TaskState()
-    assert rescheduled(checkpoint, memory, target=NextBatch()) is False
+    assert rescheduled(checkpoint, memory, condition=NextBatch()) is False
     (kept,) = memory.kept.values()
-    after_ms = json.loads(kept)["target"]["after_ms"]
+    after_ms = json.loads(kept)["condition"]["after_ms"]
     assert after_ms
-    assert rescheduled(checkpoint, memory, target=NextBatch()) is False
+    assert rescheduled(checkpoint, memory, condition=NextBatch()) is False
     assert memory.kept == {"wait-1": kept}
 
 
 def test_without_a_memory_a_target_that_means_now_is_refused_in_reschedule_mode(checkpoint):
     with pytest.raises(AirflowFailException, match="from 3.3 on; use deferrable=True"):
-        rescheduled(checkpoint, None, target=NextBatch())
+        rescheduled(checkpoint, None, condition=NextBatch())
     assert rescheduled(checkpoint, None, batch_id=8) is False
 
 
@@ -319,7 +319,7 @@ def test_the_scheduler_is_told_what_the_trigger_needs(checkpoint):
     assert trigger.serialize()[0] == given.trigger_cls
     assert trigger.serialize()[1] == {
         "checkpoint": checkpoint,
-        "target": {"target": "batch", "batch_id": "{{ params.batch }}"},
+        "condition": {"condition": "batch", "batch_id": "{{ params.batch }}"},
         "every": "batch",
         "timezone": "UTC",
         "start": None,
@@ -330,12 +330,12 @@ def test_the_scheduler_is_told_what_the_trigger_needs(checkpoint):
         "deadline_ms": None,
     }
     rendered = set(CheckpointProgressSensor.template_fields) & given.trigger_kwargs.keys()
-    assert rendered >= {"checkpoint", "target", "sources"}, "which the triggerer renders"
+    assert rendered >= {"checkpoint", "condition", "sources"}, "which the triggerer renders"
 
 
 @pytest.mark.parametrize("arguments", [
-    {}, {"batch_id": 5, "watermark": 5}, {"batch_id": 5, "deadline": 5}, {"target": NextBatch()},
-    {"target": AnyOf((BatchCommitted(5), FrozenEnd()))}, {"target": {"target": "frozen_end"}},
+    {}, {"batch_id": 5, "watermark": 5}, {"batch_id": 5, "deadline": 5}, {"condition": NextBatch()},
+    {"condition": AnyOf((BatchCommitted(5), SourceEndReached()))}, {"condition": {"condition": "source_end"}},
 ])  # fmt: skip
 def test_what_cannot_start_from_the_trigger_is_refused_when_the_dag_is_parsed(checkpoint, arguments):
     with pytest.raises(ValueError, match="start_from_trigger takes"):
@@ -392,7 +392,7 @@ def test_every_parameter_survives_the_serialisation_of_the_dag(checkpoint):
             batch_id="{{ params.batch }}",
             watermark=datetime(2026, 1, 1, tzinfo=UTC),
             offsets={"0": {"t": {"0": 5}}},
-            target=AnyOf((BatchCommitted(5), Idle(7))),
+            condition=AnyOf((BatchCommitted(5), Idle(7))),
             sources={"0": "kafka:host:9092"},
             kafka_conn_id="broker",
             deadline="{{ data_interval_end }}",
@@ -412,7 +412,7 @@ def test_start_from_trigger_survives_the_serialisation_of_the_dag(checkpoint):
     from airflow.serialization.serialized_objects import BaseSerialization
 
     with DAG("waits", schedule=None) as dag:
-        waiting = sensor(checkpoint, target=AnyOf((BatchCommitted(5), Idle(7))), start_from_trigger=True)
+        waiting = sensor(checkpoint, condition=AnyOf((BatchCommitted(5), Idle(7))), start_from_trigger=True)
     task = through_serialisation(dag)
     assert task.start_from_trigger is True
     given = task.start_trigger_args

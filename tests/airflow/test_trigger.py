@@ -19,11 +19,11 @@ from airflow_provider_ckpt.triggers.checkpoint import CheckpointProgressTrigger
 from airflow_provider_ckpt.triggers.shared_polls import PollPool
 from airflow_provider_ckpt.waiting import (
     BatchCommitted,
-    CaughtUp,
     Condition,
-    FrozenEnd,
+    LagAtMost,
     Needs,
     NextBatch,
+    SourceEndReached,
     WatermarkPassed,
 )
 from airflow_provider_ckpt.waiting.poll import poll_progress
@@ -54,7 +54,7 @@ def commit(query: FakeQuery, batch_id: int) -> None:
 def trigger(query: FakeQuery | str, target: Condition | None = None, **arguments: object) -> CheckpointProgressTrigger:
     checkpoint = query if isinstance(query, str) else query.store.location
     spelled = target.to_dict() if target else None
-    return CheckpointProgressTrigger(checkpoint=checkpoint, target=spelled, **{"poke_interval": 0.05, **arguments})
+    return CheckpointProgressTrigger(checkpoint=checkpoint, condition=spelled, **{"poke_interval": 0.05, **arguments})
 
 
 def restarted(waiting: CheckpointProgressTrigger) -> CheckpointProgressTrigger:
@@ -120,7 +120,7 @@ def test_it_fires_once(query):
 
 def test_every_argument_survives_serialisation(query):
     arguments = {
-        "target": BatchCommitted(7).to_dict(),
+        "condition": BatchCommitted(7).to_dict(),
         "every": "PT1H",
         "timezone": "Europe/Berlin",
         "start": {"query_id": QUERY_ID, "batch_id": 2, "committed_at_ms": 5},
@@ -175,14 +175,14 @@ def test_one_that_is_restarted_for_every_look_fires_exactly_when_the_definition_
 
 WRITTEN = {
     "begun by a sensor": {
-        "target": {"target": "next_batch", "after_ms": 0},
+        "condition": {"condition": "next_batch", "after_ms": 0},
         "start": {"query_id": QUERY_ID, "batch_id": 2, "committed_at_ms": None},
     },
-    "begun by the scheduler": {"target": {"target": "batch", "batch_id": "2"}, "start": None},
+    "begun by the scheduler": {"condition": {"condition": "batch", "batch_id": "2"}, "start": None},
     "several": {
-        "target": {
-            "target": "any_of",
-            "targets": [{"target": "batch", "batch_id": 9}, {"target": "watermark", "watermark_ms": 5}],
+        "condition": {
+            "condition": "any_of",
+            "conditions": [{"condition": "batch", "batch_id": 9}, {"condition": "watermark", "watermark_ms": 5}],
         },
         "start": {"query_id": QUERY_ID, "batch_id": 1, "committed_at_ms": None},
     },
@@ -199,9 +199,9 @@ def test_one_that_was_serialised_before_an_upgrade_goes_on(query, kept):
 
 
 @pytest.mark.parametrize(("kept", "problem"), [
-    ({"target": {"target": "moon"}, "start": None}, "no condition"),
-    ({"target": {"target": "batch", "batch_id": 1}, "start": {"batch": 1}}, "no start of a wait"),
-    ({"target": {"target": "caught_up", "lag_ms": 1}, "start": {"batch_id": 1}}, "no source was declared"),
+    ({"condition": {"condition": "moon"}, "start": None}, "no condition"),
+    ({"condition": {"condition": "batch", "batch_id": 1}, "start": {"batch": 1}}, "no start of a wait"),
+    ({"condition": {"condition": "lag", "lag_ms": 1}, "start": {"batch_id": 1}}, "no source was declared"),
 ])  # fmt: skip
 def test_one_that_cannot_be_read_is_an_error_event(query, kept, problem):
     event = first_event(CheckpointProgressTrigger(checkpoint=query.store.location, **kept))
@@ -217,7 +217,7 @@ def test_one_that_goes_on_remembers_what_now_meant(query):
     assert event["status"] == "timeout", "one that begins now waits for a batch after now"
 
 
-@pytest.mark.parametrize("target", [FrozenEnd(), CaughtUp(lag_ms=0)])
+@pytest.mark.parametrize("condition", [SourceEndReached(), LagAtMost(lag_ms=0)])
 def test_the_ends_of_the_sources_are_asked_for_off_the_event_loop(query, monkeypatch, target):
     import threading
 
@@ -238,7 +238,7 @@ def test_the_ends_of_the_sources_are_asked_for_off_the_event_loop(query, monkeyp
 
 
 def test_ends_that_nobody_declared_are_an_error_event(query):
-    event = first_event(trigger(query, FrozenEnd()))
+    event = first_event(trigger(query, SourceEndReached()))
     assert (event["status"], event["retryable"]) == ("error", False) and "no source was declared" in event["message"]
 
 
@@ -266,7 +266,7 @@ def test_a_damaged_checkpoint_is_an_error_event(query):
 
 
 def test_a_condition_that_is_none_is_an_error_event(query):
-    arguments = {"checkpoint": query.store.location, "target": {"target": "bach"}}
+    arguments = {"checkpoint": query.store.location, "condition": {"condition": "bach"}}
     event = first_event(CheckpointProgressTrigger(**arguments))
     assert event["status"] == "error" and "no condition" in event["message"]
 

@@ -7,11 +7,11 @@ import pytest
 from airflow_provider_ckpt import codec
 from airflow_provider_ckpt.backup.relocation import (
     PathRule,
+    effect_of_fork,
+    effect_of_move,
     parse_path_rule,
     relocate,
     spark_uri,
-    verdict_of_fork,
-    verdict_of_move,
 )
 from airflow_provider_ckpt.checkpoint.sink_marker import SinkCommit, SinkMarker
 from airflow_provider_ckpt.errors import PlanError
@@ -183,28 +183,28 @@ FORKS = {
 
 @pytest.mark.parametrize(("kind", "last"), MOVES)
 def test_a_moved_query_at_a_sink(kind, last):
-    verdict = verdict_of_move(marker(kind, last), AT)
-    assert verdict.verdict == MOVES[kind, last]
-    assert verdict.verdict == "exact" or verdict.remedy
+    effect = effect_of_move(marker(kind, last), AT)
+    assert effect.effect == MOVES[kind, last]
+    assert effect.effect == "exact" or effect.remedy
 
 
 @pytest.mark.parametrize(("kind", "last"), FORKS)
 def test_a_fork_at_a_sink(kind, last):
-    verdict = verdict_of_fork(marker(kind, last), AT)
-    assert verdict.verdict == FORKS[kind, last]
-    assert verdict.verdict == "exact" or verdict.remedy
+    effect = effect_of_fork(marker(kind, last), AT)
+    assert effect.effect == FORKS[kind, last]
+    assert effect.effect == "exact" or effect.remedy
 
 
 def test_a_directory_that_is_not_the_originals_is_no_danger_to_it():
     """Nobody has written there, so nothing is said of what the two would do to each other."""
-    own = verdict_of_fork(marker("file", None), AT)
-    assert own.verdict == "exact"
+    own = effect_of_fork(marker("file", None), AT)
+    assert own.effect == "exact"
     assert "drops" not in own.reason and "directory" not in own.remedy
-    shared = verdict_of_fork(marker("file", AT), AT)
+    shared = effect_of_fork(marker("file", AT), AT)
     assert "should the original write here, each drops what the other wrote" in shared.reason
     assert "Where the original writes here, give the fork another directory." in shared.remedy
 
 
 def test_a_fork_whose_writer_has_a_name_of_its_own_is_the_same_to_the_table():
-    verdict = verdict_of_fork(marker("delta", AT + 2), AT, own_writer=True)
-    assert verdict.verdict == "skipped" and "give the fork another" in verdict.remedy
+    effect = effect_of_fork(marker("delta", AT + 2), AT, own_writer=True)
+    assert effect.effect == "skipped" and "give the fork another" in effect.remedy

@@ -108,8 +108,8 @@ def test_a_moved_query_comes_with_a_warning_and_a_fork_with_none(goldens, root, 
     assert not any("Never run both" in warning for warning in forked)
 
 
-@pytest.mark.parametrize(("options", "verdict"), [((), "exact"), (("--new-query-id",), "exact")])
-def test_the_command_shows_verdicts_paths_and_changes_nothing(golden, root, tmp_path, capsys, options, verdict):
+@pytest.mark.parametrize(("options", "effect"), [((), "exact"), (("--new-query-id",), "exact")])
+def test_the_command_shows_verdicts_paths_and_changes_nothing(golden, root, tmp_path, capsys, options, effect):
     checkpoint = golden("file-to-parquet-12")
     taken = back_up(checkpoint.parent, root)
     log = tmp_path / "out" / "_spark_metadata"
@@ -126,7 +126,7 @@ def test_the_command_shows_verdicts_paths_and_changes_nothing(golden, root, tmp_
     ]
     assert run([*arguments, *options, "--rewrite-paths", "/golden=/gold", "--json"]) == 0
     plan = json.loads(capsys.readouterr().out)["plan"]
-    assert [item["effect"] for item in plan["sink_effects"]] == [verdict]
+    assert [item["effect"] for item in plan["sink_effects"]] == [effect]
     assert not (tmp_path / "new").exists()
     (log / str(taken.batch_id + 1)).write_text("v1")
     assert run([*arguments, *options, "--json"]) == 0

@@ -11,7 +11,7 @@ from airflow_provider_ckpt.backup.restore_plan import plan_restore, require_free
 from airflow_provider_ckpt.change.actions import Copy, Create
 from airflow_provider_ckpt.change.plan import Plan, plan_from_dict
 from airflow_provider_ckpt.errors import PlanError
-from airflow_provider_ckpt.sinks.effects import SinkVerdict
+from airflow_provider_ckpt.sinks.effects import SinkEffect
 
 FORK = "00000000-0000-4000-8000-000000000001"
 
@@ -98,12 +98,12 @@ def test_what_is_rewritten_comes_in_its_place_without_its_checksum_file():
 
 
 def test_what_the_plan_says_beside_its_steps():
-    verdict = SinkVerdict("file:s3://lake/out", "skipped", "why")
-    plan = restored("offsets/7", "commits/7", warnings=iter(["a warning"]), verdicts=iter([verdict]))
+    effect = SinkEffect("file:s3://lake/out", "skipped", "why")
+    plan = restored("offsets/7", "commits/7", warnings=iter(["a warning"]), effects=iter([effect]))
     assert (plan.kind, plan.location, plan.source) == ("restore", "s3://lake/new", "s3://lake/backups")
     assert (plan.query_id, plan.batch_id, plan.planned_at_ms) == ("q", 7, 5)
     assert [(item.kind, item.expected) for item in plan.requirements] == [("location", "empty"), ("backup", "b")]
-    assert (plan.warnings, plan.verdicts) == (("a warning",), (verdict,))
+    assert (plan.warnings, plan.effects) == (("a warning",), (effect,))
     assert plan_from_dict(json.loads(json.dumps(plan.to_dict()))) == plan
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from airflow_provider_ckpt.backup.restore_sinks import sink_verdicts
+from airflow_provider_ckpt.backup.restore_sinks import effects_of_restore
 from airflow_provider_ckpt.backup.take import take_backup
 from airflow_provider_ckpt.sinks.declared import parse_sink
 from airflow_provider_ckpt.storage.store import Store
@@ -35,5 +35,5 @@ def test_the_effect_on_each_sink(tmp_path, kind, trigger, fork):
     out = Store.open(str(tmp_path / "out"))
     declared = [] if not kind else [(parse_sink(f"file:{out.location}" if kind == "file" else kind), out)]
     target = Store.open(str(tmp_path / "moved"))
-    (found,) = sink_verdicts(target, declared, backup, fork=fork, trigger=trigger)
-    assert found.verdict == EFFECTS[kind][trigger == "realTime"]
+    (found,) = effects_of_restore(target, declared, backup, fork=fork, trigger=trigger)
+    assert found.effect == EFFECTS[kind][trigger == "realTime"]

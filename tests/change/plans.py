@@ -14,7 +14,7 @@ from airflow_provider_ckpt.change.requirements import (
     SameQuery,
     WriterStopped,
 )
-from airflow_provider_ckpt.sinks.effects import SinkVerdict
+from airflow_provider_ckpt.sinks.effects import SinkEffect
 
 SHA = "ab" * 32
 IN_PLACE = (SameQuery("q"), LatestCommitted("5"), LatestPlanned("6"), KeptObjects("d"), WriterStopped())
@@ -31,7 +31,7 @@ ROLLBACK = Plan(
         Copy("offsets/3", size=4, sha256=SHA, source="b/checkpoint/offsets/3"),
     ),
     ("a warning",),
-    (SinkVerdict("file:s3://lake/out", "exact", "why"),),
+    (SinkEffect("file:s3://lake/out", "exact", "why"),),
     "s3://lake/backups",
     "s3://lake/out",
     notes=("a note",),

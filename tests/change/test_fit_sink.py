@@ -105,7 +105,7 @@ def test_an_undo_looks_at_the_sink_that_it_is_given(revenue):
     rollback = make_rollback(Stores(checkpoint), 2)
     apply(rollback, Stores(checkpoint), query_is_stopped=True, quiet_s=0, accept_sink="unknown")
     undo = make_undo(Stores(checkpoint, output))
-    assert [(item.sink, item.verdict) for item in undo.verdicts] == [(f"file:{output.location}", "exact")]
+    assert [(item.sink, item.effect) for item in undo.effects] == [(f"file:{output.location}", "exact")]
 
 
 @pytest.mark.parametrize("batches", [range(3), range(7), range(0)], ids=["behind", "ahead", "none"])

@@ -8,7 +8,7 @@ from airflow_provider_ckpt.change.declared_sinks import open_sinks
 from airflow_provider_ckpt.change.places import Stores
 from airflow_provider_ckpt.change.plan import Plan
 from airflow_provider_ckpt.sinks.declared import parse_sink
-from airflow_provider_ckpt.sinks.effects import SinkVerdict
+from airflow_provider_ckpt.sinks.effects import SinkEffect
 from airflow_provider_ckpt.storage.store import Store
 
 
@@ -18,7 +18,7 @@ def places(stores: Stores) -> dict[str, str | None]:
 
 
 def plan(kind: str, sink: str = "kafka", source: str = "") -> Plan:
-    return Plan(kind, "/c", "", 3, 0, (), (), verdicts=(SinkVerdict(sink, "unknown", ""),), source=source)
+    return Plan(kind, "/c", "", 3, 0, (), (), effects=(SinkEffect(sink, "unknown", ""),), source=source)
 
 
 NOTHING = {"checkpoint": "/c", "sink": None, "undo": None, "backups": None}

@@ -40,14 +40,23 @@ def ckpt(capsys, *arguments: object) -> tuple[int, str, str]:
 
 USAGE = {
     "rollback to deep offsets": (["rollback", "C", "--to-offsets", DEEP], "nested"),
-    "wait for a deep target": (["wait", "C", "--target", '{"a":' * 5_000], "nested"),
+    "wait for a deep target": (["wait", "C", "--condition", '{"a":' * 5_000], "nested"),
     "wait for deep offsets": (["wait", "C", "--offsets", DEEP], "nested"),
-    "nothing to reach": (["wait", "C", "--target", '{"target":"all_of","targets":[]}'], "at least one"),
-    "a target that lacks its number": (["wait", "C", "--target", '{"target":"batch"}'], "batch_id is missing"),
-    "a number without end": (["wait", "C", "--target", '{"target":"batch","batch_id":1e400}'], "not a whole number"),
-    "text for a number": (["wait", "C", "--target", '{"target":"batch","batch_id":"five"}'], "not a whole number"),
-    "a key too many": (["wait", "C", "--target", '{"target":"batch","batch_id":1,"x":1}'], "x is no key of batch"),
-    "a target that is a list": (["wait", "C", "--target", '{"target":["batch"]}'], "the name of none"),
+    "nothing to reach": (["wait", "C", "--condition", '{"condition":"all_of","conditions":[]}'], "at least one"),
+    "a target that lacks its number": (["wait", "C", "--condition", '{"condition":"batch"}'], "batch_id is missing"),
+    "a number without end": (
+        ["wait", "C", "--condition", '{"condition":"batch","batch_id":1e400}'],
+        "not a whole number",
+    ),
+    "text for a number": (
+        ["wait", "C", "--condition", '{"condition":"batch","batch_id":"five"}'],
+        "not a whole number",
+    ),
+    "a key too many": (
+        ["wait", "C", "--condition", '{"condition":"batch","batch_id":1,"x":1}'],
+        "x is no key of batch",
+    ),
+    "a target that is a list": (["wait", "C", "--condition", '{"condition":["batch"]}'], "the name of none"),
     "forget nothing": (["history", "C", "--forget", "", "--execute"], "--forget is given without a value"),
     "no sink": (["rollback", "C", "--to-batch", "1", "--sink", ""], "--sink is given without a value"),
     "no plan": (["rollback", "C", "--plan", ""], "--plan is given without a value"),

@@ -18,7 +18,7 @@ from airflow_provider_ckpt.change.plan_file import MOST_BYTES
 from airflow_provider_ckpt.checkpoint.observe import observe
 from airflow_provider_ckpt.cli import run
 from airflow_provider_ckpt.errors import PlanError
-from airflow_provider_ckpt.sinks.effects import SinkVerdict
+from airflow_provider_ckpt.sinks.effects import SinkEffect
 from airflow_provider_ckpt.storage.store import Store
 from tests.change.plans import ROLLBACK as ROLLBACK_PLAN
 from tests.fake_query import FakeQuery, read_all
@@ -80,8 +80,8 @@ def test_a_rollback_that_is_not_exact_is_refused_until_its_effect_is_accepted(qu
 @pytest.mark.parametrize("accepted", [(), ("duplicated",), ("unknown",), ("skipped", "unknown")])
 def test_of_several_sinks_each_effect_has_to_be_accepted(accepted):
     """Whoever accepts the worst effect has not accepted another one with it."""
-    verdicts = tuple(SinkVerdict(f"kafka:{effect}", effect, "why") for effect in ("exact", "duplicated", "unknown"))
-    plan = replace(ROLLBACK_PLAN, verdicts=verdicts)
+    effects = tuple(SinkEffect(f"kafka:{effect}", effect, "why") for effect in ("exact", "duplicated", "unknown"))
+    plan = replace(ROLLBACK_PLAN, effects=effects)
     with pytest.raises(PlanError) as error:
         require_accepted(plan, accepted)
     asked_for = {effect for effect in plan.to_accept if f"--accept-sink {effect}" in str(error.value.hint)}

@@ -65,14 +65,14 @@ REACHED = {
     "offsets": ("--offsets", '{"0": {"logOffset": 5}}', "--source", "0=file"),
     "idle": ("--idle", "0"),
     "stalled": ("--stalled", "PT0S"),
-    "target": ("--target", '{"target": "batch", "batch_id": "7"}'),
+    "condition": ("--condition", '{"condition": "batch", "batch_id": "7"}'),
     "two of two": ("--batch", 7, "--watermark", "2026-01-01"),
     "one of two is enough": ("--batch", 99, "--watermark", "2026-01-01", "--any"),
     "two spelled out": (
-        "--target",
-        '{"target": "batch", "batch_id": 7}',
-        "--target",
-        '{"target": "idle", "for_ms": 0}',
+        "--condition",
+        '{"condition": "batch", "batch_id": 7}',
+        "--condition",
+        '{"condition": "idle", "for_ms": 0}',
     ),
 }
 NOT_REACHED = {
@@ -90,11 +90,11 @@ NO_USAGE = {
     "no time": ("--watermark", "yesterday-ish"),
     "no duration": ("--idle", "P1M"),
     "no JSON": ("--offsets", "{"),
-    "no object": ("--target", "5"),
+    "no object": ("--condition", "5"),
     "no lag": ("--lag", "soon"),
     "no source": ("--batch", 7, "--source", "kafka"),
     "no pause": ("--batch", 7, "--poll-interval", 0),
-    "no such target": ("--target", '{"target": "bach"}'),
+    "no such target": ("--condition", '{"condition": "bach"}'),
 }
 NO_SENSE = {
     "a source that the query does not have": (("--offsets", '{"7": 5}'), "no source '7'"),
@@ -309,10 +309,10 @@ def test_json_goes_to_stdout_alone(ckpt, checkpoint):
         "watermark_ms": WATERMARK_MS,
         "met": ["watermark"],
         "condition": {
-            "target": "any_of",
-            "targets": [
-                {"target": "batch", "batch_id": 99},
-                {"target": "watermark", "watermark_ms": 1767225600000},
+            "condition": "any_of",
+            "conditions": [
+                {"condition": "batch", "batch_id": 99},
+                {"condition": "watermark", "watermark_ms": 1767225600000},
             ],
         },
     }
@@ -329,7 +329,7 @@ def test_json_of_a_timeout_says_where_the_query_stands(ckpt, checkpoint):
 def test_the_condition_of_one_wait_can_be_given_to_another(ckpt, checkpoint):
     _, out, _ = ckpt(checkpoint, "--next-batch", "--batch", 9, "--json", *NOW)
     target = json.loads(out)["condition"]
-    _, again, _ = ckpt(checkpoint, "--target", json.dumps(target), "--json", *NOW)
+    _, again, _ = ckpt(checkpoint, "--condition", json.dumps(target), "--json", *NOW)
     assert json.loads(again)["condition"] == target
 
 

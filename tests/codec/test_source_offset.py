@@ -12,7 +12,7 @@ from airflow_provider_ckpt.errors import MalformedEntryError
 DELTA = '{"sourceVersion":1,"reservoirId":"%s","reservoirVersion":%d,"index":%d,"isStartingVersion":false}'
 KINESIS = '{"metadata":{"streamName":"s","batchId":"1"},"shard-1":{"iteratorType":"AFTER_SEQUENCE_NUMBER","iteratorPosition":"%s"}}'
 
-#: kind: (earlier, later, what lies between by lane, or None where it cannot be counted)
+#: kind: (earlier, later, what lies between by partition, or None where it cannot be counted)
 STEPS = {
     "kafka": ('{"t":{"0":5,"1":7}}', '{"t":{"0":9,"1":7}}', {"t-0": 4, "t-1": 0}),
     "eventhubs": ('{"hub":{"0":-1}}', '{"hub":{"0":23}}', {"hub-0": 24}),

@@ -19,7 +19,7 @@ import pytest
 from airflow_provider_ckpt.backup.take import take_backup
 from airflow_provider_ckpt.change.places import Stores
 from airflow_provider_ckpt.checkpoint import listing
-from airflow_provider_ckpt.checkpoint.listing import list_logs, look_at
+from airflow_provider_ckpt.checkpoint.listing import list_checkpoint, list_logs
 from airflow_provider_ckpt.checkpoint.observe import observe
 from airflow_provider_ckpt.checks.inspect import inspect
 from airflow_provider_ckpt.errors import CheckpointNotFoundError, StoreError, StoreUnavailableError
@@ -397,12 +397,12 @@ def test_a_page_of_any_length_shows_what_listings_of_directories_show(goldens, s
     store = s3_store("q")
     upload(goldens[case] / "checkpoint", store)
     monkeypatch.setattr(Store, "first", lambda self, most: None)
-    expected = list_logs(store, look_at(store))
+    expected = list_logs(store, list_checkpoint(store))
     monkeypatch.undo()
     assert expected.stateful == ("agg" in case) and "offsets/7" in expected.objects
     for most in range(1, len(store.find()) + 2):
         monkeypatch.setattr(listing, "PAGE_OBJECTS", most)
-        look = look_at(store)
+        look = list_checkpoint(store)
         assert look.is_checkpoint
         whole = list_logs(store, look)
         assert (whole.objects, whole.stateful) == (expected.objects, expected.stateful), most
@@ -416,7 +416,7 @@ def test_names_that_sort_close_to_the_logs_do_not_hide_them(goldens, s3_store, m
         store.create(name, b"x")
     for most in range(1, len(store.find()) + 2):
         monkeypatch.setattr(listing, "PAGE_OBJECTS", most)
-        seen = list_logs(store, look_at(store)).objects
+        seen = list_logs(store, list_checkpoint(store)).objects
         assert {f"{log}/{batch}" for log in ("offsets", "commits") for batch in range(8)} <= seen.keys(), most
 
 

@@ -73,17 +73,17 @@ def test_the_effect_of_going_back_to_a_copied_entry_is_unknown(golden_home, name
     log = home / "checkpoint" / "offsets"
     data = (log / str(copied)).read_bytes()
     without_checksum(log / str(target)).write_bytes(data)
-    (verdict,) = plan_of(home, target).verdicts
-    assert verdict.verdict == "unknown"
-    assert says in verdict.reason
+    (effect,) = plan_of(home, target).effects
+    assert effect.effect == "unknown"
+    assert says in effect.reason
 
 
 def test_the_effect_of_going_back_to_an_entry_that_does_not_fit_its_checksum_is_unknown(golden_home):
     home = golden_home("agg-rocksdb-changelog")
     entry = home / "checkpoint" / "offsets" / str(TARGET)
     entry.write_bytes(entry.read_bytes().replace(b'"batchWatermarkMs":17', b'"batchWatermarkMs":16'))
-    (verdict,) = plan_of(home).verdicts
-    assert (verdict.verdict, "its checksum file does not fit" in verdict.reason) == ("unknown", True)
+    (effect,) = plan_of(home).effects
+    assert (effect.effect, "its checksum file does not fit" in effect.reason) == ("unknown", True)
 
 
 @pytest.mark.parametrize(
@@ -98,4 +98,4 @@ def test_the_effect_of_going_back_to_an_entry_that_does_not_fit_its_checksum_is_
 )
 def test_a_healthy_target_is_exact(golden, name, target):
     plan = make_rollback(Stores(Store.open(str(golden(name)))), target, sink=parse_sink("noop"))
-    assert [verdict.verdict for verdict in plan.verdicts] == ["exact"]
+    assert [effect.effect for effect in plan.effects] == ["exact"]

@@ -173,7 +173,7 @@ def test_the_log_of_the_sink_is_trimmed_and_undone_with_it(house, tmp_path):
         sink.create(f"_spark_metadata/{batch_id}", b"v1")
     stores = Stores(house.query.store, sink, backups=house.root)
     plan = make_rollback(stores, ToBackup(house.root.location, house.backup_id), trim_sink_log=True)
-    assert [verdict.verdict for verdict in plan.verdicts] == ["exact"]
+    assert [effect.effect for effect in plan.effects] == ["exact"]
     apply(plan, stores, **STOPPED)
     assert sorted(sink.find()) == [f"_spark_metadata/{batch_id}" for batch_id in range(KEEP + 1)]
     apply(make_undo(stores), stores, **STOPPED)

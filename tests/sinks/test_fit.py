@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from airflow_provider_ckpt.checkpoint.sink_marker import SinkCommit, SinkMarker
-from airflow_provider_ckpt.sinks.fit import Standing, misfit, misfit_of_backup
+from airflow_provider_ckpt.sinks.fit import QueryBatches, misfit, misfit_of_backup
 
 
 def files(latest: int | None) -> SinkMarker:
@@ -18,21 +18,21 @@ def table(kind: str, *held: int, last: int | None = None, undone: tuple[int, ...
 
 
 #: Committed up to batch 5 and planned so; and the same with batch 6 in flight.
-IDLE, RUNNING = Standing(5, 5), Standing(5, 6)
-ROLLED_BACK = Standing(2, 2)
+IDLE, RUNNING = QueryBatches(5, 5), QueryBatches(5, 6)
+ROLLED_BACK = QueryBatches(2, 2)
 
 FITS = {
     "the newest batch is in the sink": (files(5), IDLE),
     "the batch in flight has not reached the sink": (files(5), RUNNING),
     "the batch in flight has reached the sink, and Spark stopped before its commit": (files(6), RUNNING),
-    "the first batch is in flight, and the directory is still empty": (files(None), Standing(None, 0)),
-    "the first batch is in flight, and is in the sink": (files(0), Standing(None, 0)),
+    "the first batch is in flight, and the directory is still empty": (files(None), QueryBatches(None, 0)),
+    "the first batch is in flight, and is in the sink": (files(0), QueryBatches(None, 0)),
     "a log whose older entries are compacted and deleted": (files(5), IDLE),
     "a table knows the query": (table("delta", 4, 5, last=5), IDLE),
     "a table was restored, marker and all": (table("iceberg", 1, 2, last=2), IDLE),
     "a table was restored to before the query": (table("iceberg", undone=(5, 4)), IDLE),
     "the marker of a table has expired, and its log still names the query": (table("delta", 4, 5), IDLE),
-    "a table, and nothing is committed yet": (table("hudi"), Standing(None, 0)),
+    "a table, and nothing is committed yet": (table("hudi"), QueryBatches(None, 0)),
     "a sink that remembers nothing": (SinkMarker("kafka", "orders"), IDLE),
     "no sink": (SinkMarker(""), IDLE),
 }

@@ -29,15 +29,15 @@ def table(checkpoint, tmp_path) -> Path:
     return tmp_path / "orders"
 
 
-def verdict(checkpoint: Path, capsys, *options: str) -> dict[str, str]:
-    """The verdict of a plan to roll back to KEEP."""
+def effect(checkpoint: Path, capsys, *options: str) -> dict[str, str]:
+    """The effect of a plan to roll back to KEEP."""
     assert run(["rollback", str(checkpoint), "--to-batch", str(KEEP), "--json", *options]) == 0
     (found,) = json.loads(capsys.readouterr().out)["plan"]["sink_effects"]
     return found
 
 
 def test_a_table_is_read_with_the_id_of_the_query(checkpoint, table, capsys):
-    found = verdict(checkpoint, capsys, "--sink", f"delta:{table}")
+    found = effect(checkpoint, capsys, "--sink", f"delta:{table}")
     assert (found["sink"], found["effect"]) == (f"delta:{table}", "skipped")
     assert f'DeltaTable("{table}").restore(2, ' in found["remedy"]
 
@@ -62,7 +62,7 @@ def test_a_query_with_another_id_is_not_the_table_s(checkpoint, table, capsys):
     ],
 )
 def test_a_sink_that_remembers_nothing(checkpoint, capsys, options, expected):
-    found = verdict(checkpoint, capsys, *options)
+    found = effect(checkpoint, capsys, *options)
     assert (found["sink"], found["effect"]) == expected
 
 

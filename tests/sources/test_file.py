@@ -15,7 +15,7 @@ from airflow_provider_ckpt.codec.source_log import FileEntry, FileSourceLog
 from airflow_provider_ckpt.errors import CheckpointFormatError, StoreError
 from airflow_provider_ckpt.sources.declared import Access, open_end, parse_end
 from airflow_provider_ckpt.storage.store import Store
-from airflow_provider_ckpt.waiting import FilesRead, FilesWritten, FrozenEnd
+from airflow_provider_ckpt.waiting import FilesRead, FilesWritten, SourceEndReached
 
 DAY_S = 24 * 3600
 NOW_S = int(time.time()) - DAY_S
@@ -65,7 +65,7 @@ def test_a_frozen_end_is_reached_when_the_files_that_were_there_are_committed(sp
     names = [f"f{number:02d}" for number in range(12)]
     write(source, *names[:10])
     declared = ends(checkpoint, s0=f"file:{source}")
-    frozen = FrozenEnd().bound(declared, Progress(None))
+    frozen = SourceEndReached().bound(declared, Progress(None))
     assert frozen == FilesWritten("0", (NOW_S + 9) * 1000)
     write(source, *names[10:], at_s=NOW_S + 10)
     read(spark, source, checkpoint, maxFilesPerTrigger="1")

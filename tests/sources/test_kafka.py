@@ -9,7 +9,7 @@ import pytest
 
 from airflow_provider_ckpt.errors import StoreError, StoreUnavailableError
 from airflow_provider_ckpt.sources import kafka as kafka_ends
-from airflow_provider_ckpt.waiting import FrozenEnd
+from airflow_provider_ckpt.waiting import SourceEndReached
 
 pytestmark = pytest.mark.timeout(180)
 
@@ -52,7 +52,7 @@ def test_a_frozen_end_is_reached_when_what_was_there_is_committed(kafka, spark, 
     kafka.produce(topic, 10)
     run_query(session, kafka, topic, checkpoint)
     kafka.produce(topic, 5)
-    frozen = FrozenEnd().bound(declared, progress(checkpoint))
+    frozen = SourceEndReached().bound(declared, progress(checkpoint))
     kafka.produce(topic, 7)
 
     assert not frozen.reached(progress(checkpoint))

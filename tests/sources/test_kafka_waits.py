@@ -11,7 +11,7 @@ import pytest
 from airflow_provider_ckpt.cli import run
 from airflow_provider_ckpt.sensors.checkpoint import CheckpointProgressSensor
 from airflow_provider_ckpt.triggers.checkpoint import CheckpointProgressTrigger
-from airflow_provider_ckpt.waiting import CaughtUp, FrozenEnd
+from airflow_provider_ckpt.waiting import LagAtMost, SourceEndReached
 
 pytestmark = pytest.mark.timeout(180)
 
@@ -70,7 +70,7 @@ def test_the_sensor_takes_the_end_once(kafka, reader, broker_connection):
     sensor = CheckpointProgressSensor(
         task_id="wait",
         checkpoint=str(reader.checkpoint),
-        target=FrozenEnd(),
+        condition=SourceEndReached(),
         sources={"0": "kafka"},
         kafka_conn_id=broker_connection,
     )
@@ -83,7 +83,7 @@ def test_the_sensor_takes_the_end_once(kafka, reader, broker_connection):
 def test_the_trigger_asks_again_how_far_behind_the_query_is(kafka, reader, broker_connection):
     trigger = CheckpointProgressTrigger(
         checkpoint=str(reader.checkpoint),
-        target=CaughtUp(lag_units=3).to_dict(),
+        condition=LagAtMost(lag_units=3).to_dict(),
         sources={"0": f"kafka:/{reader.topic}"},
         kafka_conn_id=broker_connection,
         poke_interval=0.1,

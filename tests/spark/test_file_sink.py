@@ -65,7 +65,7 @@ def roll_back(lab: SinkLab, *, trim: bool) -> list[str]:
     stores = Stores(Store.open(str(lab.checkpoint)), Store.open(str(lab.output)))
     plan = make_rollback(stores, KEEP, trim_sink_log=trim)
     apply(plan, stores, query_is_stopped=True, quiet_s=0, accept_sink="skipped")
-    return [verdict.verdict for verdict in plan.verdicts]
+    return [effect.effect for effect in plan.effects]
 
 
 def test_without_the_trim_the_replay_is_dropped_as_the_verdict_says(lab):

@@ -1,7 +1,7 @@
 """What a rollback does to tables of real Delta, Iceberg and Hudi, without the remedy and with it.
 
 Every story begins with six batches in the table. The data of batches 3 to 5 were wrong (A) and are repaired (B); the
-checkpoint goes back to batch 2, and the query goes on. The remedy that is carried out is the text of the verdict.
+checkpoint goes back to batch 2, and the query goes on. The remedy that is carried out is the text of the effect.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from airflow_provider_ckpt.cli import run
 from airflow_provider_ckpt.rollback.apply import apply
 from airflow_provider_ckpt.rollback.make import make_rollback
 from airflow_provider_ckpt.sinks.declared import parse_sink
-from airflow_provider_ckpt.sinks.effects import EFFECTS, SinkVerdict
+from airflow_provider_ckpt.sinks.effects import EFFECTS, SinkEffect
 from airflow_provider_ckpt.storage.store import Store
 from tests.sinks.lab import FORMATS, TableLab, expected
 from tests.sinks.worker import Worker
@@ -56,13 +56,13 @@ def lab(workers, tmp_path, request) -> TableLab:
     return lab
 
 
-def roll_back(lab: TableLab) -> SinkVerdict:
-    """Roll the checkpoint back to KEEP; the verdict that the plan gives."""
+def roll_back(lab: TableLab) -> SinkEffect:
+    """Roll the checkpoint back to KEEP; the effect that the plan gives."""
     sink = parse_sink(lab.sink)
     stores = Stores(Store.open(str(lab.checkpoint)), Store.open(sink.directory or ""))
     plan = make_rollback(stores, KEEP, sink=sink)
     apply(plan, stores, query_is_stopped=True, quiet_s=0, accept_sink=EFFECTS)
-    return plan.verdicts[0]
+    return plan.effects[0]
 
 
 def take(remedy: str, lab: TableLab) -> None:
@@ -81,15 +81,15 @@ def take(remedy: str, lab: TableLab) -> None:
 
 @pytest.mark.parametrize("lab", FORMATS, indirect=True)
 def test_the_replay_is_dropped_until_the_remedy_is_taken(lab):
-    assert roll_back(lab).verdict == "skipped"
+    assert roll_back(lab).effect == "skipped"
     lab.drain()
     assert lab.rows() == WRONG, "the wrong rows stay, the right ones are lost, as foretold"
 
-    verdict = roll_back(lab)
-    assert verdict.verdict == "skipped"
-    take(verdict.remedy, lab)
+    effect = roll_back(lab)
+    assert effect.effect == "skipped"
+    take(effect.remedy, lab)
     assert lab.rows() == KEPT, "as of the batch kept"
-    assert roll_back(lab).verdict == "exact", "a new plan sees that the remedy was taken"
+    assert roll_back(lab).effect == "exact", "a new plan sees that the remedy was taken"
     lab.drain()
     assert lab.rows() == RIGHT
 
@@ -97,14 +97,14 @@ def test_the_replay_is_dropped_until_the_remedy_is_taken(lab):
 @pytest.mark.parametrize("lab", ["delta", "foreachBatch"], indirect=True)
 def test_a_delta_restore_in_sql_alone_loses_the_rows(lab):
     lab.worker.sql(f"RESTORE TABLE delta.`{lab.table}` TO VERSION AS OF {KEEP}")
-    verdict = roll_back(lab)
-    assert verdict.verdict == "skipped"
-    assert "neither old nor new" in verdict.reason
+    effect = roll_back(lab)
+    assert effect.effect == "skipped"
+    assert "neither old nor new" in effect.reason
     lab.drain()
     assert lab.rows() == KEPT, "batches 3 to 5 have run again, and none of their rows is there"
 
-    verdict = roll_back(lab)
-    take(verdict.remedy, lab)
+    effect = roll_back(lab)
+    take(effect.remedy, lab)
     lab.drain()
     assert lab.rows() == RIGHT
 
@@ -129,6 +129,6 @@ def test_a_delta_marker_that_has_expired_lets_the_rows_in_twice(lab):
         "SET TBLPROPERTIES ('delta.setTransactionRetentionDuration' = 'interval 1 seconds')"
     )
     time.sleep(2)
-    assert roll_back(lab).verdict == "duplicated"
+    assert roll_back(lab).effect == "duplicated"
     lab.drain()
     assert lab.rows() == WRONG + RIGHT - KEPT

@@ -10,13 +10,13 @@ from hypothesis import strategies as st
 
 from airflow_provider_ckpt.waiting import (
     BatchCommitted,
-    CaughtUp,
     Condition,
-    FrozenEnd,
     Idle,
+    LagAtMost,
     NextBatch,
     OffsetsReached,
     SnapshotReached,
+    SourceEndReached,
     Stalled,
     WatermarkPassed,
     all_of,
@@ -82,8 +82,8 @@ class Ends:
         raise AssertionError
 
 
-def _kafka(lanes: dict[int, int]) -> str:
-    return json.dumps({"events": lanes})
+def _kafka(partitions: dict[int, int]) -> str:
+    return json.dumps({"events": partitions})
 
 
 def _has_read(world: World, ends: tuple[int, int]) -> bool:
@@ -114,8 +114,10 @@ def watermark(watermark_ms: int) -> Meaning:
 
 
 def offsets(first: int, second: int | None) -> Meaning:
-    lanes = {0: first} if second is None else {0: first, 1: second}
-    return Meaning(OffsetsReached({"0": _kafka(lanes)}, KAFKA), lambda world, _: _has_read(world, (first, second or 0)))
+    partitions = {0: first} if second is None else {0: first, 1: second}
+    return Meaning(
+        OffsetsReached({"0": _kafka(partitions)}, KAFKA), lambda world, _: _has_read(world, (first, second or 0))
+    )
 
 
 def snapshot(number: int, position: int) -> Meaning:
@@ -135,11 +137,11 @@ def frozen_end(ago_ms: int | None) -> Meaning:
     def holds(world: World, begun: Begun) -> bool:
         return _has_read(world, world.ends_at(begun.at_ms if at_ms is None else min(at_ms, begun.at_ms)))
 
-    return Meaning(FrozenEnd(at_ms), holds)
+    return Meaning(SourceEndReached(at_ms), holds)
 
 
 def caught_up_by_time(lag_ms: int) -> Meaning:
-    return Meaning(CaughtUp(lag_ms=lag_ms), lambda world, _: _has_read(world, world.ends_at(world.now_ms - lag_ms)))
+    return Meaning(LagAtMost(lag_ms=lag_ms), lambda world, _: _has_read(world, world.ends_at(world.now_ms - lag_ms)))
 
 
 def caught_up_by_count(lag_units: int) -> Meaning:
@@ -147,7 +149,7 @@ def caught_up_by_count(lag_units: int) -> Meaning:
         entry = world.newest_entry
         return entry is not None and sum(world.written[-1][1]) - sum(entry.offsets) <= lag_units
 
-    return Meaning(CaughtUp(lag_units=lag_units), holds)
+    return Meaning(LagAtMost(lag_units=lag_units), holds)
 
 
 def idle(for_ms: int) -> Meaning:
@@ -186,7 +188,7 @@ MONOTONE = {
     "watermark": st.builds(watermark, st.sampled_from([1, 1_000, 61_000, 5 * HOUR_MS, 11 * HOUR_MS])),
     "offsets": st.builds(offsets, st.integers(0, 200), st.none() | st.integers(0, 200)),
     "snapshot": st.builds(snapshot, st.integers(0, len(SNAPSHOTS) - 1), st.integers(1, FILES)),
-    "frozen_end": st.builds(frozen_end, st.none() | durations_ms),
+    "source_end": st.builds(frozen_end, st.none() | durations_ms),
 }
 #: Every kind of condition.
 KINDS = {

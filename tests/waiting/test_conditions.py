@@ -15,16 +15,16 @@ from airflow_provider_ckpt.waiting import (
     AllOf,
     AnyOf,
     BatchCommitted,
-    CaughtUp,
     Condition,
     FilesRead,
     FilesWritten,
-    FrozenEnd,
     Idle,
+    LagAtMost,
     Needs,
     NextBatch,
     OffsetsReached,
     SnapshotReached,
+    SourceEndReached,
     Stalled,
     WatermarkPassed,
     all_of,
@@ -52,12 +52,12 @@ def stands(batch_id: int | None = 5, *offsets: object, quiet_ms: int = 0, planne
     return Progress(batch_id, read, planned, "query", commits, NOON_MS)
 
 
-def kafka(**lanes: int) -> dict:
-    return {"events": {lane.removeprefix("p"): offset for lane, offset in lanes.items()}}
+def kafka(**partitions: int) -> dict:
+    return {"events": {partition.removeprefix("p"): offset for partition, offset in partitions.items()}}
 
 
-def at(**lanes: int) -> OffsetsReached:
-    return OffsetsReached({"0": json.dumps(kafka(**lanes))}, KAFKA)
+def at(**partitions: int) -> OffsetsReached:
+    return OffsetsReached({"0": json.dumps(kafka(**partitions))}, KAFKA)
 
 
 NOTHING = stands(None)
@@ -79,7 +79,7 @@ REACHED = {
     "a source that has read nothing": (at(p0=0), stands(5, None), False),
     "short within the slack": (replace(at(p0=5, p1=7), slack=2), stands(5, kafka(p0=4, p1=6)), True),
     "short beyond the slack": (replace(at(p0=5, p1=7), slack=2), stands(5, kafka(p0=4, p1=5)), False),
-    "one lane ahead does not make up for another": (
+    "one partition ahead does not make up for another": (
         replace(at(p0=5, p1=7), slack=2),
         stands(5, kafka(p0=99, p1=4)),
         False,
@@ -108,8 +108,8 @@ REACHED = {
     "both": (AllOf((BatchCommitted(5), WatermarkPassed(7))), stands(5, watermark_ms=7), True),
     "either": (AnyOf((BatchCommitted(5), WatermarkPassed(7))), stands(5), True),
     "neither": (AnyOf((BatchCommitted(6), WatermarkPassed(7))), stands(5), False),
-    "an end that is not known": (FrozenEnd(), stands(), False),
-    "a lag that was not asked for": (CaughtUp(lag_ms=0), stands(), False),
+    "an end that is not known": (SourceEndReached(), stands(), False),
+    "a lag that was not asked for": (LagAtMost(lag_ms=0), stands(), False),
     "a directory that was not read": (FilesWritten("0", 0), stands(), False),
 }
 
@@ -145,9 +145,9 @@ EXPLAINED = {
         SnapshotReached("0", 9, 2),
         stands(5, {"snapshot_id": 4, "position": 1}),
     ),
-    "waiting for a lag of at most 5 min": (CaughtUp(lag_ms=5 * MINUTE_MS), NOTHING),
-    "waiting for a lag of at most 1,000 units": (CaughtUp(lag_units=1000), NOTHING),
-    "waiting for all that was written until now": (FrozenEnd(), NOTHING),
+    "waiting for a lag of at most 5 min": (LagAtMost(lag_ms=5 * MINUTE_MS), NOTHING),
+    "waiting for a lag of at most 1,000 units": (LagAtMost(lag_units=1000), NOTHING),
+    "waiting for all that was written until now": (SourceEndReached(), NOTHING),
     "waiting for source 0 to read the files of 2026-01-01T12:00:00.000Z": (FilesWritten("0", NOON_MS), NOTHING),
 }
 
@@ -219,10 +219,10 @@ def test_now_becomes_a_time_once():
     [
         (NextBatch(), True),
         (NextBatch(5), False),
-        (FrozenEnd(), True),
-        (FrozenEnd(5), False),
+        (SourceEndReached(), True),
+        (SourceEndReached(5), False),
         (BatchCommitted(5), False),
-        (AnyOf((BatchCommitted(5), AllOf((FrozenEnd(), BatchCommitted(1))))), True),
+        (AnyOf((BatchCommitted(5), AllOf((SourceEndReached(), BatchCommitted(1))))), True),
     ],
 )
 def test_which_conditions_mean_now(condition, now):
@@ -240,16 +240,16 @@ class Ends:
 
 
 def test_the_end_is_taken_once_and_the_directory_is_read_again():
-    bound = AnyOf((FrozenEnd(7), BatchCommitted(9))).bound(Ends(), NOTHING)
+    bound = AnyOf((SourceEndReached(7), BatchCommitted(9))).bound(Ends(), NOTHING)
     assert bound == AnyOf((AllOf((FilesWritten("0", 7), at(p0=5))), BatchCommitted(9)))
     assert bound.asks_ends, "for the directory"
     assert bound.at_poll(Ends(), NOTHING) == AnyOf((AllOf((FilesRead("0", 7), at(p0=5))), BatchCommitted(9)))
 
 
 def test_a_lag_is_asked_for_at_every_poll():
-    by_time = CaughtUp(lag_ms=1_000).at_poll(Ends(), NOTHING)
+    by_time = LagAtMost(lag_ms=1_000).at_poll(Ends(), NOTHING)
     assert by_time == AllOf((FilesRead("0", NOON_MS - 1_000), at(p0=5)))
-    by_count = CaughtUp(lag_units=3).at_poll(Ends(), NOTHING)
+    by_count = LagAtMost(lag_units=3).at_poll(Ends(), NOTHING)
     assert by_count == AllOf((FilesRead("0", 0), replace(at(p0=5), slack=3)))
 
 
@@ -265,34 +265,62 @@ def test_every_condition_comes_back_from_json(meaning):
 
 
 @pytest.mark.parametrize(
-    "condition", [FilesWritten("0", 5), FilesRead("0", 5, "a"), replace(at(p0=5), slack=7), CaughtUp(), Stalled(5, 6)]
+    "condition", [FilesWritten("0", 5), FilesRead("0", 5, "a"), replace(at(p0=5), slack=7), LagAtMost(), Stalled(5, 6)]
 )
 def test_those_that_a_wait_makes_of_others_come_back_too(condition):
     assert condition_from_dict(json.loads(json.dumps(condition.to_dict()))) == condition
 
 
 SPELLED = {
-    "a batch as text": ({"target": "batch", "batch_id": "7"}, BatchCommitted(7)),
-    "a time": ({"target": "watermark", "watermark_ms": "2026-01-01T12:00:00Z"}, WatermarkPassed(NOON_MS)),
-    "a time in a zone": ({"target": "watermark", "watermark_ms": "2026-01-01T13:00+01:00"}, WatermarkPassed(NOON_MS)),
-    "epoch milliseconds as text": ({"target": "frozen_end", "at_ms": str(NOON_MS)}, FrozenEnd(NOON_MS)),
-    "a day": ({"target": "next_batch", "after_ms": "2026-01-01"}, NextBatch(NOON_MS - 12 * 60 * MINUTE_MS)),
-    "a duration": ({"target": "idle", "for_ms": "PT5M"}, Idle(5 * MINUTE_MS)),
-    "seconds as text": ({"target": "stalled", "for_ms": "90"}, Stalled(90_000)),
-    "milliseconds": ({"target": "stalled", "for_ms": 90}, Stalled(90)),
-    "a lag in time": ({"target": "caught_up", "lag_ms": "P1D"}, CaughtUp(lag_ms=86_400_000)),
-    "a lag in records": ({"target": "caught_up", "lag_units": "1000"}, CaughtUp(lag_units=1000)),
-    "now": ({"target": "frozen_end", "at_ms": None}, FrozenEnd()),
+    "a batch as text": ({"condition": "batch", "batch_id": "7"}, BatchCommitted(7)),
+    "a time": ({"condition": "watermark", "watermark_ms": "2026-01-01T12:00:00Z"}, WatermarkPassed(NOON_MS)),
+    "a time in a zone": (
+        {"condition": "watermark", "watermark_ms": "2026-01-01T13:00+01:00"},
+        WatermarkPassed(NOON_MS),
+    ),
+    "epoch milliseconds as text": ({"condition": "source_end", "at_ms": str(NOON_MS)}, SourceEndReached(NOON_MS)),
+    "a day": ({"condition": "next_batch", "after_ms": "2026-01-01"}, NextBatch(NOON_MS - 12 * 60 * MINUTE_MS)),
+    "a duration": ({"condition": "idle", "for_ms": "PT5M"}, Idle(5 * MINUTE_MS)),
+    "seconds as text": ({"condition": "stalled", "for_ms": "90"}, Stalled(90_000)),
+    "milliseconds": ({"condition": "stalled", "for_ms": 90}, Stalled(90)),
+    "a lag in time": ({"condition": "lag", "lag_ms": "P1D"}, LagAtMost(lag_ms=86_400_000)),
+    "a lag in records": ({"condition": "lag", "lag_units": "1000"}, LagAtMost(lag_units=1000)),
+    "now": ({"condition": "source_end", "at_ms": None}, SourceEndReached()),
     "offsets as objects": (
-        {"target": "offsets", "offsets": {0: {"t": {"0": 5}}}, "kinds": KAFKA},
+        {"condition": "offsets", "offsets": {0: {"t": {"0": 5}}}, "source_types": KAFKA},
         OffsetsReached({"0": '{"t":{"0":5}}'}, KAFKA),
     ),
-    "offsets as JSON": ({"target": "offsets", "offsets": '{"0": 5}'}, OffsetsReached({"0": "5"})),
+    "offsets as JSON": ({"condition": "offsets", "offsets": '{"0": 5}'}, OffsetsReached({"0": "5"})),
     "several": (
-        {"target": "any_of", "targets": [{"target": "batch", "batch_id": "1"}, {"target": "idle", "for_ms": "PT1S"}]},
+        {
+            "condition": "any_of",
+            "conditions": [{"condition": "batch", "batch_id": "1"}, {"condition": "idle", "for_ms": "PT1S"}],
+        },
         AnyOf((BatchCommitted(1), Idle(1_000))),
     ),
 }
+
+
+#: As waits were recorded before conditions had the names of today.
+RECORDED = {
+    "a batch": ({"target": "batch", "batch_id": 5}, BatchCommitted(5)),
+    "the end of the sources": ({"target": "frozen_end", "at_ms": 7}, SourceEndReached(7)),
+    "a lag": ({"target": "caught_up", "lag_ms": 5, "lag_units": None}, LagAtMost(lag_ms=5)),
+    "offsets": ({"target": "offsets", "offsets": {"0": "5"}, "kinds": KAFKA}, OffsetsReached({"0": "5"}, KAFKA)),
+    "one of several": (
+        {"target": "any_of", "targets": [{"target": "batch", "batch_id": 1}, {"target": "idle", "for_ms": 5}]},
+        AnyOf((BatchCommitted(1), Idle(5))),
+    ),
+}
+
+
+@pytest.mark.parametrize(("fields", "condition"), RECORDED.values(), ids=RECORDED)
+def test_a_condition_that_was_recorded_earlier_still_reads(fields, condition):
+    assert condition_from_dict(fields) == condition
+
+
+def test_an_earlier_end_of_the_sources_without_a_time_means_now():
+    assert is_relative({"target": "frozen_end"}) and not is_relative({"target": "frozen_end", "at_ms": 7})
 
 
 @pytest.mark.parametrize(("fields", "condition"), SPELLED.values(), ids=SPELLED)
@@ -304,15 +332,15 @@ def test_what_people_and_templates_write(fields, condition):
     "fields",
     [
         {},
-        {"target": "bach", "batch_id": 5},
-        {"target": "batch"},
-        {"target": "batch", "batch_id": "five"},
-        {"target": "batch", "batch_id": 5, "watermark_ms": 5},
-        {"target": "watermark", "watermark_ms": "soon"},
-        {"target": "idle", "for_ms": "P1M"},
-        {"target": "offsets", "offsets": "{"},
-        {"target": "any_of"},
-        {"target": "any_of", "targets": 5},
+        {"condition": "bach", "batch_id": 5},
+        {"condition": "batch"},
+        {"condition": "batch", "batch_id": "five"},
+        {"condition": "batch", "batch_id": 5, "watermark_ms": 5},
+        {"condition": "watermark", "watermark_ms": "soon"},
+        {"condition": "idle", "for_ms": "P1M"},
+        {"condition": "offsets", "offsets": "{"},
+        {"condition": "any_of"},
+        {"condition": "any_of", "conditions": 5},
     ],
 )
 def test_what_is_no_condition(fields):

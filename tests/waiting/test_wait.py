@@ -13,11 +13,11 @@ from airflow_provider_ckpt.checkpoint.progress import Progress
 from airflow_provider_ckpt.errors import CheckpointError, StoreUnavailableError
 from airflow_provider_ckpt.waiting import (
     BatchCommitted,
-    CaughtUp,
     FilesRead,
-    FrozenEnd,
+    LagAtMost,
     NextBatch,
     OffsetsReached,
+    SourceEndReached,
     Start,
     WatermarkPassed,
     all_of,
@@ -131,7 +131,7 @@ def test_a_storage_that_does_not_answer_is_asked_again_until_the_deadline():
     assert last.progress.batch_id == 4, "where the query stood when it was last seen"
 
 
-@pytest.mark.parametrize("condition", [FrozenEnd(), CaughtUp(lag_ms=0)])
+@pytest.mark.parametrize("condition", [SourceEndReached(), LagAtMost(lag_ms=0)])
 def test_a_source_that_does_not_answer_is_asked_again(condition):
     ends = Ends(5, away=True)
     waiting = Waiting("here", condition, ends=ends)
@@ -141,7 +141,7 @@ def test_a_source_that_does_not_answer_is_asked_again(condition):
 
 
 def test_the_end_of_now_is_taken_once_and_a_lag_at_each_poll():
-    for condition, last in ((FrozenEnd(), Reached), (CaughtUp(lag_ms=0), Pending)):
+    for condition, last in ((SourceEndReached(), Reached), (LagAtMost(lag_ms=0), Pending)):
         ends = Ends(5)
         waiting = Waiting("here", condition, ends=ends)
         assert type(waiting.step(stands(4), NOW_MS)) is Pending
@@ -150,7 +150,9 @@ def test_the_end_of_now_is_taken_once_and_a_lag_at_each_poll():
 
 
 @pytest.mark.parametrize("start", [None, Start("one", 5, 5)], ids=["new", "taken up"])
-@pytest.mark.parametrize("condition", [FrozenEnd(), CaughtUp(lag_ms=0), all_of(BatchCommitted(1), FrozenEnd())])
+@pytest.mark.parametrize(
+    "condition", [SourceEndReached(), LagAtMost(lag_ms=0), all_of(BatchCommitted(1), SourceEndReached())]
+)
 def test_ends_that_nobody_declared_are_refused_before_the_first_poll(condition, start):
     with pytest.raises(CheckpointError, match="no source was declared.*0=kafka"):
         Waiting("here", condition, start)
@@ -218,10 +220,10 @@ def test_with_fail_fast_what_will_not_be_met_is_lost(condition, first, golden_pr
 
 
 def test_a_wait_that_has_begun_goes_through_json():
-    waiting = Waiting("s3://lake/orders", all_of(NextBatch(), FrozenEnd(), CaughtUp(lag_ms=7)), ends=Ends(5))
+    waiting = Waiting("s3://lake/orders", all_of(NextBatch(), SourceEndReached(), LagAtMost(lag_ms=7)), ends=Ends(5))
     assert type(waiting.step(stands(4), NOW_MS)) is Pending
     condition, start = read_wait(json.loads(json.dumps(waiting.to_dict())))
-    assert condition == all_of(NextBatch(NOW_MS), BatchCommitted(5), CaughtUp(lag_ms=7)) == waiting.condition
+    assert condition == all_of(NextBatch(NOW_MS), BatchCommitted(5), LagAtMost(lag_ms=7)) == waiting.condition
     assert start == Start("one", 4, 4) == waiting.start
 
 
@@ -241,15 +243,18 @@ WRITTEN = {
         '{"location": "/c", "target": {"target": "all_of", "targets": [{"target": "offsets", "offsets": {"0": "5"}, '
         '"kinds": {"0": "kafka"}, "slack": 0}, {"target": "caught_up", "lag_ms": 5, "lag_units": null}]}, '
         '"start": {"query_id": "one", "batch_id": 5, "committed_at_ms": 5}}',
-        all_of(OffsetsReached({"0": "5"}, {"0": "kafka"}), CaughtUp(lag_ms=5)),
+        all_of(OffsetsReached({"0": "5"}, {"0": "kafka"}), LagAtMost(lag_ms=5)),
     ),
 }
 DAMAGED = {
-    "nothing": ("{}", "no target and no start"),
-    "no object": ("5", "no target and no start"),
-    "no start": ('{"target": {"target": "batch", "batch_id": 9}}', "no target and no start"),
-    "another start": ('{"target": {"target": "batch", "batch_id": 9}, "start": {"batch": 5}}', "no start of a wait"),
-    "a condition of a later version": ('{"target": {"target": "moon"}, "start": {}}', "no condition"),
+    "nothing": ("{}", "no condition and no start"),
+    "no object": ("5", "no condition and no start"),
+    "no start": ('{"condition": {"condition": "batch", "batch_id": 9}}', "no condition and no start"),
+    "another start": (
+        '{"condition": {"condition": "batch", "batch_id": 9}, "start": {"batch": 5}}',
+        "no start of a wait",
+    ),
+    "a condition of a later version": ('{"condition": {"condition": "moon"}, "start": {}}', "no condition"),
 }
 
 

@@ -11,15 +11,15 @@ import json
 import shlex
 
 from airflow_provider_ckpt.checkpoint.sink_marker import MARKING, SinkMarker
-from airflow_provider_ckpt.sinks.effects import SinkVerdict
+from airflow_provider_ckpt.sinks.effects import SinkEffect
 from airflow_provider_ckpt.untrusted.spans import batches_text
 
 _KEEPING_NOTHING = ("console", "noop", "memory")
-#: Batches that a query in real-time mode may run again, for a verdict.
+#: Batches that a query in real-time mode may run again, in the reason of its effect.
 _NOT_IN_THE_LOGS = "a batch that was stopped before its end, which real-time mode leaves no entry of,"
 
 
-def rollback_verdict(marker: SinkMarker, batch_id: int, newest: int | None, *, trimmed: bool = False) -> SinkVerdict:
+def rollback_effect(marker: SinkMarker, batch_id: int, newest: int | None, *, trimmed: bool = False) -> SinkEffect:
     """What the sink holds when the checkpoint has gone back to a batch and the query has run on.
 
     Args:
@@ -31,11 +31,11 @@ def rollback_verdict(marker: SinkMarker, batch_id: int, newest: int | None, *, t
     if marker.kind in MARKING:
         return _marked(marker, batch_id, trimmed=trimmed)
     if newest is None or newest <= batch_id:
-        return SinkVerdict(marker.name, "exact", "no batch runs again")
+        return SinkEffect(marker.name, "exact", "no batch runs again")
     return _unmarked(marker, batches_text(batch_id + 1, newest))
 
 
-def undo_verdict(marker: SinkMarker, newest: int | None, *, trimmed: bool = False) -> SinkVerdict:
+def undo_effect(marker: SinkMarker, newest: int | None, *, trimmed: bool = False) -> SinkEffect:
     """What the sink holds when a rollback is taken back, and no batch has run since.
 
     Args:
@@ -48,51 +48,51 @@ def undo_verdict(marker: SinkMarker, newest: int | None, *, trimmed: bool = Fals
     if marker.kind in MARKING and not trimmed and (gone or lost):
         why = f"it was taken back since the rollback, and the undo makes batches up to {newest} committed again"
         remedy = "Put the table back to what it was before the rollback first, or leave the rollback as it is."
-        return SinkVerdict(marker.name, "skipped", why, remedy)
-    return SinkVerdict(marker.name, "exact", "no batch has run since the rollback")
+        return SinkEffect(marker.name, "skipped", why, remedy)
+    return SinkEffect(marker.name, "exact", "no batch has run since the rollback")
 
 
-def in_real_time(verdict: SinkVerdict, marker: SinkMarker) -> SinkVerdict:
-    """The same verdict of a query in real-time mode, whose logs do not show every batch that the sink has rows of.
+def in_real_time(effect: SinkEffect, marker: SinkMarker) -> SinkEffect:
+    """The same effect of a query in real-time mode, whose logs do not show every batch that the sink has rows of.
 
     The offset entry of a batch is written when the batch ends, so one that was stopped has left rows and no entry. A
-    restart cuts that batch anew and writes them again. An exact verdict that the logs have given is therefore none.
+    restart cuts that batch anew and writes them again. An effect that the logs show as exact is therefore not known.
     Spark has no sink of real-time mode that remembers batches: with one that does, nothing is sure.
     """
-    if verdict.verdict != "exact" or marker.kind in _KEEPING_NOTHING:
-        return verdict
+    if effect.effect != "exact" or marker.kind in _KEEPING_NOTHING:
+        return effect
     if marker.kind in MARKING:
         why = f"real-time mode is not known to write to a sink such as {marker.kind}, nor how rows reach it there"
-        return SinkVerdict(marker.name, "unknown", why, "Compare the rows of the newest batches in the sink.")
+        return SinkEffect(marker.name, "unknown", why, "Compare the rows of the newest batches in the sink.")
     return _unmarked(marker, _NOT_IN_THE_LOGS)
 
 
 # --- sinks that remember ---------------------------------------------------------------------------------------------
 
 
-def _marked(marker: SinkMarker, batch_id: int, *, trimmed: bool) -> SinkVerdict:
+def _marked(marker: SinkMarker, batch_id: int, *, trimmed: bool) -> SinkEffect:
     skipped, held, lost = marker.skipped_after(batch_id), marker.held_after(batch_id), marker.lost_up_to(batch_id)
     if skipped and trimmed:
-        return SinkVerdict(
+        return SinkEffect(
             marker.name,
             "exact",
             f"the log entries of {batches_text(held[0], held[-1])} are removed as well; the data files that they name "
             "stay in the directory, where only readers that ignore _spark_metadata see them",
         )
     if skipped:
-        return SinkVerdict(marker.name, "skipped", _why_skipped(marker, skipped, held), _remedy(marker, batch_id))
+        return SinkEffect(marker.name, "skipped", _why_skipped(marker, skipped, held), _remedy(marker, batch_id))
     if held:
         why = f"it holds {batches_text(held[0], held[-1])} and no longer knows that it does, so it takes them again"
-        return SinkVerdict(marker.name, "duplicated", why, _remedy(marker, batch_id))
+        return SinkEffect(marker.name, "duplicated", why, _remedy(marker, batch_id))
     if lost:
         why = f"the table was restored to before batch {lost[0]}, which is committed and does not run again"
         remedy = f"Roll back to batch {lost[0] - 1}, or restore the table to a later version."
-        return SinkVerdict(marker.name, "skipped", why, remedy)
+        return SinkEffect(marker.name, "skipped", why, remedy)
     if marker.last_batch is None:
         known_as = f" of {marker.writer}" if marker.writer else ""
         why = f"it knows no batch{known_as}: it is not the sink of this query, or its memory has expired"
-        return SinkVerdict(marker.name, "unknown", why, "Look at what it holds before the query goes on.")
-    return SinkVerdict(marker.name, "exact", f"{_memory(marker)} ends at or before batch {batch_id}")
+        return SinkEffect(marker.name, "unknown", why, "Look at what it holds before the query goes on.")
+    return SinkEffect(marker.name, "exact", f"{_memory(marker)} ends at or before batch {batch_id}")
 
 
 def _why_skipped(marker: SinkMarker, skipped: tuple[int, int], held: tuple[int, ...]) -> str:
@@ -167,10 +167,10 @@ def _restore_hudi(marker: SinkMarker, batch_id: int, version: str) -> str:
 # --- sinks that do not ----------------------------------------------------------------------------------------------
 
 
-def _unmarked(marker: SinkMarker, again: str) -> SinkVerdict:
+def _unmarked(marker: SinkMarker, again: str) -> SinkEffect:
     match marker.kind:
         case "kafka":
-            return SinkVerdict(
+            return SinkEffect(
                 marker.name,
                 "duplicated",
                 f"it gets {again} a second time: Spark writes to Kafka at least once, without transactions or a marker",
@@ -178,7 +178,7 @@ def _unmarked(marker: SinkMarker, again: str) -> SinkVerdict:
                 "not help, because nothing is in a transaction.",
             )
         case "foreachBatch" | "foreach":
-            return SinkVerdict(
+            return SinkEffect(
                 marker.name,
                 "unknown",
                 f"the function gets the ids of {again} again, with rows that may be cut otherwise: exact only if it "
@@ -186,8 +186,8 @@ def _unmarked(marker: SinkMarker, again: str) -> SinkVerdict:
                 "If it writes to Delta with txnAppId, declare that: delta:URI#txnAppId=ID.",
             )
         case kind if kind in _KEEPING_NOTHING:
-            return SinkVerdict(marker.name, "exact", "it keeps nothing beyond a run")
-    return SinkVerdict(
+            return SinkEffect(marker.name, "exact", "it keeps nothing beyond a run")
+    return SinkEffect(
         marker.name,
         "unknown",
         "a sink that remembers batch ids drops the batches that run again; any other gets them twice",

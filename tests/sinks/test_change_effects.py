@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from airflow_provider_ckpt.checkpoint.sink_marker import MARKING, SinkCommit, SinkMarker
-from airflow_provider_ckpt.sinks.verdicts import delta_restore, in_real_time, rollback_verdict, undo_verdict
+from airflow_provider_ckpt.sinks.change_effects import delta_restore, in_real_time, rollback_effect, undo_effect
 
 
 def sink(kind: str, *batches: int | None, last: int | None = None, undone: tuple[int, ...] = ()) -> SinkMarker:
@@ -58,31 +58,31 @@ CASES = {
 }
 
 
-@pytest.mark.parametrize(("marker", "verdict", "remedy"), CASES.values(), ids=CASES)
-def test_what_becomes_of_each_sink(marker, verdict, remedy):
-    found = rollback_verdict(marker, 2, 5)
-    assert found.verdict == verdict
+@pytest.mark.parametrize(("marker", "effect", "remedy"), CASES.values(), ids=CASES)
+def test_what_becomes_of_each_sink(marker, effect, remedy):
+    found = rollback_effect(marker, 2, 5)
+    assert found.effect == effect
     assert remedy in found.remedy
     assert bool(found.remedy) == bool(remedy)
 
 
 def test_trimming_makes_a_file_sink_exact():
-    found = rollback_verdict(sink("file", 0, 1, 2, 3, 4, last=4), 2, 5, trimmed=True)
-    assert found.verdict == "exact"
+    found = rollback_effect(sink("file", 0, 1, 2, 3, 4, last=4), 2, 5, trimmed=True)
+    assert found.effect == "exact"
     assert "batches 3 to 4 are removed" in found.reason
 
 
 def test_kafka_gets_nothing_twice_when_no_batch_runs_again():
-    assert rollback_verdict(SinkMarker("kafka"), 5, 5).verdict == "exact"
+    assert rollback_effect(SinkMarker("kafka"), 5, 5).effect == "exact"
 
 
 def test_rows_that_are_gone_are_told_from_rows_that_stay():
-    assert "neither old nor new" in rollback_verdict(RESTORED, 2, 5).reason
-    assert "what they wrote before stays" in rollback_verdict(sink("delta", 2, 3, last=3), 2, 3).reason
+    assert "neither old nor new" in rollback_effect(RESTORED, 2, 5).reason
+    assert "what they wrote before stays" in rollback_effect(sink("delta", 2, 3, last=3), 2, 3).reason
 
 
 def test_what_others_wrote_is_named_when_a_restore_takes_it_back():
-    remedy = rollback_verdict(sink("delta", 2, 3, None, 4, last=4), 2, 4).remedy
+    remedy = rollback_effect(sink("delta", 2, 3, None, 4, last=4), 2, 4).remedy
     assert "also takes back what others did: OPTIMIZE 102." in remedy
     assert ".restore(100," in remedy
 
@@ -90,7 +90,7 @@ def test_what_others_wrote_is_named_when_a_restore_takes_it_back():
 def test_the_python_of_a_remedy_survives_any_location():
     location = 's3://lake/it\'s "odd"/$HOME'
     marker = SinkMarker("delta", location, "q", 3, (SinkCommit("7", 2), SinkCommit("8", 3)))
-    command = rollback_verdict(marker, 2, 3).remedy.split("commit: ", 1)[1].split(". RESTORE TABLE", 1)[0]
+    command = rollback_effect(marker, 2, 3).remedy.split("commit: ", 1)[1].split(". RESTORE TABLE", 1)[0]
     python, flag, code = shlex.split(command)
     assert (python, flag) == ("python", "-c")
     assert code == delta_restore(location, "7", "q", 2)
@@ -103,14 +103,14 @@ histories = st.lists(st.one_of(st.none(), st.integers(0, 8)), max_size=10)
 @given(st.sampled_from(MARKING), histories, st.one_of(st.none(), st.integers(0, 9)), st.integers(0, 8))
 def test_exact_means_that_no_batch_is_skipped_and_none_is_there_twice(kind, batches, last, target):
     marker = sink(kind, *batches, last=last)
-    verdict = rollback_verdict(marker, target, 9).verdict
+    effect = rollback_effect(marker, target, 9).effect
     again = range(target + 1, 10)
     skipped = [batch for batch in again if last is not None and batch <= last]
     twice = [batch for batch in again if batch in batches and batch not in skipped]
-    assert (verdict == "skipped") == bool(skipped)
-    if verdict == "exact":
+    assert (effect == "skipped") == bool(skipped)
+    if effect == "exact":
         assert not twice
-    assert verdict != "duplicated" or twice
+    assert effect != "duplicated" or twice
 
 
 @given(histories, st.integers(0, 8))
@@ -125,22 +125,22 @@ def test_the_version_to_go_back_to_holds_nothing_later(batches, target):
 
 @given(st.sampled_from(MARKING), histories, st.one_of(st.none(), st.integers(0, 9)), st.integers(0, 8))
 def test_what_is_not_exact_says_what_to_do(kind, batches, last, target):
-    verdict = rollback_verdict(sink(kind, *batches, last=last), target, 9)
-    assert verdict.verdict == "exact" or verdict.remedy
+    effect = rollback_effect(sink(kind, *batches, last=last), target, 9)
+    assert effect.effect == "exact" or effect.remedy
 
 
-@pytest.mark.parametrize(("last_batch", "verdict"), [(5, "exact"), (4, "skipped"), (None, "skipped")])
-def test_an_undo_is_exact_when_the_sink_still_has_every_batch_that_comes_back(last_batch, verdict):
-    assert undo_verdict(SinkMarker("file", "/lake/orders", last_batch=last_batch), 5).verdict == verdict
+@pytest.mark.parametrize(("last_batch", "effect"), [(5, "exact"), (4, "skipped"), (None, "skipped")])
+def test_an_undo_is_exact_when_the_sink_still_has_every_batch_that_comes_back(last_batch, effect):
+    assert undo_effect(SinkMarker("file", "/lake/orders", last_batch=last_batch), 5).effect == effect
 
 
-@pytest.mark.parametrize(("marker", "verdict", "remedy"), CASES.values(), ids=CASES)
-def test_in_real_time_mode_only_a_sink_that_keeps_nothing_is_exact(marker, verdict, remedy):
-    found = in_real_time(rollback_verdict(marker, 2, 5), marker)
-    assert found.verdict == ("unknown" if verdict == "exact" and marker.kind in MARKING else verdict)
-    assert found.verdict == "exact" or found.remedy
+@pytest.mark.parametrize(("marker", "effect", "remedy"), CASES.values(), ids=CASES)
+def test_in_real_time_mode_only_a_sink_that_keeps_nothing_is_exact(marker, effect, remedy):
+    found = in_real_time(rollback_effect(marker, 2, 5), marker)
+    assert found.effect == ("unknown" if effect == "exact" and marker.kind in MARKING else effect)
+    assert found.effect == "exact" or found.remedy
 
 
 def test_kafka_may_have_rows_of_a_batch_that_is_in_no_log():
-    found = in_real_time(rollback_verdict(SinkMarker("kafka"), 5, 5), SinkMarker("kafka"))
-    assert found.verdict == "duplicated" and "leaves no entry" in found.reason
+    found = in_real_time(rollback_effect(SinkMarker("kafka"), 5, 5), SinkMarker("kafka"))
+    assert found.effect == "duplicated" and "leaves no entry" in found.reason
