@@ -191,7 +191,8 @@ class Seen:
         error: As in ``Replayed``.
         batches: How many batches ran to their end.
         rows: ``same`` or ``other`` than of the undamaged query; None with an error.
-        table: What a reader of the sink's log sees: ``same``, ``other`` or an error; None without such a log.
+        table: What a reader of the sink's log sees: ``same``, ``other`` or an error; None without such a log, and with
+            an error: how far the other tasks of the failed batch have come by then is not determined.
     """
 
     error: str | None
@@ -203,7 +204,7 @@ class Seen:
     def of(cls, answer: Any, undamaged: Any) -> Seen:
         """Compare two ``Replayed``."""
         rows = None if answer.rows is None else "same" if answer.rows == undamaged.rows else "other"
-        table = answer.table
+        table = None if answer.error else answer.table
         if table is not None and re.fullmatch("[0-9a-f]{12}", table):
             table = "same" if table == undamaged.table else "other"
         return cls(answer.error, len(answer.batches), rows, table)
