@@ -106,9 +106,13 @@ def requirements_of(view: CheckpointView, actions: Iterable[Action], sink_log: S
 
 
 def peel(view: CheckpointView, batch_id: int, trims: Mapping[int, list[str]], sink_log: SinkLog | None) -> list[Delete]:
-    """Deletes for each batch after one, newest first: commit, state, sink log, offsets."""
+    """Deletes for each batch after one, newest first: commit, state, sink log, offsets.
+
+    A checksum file is of its object's batch, also where the object is missing: Spark writes the two beside each other,
+    and may be stopped between them.
+    """
     later: dict[int, dict[str, list[str]]] = {}
-    for name in view.objects:
+    for name in {layout.main_name(name) for name in view.objects}:
         place = layout.parse(name)
         match place:
             case layout.LogEntry(log, batch) if batch > batch_id:

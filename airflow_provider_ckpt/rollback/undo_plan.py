@@ -13,6 +13,7 @@ from airflow_provider_ckpt.change.actions import Action, Copy, Delete
 from airflow_provider_ckpt.change.facts import Place, Saved, Spot, kept_objects
 from airflow_provider_ckpt.change.plan import Plan
 from airflow_provider_ckpt.change.requirements import KeptObjects, KeptSinkLog, SameQuery
+from airflow_provider_ckpt.checkpoint.contents import listed_shortly
 from airflow_provider_ckpt.checkpoint.file_sink_log import SinkLog
 from airflow_provider_ckpt.checkpoint.view import CheckpointView
 from airflow_provider_ckpt.codec import layout
@@ -59,6 +60,8 @@ class Undo:
         self._present = self._find_present(sha256_of)
         self._own = {action.spot for action in self._present}
         self._peeled = () if self.is_untouched else self._peel()
+        #: Tables of RocksDB that a query has written since; they stay.
+        self._new_tables: tuple[str, ...] = ()
         self._require_kept()
 
     @property
@@ -88,7 +91,7 @@ class Undo:
             planned_at_ms,
             tuple(requirements_of(self.view, actions, self._sink_log)),
             tuple(actions),
-            (f"Undoes the {done.kind} to batch {done.batch_id} ({done.plan_id}).", *self._foreign_warning()),
+            (f"Undoes the {done.kind} to batch {done.batch_id} ({done.plan_id}).", *self._warnings()),
             effects,
             saved_at,
             done.sink,
@@ -154,13 +157,38 @@ class Undo:
                 case SameQuery():
                     found = self.view.query_id or "none"
                 case KeptObjects():
-                    found = kept_objects(self.view.objects, (name for at, name in touched if at == "checkpoint"))
+                    found = self._kept_but_for_new_tables(requirement, touched)
                 case KeptSinkLog():
                     found = kept_objects(self._objects["sink"], (name for at, name in touched if at == "sink"))
                 case _:
                     continue
             if found != requirement.expected:
                 raise self._refused(self._changed(requirement, touched, found))
+
+    def _kept_but_for_new_tables(self, requirement: KeptObjects, touched: set[Spot]) -> str:
+        """The digest of what the change left alone, without the tables of RocksDB that came since when it is so right.
+
+        A query uploads tables before the zip that names them, and each under a name with a new UUID. Those of the
+        batches that are dropped here, and of one that was stopped before its zip, are named by no zip that was there
+        before. The digest shows that all the rest is there, as it was.
+        """
+        names = {name for place, name in touched if place == "checkpoint"}
+        found = kept_objects(self.view.objects, names)
+        if found == requirement.expected:
+            return found
+        tables = [name for name in self._younger(touched, "checkpoint") if _is_table(name)]
+        found = kept_objects(self.view.objects, names.union(tables))
+        if found == requirement.expected:
+            self._new_tables = tuple(tables)
+        return found
+
+    def _younger(self, touched: set[Spot], place: Place) -> list[str]:
+        """What came after the plan of the change and is not of it, in the order of names."""
+        return sorted(
+            name
+            for name, stored in self._objects[place].items()
+            if (place, name) not in touched and (stored.modified_ms or 0) > self._done.planned_at_ms
+        )
 
     def _changed(self, requirement: SameQuery | KeptObjects | KeptSinkLog, touched: set[Spot], found: str) -> str:
         """Which place is not as it was, and the first files of it that are younger than the plan of the change."""
@@ -170,11 +198,7 @@ class Undo:
         where = self.view.location if place == "checkpoint" else f"the log of the sink {self._done.sink}"
         if not self._objects[place]:
             return f"{where} is gone or empty"
-        young = sorted(
-            name
-            for name, stored in self._objects[place].items()
-            if (place, name) not in touched and (stored.modified_ms or 0) > self._done.planned_at_ms
-        )
+        young = [name for name in self._younger(touched, place) if not _is_table(name)]
         if not young:
             return f"files of {where} are gone, or others have come that are older than the {self._done.kind}"
         more = f" and {len(young) - _NAMED} more" if len(young) > _NAMED else ""
@@ -239,15 +263,23 @@ class Undo:
         commits = (item.batch_id for item in places if isinstance(item, layout.LogEntry) and item.log == layout.COMMITS)
         return max(commits, default=self._done.batch_id)
 
-    def _foreign_warning(self) -> tuple[str, ...]:
-        batches = self.foreign_batches
-        if not batches:
-            return ()
-        those = batches_text(batches[0], batches[-1])
-        return (
-            f"A query has written {those} since the {self._done.kind}. They are dropped first; their files are kept in "
-            "the record of this undo.",
-        )
+    def _warnings(self) -> Iterable[str]:
+        if batches := self.foreign_batches:
+            those = batches_text(batches[0], batches[-1])
+            yield (
+                f"A query has written {those} since the {self._done.kind}. They are dropped first; their files are "
+                "kept in the record of this undo."
+            )
+        if tables := self._new_tables:
+            yield (
+                f"{len(tables)} files of RocksDB tables that a query has uploaded since the {self._done.kind} are left "
+                f"as they are: {listed_shortly(tables, _NAMED)}. No state version that will be there names them, so "
+                "Spark does not read them, and its maintenance removes them in time."
+            )
+
+
+def _is_table(name: str) -> bool:
+    return isinstance(layout.parse(main_name(name)), layout.StateTable)
 
 
 def _batch_of(name: str) -> int | None:

@@ -202,6 +202,97 @@ def test_the_log_of_a_sink_is_put_back_with_the_batches_and_what_came_since_goes
     ]
 
 
+# --- what a batch that was stopped leaves ---------------------------------------------------------------------------
+
+TABLES = ("state/0/0/SSTs/.000008-u.sst.crc", "state/0/0/SSTs/000008-u.sst", "state/0/0/left/logs/000009-u.log")
+LEFT_BEHIND = {
+    "tables that no zip names yet: left as they are": (TABLES, []),
+    "tables of a batch that was finished: its zip goes": (
+        (*TABLES, "offsets/3", "state/0/0/4.zip", "commits/3"),
+        ["- commits/3", "- state/0/0/4.zip", "- offsets/3"],
+    ),
+    "what was being written under another name: left as it is": (
+        ("offsets/.3.8a1b.tmp", "state/0/0/.4.zip.8a1b.TID9.tmp", "state/0/0/..4.zip.8a1b.TID9.tmp.crc"),
+        [],
+    ),
+    "checksum files before their object": (
+        ("state/0/0/.4_u.zip.crc.crc", "state/0/0/4_u.zip.crc", "offsets/.3.crc"),
+        ["- state/0/0/.4_u.zip.crc.crc", "- state/0/0/4_u.zip.crc", "- offsets/.3.crc"],
+    ),
+    "an object before its checksum file": (("state/0/0/4_u.changelog",), ["- state/0/0/4_u.changelog"]),
+    "what an operator says of itself from the next batch on": (
+        ("state/0/_metadata/v2/3", "state/0/_stateSchema/default/3_u"),
+        ["- state/0/_metadata/v2/3", "- state/0/_stateSchema/default/3_u"],
+    ),
+}
+
+
+@pytest.mark.parametrize(("names", "steps"), LEFT_BEHIND.values(), ids=LEFT_BEHIND)
+def test_what_a_batch_that_was_stopped_leaves_does_not_refuse_the_undo(names, steps):
+    story = rolled_back()
+    for name in names:
+        story.write(written(name, "new"))
+    assert steps_of(story.plan()) == [*steps, *PUT_BACK]
+
+
+def test_tables_that_stay_are_named_and_must_stay_as_they_are():
+    story = rolled_back()
+    for name in TABLES:
+        story.write(written(name, "new"))
+    plan = story.plan()
+    assert plan.warnings[-1] == (
+        f"3 files of RocksDB tables that a query has uploaded since the rollback are left as they are: {TABLES[0]}, "
+        f"{TABLES[1]}, {TABLES[2]}. No state version that will be there names them, so Spark does not read them, and "
+        "its maintenance removes them in time."
+    )
+    (kept,) = (item.expected for item in plan.requirements if item.kind == "kept_objects")
+    assert kept == kept_objects(story.objects["checkpoint"], ())
+
+
+OLD_TABLE = "state/0/0/SSTs/000001-a.sst"
+
+
+def with_a_table(modified_ms: int) -> Story:
+    """A rollback of a checkpoint that has a table; it was planned at 5,000 ms."""
+    story = Story()
+    story.write(written(OLD_TABLE, "old", modified_ms))
+    view = replace(checkpoint(*BEFORE), objects=dict(story.objects["checkpoint"]))
+    story.done = plan_rollback(view, RestartSet(KEEP, (), ()), 5_000)
+    return story.apply(story.done.actions)
+
+
+def with_old_and_new_tables() -> Story:
+    story = with_a_table(4_000)
+    for name in TABLES:
+        story.write(written(name, "new"))
+    return story
+
+
+def test_new_tables_do_not_hide_that_an_older_one_is_gone():
+    story = with_old_and_new_tables()
+    assert steps_of(story.plan()) == PUT_BACK
+    del story.objects["checkpoint"][OLD_TABLE]
+    with pytest.raises(PlanError, match="files of c are gone, or others have come that are older than the rollback"):
+        story.undo()
+
+
+def test_new_tables_do_not_hide_that_an_older_one_was_rewritten():
+    story = with_old_and_new_tables().write(written(OLD_TABLE, "other"))
+    with pytest.raises(PlanError, match="what it left alone has changed since"):
+        story.undo()
+
+
+def test_new_tables_do_not_hide_another_file():
+    story = with_old_and_new_tables().write(written("notes.txt", "of a person"))
+    with pytest.raises(PlanError, match="in c, notes.txt were written since"):
+        story.undo()
+
+
+def test_where_the_clock_of_the_storage_is_ahead_a_table_from_before_is_no_new_one():
+    plan = with_a_table(6_000).plan()
+    assert steps_of(plan) == PUT_BACK and len(plan.warnings) == 1
+
+
 # --- a change that brought files ------------------------------------------------------------------------------------
 
 
@@ -239,6 +330,15 @@ def test_stopped_between_removing_and_bringing_only_what_is_gone_comes_back():
     story = exchanged()
     story.apply(story.done.actions[: len(REMOVED) + 1])
     assert steps_of(story.plan()) == ["+ state/0/0/3.delta", *PUT_BACK]
+
+
+def test_what_an_undo_has_put_back_of_the_batch_itself_before_it_was_stopped_is_left_where_it_is():
+    """The entries of the batch that was rolled back to were there before: they do not tell of a query."""
+    story = exchanged()
+    story.apply(story.done.actions)
+    del story.objects["checkpoint"]["state/0/0/2.delta"]
+    story.write(written("state/0/0/3.delta", "again: etag of state/0/0/3.delta"))
+    assert steps_of(story.plan()) == PUT_BACK
 
 
 # --- refused --------------------------------------------------------------------------------------------------------

@@ -29,7 +29,6 @@ CONFS = {
         "org.apache.spark.sql.execution.streaming.state.RocksDBStateStoreProvider"
     ),
     "spark.sql.streaming.stateStore.checkpointFormatVersion": "2",
-    # A batch that is stopped while it uploads a snapshot leaves tables that no snapshot names: an undo refuses those.
     "spark.sql.streaming.stateStore.rocksdb.changelogCheckpointing.enabled": "true",
     "spark.sql.streaming.stateStore.maintenanceInterval": "1h",
 }
