@@ -15,6 +15,7 @@ NEEDS_MORE = (
     *("airflow", "differential", "oracle", "spark", "test_wheels.py"),
     *("cli/test_bad_input.py", "cli/test_waiting.py", "untrusted/test_bounds.py"),
     "history/test_arrow.py",
+    *(f"epochs/test_{name}.py" for name in ("compact", "model", "publish", "read", "vacuum", "write_rows")),
     *("sinks/test_delta.py", "sinks/test_iceberg.py", "sinks/test_rollback.py"),
     "tables/test_iceberg.py",
     *("sources/test_kafka.py", "sources/test_kafka_waits.py", "sources/test_tables.py"),

@@ -154,3 +154,22 @@ class ManifestDocument(Document):
     objects: Annotated[list[ManifestObjectFields], "in the order of copying"]
     facts: Annotated[dict[str, Any], "tags, message, versions, and which objects were not known"]
     features: Annotated[list[str], "what a reader must understand"]
+
+
+class DataFileFields(TypedDict):
+    """A file with rows of a table."""
+
+    name: Annotated[str, "its name, relative to the table"]
+    rows: Annotated[int, "number of rows"]
+    bytes: Annotated[int, "its size"]
+
+
+class EpochDocument(Document):
+    """The manifest of an epoch of the format `checkpoint_history`, `epochs/QUERY_ID/N`; merged, `….compact`."""
+
+    query_id: Annotated[str, "id of the streaming query that wrote it"]
+    epoch: Annotated[int, "batch of that query; of a merged manifest the last one"]
+    compact: Annotated[bool, "whether it stands for all epochs of the query up to this one"]
+    created_at_ms: Annotated[int, "epoch milliseconds"]
+    schema: Annotated[str, "Spark's `StructType` of the rows, as JSON text"]
+    files: Annotated[list[DataFileFields], "the files that are rows of the table by this manifest"]

@@ -1,0 +1,76 @@
+"""Merge the epochs of each query into one manifest, and small files into larger ones. Readers need not stop."""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import groupby
+from typing import TYPE_CHECKING
+
+from airflow_provider_ckpt.epochs.manifest import DataFile, Manifest, Place, small_runs, visible
+from airflow_provider_ckpt.epochs.publish import publish
+from airflow_provider_ckpt.epochs.read import list_places, read_manifests
+from airflow_provider_ckpt.epochs.write_rows import MOST_BYTES, write_rows
+from airflow_provider_ckpt.storage.store import Store
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+#: Fewer manifests of a query are left as they are.
+LEAST_EPOCHS = 32
+
+
+def compact(
+    table: Store, now_ms: int, *, least_epochs: int = LEAST_EPOCHS, most_bytes: int = MOST_BYTES
+) -> tuple[Place, ...]:
+    """Merge what there is of each query that has many epochs, up to its newest one.
+
+    Nothing is deleted: what a merged manifest replaced is a vacuum's, a day later. Of two that merge the same epochs at
+    once, one wins, and both are right.
+
+    Args:
+        table: Where the table is.
+        now_ms: Epoch milliseconds.
+        least_epochs: A query with fewer manifests is left as it is.
+        most_bytes: Size up to which small files are merged.
+
+    Returns:
+        The merged manifests that were created.
+    """
+    created = []
+    for _, of_query in groupby(visible(list_places(table)), key=lambda place: place.query_id):
+        places = tuple(of_query)
+        if len(places) >= max(least_epochs, 2):
+            place = Place(places[-1].query_id, places[-1].epoch, compact=True)
+            if _merge(table, place, read_manifests(table, places), now_ms, most_bytes):
+                created.append(place)
+    return tuple(created)
+
+
+def _merge(table: Store, place: Place, manifests: Sequence[Manifest], now_ms: int, most_bytes: int) -> bool:
+    files, new = [], []
+    for run in small_runs((file for manifest in manifests for file in manifest.files), most_bytes):
+        for same in _of_one_schema(table, run):
+            merged = list(write_rows(table, _rows(table, same), most_bytes)) if len(same) > 1 else []
+            files += merged or same
+            new += merged
+    return publish(table, Manifest(place, tuple(files), manifests[-1].schema, now_ms), new=new)
+
+
+def _of_one_schema(table: Store, run: Sequence[DataFile]) -> Iterator[list[DataFile]]:
+    """Neighbours whose columns are the same, which is almost always all of a run."""
+    import pyarrow.parquet as pq
+
+    if len(run) == 1:
+        yield list(run)
+        return
+    schemas = {file.name: pq.read_schema(io.BytesIO(table.read(file.name))) for file in run}
+    for _, same in groupby(run, key=lambda file: schemas[file.name]):
+        yield list(same)
+
+
+def _rows(table: Store, files: Iterable[DataFile]) -> Iterator[pa.RecordBatch]:
+    import pyarrow.parquet as pq
+
+    for file in files:
+        yield from pq.ParquetFile(io.BytesIO(table.read(file.name))).iter_batches()

@@ -1,0 +1,97 @@
+"""Make the files of an epoch rows of the table, once; or give them up. The contract of Spark's ``StreamingWrite``.
+
+Whoever commits may be killed at any moment, may be told that the storage failed when it had not, and may be asked again
+for an epoch that is committed, with other files that hold the same rows. The manifest that was created first decides.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from contextlib import suppress
+
+from airflow_provider_ckpt.epochs.manifest import COMMIT_WITHIN_MS, DataFile, Manifest, Place, Written, decode
+from airflow_provider_ckpt.errors import CheckpointNotFoundError, ObjectExistsError, StoreError
+from airflow_provider_ckpt.storage.store import Store
+
+
+def commit(table: Store, epoch: int, written: Sequence[Written], schema: str, now_ms: int) -> bool:
+    """Create the manifest of an epoch.
+
+    Args:
+        table: Where the table is.
+        epoch: Spark's batch id.
+        written: What each task wrote.
+        schema: Spark's ``StructType`` of the rows, as JSON text.
+        now_ms: Epoch milliseconds.
+
+    Returns:
+        Whether these files are rows of the table now. When the epoch was committed before, with other files, they are
+        not, and are deleted.
+
+    Raises:
+        StoreError: The files are too old: a vacuum may have taken them for garbage. Spark runs the batch again.
+        StoreUnavailableError: The manifest may be there or not; :func:`abort` finds out.
+    """
+    if not written:  # Spark runs one task at least, so there is nothing that an epoch could be of
+        return False
+    place = Place(written[0].query_id, epoch)
+    files = tuple(file for task in written for file in task.files)
+    if now_ms - min(task.since_ms for task in written) > COMMIT_WITHIN_MS:
+        raise StoreError(
+            f"the files of epoch {epoch} were begun more than {COMMIT_WITHIN_MS // 3_600_000} hours ago, so they may "
+            "be deleted already, and the epoch was not committed.",
+            location=table.location,
+            name=place.name,
+            batch_id=epoch,
+            hint="Start the query again: it writes the epoch anew.",
+        )
+    return publish(table, Manifest(place, files, schema, now_ms), new=files)
+
+
+def abort(table: Store, epoch: int, written: Sequence[Written | None]) -> None:
+    """Delete the files of an epoch that failed, as far as it is sure that they can never become rows.
+
+    Spark aborts with the messages of all tasks after a commit that failed: the manifest may be there, or the request
+    that creates it may still be on its way. Then nothing is deleted; what stays is a vacuum's.
+
+    Args:
+        table: Where the table is.
+        epoch: Spark's batch id.
+        written: What each task wrote; None for one that did not finish.
+    """
+    finished = [task for task in written if task is not None]
+    files = [file for task in finished for file in task.files]
+    if not files:
+        return
+    named = _named(table, Place(finished[0].query_id, epoch))
+    was_never_committed = len(finished) < len(written)  # Spark commits when every task has finished
+    if named is not None or was_never_committed:
+        _delete(table, files, but=named or frozenset())
+
+
+def publish(table: Store, manifest: Manifest, new: Iterable[DataFile]) -> bool:
+    """Create a manifest; when there is one, delete what is new and not named by it. Returns whether it is this one."""
+    try:
+        table.create(manifest.place.name, manifest.encode())
+    except ObjectExistsError:
+        named = _named(table, manifest.place)
+        if named is None:
+            raise
+        _delete(table, new, but=named)
+        return named == {file.name for file in manifest.files}
+    return True
+
+
+def _named(table: Store, place: Place) -> frozenset[str] | None:
+    """The files that the manifest of a place names; None when there is none."""
+    try:
+        return frozenset(file.name for file in decode(table.read(place.name), place).files)
+    except CheckpointNotFoundError:
+        return None
+
+
+def _delete(table: Store, files: Iterable[DataFile], but: frozenset[str]) -> None:
+    for file in files:
+        if file.name not in but:
+            with suppress(StoreError):  # what stays is a vacuum's; the epoch is decided
+                table.delete(file.name)

@@ -1,0 +1,45 @@
+"""Small epochs of a table, made by hand."""
+
+from __future__ import annotations
+
+import io
+
+from airflow_provider_ckpt.epochs.manifest import DataFile, Manifest, Place, Written
+from airflow_provider_ckpt.epochs.publish import commit
+from airflow_provider_ckpt.epochs.read import read_table
+from airflow_provider_ckpt.epochs.write_rows import write_rows
+from airflow_provider_ckpt.storage.store import Store
+
+NOW_MS = 1_800_000_000_000
+HOUR_MS = 3_600_000
+
+
+def task(table: Store, numbers: list[int], query: str = "q", since_ms: int = NOW_MS) -> Written:
+    """What a task writes."""
+    import pyarrow as pa
+
+    rows = pa.record_batch([pa.array(numbers, pa.int64())], names=["number"])
+    return Written(query, tuple(write_rows(table, [rows])), since_ms)
+
+
+def epoch(table: Store, number: int, *numbers: int, query: str = "q", now_ms: int = NOW_MS) -> bool:
+    """A whole epoch of one task."""
+    return commit(table, number, [task(table, list(numbers), query, now_ms)], "{}", now_ms)
+
+
+def rows(table: Store) -> list[int]:
+    """Every row that a reader finds, sorted."""
+    import pyarrow.parquet as pq
+
+    found = (pq.read_table(io.BytesIO(table.read(file.name))) for file in read_table(table).files)
+    return sorted(number for part in found for number in part["number"].to_pylist())
+
+
+def data(table: Store) -> set[str]:
+    """Every data file that is there, of the table or not."""
+    return set(table.find("data"))
+
+
+def manifest(place: Place, *names: str, created_ms: int = NOW_MS) -> Manifest:
+    """A manifest of files by name."""
+    return Manifest(place, tuple(DataFile(f"data/{name}.parquet", 1, 10) for name in names), "{}", created_ms)

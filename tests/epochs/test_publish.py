@@ -1,0 +1,126 @@
+"""The contract of Spark's ``StreamingWrite``: commit once, commit again, abort after anything; the storage may fail."""
+
+from __future__ import annotations
+
+from contextlib import suppress
+
+import pytest
+
+from airflow_provider_ckpt.epochs.manifest import COMMIT_WITHIN_MS, Place
+from airflow_provider_ckpt.epochs.publish import abort, commit
+from airflow_provider_ckpt.errors import StoreError, StoreUnavailableError
+from airflow_provider_ckpt.storage.store import Store
+from tests.epochs.labs import NOW_MS, data, epoch, rows, task
+from tests.faults import Fault, FaultyStore
+
+
+@pytest.fixture(params=["local", "memory", "s3"])
+def table(request, tmp_path):
+    """A table on each kind of storage."""
+    if request.param == "s3":
+        return request.getfixturevalue("s3_store")("history")
+    return Store.open(str(tmp_path) if request.param == "local" else f"memory://{tmp_path}")
+
+
+def test_an_epoch_is_rows_after_its_commit_and_not_before(table):
+    written = [task(table, [1, 2]), task(table, []), task(table, [3])]
+    assert written[1].files == ()
+    assert epoch(table, 0, 0)
+    assert rows(table) == [0]
+    assert commit(table, 1, written, "{}", NOW_MS)
+    assert rows(table) == [0, 1, 2, 3]
+
+
+def test_a_second_commit_is_nothing_and_removes_its_own_files(table):
+    """Spark commits again when its driver died after the commit; the tasks have run again."""
+    assert epoch(table, 0, 1, 2)
+    first = data(table)
+    assert not epoch(table, 0, 1, 2)
+    assert rows(table) == [1, 2]
+    assert data(table) == first
+
+
+def test_a_commit_whose_answer_was_lost_and_that_is_sent_again_keeps_its_files(table):
+    written = [task(table, [1])]
+    assert commit(table, 0, written, "{}", NOW_MS)
+    assert commit(table, 0, written, "{}", NOW_MS)
+    assert rows(table) == [1]
+
+
+def test_an_epoch_without_rows_is_committed_as_well(table):
+    assert epoch(table, 0)
+    assert not epoch(table, 0, 1)
+    assert rows(table) == [] and data(table) == set()
+
+
+def test_streams_of_two_queries_share_a_table(table):
+    assert epoch(table, 0, 1, query="a") and epoch(table, 0, 2, query="b")
+    assert rows(table) == [1, 2]
+
+
+def test_files_that_a_vacuum_may_have_taken_for_garbage_are_not_committed(table):
+    old = task(table, [1], since_ms=NOW_MS - COMMIT_WITHIN_MS - 1)
+    with pytest.raises(StoreError, match=r"epochs/q/3: the files of epoch 3 were begun more than 12 hours ago"):
+        commit(table, 3, [task(table, [2]), old], "{}", NOW_MS)
+    assert not table.find("epochs")
+
+
+# --- abort ----------------------------------------------------------------------------------------------------------
+
+
+def test_a_failed_task_leaves_nothing_of_those_that_finished(table):
+    abort(table, 0, [task(table, [1]), None, task(table, [2])])
+    assert data(table) == set()
+
+
+def test_abort_after_a_commit_that_was_published_keeps_its_files(table):
+    """Spark aborts with all messages when a commit failed, also when its manifest is there."""
+    written = [task(table, [1]), task(table, [2])]
+    commit(table, 0, written, "{}", NOW_MS)
+    abort(table, 0, written)
+    assert rows(table) == [1, 2]
+
+
+def test_abort_of_an_epoch_that_others_committed_removes_its_own_files(table):
+    epoch(table, 0, 1)
+    first = data(table)
+    abort(table, 0, [task(table, [1])])
+    assert data(table) == first
+
+
+def test_abort_keeps_files_whose_manifest_may_still_arrive(table):
+    """A request that creates it can be on its way; what would be deleted now could be rows of the table then."""
+    written = [task(table, [1])]
+    abort(table, 0, written)
+    commit(table, 0, written, "{}", NOW_MS)
+    assert rows(table) == [1]
+
+
+@pytest.mark.parametrize("messages", [[], [None], [None, None]])
+def test_abort_without_a_message_does_nothing(tmp_path, messages):
+    abort(Store.open(str(tmp_path / "nowhere")), 0, messages)
+
+
+# --- the storage fails at each call ---------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("after", [False, True], ids=["before", "after"])
+@pytest.mark.parametrize("again", [False, True], ids=["first", "second"])
+@pytest.mark.parametrize("at", range(1, 7))
+def test_whatever_call_fails_the_epoch_is_there_once(tmp_path, at, again, after):
+    """As Spark does it: tasks, commit; after a failure abort, then a restart runs the batch again."""
+    plain = Store.open(str(tmp_path))
+    if again:
+        epoch(plain, 0, 1, 2)
+    faulty = FaultyStore.of(plain, Fault(at, after=after))
+    written: list[object] = []
+    try:
+        written.append(task(faulty, [1]))
+        written.append(task(faulty, [2]))
+        commit(faulty, 0, written, "{}", NOW_MS)
+    except StoreUnavailableError:
+        with suppress(StoreUnavailableError):
+            abort(faulty, 0, [*written, *[None] * (2 - len(written))])
+        commit(plain, 0, [task(plain, [1]), task(plain, [2])], "{}", NOW_MS)
+    assert rows(plain) == [1, 2]
+    assert plain.stat(Place("q", 0).name)
