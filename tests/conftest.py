@@ -5,13 +5,13 @@ from __future__ import annotations
 import os
 import shutil
 import tempfile
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 
 import pytest
 from hypothesis import HealthCheck, settings
 
-from tests.goldens import golden_archives, unpack
+from tests.goldens import Goldens
 from tests.tiers import NEEDS_MORE, NOT_UNIT, SERVICES, SWEEPS, TESTS
 
 os.environ.setdefault("AIRFLOW_HOME", tempfile.mkdtemp(prefix="airflow-"))  # read when airflow is imported
@@ -56,18 +56,13 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 
 
 @pytest.fixture(scope="session")
-def goldens(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
-    """Every golden, unpacked once, by ``<spark version>/<case>``; not to be changed."""
-    root = tmp_path_factory.mktemp("golden")
-    unpacked = {}
-    for archive in golden_archives():
-        name = f"{archive.parent.name.removeprefix('spark-')}/{archive.name.removesuffix('.tar.gz')}"
-        unpacked[name] = unpack(archive, root / name)
-    return unpacked
+def goldens(tmp_path_factory: pytest.TempPathFactory) -> Mapping[str, Path]:
+    """Every golden by ``<spark version>/<case>``; not to be changed."""
+    return Goldens(tmp_path_factory.mktemp("golden"))
 
 
 @pytest.fixture
-def golden(goldens: dict[str, Path], tmp_path: Path) -> Callable[[str], Path]:
+def golden(goldens: Mapping[str, Path], tmp_path: Path) -> Callable[[str], Path]:
     """A copy of a golden checkpoint of Spark 4.3 that a test may change."""
 
     def copy(case: str) -> Path:
@@ -79,7 +74,7 @@ def golden(goldens: dict[str, Path], tmp_path: Path) -> Callable[[str], Path]:
 
 
 @pytest.fixture
-def golden_home(goldens: dict[str, Path], tmp_path: Path) -> Callable[[str], Path]:
+def golden_home(goldens: Mapping[str, Path], tmp_path: Path) -> Callable[[str], Path]:
     """A copy of a golden of Spark 4.3 that a test may change: the directory with checkpoint/ and output/."""
 
     def copy(case: str) -> Path:

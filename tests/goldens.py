@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import tarfile
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 GOLDEN = Path(__file__).parent / "golden"
@@ -23,11 +24,33 @@ def unpack(archive: Path, target: Path) -> Path:
     return target
 
 
-#: ``<spark version>/<case>`` of each golden.
-CASES = [
-    f"{archive.parent.name.removeprefix('spark-')}/{archive.name.removesuffix('.tar.gz')}"
+#: The archive of each golden, by ``<spark version>/<case>``.
+ARCHIVES = {
+    f"{archive.parent.name.removeprefix('spark-')}/{archive.name.removesuffix('.tar.gz')}": archive
     for archive in golden_archives()
-]
+}
+CASES = list(ARCHIVES)
+
+
+class Goldens(Mapping[str, Path]):
+    """Every golden by ``<spark version>/<case>``, unpacked below a directory when it is first asked for."""
+
+    def __init__(self, root: Path) -> None:
+        self._root = root
+        self._unpacked: dict[str, Path] = {}
+
+    def __getitem__(self, name: str) -> Path:
+        if name not in self._unpacked:
+            self._unpacked[name] = unpack(ARCHIVES[name], self._root / name)
+        return self._unpacked[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(ARCHIVES)
+
+    def __len__(self) -> int:
+        return len(ARCHIVES)
+
+
 #: What Spark itself said of each case, by version and case.
 EXPECTED = {
     path.parent.name.removeprefix("spark-"): json.loads(path.read_text()) for path in GOLDEN.glob("*/EXPECTED.json")

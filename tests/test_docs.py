@@ -14,7 +14,7 @@ import pytest
 
 from airflow_provider_ckpt import api
 from airflow_provider_ckpt.cli import cli, run
-from tests.conftest import unpack
+from tests.goldens import unpack
 from tests.package import PACKAGE
 
 ROOT = PACKAGE.parent

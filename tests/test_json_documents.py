@@ -13,7 +13,7 @@ from airflow_provider_ckpt.cli import run
 from airflow_provider_ckpt.documents import ErrorDocument, backups, changes, files, findings, positions, waits
 from airflow_provider_ckpt.fleet.changes import Known, parse_known
 from airflow_provider_ckpt.restart.continuity import bookmark_from_dict
-from tests.conftest import unpack
+from tests.goldens import unpack
 from tests.json_documents import PAGE, PRINTED_BY, keys, page, problems
 
 #: Commands in order, and the type of what they print; ``{}`` is a directory with a checkpoint, ``{plan}`` a plan's id.

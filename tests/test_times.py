@@ -7,7 +7,15 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from airflow_provider_ckpt.cli import cli, run
-from airflow_provider_ckpt.times import FIRST_MS, LAST_MS, LONGEST_MS, parse_duration_ms, parse_time_ms
+from airflow_provider_ckpt.times import (
+    FIRST_MS,
+    LAST_MS,
+    LONGEST_MS,
+    duration_text,
+    parse_duration_ms,
+    parse_time_ms,
+    time_text,
+)
 
 SECOND, MINUTE, HOUR, DAY = 1_000, 60_000, 3_600_000, 86_400_000
 NOW_MS = 1_800_000_000_000
@@ -78,6 +86,38 @@ def test_a_datetime_is_a_time_when_it_has_a_zone():
     assert parse_time_ms(datetime(2026, 11, 21, 5, tzinfo=UTC)) == 1795237200000
     with pytest.raises(ValueError, match="no time zone"):
         parse_time_ms(datetime(2026, 11, 21, 5))
+
+
+@pytest.mark.parametrize(
+    ("duration_ms", "text"),
+    [
+        (0, "0 s"),
+        (400, "0 s"),
+        (119 * SECOND, "119 s"),
+        (2 * MINUTE, "2 min"),
+        (2 * HOUR - SECOND, "119 min"),
+        (2 * HOUR, "2 h 0 min"),
+        (5 * HOUR + 10 * MINUTE, "5 h 10 min"),
+        (2 * DAY - MINUTE, "47 h 59 min"),
+        (2 * DAY + 3 * HOUR + 59 * MINUTE, "2 d 3 h"),
+    ],
+)
+def test_a_duration_for_people(duration_ms, text):
+    assert duration_text(duration_ms) == text
+
+
+@pytest.mark.parametrize(
+    ("at_ms", "text"),
+    [
+        (0, "1970-01-01T00:00:00.000Z"),
+        (FIRST_MS, "0001-01-01T00:00:00.000Z"),
+        (FIRST_MS - 1, f"{FIRST_MS - 1} ms"),
+        (LAST_MS, "9999-12-31T23:59:59.999Z"),
+        (LAST_MS + 1, f"{LAST_MS + 1} ms"),
+    ],
+)
+def test_a_time_for_people_is_a_number_where_no_calendar_reaches(at_ms, text):
+    assert time_text(at_ms) == text
 
 
 DURATION_OPTIONS = [

@@ -27,3 +27,39 @@ def test_none_and_several_are_refused(active):
     with pytest.raises(MalformedEntryError, match="exactly one active sink") as refused:
         commit_log.decode(entry(**active), "commits/3")
     assert (refused.value.name, refused.value.spark_error) == ("commits/3", "IllegalArgumentException")
+
+
+@pytest.mark.parametrize(
+    ("data", "problem"),
+    [
+        (b"v1\nnull", "the metadata line is null"),
+        (b'v2\n{"stateUniqueIds":{"x":[]}}', "'stateUniqueIds' in the metadata line has an operator 'x'"),
+        (b'v2\n{"stateUniqueIds":{"0":{}}}', "holds no list of lists"),
+        (b'v2\n{"stateUniqueIds":{"0":["id"]}}', "holds no list of lists"),
+        (b'v2\n{"stateUniqueIds":{"0":[[null]]}}', "holds an id that is no text"),
+        (b"v3\n{}", "'sinkMetadataMap' in the metadata line is missing"),
+        (b'v3\n{"sinkMetadataMap":{"lake":1}}', "holds no object for 'lake'"),
+        (b'v3\n{"sinkMetadataMap":{"lake":{"sinkName":"lake"}}}', "'commitOffset' in the sink 'lake' is no text"),
+    ],
+)
+def test_what_spark_stops_at(data, problem):
+    with pytest.raises(MalformedEntryError, match=problem) as refused:
+        commit_log.decode(data, "commits/3")
+    assert refused.value.name == "commits/3"
+
+
+@pytest.mark.parametrize(
+    ("line", "ids"),
+    [
+        (b"{}", None),
+        (b'{"stateUniqueIds":null}', None),
+        (b'{"stateUniqueIds":[]}', {}),
+        (b'{"stateUniqueIds":{"0":[["a","b"],[7]]}}', {0: (("a", "b"), ("7",))}),
+    ],
+)
+def test_the_ids_of_state_files_by_operator_partition_and_store(line, ids):
+    assert commit_log.decode(b"v2\n" + line, "commits/3").state_unique_ids == ids
+
+
+def test_version_1_has_no_ids_of_state_files():
+    assert commit_log.decode(b'v1\n{"stateUniqueIds":{"0":[["a"]]}}', "commits/3").state_unique_ids is None

@@ -14,6 +14,7 @@ import pytest
 from airflow_provider_ckpt.errors import CheckpointNotFoundError, StoreError, StoreUnavailableError
 from airflow_provider_ckpt.storage.store import Store
 from airflow_provider_ckpt.storage.testing import StoreSuite
+from tests.permissions import without_rights
 
 
 class TestLocalStore(StoreSuite):
@@ -121,12 +122,7 @@ def test_passwords_in_a_location_are_not_kept():
 
 @pytest.fixture
 def as_nobody() -> Iterator[None]:
-    """Root may read everything, so permission tests give the right up for a while."""
-    if os.geteuid() == 0:
-        os.seteuid(65534)
-        yield
-        os.seteuid(0)
-    else:
+    with without_rights():
         yield
 
 

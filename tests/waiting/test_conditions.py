@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from dataclasses import replace
 
 import pytest
@@ -94,6 +95,11 @@ REACHED = {
     "the whole snapshot": (SnapshotReached("0", 9, 2, (4, 5)), stands(5, {"snapshot_id": 9, "position": 2}), True),
     "a later snapshot": (SnapshotReached("0", 9, 2, (4, 5)), stands(5, {"snapshot_id": 1, "position": 0}), True),
     "no snapshot": (SnapshotReached("0", 9, 2), stands(5, {"snapshot_id": -1, "position": 0}), False),
+    "no offset of a source that reads snapshots": (SnapshotReached("0", 9, 2), stands(5, None), False),
+    "no batch, no snapshot": (SnapshotReached("0", 9, 2), NOTHING, False),
+    "no batch, no offsets": (at(p0=0), NOTHING, False),
+    "no batch, no offsets, whatever the slack": (replace(at(p0=0), slack=9), NOTHING, False),
+    "a source that has read nothing, whatever the slack": (replace(at(p0=0), slack=9), stands(5, None), False),
     "all files": (FilesRead("0", 0), NOTHING, True),
     "all files but one": (FilesRead("0", 1), NOTHING, False),
     "quiet for so long": (Idle(MINUTE_MS), stands(5, quiet_ms=MINUTE_MS, planned=5), True),
@@ -148,6 +154,12 @@ EXPLAINED = {
     "waiting for a lag of at most 5 min": (LagAtMost(lag_ms=5 * MINUTE_MS), NOTHING),
     "waiting for a lag of at most 1,000 units": (LagAtMost(lag_units=1000), NOTHING),
     "waiting for all that was written until now": (SourceEndReached(), NOTHING),
+    "committed batch 5, source 0 at nowhere, waiting for file 2 of snapshot 9": (
+        SnapshotReached("0", 9, 2),
+        stands(5, None),
+    ),
+    "no batch is committed, a stall after 3 min": (Stalled(3 * MINUTE_MS), NOTHING),
+    "no batch is committed": (Idle(MINUTE_MS), NOTHING),
     "waiting for source 0 to read the files of 2026-01-01T12:00:00.000Z": (FilesWritten("0", NOON_MS), NOTHING),
 }
 
@@ -198,6 +210,99 @@ def test_what_a_poll_has_to_bring():
     assert Idle(5).needs == Needs(planned_after_ms=5)
     both = AllOf((Idle(5), AnyOf((Idle(3), WatermarkPassed(5)))))
     assert both.needs == Needs(offsets=True, planned_after_ms=3), "the earlier of two"
+
+
+# --- doubts ----------------------------------------------------------------------------------------------------------
+
+#: A query that commits every five minutes.
+SLOW = replace(stands(5, planned=5), commits={4: NOON_MS - 5 * MINUTE_MS, 5: NOON_MS})
+DOUBTED: dict[str, tuple[Condition, Progress, str | None]] = {
+    "no watermark after two batches": (WatermarkPassed(7), stands(1), "The query has no watermark up to batch 1"),
+    "no watermark in the first batch": (WatermarkPassed(7), stands(0), None),
+    "a watermark": (WatermarkPassed(7), stands(1, watermark_ms=6), None),
+    "a watermark that was not read": (WatermarkPassed(7), replace(stands(1), offsets=None), None),
+    "idle for less than between two batches": (
+        Idle(MINUTE_MS),
+        SLOW,
+        "commits about every 5 min, so 60 s .*it is idle",
+    ),
+    "idle for more": (Idle(6 * MINUTE_MS), SLOW, None),
+    "a stall of less than between two batches": (Stalled(MINUTE_MS), SLOW, "so 60 s .* it is stalled"),
+    "one commit has no rhythm": (Stalled(MINUTE_MS), stands(5), None),
+    "a partition that is not read": (at(p0=9, p1=1), stands(5, kafka(p0=5)), "Source 0 has not read events-1; does"),
+    "partitions that are not read": (at(p1=1, p2=1), stands(5, kafka(p0=5)), "has not read events-1 and 1 more; does"),
+    "partitions that are read": (at(p0=9), stands(5, kafka(p0=5)), None),
+    "a source that has read nothing": (at(p0=9), stands(5, None), None),
+    "no batch": (at(p0=9), NOTHING, None),
+    "what is reached": (at(p0=5), stands(5, kafka(p0=5)), None),
+    "one of several": (AllOf((BatchCommitted(9), WatermarkPassed(7))), stands(1), "no watermark"),
+}
+
+
+@pytest.mark.parametrize(("condition", "progress", "doubt"), DOUBTED.values(), ids=DOUBTED)
+def test_what_speaks_against_waiting(condition, progress, doubt):
+    doubts = condition.doubts(progress)
+    assert len(doubts) == (0 if doubt is None else 1)
+    for text in doubts:
+        assert re.search(doubt, text)
+
+
+NEVER, MAYBE = WatermarkPassed(7), BatchCommitted(9)
+
+
+@pytest.mark.parametrize(
+    ("condition", "progress", "hopeless"),
+    [
+        (NEVER, stands(1), True),
+        (MAYBE, stands(1), False),
+        (AllOf((NEVER, MAYBE)), stands(1), True),
+        (AllOf((MAYBE, MAYBE)), stands(1), False),
+        (AnyOf((NEVER, MAYBE)), stands(1), False),
+        (AnyOf((NEVER, NEVER)), stands(1), True),
+        (AnyOf((NEVER, BatchCommitted(1))), stands(1), False),
+        (Idle(MINUTE_MS), SLOW, False),
+        (Stalled(MINUTE_MS), SLOW, False),
+    ],
+)
+def test_a_wait_is_hopeless_when_the_query_cannot_get_there(condition, progress, hopeless):
+    assert condition.is_hopeless(progress) is hopeless
+
+
+def later(batch_id: int, *offsets: object, after_ms: int, **metadata: int) -> Progress:
+    return stands(batch_id, *offsets, began_ms=NOON_MS + after_ms, **metadata)
+
+
+TIMED = {
+    "half of the way in a minute": (
+        WatermarkPassed(30_000),
+        stands(1, watermark_ms=10_000),
+        later(2, after_ms=MINUTE_MS, watermark_ms=20_000),
+        MINUTE_MS,
+    ),
+    "there": (WatermarkPassed(7), stands(1, watermark_ms=6), later(2, after_ms=1, watermark_ms=9), 0),
+    "no nearer": (WatermarkPassed(9), stands(1, watermark_ms=6), later(2, after_ms=1, watermark_ms=6), None),
+    "no time between": (WatermarkPassed(9), stands(1, watermark_ms=6), stands(2, watermark_ms=7), None),
+    "nothing to measure": (NextBatch(NOON_MS), stands(1), later(2, after_ms=1), None),
+    "two thirds of the records": (
+        at(p0=30),
+        stands(1, kafka(p0=0)),
+        later(2, kafka(p0=20), after_ms=MINUTE_MS),
+        30_000,
+    ),
+    "no offsets": (at(p0=30), NOTHING, NOTHING, None),
+    "a source that has read nothing": (at(p0=30), stands(1, None), later(2, None, after_ms=1), None),
+    "idle": (Idle(MINUTE_MS), NOTHING, stands(5, quiet_ms=20_000), 40_000),
+    "idle long enough": (Idle(MINUTE_MS), NOTHING, stands(5, quiet_ms=2 * MINUTE_MS), 0),
+    "idle without a batch": (Idle(MINUTE_MS), NOTHING, NOTHING, None),
+    "stalled": (Stalled(MINUTE_MS), NOTHING, stands(5, quiet_ms=20_000), 40_000),
+    "stalled without a batch": (Stalled(MINUTE_MS, since_ms=NOON_MS - 20_000), NOTHING, NOTHING, 40_000),
+    "stalled in a wait that has not begun": (Stalled(MINUTE_MS), NOTHING, NOTHING, MINUTE_MS),
+}
+
+
+@pytest.mark.parametrize(("condition", "earlier", "latest", "left_ms"), TIMED.values(), ids=TIMED)
+def test_the_time_until_a_condition_is_reached_at_the_rate_between_two_polls(condition, earlier, latest, left_ms):
+    assert condition.eta_ms(earlier, latest) == left_ms
 
 
 # --- now -------------------------------------------------------------------------------------------------------------
@@ -341,6 +446,13 @@ def test_what_people_and_templates_write(fields, condition):
         {"condition": "offsets", "offsets": "{"},
         {"condition": "any_of"},
         {"condition": "any_of", "conditions": 5},
+        {"condition": "any_of", "conditions": []},
+        {"condition": "any_of", "conditions": [5]},
+        {"condition": "any_of", "conditions": [{"condition": "batch", "batch_id": 1}], "batch_id": 1},
+        {"condition": "batch", "batch_id": -1},
+        {"condition": "batch", "batch_id": 2**63},
+        {"condition": "offsets", "offsets": "[5]"},
+        {"condition": "offsets", "offsets": {"0": "5"}, "kinds": ["kafka"]},
     ],
 )
 def test_what_is_no_condition(fields):

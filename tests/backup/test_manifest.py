@@ -1,0 +1,148 @@
+"""Manifests: what is written is read again, and what is none is refused, since it may come from anywhere."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+
+import pytest
+
+from airflow_provider_ckpt.backup.manifest import Manifest, ManifestObject, decode, is_inside, require_names
+from airflow_provider_ckpt.errors import BackupCorruptError, PlanError, UnsupportedVersionError
+
+BACKUP = "20260101T000000.000Z-0a3c26f7"
+OBJECT = ManifestObject("offsets/1", 7, "a" * 64, f"{BACKUP}/checkpoint/offsets/1", "etag")
+REUSED = replace(OBJECT, name="offsets/0", size=5, stored_at="20250101T000000.000Z-0a3c26f7/checkpoint/offsets/0")
+MANIFEST = Manifest(
+    BACKUP,
+    "/lake/checkpoint",
+    "query",
+    1,
+    1_000,
+    None,
+    (REUSED, OBJECT),
+    {
+        "tags": ["weekly"],
+        "message": "before the deploy",
+        "unknown": ["x"],
+        "unknown_changed": ["x"],
+        "not_judged": ["y"],
+    },
+)
+
+
+def changed(**fields: object) -> bytes:
+    return json.dumps(json.loads(MANIFEST.encode()) | fields).encode()
+
+
+def with_object(**fields: object) -> bytes:
+    return changed(objects=[json.loads(MANIFEST.encode())["objects"][0] | fields])
+
+
+def test_what_is_written_is_read_again():
+    assert decode(MANIFEST.encode(), "m") == MANIFEST
+    assert decode(changed(watermark_ms=-5), "m").watermark_ms == -5
+    assert decode(changed(facts={}), "m") == replace(MANIFEST, facts={})
+
+
+def test_the_version_may_stand_anywhere():
+    fields = json.loads(MANIFEST.encode())
+    last = {**{key: value for key, value in fields.items() if key != "format_version"}, "format_version": 1}
+    assert decode(json.dumps(last).encode(), "m") == MANIFEST
+
+
+def test_what_a_backup_copied_is_told_from_what_it_refers_to():
+    assert (MANIFEST.total_bytes, MANIFEST.own_bytes, MANIFEST.reused_bytes) == (12, 7, 5)
+    summary = MANIFEST.summary()
+    assert (summary["objects"], summary["bytes_copied"], summary["bytes_reused"]) == (2, 7, 5)
+    assert (summary["tags"], summary["message"], summary["created_at"]) == (
+        ["weekly"],
+        "before the deploy",
+        "1970-01-01T00:00:01.000Z",
+    )
+    assert (summary["unknown"], summary["unknown_changed"], summary["not_judged"]) == (["x"], ["x"], ["y"])
+    assert (replace(MANIFEST, facts={}).tags, replace(MANIFEST, facts={}).message) == ((), "")
+
+
+def test_an_object_of_two_manifests_is_held_once():
+    known: dict[ManifestObject, ManifestObject] = {}
+    first, second = decode(MANIFEST.encode(), "m", known), decode(changed(batch_id=2), "n", known)
+    assert all(one is other for one, other in zip(first.objects, second.objects, strict=True))
+
+
+@pytest.mark.parametrize(
+    ("data", "problem"),
+    [
+        (b"", "no manifest"),
+        (b"[]", "no manifest"),
+        (changed(more=1), "unexpected keyword argument 'more'"),
+        (with_object(more=1), "unexpected keyword argument 'more'"),
+        (with_object(size=-1), "size or SHA-256 of 'offsets/0' is none"),
+        (with_object(size="5"), "size or SHA-256 of 'offsets/0' is none"),
+        (with_object(size=1 << 63), "size or SHA-256 of 'offsets/0' is none"),
+        (with_object(sha256="A" * 64), "size or SHA-256 of 'offsets/0' is none"),
+        (with_object(name="../x"), "'../x' leads outside the backup"),
+        (with_object(stored_at="/etc/x"), "'/etc/x' leads outside the backup"),
+        (changed(backup_id="../x"), "'../x' is no backup id"),
+        (changed(batch_id=-1), "batch id or time is no number"),
+        (changed(batch_id=True), "batch id or time is no number"),
+        (changed(created_at_ms=1.5), "batch id or time is no number"),
+        (changed(watermark_ms=1 << 63), "the watermark is no number"),
+        (changed(watermark_ms="1"), "no manifest"),
+        (changed(location=None), "location or query id is no text"),
+        (changed(query_id=7), "location or query id is no text"),
+        (changed(facts={"tags": "weekly"}), "the tags are no list of names"),
+        (changed(facts={"unknown": [1]}), "the unknown files are no list of names"),
+        (changed(facts={"unknown_changed": {}}), "the changed files are no list of names"),
+        (changed(facts={"not_judged": [None]}), "the questions are no list of names"),
+        (changed(facts={"message": 1}), "the message is no text"),
+        (changed(objects=[json.loads(MANIFEST.encode())["objects"][0]] * 2), "a name stands twice"),
+    ],
+)
+def test_what_is_no_manifest(data, problem):
+    with pytest.raises(BackupCorruptError, match=problem) as refused:
+        decode(data, "b/manifest.json")
+    assert refused.value.name == "b/manifest.json"
+
+
+def test_a_name_is_a_file_or_a_directory_and_never_both():
+    both = replace(MANIFEST, objects=(OBJECT, replace(OBJECT, name="offsets/1/x")))
+    with pytest.raises(BackupCorruptError, match="'offsets/1' is a file and a directory"):
+        decode(both.encode(), "m")
+
+
+@pytest.mark.parametrize(
+    ("data", "problem"),
+    [
+        (changed(format_version=2), "manifest format '2'; this release reads 1"),
+        (changed(features=["delta"]), "the manifest needs delta"),
+    ],
+)
+def test_a_later_manifest_is_refused_and_not_half_understood(data, problem):
+    with pytest.raises(UnsupportedVersionError, match=problem):
+        decode(data, "m")
+
+
+@pytest.mark.parametrize("name", ["a", "a/b", "a b", "é", "...", "a/..b"])
+def test_names_inside(name):
+    assert is_inside(name)
+    require_names([name], "/lake")
+
+
+@pytest.mark.parametrize(
+    "name", ["", "/a", "a/", "a//b", "..", "a/../b", "a/./b", "a\\..\\b", "s3://a", "a\n", "\x7f", "\udc80"]
+)
+def test_names_that_lead_outside_or_that_no_disk_holds(name):
+    assert not is_inside(name)
+    with pytest.raises(PlanError, match="is a name that no backup can hold"):
+        require_names(["good", name], "/lake")
+
+
+@pytest.mark.parametrize("name", [None, 1, b"a"])
+def test_what_is_no_name_is_not_inside(name):
+    assert not is_inside(name)
+
+
+def test_no_backup_is_taken_of_a_file_that_is_a_directory_as_well():
+    with pytest.raises(PlanError, match="'a/b' is a file and a directory"):
+        require_names(["a/b", "a/b/c"], "/lake")

@@ -1,0 +1,114 @@
+"""Entries of the offset log: what Spark's ``OffsetSeqLog`` accepts, and what it stops at."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from airflow_provider_ckpt.codec import offset_log
+from airflow_provider_ckpt.codec.offset_log import (
+    MAX_SOURCES,
+    ControlBatchInfo,
+    OffsetSeq,
+    OffsetSeqMetadata,
+    SourceMetadataInfo,
+)
+from airflow_provider_ckpt.codec.source_offset import SourceOffset
+from airflow_provider_ckpt.errors import IncompleteLogFileError, MalformedEntryError
+
+SOURCES = {"a": SourceMetadataInfo("a", "kafka", "DSv2")}
+SOURCE_FIELDS = {"sourceId": "a", "providerName": "kafka", "apiVersion": "DSv2"}
+
+
+def entry(version: int, *offsets: str, **metadata: object) -> bytes:
+    return "\n".join([f"v{version}", json.dumps({"conf": {}, **metadata}), *offsets]).encode()
+
+
+@pytest.mark.parametrize(
+    ("data", "problem", "spark_error"),
+    [
+        (b"v1", "ends after its version line", "NoSuchElementException"),
+        (b"x\n{}", "no log version but 'x'", "MALFORMED_LOG_FILE"),
+        (entry(2, "no colon"), "a line without a source id: 'no colon'", "IllegalStateException"),
+        (entry(1, *["-"] * (MAX_SOURCES + 1)), "more than 1,000 source offsets", None),
+        (b"v2\n \na:-", "the metadata line is empty", None),
+        (entry(1, conf={"k": [1]}), r"the conf 'k' is no text but '\[1\]'", None),
+        (entry(1, conf={"k": True}), "the conf 'k' is no text but 'True'", None),
+        (entry(1, conf=["k"]), "'conf' in the metadata line is no object", None),
+        (entry(2, sourceMetadataInfo={"a": 1}), "'sourceMetadataInfo' in the metadata line holds no object", None),
+        (entry(2, sourceMetadataInfo={"a": {}}), "'sourceId' in the sourceMetadataInfo of 'a' is no text", None),
+        (entry(2, controlBatchInfo={"operationInfo": "x"}), "'operationType' in the controlBatchInfo is no text", None),
+    ],
+)
+def test_what_spark_stops_at(data, problem, spark_error):
+    with pytest.raises(MalformedEntryError, match=problem) as refused:
+        offset_log.decode(data, "offsets/3")
+    assert refused.value.name == "offsets/3" and (spark_error is None or refused.value.spark_error == spark_error)
+
+
+def test_an_empty_entry_is_incomplete():
+    with pytest.raises(IncompleteLogFileError):
+        offset_log.decode(b"", "offsets/3")
+
+
+@pytest.mark.parametrize("data", [b"v1\n\n5", b"v1\n  \n5", b"v1\nnull\n5"])
+def test_version_1_may_have_no_metadata(data):
+    read = offset_log.decode(data, "offsets/3")
+    assert read.metadata is None and read.offset("0") == SourceOffset("5") and read.offset("1") is None
+
+
+def test_as_many_sources_as_a_query_may_have_are_read():
+    assert len(offset_log.decode(entry(1, *["-"] * MAX_SOURCES), "offsets/3").offsets) == MAX_SOURCES
+
+
+def test_version_2_says_which_sources_there_are_and_which_operation_wrote_it():
+    read = offset_log.decode(
+        entry(
+            2,
+            "a:5",
+            "b:-",
+            sourceMetadataInfo={"a": SOURCE_FIELDS},
+            controlBatchInfo={"operationType": "repartition", "operationInfo": "8"},
+        ),
+        "offsets/3",
+    )
+    assert dict(read.offsets) == {"a": SourceOffset("5"), "b": None}
+    assert read.metadata.sources == SOURCES
+    assert read.metadata.control == ControlBatchInfo("repartition", "8")
+
+
+def test_version_1_knows_neither():
+    read = offset_log.decode(entry(1, "5", sourceMetadataInfo={"a": 1}, controlBatchInfo={"operationType": "x"}), "n")
+    assert read.metadata.sources == {} and read.metadata.control is None
+
+
+@pytest.mark.parametrize("control", [None, ControlBatchInfo("repartition"), ControlBatchInfo("repartition", "8")])
+@pytest.mark.parametrize("version", [1, 2])
+def test_a_made_entry_is_read_as_it_was_made(version, control):
+    metadata = OffsetSeqMetadata(
+        5, 7, {"k": "v", "none": None}, SOURCES if version == 2 else {}, control if version == 2 else None
+    )
+    source_id = "a" if version == 2 else "0"
+    made = OffsetSeq(version, metadata, ((source_id, SourceOffset("5")),))
+    assert offset_log.decode(made.encode(), "n") == made
+
+
+def test_a_read_metadata_line_is_written_as_it_was():
+    spaced = b'v1\n{ "conf" : {} }\n5'
+    read = offset_log.decode(spaced, "n")
+    moved = OffsetSeq(1, read.metadata, (("0", SourceOffset("6")),))
+    assert moved.encode() == b'v1\n{ "conf" : {} }\n6'
+
+
+@pytest.mark.parametrize(
+    ("made", "problem"),
+    [
+        (OffsetSeq(2, None, ()), "version 2 needs metadata"),
+        (OffsetSeq(1, None, (("0", SourceOffset("1\n2")),)), "holds a line break"),
+        (OffsetSeq(2, OffsetSeqMetadata(), (("a\rb", None),)), "holds a line break"),
+    ],
+)
+def test_what_could_not_be_read_again_is_not_written(made, problem):
+    with pytest.raises(ValueError, match=problem):
+        made.encode()

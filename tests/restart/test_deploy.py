@@ -1,0 +1,150 @@
+"""Deploy files: what they declare, and a message for each line that declares nothing."""
+
+from __future__ import annotations
+
+import pytest
+
+from airflow_provider_ckpt.checkpoint.spark_confs import SPARK_MAX
+from airflow_provider_ckpt.restart.deploy import (
+    MOST_SOURCES,
+    MOST_YAML_CHARS,
+    MOST_YAML_DEPTH,
+    DeclaredSource,
+    DeploySpec,
+    parse_conf_file,
+    parse_deploy,
+    parse_deploy_file,
+    parse_yaml,
+)
+
+SHUFFLE = "spark.sql.shuffle.partitions"
+
+#: What each deploy file declares.
+DECLARED: dict[str, DeploySpec] = {
+    "": DeploySpec(),
+    "confs:": DeploySpec(),
+    "confs: {}": DeploySpec(sets_no_conf=True),
+    f"confs: {{{SHUFFLE}: 8, a: true, b: ''}}": DeploySpec(
+        confs={SHUFFLE: "8", "a": "true", "b": ""}, sets_no_conf=True
+    ),
+    "spark_version: '4.1'": DeploySpec(declared_version=(4, 1)),
+    "spark_version: 4.1.2": DeploySpec(declared_version=(4, 1)),
+    "sources: 2": DeploySpec(sources=(DeclaredSource(None), DeclaredSource(None))),
+    "sources: [kafka, '']": DeploySpec(sources=(DeclaredSource("0", "kafka"), DeclaredSource("1", None))),
+    "sources: {orders: kafka, more: }": DeploySpec(
+        sources=(DeclaredSource("orders", "kafka"), DeclaredSource("more", None))
+    ),
+    "operators: []": DeploySpec(operators=()),
+    "operators: [stateStoreSave]": DeploySpec(operators=("stateStoreSave",)),
+    "sink: file:/lake\nasync_progress: true\nsink_name: lake\ntrigger: once": DeploySpec(
+        sink="file:/lake", async_progress=True, sink_name="lake", trigger="once"
+    ),
+}
+
+
+@pytest.mark.parametrize(("text", "declared"), DECLARED.items())
+def test_a_deploy_file_declares(text, declared):
+    assert parse_deploy_file(text) == declared
+
+
+#: What is said of each file that is none.
+REFUSED = {
+    "[a]": "not a mapping with keys such as confs",
+    "a: [": "not YAML: ",
+    "a: 1\na: 2": "line 2 gives 'a' again; give it once",
+    "a: &x 1\nb: *x": r"line 2 has an alias \(\*x\); write the value out",
+    "[" * (MOST_YAML_DEPTH + 1) + "]" * (MOST_YAML_DEPTH + 1): "nested deeper than 50 levels",
+    "#" * (MOST_YAML_CHARS + 1): "more than 1,048,576 characters",
+    "a: 1": "unknown key 'a'; the keys are async_progress, confs, ",
+    "confs: []": "confs is not a mapping",
+    "confs: {1: a}": "confs has the key 1, which is no name of a conf",
+    "confs: {'': a}": "confs has the key '', which is no name of a conf",
+    "confs: {a: }": 'the conf a has no value; write "" for an empty one',
+    "confs: {a: [1]}": "the conf a is a list, not a text, a number, true or false",
+    "confs: {a: {b: 1}}": "the conf a is a dict, not a text",
+    "spark_version: 4.1": "spark_version is the number 4.1, in which 4.1 and 4.10 are the same: write it in quotes",
+    "spark_version: new": "no Spark version: 'new'",
+    "spark_version: 4": "no Spark version: '4'",
+    "spark_version: '2.4'": "Spark",
+    "sources: 0": "sources is neither a number",
+    "sources: true": "sources is neither a number",
+    "sources: []": "sources is neither a number",
+    "sources: {}": "sources is neither a number",
+    "sources: kafka": "sources is neither a number",
+    f"sources: {MOST_SOURCES + 1}": "sources is neither a number",
+    "sources: [kafa]": "unknown source type 'kafa'; known are ",
+    "operators: stateStoreSave": "operators is not a list of names: 'stateStoreSave'",
+    "sink: 1": "sink is not a str: 1",
+    "sink_name: [a]": "sink_name is not a str",
+    "async_progress: 1": "async_progress is not a bool: 1",
+    "trigger: hourly": "trigger is none of processingTime, .*: 'hourly'",
+}
+
+
+@pytest.mark.parametrize(("text", "problem"), REFUSED.items(), ids=[text[:40] for text in REFUSED])
+def test_a_file_that_declares_nothing_is_refused_by_its_line_or_key(text, problem):
+    with pytest.raises(ValueError, match=problem):
+        parse_deploy_file(text)
+
+
+def test_yaml_at_its_bounds_is_read():
+    assert parse_yaml("#" * MOST_YAML_CHARS) is None
+    assert parse_yaml("[" * MOST_YAML_DEPTH + "]" * MOST_YAML_DEPTH)
+
+
+@pytest.mark.parametrize("name", ["deploy.yaml", "s3://lake/deploy.yml"])
+def test_yaml_is_known_by_its_name(name):
+    assert parse_deploy(name, "sink: memory") == DeploySpec(sink="memory")
+
+
+@pytest.mark.parametrize("name", ["spark-defaults.conf", "deploy.txt"])
+def test_any_other_file_is_one_of_confs(name):
+    assert parse_deploy(name, f"{SHUFFLE} 8") == DeploySpec(confs={SHUFFLE: "8"}, sets_no_conf=True)
+    assert parse_deploy(name, "") == DeploySpec(sets_no_conf=True)
+
+
+def test_a_file_of_confs():
+    text = "# of the deploy\n! old\n\n  a 1\nb=2\nc = 3\nd: x=y\ne\na 1\n"
+    assert parse_conf_file(text) == {"a": "1", "b": "2", "c": "3", "d": "x=y", "e": ""}
+
+
+@pytest.mark.parametrize(
+    ("text", "problem"),
+    [
+        ("a 1\na 2", "a is given twice, as '1' and as '2'; give it once"),
+        ("{a}", "'{a}' is no line of spark-defaults.conf"),
+    ],
+)
+def test_a_line_that_is_no_conf_is_refused(text, problem):
+    with pytest.raises(ValueError, match=problem):
+        parse_conf_file(text)
+
+
+def test_what_is_not_said_stays_unknown():
+    nothing = DeploySpec()
+    assert nothing.spark_version == SPARK_MAX and not nothing.says_confs and nothing.source_kinds is None
+    assert nothing.with_confs({}).says_confs and DeploySpec(confs={"a": "b"}).says_confs
+    assert DeploySpec(sources=(DeclaredSource(None),)).source_kinds is None
+    assert DeploySpec(sources=(DeclaredSource("0", "kafka"),)).source_kinds == {"0": "kafka"}
+
+
+@pytest.mark.parametrize(
+    ("sink", "place"),
+    [
+        (None, None),
+        ("kafka", None),
+        ("file", None),
+        ("delta:/lake", None),
+        ("file:/lake", "/lake"),
+        ("Parquet:s3://lake", "s3://lake"),
+        ("file:///lake", "file:///lake"),
+    ],
+)
+def test_where_a_file_sink_writes(sink, place):
+    assert DeploySpec(sink=sink).file_sink == place
+
+
+def test_the_confs_that_come_later_win():
+    deploy = DeploySpec(confs={"a": "true", "b": "1"}).with_confs({"a": "false", "c": "2"})
+    assert deploy.confs == {"a": "false", "b": "1", "c": "2"}
+    assert not deploy.switches_on("a") and DeploySpec(confs={"a": "true"}).switches_on("a")
