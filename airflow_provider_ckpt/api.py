@@ -20,6 +20,7 @@ from airflow_provider_ckpt.backup.restore import fork_id, make_restore, restore
 from airflow_provider_ckpt.backup.retention import RetentionPolicy
 from airflow_provider_ckpt.backup.take import take_backup
 from airflow_provider_ckpt.backup.verify import verify_backup
+from airflow_provider_ckpt.change.apply import apply
 from airflow_provider_ckpt.change.declared_sinks import open_sinks
 from airflow_provider_ckpt.change.journal import history
 from airflow_provider_ckpt.change.places import Stores
@@ -27,6 +28,7 @@ from airflow_provider_ckpt.change.plan import Plan
 from airflow_provider_ckpt.change.plan_file import decode as decode_plan
 from airflow_provider_ckpt.change.plan_file import encode as encode_plan
 from airflow_provider_ckpt.change.receipt import Receipt
+from airflow_provider_ckpt.change.undo.make import make_undo
 from airflow_provider_ckpt.checkpoint.observe import observe
 from airflow_provider_ckpt.checkpoint.view import CheckpointView
 from airflow_provider_ckpt.checks import check
@@ -44,9 +46,8 @@ from airflow_provider_ckpt.report.tables import fleet_table, render
 from airflow_provider_ckpt.restart.deploy import DeploySpec, declare, parse_deploy, parse_deploy_file
 from airflow_provider_ckpt.restart.forecast import Forecast, forecast
 from airflow_provider_ckpt.restart.gate import forecast_restart
-from airflow_provider_ckpt.rollback.apply import apply
 from airflow_provider_ckpt.rollback.goal import ToBackup, ToBatch, ToOffsets, ToTimestamp, ToWatermark
-from airflow_provider_ckpt.rollback.make import make_rollback, make_undo
+from airflow_provider_ckpt.rollback.make import make_rollback
 from airflow_provider_ckpt.sinks.declared import DeclaredSink, parse_sink
 from airflow_provider_ckpt.sinks.effects import SinkEffect
 from airflow_provider_ckpt.spark import deploy_of

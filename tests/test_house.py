@@ -111,7 +111,8 @@ def test_no_helper_is_imported_from_a_test_module():
 TESTED_ELSEWHERE = {
     ".": "errors get_provider_info visible",
     "backup": "copier declare patience",
-    "change": "acceptance actions declared_sinks executor facts journal plan_file receipt requirements stage validate",
+    "change": "acceptance actions declared_sinks executor facts forget journal plan_file receipt requirements resume stage validate",
+    "change/undo": "make put_back",
     "checkpoint": "file_sink_log listing operator_files own_files progress sink_marker spark_confs state_partitions view",
     "checks": "beside checksums confs file_sink logs rule_pages sink_log sources state",
     "cli": "backup explain files findings_output gate history options prune render rollback show streams wait",
@@ -120,7 +121,7 @@ TESTED_ELSEWHERE = {
     "hooks": "checkpoint",
     "operators": "backup base check checkpoint continuity gate prune restore rollback spark_task verify windows",
     "restart": "gate hints logs sinks sources spark_errors state steps",
-    "rollback": "apply approve make resolve roll_back undo",
+    "rollback": "make resolve roll_back",
     "sensors": "checkpoint",
     "sinks": "effects memory",
     "sources": "delta iceberg offer",

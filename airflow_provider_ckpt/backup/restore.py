@@ -31,7 +31,6 @@ from airflow_provider_ckpt.change.declared_sinks import sinks_of
 from airflow_provider_ckpt.change.places import Stores, require_own_place
 from airflow_provider_ckpt.change.plan import Plan
 from airflow_provider_ckpt.change.receipt import Receipt
-from airflow_provider_ckpt.change.requirements import FromBackup
 from airflow_provider_ckpt.checkpoint.file_sink_log import SinkLog
 from airflow_provider_ckpt.checkpoint.observe import decode_entries, now_ms
 from airflow_provider_ckpt.checkpoint.records_root import records_of
@@ -267,7 +266,7 @@ def _telling_what_is_left(plan: Plan, target: Store) -> Iterator[None]:
             left = f"{len(wanted & target.find().keys())} of {len(wanted)} files are"
         except CheckpointError:
             left = f"Some of {len(wanted)} files may be"
-        backup_id = next((item.expected for item in plan.requirements if isinstance(item, FromBackup)), "BACKUP_ID")
+        backup_id = plan.backup_id or "BACKUP_ID"
         said = (
             f"{left} in {target.location}: start no query from it. When the cause is mended, `ckpt restore "
             f"{plan.source} {backup_id} --to {target.location} --execute` completes it; for another backup, "
@@ -310,7 +309,7 @@ def _require_of_backup(plan: Plan, root: Store, target: Store, sinks: Sinks) -> 
     if plan.kind != "restore":
         raise PlanError(f"the plan is a {plan.kind}, and no restore.", location=target.location)
     require_own_place(plan, Stores(target))
-    backup_id = next((item.expected for item in plan.requirements if isinstance(item, FromBackup)), None)
+    backup_id = plan.backup_id
     if backup_id is None:  # of an earlier version, and so made before this one
         raise StalePlanError("the plan does not say which backup it is of.", hint="Nothing was done. Plan again.")
     backup = find_backup(root, backup_id)

@@ -1,17 +1,22 @@
-"""What the executors of changes in place have in common: each prepares, takes steps, and finishes."""
+"""What the executors of changes in place have in common: each prepares, takes steps, and finishes.
+
+Each kind of plan has one, which supplies what differs: where its copies come from, how its plan is made again to be
+compared, and what helps when a query has started meanwhile.
+"""
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from contextlib import suppress
+from importlib import import_module
 
 from airflow_provider_ckpt.change import stage
 from airflow_provider_ckpt.change.actions import Action, Copy, Delete
 from airflow_provider_ckpt.change.facts import Place, Spot
 from airflow_provider_ckpt.change.places import Stores
 from airflow_provider_ckpt.change.plan import Plan
-from airflow_provider_ckpt.errors import CheckpointBusyError, ObjectExistsError
+from airflow_provider_ckpt.errors import CheckpointBusyError, ObjectExistsError, PlanError
 from airflow_provider_ckpt.storage.store import Store
 
 #: Called now and then during something long.
@@ -35,6 +40,15 @@ class InPlace(ABC):
         #: Of what was put in its place.
         self.identities: dict[Spot, str] = {}
 
+    # --- what differs ----------------------------------------------------------------------------------------------
+
+    @abstractmethod
+    def plan_again(self) -> Plan:
+        """The plan of this kind that would be made now in the place of this one, which was not begun yet.
+
+        Raises PlanError when none would be made.
+        """
+
     @abstractmethod
     def lay_ready(self, copies: Sequence[Copy], tick: Tick, *, begun: bool) -> None:
         """See that everything that will be put in its place is there and verified."""
@@ -43,9 +57,16 @@ class InPlace(ABC):
     def source_of(self, copy: Copy) -> tuple[Store, str]:
         """Where the verified object of a copy is."""
 
+    @property
+    @abstractmethod
+    def ways_out(self) -> str:
+        """Which commands help when a query has started after the first step, and what each does."""
+
     @abstractmethod
     def finish(self, by: str, at_ms: int) -> None:
-        """What is to be written down, and cleared away, when all is done; ``done`` says by whom and when."""
+        """Write down and clear away what is to be when all is done; ``by`` and ``at_ms`` say by whom and when."""
+
+    # --- before the first step -------------------------------------------------------------------------------------
 
     def prepare(self, todo: Sequence[Action], tick: Tick, *, begun: bool) -> None:
         """Lay ready what will come and save what will go; no step is taken yet.
@@ -95,18 +116,22 @@ class InPlace(ABC):
             f"a query has started during the {self.plan.kind} and has written this file.",
             location=self.plan.location,
             name=name,
-            hint=what_next(self.plan),
+            hint=self.what_next,
         )
 
+    @property
+    def what_next(self) -> str:
+        """What to do when a query has started after the first step."""
+        return f"What was removed is saved. Stop the query, and what restarts it; then {self.ways_out}."
 
-def what_next(plan: Plan) -> str:
-    """What to do when a query has started after the first step."""
-    undo = f"'ckpt undo {plan.location}'"
-    if plan.kind == "undo":
-        ways = f"{undo} again: it drops what the query has written, and goes on"
-    else:
-        ways = (
-            f"{undo} puts back what was there before, 'ckpt rollback {plan.location} --to-batch {plan.batch_id}' drops "
-            "what the query has written"
-        )
-    return f"What was removed is saved. Stop the query, and what restarts it; then {ways}."
+
+def executor_of(plan: Plan) -> type[InPlace]:
+    """Who carries out plans of this kind; the module of no other kind is loaded.
+
+    Raises:
+        PlanError: A plan of this kind is not carried out in place.
+    """
+    if not plan.rules.executor:
+        raise PlanError(f"a {plan.kind} is not carried out in place.", location=plan.location)
+    executor: type[InPlace] = import_module(f"airflow_provider_ckpt.{plan.rules.executor}").Executor
+    return executor

@@ -11,10 +11,8 @@ import time
 from collections.abc import Callable, Mapping
 
 from airflow_provider_ckpt.change.actions import Action, Delete
-from airflow_provider_ckpt.change.executor import Mine, what_next
+from airflow_provider_ckpt.change.executor import InPlace
 from airflow_provider_ckpt.change.facts import Facts, Place
-from airflow_provider_ckpt.change.places import Stores
-from airflow_provider_ckpt.change.plan import Plan
 from airflow_provider_ckpt.codec import layout
 from airflow_provider_ckpt.codec.layout import main_name
 from airflow_provider_ckpt.errors import CheckpointBusyError
@@ -41,14 +39,13 @@ class Guard:
     """What should stand in the places of a plan from one step to the next.
 
     Args:
-        plan: What is being done.
-        stores: Where.
-        facts: The first look.
-        mine: Raises CheckpointBusyError when another operator has taken over the lock.
+        executor: Who carries out the plan.
+        facts: The first observation.
     """
 
-    def __init__(self, plan: Plan, stores: Stores, facts: Facts, mine: Mine) -> None:
-        self._plan, self._stores, self._first, self._mine = plan, stores, facts.objects, mine
+    def __init__(self, executor: InPlace, facts: Facts) -> None:
+        self._executor, self._first = executor, facts.objects
+        self._plan, self._stores, self._mine = executor.plan, executor.stores, executor.mine
         #: Identities by name; None where it is not known.
         self._expected: dict[Place, dict[str, str | None]] = {
             place: {name: stored.identity for name, stored in objects.items()}
@@ -130,7 +127,7 @@ class Guard:
             f"a query has started during the {plan.kind}: {found}. {done} of {total} steps were done.",
             location=plan.location,
             batch_id=plan.batch_id,
-            hint=what_next(plan),
+            hint=self._executor.what_next,
         )
 
     # --- comparing -------------------------------------------------------------------------------------------------

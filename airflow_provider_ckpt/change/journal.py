@@ -32,7 +32,6 @@ if TYPE_CHECKING:
     from airflow_provider_ckpt.documents.files import (
         BegunDocument,
         DoneDocument,
-        ForgottenDocument,
         RefusedDocument,
         SavedDocument,
         SavedObjectFields,
@@ -321,7 +320,7 @@ def last_change(checkpoint: Store, undo: Store | None = None) -> Record:
     changes = [
         record
         for record in history(checkpoint, undo)
-        if record.plan.kind not in ("undo", "restore") and record.state in ("applied", "interrupted")
+        if record.plan.rules.can_be_undone and record.state in ("applied", "interrupted")
     ]
     if not changes:
         raise PlanError(
@@ -338,36 +337,6 @@ def last_change(checkpoint: Store, undo: Store | None = None) -> Record:
             hint="Restore a backup to a new location.",
         )
     return changes[-1]
-
-
-def find_forgettable(checkpoint: Store, plan_id: str, undo: Store | None = None) -> Record:
-    """The record of one plan, when nothing that is half done needs what it saved.
-
-    Raises:
-        PlanError: There is none; or the change was interrupted, or its undo was, and needs what it saved.
-    """
-    record = find_record(checkpoint, plan_id, undo)
-    for other in history(checkpoint, undo):
-        if other.state == "interrupted" and plan_id in (other.plan.plan_id, other.plan.undoes):
-            raise PlanError(
-                f"what the {record.plan.kind} {plan_id} has saved is still needed: the {other.plan.kind} "
-                f"{other.plan.plan_id} was interrupted.",
-                location=record.location,
-                hint=f"Nothing was deleted. Complete the {other.plan.kind} first: the command that began it goes on.",
-            )
-    return record
-
-
-def forget(record: Record, store: Store) -> int:
-    """Delete what a change has saved for its undo; the record itself stays. Returns the number of objects deleted.
-
-    Args:
-        record: The change, as :func:`find_forgettable` found it.
-        store: The store of its record.
-    """
-    forgotten: ForgottenDocument = {"format_version": FORMAT_VERSION, "plan_id": record.plan.plan_id}
-    note(store, FORGOTTEN, forgotten)
-    return clear(store, SAVED_OBJECTS) + clear(store, STAGED_OBJECTS)
 
 
 def clear(record: Store, directory: str) -> int:

@@ -39,6 +39,11 @@ from airflow_provider_ckpt.untrusted.bounded_json import parse_json
 from airflow_provider_ckpt.untrusted.fields import Fields
 
 LOCK = "lock.json"
+#: A warning.
+NO_EXCLUSIVE_CREATE = (
+    "This storage cannot create an object exclusively, so the lock is written and read back: "
+    "two operators who begin at the very same time may both go on."
+)
 #: Where a store has no exclusive create: how long a lock must stand unchanged before it counts.
 SETTLE_S = 1.0
 #: A lock has some 300 bytes; of a larger file the rest says nothing either.
@@ -123,6 +128,11 @@ def _decode(data: bytes) -> Holder:
     if holder is None or not _TOKEN.fullmatch(holder.token) or holder.pid > _MOST_PID:
         return Holder(hashlib.sha256(data).hexdigest()[:16], "", "", "", 0, "", 0)
     return holder
+
+
+def lock_warnings(checkpoint: Store) -> tuple[str, ...]:
+    """What the reader of a plan should know of the lock on this storage."""
+    return () if checkpoint.creates_exclusively else (NO_EXCLUSIVE_CREATE,)
 
 
 @contextmanager

@@ -58,7 +58,7 @@ class Stores:
     def for_plan(self, plan: Plan, open_store: Callable[[str], Store]) -> Stores:
         """The same places, with the sink and the backups that a plan names where none were given."""
         sink = self.sink or open_sink(sink_of(plan), open_store)
-        named = plan.kind == "rollback" and plan.source and self.backups is None
+        named = plan.rules.takes_from_backups and plan.source and self.backups is None
         return replace(self, sink=sink, backups=open_store(plan.source) if named else self.backups)
 
     def place(self, name: str) -> Store:

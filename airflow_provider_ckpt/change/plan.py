@@ -9,21 +9,17 @@ from __future__ import annotations
 import hashlib
 import json
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Literal, get_args
+from typing import TYPE_CHECKING, Any
 
-from airflow_provider_ckpt.change.actions import Action, Copy, Create, Delete, action_from_dict
+from airflow_provider_ckpt.change.actions import Action, Copy, Delete, action_from_dict
 from airflow_provider_ckpt.change.facts import Place, Spot
+from airflow_provider_ckpt.change.kinds import KINDS, Kind, Rules
 from airflow_provider_ckpt.change.requirements import (
-    EmptyLocation,
     FromBackup,
-    KeptObjects,
     KeptSinkLog,
-    LatestCommitted,
-    LatestPlanned,
     Requirement,
-    SameQuery,
     WriterStopped,
     requirement_from_dict,
 )
@@ -36,8 +32,6 @@ from airflow_provider_ckpt.untrusted.fields import Fields, shown
 if TYPE_CHECKING:
     from airflow_provider_ckpt.documents.changes import PlanShownFields
     from airflow_provider_ckpt.documents.files import PlanFields
-
-Kind = Literal["restore", "rollback", "undo"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,6 +71,11 @@ class Plan:
     trigger: str = ""
 
     @property
+    def rules(self) -> Rules:
+        """What holds for every plan of its kind."""
+        return KINDS[self.kind]
+
+    @property
     def plan_id(self) -> str:
         """Short digest of the content: a plan has the same id wherever it is read, a new plan has a new one."""
         return hashlib.sha256(json.dumps(self.to_dict(), sort_keys=True).encode()).hexdigest()[:16]
@@ -96,6 +95,16 @@ class Plan:
     def to_accept(self) -> tuple[Effect, ...]:
         """The effects that somebody has to accept by name before the plan is carried out."""
         return tuple(effect for effect in self.sink_effects if effect != "exact") if self.actions else ()
+
+    @property
+    def needs_stopped_query(self) -> bool:
+        """Whether somebody has to say that the query is stopped before the plan is carried out."""
+        return any(isinstance(requirement, WriterStopped) for requirement in self.requirements)
+
+    @property
+    def backup_id(self) -> str | None:
+        """The backup that it takes files from, or None."""
+        return next((item.expected for item in self.requirements if isinstance(item, FromBackup)), None)
 
     @property
     def deleted(self) -> dict[Spot, str]:
@@ -163,7 +172,6 @@ class Plan:
 
 # --- reading -------------------------------------------------------------------------------------------------------
 
-_KINDS: tuple[Kind, ...] = get_args(Kind)
 _PLAN_ID = re.compile(r"[0-9a-f]{16}")
 _FIELDS = (
     "kind",
@@ -182,22 +190,6 @@ _FIELDS = (
     "trigger",
 )
 _OPTIONAL = ("trigger",)
-#: What a plan of a kind must require, and what it may require as well.
-_REQUIRED: Mapping[Kind, tuple[type[Requirement], ...]] = {
-    "rollback": (SameQuery, LatestCommitted, LatestPlanned, KeptObjects, WriterStopped),
-    "undo": (SameQuery, KeptObjects, WriterStopped),
-    "restore": (EmptyLocation,),
-}
-_ALLOWED: Mapping[Kind, tuple[type[Requirement], ...]] = {
-    "rollback": (KeptSinkLog, FromBackup),
-    "undo": (LatestCommitted, LatestPlanned, KeptSinkLog, FromBackup),
-    "restore": (FromBackup,),
-}
-_STEPS: Mapping[Kind, tuple[type[Action], ...]] = {
-    "rollback": (Delete, Copy),
-    "undo": (Delete, Copy),
-    "restore": (Copy, Create),
-}
 
 
 def plan_from_dict(value: Any) -> Plan:
@@ -223,9 +215,9 @@ def plan_from_json(data: bytes) -> Plan:
 
 
 def _plan(fields: Fields, actions: Iterable[Action]) -> Plan:
-    wanted = fields.one_of("kind", _KINDS)
+    wanted = fields.one_of("kind", tuple(KINDS))
     plan = Plan(
-        next(kind for kind in _KINDS if kind == wanted),
+        next(kind for kind in KINDS if kind == wanted),
         fields.text("location"),
         fields.text("query_id"),
         fields.number("batch_id"),
@@ -260,11 +252,11 @@ def _require_sense(plan: Plan) -> None:
 
 def _requirements_problem(plan: Plan) -> str | None:
     kinds = [type(requirement) for requirement in plan.requirements]
-    for kind in _REQUIRED[plan.kind]:
+    for kind in plan.rules.requires:
         if kind not in kinds:
             return f"a {plan.kind} has to require {kind.kind}"
     for kind in kinds:
-        if kind not in (*_REQUIRED[plan.kind], *_ALLOWED[plan.kind]):
+        if kind not in (*plan.rules.requires, *plan.rules.may_require):
             return f"a {plan.kind} cannot require {kind.kind}"
         if kinds.count(kind) > 1:
             return f"it requires {kind.kind} twice"
@@ -274,23 +266,22 @@ def _requirements_problem(plan: Plan) -> str | None:
 
 
 def _actions_problem(plan: Plan) -> str | None:
-    seen: set[tuple[str, Spot]] = set()
+    rules, seen = plan.rules, set[tuple[str, Spot]]()
     for action in plan.actions:
-        if not isinstance(action, _STEPS[plan.kind]):
+        if not isinstance(action, rules.steps):
             return f"a {plan.kind} has no step {action.do!r}"
         if (action.do, action.spot) in seen:
             return f"two steps {action.do} {shown(action.name)}"
-        if plan.kind == "rollback" and isinstance(action, Delete) and ("copy", action.spot) in seen:
+        if rules.puts_back_own and isinstance(action, Delete) and ("copy", action.spot) in seen:
             return f"{shown(action.name)} is written and removed"
         seen.add((action.do, action.spot))
         if action.place == "sink" and not plan.sink:
             return f"a step is about {shown(action.name)} of a sink, and there is no sink"
-        goes_before = plan.kind == "rollback" and ("delete", action.spot) in seen
+        goes_before = rules.puts_back_own and ("delete", action.spot) in seen
         if isinstance(action, Copy) and not (plan.source and (action.source or goes_before)):
             return f"it does not say where {shown(action.name)} comes from"
     both = plan.deleted.keys() & plan.written.keys()
-    replaces = plan.kind == "undo" or any(isinstance(requirement, FromBackup) for requirement in plan.requirements)
-    if both and not replaces:
+    if both and not (rules.replaces or plan.backup_id is not None):
         return f"{shown(min(both)[1])} is removed and written"
     return None
 
@@ -298,11 +289,8 @@ def _actions_problem(plan: Plan) -> str | None:
 def _fields_problem(plan: Plan) -> str | None:
     if not plan.location:
         return "it has no location"
-    if plan.kind == "undo" and not _PLAN_ID.fullmatch(plan.undoes):
+    if plan.rules.takes_back and not _PLAN_ID.fullmatch(plan.undoes):
         return f"it undoes {shown(plan.undoes)}, which is no id of a plan"
-    if plan.kind != "undo" and plan.undoes:
+    if not plan.rules.takes_back and plan.undoes:
         return f"a {plan.kind} undoes nothing"
     return None
-
-
-# --- restore -------------------------------------------------------------------------------------------------------

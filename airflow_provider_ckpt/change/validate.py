@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from airflow_provider_ckpt.change.facts import Facts, Place
 from airflow_provider_ckpt.change.places import Stores
 from airflow_provider_ckpt.change.plan import Plan
-from airflow_provider_ckpt.change.requirements import FromBackup, WriterStopped
+from airflow_provider_ckpt.change.requirements import WriterStopped
 from airflow_provider_ckpt.checkpoint.observe import observe, refuse_links
 from airflow_provider_ckpt.checkpoint.own_files import MANIFEST
 from airflow_provider_ckpt.errors import CheckpointBusyError, PlanError, StalePlanError
@@ -28,6 +28,14 @@ def find_facts(plan: Plan, stores: Stores, *, begun: bool) -> Facts:
     """
     view = observe(stores.checkpoint, deep=True)
     refuse_links(view)
+    backup_id = plan.backup_id
+    if backup_id is not None and not begun:  # once begun, all that comes from the backup is staged
+        if stores.backups is None:
+            raise PlanError(
+                f"the plan takes files from {plan.source}, and no backup root was given", location=plan.location
+            )
+        if MANIFEST not in stores.backups.child(backup_id).ls()[0]:
+            backup_id = None
     objects: dict[Place, Mapping[str, StoredObject]] = {"checkpoint": view.objects}
     if plan.sink:
         objects["sink"] = read_file_sink(stores.place("sink")).objects
@@ -39,22 +47,9 @@ def find_facts(plan: Plan, stores: Stores, *, begun: bool) -> Facts:
         plan.deleted,
         plan.written,
         begun,
-        backup_id=None if begun else _backup_id(plan, stores),
+        backup_id=None if begun else backup_id,
         sha256_of=lambda place, name: stores.place(place).sha256(name)[1],
     )
-
-
-def _backup_id(plan: Plan, stores: Stores) -> str | None:
-    """The backup that the plan takes files from, when it is there."""
-    for requirement in plan.requirements:
-        if isinstance(requirement, FromBackup):
-            if stores.backups is None:
-                raise PlanError(
-                    f"the plan takes files from {plan.source}, and no backup root was given", location=plan.location
-                )
-            if MANIFEST in stores.backups.child(requirement.expected).ls()[0]:
-                return requirement.expected
-    return None
 
 
 def validate(plan: Plan, facts: Facts) -> None:

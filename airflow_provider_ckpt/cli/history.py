@@ -6,14 +6,14 @@ from typing import TYPE_CHECKING
 
 import click
 
-from airflow_provider_ckpt.change.journal import find_forgettable, find_record, survey
+from airflow_provider_ckpt.change.forget import find_forgettable, forget
+from airflow_provider_ckpt.change.journal import find_record, survey
 from airflow_provider_ckpt.change.places import Stores
 from airflow_provider_ckpt.cli.options import directories, examples, executing, opening, shared, user_and_host
 from airflow_provider_ckpt.cli.render import print_error, print_json, print_tables, say
 from airflow_provider_ckpt.cli.streams import has_done
 from airflow_provider_ckpt.documents import FORMAT_VERSION
 from airflow_provider_ckpt.report.tables import history_table, plan_tables
-from airflow_provider_ckpt.rollback.apply import forget
 
 if TYPE_CHECKING:
     from airflow_provider_ckpt.documents.changes import ForgetDocument, HistoryDocument, RecordDocument

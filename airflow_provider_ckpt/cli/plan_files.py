@@ -9,7 +9,8 @@ from typing import Any
 
 import click
 
-from airflow_provider_ckpt.change.plan import Kind, Plan
+from airflow_provider_ckpt.change.kinds import Kind
+from airflow_provider_ckpt.change.plan import Plan
 from airflow_provider_ckpt.change.plan_file import MOST_BYTES, decode, encode
 from airflow_provider_ckpt.cli.files import read_bytes, require_outside
 from airflow_provider_ckpt.errors import CheckpointNotFoundError, ObjectExistsError, PlanError, StoreError

@@ -7,8 +7,11 @@ from typing import Any
 
 import click
 
+from airflow_provider_ckpt.change.apply import apply
+from airflow_provider_ckpt.change.kinds import Kind
 from airflow_provider_ckpt.change.places import Stores, require_own_place
-from airflow_provider_ckpt.change.plan import Kind, Plan
+from airflow_provider_ckpt.change.plan import Plan
+from airflow_provider_ckpt.change.undo.make import make_undo
 from airflow_provider_ckpt.cli.change_output import report_change
 from airflow_provider_ckpt.cli.options import (
     TIME,
@@ -28,9 +31,8 @@ from airflow_provider_ckpt.cli.options import (
 )
 from airflow_provider_ckpt.cli.plan_files import read_plan, require_alone, require_not_executed, write_plan
 from airflow_provider_ckpt.cli.render import progress_bar, say
-from airflow_provider_ckpt.rollback.apply import apply
 from airflow_provider_ckpt.rollback.goal import ToBackup, parse_target
-from airflow_provider_ckpt.rollback.make import make_rollback, make_undo
+from airflow_provider_ckpt.rollback.make import make_rollback
 from airflow_provider_ckpt.sinks.declared import parse_sink
 from airflow_provider_ckpt.storage.store import Store
 

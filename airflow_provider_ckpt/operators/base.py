@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING, Any
 
 from airflow.providers.common.compat.sdk import BaseOperator
 
-from airflow_provider_ckpt.change.plan import Kind, Plan, plan_from_dict
+from airflow_provider_ckpt.change.kinds import Kind
+from airflow_provider_ckpt.change.plan import Plan, plan_from_dict
 from airflow_provider_ckpt.change.plan_file import plan_of_document
 from airflow_provider_ckpt.change.receipt import Receipt
 from airflow_provider_ckpt.documents import FORMAT_VERSION

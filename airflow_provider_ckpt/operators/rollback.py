@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Any
 
+from airflow_provider_ckpt.change.apply import apply
 from airflow_provider_ckpt.change.places import Stores
 from airflow_provider_ckpt.change.plan import Plan
 from airflow_provider_ckpt.change.plan_file import document
@@ -23,7 +24,6 @@ from airflow_provider_ckpt.operators.base import (
     words,
 )
 from airflow_provider_ckpt.report.tables import plan_tables
-from airflow_provider_ckpt.rollback.apply import apply
 from airflow_provider_ckpt.rollback.goal import RollbackTarget, ToBackup, parse_target
 from airflow_provider_ckpt.rollback.make import make_rollback
 from airflow_provider_ckpt.sinks.declared import parse_sink

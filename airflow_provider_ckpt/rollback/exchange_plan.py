@@ -30,6 +30,13 @@ from dataclasses import replace
 
 from airflow_provider_ckpt.backup.manifest import Manifest
 from airflow_provider_ckpt.change.actions import Action, Copy, Delete
+from airflow_provider_ckpt.change.later_batches import (
+    deletes_of,
+    peel,
+    requirements_of,
+    source_deletes,
+    trimmed_entries,
+)
 from airflow_provider_ckpt.change.plan import Plan
 from airflow_provider_ckpt.change.requirements import FromBackup
 from airflow_provider_ckpt.checkpoint.file_sink_log import SinkLog
@@ -38,16 +45,7 @@ from airflow_provider_ckpt.checkpoint.view import CheckpointView
 from airflow_provider_ckpt.codec import layout
 from airflow_provider_ckpt.codec.layout import is_offset_entry, main_name
 from airflow_provider_ckpt.errors import BatchNotRestorableError
-from airflow_provider_ckpt.rollback.plan import (
-    deletes_of,
-    in_flight_warnings,
-    peel,
-    requirements_of,
-    rollback_plan,
-    source_deletes,
-    trimmed_entries,
-    unknown_warnings,
-)
+from airflow_provider_ckpt.rollback.plan import in_flight_warnings, rollback_plan, unknown_warnings
 from airflow_provider_ckpt.sinks.effects import SinkEffect
 from airflow_provider_ckpt.storage.stored_object import StoredObject
 from airflow_provider_ckpt.untrusted.spans import batches_text

@@ -1,22 +1,22 @@
-"""Making the plans of rollbacks and undos: look, decide, and find what was begun before."""
+"""Making the plans of rollbacks: observe, decide, and find what was begun before."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 
 from airflow_provider_ckpt.backup.catalog import find_backup, survey_backups
 from airflow_provider_ckpt.backup.manifest import Manifest
 from airflow_provider_ckpt.backup.verify import require_restorable_backup
-from airflow_provider_ckpt.change import journal
 from airflow_provider_ckpt.change.actions import Copy
 from airflow_provider_ckpt.change.declared_sinks import sink_of
 from airflow_provider_ckpt.change.fit_sink import require_fit
+from airflow_provider_ckpt.change.lock import lock_warnings
 from airflow_provider_ckpt.change.places import Stores
 from airflow_provider_ckpt.change.plan import Plan
 from airflow_provider_ckpt.change.requirements import FromBackup
-from airflow_provider_ckpt.change.validate import find_facts, validate
+from airflow_provider_ckpt.change.resume import find_interrupted
 from airflow_provider_ckpt.checkpoint.file_sink_log import SinkLog
 from airflow_provider_ckpt.checkpoint.find_restart_set import find_restart_set, operator_names, restorable_batches
 from airflow_provider_ckpt.checkpoint.observe import now_ms, observe, refuse_links
@@ -30,7 +30,6 @@ from airflow_provider_ckpt.errors import (
     CheckpointFormatError,
     CheckpointNotFoundError,
     PlanError,
-    StalePlanError,
 )
 from airflow_provider_ckpt.restart.real_time import REAL_TIME, trigger_of
 from airflow_provider_ckpt.rollback.exchange_plan import plan_exchange
@@ -45,19 +44,10 @@ from airflow_provider_ckpt.rollback.from_backup import (
 from airflow_provider_ckpt.rollback.goal import RollbackTarget, ToBackup, ToBatch, notes_of
 from airflow_provider_ckpt.rollback.plan import plan_rollback
 from airflow_provider_ckpt.rollback.resolve import backups_hint, resolve
-from airflow_provider_ckpt.rollback.undo import plan_to_undo
-from airflow_provider_ckpt.rollback.undo_plan import Undo
-from airflow_provider_ckpt.sinks.change_effects import in_real_time, rollback_effect, undo_effect
+from airflow_provider_ckpt.sinks.change_effects import in_real_time, rollback_effect
 from airflow_provider_ckpt.sinks.declared import DeclaredSink, read_file_sink, read_marker
 from airflow_provider_ckpt.sinks.effects import SinkEffect
-from airflow_provider_ckpt.sinks.memory import place_of
 from airflow_provider_ckpt.storage.store import Store
-
-#: A warning.
-NO_EXCLUSIVE_CREATE = (
-    "This storage cannot create an object exclusively, so the lock is written and read back: "
-    "two operators who begin at the very same time may both go on."
-)
 
 
 def make_rollback(
@@ -129,7 +119,7 @@ class _Wish:
 def _make_rollback(stores: Stores, target: RollbackTarget, wish: _Wish) -> Plan:
     checkpoint = stores.checkpoint
     batch_id = resolve(checkpoint, target)
-    if (begun := _interrupted(stores, "rollback", lambda plan: plan.batch_id == batch_id)) is not None:
+    if (begun := find_interrupted(stores, "rollback", lambda plan: plan.batch_id == batch_id)) is not None:
         return begun
     return _fresh_rollback(stores, target, batch_id, wish)
 
@@ -167,7 +157,7 @@ def _make_rollback_to_backup(stores: Stores, target: ToBackup, wish: _Wish) -> P
     if root is None:
         raise PlanError(f"the root {target.root} of the backup was not opened.", location=checkpoint.location)
     wanted = FromBackup(target.backup_id)
-    if (begun := _interrupted(stores, "rollback", lambda plan: wanted in plan.requirements)) is not None:
+    if (begun := find_interrupted(stores, "rollback", lambda plan: wanted in plan.requirements)) is not None:
         return begun  # everything was copied before it began: it does not matter whether the backup is there
     backup = find_backup(root, target.backup_id, observe(checkpoint).query_id)
     try:
@@ -268,10 +258,9 @@ def _log_to_trim(stores: Stores, sink: DeclaredSink | None) -> SinkLog:
     return sink_log
 
 
-def _told(plan: Plan, checkpoint: Store, notes: tuple[str, ...] = ()) -> Plan:
+def _told(plan: Plan, checkpoint: Store, notes: tuple[str, ...]) -> Plan:
     """The plan with what its reader should know of the target and of the storage."""
-    warnings = () if checkpoint.creates_exclusively else (NO_EXCLUSIVE_CREATE,)
-    return replace(plan, notes=notes, warnings=(*plan.warnings, *warnings))
+    return replace(plan, notes=notes, warnings=(*plan.warnings, *lock_warnings(checkpoint)))
 
 
 def _notes(
@@ -284,113 +273,14 @@ def _notes(
     return notes_of(target, batch_id, entry, newest, sources)
 
 
-def _interrupted(stores: Stores, kind: str, leads_there: Callable[[Plan], bool]) -> Plan | None:
-    """A change to the same end that was killed on its way and can still be completed; no later one took a step."""
-    changes = journal.history(stores.checkpoint, stores.undo)
-    acted = [change for change in changes if change.state not in ("planned", "refused")]
-    if not acted or acted[-1].state != "interrupted" or acted[-1].plan.kind != kind:
-        return None
-    plan = acted[-1].plan
-    if not leads_there(plan):
-        return None
-    try:
-        facts = find_facts(plan, stores, begun=True)
-        validate(plan, replace(facts, writer_stopped=True))  # the word is asked for when it is applied
-    except StalePlanError:
-        return None  # the query has run since; every prefix is a sound checkpoint, so a new plan is right
-    return plan
+def make_rollback_again(plan: Plan, stores: Stores) -> Plan:
+    """The rollback that would be planned now in the place of one that was not begun yet.
 
-
-def make_undo(
-    stores: Stores,
-    *,
-    sink: DeclaredSink | None = None,
-    opened: Callable[[str], Store] | None = None,
-    trigger: str | None = None,
-) -> Plan:
-    """Plan to take back the newest change that is not undone yet.
-
-    What a query has written since is dropped first, and kept in the record of the undo. An undo itself is not undone:
-    the rollback that it took back can be done again.
-
-    Args:
-        stores: Where.
-        sink: The sink of the query, for its effect when there are batches to drop; a file sink when ``stores.sink`` is
-            given.
-        opened: Opens the sink whose log the change trimmed, when ``stores.sink`` is not given.
-        trigger: The trigger of the query; when not given, the one that was said for the change.
-
-    Raises:
-        PlanError: There is none, or what it left alone has changed since; the error says what can be done.
-        StoreError: Its record is damaged.
+    Raises what :func:`make_rollback` raises.
     """
-    record = journal.last_change(stores.checkpoint, stores.undo)
-    done = record.plan
-    if done.sink and stores.sink is None and opened is not None:
-        stores = replace(stores, sink=opened(done.sink))
-    if (begun := _interrupted(stores, "undo", lambda plan: plan.undoes == done.plan_id)) is not None:
-        return begun
-    declared = sink or sink_of(done)
-    if not declared.kind and stores.sink is not None:
-        declared = DeclaredSink("file", stores.sink.location)
-    if stores.sink is None and declared.directory and opened is not None:
-        stores = replace(stores, sink=opened(declared.directory))
-    return _told(_fresh_undo(record, stores, declared, trigger or done.trigger), stores.checkpoint)
-
-
-def _fresh_undo(record: journal.Record, stores: Stores, sink: DeclaredSink, trigger: str) -> Plan:
-    undo = plan_to_undo(record, stores)
-    trigger = trigger_of(trigger, operator_names(stores.checkpoint, undo.view, record.plan.batch_id))
-    effect = _judge_undo(record, stores, sink, undo, trigger)
-    plan = undo.plan(f"{record.location}/{journal.SAVED_OBJECTS}", now_ms(), (effect,))
-    return replace(plan, trigger=trigger)
-
-
-def _judge_undo(record: journal.Record, stores: Stores, sink: DeclaredSink, undo: Undo, trigger: str) -> SinkEffect:
-    """What an undo does to the sink, where it can be looked at."""
-    done = record.plan
-    if sink.directory and stores.sink is None:
-        return SinkEffect(sink.name, "unknown", "nobody has looked at it since the rollback", "Declare it: --sink.")
-    store = stores.sink if sink.directory else None
-    if done.sink and store is not None and place_of(store) != place_of(store.at(done.sink)):
-        raise PlanError(
-            f"the rollback {done.plan_id} has trimmed the log of {done.sink}, and not that of {store.location}.",
-            location=done.location,
-            hint="Nothing was changed. Leave out --sink.",
-        )
-    marker = read_marker(sink, store, done.query_id, done.batch_id)
-    if not done.sink:  # the log of another one was not trimmed
-        require_fit(stores.checkpoint, stores.undo, undo.view, sink, store, marker)
-    if foreign := undo.foreign_batches:
-        effect = rollback_effect(marker, done.batch_id, foreign[-1], trimmed=bool(done.sink))
-    else:
-        effect = undo_effect(marker, record.from_batch, trimmed=bool(done.sink))
-    if trigger == REAL_TIME:
-        effect = in_real_time(effect, marker)
-    return replace(effect, sink=sink.at(store).name)
-
-
-# --- once more -----------------------------------------------------------------------------------------------------
-
-
-def plan_again(plan: Plan, stores: Stores) -> Plan:
-    """The rollback or the undo that would be planned now in the place of one that was not begun yet.
-
-    Raises what :func:`make_rollback` and :func:`make_undo` raise.
-    """
-    if plan.kind == "undo":
-        record = journal.last_change(stores.checkpoint, stores.undo)
-        if record.plan.plan_id != plan.undoes:
-            raise StalePlanError(
-                f"the newest change is {record.plan.plan_id}, and the plan undoes {plan.undoes}.",
-                location=plan.location,
-                hint="Nothing was done. Plan again.",
-            )
-        return _fresh_undo(record, stores, sink_of(plan), plan.trigger)
     wish = _Wish(bool(plan.sink), sink_of(plan), {}, plan.trigger)
-    wanted = next((item.expected for item in plan.requirements if isinstance(item, FromBackup)), None)
-    if wanted is None:
+    if plan.backup_id is None:
         return _fresh_rollback(stores, ToBatch(plan.batch_id), plan.batch_id, wish)
     if stores.backups is None:
         raise PlanError(f"the root {plan.source} of the backup was not opened.", location=plan.location)
-    return _exchange(stores, stores.backups, find_backup(stores.backups, wanted), wish)
+    return _exchange(stores, stores.backups, find_backup(stores.backups, plan.backup_id), wish)

@@ -7,11 +7,17 @@ from collections.abc import Sequence
 from airflow_provider_ckpt.change import journal, stage
 from airflow_provider_ckpt.change.actions import Copy
 from airflow_provider_ckpt.change.executor import InPlace, Tick
+from airflow_provider_ckpt.change.plan import Plan
+from airflow_provider_ckpt.rollback.make import make_rollback_again
 from airflow_provider_ckpt.storage.store import Store
 
 
-class RollingBack(InPlace):
+class Executor(InPlace):
     """Drops batches."""
+
+    def plan_again(self) -> Plan:
+        """The rollback to the same batch, or to the same backup."""
+        return make_rollback_again(self.plan, self.stores)
 
     def lay_ready(self, copies: Sequence[Copy], tick: Tick, *, begun: bool) -> None:
         """Copy what comes from a backup into the record."""
@@ -20,6 +26,15 @@ class RollingBack(InPlace):
     def source_of(self, copy: Copy) -> tuple[Store, str]:
         """What was staged."""
         return self.record.child(journal.STAGED_OBJECTS), copy.name
+
+    @property
+    def ways_out(self) -> str:
+        """What was there before comes back, or only what the query has written goes."""
+        location, batch_id = self.plan.location, self.plan.batch_id
+        return (
+            f"'ckpt undo {location}' puts back what was there before, 'ckpt rollback {location} --to-batch {batch_id}' "
+            "drops what the query has written"
+        )
 
     def finish(self, by: str, at_ms: int) -> None:
         """No third copy of what the backup has is kept."""

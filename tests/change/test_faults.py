@@ -7,13 +7,14 @@ from collections.abc import Callable
 
 import pytest
 
+from airflow_provider_ckpt.change.apply import apply
 from airflow_provider_ckpt.change.lock import locked
 from airflow_provider_ckpt.change.places import Stores
+from airflow_provider_ckpt.change.undo.make import make_undo
 from airflow_provider_ckpt.checkpoint.records_root import records_of
 from airflow_provider_ckpt.checks.inspect import inspect
 from airflow_provider_ckpt.errors import CheckpointError, PlanError
-from airflow_provider_ckpt.rollback.apply import apply
-from airflow_provider_ckpt.rollback.make import make_rollback, make_undo
+from airflow_provider_ckpt.rollback.make import make_rollback
 from airflow_provider_ckpt.storage.store import Store
 from tests.fake_query import FakeQuery, after_rollback, read_all
 from tests.faults import Fault, FaultyStore, calls_to_fail

@@ -11,13 +11,14 @@ from typing import Any
 
 import pytest
 
+from airflow_provider_ckpt.change.apply import apply
 from airflow_provider_ckpt.change.fit_sink import last_written, require_fit
 from airflow_provider_ckpt.change.places import Stores
+from airflow_provider_ckpt.change.undo.make import make_undo
 from airflow_provider_ckpt.checkpoint.observe import observe
 from airflow_provider_ckpt.cli import run
 from airflow_provider_ckpt.errors import CheckpointBusyError, PlanError
-from airflow_provider_ckpt.rollback.apply import apply
-from airflow_provider_ckpt.rollback.make import make_rollback, make_undo
+from airflow_provider_ckpt.rollback.make import make_rollback
 from airflow_provider_ckpt.sinks.declared import DeclaredSink, parse_sink, read_marker
 from airflow_provider_ckpt.sinks.memory import MEMORY, remember
 from airflow_provider_ckpt.storage.store import Store

@@ -11,11 +11,15 @@ import pytest
 from airflow_provider_ckpt.backup.catalog import list_backups
 from airflow_provider_ckpt.backup.restore import make_restore, restore
 from airflow_provider_ckpt.backup.take import take_backup
+from airflow_provider_ckpt.change import apply as apply_module
 from airflow_provider_ckpt.change import journal
+from airflow_provider_ckpt.change.apply import apply
+from airflow_provider_ckpt.change.forget import forget
 from airflow_provider_ckpt.change.journal import find_record, history
 from airflow_provider_ckpt.change.lock import locked
 from airflow_provider_ckpt.change.places import Stores
 from airflow_provider_ckpt.change.plan import plan_from_dict
+from airflow_provider_ckpt.change.undo.make import make_undo
 from airflow_provider_ckpt.errors import (
     BatchNotRestorableError,
     CheckpointBusyError,
@@ -23,10 +27,8 @@ from airflow_provider_ckpt.errors import (
     StalePlanError,
     StoreUnavailableError,
 )
-from airflow_provider_ckpt.rollback import apply as apply_module
-from airflow_provider_ckpt.rollback.apply import apply, forget
 from airflow_provider_ckpt.rollback.goal import ToOffsets, ToTimestamp, ToWatermark
-from airflow_provider_ckpt.rollback.make import make_rollback, make_undo
+from airflow_provider_ckpt.rollback.make import make_rollback
 from airflow_provider_ckpt.storage.store import Store
 from tests.fake_query import FakeQuery, read_all, timestamp_ms, watermark_ms
 from tests.faults import Fault, FaultyStore

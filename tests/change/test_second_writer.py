@@ -12,13 +12,14 @@ from dataclasses import dataclass, field
 import pytest
 
 from airflow_provider_ckpt.change.actions import Copy
+from airflow_provider_ckpt.change.apply import apply
 from airflow_provider_ckpt.change.journal import history
 from airflow_provider_ckpt.change.places import Stores
+from airflow_provider_ckpt.change.undo.make import make_undo
+from airflow_provider_ckpt.change.undo.put_back import Executor
 from airflow_provider_ckpt.checkpoint.records_root import records_of
 from airflow_provider_ckpt.errors import CheckpointBusyError, PlanError, StalePlanError
-from airflow_provider_ckpt.rollback.apply import apply
-from airflow_provider_ckpt.rollback.make import make_rollback, make_undo
-from airflow_provider_ckpt.rollback.undo import Undoing
+from airflow_provider_ckpt.rollback.make import make_rollback
 from airflow_provider_ckpt.storage.store import Store
 from tests.fake_query import FakeQuery, after_rollback, read_all
 from tests.faults import Fault, FaultyStore, calls_to_fail
@@ -168,7 +169,7 @@ class Looks(Fault):
 @pytest.mark.parametrize("change", [lambda data: data + b"x", lambda data: data[:-1] + b"x"], ids=["longer", "as long"])
 def test_what_a_query_has_put_in_the_place_of_a_copy_is_not_taken_for_it(tmp_path, change):
     story = Story.of(Store.open(str(tmp_path / "orders")), "undo")
-    undoing = Undoing(make_undo(Stores(story.place)), Stores(story.place), mine=lambda: None)
+    undoing = Executor(make_undo(Stores(story.place)), Stores(story.place), mine=lambda: None)
     copy = next(action for action in undoing.plan.actions if isinstance(action, Copy))
     foreign = change(story.before[copy.name])
     story.place.create(copy.name, foreign)

@@ -18,6 +18,7 @@ from pathlib import Path
 import pytest
 
 from airflow_provider_ckpt.backup.take import take_backup
+from airflow_provider_ckpt.change.apply import apply
 from airflow_provider_ckpt.change.places import Stores
 from airflow_provider_ckpt.checkpoint import listing
 from airflow_provider_ckpt.checkpoint.listing import list_checkpoint, list_logs
@@ -28,7 +29,6 @@ from airflow_provider_ckpt.fleet.find import DEPTH, Found, find_checkpoints
 from airflow_provider_ckpt.fleet.judge import judge_checkpoints
 from airflow_provider_ckpt.fleet.row import FleetRow, row_from_dict
 from airflow_provider_ckpt.restart.deploy import DeploySpec, declare
-from airflow_provider_ckpt.rollback.apply import apply
 from airflow_provider_ckpt.rollback.make import make_rollback
 from airflow_provider_ckpt.storage.concurrency import in_order
 from airflow_provider_ckpt.storage.store import Store

@@ -13,11 +13,13 @@ import pytest
 from airflow_provider_ckpt.backup.catalog import list_backups
 from airflow_provider_ckpt.backup.restore import make_restore, restore
 from airflow_provider_ckpt.backup.take import take_backup
+from airflow_provider_ckpt.change.apply import apply
 from airflow_provider_ckpt.change.journal import history
 from airflow_provider_ckpt.change.lock import locked
 from airflow_provider_ckpt.change.places import Stores
 from airflow_provider_ckpt.change.plan import Plan, plan_from_dict
 from airflow_provider_ckpt.change.receipt import Receipt
+from airflow_provider_ckpt.change.undo.make import make_undo
 from airflow_provider_ckpt.checkpoint.find_restart_set import find_restart_set
 from airflow_provider_ckpt.checkpoint.observe import observe
 from airflow_provider_ckpt.checkpoint.records_root import records_of
@@ -29,9 +31,8 @@ from airflow_provider_ckpt.errors import (
     PlanError,
     StalePlanError,
 )
-from airflow_provider_ckpt.rollback.apply import apply
 from airflow_provider_ckpt.rollback.goal import ToBackup
-from airflow_provider_ckpt.rollback.make import make_rollback, make_undo
+from airflow_provider_ckpt.rollback.make import make_rollback
 from airflow_provider_ckpt.storage.store import Store
 from tests.fake_query import FakeQuery, purge, read_all
 from tests.faults import Fault, FaultyStore, calls_to_fail

@@ -21,16 +21,17 @@ from airflow_provider_ckpt.backup.prune import make_prune, prune
 from airflow_provider_ckpt.backup.restore import make_restore, restore
 from airflow_provider_ckpt.backup.retention import RetentionPolicy
 from airflow_provider_ckpt.backup.take import take_backup
+from airflow_provider_ckpt.change.apply import apply
 from airflow_provider_ckpt.change.journal import history
 from airflow_provider_ckpt.change.places import Stores
 from airflow_provider_ckpt.change.plan import Plan
+from airflow_provider_ckpt.change.undo.make import make_undo
 from airflow_provider_ckpt.checkpoint.find_restart_set import find_restart_set
 from airflow_provider_ckpt.checkpoint.observe import observe
 from airflow_provider_ckpt.checks.inspect import inspect
 from airflow_provider_ckpt.errors import BatchNotRestorableError, PlanError, StoreUnavailableError
-from airflow_provider_ckpt.rollback.apply import apply
 from airflow_provider_ckpt.rollback.goal import ToBackup
-from airflow_provider_ckpt.rollback.make import make_rollback, make_undo
+from airflow_provider_ckpt.rollback.make import make_rollback
 from airflow_provider_ckpt.storage.store import Store
 from tests.fake_query import FakeQuery, after_exchange, after_rollback, is_restorable, purge, read_all
 from tests.faults import Fault, FaultyStore

@@ -7,13 +7,13 @@ import pytest
 from airflow_provider_ckpt import codec
 from airflow_provider_ckpt.backup.manifest import Manifest, ManifestObject
 from airflow_provider_ckpt.change.facts import Saved
+from airflow_provider_ckpt.change.undo.plan import Undo
 from airflow_provider_ckpt.checkpoint.file_sink_log import SinkLog
 from airflow_provider_ckpt.checkpoint.restart_set import RestartSet
 from airflow_provider_ckpt.checkpoint.view import CheckpointView
 from airflow_provider_ckpt.errors import BatchNotRestorableError
 from airflow_provider_ckpt.rollback.exchange_plan import plan_exchange
 from airflow_provider_ckpt.rollback.plan import plan_rollback
-from airflow_provider_ckpt.rollback.undo_plan import Undo
 from airflow_provider_ckpt.storage.stored_object import StoredObject
 
 KEEP = 2

@@ -7,17 +7,18 @@ from pathlib import Path
 import pytest
 
 from airflow_provider_ckpt.backup.take import take_backup
+from airflow_provider_ckpt.change.apply import apply
 from airflow_provider_ckpt.change.places import Stores
 from airflow_provider_ckpt.change.plan import Plan, plan_from_dict
+from airflow_provider_ckpt.change.undo.make import make_undo
 from airflow_provider_ckpt.checkpoint.find_restart_set import find_restart_set
 from airflow_provider_ckpt.checkpoint.observe import observe
 from airflow_provider_ckpt.checks.inspect import inspect
 from airflow_provider_ckpt.codec import layout
 from airflow_provider_ckpt.codec.layout import is_offset_entry
 from airflow_provider_ckpt.errors import BatchNotRestorableError
-from airflow_provider_ckpt.rollback.apply import apply
 from airflow_provider_ckpt.rollback.goal import ToBackup
-from airflow_provider_ckpt.rollback.make import make_rollback, make_undo
+from airflow_provider_ckpt.rollback.make import make_rollback
 from airflow_provider_ckpt.sinks.declared import parse_sink
 from airflow_provider_ckpt.storage.store import Store
 from tests.damages import DAMAGES, cut, flip

@@ -8,11 +8,12 @@ from __future__ import annotations
 
 import pytest
 
+from airflow_provider_ckpt.change.apply import apply
 from airflow_provider_ckpt.change.journal import history
 from airflow_provider_ckpt.change.places import Stores
+from airflow_provider_ckpt.change.undo.make import make_undo
 from airflow_provider_ckpt.errors import StoreError
-from airflow_provider_ckpt.rollback.apply import apply
-from airflow_provider_ckpt.rollback.make import make_rollback, make_undo
+from airflow_provider_ckpt.rollback.make import make_rollback
 from airflow_provider_ckpt.storage.store import Store
 from tests.fake_query import FakeQuery, after_rollback, read_all
 from tests.faults import Fault, FaultyStore, calls_to_fail

@@ -8,12 +8,13 @@ from pathlib import Path
 
 import pytest
 
+from airflow_provider_ckpt.change.apply import apply
 from airflow_provider_ckpt.change.places import Stores
+from airflow_provider_ckpt.change.undo.make import make_undo
 from airflow_provider_ckpt.checkpoint.observe import observe
 from airflow_provider_ckpt.codec import layout
 from airflow_provider_ckpt.errors import BatchNotRestorableError, PlanError
-from airflow_provider_ckpt.rollback.apply import apply
-from airflow_provider_ckpt.rollback.make import make_rollback, make_undo
+from airflow_provider_ckpt.rollback.make import make_rollback
 from airflow_provider_ckpt.storage.store import Store
 from tests.spark_lab import Lab, rows_of
 

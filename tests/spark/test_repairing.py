@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from airflow_provider_ckpt.backup.take import take_backup
+from airflow_provider_ckpt.change import apply as apply_module
 from airflow_provider_ckpt.change.places import Stores
-from airflow_provider_ckpt.rollback import apply as apply_module
 from airflow_provider_ckpt.rollback.goal import ToBackup
 from airflow_provider_ckpt.rollback.make import make_rollback
 from airflow_provider_ckpt.storage.store import Store

@@ -7,10 +7,11 @@ from pathlib import Path
 
 import pytest
 
+from airflow_provider_ckpt.change.apply import apply
 from airflow_provider_ckpt.change.places import Stores
+from airflow_provider_ckpt.change.undo.make import make_undo
 from airflow_provider_ckpt.errors import PlanError
-from airflow_provider_ckpt.rollback.apply import apply
-from airflow_provider_ckpt.rollback.make import make_rollback, make_undo
+from airflow_provider_ckpt.rollback.make import make_rollback
 from airflow_provider_ckpt.storage.store import Store
 from tests.spark.bad_deploy import BATCHES, KEEP, assert_right, lab_with_a_bad_deploy, prefixes, snapshot
 from tests.spark_lab import STATE_CONFS, Lab, truth

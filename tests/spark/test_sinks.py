@@ -16,9 +16,9 @@ from collections.abc import Iterator
 
 import pytest
 
+from airflow_provider_ckpt.change.apply import apply
 from airflow_provider_ckpt.change.places import Stores
 from airflow_provider_ckpt.cli import run
-from airflow_provider_ckpt.rollback.apply import apply
 from airflow_provider_ckpt.rollback.make import make_rollback
 from airflow_provider_ckpt.sinks.declared import parse_sink
 from airflow_provider_ckpt.sinks.effects import EFFECTS, SinkEffect

@@ -11,12 +11,12 @@ import pytest
 from airflow_provider_ckpt.change.actions import Action, Copy, Delete
 from airflow_provider_ckpt.change.facts import Place, Saved, Spot, kept_objects
 from airflow_provider_ckpt.change.plan import Plan, plan_from_dict
+from airflow_provider_ckpt.change.undo.plan import Undo
 from airflow_provider_ckpt.checkpoint.file_sink_log import SinkLog
 from airflow_provider_ckpt.checkpoint.restart_set import RestartSet
 from airflow_provider_ckpt.checkpoint.view import CheckpointView
 from airflow_provider_ckpt.errors import PlanError
 from airflow_provider_ckpt.rollback.plan import plan_rollback
-from airflow_provider_ckpt.rollback.undo_plan import Undo
 from airflow_provider_ckpt.storage.stored_object import StoredObject
 from tests.views import QUERY_ID, offset_entry, sink_of, view_of
 

@@ -1,9 +1,9 @@
-"""Carrying out plans that change a checkpoint in place: rollback and undo.
+"""Carrying out any plan that changes a checkpoint in place; what differs from kind to kind is in its executor.
 
-One operator at a time, by a lock. Everything is looked at again first, and a checkpoint that has moved is refused with
-nothing done. What will be removed is saved before the first removal, and a query that starts meanwhile is noticed by
-another look right before it, one before each step on a log, and one after the last step. Killed at any point, applying
-the same plan again completes what is missing.
+One operator at a time, by a lock. Everything is observed again first, and a checkpoint that has changed is refused with
+nothing done. What will be removed is saved before the first removal, and a query that starts meanwhile is noticed: the
+checkpoint is observed right before the first removal, its logs before each step on a log, all of it after the last
+step. Killed at any point, applying the same plan again completes what is missing.
 """
 
 from __future__ import annotations
@@ -15,24 +15,19 @@ from airflow_provider_ckpt.change import journal
 from airflow_provider_ckpt.change.acceptance import require_accepted
 from airflow_provider_ckpt.change.actions import Action
 from airflow_provider_ckpt.change.declared_sinks import sink_of
-from airflow_provider_ckpt.change.executor import InPlace
+from airflow_provider_ckpt.change.executor import InPlace, executor_of
 from airflow_provider_ckpt.change.guard import Guard, Tell, silent
 from airflow_provider_ckpt.change.lock import Held, locked
 from airflow_provider_ckpt.change.places import Stores, require_own_place
 from airflow_provider_ckpt.change.plan import Plan
+from airflow_provider_ckpt.change.plan_difference import difference
 from airflow_provider_ckpt.change.receipt import Receipt
 from airflow_provider_ckpt.change.validate import find_facts, validate
 from airflow_provider_ckpt.checkpoint.observe import now_ms
-from airflow_provider_ckpt.errors import CheckpointBusyError, PlanError, StalePlanError
-from airflow_provider_ckpt.rollback.approve import require_own_plan
-from airflow_provider_ckpt.rollback.roll_back import RollingBack
-from airflow_provider_ckpt.rollback.undo import Undoing
+from airflow_provider_ckpt.errors import CheckpointBusyError, StalePlanError
 from airflow_provider_ckpt.sinks.memory import remember
 from airflow_provider_ckpt.storage.concurrency import OnStep, no_step
 from airflow_provider_ckpt.storage.stored_object import StoredObject
-
-#: Who carries out which kind of plan.
-EXECUTORS: Mapping[str, type[InPlace]] = {"rollback": RollingBack, "undo": Undoing}
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,7 +56,7 @@ def apply(
     accept_sink: str | Collection[str] = (),
     approved_by: str = "",
 ) -> Receipt:
-    """Carry out a rollback or an undo.
+    """Carry out a plan that changes a checkpoint in place: a rollback or an undo.
 
     Args:
         plan: What to do.
@@ -83,28 +78,27 @@ def apply(
         BackupCorruptError: What comes from a backup is not what was backed up; nothing was removed.
         StoreError: What a change has saved is not whole; nothing was done.
     """
-    if plan.kind not in EXECUTORS:
-        raise PlanError(f"a {plan.kind} is not carried out in place.", location=plan.location)
+    run = _Run(by, query_is_stopped, quiet_s, on_step, tell, accept_sink, approved_by)
+    executor_of_kind = executor_of(plan)
     require_own_place(plan, stores)
     with locked(stores.checkpoint, plan.plan_id, by, undo=stores.undo, break_lock=break_lock) as lock:
-        return _apply(plan, stores, _Run(by, query_is_stopped, quiet_s, on_step, tell, accept_sink, approved_by), lock)
+        return _carry_out(executor_of_kind(plan, stores, lock.require_mine), run, lock)
 
 
-def _apply(plan: Plan, stores: Stores, run: _Run, lock: Held) -> Receipt:
+def _carry_out(executor: InPlace, run: _Run, lock: Held) -> Receipt:
     started_ms = now_ms()
-    executor = EXECUTORS[plan.kind](plan, stores, lock.require_mine)
-    record = executor.record
+    plan, stores, record = executor.plan, executor.stores, executor.record
     files, _ = record.ls()
-    _refuse_taken_back(plan, files)
+    _refuse_taken_back(executor, files)
     begun = journal.has_begun(files)
     facts = find_facts(plan, stores, begun=begun)
     todo = [action for action in plan.actions if not action.is_done(facts)]
     validate(plan, replace(facts, writer_stopped=run.query_is_stopped or not todo))
     if not begun:  # also when it has no steps: somebody may have taken them out of it
-        require_own_plan(plan, stores)
+        _require_own_plan(executor)
     if todo:
         accepted = () if begun else require_accepted(plan, run.accept_sink)
-        guard = Guard(plan, stores, facts, lock.require_mine)
+        guard = Guard(executor, facts)
         guard.watch(run.quiet_s, lock.storage_now_ms() if run.quiet_s is None else None, run.tell)
         lock.require_mine()
         journal.begin(
@@ -117,7 +111,7 @@ def _apply(plan: Plan, stores: Stores, run: _Run, lock: Held) -> Receipt:
             approved_by=run.approved_by,
             accepted=accepted,
         )
-        _prepare(executor, todo, guard, lock, begun=begun)
+        _prepare(executor, todo, guard, begun=begun)
         if not begun:  # and so was judged by this run: the sink fits
             remember(stores.checkpoint, facts.query_id, [(sink_of(plan), stores.sink)], run.approved_by or run.by)
         _take_steps(executor, todo, guard, run.on_step)
@@ -136,8 +130,9 @@ def _apply(plan: Plan, stores: Stores, run: _Run, lock: Held) -> Receipt:
     return receipt
 
 
-def _refuse_taken_back(plan: Plan, files: Mapping[str, StoredObject]) -> None:
+def _refuse_taken_back(executor: InPlace, files: Mapping[str, StoredObject]) -> None:
     """A plan that was undone is over; applied again it would save nothing, and could not be undone."""
+    plan = executor.plan
     given_up = journal.FORGOTTEN in files and journal.RECEIPT not in files
     if journal.UNDONE in files or given_up:
         raise StalePlanError(
@@ -148,8 +143,21 @@ def _refuse_taken_back(plan: Plan, files: Mapping[str, StoredObject]) -> None:
         )
 
 
-def _prepare(executor: InPlace, todo: Sequence[Action], guard: Guard, lock: Held, *, begun: bool) -> None:
-    """Save and lay ready, and look again; when a query was there, the change counts as one that never began.
+def _require_own_plan(executor: InPlace) -> None:
+    """Raise StalePlanError for a plan that is not the one that would be made for this checkpoint now."""
+    plan = executor.plan
+    found = difference(plan, executor.plan_again())
+    if found is not None:
+        raise StalePlanError(
+            f"the plan is not the one that would be made for this checkpoint now: {found}.",
+            location=plan.location,
+            batch_id=plan.batch_id,
+            hint="Nothing was done. The sink has changed since, or the plan was edited: plan again.",
+        )
+
+
+def _prepare(executor: InPlace, todo: Sequence[Action], guard: Guard, *, begun: bool) -> None:
+    """Save and lay ready, and observe again; when a query was there, the change counts as one that never began.
 
     Where another operator has taken over, the record is theirs, and is left alone.
     """
@@ -159,7 +167,7 @@ def _prepare(executor: InPlace, todo: Sequence[Action], guard: Guard, lock: Held
         guard.before(todo[0], 0, len(todo))
     except CheckpointBusyError as error:
         if not begun:
-            lock.require_mine()
+            executor.mine()
             journal.refuse(executor.record, error.message, now_ms())
             executor.give_up()
         raise
@@ -179,19 +187,3 @@ def _finish(executor: InPlace, receipt: Receipt, by: str, *, begun: bool) -> Non
     if begun:
         journal.complete(executor.record, receipt.plan_id, by=by, at_ms=receipt.finished_at_ms)
     executor.finish(by, receipt.finished_at_ms)
-
-
-def forget(plan_id: str, stores: Stores, *, by: str = "") -> int:
-    """Delete what a change has saved for its undo; it cannot be undone afterwards, nor can anything before it.
-
-    Returns:
-        The number of objects deleted.
-
-    Raises:
-        PlanError: There is no such change; or it was interrupted, or its undo was, and needs what it saved.
-        CheckpointBusyError: Another operator is at work.
-    """
-    with locked(stores.checkpoint, plan_id, by, undo=stores.undo) as lock:
-        record = journal.find_forgettable(stores.checkpoint, plan_id, stores.undo)
-        lock.require_mine()
-        return journal.forget(record, stores.record(plan_id))

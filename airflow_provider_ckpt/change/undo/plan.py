@@ -1,7 +1,7 @@
-"""The plan of an undo: put back what a rollback removed and remove what it added, in the reverse order.
+"""The plan of an undo: put back what a change removed and remove what it added, in the reverse order.
 
-It is made against what stands there now. What a query has written since is peeled first, as in a rollback, so each
-prefix of the steps is as sound as those of a rollback. An undo is not undone: rolling back again does the same.
+It is made against what is there now. What a query has written since is peeled first, as in a rollback, so each prefix
+of the steps is as sound as those of a rollback. An undo is not undone: making the change again does the same.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ from dataclasses import replace
 
 from airflow_provider_ckpt.change.actions import Action, Copy, Delete
 from airflow_provider_ckpt.change.facts import Place, Saved, Spot, kept_objects
+from airflow_provider_ckpt.change.later_batches import peel, requirements_of, source_deletes, trimmed_entries
 from airflow_provider_ckpt.change.plan import Plan
 from airflow_provider_ckpt.change.requirements import KeptObjects, KeptSinkLog, SameQuery
 from airflow_provider_ckpt.checkpoint.contents import listed_shortly
@@ -19,7 +20,6 @@ from airflow_provider_ckpt.checkpoint.view import CheckpointView
 from airflow_provider_ckpt.codec import layout
 from airflow_provider_ckpt.codec.layout import main_name
 from airflow_provider_ckpt.errors import PlanError
-from airflow_provider_ckpt.rollback.plan import peel, requirements_of, source_deletes, trimmed_entries
 from airflow_provider_ckpt.sinks.effects import SinkEffect
 from airflow_provider_ckpt.storage.stored_object import StoredObject
 from airflow_provider_ckpt.untrusted.spans import batches_text

@@ -1,0 +1,80 @@
+"""The kinds of plans: what a plan of each must say, and which module carries it out.
+
+A new kind of change is a row of ``KINDS`` and a module with an ``Executor``; nothing else here knows of it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Literal
+
+from airflow_provider_ckpt.change.actions import Action, Copy, Create, Delete
+from airflow_provider_ckpt.change.requirements import (
+    EmptyLocation,
+    FromBackup,
+    KeptObjects,
+    KeptSinkLog,
+    LatestCommitted,
+    LatestPlanned,
+    Requirement,
+    SameQuery,
+    WriterStopped,
+)
+
+Kind = Literal["restore", "rollback", "undo"]
+
+
+@dataclass(frozen=True, slots=True)
+class Rules:
+    """What holds for every plan of a kind.
+
+    Args:
+        requires: What it must require.
+        may_require: What it may require as well.
+        steps: The actions that it may have.
+        executor: The module of the class ``Executor`` that carries it out in place, below the package; empty for what
+            is written to a new location.
+        can_be_undone: Whether ``ckpt undo`` takes it back.
+        takes_back: Whether it takes another plan back, and so names it.
+        takes_from_backups: Whether what its copies name as their source is a root of backups.
+        puts_back_own: Whether it may put back what it removes itself: that copy names no source and follows the delete.
+        replaces: Whether it may remove an object and write another one under the same name.
+    """
+
+    requires: tuple[type[Requirement], ...]
+    may_require: tuple[type[Requirement], ...]
+    steps: tuple[type[Action], ...]
+    executor: str = ""
+    can_be_undone: bool = False
+    takes_back: bool = False
+    takes_from_backups: bool = False
+    puts_back_own: bool = False
+    replaces: bool = False
+
+
+KINDS: Mapping[Kind, Rules] = {
+    "restore": Rules(
+        requires=(EmptyLocation,),
+        may_require=(FromBackup,),
+        steps=(Copy, Create),
+        takes_from_backups=True,
+    ),
+    "rollback": Rules(
+        requires=(SameQuery, LatestCommitted, LatestPlanned, KeptObjects, WriterStopped),
+        may_require=(KeptSinkLog, FromBackup),
+        steps=(Delete, Copy),
+        executor="rollback.roll_back",
+        can_be_undone=True,
+        takes_from_backups=True,
+        puts_back_own=True,
+    ),
+    "undo": Rules(
+        requires=(SameQuery, KeptObjects, WriterStopped),
+        may_require=(LatestCommitted, LatestPlanned, KeptSinkLog, FromBackup),
+        steps=(Delete, Copy),
+        executor="change.undo.put_back",
+        takes_back=True,
+        replaces=True,
+    ),
+}

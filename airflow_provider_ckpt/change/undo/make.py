@@ -1,0 +1,121 @@
+"""Making the plans of undos: find the change, read what it has left and what was written since, and decide."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+
+from airflow_provider_ckpt.change import journal, stage
+from airflow_provider_ckpt.change.declared_sinks import sink_of
+from airflow_provider_ckpt.change.facts import Place
+from airflow_provider_ckpt.change.fit_sink import require_fit
+from airflow_provider_ckpt.change.lock import lock_warnings
+from airflow_provider_ckpt.change.places import Stores
+from airflow_provider_ckpt.change.plan import Plan
+from airflow_provider_ckpt.change.resume import find_interrupted
+from airflow_provider_ckpt.change.undo.plan import Undo
+from airflow_provider_ckpt.checkpoint.find_restart_set import operator_names
+from airflow_provider_ckpt.checkpoint.observe import now_ms, observe
+from airflow_provider_ckpt.errors import PlanError, StalePlanError
+from airflow_provider_ckpt.restart.real_time import REAL_TIME, trigger_of
+from airflow_provider_ckpt.sinks.change_effects import in_real_time, rollback_effect, undo_effect
+from airflow_provider_ckpt.sinks.declared import DeclaredSink, read_file_sink, read_marker
+from airflow_provider_ckpt.sinks.effects import SinkEffect
+from airflow_provider_ckpt.sinks.memory import place_of
+from airflow_provider_ckpt.storage.store import Store
+
+
+def make_undo(
+    stores: Stores,
+    *,
+    sink: DeclaredSink | None = None,
+    opened: Callable[[str], Store] | None = None,
+    trigger: str | None = None,
+) -> Plan:
+    """Plan to take back the newest change that is not undone yet.
+
+    What a query has written since is dropped first, and kept in the record of the undo. An undo itself is not undone:
+    the rollback that it took back can be done again.
+
+    Args:
+        stores: Where.
+        sink: The sink of the query, for its effect when there are batches to drop; a file sink when ``stores.sink`` is
+            given.
+        opened: Opens the sink whose log the change trimmed, when ``stores.sink`` is not given.
+        trigger: The trigger of the query; when not given, the one that was said for the change.
+
+    Raises:
+        PlanError: There is none, or what it left alone has changed since; the error says what can be done.
+        StoreError: Its record is damaged.
+    """
+    record = journal.last_change(stores.checkpoint, stores.undo)
+    done = record.plan
+    if done.sink and stores.sink is None and opened is not None:
+        stores = replace(stores, sink=opened(done.sink))
+    if (begun := find_interrupted(stores, "undo", lambda plan: plan.undoes == done.plan_id)) is not None:
+        return begun
+    declared = sink or sink_of(done)
+    if not declared.kind and stores.sink is not None:
+        declared = DeclaredSink("file", stores.sink.location)
+    if stores.sink is None and declared.directory and opened is not None:
+        stores = replace(stores, sink=opened(declared.directory))
+    plan = _fresh_undo(record, stores, declared, trigger or done.trigger)
+    return replace(plan, warnings=(*plan.warnings, *lock_warnings(stores.checkpoint)))
+
+
+def _fresh_undo(record: journal.Record, stores: Stores, sink: DeclaredSink, trigger: str) -> Plan:
+    undo = _observe_undo(record.plan, stores)
+    trigger = trigger_of(trigger, operator_names(stores.checkpoint, undo.view, record.plan.batch_id))
+    effect = _judge_undo(record, stores, sink, undo, trigger)
+    plan = undo.plan(f"{record.location}/{journal.SAVED_OBJECTS}", now_ms(), (effect,))
+    return replace(plan, trigger=trigger)
+
+
+def _observe_undo(done: Plan, stores: Stores) -> Undo:
+    """Read what a change has left and what was written since. Raises PlanError when it cannot be undone."""
+    view = observe(stores.checkpoint, deep=True, batch_id=done.batch_id)
+    sink_log = read_file_sink(stores.place("sink")) if done.sink else None
+
+    def sha256_of(place: Place, name: str) -> str:
+        return stores.place(place).sha256(name)[1]
+
+    return Undo(done, view, sink_log, stage.saved_objects(stores.record(done.plan_id)), sha256_of)
+
+
+def _judge_undo(record: journal.Record, stores: Stores, sink: DeclaredSink, undo: Undo, trigger: str) -> SinkEffect:
+    """What an undo does to the sink, where it can be looked at."""
+    done = record.plan
+    if sink.directory and stores.sink is None:
+        return SinkEffect(sink.name, "unknown", "nobody has looked at it since the rollback", "Declare it: --sink.")
+    store = stores.sink if sink.directory else None
+    if done.sink and store is not None and place_of(store) != place_of(store.at(done.sink)):
+        raise PlanError(
+            f"the rollback {done.plan_id} has trimmed the log of {done.sink}, and not that of {store.location}.",
+            location=done.location,
+            hint="Nothing was changed. Leave out --sink.",
+        )
+    marker = read_marker(sink, store, done.query_id, done.batch_id)
+    if not done.sink:  # the log of another one was not trimmed
+        require_fit(stores.checkpoint, stores.undo, undo.view, sink, store, marker)
+    if foreign := undo.foreign_batches:
+        effect = rollback_effect(marker, done.batch_id, foreign[-1], trimmed=bool(done.sink))
+    else:
+        effect = undo_effect(marker, record.from_batch, trimmed=bool(done.sink))
+    if trigger == REAL_TIME:
+        effect = in_real_time(effect, marker)
+    return replace(effect, sink=sink.at(store).name)
+
+
+def make_undo_again(plan: Plan, stores: Stores) -> Plan:
+    """The undo that would be planned now in the place of one that was not begun yet.
+
+    Raises what :func:`make_undo` raises; StalePlanError when a newer change would be undone.
+    """
+    record = journal.last_change(stores.checkpoint, stores.undo)
+    if record.plan.plan_id != plan.undoes:
+        raise StalePlanError(
+            f"the newest change is {record.plan.plan_id}, and the plan undoes {plan.undoes}.",
+            location=plan.location,
+            hint="Nothing was done. Plan again.",
+        )
+    return _fresh_undo(record, stores, sink_of(plan), plan.trigger)
