@@ -20,6 +20,7 @@ _ISO = re.compile(
 )
 _ISO_MS = (7 * 86_400_000, 86_400_000, 3_600_000, 60_000, 1_000)
 _CALENDAR = re.compile(r"P(?:[\d.,]+[YMWD])*(?:T[\d.,HMS]*)?", re.IGNORECASE)
+_MONTHS = re.compile(r"P(?!$)(?:(\d{1,4})Y)?(?:(\d{1,5})M)?", re.IGNORECASE)
 _PART = re.compile(rf"\s*{_NUMBER}\s*([a-z]+)", re.IGNORECASE)
 _UNITS_MS = {
     **dict.fromkeys(("ms", "millisecond", "milliseconds"), 1),
@@ -111,6 +112,12 @@ def parse_duration_ms(value: str | timedelta) -> int:
     return _bounded(_in_units_ms(text, value), value)
 
 
+def parse_months(value: str) -> int | None:
+    """A period of the calendar in months: 3 for ``P3M``, 14 for ``P1Y2M``; None for what is none, as every duration."""
+    match = _MONTHS.fullmatch(value.strip())
+    return None if match is None else int(match[1] or 0) * 12 + int(match[2] or 0)
+
+
 def _in_units_ms(text: str, value: str) -> float:
     total_ms, at, units = 0.0, 0, list[str]()
     while at < len(text) and (part := _PART.match(text, at)) and part[2].lower() in _UNITS_MS:
@@ -145,7 +152,9 @@ def time_text(at_ms: int) -> str:
 
 
 def duration_text(duration_ms: float) -> str:
-    """Milliseconds for people, rounded: ``42 s``, ``3 min``, ``5 h 10 min``, ``2 d 3 h``."""
+    """Milliseconds for people, rounded: ``0.2 s``, ``42 s``, ``3 min``, ``5 h 10 min``, ``2 d 3 h``."""
+    if duration_ms < 2_000:
+        return f"{round(duration_ms / 1000, 1):g} s"
     seconds = round(duration_ms / 1000)
     if seconds < 120:
         return f"{seconds} s"
@@ -153,5 +162,5 @@ def duration_text(duration_ms: float) -> str:
     if minutes < 120:
         return f"{minutes} min"
     if hours < 48:
-        return f"{hours} h {minutes % 60} min"
-    return f"{days} d {hours % 24} h"
+        return f"{hours} h {minutes % 60} min".removesuffix(" 0 min")
+    return f"{days} d {hours % 24} h".removesuffix(" 0 h")

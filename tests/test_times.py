@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from datetime import UTC, datetime, timedelta
 
 import pytest
@@ -13,9 +14,12 @@ from airflow_provider_ckpt.times import (
     LONGEST_MS,
     duration_text,
     parse_duration_ms,
+    parse_months,
     parse_time_ms,
     time_text,
 )
+from airflow_provider_ckpt.waiting.combined import condition_from_dict
+from tests.package import PACKAGE
 
 SECOND, MINUTE, HOUR, DAY = 1_000, 60_000, 3_600_000, 86_400_000
 NOW_MS = 1_800_000_000_000
@@ -129,6 +133,103 @@ TIME_OPTIONS = [
     ("wait", "/nope", "--watermark"), ("wait", "/nope", "--until"), ("wait", "/nope", "--batch", "1", "--deadline"),
     ("rollback", "/nope", "--to-timestamp"), ("rollback", "/nope", "--to-watermark"),
 ]  # fmt: skip
+
+
+def options_of(kind: str) -> set[tuple[str, str]]:
+    """Each option of the command that takes a duration or a time: its command, its longest name."""
+    params = ((name, option) for name, command in cli.commands.items() for option in command.params)
+    return {(name, max(option.opts, key=len)) for name, option in params if option.type.name == kind}
+
+
+def test_every_option_that_takes_a_duration_takes_both_spellings():
+    found = options_of("duration")
+    listed = {(arguments[0], arguments[-1]) for arguments in DURATION_OPTIONS}
+    assert listed <= found | {("wait", "--lag")}, "which takes a number of rows as well"
+    for name, opt in found:
+        (option,) = (option for option in cli.commands[name].params if opt in option.opts)
+        read = {option.type.convert(text, option, None) for text in ("36h", "PT36H", "P1DT12H", "36 hours", "129600")}
+        assert len(read) == 1 and read <= {36 * HOUR, 36 * HOUR / 1000}, (name, opt)
+
+
+def test_every_option_that_takes_a_time_takes_every_spelling():
+    found = options_of("time")
+    assert {(arguments[0], arguments[-1]) for arguments in TIME_OPTIONS} <= found
+    for name, opt in found:
+        (option,) = (option for option in cli.commands[name].params if opt in option.opts)
+        for text in ("2026-11-21T05:00Z", "2026-11-21T06:00+01:00", "1795237200000"):
+            assert option.type.convert(text, option, None) == 1795237200000, (name, opt)
+
+
+def test_no_option_takes_a_length_of_time_in_another_way():
+    """An option in whose help a number of seconds, hours or days is asked for is a duration."""
+    for name, command in cli.commands.items():
+        for option in command.params:
+            if getattr(option, "help", None) and "seconds" in option.help:
+                assert option.type.name == "duration", (name, option.name)
+
+
+CONDITIONS = {
+    "idle": ({"condition": "idle"}, "for_ms"), "stalled": ({"condition": "stalled"}, "for_ms"),
+    "lag": ({"condition": "lag"}, "lag_ms"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", CONDITIONS)
+def test_a_condition_of_a_dag_takes_both_spellings(name):
+    fields, key = CONDITIONS[name]
+    read = {condition_from_dict({**fields, key: text}).to_dict()[key] for text in ("36h", "PT36H", 36 * HOUR)}
+    assert read == {36 * HOUR}
+
+
+@pytest.mark.parametrize(
+    ("text", "months"),
+    [
+        *(("P1M", 1), ("P1Y", 12), ("P1Y2M", 14), ("p3m", 3), ("P0M", 0)),
+        *((text, None) for text in ("P", "P1D", "PT1M", "1m", "P1M3D", "P1M1Y", "P1.5M", "P-1M", "P999999M", "")),
+    ],
+)
+def test_months_are_a_period_of_the_calendar(text, months):
+    assert parse_months(text) == months
+
+
+@pytest.mark.parametrize(
+    ("duration_ms", "text"),
+    [
+        *(
+            (0, "0 s"),
+            (50, "0.1 s"),
+            (200, "0.2 s"),
+            (1_999, "2 s"),
+            (2_100, "2 s"),
+            (90_000, "90 s"),
+            (600_000, "10 min"),
+        ),
+        *((5 * HOUR + 10 * MINUTE, "5 h 10 min"), (2 * HOUR, "2 h"), (51 * HOUR, "2 d 3 h"), (3 * DAY, "3 d")),
+    ],
+)
+def test_people_see_a_duration_in_one_form(duration_ms, text):
+    assert duration_text(duration_ms) == text
+    assert 0 <= abs(parse_duration_ms(text) - duration_ms) <= max(duration_ms / 10, 50)
+
+
+def test_people_see_a_time_as_iso_8601_in_utc_and_can_give_it_back():
+    assert time_text(1795237200000) == "2026-11-21T05:00:00.000Z"
+    for at_ms in (0, -1, FIRST_MS, LAST_MS, NOW_MS + 1):
+        assert parse_time_ms(time_text(at_ms)) == at_ms
+
+
+#: What may take apart or write a time beside times.py, and why: the names of backups; buckets of a retention; keys of
+#: windows, as Airflow spells them; an argument of Airflow, as it is rendered.
+ALSO = {"backup/declare.py", "backup/retention.py", "waiting/windows.py", "sensors/checkpoint.py"}
+
+
+def test_no_other_module_reads_or_writes_times_in_its_own_way():
+    own = re.compile(r"\b(strftime|strptime|isoformat|fromisoformat|fromtimestamp|from_timestamp|pendulum)\b")
+    found = {str(path.relative_to(PACKAGE)) for path in PACKAGE.rglob("*.py") if own.search(path.read_text())}
+    assert found - {"times.py"} <= ALSO
+    assert not [
+        path for path in PACKAGE.rglob("*.py") if "pendulum.parse" in path.read_text() and path.name != "times.py"
+    ]
 
 
 @pytest.mark.parametrize("arguments", DURATION_OPTIONS, ids=lambda arguments: f"{arguments[0]} {arguments[-1]}")

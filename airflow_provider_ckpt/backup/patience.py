@@ -12,6 +12,7 @@ from airflow_provider_ckpt.checkpoint.view import CheckpointView
 from airflow_provider_ckpt.codec import layout
 from airflow_provider_ckpt.errors import BatchNotRestorableError
 from airflow_provider_ckpt.storage.store import Store
+from airflow_provider_ckpt.times import duration_text
 
 Result = TypeVar("Result")
 #: How long a backup waits for the commit of a running batch, when nothing else can be backed up, in seconds.
@@ -52,8 +53,9 @@ class Patience:
 
 
 def _hint_in_flight(view: CheckpointView, wait_s: float) -> str:
+    waited = duration_text(wait_s * 1000)
     return (
-        f"Batch {view.in_flight} is planned and was not committed within {wait_s:g} s, and Spark has purged what a "
+        f"Batch {view.in_flight} is planned and was not committed within {waited}, and Spark has purged what a "
         f"restart after batch {view.latest_committed} needs: the query retains too few batches. Back up when the batch "
         "is committed, or set spark.sql.streaming.minBatchesToRetain to 2 or more. If the query was killed, start it."
     )

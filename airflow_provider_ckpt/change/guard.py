@@ -18,6 +18,7 @@ from airflow_provider_ckpt.codec.layout import main_name
 from airflow_provider_ckpt.errors import CheckpointBusyError
 from airflow_provider_ckpt.sinks.declared import read_file_sink
 from airflow_provider_ckpt.storage.stored_object import StoredObject
+from airflow_provider_ckpt.times import duration_text
 
 #: A writer is watched for at least this long.
 MIN_WATCH_S = 2.0
@@ -66,13 +67,14 @@ class Guard:
             CheckpointBusyError: Something was written.
         """
         watched_s = watch_s(self._first["checkpoint"], storage_now_ms) if quiet_s is None else quiet_s
+        watched = duration_text(watched_s * 1000)
         if watched_s > 0:
-            tell(f"Watching {self._plan.location} for {watched_s:.0f} s: a query that still runs would write again.")
+            tell(f"Watching {self._plan.location} for {watched}: a query that still runs would write again.")
             time.sleep(watched_s)
         found = self._difference()
         if found is not None:
             raise CheckpointBusyError(
-                f"something was written within {watched_s:.1f} s: the query is running ({found}).",
+                f"something was written within {watched}: the query is running ({found}).",
                 location=self._plan.location,
                 hint="Nothing was done. Stop the query first.",
             )

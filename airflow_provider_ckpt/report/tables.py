@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from airflow_provider_ckpt.checkpoint.contents import listed_shortly
 from airflow_provider_ckpt.codec.layout import main_name
-from airflow_provider_ckpt.times import time_text
+from airflow_provider_ckpt.times import duration_text, time_text
 from airflow_provider_ckpt.visible import visible
 
 if TYPE_CHECKING:
@@ -83,17 +83,10 @@ def _fleet_cells(row: FleetRow) -> tuple[Any, ...]:
         row.query_id and row.query_id[:8],
         row.latest_planned_batch,
         row.latest_committed_batch,
-        None if row.last_commit_age_ms is None else f"{age(row.last_commit_age_ms)} ago",
+        None if row.last_commit_age_ms is None else f"{duration_text(row.last_commit_age_ms)} ago",
         row.worst or ("replaced" if row.replaced_by else None),
         row.error or (f"replaced by version {row.replaced_by.rpartition('/')[2]}" if row.replaced_by else codes),
     )
-
-
-def age(duration_ms: int) -> str:
-    """A duration for people, in its largest whole unit."""
-    seconds = duration_ms // 1000
-    units = ((86_400, "d"), (3_600, "h"), (60, "min"))
-    return next((f"{seconds // length} {unit}" for length, unit in units if seconds >= length), f"{seconds} s")
 
 
 def sentence(message: str, hint: str | None) -> str:

@@ -27,6 +27,7 @@ from airflow_provider_ckpt.codec.offset_log import OffsetSeq
 from airflow_provider_ckpt.codec.source_offset import SourceOffset
 from airflow_provider_ckpt.documents import FORMAT_VERSION
 from airflow_provider_ckpt.errors import CheckpointError
+from airflow_provider_ckpt.times import time_text
 
 if TYPE_CHECKING:
     from airflow_provider_ckpt.documents.files import BookmarkDocument
@@ -213,8 +214,13 @@ def _rewritten(bookmark: Bookmark, entry: OffsetSeq) -> str | None:
     if offsets != dict(bookmark.offsets):
         return f"batch {batch_id} had ended at {_shown(bookmark.offsets)}, and now ends at {_shown(offsets)}"
     if watermark_ms != bookmark.watermark_ms:
-        return f"batch {batch_id} had run with watermark {bookmark.watermark_ms}, and now says {watermark_ms}"
+        before, now = _watermark(bookmark.watermark_ms), _watermark(watermark_ms)
+        return f"batch {batch_id} had run with the watermark {before}, and now says {now}"
     return None
+
+
+def _watermark(watermark_ms: int | None) -> str:
+    return "none" if watermark_ms is None else time_text(watermark_ms)
 
 
 def _missing(last: int, view: CheckpointView, name: str) -> Finding:

@@ -18,7 +18,7 @@ from typing import Literal
 import pendulum
 
 from airflow_provider_ckpt.errors import CheckpointError
-from airflow_provider_ckpt.times import parse_duration_ms
+from airflow_provider_ckpt.times import parse_duration_ms, parse_months
 
 #: The ``input_format`` of Airflow's temporal partition mappers.
 KEY_FORMAT = "%Y-%m-%dT%H:%M:%S"
@@ -170,12 +170,8 @@ def _measure(length: str | timedelta) -> tuple[Unit, int]:
 
 def _parse(length: str) -> timedelta:
     try:
-        parsed = pendulum.parse(length)
-    except (ValueError, OverflowError, TypeError):
-        parsed = None
-    if isinstance(parsed, pendulum.Duration):
-        return parsed
-    try:
+        if (months := parse_months(length)) is not None:
+            return pendulum.duration(months=months)
         if not length.strip().isdecimal():  # seconds elsewhere, and here as likely hours
             return timedelta(milliseconds=parse_duration_ms(length))
         raise ValueError("no unit")
