@@ -94,13 +94,29 @@ def list_backups(root: Store) -> tuple[Manifest, ...]:
 def find_backup(root: Store, backup_id: str = LATEST, query_id: str | None = None) -> Manifest:
     """One backup by its id, by the beginning of its id that no other has, or the latest of a query.
 
+    Args:
+        root: The root of the backups.
+        backup_id: The id, its first characters, or ``latest``.
+        query_id: The query that the backup must be of; None for any, where the latest is not in doubt.
+
     Raises:
-        BackupNotFoundError: There is none, or there are several that begin so.
+        BackupNotFoundError: There is none, it is of another query, or there are several that begin so.
         BackupCorruptError: It cannot be read; or a later one than the latest that can be read.
         PlanError: The latest is asked for, no query is named, and the root has backups of several.
     """
     if backup_id == LATEST:
         return _latest(root, query_id)
+    found = _named(root, backup_id)
+    if query_id not in (None, found.query_id):
+        raise BackupNotFoundError(
+            f"backup {found.backup_id} is of query {found.query_id}, and not of {query_id}.",
+            location=root.location,
+            hint="Name a backup of the query that is meant (ckpt backups ROOT), or leave out the one or the other.",
+        )
+    return found
+
+
+def _named(root: Store, backup_id: str) -> Manifest:
     if is_backup_id(backup_id) and (found := read_manifest(root, backup_id)):
         return found
     meant = [name for name in sorted(root.ls()[1]) if backup_id and name.startswith(backup_id) and _has(root, name)]

@@ -28,7 +28,7 @@ from airflow_provider_ckpt.change import journal
 from airflow_provider_ckpt.change.acceptance import require_accepted
 from airflow_provider_ckpt.change.actions import Action, Copy, Create
 from airflow_provider_ckpt.change.declared_sinks import sinks_of
-from airflow_provider_ckpt.change.places import Stores, require_own_place
+from airflow_provider_ckpt.change.places import Stores, require_own_place, require_reachable
 from airflow_provider_ckpt.change.plan import Plan
 from airflow_provider_ckpt.change.receipt import Receipt
 from airflow_provider_ckpt.checkpoint.file_sink_log import SinkLog
@@ -402,6 +402,7 @@ def _write(root: Store, target: Store, action: Action) -> None:
 
 def _require_own(plan: Plan, target: Store, there: Mapping[str, StoredObject]) -> None:
     """What is at the location must be what an earlier run of this very restore wrote."""
+    require_reachable(target)
     wanted = {action.name: action for action in plan.actions}
     for name, stored in there.items():
         if _being_written(name) in wanted and not stored.is_link:

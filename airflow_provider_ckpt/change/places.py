@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from pathlib import Path
 
 from airflow_provider_ckpt.change import journal
 from airflow_provider_ckpt.change.declared_sinks import open_sink, sink_of
@@ -91,4 +92,15 @@ def require_own_place(plan: Plan, stores: Stores) -> None:
             f"the plan is a {plan.kind} {to} {plan.location}, and not {to} this location.",
             location=checkpoint.location,
             hint="Nothing was done. Give the location as it was given when the plan was made, or plan again.",
+        )
+
+
+def require_reachable(store: Store) -> None:
+    """Raise PlanError for a symbolic link that leads nowhere: it is listed as empty, and cannot be written to."""
+    path = Path(store.root)
+    if store.is_local and path.is_symlink() and not path.exists():
+        raise PlanError(
+            f"the location is a symbolic link to {store.real_root}, which does not exist.",
+            location=store.location,
+            hint="Nothing was done. Make that directory, or name another location.",
         )

@@ -190,7 +190,8 @@ def backups(root: str, allow_empty: bool, storage_options: tuple[str, ...], as_j
 @click.option(
     "--query-id",
     metavar="ID",
-    help="Use the latest backup of this query. Required when the root has backups of several queries.",
+    help="Use the latest backup of this query, and see that a named one is of it. Required for the latest "
+    "of a root that has backups of several queries.",
 )
 @click.option(
     "--rehearse", is_flag=True, help="Also restore the backup to a scratch directory and let Spark open it there."
@@ -268,7 +269,8 @@ def verify(
 @click.option(
     "--query-id",
     metavar="ID",
-    help="Use the latest backup of this query. Required when the root has backups of several queries.",
+    help="Use the latest backup of this query, and see that a named one is of it. Required for the latest "
+    "of a root that has backups of several queries.",
 )
 @click.option(
     "--new-query-id",

@@ -96,7 +96,8 @@ class _Summary:
         if self.replaced:
             counted.append(f"{self.replaced} replaced by a full refresh")
         decision = "" if self.decision is None else f"{self.decision.upper()} "
-        what = f"{decision}{self.checkpoints} checkpoints: {', '.join(counted)}"
+        plural = "" if self.checkpoints == 1 else "s"
+        what = f"{decision}{self.checkpoints} checkpoint{plural}: {', '.join(counted)}"
         return f"{what}{not_judged_text(self.unknown)}"
 
     def cost(self) -> str:

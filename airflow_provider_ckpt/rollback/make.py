@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 
-from airflow_provider_ckpt.backup.catalog import find_backup, survey_backups
+from airflow_provider_ckpt.backup.catalog import LATEST, find_backup, survey_backups
 from airflow_provider_ckpt.backup.manifest import Manifest
 from airflow_provider_ckpt.backup.verify import require_restorable_backup
 from airflow_provider_ckpt.change.actions import Copy
@@ -159,7 +159,8 @@ def _make_rollback_to_backup(stores: Stores, target: ToBackup, wish: _Wish) -> P
     wanted = FromBackup(target.backup_id)
     if (begun := find_interrupted(stores, "rollback", lambda plan: wanted in plan.requirements)) is not None:
         return begun  # everything was copied before it began: it does not matter whether the backup is there
-    backup = find_backup(root, target.backup_id, observe(checkpoint).query_id)
+    own = observe(checkpoint).query_id if target.backup_id == LATEST else None  # a named one may bring the id back
+    backup = find_backup(root, target.backup_id, own)
     try:
         return _back_to(stores, root, backup, wish)
     except BatchNotRestorableError as error:

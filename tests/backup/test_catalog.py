@@ -186,6 +186,16 @@ def test_no_restore_goes_into_a_backup_root_around_it_or_into_the_original(query
         make_restore(root, taken, Store.open(str(tmp_path / place)))
 
 
+def test_a_restore_to_a_link_that_leads_nowhere_is_refused_before_anything_is_written(query, root, tmp_path):
+    taken, link = query.back_up(root), tmp_path / "link"
+    link.symlink_to(tmp_path / "lost")
+    with pytest.raises(PlanError, match="is a symbolic link to .*lost, which does not exist") as refused:
+        make_restore(root, taken, Store.open(str(link)))
+    assert refused.value.location == str(link) and not (tmp_path / "lost").exists()
+    (tmp_path / "lost").mkdir()
+    assert make_restore(root, taken, Store.open(str(link))).actions
+
+
 @pytest.mark.s3
 def test_no_backup_on_s3_is_written_into_its_checkpoint(query, s3_store):
     there = s3_store("orders")
@@ -305,6 +315,17 @@ def test_the_latest_of_several_queries_is_refused_until_one_is_chosen(shared, ro
         assert run([*command, "--query-id", "none of them"]) == 3
         capsys.readouterr()
     assert find_backup(root, query_id=other.query_id) == other
+
+
+def test_a_backup_that_is_named_beside_a_query_must_be_of_that_query(shared, root, tmp_path, capsys):
+    own, other = shared
+    for command in (["verify", root.location], ["restore", root.location, "--to", str(tmp_path / "new")]):
+        assert run([*command, own.backup_id, "--query-id", other.query_id]) == 3
+        said = capsys.readouterr().err
+        assert f"{own.backup_id} is of query {own.query_id}, and not of {other.query_id}" in " ".join(said.split())
+        assert run([*command, own.backup_id, "--query-id", own.query_id]) == 0
+        capsys.readouterr()
+    assert find_backup(root, own.backup_id, own.query_id) == own
 
 
 def test_a_rollback_to_the_latest_means_that_of_its_own_query(shared, root, query, capsys):

@@ -140,7 +140,7 @@ def test_a_fleet_decides_as_a_gate_does(capsys, golden, damaged, fleet_reads, ga
     assert (summary["decision"], summary["unknown"]) == (gate["decision"], gate["unknown"])
     assert code == gate_code and row["decision"] != "pass", "sources, operators and the sink were not declared"
     first = ckpt(capsys, checkpoint, *declared, *fleet_reads)[1].splitlines()[0]
-    assert first.startswith(f"{gate['decision'].upper()} 1 checkpoints: ")
+    assert first.startswith(f"{gate['decision'].upper()} 1 checkpoint: ")
     assert first.endswith(f"; not judged: {', '.join(gate['unknown'])}")
 
 
