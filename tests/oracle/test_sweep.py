@@ -10,12 +10,24 @@ from __future__ import annotations
 import subprocess
 import sys
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
 from tests.oracle.corpus import Case
 from tests.oracle.sweep import SWEEP, SWEPT, random_cases
-from tests.oracle.sweep_judge import LISTED, PENDING, Judged, Report, Workshop, excuse, judge, parts, read_recorded
+from tests.oracle.sweep_judge import (
+    LISTED,
+    PENDING,
+    Judged,
+    Report,
+    Seen,
+    Workshop,
+    excuse,
+    judge,
+    parts,
+    read_recorded,
+)
 
 ROOT = Path(__file__).parents[2]
 SEEN = read_recorded()
@@ -93,6 +105,27 @@ def test_a_reason_excuses_its_own_damage_and_codes_and_nothing_else(problem, dam
     excused = excuse(Case("agg-hdfs", damages), Judged(problem, "", frozenset(codes)))
     assert (excused and excused.rest.mutations) == rest
     assert excused is None or excused.is_all == (set(excused.rest.mutations) <= {"drop commits/{N}"})
+
+
+@pytest.mark.parametrize(
+    ("damage", "is_listed"),
+    [
+        ("truncate state/0/1/7.zip", True),
+        ("truncate state/0/1/8.zip", False),
+        ("truncate state/0/1/SSTs/000009-ed7b6943-0fdd-4f62-b11d-3400ebfd25f6.sst", True),
+        ("truncate state/0/1/SSTs/000014-07a40837-8b15-410d-92a9-21699b47f4a3.sst", False),
+    ],
+)
+def test_of_a_batch_that_the_sink_skips_the_state_before_it_alone_is_listed(damage, is_listed):
+    judged = Judged("FALSE BLOCK", "", frozenset({"CKPT130"}))
+    assert (excuse(Case("agg-rocksdb", ("drop commits/{N}", damage)), judged) is not None) == is_listed
+    assert excuse(Case("agg-rocksdb", (damage,)), judged) is None, "only where the commit is lost"
+
+
+@pytest.mark.parametrize(("error", "table"), [(None, "same"), ("IllegalStateException", None)])
+def test_how_far_a_failed_batch_came_in_the_sink_is_not_judged(error, table):
+    answer = SimpleNamespace(error=error, batches=[], rows=None, table="0123456789ab")
+    assert Seen.of(answer, answer).table == table
 
 
 def test_damages_that_hide_one_another_are_looked_at_one_by_one():
