@@ -8,7 +8,7 @@ TESTS = Path(__file__).parent
 #: What a fixture starts, by its name: the marker of every test that uses it.
 SERVICES = {"spark": "spark", "airflow_env": "airflow", "s3_server": "s3", "s3_store": "s3", "kafka": "kafka"}
 #: Tests with one of these markers are none of ``make unit``; every other one is, and so gets the marker ``unit``.
-NOT_UNIT = frozenset({*SERVICES.values(), "exhaustive"})
+NOT_UNIT = frozenset({*SERVICES.values(), "sweep", "exhaustive"})
 #: What needs Airflow, Spark, the client of a broker, a table format or a cloud, or the command itself to be installed;
 #: the environment of ``make unit`` has none of them.
 NEEDS_MORE = (
@@ -27,7 +27,12 @@ SWEEPS = (
     *("cli/test_hostile_bounds.py", "cli/test_hostile_text.py", "codec/test_properties.py"),
     *("change/test_damaged_records.py", "change/test_faults.py", "checkpoint/test_unknown_files.py"),
     *("checkpoint/test_contents.py", "checkpoint/test_plain_blocks.py"),
-    *("change/test_second_operator.py", "change/test_second_writer.py", "checks/test_broken_state.py"),
+    *(
+        "change/test_second_operator.py",
+        "change/test_second_writer.py",
+        "checks/test_broken_state.py",
+        "checks/test_long_source_logs.py",
+    ),
     *("rollback/test_from_backup.py", "rollback/test_model.py", "rollback/test_repairing.py"),
     *("rollback/test_run_again.py", "untrusted/test_hostile.py", "waiting/test_histories.py"),
 )

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import struct
+from collections.abc import Sequence
 
 from airflow_provider_ckpt import codec
 from airflow_provider_ckpt.checkpoint.file_sink_log import SinkLog
@@ -41,3 +43,32 @@ def view_of(*names: str, **contents: bytes) -> CheckpointView:
 def sink_of(*entries: str) -> SinkLog:
     """The log of a file sink with these entries."""
     return SinkLog("out", listed(*(f"_spark_metadata/{entry}" for entry in entries)))
+
+
+def schema_file(
+    version: int = 2,
+    key: tuple[tuple[str, str], ...] = (("k", "string"),),
+    value: tuple[tuple[str, str], ...] = (("v", "long"),),
+) -> bytes:
+    """The schema of a state store with these columns; of version 3 one without column families."""
+    if version == 3:
+        return _utf("v3") + struct.pack(">i", 0)
+    return _utf(f"v{version}") + b"".join(
+        struct.pack(">i", 1) + _utf(_struct_type(columns)) for columns in (key, value)
+    )
+
+
+def operator_file(name: str, version: int = 1, paths: Sequence[str] = (), store: str = "default") -> bytes:
+    """What a stateful operator says of itself: its name, and one store with the places of its schemas."""
+    own = {"storeName": store, "numColsPrefixKey": 0, "numPartitions": 1, "stateSchemaFilePaths": list(paths)}
+    fields = {"operatorInfo": {"operatorId": 0, "operatorName": name}, "stateStoreInfo": [own]}
+    return f"v{version}\n{json.dumps(fields | {'operatorPropertiesJson': ''})}".encode()
+
+
+def _struct_type(columns: tuple[tuple[str, str], ...]) -> str:
+    fields = [{"name": name, "type": kind, "nullable": True, "metadata": {}} for name, kind in columns]
+    return json.dumps({"type": "struct", "fields": fields})
+
+
+def _utf(text: str) -> bytes:
+    return struct.pack(">H", len(text.encode())) + text.encode()

@@ -64,6 +64,7 @@ DAMAGE = [empty, cut, foreign, directory, later]
 
 
 @pytest.mark.parametrize("damage", DAMAGE, ids=lambda damage: damage.__name__)
+@pytest.mark.sweep
 def test_a_manifest_that_cannot_be_read_hides_no_other_backup(query, root, tmp_path, capsys, damage):
     backups = [query.back_up(root, batch) for batch in (3, 4, 5)]
     ids = [taken.backup_id for taken in backups]

@@ -247,6 +247,7 @@ def test_a_prune_that_was_killed_between_drop_and_sweep_is_completed_at_once(ord
 STRIDE = 1 if os.environ.get("CKPT_EXHAUSTIVE") else 11
 
 
+@pytest.mark.sweep
 def test_an_increment_that_is_taken_at_any_call_of_a_prune_is_whole(orders, root):
     """Its base may just have been dropped, or its base's objects swept."""
     for at in itertools.count(1, STRIDE):
@@ -261,6 +262,7 @@ def test_an_increment_that_is_taken_at_any_call_of_a_prune_is_whole(orders, root
     assert at > 20
 
 
+@pytest.mark.sweep
 def test_an_increment_is_whole_whenever_a_prune_runs(orders, root):
     """The base is dropped by a prune that keeps a tagged backup alone."""
     policy = RetentionPolicy(keep_tags=("kept",))
@@ -280,6 +282,7 @@ def test_an_increment_is_whole_whenever_a_prune_runs(orders, root):
 
 
 @pytest.mark.parametrize("first_tagged", [True, False], ids=["tag first", "tag last"])
+@pytest.mark.sweep
 def test_a_second_prune_at_any_call_of_a_first_one_leaves_a_backup(orders, root, tmp_path, first_tagged):
     """Each counts on the backup that the other one drops."""
     rules = [RetentionPolicy(keep_tags=("kept",)), LAST]

@@ -241,6 +241,7 @@ def test_what_turns_out_damaged_while_it_is_restored_is_not_left_there(goldens, 
 
 @pytest.mark.parametrize("after", [False, True], ids=["refused", "answer lost"])
 @pytest.mark.parametrize("case", CASES)
+@pytest.mark.sweep
 def test_a_restore_survives_a_fault_at_every_call(goldens, tmp_path, case, after):
     """After each fault Spark refuses what is there, or it is complete; the same restore then completes it."""
     every_call(goldens[f"4.3.0/{case}"], lambda name: Store.open(str(tmp_path / name)), after, sample=10)

@@ -206,6 +206,7 @@ def test_a_memory_that_is_none_is_refused(revenue, ckpt):
 
 
 @pytest.mark.parametrize("case", [f"{version}/{name}" for version, cases in EXPECTED.items() for name in cases])
+@pytest.mark.sweep
 def test_what_spark_left_fits(goldens, case):
     """Batches without data, compacted logs, crashes, repartitions: of each query that Spark has run into a file sink."""
     home = goldens[case]

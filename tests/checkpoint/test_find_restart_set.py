@@ -10,6 +10,7 @@ from airflow_provider_ckpt.storage.store import Store
 
 
 @pytest.mark.parametrize("case", ["agg-hdfs", "agg-rocksdb"])
+@pytest.mark.sweep
 def test_a_sound_checkpoint_lacks_nothing(goldens, case):
     store = Store.open(str(goldens[f"4.3.0/{case}"] / "checkpoint"))
     view = observe(store, deep=True)

@@ -95,6 +95,7 @@ def all_findings(store: Store) -> set[Finding]:
 
 
 @pytest.mark.parametrize("case", GROWING)
+@pytest.mark.sweep
 def test_what_was_accepted_in_one_batch_is_known_in_the_next(golden, case):
     """Two looks at a real checkpoint, one of them before its newest batch."""
     checkpoint = golden(case)

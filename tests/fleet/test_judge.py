@@ -218,6 +218,7 @@ def test_a_root_that_is_a_file_is_an_error(tmp_path):
 # --- judging -------------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.sweep
 def test_a_row_says_what_a_look_at_the_checkpoint_says(goldens):
     for name, golden in goldens.items():
         store = Store.open(str(golden / "checkpoint"))
@@ -331,6 +332,7 @@ print(count, int(status["VmHWM"].split()[0]))
 """
 
 
+@pytest.mark.sweep
 def test_memory_does_not_grow_with_the_fleet(goldens, tmp_path):
     """VmHWM and not ``getrusage``, whose maximum a process inherits from the one that started it."""
     peaks = []

@@ -323,6 +323,7 @@ def look(checkpoint: Path, batch_id: int | None = None) -> CheckpointView:
 
 
 @pytest.mark.parametrize("case", CASES)
+@pytest.mark.sweep
 def test_every_run_that_spark_has_recorded_has_continued(goldens, tmp_path, case):
     """From its second batch on; only async progress tracking leaves a note."""
     version, _, name = case.partition("/")

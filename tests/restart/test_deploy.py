@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from airflow_provider_ckpt.checkpoint.spark_confs import SPARK_MAX
+from airflow_provider_ckpt.restart import deploy
 from airflow_provider_ckpt.restart.deploy import (
     MOST_SOURCES,
     MOST_YAML_CHARS,
@@ -87,8 +88,11 @@ def test_a_file_that_declares_nothing_is_refused_by_its_line_or_key(text, proble
         parse_deploy_file(text)
 
 
-def test_yaml_at_its_bounds_is_read():
-    assert parse_yaml("#" * MOST_YAML_CHARS) is None
+def test_yaml_at_its_bounds_is_read(monkeypatch):
+    monkeypatch.setattr(deploy, "MOST_YAML_CHARS", 1_000)
+    assert parse_yaml("#" * 1_000) is None
+    with pytest.raises(ValueError, match="more than 1,000 characters"):
+        parse_yaml("#" * 1_001)
     assert parse_yaml("[" * MOST_YAML_DEPTH + "]" * MOST_YAML_DEPTH)
 
 
@@ -145,6 +149,6 @@ def test_where_a_file_sink_writes(sink, place):
 
 
 def test_the_confs_that_come_later_win():
-    deploy = DeploySpec(confs={"a": "true", "b": "1"}).with_confs({"a": "false", "c": "2"})
-    assert deploy.confs == {"a": "false", "b": "1", "c": "2"}
-    assert not deploy.switches_on("a") and DeploySpec(confs={"a": "true"}).switches_on("a")
+    later = DeploySpec(confs={"a": "true", "b": "1"}).with_confs({"a": "false", "c": "2"})
+    assert later.confs == {"a": "false", "b": "1", "c": "2"}
+    assert not later.switches_on("a") and DeploySpec(confs={"a": "true"}).switches_on("a")
