@@ -131,7 +131,7 @@ def _in_units_ms(text: str, value: str) -> float:
 
 def _bounded(duration_ms: float, value: str) -> int:
     if not 0 <= duration_ms <= LONGEST_MS:
-        raise ValueError(f"{_short(value)} is not between nothing and {LONGEST_MS // 86_400_000:,} days")
+        raise ValueError(f"{_short(value)} is not between 0 and {LONGEST_MS // 86_400_000:,} days")
     return int(duration_ms)
 
 

@@ -1,4 +1,4 @@
-"""Looking up the backups under a root. One whose manifest cannot be read hides no other, and is never passed over."""
+"""Finding the backups under a root. One whose manifest cannot be read hides no other, and is never passed over."""
 
 from __future__ import annotations
 
@@ -145,11 +145,11 @@ def _latest(root: Store, query_id: str | None) -> Manifest:
         error.hint = (
             f"It is the latest backup here. The latest that can be read is {newest}: name it, or move this one away."
             if newest
-            else "No backup here can be read."
+            else "No backup under this root can be read."
         )
         raise error
     if not listing.backups:
-        raise nothing_found(root, "there is no backup here.")
+        raise nothing_found(root, "there is no backup under this root.")
     queries = sorted({backup.query_id for backup in listing.backups})
     if query_id is None and len(queries) > 1:
         raise PlanError(

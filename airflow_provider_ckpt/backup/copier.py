@@ -24,11 +24,11 @@ def copies_at_once(source: Store, target: Store) -> int:
 
 
 def refuse_too_large(store: Store, name: str, size: int) -> None:
-    """Raise TooLargeError when a file is larger than anything that its name can stand for; it is not copied."""
+    """Raise TooLargeError when a file is larger than anything that its name can mean; it is not copied."""
     most = largest(name)
     if size > most:
         raise TooLargeError(
-            f"is larger than {size_text(most)}, so it is not copied.",
+            f"the file is larger than {size_text(most)}, so it is not copied.",
             location=store.location,
             name=name,
             hint="Spark writes no such file. Restore it from a backup.",

@@ -83,6 +83,6 @@ def nothing_left(root: Store, backup_id: str) -> Iterator[None]:
             root.delete(intent)
             root.remove_empty(backup_id)
         except CheckpointError:
-            left = f"What was copied is left in {root.location}/{backup_id}: `ckpt prune` sweeps it a day later."
+            left = f"What was copied is left in {root.location}/{backup_id}: `ckpt prune` deletes it a day later."
             error.hint = " ".join(filter(None, (error.hint, left)))
         raise

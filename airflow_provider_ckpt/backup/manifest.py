@@ -211,7 +211,7 @@ def _validate(manifest: Manifest) -> None:
     _validate_facts(manifest.facts)
     names = [stored.name for stored in manifest.objects]
     if len(set(names)) != len(names):
-        raise ValueError("a name stands twice")
+        raise ValueError("a name is given twice")
     directories = {parent for name in names for parent in _parents(name)}
     if directories & set(names):
         raise ValueError(f"{abbreviate(min(directories & set(names)))} is a file and a directory")

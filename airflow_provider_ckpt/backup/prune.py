@@ -165,7 +165,7 @@ def make_prune(
     dropped = {item.backup_id for item in decisions if not item.keep}
     folders = list_folders(root)
     if not backups and not folders and not allow_empty:
-        raise nothing_found(root, "there is no backup here.")
+        raise nothing_found(root, "there is no backup under this root.")
     before_ms = planned_at_ms - grace_ms
     under_way = [folder for folder in folders if folder.is_under_way(before_ms)]
     marked = _names([item for item in backups if item.backup_id in kept], _bases_in_use(root, under_way))
@@ -365,7 +365,7 @@ def _require_backups(root: Store, kept: Iterable[str], there: Collection[str]) -
     """Raise CheckpointBusyError when a backup that is kept is none any more."""
     if lost := sorted(set(kept).difference(there)):
         raise CheckpointBusyError(
-            f"the backup {lost[0]}, which this prune keeps, was dropped or deleted by somebody else meanwhile.",
+            f"the backup {lost[0]}, which this prune keeps, was deleted by another process meanwhile.",
             location=root.location,
             hint="Nothing was swept. What a prune has dropped is a backup again when its dropped.json is renamed to "
             "manifest.json. Then run the prune again.",

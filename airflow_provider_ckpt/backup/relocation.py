@@ -219,7 +219,7 @@ def _offsets_with_paths(entries: Mapping[str, Encodable], location: str, rules: 
             if any(_moved(path, rule.old, "/") or _moved(path, _encode(rule.old), "/") for rule in rules):
                 raise PlanError(
                     f"the paths of source {source_id} cannot be rewritten: its offset names {path}, as those of "
-                    "Auto Loader do, and the files that it has seen stand in a database of its own, "
+                    "Auto Loader do, and the files that it has seen are in a database of its own, "
                     f"sources/{source_id}/rocksdb.",
                     location=location,
                     name=name,
@@ -266,7 +266,7 @@ def _moved(path: str, old: str, new: str) -> str | None:
 
 
 def _split(uri: str) -> tuple[str, str]:
-    """Scheme and rest; a local path begins with one slash, whatever stands before it."""
+    """Scheme and rest; a local path begins with one slash, whatever is before it."""
     match = _URI.fullmatch(uri)
     scheme, rest = (match[1].lower(), match[2]) if match else ("", uri)
     return scheme, "/" + rest.lstrip("/") if _storage(scheme) == "file" else rest

@@ -104,7 +104,7 @@ def make_restore(
             hint="Nothing was done. Restore without --rewrite-paths, to the paths that the query has read so far.",
         )
     moved = relocate(entries, {item.name for item in backup.objects}, target.location, path_rules)
-    own_unread = tuple(f"{name} is too large to be looked into: its paths stay as they are." for name in unread)
+    own_unread = tuple(f"{name} is too large to be read: its paths stay as they are." for name in unread)
     fork, sinks = new_query_id is not None, tuple(sinks)
     operators = (entry.operator_name for entry in entries.values() if isinstance(entry, OperatorStateMetadata))
     trigger = trigger_of(trigger, operators)
@@ -134,7 +134,7 @@ def _require_outside_original(backup: Manifest, target: Store) -> None:
         raise PlanError(
             f"the location is inside {backup.location}, the checkpoint that the backup is of.",
             location=target.location,
-            hint="Nothing was done. Restore to a place outside.",
+            hint="Nothing was done. Restore to a location outside of it.",
         )
 
 
@@ -359,7 +359,7 @@ def _with_paths_of(plan: Plan, name: str, entry: codec.Encodable) -> bytes:
 
 
 def _record(plan: Plan, target: Store) -> Store | None:
-    """Where the restore is written down; nowhere when nothing can stand beside the location."""
+    """Where the restore is written down; nowhere when nothing can be beside the location."""
     try:
         return records_of(target).child(plan.plan_id)
     except PlanError:
@@ -367,16 +367,16 @@ def _record(plan: Plan, target: Store) -> Store | None:
 
 
 def _require_alone(plan: Plan, target: Store, before: Mapping[str, StoredObject]) -> None:
-    """Another look: what is there now is the plan's, or was there ``before`` and judged then."""
+    """Another reading: what is there now is the plan's, or was there ``before`` and judged then."""
     sizes = {action.name: action.size for action in plan.actions}
     for name, stored in sorted(target.find().items()):
         if name not in before and stored.size != sizes.get(name):
             raise CheckpointBusyError(
-                "somebody else has written this while the backup was restored.",
+                "another process has written this file while the backup was restored.",
                 location=target.location,
                 name=name,
                 batch_id=plan.batch_id,
-                hint="Do not start a query from what is there. Stop who writes, and restore to a new location.",
+                hint="Do not start a query here. Stop the process that writes, and restore to a new location.",
             )
 
 
@@ -397,7 +397,7 @@ def _write(root: Store, target: Store, action: Action) -> None:
         raise BackupCorruptError.of(root.location, action.source, "is missing") from None
     if (size, sha256) != (action.size, action.sha256):
         target.delete(action.name)
-        raise BackupCorruptError.of(root.location, action.source, "is not what was backed up")
+        raise BackupCorruptError.of(root.location, action.source, "the object is not what was backed up")
 
 
 def _require_own(plan: Plan, target: Store, there: Mapping[str, StoredObject]) -> None:

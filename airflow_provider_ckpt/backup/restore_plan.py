@@ -79,5 +79,5 @@ def require_free_place(location: str) -> None:
         raise PlanError(
             f"the location is inside {inside}, which is no place for a checkpoint.",
             location=location,
-            hint="Nothing was done. Restore to a place outside.",
+            hint="Nothing was done. Restore to a location outside of it.",
         )

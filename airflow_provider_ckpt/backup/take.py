@@ -11,7 +11,7 @@ keeps changing is in the backup, whole file by whole file, and the manifest says
 
 A backup is incremental: a file that the newest backup of the same query and location has, by name, size and identity,
 is referred to where it lies. Backups and :mod:`prunes <airflow_provider_ckpt.backup.prune>` of one root may run at
-the same time, because each side first says what it does and then looks at what the other one said:
+the same time, because each side first says what it does and then reads what the other one said:
 
 * A backup writes ``intent.json``, which names the backup that it may refer to, its *base*. Only then it reads the
   manifest of the base; when that has gone, there is no base. Before the manifest is written everything referred to is
@@ -21,7 +21,7 @@ the same time, because each side first says what it does and then looks at what 
 So either the backup sees that its base has gone, or the prune sees that it is in use. A directory that has no manifest
 is of a backup under way as long as the youngest object in it is younger than the grace period of the prune.
 One hole is left: a backup that outlasts the grace period, and is killed after its manifest was written and before its
-intent was looked at, may name what a prune has swept. ``ckpt verify`` finds it.
+intent was read, may name what a prune has swept. ``ckpt verify`` finds it.
 """
 
 from __future__ import annotations
@@ -196,9 +196,9 @@ def require_apart(one: Store, other: Store, what: str) -> None:
     """Raise PlanError when one location is another, or inside it, or around it."""
     if one.is_within(other) or other.is_within(one):
         raise PlanError(
-            f"{what} {other.location} and this location must stand apart: one is inside the other.",
+            f"{what} {other.location} and this location must not overlap: one is inside the other.",
             location=one.location,
-            hint="Nothing was done. Choose a place outside.",
+            hint="Nothing was done. Choose a location outside of it.",
         )
 
 
@@ -296,7 +296,7 @@ def _require_sound(plan: BackupPlan, errors: Sequence[Finding]) -> None:
 
 def _hint_to_check(view: CheckpointView) -> str:
     return (
-        f"No backup was taken, and those that there are stay. `ckpt check {view.location} --deep` shows all that is "
+        f"No backup was taken; earlier backups are kept. `ckpt check {view.location} --deep` shows all that is "
         "wrong, and what to do about it."
     )
 

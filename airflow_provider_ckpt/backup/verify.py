@@ -80,13 +80,13 @@ def _require_listed(root: Store, backup: Manifest, threads: int) -> None:
     for item in backup.objects:
         root.require_inside(item.stored_at)
         if "/" not in item.stored_at:  # no backup keeps anything there
-            raise BackupCorruptError.of(root.location, item.stored_at, "is not what was backed up")
+            raise BackupCorruptError.of(root.location, item.stored_at, "the object is not what was backed up")
     directories = sorted({item.stored_at.partition("/")[0] for item in backup.objects})
     listed = in_parallel(root.find, directories, threads)
     there = {name: stored.size for found in listed for name, stored in found.items()}
     for item in backup.objects:
         if there.get(item.stored_at) != item.size:
-            problem = "is not what was backed up" if item.stored_at in there else "is missing"
+            problem = "the object is not what was backed up" if item.stored_at in there else "the object is missing"
             raise BackupCorruptError.of(root.location, item.stored_at, problem)
 
 
@@ -118,7 +118,7 @@ class _Reader:
             size += len(data)
             yield data
         if (size, sha256.hexdigest()) != (item.size, item.sha256):
-            raise BackupCorruptError.of(self._root.location, item.stored_at, "is not what was backed up")
+            raise BackupCorruptError.of(self._root.location, item.stored_at, "the object is not what was backed up")
         self._tell(name)
 
     def _tell(self, name: str) -> None:
@@ -144,7 +144,7 @@ def read_verified(root: Store, item: ManifestObject) -> bytes:
     except CheckpointNotFoundError:
         raise BackupCorruptError.of(root.location, item.stored_at, "is missing") from None
     if len(data) != item.size or hashlib.sha256(data).hexdigest() != item.sha256:
-        raise BackupCorruptError.of(root.location, item.stored_at, "is not what was backed up")
+        raise BackupCorruptError.of(root.location, item.stored_at, "the object is not what was backed up")
     return data
 
 
@@ -159,7 +159,7 @@ def verify_object(root: Store, item: ManifestObject) -> None:
     except CheckpointNotFoundError:
         raise BackupCorruptError.of(root.location, item.stored_at, "is missing") from None
     if found != (item.size, item.sha256):
-        raise BackupCorruptError.of(root.location, item.stored_at, "is not what was backed up")
+        raise BackupCorruptError.of(root.location, item.stored_at, "the object is not what was backed up")
 
 
 def view_of_backup(
@@ -191,7 +191,7 @@ def _require_restartable(root: Store, backup: Manifest, view: CheckpointView) ->
             root.location, manifest, "; ".join(f"{name}: {error.message}" for name, error in view.damaged.items())
         )
     if view.missing:
-        raise BackupCorruptError.of(root.location, manifest, f"lacks {', '.join(view.missing[:3])}")
+        raise BackupCorruptError.of(root.location, manifest, f"the backup lacks {', '.join(view.missing[:3])}")
 
 
 def require_own_batch(root: Store, backup: Manifest, view: CheckpointView) -> None:
@@ -199,7 +199,7 @@ def require_own_batch(root: Store, backup: Manifest, view: CheckpointView) -> No
     planned, committed = view.latest_planned, view.latest_committed
     if (planned, committed) != (backup.batch_id, backup.batch_id):
         problem = (
-            f"is of batch {backup.batch_id}, and the newest batch of the files is {or_none(planned)} (planned) "
+            f"the backup is of batch {backup.batch_id}, and its newest batch is {or_none(planned)} (planned) "
             f"and {or_none(committed)} (committed)"
         )
         raise BackupCorruptError.of(root.location, f"{backup.backup_id}/manifest.json", problem)

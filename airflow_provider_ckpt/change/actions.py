@@ -24,10 +24,10 @@ class Executor(Protocol):
     """What carries out actions: the stores of a plan, and where its copies come from."""
 
     def delete(self, delete: Delete) -> None:
-        """Remove the object that a delete stands for; it is fine when it is not there."""
+        """Remove the object that a delete means; it is fine when it is not there."""
 
     def put(self, copy: Copy) -> None:
-        """Write the object that a copy stands for; its name must be free."""
+        """Write the object that a copy means; its name must be free."""
 
     def create(self, place: Place, name: str, data: bytes) -> None:
         """Write an object whose name must be free."""
@@ -63,7 +63,7 @@ class Delete:
         return stored is None or (self.spot in facts.written and not self._is(stored.identity, facts))
 
     def problem(self, facts: Facts) -> str | None:
-        """What is wrong when neither the object stands there nor what the plan leaves behind."""
+        """What is wrong when neither the object is there nor what the plan leaves behind."""
         stored = facts.at(self.place, self.name)
         if stored is None:
             return None if facts.begun or not self.identity else f"expected {self.identity}, found nothing"
@@ -115,7 +115,7 @@ class Copy:
         return _is_there(self, facts)
 
     def problem(self, facts: Facts) -> str | None:
-        """What is wrong when something else stands in its place, or when what it is cannot be verified."""
+        """What is wrong when something else is in its place, or when what it is cannot be verified."""
         if not self.sha256:
             return "expected a SHA-256 to verify the copy with, found none"
         return _taken(self, facts)
@@ -164,7 +164,7 @@ class Create:
         return _is_there(self, facts)
 
     def problem(self, facts: Facts) -> str | None:
-        """What is wrong when something else stands in its place."""
+        """What is wrong when something else is in its place."""
         return _taken(self, facts)
 
     def apply(self, executor: Executor) -> None:
@@ -185,14 +185,14 @@ def action_from_dict(value: Any) -> Action:
     parse = _PARSERS[fields.one_of("do", tuple(_PARSERS))]
     action = parse(fields, _name(fields), _place(fields))
     if action.to_dict() != dict(value):
-        raise PlanError(f"no plan: the {action.do} of {shown(action.name)} has fields of another action.")
+        raise PlanError(f"not a plan: the {action.do} of {shown(action.name)} has fields of another action.")
     return action
 
 
 def _delete(fields: Fields, name: str, place: Place) -> Action:
     action = Delete(name, place, fields.number("size"), fields.text("identity"), _sha256(fields))
     if not (action.identity or action.sha256):
-        raise PlanError(f"no plan: the delete of {shown(name)} does not say what is to be deleted.")
+        raise PlanError(f"not a plan: the delete of {shown(name)} does not say what is to be deleted.")
     return action
 
 
@@ -217,7 +217,7 @@ def _name(fields: Fields) -> str:
 def _require_relative(name: str) -> str:
     inside = f"/{name}/"
     if "//" in inside or "/../" in inside or "/./" in inside or "\\" in name or "\0" in name:
-        raise PlanError(f"no plan: {shown(name)} is no name inside a location.")
+        raise PlanError(f"not a plan: {shown(name)} is no name inside a location.")
     return name
 
 
@@ -247,7 +247,7 @@ def _is_there(action: Copy | Create, facts: Facts) -> bool:
 
 def _taken(action: Copy | Create, facts: Facts) -> str | None:
     stored = facts.at(action.place, action.name)
-    if stored is None or action.spot in facts.deleted:  # the delete of the same name judges what stands there
+    if stored is None or action.spot in facts.deleted:  # the delete of the same name judges what is there
         return None
     if stored.size == action.size and facts.is_own(action.place, action.name):
         return None

@@ -88,7 +88,7 @@ class InPlace(ABC):
     # --- steps -----------------------------------------------------------------------------------------------------
 
     def delete(self, delete: Delete) -> None:
-        """Remove an object. Raises CheckpointBusyError when another one stands in its place: that was not saved."""
+        """Remove an object. Raises CheckpointBusyError when another one is in its place: that was not saved."""
         store = self.stores.place(delete.place)
         if not delete.identity:
             store.delete(delete.name)
@@ -99,7 +99,7 @@ class InPlace(ABC):
         """Put an object in its place. Raises CheckpointBusyError when another one has appeared there."""
         source, name = self.source_of(copy)
         store = self.stores.place(copy.place)
-        with suppress(ObjectExistsError):  # a driver may repeat what it has done; what stands there is looked at
+        with suppress(ObjectExistsError):  # a driver may repeat what it has done; what is there is read
             source.keep(name, store, copy.name)
         origin, now = source.stat(name), store.stat(copy.name)
         same = now is not None and origin is not None and now.identity == origin.identity
@@ -122,7 +122,7 @@ class InPlace(ABC):
     @property
     def what_next(self) -> str:
         """What to do when a query has started after the first step."""
-        return f"What was removed is saved. Stop the query, and what restarts it; then {self.ways_out}."
+        return f"The removed files are saved. Stop the query, and what restarts it; then {self.ways_out}."
 
 
 def executor_of(plan: Plan) -> type[InPlace]:

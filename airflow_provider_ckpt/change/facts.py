@@ -1,4 +1,4 @@
-"""What stands where a plan works: what its requirements and its actions are checked against."""
+"""What is where a plan works: what its requirements and its actions are checked against."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class Facts:
         query_id: Id of the query; None when the checkpoint does not say.
         latest_committed: The newest committed batch.
         latest_planned: The newest planned batch.
-        objects: What was listed, by place; without ``sink`` when no sink was looked at.
+        objects: What was listed, by place; without ``sink`` when no sink was read.
         deleted: What the plan removes, with its identity.
         written: What the plan adds, with its SHA-256 (hex; empty when the plan does not say).
         begun: Whether the plan may have changed something already.
@@ -44,7 +44,7 @@ class Facts:
     sha256_of: Callable[[Place, str], str] = lambda place, name: ""
 
     def at(self, place: Place, name: str) -> StoredObject | None:
-        """The object that stands there, or None."""
+        """The object that is there, or None."""
         return self.objects.get(place, {}).get(name)
 
     def touched(self, place: Place) -> set[str]:
@@ -52,7 +52,7 @@ class Facts:
         return {name for where, name in (*self.deleted, *self.written) if where == place}
 
     def is_own(self, place: Place, name: str) -> bool:
-        """Whether what stands there is what the plan adds there."""
+        """Whether what is there is what the plan adds there."""
         wanted = self.written.get((place, name))
         return bool(wanted) and self.at(place, name) is not None and self.sha256_of(place, name) == wanted
 

@@ -28,7 +28,7 @@ def find_forgettable(checkpoint: Store, plan_id: str, undo: Store | None = None)
                 f"what the {record.plan.kind} {plan_id} has saved is still needed: the {other.plan.kind} "
                 f"{other.plan.plan_id} was interrupted.",
                 location=record.location,
-                hint=f"Nothing was deleted. Complete the {other.plan.kind} first: the command that began it goes on.",
+                hint=f"Nothing was deleted. Complete the {other.plan.kind} first: run the command that began it again.",
             )
     return record
 

@@ -1,4 +1,4 @@
-"""The looks around a change: whoever else writes to the checkpoint is noticed before anything is lost.
+"""The readings around a change: whoever else writes to the checkpoint is noticed before anything is lost.
 
 Before the first step the whole listing must be the one that the plan was judged by; while files are saved, and before
 each step on a log, the two logs must be; after the last step everything must be as the plan leaves it.
@@ -37,7 +37,7 @@ def silent(text: str) -> None:
 
 
 class Guard:
-    """What should stand in the places of a plan from one step to the next.
+    """What should be in the places of a plan from one step to the next.
 
     Args:
         executor: Who carries out the plan.
@@ -56,7 +56,7 @@ class Guard:
         self._unit = ""
 
     def watch(self, quiet_s: float | None, storage_now_ms: int | None, tell: Tell = silent) -> None:
-        """Wait for a query that still writes, and look again.
+        """Wait for a query that still writes, and read again.
 
         Args:
             quiet_s: Seconds to wait; None to judge by the rhythm of the commits.
@@ -69,14 +69,14 @@ class Guard:
         watched_s = watch_s(self._first["checkpoint"], storage_now_ms) if quiet_s is None else quiet_s
         watched = duration_text(watched_s * 1000)
         if watched_s > 0:
-            tell(f"Watching {self._plan.location} for {watched}: a query that still runs would write again.")
+            tell(f"Checking {self._plan.location} for writes for {watched}: a query that still runs would write.")
             time.sleep(watched_s)
         found = self._difference()
         if found is not None:
             raise CheckpointBusyError(
                 f"something was written within {watched}: the query is running ({found}).",
                 location=self._plan.location,
-                hint="Nothing was done. Stop the query first.",
+                hint="Nothing was done. Stop the query, then run the same command again.",
             )
 
     def tick(self) -> None:
@@ -87,7 +87,7 @@ class Guard:
             self._checked_at = time.monotonic()
 
     def require_untouched(self) -> None:
-        """Right before the first step: nothing changed since the first look. Raises CheckpointBusyError."""
+        """Right before the first step: nothing changed since the first reading. Raises CheckpointBusyError."""
         self._mine()
         self._require(self._difference())
 

@@ -157,9 +157,9 @@ def _record(store: Store, files: Mapping[str, StoredObject]) -> Record:
     try:
         plan = plan_from_json(data)
     except ValueError:
-        raise _damaged(store, PLAN, "is no record of a change") from None
+        raise _damaged(store, PLAN, "is not valid") from None
     except PlanError as error:
-        raise _damaged(store, PLAN, f"is of no version that is known here ({error.message})") from None
+        raise _damaged(store, PLAN, f"has a version that this ckpt does not know ({error.message})") from None
     begun = _Note(store, BEGUN, files)
     return Record(
         plan,
@@ -187,21 +187,21 @@ class _Note:
         """A text, or empty when it is not said."""
         value = self._value.get(key, "")
         if not isinstance(value, str):
-            raise _damaged(self._store, self._name, "is no record of a change")
+            raise _damaged(self._store, self._name, "is not valid")
         return value
 
     def texts(self, key: str) -> tuple[str, ...]:
         """Several texts; none when it is not said."""
         value = self._value.get(key, [])
         if not isinstance(value, list) or not all(isinstance(item, str) for item in value):
-            raise _damaged(self._store, self._name, "is no record of a change")
+            raise _damaged(self._store, self._name, "is not valid")
         return tuple(value)
 
     def number(self, key: str) -> int | None:
         """A whole number, or None when it is not said."""
         value = self._value.get(key)
         if value is not None and (not isinstance(value, int) or isinstance(value, bool) or not 0 <= value <= MOST):
-            raise _damaged(self._store, self._name, "is no record of a change")
+            raise _damaged(self._store, self._name, "is not valid")
         return value
 
 
@@ -223,17 +223,17 @@ def _parsed(store: Store, name: str, data: bytes) -> dict[str, Any]:
     except ValueError:
         value = None
     if not isinstance(value, dict):
-        raise _damaged(store, name, "is no record of a change")
+        raise _damaged(store, name, "is not valid")
     return value
 
 
 def _damaged(store: Store, name: str, problem: str) -> StoreError:
-    hint = "Do not act on it. Look at it, and move its directory away; what it has saved is in saved/."
-    return StoreError(problem, location=store.location, name=name, hint=hint)
+    hint = "Do not use this record. Move its directory away; the files that it has saved are in its saved/."
+    return StoreError(f"the record of a change {problem}", location=store.location, name=name, hint=hint)
 
 
 def has_begun(files: Mapping[str, StoredObject]) -> bool:
-    """Whether a change may have taken steps: everything was saved, and nobody was there when it looked again."""
+    """Whether a change may have taken steps: everything was saved, and nobody was there when it read again."""
     return SAVED in files and REFUSED not in files
 
 
@@ -262,7 +262,7 @@ def saved_files(record: Store) -> dict[str, tuple[int, str]] | None:
     try:
         return {str(name): (int(item["size"]), str(item["sha256"])) for name, item in files.items()}
     except (AttributeError, KeyError, TypeError, ValueError):
-        raise _damaged(record, SAVED, "is no record of what was saved") from None
+        raise _damaged(record, SAVED, "has no valid list of saved files") from None
 
 
 def begin(
@@ -324,7 +324,7 @@ def last_change(checkpoint: Store, undo: Store | None = None) -> Record:
     ]
     if not changes:
         raise PlanError(
-            "there is nothing to undo.",
+            "this checkpoint has no change that can be undone.",
             location=checkpoint.location,
             hint="Only changes that this tool made, and that were not undone yet, can be undone. Records that are "
             "elsewhere are found with --undo-to ROOT (undo_root= in a DAG).",
@@ -334,7 +334,7 @@ def last_change(checkpoint: Store, undo: Store | None = None) -> Record:
             f"what the {changes[-1].plan.kind} {changes[-1].plan.plan_id} had removed was given up since (--forget), "
             "so it cannot be undone, nor can anything before it.",
             location=checkpoint.location,
-            hint="Restore a backup to a new location.",
+            hint="Restore a backup to a new location: ckpt restore ROOT ID --to NEW_LOCATION",
         )
     return changes[-1]
 

@@ -44,7 +44,7 @@ NO_EXCLUSIVE_CREATE = (
     "This storage cannot create an object exclusively, so the lock is written and read back: "
     "two operators who begin at the very same time may both go on."
 )
-#: Where a store has no exclusive create: how long a lock must stand unchanged before it counts.
+#: Where a store has no exclusive create: how long a lock must be unchanged before it counts.
 SETTLE_S = 1.0
 #: A lock has some 300 bytes; of a larger file the rest says nothing either.
 _MOST_BYTES = 16_384
@@ -246,7 +246,7 @@ def _read(place: Store, name: str) -> Holder | None:
     except CheckpointNotFoundError:
         return None
     except StoreError as error:
-        error.hint = error.hint or "It is a lock. When nobody is at work here, move this away."
+        error.hint = error.hint or "This is a lock. Remove it when no change and no prune is running here."
         raise
 
 
@@ -254,16 +254,16 @@ def _busy(checkpoint: Store, holder: Holder) -> CheckpointBusyError:
     since = time_text(holder.since_ms)
     who = f"{holder.by or 'somebody'} (process {holder.pid}, plan {holder.plan_id or 'unknown'}, since {since})"
     return CheckpointBusyError(
-        f"{who} is at work here.",
+        f"{who} is changing this location now.",
         location=checkpoint.location,
-        hint="Nothing was done. When that process has ended, say so: --break-lock (break_lock=True in a DAG).",
+        hint="Nothing was done. When that process has ended, remove its lock: --break-lock (break_lock=True in a DAG).",
     )
 
 
 def _taken_over(checkpoint: Store, winner: Holder | None) -> CheckpointBusyError:
-    who = f"{winner.by or 'somebody'} (process {winner.pid})" if winner is not None else "somebody who has ended since"
+    who = f"{winner.by or 'somebody'} (process {winner.pid})" if winner is not None else "a process that has ended"
     return CheckpointBusyError(
-        f"the lock was taken over by {who} while this run was at work.",
+        f"the lock was taken over by {who} while this run was going on.",
         location=checkpoint.location,
         hint="This run stops, and deletes nothing more. 'ckpt history LOCATION' tells what was done to a checkpoint.",
     )

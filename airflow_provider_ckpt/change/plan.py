@@ -42,7 +42,7 @@ class Plan:
         kind: What it is for.
         location: The checkpoint that it changes.
         query_id: Id of the query, or empty.
-        batch_id: The committed batch that the checkpoint stands at afterwards.
+        batch_id: The committed batch that the checkpoint is at afterwards.
         planned_at_ms: When it was made, epoch milliseconds.
         requirements: What must still hold.
         actions: In order.
@@ -247,7 +247,7 @@ def _require_sense(plan: Plan) -> None:
     """Raise PlanError for a plan whose parts do not go together."""
     problem = _requirements_problem(plan) or _actions_problem(plan) or _fields_problem(plan)
     if problem:
-        raise PlanError(f"no plan: {problem}.", location=plan.location or None)
+        raise PlanError(f"not a plan: {problem}.", location=plan.location or None)
 
 
 def _requirements_problem(plan: Plan) -> str | None:

@@ -21,7 +21,7 @@ _AGAIN = "Nothing was done. Write it with --plan-out."
 
 
 def document(plan: Plan) -> PlanFileDocument:
-    """JSON-ready: the plan, and beside it what a person looks for first."""
+    """JSON-ready: the plan, and beside it what a person searches for first."""
     return {
         "format_version": FORMAT_VERSION,
         "plan_id": plan.plan_id,
@@ -68,27 +68,31 @@ def plan_of_document(fields: Mapping[str, Any], kind: Kind) -> Plan:
         PlanError: It was edited, has another version, or is for something else.
     """
     if fields["format_version"] != FORMAT_VERSION:
-        raise PlanError(f"has a format that this ckpt does not read: it reads version {FORMAT_VERSION}.", hint=_AGAIN)
+        raise PlanError(
+            f"the plan has a format that this ckpt does not read: it reads version {FORMAT_VERSION}.", hint=_AGAIN
+        )
     plan = plan_from_dict(fields["plan"])
     if plan.plan_id != fields["plan_id"]:
-        raise PlanError(f"was edited since it was written: its content is plan {plan.plan_id}.", hint=_AGAIN)
+        raise PlanError(f"the plan was edited since it was written: its content is plan {plan.plan_id}.", hint=_AGAIN)
     shown = {"sink_effect": plan.sink_effect, "accept_sink": list(plan.to_accept)}
     if any(fields.get(key, value) != value for key, value in shown.items()):
-        raise PlanError("was edited since it was written: its effect on the sink is not that of its plan.", hint=_AGAIN)
+        raise PlanError(
+            "the plan was edited since it was written: its effect on the sink is not that of its plan.", hint=_AGAIN
+        )
     if plan.kind != kind:
-        raise PlanError(f"is the plan of a {plan.kind}, and not of a {kind}.", hint=_AGAIN)
+        raise PlanError(f"this is the plan of a {plan.kind}, and not of a {kind}.", hint=_AGAIN)
     return plan
 
 
 def _fields(data: bytes) -> dict[str, Any]:
     if len(data) > MOST_BYTES:
-        raise PlanError(f"is larger than {MOST_BYTES:,} bytes, so no ckpt has written it.", hint=_AGAIN)
+        raise PlanError(f"the plan is larger than {MOST_BYTES:,} bytes, so no ckpt has written it.", hint=_AGAIN)
     try:
         fields = parse_json(data)
     except ValueError as error:
         raise PlanError(
-            f"is no plan file, or was cut off: it is not JSON that can be read ({error}).", hint=_AGAIN
+            f"this is no plan file, or it was cut off: it is not JSON that can be read ({error}).", hint=_AGAIN
         ) from None
     if not isinstance(fields, dict) or not {"format_version", "plan_id", "plan"} <= fields.keys():
-        raise PlanError("is no plan file: it has no format_version, plan_id and plan.", hint=_AGAIN)
+        raise PlanError("this is no plan file: it has no format_version, plan_id and plan.", hint=_AGAIN)
     return fields

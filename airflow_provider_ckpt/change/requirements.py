@@ -1,6 +1,6 @@
 """What must still hold when a plan is applied: a closed set, each of which checks itself.
 
-A requirement that cannot be checked, for want of what it looks at, does not hold.
+A requirement that cannot be checked, for want of what it reads, does not hold.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ class _Fact:
 class SameQuery(_Fact):
     """The checkpoint is that of the query with this id, or ``none``.
 
-    A plan that replaces ``metadata`` says in its steps what has to stand there.
+    A plan that replaces ``metadata`` says in its steps what has to be there.
     """
 
     kind: ClassVar[str] = "query_id"
@@ -88,7 +88,7 @@ class KeptSinkLog(_Fact):
     def check(self, facts: Facts) -> str | None:
         """None when it holds, else what was expected and what was found."""
         if "sink" not in facts.objects:
-            return f"the log of the sink: expected {self.expected}, found no sink to look at"
+            return f"the log of the sink: expected {self.expected}, found no sink"
         found = kept_objects(facts.objects["sink"], facts.touched("sink"))
         return self._compared("the digest of the sink log entries that the plan leaves alone", found)
 
@@ -102,7 +102,7 @@ class WriterStopped(_Fact):
 
     def check(self, facts: Facts) -> str | None:
         """None when it holds, else what was expected and what was found."""
-        return self._compared("the word that the query is stopped", "yes" if facts.writer_stopped else "no")
+        return self._compared("the confirmation that the query is stopped", "yes" if facts.writer_stopped else "no")
 
 
 @dataclass(frozen=True, slots=True)

@@ -68,7 +68,9 @@ def save(
     for action in deletes:
         name = f"{action.place}/{action.name}"
         if name in files and not _is_whole(whole.get(name), action):
-            raise StoreError("could not be saved before its removal", location=record.location, name=action.name)
+            raise StoreError(
+                "the file could not be saved before its removal", location=record.location, name=action.name
+            )
     if not begun:
         record.flush()
         journal.write_saved(record, len(deletes), files)
@@ -83,10 +85,10 @@ def _is_in_place(action: Delete, place: Callable[[str], Store]) -> bool:
 def _require_in_place(action: Delete, place: Callable[[str], Store]) -> None:
     if not _is_in_place(action, place):
         raise CheckpointBusyError(
-            "is gone, or was rewritten, while it was saved: somebody else changes the checkpoint.",
+            "the file was removed or rewritten while it was saved: another process changes the checkpoint.",
             location=place(action.place).location,
             name=action.name,
-            hint="No step was done, and the copy that there is was left alone. Stop who writes, and plan again.",
+            hint="No step was done, and the earlier copy is kept. Stop the process that writes, and plan again.",
         )
 
 
@@ -135,9 +137,9 @@ def verify_saved(copies: Iterable[Copy], record: Store, tick: Tick) -> None:
         except CheckpointNotFoundError:
             found = None
         if found != (action.size, action.sha256):
-            problem = "is missing" if found is None else "is not what was saved"
+            problem = "missing" if found is None else "not what was saved"
             raise StoreError(
-                f"{problem}, so the change cannot be undone.",
+                f"a saved file is {problem}, so the change cannot be undone.",
                 location=saved.location,
                 name=action.source,
                 hint="Nothing was done. Restore a backup to a new location (ckpt restore).",
@@ -183,7 +185,7 @@ def stage(
 
 
 def _copy_own(action: Copy, stores: Stores, record: Store, mine: Mine) -> None:
-    """Stage what the plan removes and puts back: as it stands there, or as an earlier run has saved it."""
+    """Stage what the plan removes and puts back: as it is there, or as an earlier run has saved it."""
     staged, store, name = record.child(journal.STAGED_OBJECTS), stores.place(action.place), action.name
     if store.stat(name) is None:
         store, name = record.child(journal.SAVED_OBJECTS), f"{action.place}/{action.name}"
@@ -195,7 +197,7 @@ def _copy_own(action: Copy, stores: Stores, record: Store, mine: Mine) -> None:
         mine()
         staged.delete(action.name)
         raise StoreError(
-            "is not what it was when the plan was made, so it could not be put back.",
+            "the file is not what it was when the plan was made, so it could not be put back.",
             location=store.location,
             name=name,
             hint="Nothing more was done. Plan again, or undo what was done (ckpt undo).",
@@ -208,7 +210,7 @@ def _copy_verified(action: Copy, plan: Plan, backups: Store, staged: Store, mine
         found = backups.copy(action.source, staged, action.name)
     except CheckpointNotFoundError:
         raise StalePlanError(
-            "is not there any more: the backup was pruned since the plan was made.",
+            "the file is missing: the backup was pruned since the plan was made.",
             location=backups.location,
             name=action.source,
             batch_id=plan.batch_id,
@@ -217,4 +219,4 @@ def _copy_verified(action: Copy, plan: Plan, backups: Store, staged: Store, mine
     if found != (action.size, action.sha256):
         mine()
         staged.delete(action.name)
-        raise BackupCorruptError.of(backups.location, action.source, "is not what was backed up")
+        raise BackupCorruptError.of(backups.location, action.source, "the object is not what was backed up")

@@ -1,4 +1,4 @@
-"""Whether a plan still fits what stands in the places that it works on."""
+"""Whether a plan still fits what is in the places that it works on."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from airflow_provider_ckpt.storage.stored_object import StoredObject
 
 
 def find_facts(plan: Plan, stores: Stores, *, begun: bool) -> Facts:
-    """Look at everything that the requirements and the actions of a plan are judged by.
+    """Read everything that the requirements and the actions of a plan are judged by.
 
     Args:
         plan: The plan.
@@ -88,7 +88,7 @@ def validate(plan: Plan, facts: Facts) -> None:
 
 def _no_word(plan: Plan) -> CheckpointBusyError:
     return CheckpointBusyError(
-        f"{plan.kind} needs the query to be stopped, and files cannot show that: an idle query writes nothing.",
+        f"this {plan.kind} needs the query to be stopped, and files cannot show that: an idle query writes nothing.",
         location=plan.location,
-        hint="Stop the query, then say so: --i-know-it-is-stopped (query_is_stopped=True in a DAG).",
+        hint="Stop the query, then confirm it: --i-know-it-is-stopped (query_is_stopped=True in a DAG).",
     )

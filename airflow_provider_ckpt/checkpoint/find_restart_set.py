@@ -36,7 +36,7 @@ def operator_names(store: Store, view: CheckpointView, batch_id: int) -> tuple[s
 
 
 def restorable_batches(store: Store, view: CheckpointView, near: int, limit: int = 5) -> tuple[int, ...]:
-    """Up to ``limit`` committed batches that a restart is possible after, looked for near one; ascending."""
+    """Up to ``limit`` committed batches that a restart is possible after, searched for near one; ascending."""
     found: list[int] = []
     for batch_id in sorted(view.committed, key=lambda batch: abs(batch - near)):
         view = observe(store, deep=True, batch_id=batch_id)

@@ -39,14 +39,14 @@ class DirectoryListing:
 
     @property
     def is_checkpoint(self) -> bool:
-        """Whether the top looks like that of a checkpoint, be it a damaged one."""
+        """Whether the top is like that of a checkpoint, be it a damaged one."""
         if self.directories & {layout.OFFSETS, layout.COMMITS}:
             return True
         return layout.METADATA in self.objects and bool(self.directories & {layout.SOURCES, layout.STATE})
 
 
 def list_checkpoint(store: Store) -> DirectoryListing:
-    """Look at a directory: one request for a checkpoint, on S3 at most two for anything else. Raises StoreError."""
+    """Read a directory: one request for a checkpoint, on S3 at most two for anything else. Raises StoreError."""
     started_ms = time.time_ns() // 1_000_000
     page = store.first(PAGE_OBJECTS)
     if page and page[0]:

@@ -1,4 +1,4 @@
-"""Looking at a checkpoint: listings and a few reads, no change."""
+"""Reading a checkpoint: listings and a few reads, no change."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from airflow_provider_ckpt.errors import CheckpointFormatError, CheckpointNotFou
 from airflow_provider_ckpt.storage.store import Store
 from airflow_provider_ckpt.storage.stored_object import StoredObject
 
-#: How often a checkpoint is looked at when Spark purges what was just listed.
+#: How often a checkpoint is read when Spark purges what was just listed.
 MOST_TRIES = 4
 
 
@@ -34,7 +34,7 @@ def now_ms() -> int:
 def observe(
     store: Store, *, deep: bool = False, batch_id: int | None = None, listing: DirectoryListing | None = None
 ) -> CheckpointView:
-    """Look at a checkpoint without changing it.
+    """Read a checkpoint without changing it.
 
     Args:
         store: Where it is.
@@ -109,13 +109,13 @@ _FILES = (
 
 
 def refuse_links(view: CheckpointView) -> None:
-    """Raise PlanError when there are links in a checkpoint: behind one may stand what is none of it."""
+    """Raise PlanError when there are links in a checkpoint: behind one may be what is none of it."""
     if view.links:
         raise PlanError(
-            "is a link, and whatever follows it may copy or remove what is not of this checkpoint.",
+            "this checkpoint contains a link; following it may copy or remove files of something else.",
             location=view.location,
             name=view.links[0],
-            hint=f"Put in its place what it leads to. Links here: {listed_shortly(view.links)}.",
+            hint=f"Replace it by the files that it leads to. Links in this checkpoint: {listed_shortly(view.links)}.",
         )
 
 
@@ -127,14 +127,14 @@ def require_checkpoint(store: Store, listing: DirectoryListing) -> None:
         return
     if like is not None:
         message, hint = like
-        raise CheckpointNotFoundError(f"no checkpoint, but {message}.", location=store.location, hint=hint)
+        raise CheckpointNotFoundError(f"this is not a checkpoint, but {message}.", location=store.location, hint=hint)
     if not seen:
         problem = "is empty" if store.exists() else "does not exist"
         hint = "Give the checkpointLocation of the query, the directory that holds offsets/ and commits/."
         raise CheckpointNotFoundError(f"the location {problem}.", location=store.location, hint=hint)
     found = ", ".join(sorted(seen)[:5])
     raise CheckpointNotFoundError(
-        f"no checkpoint: neither offsets/ nor commits/ nor metadata is here, but {found}.",
+        f"this is not a checkpoint: neither offsets/ nor commits/ nor metadata is here, but {found}.",
         location=store.location,
         hint="Give the checkpointLocation of the query.",
     )

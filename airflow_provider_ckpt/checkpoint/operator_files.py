@@ -11,8 +11,8 @@ from airflow_provider_ckpt.errors import CheckpointFormatError
 
 #: What is said of a schema that another store of a join has.
 OTHER_STORE = "the schema of another store"
-#: What is said of operator metadata by which Spark looks for a schema where it never writes one.
-OTHER_PLACE = "at odds with the place of the schemas that it names"
+#: What is said of operator metadata by which Spark searches for a schema where it never writes one.
+OTHER_PLACE = "inconsistent with the location of the schemas that it names"
 #: What a store of a join has as its value, and as the last column of its key.
 _COUNT, _INDEX = (("value", "long"),), (("index", "long"),)
 #: The stores of a join that has no column families: all four in every partition. Other operators have the default one.

@@ -13,7 +13,7 @@ INTENT = "intent.json"
 DROPPED = "dropped.json"
 DATA = "checkpoint"
 UNDO_DIRECTORY = "_ckpt_undo"
-#: Directories that Spark and table formats own: what stands in them is read as theirs.
+#: Directories that Spark and table formats own: what is in them is read as theirs.
 _LOGS = (layout.SINK_LOG, "_delta_log", ".hoodie")
 _ID = re.compile(r"[0-9A-Za-z][0-9A-Za-z._-]{0,120}\Z")
 

@@ -81,7 +81,7 @@ def _snappy_varint(block: bytes) -> tuple[int, int]:
 
 
 def _repeat(plain: bytearray, distance: int, size: int, limit: int) -> None:
-    """Append ``size`` bytes that stand ``distance`` back; the two may overlap."""
+    """Append ``size`` bytes that are ``distance`` back; the two may overlap."""
     start = len(plain) - distance
     if distance == 0 or start < 0 or len(plain) + size > limit:
         raise ValueError("a copy from outside the block")

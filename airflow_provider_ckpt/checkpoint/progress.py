@@ -166,7 +166,7 @@ class _Between:
     is_first: bool
 
     def sides(self, source_id: str, kind: str | None) -> tuple[SourceOffset | None, SourceOffset | None]:
-        """Where a source stood before and after."""
+        """The position of a source before and after."""
         begins = kind is not None and KINDS[kind].marks == "begin"
         entries = self.later if begins else (self.start, self.end)
         before, after = (entry.offset(source_id) if entry else None for entry in entries)
@@ -181,7 +181,7 @@ class _Between:
         if after is None:
             return "the source has no offset"
         if self.start is None and before is None and not self.is_first:
-            return "the entry before it is not there"
+            return "the offset entry before it is missing"
         return None
 
 

@@ -15,16 +15,16 @@ def records_of(checkpoint: Store, undo: Store | None = None) -> Store:
     A checkpoint that is given by a link has them where its real name has them.
 
     Raises:
-        PlanError: Nothing can stand beside it, or the root given is inside the checkpoint or the log of a sink.
+        PlanError: Nothing can be beside it, or the root given is inside the checkpoint or the log of a sink.
     """
     if undo is None:
         try:
             return checkpoint.sibling(UNDO_DIRECTORY).child(checkpoint.base_name)
         except StoreError as error:
             raise PlanError(
-                f"it {error.message[:-1]}, so there is no place for the records of changes.",
+                f"{error.message[:-1]}, so the records of changes cannot be kept beside it.",
                 location=checkpoint.location,
-                hint="Name one: --undo-to ROOT (undo_root= in a DAG).",
+                hint="Give a directory for them: --undo-to ROOT (undo_root= in a DAG).",
             ) from None
     if undo.is_within(checkpoint):
         raise PlanError(

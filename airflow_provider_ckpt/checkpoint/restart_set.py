@@ -110,7 +110,7 @@ def log_entries(view: CheckpointView, batch_id: int) -> list[str]:
 
 
 def with_sidecars(view: CheckpointView, name: str) -> tuple[str, ...]:
-    """An object and the checksum files that stand beside it, in the order in which to copy them."""
+    """An object and the checksum files that are beside it, in the order in which to copy them."""
     return (name, *(sidecar for sidecar in reversed(layout.sidecars(name)) if sidecar in view.objects))
 
 
@@ -263,10 +263,10 @@ def _tell(opened: Partitions, operator_id: int, shuffle_partitions: int | None, 
         whole.single.append(operator_id)
     if opened.single is None:
         whole.unknown.append(
-            f"{place}: partition 0 alone has state, and nothing tells whether the operator has one partition or "
+            f"{place}: only partition 0 has state, and no file shows whether the operator has one partition or "
             f"{shuffle_partitions or 'more'}"
         )
-    for span in opened.lost:  # the first of each stands for all
+    for span in opened.lost:  # the first of each means all
         whole.lost += missing_names(span, partial(_partition, operator_id))[1:]
 
 
@@ -279,7 +279,7 @@ def _shuffle_partitions(conf: Mapping[str, str | None]) -> int | None:
 def _unique_id(commit: CommitMetadata, store_id: StateStoreId, own: Sequence[str]) -> str | None:
     """The id in the file names of state checkpoint format 2; None in format 1.
 
-    The ids of a partition stand in the alphabetical order of its store names, which are ``own``.
+    The ids of a partition are in the alphabetical order of its store names, which are ``own``.
     """
     partitions = (commit.state_unique_ids or {}).get(store_id.operator_id)
     if partitions is None or store_id.partition >= len(partitions):
@@ -373,7 +373,7 @@ def _chain_v2(
         chain.missing.append(f"{store.name(StateFile(store.store_id, first, lineage[first], 'zip'))}: {NO_SNAPSHOT}")
     if base and chain.missing:
         earlier = yield from _chain_v2(store, base, lineage[base], codec, decompressors, by_zip=False)
-        # Spark looks for that very zip before it goes on to older files, so it belongs to them
+        # Spark searches for that very zip before it goes on to older files, so it belongs to them
         chain = _Chain([*earlier.names, *chain.names], earlier.missing, [*earlier.repaired, *chain.missing])
     changes = yield from _changes(store, base + 1, version, sorted(lineage.items()), "changelog")
     chain.names += changes.names
@@ -408,7 +408,7 @@ def _add_tables(chain: _Chain, store: _StateStore, name: str, data: bytes) -> No
             chain.missing.append(table_name)
             continue
         chain.names.append(table_name)
-        if stored.size != table.size:  # Spark looks at that first
+        if stored.size != table.size:  # Spark reads that first
             chain.missing.append(f"{table_name}: {stored.size} {state_file.OTHER_SIZE} {table.size}")
         elif table_name in store.broken:
             chain.missing.append(f"{table_name}: {store.broken[table_name]}")

@@ -23,7 +23,7 @@ class SourceFiles:
 
 
 def source_files(view: CheckpointView, offsets: OffsetSeq) -> SourceFiles:
-    """Log files of the sources up to where an offset entry says that they stand; all files of unknown sources."""
+    """Log files of the sources up to where an offset entry says that they are; all files of unknown sources."""
     needed = SourceFiles()
     for source_id, offset in offsets.offsets:
         log_offset = file_log_offset(view, source_id, offset)

@@ -5,7 +5,7 @@ a limit on the whole stream have it in partition 0 alone, and no file says so in
 gives the shuffle partitions for these, too. What tells them apart:
 
 * state files of other partitions: then the operator has all of them;
-* the ids in a commit of state checkpoint format 2, which stand for exactly the partitions that wrote;
+* the ids in a commit of state checkpoint format 2, which mean exactly the partitions that wrote;
 * the schema of the keys, which is empty for such an aggregation and one column without a type for such a limit;
 * the name of the operator, because no other one can do without a key.
 
@@ -46,7 +46,7 @@ class Partitions:
     """The partitions that a restart opens of one operator.
 
     Args:
-        ids: Those that are to have state; of lost ones in a row the first stands for all.
+        ids: Those that are to have state; of lost ones in a row the first means all.
         single: Whether the operator has one partition whatever the shuffle partitions are; None if nobody can tell.
         lost: Those that have no state file at all.
     """

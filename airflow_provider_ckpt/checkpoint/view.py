@@ -29,16 +29,16 @@ class CheckpointView:
         damaged: What was read and could not be decoded, by name.
         complete: Whether everything was listed, or the two logs alone.
         stateful: Whether there is state of at least one operator.
-        missing: What the restart set of the newest committed batch lacks; None when that was not looked into.
+        missing: What the restart set of the newest committed batch lacks; None when that was not read.
         repaired: What is broken of snapshots that an older one makes up for.
         unjudged: What of the state nobody can judge from the files.
         unfinished: State files that the batch in flight left broken.
         single_partition: Ids of the operators that have one partition whatever the shuffle partitions are.
-        folders: Directories that stand where log entries, the query metadata or state files do, and those at the top
+        folders: Directories in the place of log entries, the query metadata or state files, and those at the top
             that Spark does not make, by name.
-        sink: The log of the file sink, when it was looked at.
-        first_sink: The sink that was declared first and where that is remembered, when the one looked at is another.
-        marker: What a sink that is a table remembers of the query, when it was looked at.
+        sink: The log of the file sink, when it was read.
+        first_sink: The sink that was declared first and where that is remembered, when the one read is another.
+        marker: What a sink that is a table remembers of the query, when it was read.
         long_source_logs: The newest entry that a log of a file source names, of whole ones too large to hold, by name.
     """
 
@@ -218,7 +218,9 @@ class CheckpointView:
         if name in self.damaged:
             raise self.damaged[name].at(self.location)
         if name not in self.entries:
-            raise CheckpointNotFoundError("no such entry", location=self.location, name=name, batch_id=batch_id)
+            raise CheckpointNotFoundError(
+                "the checkpoint has no such log entry", location=self.location, name=name, batch_id=batch_id
+            )
         return self.entries[name]
 
 

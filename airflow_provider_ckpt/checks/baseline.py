@@ -28,7 +28,7 @@ from airflow_provider_ckpt.untrusted.bounded_json import parse_json
 if TYPE_CHECKING:
     from airflow_provider_ckpt.documents.files import AcceptedFields, BaselineDocument
 
-#: Rules about how things stand: they find in the next batch what they found in this one.
+#: Rules about how things are: they find in the next batch what they found in this one.
 MOVING = frozenset({"CKPT103", "CKPT111", "CKPT117"}) | {code for code in RULES if code.startswith("CKPT2")}
 
 _BATCHES_IN_TEXT = re.compile(r"\b(batch(?:es)? (?:up to )?|offsets/|commits/)\d+(?:(?:, | to | and )\d+)*(?:, …)?")
@@ -42,7 +42,7 @@ class Fingerprint:
     Args:
         code: Its code.
         severity: Its severity.
-        name: The file; ``*`` stands for the batch in findings that move.
+        name: The file; ``*`` means the batch in findings that move.
         batch_id: The batch, in findings that happened once.
         about: The sentence, without batch numbers in findings that move; None where the file says it all.
     """
@@ -129,7 +129,7 @@ def parse_baseline(text: str) -> Baseline:
         raise ValueError(f"no baseline of version {FORMAT_VERSION}, but {version!r}")
     accepted = document.get("accepted")
     if not isinstance(accepted, dict) or not all(isinstance(entries, list) for entries in accepted.values()):
-        raise ValueError("'accepted' is no mapping from location to a list of findings")
+        raise ValueError("'accepted' has to map each location to a list of findings")
     return Baseline({location: frozenset(map(_parse_entry, entries)) for location, entries in accepted.items()})
 
 

@@ -1,4 +1,4 @@
-"""Rules about what stands in a checkpoint beside the files of Spark."""
+"""Rules about what is in a checkpoint beside the files of Spark."""
 
 from __future__ import annotations
 
@@ -38,8 +38,8 @@ def links(view: CheckpointView) -> Iterator[Finding]:
             "warning",
             f"{len(view.links)} files or directories are links: {listed_shortly(view.links)}",
             name=view.links[0],
-            hint="Spark follows them. No backup is taken and nothing is changed here until what they lead to is put "
-            "in their place.",
+            hint="Spark follows them. ckpt takes no backup and changes nothing here until each link is replaced by "
+            "what it leads to.",
         )
 
 
@@ -51,7 +51,7 @@ def backup_roots(view: CheckpointView) -> Iterator[Finding]:
         yield Finding(
             "CKPT162",
             "warning",
-            f"backups stand inside the checkpoint, in {listed_shortly(roots)}",
+            f"the checkpoint contains backups, in {listed_shortly(roots)}",
             name=roots[0],
             hint="Move the directory out of the checkpoint, and give `ckpt backup --to` a place outside.",
         )

@@ -37,7 +37,7 @@ def _word(*words: str) -> Refuses:
     return lambda text: None if text.lower() in words else _REQUIREMENT
 
 
-#: Measured on Spark 4.3; providerClass and compression.codec are not looked at before state is opened.
+#: Measured on Spark 4.3; providerClass and compression.codec are not read before state is opened.
 _REFUSES: Mapping[str, Refuses] = {
     SHUFFLE_PARTITIONS: _integer(1),
     "spark.sql.dropDuplicates.deterministicKeyOrder.enabled": _boolean("IllegalArgumentException"),

@@ -104,7 +104,7 @@ def missing_metadata(view: CheckpointView) -> Iterator[Finding]:
         yield Finding(
             "CKPT104",
             "error",
-            "a directory stands in the place of the file metadata with the query id",
+            "a directory has the name of the file metadata, which holds the query id",
             name=layout.METADATA,
             hint="Move the directory out of the checkpoint, and restore the file from a backup.",
             spark_error="FileNotFoundException",
@@ -224,7 +224,7 @@ def commits_ahead(view: CheckpointView) -> Iterator[Finding]:
         f"batch {committed} is committed, but the newest offset entry is {'none' if planned is None else planned}",
         committed,
         layout.commit_entry(committed),
-        "A byte-level copy of a running query looks like this. Remove the commits past the newest offsets: "
+        "A byte-level copy of a running query is like this. Remove the commits past the newest offsets: "
         "ckpt rollback to the newest batch that is in both logs.",
         "AssertionError" if planned is None else "CONCURRENT_STREAM_LOG_UPDATE",
     )
@@ -258,7 +258,7 @@ def odd_names(view: CheckpointView) -> Iterator[Finding]:
             yield Finding(
                 "CKPT115",
                 "error" if newest and not known else "warning",
-                f"Spark counts this name as batch {place.batch_id} and then looks for {place.log}/{place.batch_id}",
+                f"Spark counts this name as batch {place.batch_id} and then searches for {place.log}/{place.batch_id}",
                 place.batch_id,
                 name,
                 "Move the file out of the checkpoint.",
@@ -277,7 +277,7 @@ def folders(view: CheckpointView) -> Iterator[Finding]:
         yield Finding(
             "CKPT115",
             "error" if place.batch_id >= view.next_batch else "warning",
-            f"a directory stands where Spark writes batch {place.batch_id}",
+            f"a directory has the name of the file that Spark writes for batch {place.batch_id}",
             place.batch_id,
             name,
             "Move the directory out of the checkpoint.",

@@ -48,7 +48,7 @@ RULES: Mapping[str, str] = {
     "CKPT132": "State directory missing",
     "CKPT133": "Commit without state ids",
     "CKPT134": "Broken snapshot",
-    "CKPT135": "Partitions that nobody can tell",
+    "CKPT135": "Number of partitions not known",
     "CKPT136": "Unknown state store provider",
     "CKPT137": "Broken state of an unfinished batch",
     "CKPT138": "State of batches that the log does not have",

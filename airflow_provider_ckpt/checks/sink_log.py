@@ -71,7 +71,7 @@ def folders(view: CheckpointView) -> Iterator[Finding]:
             yield Finding(
                 "CKPT115",
                 "error",
-                f"a directory stands where the sink writes its entry of batch {place.batch_id}, which fails there",
+                f"a directory has the name of the entry that the sink writes for batch {place.batch_id}, which fails",
                 place.batch_id,
                 name,
                 "Move the directory out of the sink's log.",

@@ -47,7 +47,7 @@ def void_offsets(view: CheckpointView) -> Iterator[Finding]:
 def file_source_logs(view: CheckpointView, known: Collection[str] | None = None) -> Iterator[Finding]:
     """CKPT123, CKPT124, CKPT126: a file source's log must reach its offset without a hole, and offsets grow.
 
-    ``known`` are the ids to look at; None is all of them.
+    ``known`` are the ids to read; None is all of them.
     """
     newest, before = newest_entry(view), entry_before(view)
     if newest is None:
@@ -111,7 +111,7 @@ def _ends_early(view: CheckpointView, source_id: str, end: int, log_offset: int,
     return Finding(
         "CKPT123",
         "error",
-        f"source {source_id} stands at log entry {log_offset}, and its log ends at {_end_text(end)}{consequence}",
+        f"source {source_id} has read up to log entry {log_offset}, and its log ends at {_end_text(end)}{consequence}",
         view.latest_planned,
         f"{layout.SOURCES}/{source_id}/{log_offset}",
         "Restore the files from a backup, or roll back to a batch whose log entry is there.",
@@ -183,8 +183,8 @@ def log_folders(view: CheckpointView) -> Iterator[Finding]:
             yield Finding(
                 "CKPT115",
                 "error",
-                f"a directory stands where source {place.source_id} writes entry {place.entry_id} of its log, which "
-                "fails there",
+                f"a directory has the name of entry {place.entry_id} of the log of source {place.source_id}, so Spark "
+                "fails to write it",
                 None,
                 name,
                 "Move the directory out of the checkpoint.",
@@ -207,7 +207,7 @@ def _unreadable(view: CheckpointView, name: str) -> Finding:
         code = "CKPT103"
     hint = "Restore the file from a backup, or roll back to a batch before it."
     if isinstance(error, TooLargeError):
-        return Finding(code, "warning", error.message, None, name, "Nothing is known of what it holds.")
+        return Finding(code, "warning", error.message, None, name, "ckpt does not know what the file holds.")
     return Finding(code, "error", error.message, None, name, hint, error.spark_error)
 
 

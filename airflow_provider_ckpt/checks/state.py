@@ -16,7 +16,7 @@ from airflow_provider_ckpt.errors import IncompleteLogFileError
 
 _CANNOT_LOAD = "CANNOT_LOAD_STATE_STORE"
 #: What is said of a state file that is not what its checksum file says.
-MISMATCH = "at odds with its checksum file"
+MISMATCH = "inconsistent with its checksum file"
 
 
 @rule("CKPT131")
@@ -102,7 +102,7 @@ def ids_of_rerun(view: CheckpointView) -> Iterator[Finding]:
 
 
 def _no_commit_at_all(view: CheckpointView) -> Iterator[Finding]:
-    """A later batch than the first one runs on state whose ids stood in a commit that is gone."""
+    """A later batch than the first one runs on state whose ids were in a commit that is gone."""
     if view.latest_committed is None and view.in_flight and has_state_ids(view):
         yield Finding(
             "CKPT133",
@@ -275,7 +275,7 @@ def _store_of(name: str) -> object:
 
 @rule("CKPT135")
 def unknown_partitions(view: CheckpointView) -> Iterator[Finding]:
-    """CKPT135: nobody can tell whether partitions are lost, or never were."""
+    """CKPT135: nothing shows whether partitions are lost, or never were."""
     for problem in view.unjudged:
         place, _, reason = problem.partition(": ")
         yield Finding(
@@ -284,7 +284,7 @@ def unknown_partitions(view: CheckpointView) -> Iterator[Finding]:
             f"{place}: {reason}",
             view.latest_committed,
             place,
-            "Compare with a backup, or look at numStateStoreInstances in the progress of the query.",
+            "Compare with a backup, or with numStateStoreInstances in the progress of the query.",
         )
 
 
@@ -341,7 +341,7 @@ def folders(view: CheckpointView) -> Iterator[Finding]:
             yield Finding(
                 "CKPT115",
                 "error",
-                "a directory stands in the place of a state schema",
+                "a directory has the name of a state schema",
                 None,
                 name,
                 "Move the directory out of the checkpoint, and restore the file from a backup.",
@@ -354,7 +354,7 @@ def folders(view: CheckpointView) -> Iterator[Finding]:
             yield Finding(
                 "CKPT115",
                 "error",
-                f"a directory stands where a state file of version {place.version} belongs"
+                f"a directory has the name of a state file of version {place.version} belongs"
                 + (", and Spark takes it for a snapshot" if snapshot else ""),
                 None,
                 name,
@@ -364,7 +364,7 @@ def folders(view: CheckpointView) -> Iterator[Finding]:
 
 
 def _write_error(view: CheckpointView, place: layout.StateFile) -> str | None:
-    """What the next batch stops with where a directory stands in the way of what it commits."""
+    """What the next batch stops with where a directory is in the way of what it commits."""
     store = (layout.parse(stored.name) for stored in view.below(place.store_id.directory))
     has_changes = any(isinstance(file, layout.StateFile) and file.kind in ("delta", "changelog") for file in store)
     in_background = place.kind in ("snapshot", "zip") and has_changes

@@ -166,7 +166,7 @@ def backups(root: str, allow_empty: bool, storage_options: tuple[str, ...], as_j
     store = open_store(root, storage_options)
     listing = survey_backups(store)
     if not listing.backups and not listing.unreadable and not allow_empty:
-        raise nothing_found(store, "there is no backup here.")
+        raise nothing_found(store, "there is no backup under this root.")
     for error in listing.unreadable.values():
         print_error(error, as_json=False)
     if as_json:
@@ -242,7 +242,7 @@ def verify(
     else:
         if findings:
             print_tables([findings_table(findings)])
-        say(f"Backup {found.backup_id}: {len(found.objects)} objects are what was backed up.", colour="green")
+        say(f"Backup {found.backup_id}: {len(found.objects)} objects are unchanged since the backup.", colour="green")
         for text in sentences_on_unknown(found):
             say(text)
         if rehearsal:

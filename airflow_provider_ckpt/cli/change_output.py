@@ -38,7 +38,7 @@ def report_change(plan: Plan, receipt: Receipt | None, *, as_json: bool, plan_ou
     if receipt is not None:
         _report_receipt(plan, receipt)
     elif not plan.actions:
-        say(f"The plan has no steps: {plan.location} stands at batch {plan.batch_id} already.", colour="green")
+        say(f"The plan has no steps: {plan.location} is at batch {plan.batch_id} already.", colour="green")
     else:
         accepting = f" and accept that the sink effect is {' and '.join(plan.to_accept)}" if plan.to_accept else ""
         written = f"The plan is in {plan_out}. " if plan_out else ""
@@ -50,7 +50,7 @@ def _report_receipt(plan: Plan, receipt: Receipt) -> None:
     if receipt.status == "already_applied":
         say("Nothing was changed: everything in the plan had been done before.", colour="green")
         return
-    kept = f" What was removed is kept in {receipt.record}." if receipt.record and plan.kind == "rollback" else ""
+    kept = f" The removed files are kept in {receipt.record}." if receipt.record and plan.kind == "rollback" else ""
     say(f"Done: {receipt.actions} steps.{kept}", colour="green")
     if plan.kind == "rollback":
-        say(f"To take it back: {undo_command(click.get_current_context().obj or (), plan)}")
+        say(f"To undo it: {undo_command(click.get_current_context().obj or (), plan)}")

@@ -53,7 +53,7 @@ def require_outside(option: str, path: Path, stores: Iterable[Store | None] = ()
     Args:
         option: What names the file.
         path: The file.
-        stores: Places in which no file is written either, whatever they look like.
+        stores: Places in which no file is written either, whatever they are like.
     """
     real = path.resolve()
     for store in stores:

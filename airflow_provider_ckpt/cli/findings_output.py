@@ -132,7 +132,7 @@ def judging(command: Callable[..., None]) -> Callable[..., None]:
 
 
 def judge(location: str, storage_options: Iterable[str], evaluate: Callable[[Store], Judged]) -> Judged:
-    """What a look at a checkpoint finds; an error when it cannot be looked at."""
+    """What an evaluation of a checkpoint finds; an error when it cannot be read."""
     place = location
     try:
         store = open_store(location, storage_options)

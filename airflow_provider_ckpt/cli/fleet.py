@@ -102,7 +102,7 @@ class _Summary:
 
     def cost(self) -> str:
         """The last line for people."""
-        each = "" if self.requests_per_checkpoint is None else f", {self.requests_per_checkpoint:.1f} a checkpoint"
+        each = "" if self.requests_per_checkpoint is None else f", {self.requests_per_checkpoint:.1f} per checkpoint"
         return f"{self.requests} requests{each}."
 
 

@@ -108,7 +108,7 @@ def _forget(stores: Stores, plan_id: str, execute: bool, as_json: bool) -> None:
         }
         print_json(document)
     elif deleted is None:
-        say(f"What the {record.plan.kind} {plan_id} has saved will be deleted; it cannot be undone then.")
+        say(f"The files that the {record.plan.kind} {plan_id} has saved will be deleted. It cannot be undone then.")
         say("Nothing was changed. Add --execute to do it.", colour="yellow")
     else:
         say(f"Done: {deleted} saved objects deleted.", colour="green")

@@ -78,7 +78,7 @@ def progress_bar(what: str) -> Iterator[OnStep]:
         yield lambda done, total, name: progress.update(task, completed=done, total=total)
 
 
-#: Told how a wait stands: a text, and how much is left in a unit of its own, when that can be said.
+#: Told how a wait is: a text, and how much is left in a unit of its own, when that can be said.
 Bar = Callable[[str, float | None], None]
 
 
@@ -95,7 +95,7 @@ def waiting_bar() -> Iterator[Bar]:
 
     columns = (SpinnerColumn(), TimeElapsedColumn(), BarColumn(bar_width=24), TextColumn("{task.description}"))
     with Progress(*columns, console=console, transient=True) as progress:
-        task = progress.add_task("looking", total=None)
+        task = progress.add_task("polling", total=None)
         most = 0.0
 
         def show(text: str, left: float | None) -> None:

@@ -132,7 +132,7 @@ def log(
     store = open_store(location, storage_options)
     listing = list_log(store)
     if batch_id is not None and batch_id not in listing.batches:
-        raise CheckpointNotFoundError("no such batch", location=store.location, batch_id=batch_id)
+        raise CheckpointNotFoundError("neither log has this batch", location=store.location, batch_id=batch_id)
     wanted = [batch_id] if batch_id is not None else listing.batches[-last:]
     batches = [
         batch
@@ -225,7 +225,7 @@ def diff(
         entry = entries.get(offset_entry(batch_id))
         if not isinstance(entry, OffsetSeq):
             raise CheckpointNotFoundError(
-                "no such batch in the offset log",
+                "the offset log has no entry of this batch",
                 location=view.location,
                 name=offset_entry(batch_id),
                 batch_id=batch_id,

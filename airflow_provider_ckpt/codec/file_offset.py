@@ -1,4 +1,4 @@
-"""The offset of a file source: the entry of its own log that it stands at (Spark's ``FileStreamSourceOffset``)."""
+"""The offset of a file source: the entry of its own log that it is at (Spark's ``FileStreamSourceOffset``)."""
 
 from __future__ import annotations
 

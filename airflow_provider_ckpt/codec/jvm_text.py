@@ -30,7 +30,7 @@ _TRIM = "".join(map(chr, range(0x21)))
 
 
 class RepeatedKeys(dict[str, Any]):
-    """A JSON object in which at least one key stands twice; as in json4s the last value wins."""
+    """A JSON object in which at least one key is given twice; as in json4s the last value wins."""
 
     def __init__(self, pairs: list[tuple[str, Any]]) -> None:
         super().__init__(pairs)
@@ -74,7 +74,7 @@ def parse_int(text: str) -> int | None:
 
 
 def _parse_integer(text: str, low: int, high: int) -> int | None:
-    # Java looks at UTF-16 units, so a digit outside the basic plane is no digit to it.
+    # Java reads UTF-16 units, so a digit outside the basic plane is no digit to it.
     if len(text) > MAX_NUMBER_CHARS or not _INTEGER.match(text) or max(text) > "\uffff":
         return None
     value = int(text)
@@ -173,7 +173,7 @@ class Fields:
 
     def _get(self, key: str) -> Any:
         if key in self._repeated:
-            raise self.error(key, "stands twice")
+            raise self.error(key, "is given twice")
         return self._fields.get(key)
 
     def has(self, key: str) -> bool:

@@ -1,4 +1,4 @@
-"""The names inside a checkpoint, and what stands where.
+"""The names inside a checkpoint, and what is where.
 
 ``parse(name)`` turns a name into a place; it never fails: what is not known is :class:`Other`, and whoever changes or
 copies a checkpoint keeps that. In the two logs, batch ids are read as Java's ``toLong`` reads them, so ``007`` counts
@@ -143,7 +143,7 @@ _UUID = re.compile(r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 
 
 def parse(name: str) -> Place:
-    """What stands at a name, which is relative to the checkpoint location and has no leading slash."""
+    """What is at a name, which is relative to the checkpoint location and has no leading slash."""
     directory, _, base = name.rpartition("/")
     if base.startswith(".") or base.endswith(".crc"):
         return _parse_sidecar(directory, base)
@@ -222,7 +222,7 @@ def _parse_operator_file(operator_id: int, parts: list[str]) -> Place:
 
 
 def sidecars(name: str) -> tuple[str, ...]:
-    """Every checksum file that can stand beside an object, in the order in which they are to be deleted."""
+    """Every checksum file that can be beside an object, in the order in which they are to be deleted."""
     directory, _, base = name.rpartition("/")
     prefix = f"{directory}/" if directory else ""
     return (f"{prefix}.{base}.crc.crc", f"{prefix}{base}.crc", f"{prefix}.{base}.crc")

@@ -1,8 +1,8 @@
 """The offset log: one entry a batch, written before the batch runs (Spark's ``OffsetSeqLog``).
 
-An entry is a version line, a metadata line and the offset of every source. In version 1 the sources stand in the
+An entry is a version line, a metadata line and the offset of every source. In version 1 the sources are in the
 order of the query, one a line; in version 2 (``OffsetMap``) each line is ``source id:offset``, in no fixed order.
-``-`` stands for a source without an offset. A decoded entry encodes to the very bytes it came from.
+``-`` means a source without an offset. A decoded entry encodes to the very bytes it came from.
 """
 
 from __future__ import annotations

@@ -20,7 +20,7 @@ Positions = Mapping[str, tuple[int, ...]]
 
 @dataclass(frozen=True, slots=True)
 class SourceOffset:
-    """One source's position after a batch, as text. Any JSON is legal, and a bare number; Spark never looks in."""
+    """One source's position after a batch, as text. Any JSON is legal, and a bare number; Spark never reads it."""
 
     json: str
 
@@ -29,7 +29,7 @@ class SourceOffset:
 
         Args:
             kind: One of KINDS.
-            name: The log entry it stands in, for the error.
+            name: The log entry it is in, for the error.
 
         Raises:
             MalformedEntryError: The text is no offset of that kind, or the kind is unknown.
@@ -118,7 +118,7 @@ class TypedOffset:
         mine, theirs = self.kind.scales(self.value), self.kind.scales(other.value)
         mixed = [partition for partition in theirs if partition in mine and mine[partition] != theirs[partition]]
         if mixed:
-            return f"{mixed[0]} stands at a {mine[mixed[0]]} in one and at a {theirs[mixed[0]]} in the other"
+            return f"{mixed[0]} is at a {mine[mixed[0]]} in one and at a {theirs[mixed[0]]} in the other"
         return None
 
     def has_reached(self, target: TypedOffset) -> bool:
@@ -176,7 +176,7 @@ def _has_numbers(*keys: str) -> Callable[[Any], bool]:
 
 
 def _is_partitioned(value: Any) -> bool:
-    """``{"topic": {"0": 500}}``; the types of 10,000 partitions are looked at in one go."""
+    """``{"topic": {"0": 500}}``; the types of 10,000 partitions are read in one go."""
     return isinstance(value, dict) and all(
         isinstance(partitions, dict)
         and set(map(type, partitions.values())) <= {int}
@@ -247,7 +247,7 @@ def _iterator(shard: Mapping[str, Any]) -> str:
 
 
 def _shard_position(shard: Mapping[str, Any]) -> tuple[int, ...] | None:
-    """Where a shard stands; None when that cannot be read, which says nothing of the other shards.
+    """The position of a shard; None when that cannot be read, which says nothing of the other shards.
 
     After the record 5 is ``(5,)``, before it ``(4, 0)``, and after a part of it ``(4, 1, part)``.
     """

@@ -67,7 +67,7 @@ def problem_of_blocks(pieces: Iterable[bytes], codec: str) -> str | None:
 
     Args:
         pieces: The file, a piece at a time.
-        codec: A short name; of others than lz4 only the first bytes are looked at.
+        codec: A short name; of others than lz4 only the first bytes are read.
     """
     stream = iter(pieces)
     first = next(stream, b"")

@@ -65,7 +65,7 @@ def decode(data: bytes, name: str) -> StateSchema:
 
 
 def _families(stream: _Stream, name: str) -> list[ColumnFamily]:
-    """Since Spark 4.1 an id stands before either schema; 4.0 writes none."""
+    """Since Spark 4.1 an id is before either schema; 4.0 writes none."""
     start = stream.at
     try:
         return _families_with(stream, name, ids=True)

@@ -22,7 +22,7 @@ class PlanFields(TypedDict):
     kind: Annotated[Literal["restore", "rollback", "undo"], "what it is for"]
     location: Annotated[str, "URI of the checkpoint that it changes"]
     query_id: Annotated[str, "id of the query, or empty"]
-    batch_id: Annotated[int, "committed batch that the checkpoint stands at afterwards"]
+    batch_id: Annotated[int, "committed batch that the checkpoint is at afterwards"]
     planned_at_ms: Annotated[int, "epoch milliseconds"]
     requirements: Annotated[list[dict[str, Any]], "what must still hold; the class in `kind`"]
     actions: Annotated[list[dict[str, Any]], "steps in order; the class in `do`"]
@@ -45,7 +45,7 @@ class PlanFileDocument(Document):
 
 
 class BookmarkDocument(Document):
-    """A bookmark: where a query stood."""
+    """A bookmark: the position of a query."""
 
     query_id: Annotated[str | None, "id of the query"]
     batch_id: Annotated[int | None, "latest committed batch; null before the first one"]
@@ -169,7 +169,7 @@ class EpochDocument(Document):
 
     query_id: Annotated[str, "id of the streaming query that wrote it"]
     epoch: Annotated[int, "batch of that query; of a merged manifest the last one"]
-    compact: Annotated[bool, "whether it stands for all epochs of the query up to this one"]
+    compact: Annotated[bool, "whether it covers all epochs of the query up to this one"]
     created_at_ms: Annotated[int, "epoch milliseconds"]
     schema: Annotated[str, "Spark's `StructType` of the rows, as JSON text"]
     files: Annotated[list[DataFileFields], "the files that are rows of the table by this manifest"]

@@ -1,4 +1,4 @@
-"""Where a query stands: ``show``, ``log`` and ``diff``."""
+"""The position of a query: ``show``, ``log`` and ``diff``."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from airflow_provider_ckpt.documents import Document
 
 
 class SourcePositionFields(TypedDict):
-    """Where one source stands."""
+    """The position of one source."""
 
     source_id: Annotated[str, "id of the source: its position or its name"]
     committed_offset: Annotated[str | None, "its offset in the latest committed batch, as JSON text"]
@@ -16,7 +16,7 @@ class SourcePositionFields(TypedDict):
 
 
 class ShowDocument(Document):
-    """Where a query stands."""
+    """The position of a query."""
 
     location: Annotated[str, "URI of the checkpoint"]
     query_id: Annotated[str | None, "id of the query; null when `metadata` is missing"]
@@ -30,7 +30,7 @@ class ShowDocument(Document):
     unknown: Annotated[list[str], "files and directories that ckpt does not know"]
     offset_log_version: Annotated[int | None, "format version of the latest offset log entry"]
     commit_log_version: Annotated[int | None, "format version of the latest commit log entry"]
-    sources: Annotated[list[SourcePositionFields], "where each source stands"]
+    sources: Annotated[list[SourcePositionFields], "the position of each source"]
     confs: Annotated[dict[str, str | None], "once-only confs that the offset log holds"]
 
 

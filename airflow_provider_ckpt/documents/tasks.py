@@ -46,7 +46,7 @@ class ChangeResultDocument(Document):
 
     plan_id: Annotated[str, "the plan"]
     kind: Annotated[str, "what it is for"]
-    batch_id: Annotated[int, "committed batch that the checkpoint stands at afterwards"]
+    batch_id: Annotated[int, "committed batch that the checkpoint is at afterwards"]
     actions: Annotated[int, "number of steps"]
     sink_effect: Annotated[str, "worst effect on a sink"]
     accept_sink: Annotated[list[str], "effects that have to be accepted by name"]

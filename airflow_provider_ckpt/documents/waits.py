@@ -8,7 +8,7 @@ from airflow_provider_ckpt.documents import Document
 
 
 class ProgressFields(TypedDict):
-    """Where the query stood when a wait ended."""
+    """The position of the query when a wait ended."""
 
     batch_id: Annotated[int | None, "latest committed batch"]
     watermark_ms: Annotated[int | None, "watermark that it ran with, epoch milliseconds"]

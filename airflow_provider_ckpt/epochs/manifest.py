@@ -3,7 +3,7 @@
 A table is a directory with ``data/`` and ``epochs/<query id>/``. Tasks write files of unique names into ``data/``, and
 nobody reads one before a manifest names it. The manifest ``epochs/<query id>/<N>`` makes the files of epoch N rows of
 the table. It is created once and never replaced, so of several that commit an epoch one wins, whoever they are. A
-merged manifest ``epochs/<query id>/<N>.compact`` stands for all epochs of the query up to and with N.
+merged manifest ``epochs/<query id>/<N>.compact`` covers all epochs of the query up to and with N.
 """
 
 from __future__ import annotations
@@ -67,12 +67,12 @@ class Written:
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """Where a manifest is, and what it stands for.
+    """Where a manifest is, and what it covers.
 
     Args:
         query_id: Id of the streaming query.
         epoch: The epoch; of a merged manifest the last one.
-        compact: Whether it stands for all epochs up to this one.
+        compact: Whether it covers all epochs up to this one.
     """
 
     query_id: str
@@ -85,7 +85,7 @@ class Place:
         return f"{EPOCHS}/{self.query_id}/{self.epoch}{'.compact' if self.compact else ''}"
 
     def replaces(self, other: Place) -> bool:
-        """Whether this merged manifest stands for what the other one does."""
+        """Whether this merged manifest covers what the other one does."""
         if not self.compact or self.query_id != other.query_id:
             return False
         return self.epoch > other.epoch or (self.epoch == other.epoch and not other.compact)
@@ -125,7 +125,7 @@ class Manifest:
     """What makes files rows of the table.
 
     Args:
-        place: What it stands for.
+        place: What it covers.
         files: The files.
         schema: Spark's ``StructType`` of the rows, as JSON text.
         created_at_ms: Epoch milliseconds.
@@ -221,7 +221,7 @@ def garbage(
 
 
 def _replaced_at_ms(manifest: Manifest, manifests: Iterable[Manifest]) -> float:
-    """When the first manifest that stands for it was created; never, when there is none."""
+    """When the first manifest that covers it was created; never, when there is none."""
     return min((item.created_at_ms for item in manifests if item.place.replaces(manifest.place)), default=float("inf"))
 
 

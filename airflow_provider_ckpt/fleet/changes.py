@@ -22,7 +22,7 @@ class Known:
 
     Args:
         findings: The findings, as a baseline knows them again.
-        unreadable: Locations that could not be looked at.
+        unreadable: Locations that could not be read.
     """
 
     findings: Baseline = field(default_factory=Baseline)
@@ -42,7 +42,7 @@ class Known:
     def after(self, rows: Sequence[FleetRow], roots: Sequence[str]) -> Known:
         """What is known when these rows, which are all there is under some roots, have been told.
 
-        What was known of other places stays known, and so does what was known of those that could not be looked at.
+        What was known of other places stays known, and so does what was known of those that could not be read.
         """
         unreadable = frozenset(row.location for row in rows if row.error)
         kept = {
@@ -72,7 +72,7 @@ def parse_known(text: str) -> Known:
     """Read what :meth:`Known.to_json` wrote; the first had no version. Raises ValueError for anything else."""
     document = parse_json(text)
     if not isinstance(document, dict) or document.keys() - {"format_version"} != {"findings", "unreadable"}:
-        raise ValueError("not what a survey of a fleet has kept: findings and unreadable are its keys")
+        raise ValueError("the record of the last fleet survey has to have the keys findings and unreadable")
     if document.get("format_version", FORMAT_VERSION) != FORMAT_VERSION:
         raise ValueError(f"what a survey has kept in version {document['format_version']!r:.60}, not {FORMAT_VERSION}")
     return Known(parse_baseline(json.dumps(document["findings"])), frozenset(map(str, document["unreadable"])))

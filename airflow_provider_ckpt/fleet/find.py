@@ -20,7 +20,7 @@ from airflow_provider_ckpt.fleet.row import FleetRow
 from airflow_provider_ckpt.storage.concurrency import in_order
 from airflow_provider_ckpt.storage.store import Store
 
-#: How many levels below a root a checkpoint is looked for.
+#: How many levels below a root a checkpoint is searched for.
 DEPTH = 5
 THREADS = 8
 
@@ -74,9 +74,9 @@ def find_checkpoints(
     """Find every checkpoint under some roots.
 
     Args:
-        roots: Where to look; a root may be a checkpoint itself.
+        roots: Where to search; a root may be a checkpoint itself.
         depth: How many levels below a root to search.
-        threads: How many directories to look at together.
+        threads: How many directories to read together.
 
     Returns:
         A generator of checkpoints, and of rows with an error for directories that could not be listed.

@@ -23,14 +23,14 @@ class FleetRow:
         latest_committed_batch: The newest batch in the commit log.
         in_flight: The newest batch when it is planned and not committed.
         watermark_ms: Watermark of the newest committed batch, epoch milliseconds.
-        last_commit_age_ms: Milliseconds from the newest commit to the look, by the clock of the storage; None when it
-            does not tell, or nothing was committed.
+        last_commit_age_ms: Milliseconds from the newest commit to the listing, by the clock of the storage; None when
+            it does not tell, or nothing was committed.
         findings: What the rules found, errors first.
         decision: What a gate decides of the deploy, ``pass``, ``warn`` or ``block``; None when there is no deploy.
         unknown: What was not judged, because it was neither declared nor read; in the words of a gate.
-        error: Why the checkpoint, or a directory that may hold some, could not be looked at; all else is then empty.
+        error: Why the checkpoint, or a directory that may hold some, could not be read; all else is then empty.
         replaced_by: The version of a flow of a declarative pipeline that has replaced this one since a full refresh;
-            this one is not looked at, and all else is empty.
+            this one is not read, and all else is empty.
     """
 
     location: str

@@ -23,7 +23,7 @@ from airflow_provider_ckpt.history.rows import LoggedBatch, Origin
 from airflow_provider_ckpt.storage.store import Store
 from airflow_provider_ckpt.storage.stored_object import StoredObject
 
-#: Reads some files; an error of its own stands in the place of one that cannot be read.
+#: Reads some files; an error of its own is in the place of one that cannot be read.
 ReadMany = Callable[[Iterable[str]], Iterator[Encodable | CheckpointError]]
 
 

@@ -65,7 +65,7 @@ class CheckpointHook(BaseHook):
     def store(self, location: str) -> Store:
         """Open a location; a relative one is put behind the base location of the connection.
 
-        Raises CheckpointError when there is no driver for it.
+        Raises CheckpointError when no fsspec driver is known for it.
         """
         connection = self.get_conn()
         if connection is None:

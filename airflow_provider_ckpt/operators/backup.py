@@ -24,7 +24,7 @@ class CheckpointBackupOperator(CheckpointOperator):
     :param backup_root: Where backups live.
     :param full: Copy everything, also what an earlier backup has; Spark can then start from the backup's directory.
     :param tags: Names that a prune can keep the backup for.
-    :param message: Why it is taken, for those who look for a backup.
+    :param message: Why it is taken, for those who search for a backup.
     """
 
     template_fields: Sequence[str] = (*CheckpointOperator.template_fields, "backup_root", "tags", "message")

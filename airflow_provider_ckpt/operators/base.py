@@ -109,7 +109,7 @@ def plan_of(value: Any, kind: Kind, checkpoint: Store) -> Plan:
     try:
         fields = value_of(value)
     except ValueError as error:
-        raise PlanError(f"no plan: {error}", location=checkpoint.location) from None
+        raise PlanError(f"not a plan: {error}", location=checkpoint.location) from None
     plan = _plan_of(fields, kind, checkpoint.location)
     if (plan.kind, plan.location) != (kind, checkpoint.location):
         raise PlanError(
@@ -127,7 +127,7 @@ def _plan_of(fields: Any, kind: Kind, location: str) -> Plan:
         return plan_of_document(fields, kind)
     except PlanError as error:
         hint = "Nothing was done. Clear the task that plans."
-        raise PlanError(f"the plan {error.message}", location=location, hint=hint) from None
+        raise PlanError(error.message, location=location, hint=hint) from None
 
 
 def value_of(value: Any) -> Any:
@@ -147,7 +147,7 @@ def words(value: Any) -> tuple[str, ...]:
     if isinstance(value, str) and not value.lstrip().startswith("{"):
         return tuple(re.findall(r"\w+", value))
     if not isinstance(value, list | tuple | set | frozenset) or not all(isinstance(word, str) for word in value):
-        raise PlanError(f"words are a list or a text, such as ['duplicated'], not {value!r:.60}")
+        raise PlanError(f"effects are a list or a text, such as ['duplicated'], not {value!r:.60}")
     return tuple(value)
 
 

@@ -1,4 +1,4 @@
-"""The operator that looks whether a query went on where it had stopped."""
+"""The operator that checks whether a query went on where it had stopped."""
 
 from __future__ import annotations
 
@@ -35,8 +35,8 @@ class CheckpointContinuityOperator(CheckpointOperator):
     in a way that retries help with; wait with a
     :class:`~airflow_provider_ckpt.sensors.checkpoint.CheckpointProgressSensor` before it.
 
-    :param bookmark: Where the query stood, as the gate leaves it: ``gate.output["bookmark"]``, or that as JSON text.
-    :param bookmark_variable: Name of the Airflow Variable that keeps where the query stood; instead of ``bookmark``.
+    :param bookmark: The bookmark that the gate returns: ``gate.output["bookmark"]``, or that as JSON text.
+    :param bookmark_variable: Name of the Airflow Variable that keeps the bookmark; instead of ``bookmark``.
     :param sources: The sources of the query as the gate takes them; offsets of an unknown type have no order.
     """
 

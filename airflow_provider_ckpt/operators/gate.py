@@ -33,7 +33,7 @@ class CheckpointGateOperator(CheckpointOperator, BranchMixIn):
     """Forecasts the restart of a query with what is about to be deployed, and stops a deploy that must not go ahead.
 
     The forecast (decision, the batch Spark resumes at, what happens to each conf, the findings) is the task's return
-    value in XCom, also when the gate is closed. Under the key ``bookmark`` stands where the query was, for
+    value in XCom, also when the gate is closed. Under the key ``bookmark`` is where the query was, for
     :class:`~airflow_provider_ckpt.operators.checkpoint.CheckpointContinuityOperator`.
 
     What is deployed is told by any of these, and what comes later in this list wins: ``conf_file``, ``spark_task``, the

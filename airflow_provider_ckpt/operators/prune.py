@@ -36,7 +36,7 @@ class CheckpointPruneOperator(BaseOperator):
     :param min_redundancy: Leave so many backups of each query, whatever else.
     :param grace: How old what no backup names must be, such as ``36h`` or a timedelta; longer than any backup takes.
     :param allow_empty: A root without any backup is no error.
-    :param break_lock: Your word that another prune that holds the lock of the root has ended.
+    :param break_lock: Remove the lock of another prune in this root, which you know has ended.
     :param plan_only: Show the plan, and delete nothing.
     """
 

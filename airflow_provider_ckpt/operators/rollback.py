@@ -48,13 +48,13 @@ class CheckpointRollbackOperator(CheckpointOperator):
     :param plan: The plan that another task made with ``plan_only`` and a person has approved (its XCom ``plan``). That
         plan is carried out and no other; when the checkpoint has changed since, it is refused.
     :param sources: Types of the sources by id, such as ``{"0": "kafka"}``.
-    :param query_is_stopped: Your word that no query writes to the checkpoint, or a callable that finds out.
+    :param query_is_stopped: True confirms that no query writes to the checkpoint; or a callable that finds out.
     :param sink: The sink of the query: ``file:``, ``delta:``, ``iceberg:`` or ``hudi:`` with its URI, ``kafka``,
         ``foreachBatch``; without it its effect is unknown.
     :param trigger: The trigger of the query as a deploy file says it; with ``realTime`` the logs do not show every
         batch that the sink has rows of, so no effect on it is exact.
     :param trim_sink_log: Remove the dropped batches from the file sink's log as well.
-    :param backup_root: Where to look for an older batch when the checkpoint holds none any more.
+    :param backup_root: Where to search for an older batch when the checkpoint holds none any more.
     :param accept_sink: Effects on the sink that are accepted by name: ``duplicated``, ``skipped``, ``unknown``, one or
         several. A plan whose effect is not exact is refused without it.
     :param approved_by: Who has approved the plan, for the history; empty when nobody was asked.
@@ -63,7 +63,7 @@ class CheckpointRollbackOperator(CheckpointOperator):
     :param undo_root: Where to keep what is removed; by default beside the checkpoint.
     :param quiet_period: How long to watch for a writer, such as ``5m``, a timedelta or seconds; by default judged by
         the rhythm of the commits.
-    :param break_lock: Your word that another operator who holds the lock of the checkpoint has ended.
+    :param break_lock: Remove the lock of another change of the checkpoint, which you know has ended.
     :param plan_only: Show the plan, push it to the XCom ``plan``, and change nothing.
     """
 

@@ -47,20 +47,20 @@ class CheckpointWindowsOperator(CheckpointOperator):
     transaction that makes this task a success, so no memory can disagree with them. (The asset's own events would do,
     but Airflow up to 3.3.2 cannot read them while a run that they have started is queued, apache/airflow#71360.)
 
-    Give each asset one task: two DAGs that look at the same moment would both emit. Only when ``airflow db clean`` has
+    Give each asset one task: two DAGs that read at the same moment would both emit. Only when ``airflow db clean`` has
     removed all events of a quiet stream, the state store of the ledger is asked; it knows what the last run had found,
     so that nothing is skipped then, but what that run emitted may come again. And mind that SQLite locks no rows: there
     a success that takes longer to report than ``[workers] execution_api_timeout`` may count twice.
 
     Airflow gives all events of one run the same extra, so that of the asset says what is true of each: the length and
-    zone of its window, which begins at its partition key, and the batch and watermark that were looked at. How far the
-    run came stands in the ledger alone.
+    zone of its window, which begins at its partition key, and the batch and watermark that were read. How far the
+    run came is in the ledger alone.
 
     A run without new windows succeeds, and leaves no event. Keys are the starts of windows, in the form that Airflow's
     ``StartOfHourMapper`` and ``StartOfDayMapper`` read; see :mod:`airflow_provider_ckpt.waiting.windows`. As ever in
     Airflow, a DAG that is paused gets no partitions, not even later. Needs Airflow 3.3.
 
-    Returns the newest keys, their ``count``, ``windows_until_ms``, and the ``batch_id`` and ``watermark_ms`` looked at.
+    Returns the newest keys, their ``count``, ``windows_until_ms``, and the ``batch_id`` and ``watermark_ms`` read.
 
     :param asset: The asset that gets the partitions. It and its ledger become outlets of the task.
     :param window: Length of the windows: ``PT1H``, ``P1D``, ``P1W``, ``P1M``, or a duration. An asset keeps its length.

@@ -272,7 +272,7 @@ def _result(checkpoint: Judged, finding: Finding) -> dict[str, Any]:
         "level": finding.severity,
         "message": {"text": sentence(finding.message, finding.hint)},
         "locations": [_location(checkpoint.location, finding.name)],
-        # GitHub looks at no other key.
+        # GitHub reads no other key.
         "partialFingerprints": {"primaryLocationLineHash": fingerprint(finding).digest(checkpoint.location)},
         "properties": {"batch_id": finding.batch_id, "location": checkpoint.location, "name": finding.name},
     }

@@ -300,7 +300,7 @@ def to_rich(table: Table, width: int) -> RichTable:
         title=escape(visible(table.title)), title_justify="left", header_style="bold", show_header=any(table.columns)
     )
     least = [max(_longest_id(table, index), _least(table, index)) for index in range(len(table.columns))]
-    needed = sum(least) + 3 * len(least) + 1  # with what stands between columns
+    needed = sum(least) + 3 * len(least) + 1  # with what is between columns
     drawn.width = needed if needed > width else None
     for index, column in enumerate(table.columns):
         number = bool(table.rows) and all(isinstance(row[index], int) for row in table.rows)

@@ -7,7 +7,7 @@ again. What the logs cannot show, and what therefore is not judged:
   start past expired data (Kafka without ``failOnDataLoss``), or reads something twice, leaves the same entries.
 * Offsets of a source whose type is not known are text: they can be equal, they have no order. Iceberg snapshot ids have
   none either.
-* In offset log version 1 sources have no names; two sources that changed places look like two sources that moved.
+* In offset log version 1 sources have no names; two sources that changed places are like two sources that moved.
 * Entries that Spark has purged say nothing, and neither log says what has reached the sink.
 """
 
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from airflow_provider_ckpt.documents.files import BookmarkDocument
     from airflow_provider_ckpt.documents.tasks import ContinuityResultDocument
 
-#: Offset text by source id; None stands for a source without an offset.
+#: Offset text by source id; None means a source without an offset.
 Offsets = Mapping[str, str | None]
 
 #: Partitions of these sources end in the normal course of things: a Kinesis shard that was split or merged.
@@ -42,7 +42,7 @@ _PARTITIONS_END = frozenset({"kinesis"})
 
 @dataclass(frozen=True, slots=True)
 class Bookmark:
-    """Where a query stood.
+    """The position of a query.
 
     Args:
         query_id: Its id, or None when the checkpoint has none.
@@ -97,7 +97,7 @@ def bookmark_from_dict(fields: Mapping[str, Any]) -> Bookmark:
 
 
 def take_bookmark(view: CheckpointView) -> Bookmark:
-    """Where the query behind a view stands.
+    """Where the query behind a view is.
 
     Raises:
         CheckpointFormatError: The offset log entry of the newest committed batch is damaged.
@@ -232,7 +232,7 @@ def _missing(last: int, view: CheckpointView, name: str) -> Finding:
         f"the entry of batch {last} was purged, so nothing shows what came right after it",
         last,
         name,
-        "Look sooner after the restart, or let Spark keep more (spark.sql.streaming.minBatchesToRetain).",
+        "Run the check sooner after the restart, or let Spark keep more (spark.sql.streaming.minBatchesToRetain).",
     )
 
 
@@ -250,12 +250,12 @@ def _batch_in_flight(bookmark: Bookmark, view: CheckpointView) -> Iterator[Findi
             f"and has been planned anew up to {_shown(offsets)}",
             batch_id,
             layout.offset_entry(batch_id),
-            "Right after a rollback that dropped it; look whether the sink had taken part of it before.",
+            "This is normal right after a rollback that dropped it. Check whether the sink holds a part of it.",
         )
 
 
 def _sources(bookmark: Bookmark, view: CheckpointView, source_types: Mapping[str, str]) -> Iterator[Finding]:
-    """CKPT303: from entry to entry, every source must be there and must not stand further back."""
+    """CKPT303: from entry to entry, every source must be there and must not be further back."""
     before = None if bookmark.batch_id is None else bookmark.offsets
     for batch_id in view.planned:
         if batch_id == bookmark.next_batch or (batch_id > bookmark.next_batch and _was_read(view, batch_id)):
@@ -293,7 +293,9 @@ class _Step:
         for source_id in new:
             was = f", and {', '.join(gone)} is gone" if gone else ""
             hint = "Give the source the name it had." if gone else ""
-            yield self._finding("error" if gone else "note", f"source {source_id} starts from scratch{was}", hint)
+            yield self._finding(
+                "error" if gone else "note", f"source {source_id} is read from its beginning{was}", hint
+            )
         for source_id in gone:
             yield self._finding("warning", f"source {source_id} is gone: nothing is read of it any more")
 
@@ -309,7 +311,7 @@ class _Step:
         back = [partition for partition in was if partition in now and now[partition] < was[partition]]
         gone = [partition for partition in was if partition not in now and kind not in _PARTITIONS_END]
         if back:
-            hint = "Rows since then are read again; look for duplicates in the sink."
+            hint = "Rows since then are read again: check the sink for duplicates."
             steps = _listed([f"{partition} from {_at(was[partition])} to {_at(now[partition])}" for partition in back])
             yield self._finding("error", f"source {source_id} went back: {steps}", hint)
         if gone:

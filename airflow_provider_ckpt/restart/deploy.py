@@ -136,7 +136,7 @@ def parse_deploy(name: str, text: str) -> DeploySpec:
 
 
 def parse_yaml(text: str) -> Any:
-    """The value that YAML without aliases stands for; aliases can make a line a billion values. Raises ValueError."""
+    """The value that YAML without aliases means; aliases can make a line a billion values. Raises ValueError."""
     import yaml
 
     if len(text) > MOST_YAML_CHARS:
@@ -160,7 +160,7 @@ def parse_yaml(text: str) -> Any:
 
 @functools.cache
 def _loader() -> Any:
-    """YAML's safe loader, for which a key that stands twice in one mapping is an error: the last would silently win."""
+    """YAML's safe loader, that refuses a key that is given twice in one mapping: the last would silently win."""
     import yaml
 
     class Loader(yaml.SafeLoader):  # type: ignore[misc]  # yaml has no types
@@ -225,7 +225,7 @@ def _parse_sources(sources: Any) -> tuple[DeclaredSource, ...]:
 
 
 def _source_type(kind: Any) -> str | None:
-    """A type that is known; none stands for a source of any other type."""
+    """A type that is known; none means a source of any other type."""
     if kind is None or kind == "":
         return None
     if kind not in KINDS:

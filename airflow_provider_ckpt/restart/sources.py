@@ -137,7 +137,7 @@ def _names_fit(
         yield Finding(
             "CKPT210",
             "warning",
-            f"the deploy drops the source {listed(gone)}; what it has not read yet is never read",
+            f"the deploy drops the source {listed(gone)}; records that the query has not read yet are never read",
             batch_id,
             entry_name,
             "Make sure that the source was drained before the deploy.",

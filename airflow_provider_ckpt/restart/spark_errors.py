@@ -7,7 +7,7 @@ from airflow_provider_ckpt.checks.findings import Finding
 
 _UNCATEGORIZED = "CANNOT_LOAD_STATE_STORE.UNCATEGORIZED"
 
-#: Before Spark 4.0 these had no error condition: the innermost Java exception stands for them.
+#: Before Spark 4.0 these had no error condition: the innermost Java exception names them.
 _BEFORE_4_0 = {
     "INVALID_LOG_VERSION.MAX_SUPPORTED_VERSION": "IllegalStateException",
     "MALFORMED_LOG_FILE": "IllegalStateException",

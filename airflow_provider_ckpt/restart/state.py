@@ -103,7 +103,7 @@ _NO_CLASS = "ClassNotFoundException"
 
 
 def _provider_class(view: CheckpointView, deploy: DeploySpec) -> Iterator[Finding]:
-    """CKPT116, CKPT136: the class that opens state, which Spark looks for when it does."""
+    """CKPT116, CKPT136: the class that opens state, which Spark searches for when it does."""
     conf, newest = logged_confs(view), view.latest_planned
     if conf is None or newest is None or not view.stateful:
         return

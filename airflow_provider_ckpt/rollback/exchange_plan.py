@@ -1,6 +1,6 @@
 """The plan of a rollback that takes files from a backup: those that Spark has purged, and those that are damaged.
 
-Three cases, by where the offset log stands:
+Three cases, by where the offset log is:
 
 * **The batch is planned here.** Every later batch is peeled as in any rollback. Then what differs from the backup goes
   and the backup's files come. A log of a source, metadata of the query or of an operator change only while Spark

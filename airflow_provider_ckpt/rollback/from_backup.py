@@ -93,7 +93,7 @@ def read_restart_set(root: Store, backup: Manifest) -> tuple[CheckpointView, Man
     require_own_batch(root, backup, view)
     chosen = drive(restart_set(view, backup.batch_id, decompressors()), read)
     if chosen.missing:
-        raise BackupCorruptError.of(root.location, manifest, f"lacks {', '.join(chosen.missing[:3])}")
+        raise BackupCorruptError.of(root.location, manifest, f"the backup lacks {', '.join(chosen.missing[:3])}")
     return view, replace(backup, objects=tuple(stored[name] for name in chosen.names))
 
 

@@ -149,7 +149,7 @@ class ToBackup:
 def choose(
     target: RollbackTarget, newest_first: Iterable[tuple[int, OffsetSeq]], planned: tuple[int, OffsetSeq] | None = None
 ) -> int | None:
-    """The newest batch that a target admits, or None; entries are looked at only as far as that takes.
+    """The newest batch that a target admits, or None; entries are read only as far as that takes.
 
     ``planned`` is the batch in flight, when there is one: it says where the batch before it ended, for some sources.
     """
@@ -165,7 +165,9 @@ def choose(
 def require_watermark(target: RollbackTarget, watermarks: Iterable[int]) -> None:
     """Raise PlanError when a watermark is asked for and the query has none; ``watermarks`` are those it shows now."""
     if isinstance(target, ToWatermark) and not any(watermarks):
-        raise PlanError("the query has no watermark.", hint="Go back by batch or by timestamp.")
+        raise PlanError(
+            "the query has no watermark.", hint="Give a batch or a time instead: --to-batch or --to-timestamp."
+        )
 
 
 def notes_of(
@@ -225,7 +227,7 @@ def parse_target(
     named = [name for name, value in given.items() if value is not None and value != ""]
     if len(named) != 1:
         found = " and ".join(named) or "none"
-        raise ValueError(f"say where to go back to by one of {', '.join(given)}; given: {found}")
+        raise ValueError(f"the point to roll back to is given by exactly one of {', '.join(given)}; given: {found}")
     match named[0]:
         case "batch":
             return ToBatch(_batch_id(str(batch)))

@@ -62,7 +62,7 @@ def make_rollback(
     """Plan to drop every batch after the one that a target means, or find the plan of a rollback there that was killed.
 
     Args:
-        stores: Where. In ``stores.backups`` an older batch is looked for when the checkpoint holds none any more.
+        stores: Where. In ``stores.backups`` an older batch is searched for when the checkpoint holds none any more.
         target: A batch id, or another goal (``rollback/goal.py``); ``stores.backups`` is the root of
             a backup that is one.
         trim_sink_log: Remove the dropped batches from the file sink's log as well.
@@ -143,11 +143,11 @@ def _fresh_rollback(stores: Stores, target: RollbackTarget, batch_id: int, wish:
 
 
 def _restorable_text(found: Sequence[int], view: CheckpointView) -> str:
-    """The batches that can be restored, as far as they were looked for."""
+    """The batches that can be restored, as far as they were searched for."""
     if not found:
         return "Nothing was done. None of the batches in the logs can be restored."
     others = len(set(view.committed) - set(found))
-    more = f", and {others} more were not looked at, or cannot" if others else ""
+    more = f", and {others} more were not checked, or cannot be" if others else ""
     return f"Nothing was done. Batches that can be restored: {', '.join(map(str, found))}{more}."
 
 
@@ -251,10 +251,10 @@ def _log_to_trim(stores: Stores, sink: DeclaredSink | None) -> SinkLog:
     links = [name for name in (layout.SINK_LOG, *sink_log.objects) if stores.sink.is_link(name)]
     if links:
         raise PlanError(
-            "is a link, so what it leads to is not trimmed.",
+            "the log of the sink is a link, so what it leads to is not trimmed.",
             location=stores.sink.location,
             name=links[0],
-            hint="Put in its place what it leads to.",
+            hint="Replace it by what it leads to.",
         )
     return sink_log
 

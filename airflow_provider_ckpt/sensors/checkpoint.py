@@ -53,8 +53,9 @@ class CheckpointProgressSensor(BaseSensorOperator):
     :param deadline: Give up at this time, a datetime, ISO 8601 or epoch milliseconds; ``timeout`` counts as well.
     :param checkpoint_conn_id: Connection of type ``checkpoint``.
     :param deferrable: Wait in the triggerer. A condition that is reached already never defers.
-    :param fail_fast: Fail when a poll in the worker shows that the condition will not be met as things stand: a
-        watermark for a query that has none, partitions that it does not read, a location that does not exist. Without
+    :param fail_fast: Fail when a poll in the worker shows that the condition will not be met in the present state of
+        the checkpoint: a watermark for a query that has none, partitions that it does not read, a location that does
+        not exist. Without
         it that is a warning in the log. With ``start_from_trigger`` no worker polls.
     :param start_from_trigger: Begin in the triggerer, without a worker (Airflow 3.3 and later). Not for conditions that
         mean *now*, such as the next batch: a triggerer that is restarted would mean another time.

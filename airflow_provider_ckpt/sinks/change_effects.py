@@ -91,7 +91,7 @@ def _marked(marker: SinkMarker, batch_id: int, *, trimmed: bool) -> SinkEffect:
     if marker.last_batch is None:
         known_as = f" of {marker.writer}" if marker.writer else ""
         why = f"it knows no batch{known_as}: it is not the sink of this query, or its memory has expired"
-        return SinkEffect(marker.name, "unknown", why, "Look at what it holds before the query goes on.")
+        return SinkEffect(marker.name, "unknown", why, "Check what the sink holds before the query starts again.")
     return SinkEffect(marker.name, "exact", f"{_memory(marker)} ends at or before batch {batch_id}")
 
 

@@ -90,7 +90,7 @@ def read_marker(sink: DeclaredSink, store: Store | None, query_id: str | None, b
         sink: The sink.
         store: Of its ``directory``; None when it has none.
         query_id: Id of the query.
-        batch_id: How far back to look: to the newest batch up to this one.
+        batch_id: How far back to search: to the newest batch up to this one.
 
     Raises:
         StoreError: It cannot be read.

@@ -1,4 +1,4 @@
-"""Whether a declared sink can be that of a query, judged by what the sink remembers and by where the query stands.
+"""Whether a declared sink can be that of a query, judged by what the sink remembers and by the position of the query.
 
 A file sink knows batch ids and no queries, so its log is compared with the logs of the checkpoint. A table names the
 writer of each batch, so it has to know this one. What cannot be told apart by numbers, another query's output directory
@@ -50,8 +50,8 @@ def misfit(
 
     Args:
         marker: What the sink remembers.
-        now: Where the query stands.
-        before: Where it stood before changes that are recorded.
+        now: The position of the query.
+        before: Where it was before changes that are recorded.
         known: The sink has been declared for this checkpoint before, and it fitted then.
     """
     if marker.kind == "file":

@@ -1,7 +1,8 @@
 """Hudi tables: the streaming checkpoint in the metadata of commits.
 
-Spark's sink looks for the newest completed commit that names its identifier, and skips every batch up to the one there.
-The identifier is the same for all queries unless they set ``hoodie.datasource.write.streaming.checkpoint.identifier``.
+Spark's sink searches for the newest completed commit that names its identifier, and skips every batch up to
+the one there. The identifier is the same for all queries unless they set
+``hoodie.datasource.write.streaming.checkpoint.identifier``.
 Commits are JSON up to table version 6 and Avro from 8 on.
 """
 

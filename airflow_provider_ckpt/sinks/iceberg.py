@@ -1,6 +1,6 @@
 """Iceberg tables: the query id and the epoch in the summaries of snapshots.
 
-Spark's sink walks from the current snapshot to its parents until it meets one of the query, and skips every epoch up to
+Spark's sink goes from the current snapshot to its parents until it meets one of the query, and skips every epoch up to
 that one. A rollback of the table moves the current snapshot, so it moves the marker, too.
 """
 

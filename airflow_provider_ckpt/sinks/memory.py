@@ -73,7 +73,7 @@ def memory_of(checkpoint: Store, query_id: str | None) -> Memory | None:
             str(fields.get("by", "")),
         )
     except (ValueError, TypeError, KeyError, AttributeError):
-        hint = "Look at it, and remove it if the sink that the query writes to is known otherwise."
+        hint = "Read the file, and remove it if the sink of the query is known in another way."
         raise StoreError("is no memory of a sink", location=place.location, name=MEMORY, hint=hint) from None
     return memory if fields.get("query_id") == (query_id or "") else None
 

@@ -37,7 +37,7 @@ class DeclaredEnd:
     Args:
         kind: One of KINDS.
         location: Bootstrap servers; table, for Iceberg also its metadata file; directory, with or without a pattern.
-        topics: Of Kafka; none stands for those that the query has read from.
+        topics: Of Kafka; none means those that the query has read from.
     """
 
     kind: str
@@ -70,12 +70,12 @@ class DeclaredEnd:
 class SourceEnd(Protocol):
     """The end of one source. An object may remember what it has read, and is asked again at each poll."""
 
-    def end_at(self, at_ms: int | None, stands: SourceOffset | None, slack: int = 0) -> Condition:
+    def end_at(self, at_ms: int | None, committed: SourceOffset | None, slack: int = 0) -> Condition:
         """All that had been written at a time (epoch milliseconds), or up to now (None), is in a committed batch.
 
         Args:
             at_ms: The time; not one that is still to come.
-            stands: Where the newest committed batch stands; None before the first.
+            committed: The offset of the newest committed batch; None before the first.
             slack: So many units of the source may be missing.
 
         Raises:
@@ -134,14 +134,14 @@ def open_end(declared: DeclaredEnd, source_id: str, access: Access) -> SourceEnd
 def end_of(
     declared: DeclaredEnd,
     source_id: str,
-    stands: SourceOffset | None,
+    committed: SourceOffset | None,
     at_ms: int | None,
     access: Access,
     *,
     slack: int = 0,
 ) -> Condition:
     """Ask once for the end of one source: see :meth:`SourceEnd.end_at`."""
-    return open_end(declared, source_id, access).end_at(at_ms, stands, slack)
+    return open_end(declared, source_id, access).end_at(at_ms, committed, slack)
 
 
 class DeclaredEnds:
@@ -202,7 +202,7 @@ class DeclaredEnds:
         if missing:
             offered = hint_of(self._access.checkpoint, missing, option=self._access.option).rstrip(".")
             raise CheckpointError(
-                f"source {missing[0]} was not declared, so nobody knows where its data ends",
+                f"source {missing[0]} was not declared, so the end of its data is not known",
                 hint=f"{offered}; or its mere type, such as {missing[0]}=rate, when it is not to be waited for.",
             )
 

@@ -1,6 +1,6 @@
 """Delta tables: the newest version that holds data for a stream.
 
-A source that has processed version v stands before version v+1 (``DeltaSourceOffset`` with the base index). Versions
+A source that has processed version v is before version v+1 (``DeltaSourceOffset`` with the base index). Versions
 that hold no data for a stream (OPTIMIZE, properties, columns) are stepped over from the end: Delta 4.4 writes an empty
 batch for them, a Delta that writes none need not be waited for. Deletes are data: a change feed has them.
 
@@ -49,19 +49,19 @@ class End:
         self.store = access.open_store(declared.directory)
         self._id = ""
 
-    def end_at(self, at_ms: int | None, stands: SourceOffset | None, slack: int = 0) -> Condition:
+    def end_at(self, at_ms: int | None, committed: SourceOffset | None, slack: int = 0) -> Condition:
         """See :meth:`~airflow_provider_ckpt.sources.declared.SourceEnd.end_at`."""
         table_id = self._table_id()
-        at = _position(stands, self.source_id)
+        at = _position(committed, self.source_id)
         if at and at["reservoirId"] != table_id:
             raise StoreError(
-                f"the query stands in table {at['reservoirId']}, and this is table {table_id}: it was created anew, or "
+                f"the query reads table {at['reservoirId']}, and this is table {table_id}: it was created anew, or "
                 "is not the one that the query reads",
                 location=self.store.location,
             )
         end = self._next_version(at_ms, at)
-        if end is None and stands is not None:
-            text = stands.json
+        if end is None and committed is not None:
+            text = committed.json
         else:
             offset = {
                 "sourceVersion": 1,
@@ -74,13 +74,13 @@ class End:
         return OffsetsReached({self.source_id: text}, {self.source_id: "delta"}, slack)
 
     def _next_version(self, at_ms: int | None, at: Mapping[str, Any] | None) -> int | None:
-        """The version that the query stands before when it has read everything; None when it has."""
+        """The version that the query is before when it has read everything; None when it has."""
         log = DeltaLog(self.store)
         log.require_no_staged()
         oldest = min(log.commits)
         if at and at["reservoirVersion"] > log.newest + 1:
             raise StoreError(
-                f"the query stands before version {at['reservoirVersion']}, and the newest is {log.newest}: the "
+                f"the query is before version {at['reservoirVersion']}, and the newest is {log.newest}: the "
                 "table was created anew, or has lost versions",
                 location=self.store.location,
             )
@@ -120,11 +120,11 @@ def _tell(actions: Iterable[Action]) -> _Commit:
     return _Commit(has_data, tuple(int(time) for time in times if time is not None))
 
 
-def _position(stands: SourceOffset | None, source_id: str) -> dict[str, Any] | None:
-    if stands is None:
+def _position(committed: SourceOffset | None, source_id: str) -> dict[str, Any] | None:
+    if committed is None:
         return None
     try:
-        position: dict[str, Any] = stands.view("delta").value
+        position: dict[str, Any] = committed.view("delta").value
     except MalformedEntryError as error:
         raise StoreError(f"source {source_id} is no Delta source: {error.message}") from error
     return position

@@ -7,7 +7,7 @@ What counts is what Spark lists (``FileStreamSource``, ``InMemoryFileIndex``):
 * no name that begins with ``_`` or ``.``, no directory of such a name, no ``*._COPYING_``;
 * of a directory that a file sink of another query writes, the files in its ``_spark_metadata`` alone.
 
-A file is read when the source's log has it, up to the entry where the newest committed batch stands. One that is gone
+A file is read when the source's log has it, up to the entry where the newest committed batch is. One that is gone
 (``cleanSource``, or deleted) is not waited for.
 
 At a time, the end is the files that were last modified until then. The end of now holds every file that is there,
@@ -43,7 +43,7 @@ if TYPE_CHECKING:
     from airflow_provider_ckpt.storage.store import Store
 
 RECURSIVE = "**"
-#: A pattern with braces stands for so many without at most.
+#: A pattern with braces means so many without at most.
 MOST_PATTERNS = 1_000
 _BRACES = re.compile(r"\{([^{}]*)\}")
 
@@ -61,20 +61,20 @@ class End:
         self._read: set[str] = set()
         self._read_up_to = -1
 
-    def end_at(self, at_ms: int | None, stands: SourceOffset | None, slack: int = 0) -> Condition:
+    def end_at(self, at_ms: int | None, committed: SourceOffset | None, slack: int = 0) -> Condition:
         """See ``SourceEnd.end_at``; with slack, as it is at this poll alone."""
         if slack:
-            return self.unread(at_ms, stands, slack)
+            return self.unread(at_ms, committed, slack)
         if at_ms is None:
             at_ms = max(self._listed().values(), default=0)
         return FilesWritten(self.source_id, at_ms)
 
-    def unread(self, at_ms: int | None, stands: SourceOffset | None, slack: int = 0) -> FilesRead:
+    def unread(self, at_ms: int | None, committed: SourceOffset | None, slack: int = 0) -> FilesRead:
         """How many of the files that were there at a time (epoch milliseconds; None is now) are in no committed batch.
 
         Raises CheckpointFormatError for a log of the source that is not whole, and StoreError.
         """
-        read = self._files_read(stands)
+        read = self._files_read(committed)
         listed = self._listed()
         prefix = self.store.root.strip("/")
         open_files = [
@@ -86,7 +86,7 @@ class End:
             self._require_same_directory(read, prefix)
         if not listed and not read and not self.store.exists():
             hint = "Declare the directory as the query names it; before its first file there is nothing to wait for."
-            raise StoreError("there is nothing here", location=self.store.location, hint=hint)
+            raise StoreError("the directory is missing or empty", location=self.store.location, hint=hint)
         newest = max(open_files, default=(0, None))[1]
         return FilesRead(self.source_id, max(0, len(open_files) - slack), newest)
 
@@ -128,9 +128,9 @@ class End:
 
     # --- the log of the source ---------------------------------------------------------------------------------
 
-    def _files_read(self, stands: SourceOffset | None) -> set[str]:
-        """The files in the source's log, up to where the query stands."""
-        log_offset = _log_offset(stands, self.source_id)
+    def _files_read(self, committed: SourceOffset | None) -> set[str]:
+        """The files in the source's log, up to the position of the query."""
+        log_offset = _log_offset(committed, self.source_id)
         if log_offset < self._read_up_to:  # rolled back
             self._read, self._read_up_to = set(), -1
         if log_offset > self._read_up_to:
@@ -209,8 +209,8 @@ def _without_braces(pattern: str) -> list[str]:
     choices = [piece.split(",") if at % 2 else [piece] for at, piece in enumerate(pieces)]
     if math.prod(map(len, choices)) > MOST_PATTERNS:
         raise StoreError(
-            f"the pattern stands for more than {MOST_PATTERNS:,} others",
-            hint="Give fewer alternatives in braces; * stands for any.",
+            f"the pattern has more than {MOST_PATTERNS:,} others",
+            hint="Give fewer alternatives in braces; * means any.",
         )
     return ["".join(choice) for choice in product(*choices)]
 
@@ -229,11 +229,11 @@ def _key(uri: str) -> str:
     return unquote(f"{bucket}{parts.path}").strip("/")
 
 
-def _log_offset(stands: SourceOffset | None, source_id: str) -> int:
-    if stands is None:
+def _log_offset(committed: SourceOffset | None, source_id: str) -> int:
+    if committed is None:
         return -1
     try:
-        positions: Mapping[str, tuple[int, ...]] = stands.view("file").positions
+        positions: Mapping[str, tuple[int, ...]] = committed.view("file").positions
     except MalformedEntryError as error:
         raise StoreError(f"source {source_id} is no file source: {error.message}") from error
     return positions["log"][0]

@@ -1,6 +1,6 @@
 """Iceberg tables: the newest snapshot that appended data.
 
-A source reads the snapshots whose operation is ``append`` and stands at the number of data files of a snapshot that it
+A source reads the snapshots whose operation is ``append`` and is at the number of data files of a snapshot that it
 has read. It steps over ``replace``, and with its skip options over ``delete`` and ``overwrite``, without a batch; it
 stops at them without these options. All this is of Spark's ``SparkMicroBatchStream``, and of the main branch.
 
@@ -21,7 +21,7 @@ from airflow_provider_ckpt.waiting import BatchCommitted, Condition, SnapshotRea
 if TYPE_CHECKING:
     from airflow_provider_ckpt.sources.declared import Access, DeclaredEnd
 
-#: A source of an empty table stands at this snapshot (``StreamingOffset.START_OFFSET``).
+#: A source of an empty table is at this snapshot (``StreamingOffset.START_OFFSET``).
 NO_SNAPSHOT = -1
 
 
@@ -33,19 +33,19 @@ class End:
         self.metadata_file = declared.metadata_file
         self.store = access.open_store(declared.directory)
 
-    def end_at(self, at_ms: int | None, stands: SourceOffset | None, slack: int = 0) -> Condition:
+    def end_at(self, at_ms: int | None, committed: SourceOffset | None, slack: int = 0) -> Condition:
         """See :meth:`~airflow_provider_ckpt.sources.declared.SourceEnd.end_at`; snapshots are not counted: no slack."""
         if slack:
             raise CheckpointError(
                 f"source {self.source_id} is an Iceberg table, whose lag is not counted in units",
                 hint="Wait for a lag in time.",
             )
-        at = self._snapshot_of(stands)
+        at = self._snapshot_of(committed)
         ancestors = list(ancestors_of(current_metadata(self.store, self.metadata_file), self.store))
         ids = [snapshot.snapshot_id for snapshot in ancestors]
         if at not in (NO_SNAPSHOT, *ids):
             raise StoreError(
-                f"the query stands at snapshot {at}, which the current one does not come from: it has expired, or was "
+                f"the query is at snapshot {at}, which the current one does not come from: it has expired, or was "
                 "rolled back, or the table is not the one that the query reads",
                 location=self.store.location,
             )
@@ -58,11 +58,11 @@ class End:
                 return SnapshotReached(self.source_id, snapshot.snapshot_id, files, before)
         return BatchCommitted(0)  # there is nothing to read
 
-    def _snapshot_of(self, stands: SourceOffset | None) -> int:
-        if stands is None:
+    def _snapshot_of(self, committed: SourceOffset | None) -> int:
+        if committed is None:
             return NO_SNAPSHOT
         try:
-            snapshot_id: int = stands.view("iceberg").value["snapshot_id"]
+            snapshot_id: int = committed.view("iceberg").value["snapshot_id"]
         except MalformedEntryError as error:
             raise StoreError(f"source {self.source_id} is no Iceberg source: {error.message}") from error
         return snapshot_id

@@ -66,12 +66,12 @@ class End:
         self._complaints: list[Any] = []
         self._client = self._connect({key: value for key, value in config.items() if key not in _OF_CONSUMERS})
 
-    def end_at(self, at_ms: int | None, stands: SourceOffset | None, slack: int = 0) -> Condition:
+    def end_at(self, at_ms: int | None, committed: SourceOffset | None, slack: int = 0) -> Condition:
         """See :meth:`~airflow_provider_ckpt.sources.declared.SourceEnd.end_at`.
 
         Partitions that were never written to are left out: the query may not know them yet.
         """
-        positions = _positions(stands, self.source_id)
+        positions = _positions(committed, self.source_id)
         partitions = self._partitions(self.topics or sorted({topic for topic, _ in positions}))
         first_later = {} if at_ms is None else self._offsets(partitions, at_ms)
         latest = self._offsets(partitions, None)  # asked for last, so that it lies behind what the time gave
@@ -135,7 +135,7 @@ class End:
             if partition in latest and offset > latest[partition]:
                 name = "-".join(map(str, partition))
                 raise StoreError(
-                    f"the query stands at {offset} of partition {name}, which ends at {latest[partition]}: the topic "
+                    f"the query is at {offset} of partition {name}, which ends at {latest[partition]}: the topic "
                     "was created anew, or has lost records, or another isolation.level applies to the query",
                     **self._place,
                 )
@@ -173,12 +173,12 @@ def _batched(partitions: Sequence[Partition], most: int) -> Iterator[Sequence[Pa
     return (partitions[at : at + most] for at in range(0, len(partitions), most))
 
 
-def _positions(stands: SourceOffset | None, source_id: str) -> dict[Partition, int]:
-    """Where a query stands, by partition. Raises StoreError when that is no offset of Kafka's."""
-    if stands is None:
+def _positions(committed: SourceOffset | None, source_id: str) -> dict[Partition, int]:
+    """The position of a query, by partition. Raises StoreError when that is no offset of Kafka's."""
+    if committed is None:
         return {}
     try:
-        value = stands.view("kafka").value
+        value = committed.view("kafka").value
     except MalformedEntryError as error:
         raise StoreError(f"source {source_id} is no Kafka source: {error.message}") from error
     return {

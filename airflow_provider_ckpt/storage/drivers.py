@@ -95,7 +95,7 @@ def is_name(name: str) -> bool:
 
 
 def is_folder_marker(info: Mapping[str, Any]) -> bool:
-    """An empty object that stands for a directory where there are none."""
+    """An empty object that means a directory where there are none."""
     return bool(info["name"].endswith("/") or (info["name"].endswith("_$folder$") and not info["size"]))
 
 

@@ -32,7 +32,7 @@ class LocalDisk:
 
     def exists(self, path: str) -> bool:
         """Whether there is anything at a path."""
-        return os.path.exists(path)  # noqa: PTH110  # pathlib raises where nobody may look
+        return os.path.exists(path)  # noqa: PTH110  # pathlib raises where nobody may read
 
     def cat_file(self, path: str, start: int, end: int) -> bytes:
         """The bytes of a file from one position up to another."""
@@ -70,7 +70,7 @@ def scan(path: str, prefix: str, *, into_links: bool = True) -> tuple[dict[str, 
 
     Args:
         path: The directory.
-        prefix: What stands before each name.
+        prefix: What is before each name.
         into_links: Whether a link to a directory is shown as a directory; otherwise it is an object that is a link.
     """
     objects, directories = {}, []
@@ -96,7 +96,7 @@ def require_regular(path: str) -> None:
     mode = os.stat(path).st_mode  # noqa: PTH116  # as the scan does
     what = next((name for is_it, name in _SPECIAL if is_it(mode)), None)
     if what is not None:
-        raise OSError(errno.EINVAL, f"is {what} and no regular file, so it was not opened")
+        raise OSError(errno.EINVAL, f"this is {what} and no regular file, so it was not opened")
 
 
 _SPECIAL = (
@@ -108,7 +108,7 @@ _SPECIAL = (
 
 
 def is_below_link(root: str, path: str) -> bool:
-    """Whether a link stands between a location and what is at a path below it, the last part of the path included."""
+    """Whether a link is between a location and what is at a path below it, the last part of the path included."""
     return os.path.realpath(path) != os.path.realpath(root) + path[len(root) :].rstrip("/")
 
 

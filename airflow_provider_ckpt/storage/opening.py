@@ -39,7 +39,7 @@ _LONGEST = 300
 
 
 def require_location(location: str) -> None:
-    """Raise StoreError for a text that only looks like the name of a local directory."""
+    """Raise StoreError for a text that only resembles the name of a local directory."""
     if not location.strip():
         raise StoreError("the location is empty", hint="Give a path, or a URI such as s3://lake/checkpoints/orders.")
     if "\0" in location:
@@ -63,7 +63,7 @@ def opening_error(error: Exception, location: str, options: Mapping[str, Any]) -
             return StoreError(said, **place)
         case ValueError():
             unknown = "not known" in said
-            return StoreError(f"there is no driver for {scheme}://" if unknown else said, **place)
+            return StoreError(f"no fsspec driver is known for {scheme}://" if unknown else said, **place)
         case TypeError():
             return options_refused(said, place)
         case FileNotFoundError():

@@ -1,4 +1,4 @@
-"""Keeping credentials out of what is stored, logged and shown: the one place that knows what they look like."""
+"""Keeping credentials out of what is stored, logged and shown: the one place that knows what they are like."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _PARAMETER = re.compile(
     r"(?i)([?&](?:[\w-]*(?:signature|token|secret|password|credential|accesskey|access_key|account_key|api_key)|sig|sas)=)"
     r"[^&\s'\"]+"
 )
-#: Options of storage drivers whose values are secret, whatever they look like.
+#: Options of storage drivers whose values are secret, whatever they are like.
 _OPTION = re.compile(r"(?i)(\A|_)(key|secret|token|password|passwd|pwd|sas|credentials?|connection_string)(\Z|_)")
 #: A shorter secret would hide common words.
 _SHORTEST = 6

@@ -2,7 +2,7 @@
 
 What a store promises: ``create`` makes an object appear whole or not at all and never replaces one (atomic on local
 disks, S3, GCS and ABFS; elsewhere as good as the fsspec driver's ``mode="create"``); ``delete`` of what is not there is
-fine; listings are never served from a cache; a directory that cannot be read is an error and never looks empty.
+fine; listings are never served from a cache; a directory that cannot be read is an error and never seems empty.
 """
 
 from __future__ import annotations
@@ -79,7 +79,7 @@ class Store:
     def open(cls, location: str, **storage_options: Any) -> Store:
         """Open a location that fsspec understands: a path, ``file://``, ``s3://``, ``gs://``, ``memory://``, …
 
-        Raises StoreError when there is no driver for it, StoreUnavailableError when it does not answer.
+        Raises StoreError when no fsspec driver is known for it, StoreUnavailableError when it does not answer.
         """
         require_location(location)
         path = local_path(location)
@@ -114,12 +114,12 @@ class Store:
     def sibling(self, name: str) -> Store:
         """The store of another directory beside this one; beside what it leads to when it is a link.
 
-        Raises StoreError for a whole bucket and for the root of a disk, which nothing can stand beside.
+        Raises StoreError for a whole bucket and for the root of a disk, which nothing can be beside.
         """
         root, location = (self.real_root, self.real_root) if self.is_local else (self.root, self.location)
         parent = root.rpartition("/")[0]
         if root == "/" or "/" not in root:
-            raise StoreError("is a whole bucket or disk, and nothing can stand beside it.", location=self.location)
+            raise StoreError("this is a whole bucket or disk, and nothing can be beside it.", location=self.location)
         return type(self)(self.fs, f"{parent}/{name}", f"{location.rpartition('/')[0]}/{name}", self.calls)
 
     @property
@@ -128,7 +128,7 @@ class Store:
         return os.path.realpath(self.root) if self.is_local else self.root
 
     def is_within(self, other: Store) -> bool:
-        """Whether it is another location, or stands inside it, whatever links lead there."""
+        """Whether it is another location, or is inside it, whatever links lead there."""
         if self.is_local != other.is_local or service(self.fs) != service(other.fs):
             return False
         return f"{self.real_root.rstrip('/')}/".startswith(f"{other.real_root.rstrip('/')}/")
@@ -143,7 +143,7 @@ class Store:
         """The last part of the location; of what it leads to when it is a link."""
         return self.real_root.rpartition("/")[2]
 
-    # --- looking -----------------------------------------------------------------------------------------------
+    # --- reading -----------------------------------------------------------------------------------------------
 
     def ls(self, directory: str = "", *, into_links: bool = True) -> tuple[dict[str, StoredObject], list[str]]:
         """Objects and subdirectories of one directory, by name relative to the location; one request.
@@ -161,7 +161,7 @@ class Store:
             except NotADirectoryError:
                 infos = [{"type": "file", "name": path}]
         if len(infos) == 1 and infos[0]["type"] == "file" and self._same(infos[0]["name"], path):
-            raise StoreError("is a file, not a directory", location=self.location, name=directory or None)
+            raise StoreError("this is a file, not a directory", location=self.location, name=directory or None)
         return self._split(info for info in infos if not self._same(info["name"], path))
 
     def find(self, directory: str = "") -> dict[str, StoredObject]:
@@ -260,7 +260,7 @@ class Store:
         with self._errors(name):
             root, path = Path(self.root).resolve(), Path(self._path(name)).resolve()
         if not path.is_relative_to(root):
-            raise StoreError("is a link that leads outside", location=self.location, name=name)
+            raise StoreError("this is a link that leads outside", location=self.location, name=name)
 
     # --- changing ----------------------------------------------------------------------------------------------
 
@@ -289,7 +289,7 @@ class Store:
         """Remove an object; it is fine when it is not there. Nothing behind a link is ever removed: StoreError."""
         path = self._path(name)
         if self.is_local and is_below_link(self.root, path.rpartition("/")[0]):
-            raise StoreError("stands behind a link, so it is not removed.", location=self.location, name=name)
+            raise StoreError("this object is behind a link, so it is not removed.", location=self.location, name=name)
         with self._errors(name), suppress(FileNotFoundError):
             self.fs.rm_file(path)
 
@@ -317,8 +317,8 @@ class Store:
             to: Where to.
             to_name: Its name there.
             is_free: Nobody else can write there; this saves S3 a request.
-            size: Its bytes, when a listing has shown them and the caller looks whether it is still the same; this saves
-                S3 another.
+            size: Its bytes, when a listing has shown them and the caller checks whether it is still the same; this
+                saves S3 another.
 
         Returns:
             Size in bytes and SHA-256 (hex) of what was read and written.
@@ -359,7 +359,7 @@ class Store:
     def _whole(self, name: str, data: bytes, most: int) -> bytes:
         if len(data) > most:
             raise TooLargeError(
-                f"is larger than {size_text(most)}, so it was not read.",
+                f"the file is larger than {size_text(most)}, so it was not read.",
                 location=self.location,
                 name=name,
                 hint=""
@@ -386,7 +386,7 @@ class Store:
         try:
             return split(infos, self.root.strip("/"))
         except ValueError as error:
-            hint = "Between the slashes of a name stand neither nothing nor . nor .. alone. Rename it."
+            hint = "A part of a name between two slashes must not be empty, a dot or two dots. Rename it."
             raise StoreError(str(error), location=self.location, hint=hint) from None
 
     def _create_from(self, name: str, head: bytes, source: IO[bytes]) -> tuple[int, str]:

@@ -15,7 +15,7 @@ BATCH = "batch"
 
 @dataclass(frozen=True, slots=True)
 class Seen:
-    """Where a stream stood when it was last told of.
+    """The position of a stream when it was last told of.
 
     Args:
         query_id: Id of the query.
@@ -57,7 +57,7 @@ class Every:
         return Needs(offsets=True)
 
     def seen(self, progress: Progress) -> Seen | None:
-        """Where a stream stands; None while there is nothing to tell of."""
+        """The position of a stream; None while there is nothing to tell of."""
         if progress.batch_id is None:
             return None
         if self._windows is None:

@@ -45,7 +45,7 @@ class CheckpointProgressTrigger(BaseEventTrigger):
     :param condition: The condition, as :meth:`~airflow_provider_ckpt.waiting.Condition.to_dict` writes it.
     :param every: For a watcher: ``batch``, or the length of event-time windows as ISO 8601.
     :param timezone: For a watcher: the zone whose days, weeks and months the windows are.
-    :param start: Where the query stood when the wait began; None to begin now.
+    :param start: The position of the query when the wait began; None to begin now.
     :param sources: Where each source reads from, by id, such as ``{"0": "kafka:host:9092"}``.
     :param kafka_conn_id: Connection of type ``kafka``, whose extra configures the client.
     :param checkpoint_conn_id: Connection of type ``checkpoint``, or None.
@@ -156,7 +156,7 @@ class CheckpointProgressTrigger(BaseEventTrigger):
     def _say(self, step: Pending) -> None:
         """A line in the log: for each poll without an answer, else when there is news and the last line is old."""
         if step.unanswered:
-            self.log.warning("asking again: %s", step.text)
+            self.log.warning("The storage or a source did not answer, and is asked again: %s", step.text)
             return
         said_at, said = self._said
         if step.text != said and time.monotonic() - said_at >= LOG_S:
@@ -175,7 +175,7 @@ class CheckpointProgressTrigger(BaseEventTrigger):
                 progress = await poller.within(pause, self._every.needs)
                 now = self._every.seen(progress)
             except CheckpointError as error:  # an event would start DAGs: a watcher tells of progress alone
-                self.log.warning("asking again: %s", error)
+                self.log.warning("The storage or a source did not answer, and is asked again: %s", error)
                 now = None
             if now is not None and self._every.is_news(seen, now):
                 yield TriggerEvent({**outcome("progress", progress), "checkpoint": self.checkpoint})

@@ -39,7 +39,7 @@ def parse_json(data: bytes | str, most: int = MOST_MEMORY) -> Any:
     try:
         return json.loads(data)
     except RecursionError:
-        raise ValueError("nested too deep") from None
+        raise ValueError("the JSON is nested too deep") from None
 
 
 def require_bounded(data: bytes | str, most: int = MOST_MEMORY) -> None:
@@ -56,7 +56,7 @@ def parse_with_list(
         data: The text.
         key: Of the long list.
         item: What to make of each of its values, as soon as it is read.
-        before: Called with the values that stand before the list; what it raises ends the reading.
+        before: Called with the values that are before the list; what it raises ends the reading.
 
     Returns:
         The other values by key, and what was made of the list.
@@ -67,7 +67,7 @@ def parse_with_list(
     try:
         return _parse_with_list(_Reader(data), key, item, before)
     except RecursionError:
-        raise ValueError("nested too deep") from None
+        raise ValueError("the JSON is nested too deep") from None
 
 
 def _parse_with_list(
@@ -89,7 +89,7 @@ def _parse_with_list(
             before(fields)
             items = _items(reader, item)
         else:
-            raise ValueError(f"{key!r} stands twice")
+            raise ValueError(f"{key!r} is given twice")
 
     reader.each("{", "}", add_field)
     reader.expect("")
@@ -122,7 +122,7 @@ class _Reader:
         self._text, self._at = "", 0
 
     def each(self, opening: str, closing: str, read: Callable[[], None]) -> None:
-        """Read what stands between two brackets, parted by commas."""
+        """Read what is between two brackets, parted by commas."""
         self.expect(opening)
         if self._peek() == closing:
             self._at += 1

@@ -30,12 +30,12 @@ class Fields:
     def __init__(self, what: str, value: Any, names: tuple[str, ...], optional: tuple[str, ...] = ()) -> None:
         self._what = what
         if not isinstance(value, Mapping):
-            raise PlanError(f"no plan: {what} is {shown(value)}, not a JSON object.")
+            raise PlanError(f"not a plan: {what} is {shown(value)}, not a JSON object.")
         missing = [name for name in names if name not in value and name not in optional]
         unknown = [name for name in value if name not in names]
         if missing or unknown:
             problem = f"lacks {missing[0]!r}" if missing else f"has the unknown field {shown(unknown[0])}"
-            raise PlanError(f"no plan: {what} {problem}.")
+            raise PlanError(f"not a plan: {what} {problem}.")
         self._value = value
 
     def has(self, name: str) -> bool:
@@ -78,7 +78,7 @@ class Fields:
 
     def wrong(self, name: str, wanted: str) -> PlanError:
         """The error for a field that is not what it should be."""
-        return PlanError(f"no plan: {name!r} of {self._what} is {shown(self._value[name])}, not {wanted}.")
+        return PlanError(f"not a plan: {name!r} of {self._what} is {shown(self._value[name])}, not {wanted}.")
 
 
 def shown(value: Any) -> str:

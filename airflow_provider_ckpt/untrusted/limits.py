@@ -66,7 +66,7 @@ def most_bytes(name: str) -> int:
 
 
 def largest(name: str) -> int:
-    """How large a file may be to be copied: larger than anything that its name can stand for; state has any size."""
+    """How large a file may be to be copied: larger than anything that its name can mean; state has any size."""
     if name.endswith(".crc"):
         directory, _, base = name.rpartition("/")
         summed = f"{directory}/{base.removesuffix('.crc').removeprefix('.')}"

@@ -208,7 +208,7 @@ def _renamed(fields: Mapping[str, Any]) -> dict[str, Any]:
 
 def _known(name: Any) -> str:
     if not isinstance(name, str) or name not in _CONDITIONS:
-        raise ValueError(f"{shown(name)} is the name of none")
+        raise ValueError(f"{shown(name)} is not the name of a condition")
     return name
 
 

@@ -59,7 +59,7 @@ class Condition(ABC):
 
     @abstractmethod
     def explain(self, progress: Progress) -> str:
-        """Where the query stands against the condition, for people."""
+        """The position of the query against the condition, for people."""
 
     def remaining(self, progress: Progress) -> float | None:
         """How much is left, in a unit of the condition's own, 0 when it is reached; None when that cannot be said."""
@@ -76,14 +76,14 @@ class Condition(ABC):
         return now * took_ms / (before - now)
 
     def doubts(self, progress: Progress) -> tuple[str, ...]:
-        """What speaks against waiting for this, as sentences: it will not be met as things stand, or means little."""
+        """What speaks against waiting for this, as sentences: it will not be met in this state, or means little."""
         return () if self.reached(progress) else tuple(self._doubts(progress))
 
     def _doubts(self, progress: Progress) -> Iterable[str]:
         return ()
 
     def is_hopeless(self, progress: Progress) -> bool:
-        """Whether it will not be met as things stand."""
+        """Whether it will not be met in the present state of the checkpoint."""
         return bool(self.doubts(progress))
 
     def met(self, progress: Progress) -> tuple[Condition, ...]:

@@ -76,7 +76,7 @@ class Poller:
         return replace(progress, earlier=self.earlier)
 
     def _is_continued_by(self, progress: Progress) -> bool:
-        """Whether the newest commit of the last poll still stands as it was."""
+        """Whether the newest commit of the last poll still is as it was."""
         if self.latest is None:
             return False
         batch_id = self.latest.batch_id

@@ -16,7 +16,7 @@ from airflow_provider_ckpt.waiting.conditions import Condition, Needs, SourceEnd
 
 @dataclass(frozen=True, slots=True)
 class OffsetsReached(Condition):
-    """Every source named in ``offsets`` stands at its offset or past it, partition by partition.
+    """Every source named in ``offsets`` is at its offset or past it, partition by partition.
 
     Args:
         offsets: Offset as JSON text, by source id (``"0"`` for the first source).
@@ -50,7 +50,7 @@ class OffsetsReached(Condition):
             raise CheckpointError(f"offsets of source {source_id} cannot be ordered: {error}") from error
 
     def _typed(self, progress: Progress, source_id: str) -> tuple[TypedOffset, TypedOffset] | None:
-        """Where a source stands, and where it has to; None when it has no offset yet."""
+        """The position of a source, and where it has to; None when it has no offset yet."""
         offsets = progress.offsets
         assert offsets is not None
         ids = [known for known, _ in offsets.offsets]
@@ -120,7 +120,7 @@ class SnapshotReached(Condition):
         source_id: Which source.
         snapshot_id: The snapshot that was the newest to read.
         position: How many data files it added.
-        before: Its ancestors that the source may still stand at; any other snapshot is a later one.
+        before: Its ancestors that the source may still be at; any other snapshot is a later one.
     """
 
     name: ClassVar[str] = "snapshot"

@@ -28,7 +28,7 @@ class Reached:
 
     Args:
         condition: What is reached, with the ends that the sources had at this poll.
-        progress: Where the query stands.
+        progress: The position of the query.
     """
 
     condition: Condition
@@ -36,7 +36,7 @@ class Reached:
 
     @property
     def text(self) -> str:
-        """Where the query stands, for people."""
+        """The position of the query, for people."""
         return self.condition.explain(self.progress)
 
 
@@ -45,7 +45,7 @@ class Pending:
     """The condition is not reached yet, or nobody can tell.
 
     Args:
-        text: Where the query stands and how long it still takes, or who did not answer; for people.
+        text: The position of the query and how long it still takes, or who did not answer; for people.
         pause_s: Seconds until the next poll; it ends at the deadline at the latest.
         progress: What the last poll brought; None when none has brought anything.
         remaining: How much is left, in a unit of the condition's own; None when that cannot be said.
@@ -81,12 +81,12 @@ class Waiting:
         location: The checkpoint, for errors.
         condition: What is waited for. From the first step on it is no longer relative to *now*, and the ends of the
             sources that are taken once are taken.
-        start: Where the query stood at the first step; None before it.
+        start: The position of the query at the first step; None before it.
         ends: Where the data of the sources ends; None when the condition does not ask.
         interval_s: Seconds between two polls, as the user asked for; a pause is a quarter of it to four times it.
         spread: Every pause is multiplied by this, so that many waits do not poll in step.
         deadline_ms: When to give up, epoch milliseconds; None for never.
-        fail_fast: Whether a condition that will not be met as things stand is lost.
+        fail_fast: Whether a condition that will not be met in the present state of the checkpoint is lost.
         why_absent: Says why there is no checkpoint (yet), or None; called while a poll brings nothing at all.
 
     Raises:
@@ -163,8 +163,8 @@ class Waiting:
         absent = self.why_absent() if progress.batch_id is None and progress.query_id is None else None
         doubts = (absent,) if absent else condition.doubts(progress)
         if self.fail_fast and (absent or condition.is_hopeless(progress)):
-            problem = f"this will not be met as things stand. {' '.join(doubts)}"
-            raise self._lost(problem, "Wait for something else, or without failing fast.")
+            problem = f"the condition will not be met in the present state of the checkpoint. {' '.join(doubts)}"
+            raise self._lost(problem, "Wait for another condition, or without --fail-fast (fail_fast=False in a DAG).")
         new = tuple(doubt for doubt in doubts if doubt not in self._warned)
         self._warned.update(new)
         self._doubted = progress.batch_id
@@ -193,7 +193,7 @@ def read_wait(fields: Mapping[str, Any]) -> tuple[Condition, Start]:
 
 
 def outcome(status: str, progress: Progress | None, condition: Condition | None = None) -> OutcomeFields:
-    """How a wait ended and where the query stood, JSON-ready.
+    """How a wait ended and the position of the query, JSON-ready.
 
     ``met`` names the conditions that were reached, those of a combined one each on its own.
     """

@@ -1,4 +1,4 @@
-"""Where a query stood when a wait began, and whether what is waited for can still come."""
+"""The position of a query when a wait began, and whether what is waited for can still come."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from airflow_provider_ckpt.errors import CheckpointError
 
 @dataclass(frozen=True, slots=True)
 class Start:
-    """Where a query stood when a wait began.
+    """The position of a query when a wait began.
 
     Args:
         query_id: Its id; None before the query has run.

@@ -91,14 +91,14 @@ NOT_REACHED = [
 
 
 @pytest.mark.parametrize("deferrable", [False, True])
-@pytest.mark.parametrize("condition", REACHED)
+@pytest.mark.parametrize("target", REACHED)
 def test_a_reached_target_never_defers(checkpoint, target, deferrable):
     result = sensor(checkpoint, deferrable=deferrable, **target).execute({})
     assert result["batch_id"] == 7 and result["met"] and "status" not in result
     assert result["watermark_ms"] in (WATERMARK_MS, None) and result["query_id"]
 
 
-@pytest.mark.parametrize("condition", NOT_REACHED)
+@pytest.mark.parametrize("target", NOT_REACHED)
 def test_a_non_deferrable_sensor_never_defers(checkpoint, target):
     with pytest.raises(AirflowSensorTimeout):
         sensor(checkpoint, deferrable=False, timeout=0.3, **target).execute({})
@@ -167,7 +167,7 @@ def test_it_fails_at_once_when_the_target_cannot_come_any_more(checkpoint, chang
 # --- deferring -------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("condition", NOT_REACHED)
+@pytest.mark.parametrize("target", NOT_REACHED)
 def test_a_deferrable_sensor_defers_with_all_that_the_trigger_needs(checkpoint, target):
     before_ms = int(time.time() * 1000)
     defers = deferred(sensor(checkpoint, deferrable=True, checkpoint_conn_id=None, **target))
@@ -441,7 +441,7 @@ def test_what_will_never_be_met_fails_fast_and_is_waited_for_otherwise(
 ):
     location = str(golden(case)) if case else str(tmp_path / "nope")
     fast = sensor(location, fail_fast=True, deferrable=deferrable, **arguments)
-    with pytest.raises(AirflowFailException, match="will not be met as things stand") as refused:
+    with pytest.raises(AirflowFailException, match="will not be met in the present state of the checkpoint") as refused:
         fast.execute({})
     assert said in str(refused.value)
     slow = sensor(location, deferrable=True, **arguments)

@@ -217,7 +217,7 @@ def test_one_that_goes_on_remembers_what_now_meant(query):
     assert event["status"] == "timeout", "one that begins now waits for a batch after now"
 
 
-@pytest.mark.parametrize("condition", [SourceEndReached(), LagAtMost(lag_ms=0)])
+@pytest.mark.parametrize("target", [SourceEndReached(), LagAtMost(lag_ms=0)])
 def test_the_ends_of_the_sources_are_asked_for_off_the_event_loop(query, monkeypatch, target):
     import threading
 

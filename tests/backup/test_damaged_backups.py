@@ -139,7 +139,7 @@ def test_what_a_base_of_an_earlier_release_holds_is_judged(golden, tmp_path, mon
 
 
 def unjudged(checkpoint: Path, root: Store, monkeypatch: pytest.MonkeyPatch) -> Manifest:
-    """A backup of an earlier release, which took a state file at odds with its checksum file."""
+    """A backup of an earlier release, which took a state file inconsistent with its checksum file."""
     damage(checkpoint, "state/0/0/.8.delta.crc", "foreign")
     with monkeypatch.context() as earlier:
         earlier.setattr("airflow_provider_ckpt.backup.take.without_broken_files", lambda view, chosen, *_, **__: chosen)

@@ -96,7 +96,7 @@ def test_an_object_of_two_manifests_is_held_once():
         (changed(facts={"unknown_changed": {}}), "the changed files are no list of names"),
         (changed(facts={"not_judged": [None]}), "the questions are no list of names"),
         (changed(facts={"message": 1}), "the message is no text"),
-        (changed(objects=[json.loads(MANIFEST.encode())["objects"][0]] * 2), "a name stands twice"),
+        (changed(objects=[json.loads(MANIFEST.encode())["objects"][0]] * 2), "a name is given twice"),
     ],
 )
 def test_what_is_no_manifest(data, problem):

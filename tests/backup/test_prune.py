@@ -302,14 +302,14 @@ def test_a_second_prune_at_any_call_of_a_first_one_leaves_a_backup(orders, root,
         if busy.calls_left > 0:
             break
     assert at > 20
-    assert outcomes == {"done", "is at work here."}, "a lock is met, and no failure that comes later"
+    assert outcomes == {"done", "is changing this location now."}, "a lock is met, and no failure that comes later"
 
 
 def attempted(plan: PrunePlan, root: Store) -> str:
     try:
         prune_module.prune(plan, root, threads=1)
     except CheckpointBusyError as error:
-        return error.message[error.message.index("is at work") :]
+        return error.message[error.message.index("is changing") :]
     return "done"
 
 

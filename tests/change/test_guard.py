@@ -63,7 +63,7 @@ def test_what_is_waited_for_and_how_long_is_told(tmp_path, monkeypatch):
     stores = Stores(checkpoint)
     plan = make_rollback(stores, 1)
     apply(plan, stores, query_is_stopped=True, accept_sink="unknown", tell=told.append)
-    assert told == [f"Watching {checkpoint.location} for 0.1 s: a query that still runs would write again."]
+    assert told == [f"Checking {checkpoint.location} for writes for 0.1 s: a query that still runs would write."]
 
 
 @pytest.mark.parametrize("name", ["offsets/99", "state/0/0/9.delta", "notes"])

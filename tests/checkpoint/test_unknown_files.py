@@ -204,7 +204,7 @@ def test_a_backup_names_what_no_file_tells(query, root, capsys):
     """Whether the operator has one partition or has lost the others: the backup is taken, and says it for ever."""
     orders = query("count-all-hdfs")
     mutate(orders.checkpoint, ("drop state/0/_metadata", "drop state/0/0/_metadata"))
-    problem = "state/0: partition 0 alone has state, and nothing tells whether"
+    problem = "state/0: only partition 0 has state, and no file shows whether"
 
     def said(*arguments: object) -> str:
         assert run([str(argument) for argument in arguments]) == 0

@@ -21,7 +21,7 @@ def test_the_last_line_of_a_plan_carries_it_out_and_that_of_a_change_takes_it_ba
     done = capsys.readouterr().out
     assert not (checkpoint / "commits/7").exists()
 
-    undo = done.rstrip().split("\n")[-1].partition("To take it back: ")[2]
+    undo = done.rstrip().split("\n")[-1].partition("To undo it: ")[2]
     assert run([*shlex.split(undo)[1:], "--sink", "noop", "--execute", *STOPPED]) == 0
     assert (checkpoint / "commits/7").exists()
 

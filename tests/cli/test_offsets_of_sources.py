@@ -98,4 +98,4 @@ def test_nothing_is_counted_after_a_batch_that_was_purged(capsys, tmp_path):
     for log in ("offsets", "commits"):
         (checkpoint / log / "0").unlink()
     found = ask(capsys, "log", checkpoint, "--source", "0=kafka")["batches"][0]["sources"][0]
-    assert found["total"] is None and found["problem"] == "the entry before it is not there"
+    assert found["total"] is None and found["problem"] == "the offset entry before it is missing"

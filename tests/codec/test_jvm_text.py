@@ -123,7 +123,7 @@ def test_fields_that_are_not_there_are_empty():
 def test_a_key_that_stands_twice_is_refused_when_it_is_asked_for():
     fields = Fields(read_json('{"a":1,"a":2,"b":3}', "n", "line"), "n", "line")
     assert fields.long("b") == 3
-    with pytest.raises(MalformedEntryError, match="'a' in the line stands twice"):
+    with pytest.raises(MalformedEntryError, match="'a' in the line is given twice"):
         fields.long("a")
 
 

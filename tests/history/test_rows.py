@@ -77,7 +77,7 @@ def test_without_a_watermark_there_is_none():
 @pytest.mark.parametrize(
     ("batch", "why"),
     [
-        (LoggedBatch(7, offsets=entry('{"t":{"0":5}}')), "the entry before it is not there"),
+        (LoggedBatch(7, offsets=entry('{"t":{"0":5}}')), "the offset entry before it is missing"),
         (LoggedBatch(7, offsets=entry("5"), previous=entry("4")), "no kafka offset: '5'"),
         (LoggedBatch(7, offsets=entry(None), previous=entry("4")), "the source has no offset"),
         (

@@ -214,7 +214,7 @@ def test_a_renamed_source_is_found(log, data):
         for at, ends in log.ends.items()
     }
     result = compare(log.until(batch), replace(log, ends=renamed))
-    assert codes(result) == {"CKPT303"} and "source renamed starts from scratch" in result.findings[0].message
+    assert codes(result) == {"CKPT303"} and "source renamed is read from its beginning" in result.findings[0].message
 
 
 @given(logs(), st.data())

@@ -186,7 +186,8 @@ def test_a_directory_that_the_query_does_not_read_is_refused(unread, logged, tmp
 
 
 @pytest.mark.parametrize(
-    ("read", "said"), [([], "there is nothing here"), (["file:///data/in/a"], "reads files of another directory")]
+    ("read", "said"),
+    [([], "the directory is missing or empty"), (["file:///data/in/a"], "reads files of another directory")],
 )
 def test_a_directory_that_is_not_there_is_never_read_to_its_end(unread, logged, tmp_path, read, said):
     with pytest.raises(StoreError, match=said):

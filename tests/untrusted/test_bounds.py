@@ -115,7 +115,10 @@ def test_avro_within_its_bounds_or_an_error_that_names_the_commit(tmp_path, case
 
 YAML = {
     "aliases": ("a: &a [x, x]\nb: &b [*a, *a]\nc: [*b, *b]", r"line 2 has an alias \(\*a\)"),
-    "nested too deep": ("confs: " + "[" * (MOST_YAML_DEPTH + 1), f"nested deeper than {MOST_YAML_DEPTH} levels"),
+    "the JSON is nested too deep": (
+        "confs: " + "[" * (MOST_YAML_DEPTH + 1),
+        f"nested deeper than {MOST_YAML_DEPTH} levels",
+    ),
     "brackets without an end": ("[" * 100_000, f"nested deeper than {MOST_YAML_DEPTH} levels"),
     "too long": ("#" * (MOST_YAML_CHARS + 1), "more than 1,048,576 characters"),
 }

@@ -97,7 +97,7 @@ HOSTILE = {
     "name with an empty part": on_object(name="offsets//5"),
     "name that is a URL": on_object(name="s3://other/bucket"),
     "name that is no text": on_object(name=["offsets/5"]),
-    "name that stands twice": named_twice,
+    "name that is given twice": named_twice,
     "name below another name": on_object(name="metadata/x"),
     "name above another name": on_object(name="offsets"),
     "stored at an absolute place": on_object(stored_at="/etc/passwd"),

@@ -213,7 +213,7 @@ def test_a_doubt_that_could_not_be_asked_about_is_asked_about_again(fail_fast, l
 def test_with_fail_fast_what_will_not_be_met_is_lost(condition, first, golden_progress):
     waiting = Waiting("here", condition, fail_fast=True, why_absent=lambda: "It is not there.")
     step = waiting.step(first or golden_progress, NOW_MS)
-    assert type(step) is Lost and "will not be met as things stand" in str(step.error)
+    assert type(step) is Lost and "will not be met in the present state of the checkpoint" in str(step.error)
 
 
 # --- another process takes it up -------------------------------------------------------------------------------------

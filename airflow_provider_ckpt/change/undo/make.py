@@ -83,10 +83,12 @@ def _observe_undo(done: Plan, stores: Stores) -> Undo:
 
 
 def _judge_undo(record: journal.Record, stores: Stores, sink: DeclaredSink, undo: Undo, trigger: str) -> SinkEffect:
-    """What an undo does to the sink, where it can be looked at."""
+    """What an undo does to the sink, where it can be read."""
     done = record.plan
     if sink.directory and stores.sink is None:
-        return SinkEffect(sink.name, "unknown", "nobody has looked at it since the rollback", "Declare it: --sink.")
+        return SinkEffect(
+            sink.name, "unknown", "the sink was not read since the rollback", "Declare it: --sink TYPE:URI."
+        )
     store = stores.sink if sink.directory else None
     if done.sink and store is not None and place_of(store) != place_of(store.at(done.sink)):
         raise PlanError(

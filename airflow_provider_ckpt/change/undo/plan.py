@@ -26,7 +26,7 @@ from airflow_provider_ckpt.untrusted.spans import batches_text
 
 #: Files that a refusal names.
 _NAMED = 3
-#: Tells the SHA-256 (hex) of what stands somewhere.
+#: Tells the SHA-256 (hex) of what is somewhere.
 Sha256Of = Callable[[Place, str], str]
 
 
@@ -38,7 +38,7 @@ class Undo:
         view: The whole checkpoint as it is now; with the entries of ``done.batch_id`` when they are there.
         sink_log: The log of the sink when the change trimmed it.
         saved: What the change has saved, by where it was.
-        sha256_of: Reads what stands somewhere.
+        sha256_of: Reads what is somewhere.
 
     Raises:
         PlanError: What the change left alone is not as it was, so that nothing sure would come of an undo.
@@ -99,7 +99,7 @@ class Undo:
         )
 
     def _find_present(self, sha256_of: Sha256Of) -> set[Action]:
-        """The steps whose object stands there: as it did before the change, or as it or an undo of it has put it there.
+        """The steps whose object is there: as it did before the change, or as it or an undo of it has put it there.
 
         A batch that runs again may write some files with the bytes that they had before. They go with their batch.
         """
