@@ -217,7 +217,7 @@ def test_every_parameter_reaches_the_trigger(checkpoint, monkeypatch):
 def test_now_is_when_the_worker_looked(checkpoint):
     before_ms = int(time.time() * 1000)
     trigger = deferred(sensor(checkpoint, deferrable=True, condition=NextBatch())).trigger
-    assert before_ms <= trigger.target["after_ms"] <= int(time.time() * 1000)
+    assert before_ms <= trigger.condition["after_ms"] <= int(time.time() * 1000)
 
 
 def test_a_storage_that_is_away_defers_and_the_trigger_begins(checkpoint, monkeypatch):
@@ -227,7 +227,7 @@ def test_a_storage_that_is_away_defers_and_the_trigger_begins(checkpoint, monkey
     monkeypatch.setattr(CheckpointHook, "store", away)
     before_ms = int(time.time() * 1000)
     trigger = deferred(sensor(checkpoint, deferrable=True, condition=NextBatch())).trigger
-    assert trigger.start is None and trigger.target["after_ms"] >= before_ms, "now is the same for all that follows"
+    assert trigger.start is None and trigger.condition["after_ms"] >= before_ms, "now is the same for all that follows"
     with pytest.raises(AirflowException) as failed:
         sensor(checkpoint, batch_id=7).poke({})
     assert not isinstance(failed.value, AirflowFailException), "another try can help"
