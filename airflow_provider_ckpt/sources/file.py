@@ -209,7 +209,7 @@ def _without_braces(pattern: str) -> list[str]:
     choices = [piece.split(",") if at % 2 else [piece] for at, piece in enumerate(pieces)]
     if math.prod(map(len, choices)) > MOST_PATTERNS:
         raise StoreError(
-            f"the pattern has more than {MOST_PATTERNS:,} others",
+            f"the pattern has more than {MOST_PATTERNS:,} alternatives",
             hint="Give fewer alternatives in braces; * means any.",
         )
     return ["".join(choice) for choice in product(*choices)]

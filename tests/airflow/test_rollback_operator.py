@@ -106,7 +106,7 @@ def test_an_approval_without_a_time_is_not_one_that_was_not_asked_for(tmp_path, 
 
 @pytest.mark.parametrize("words", [{"unknown": False}, "{'unknown': False}", [["unknown"]], 7], ids=str)
 def test_an_acceptance_is_a_list_or_a_text(tmp_path, backup, words):
-    with pytest.raises(AirflowFailException, match="words are a list or a text"):
+    with pytest.raises(AirflowFailException, match="effects are a list or a text"):
         roll_back(tmp_path, Task(), to_batch=6, accept_sink=words)
 
 

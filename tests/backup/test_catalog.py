@@ -157,7 +157,7 @@ def test_nothing_at_all_is_no_success(query, tmp_path, capsys, command):
         arguments = [text.format(tmp_path / place) for text in COMMANDS[command]]
         assert run(arguments) == 3, place
         assert (
-            said if command != "fleet" or place == "typo" else "no checkpoint stands here"
+            said if command != "fleet" or place == "typo" else "no checkpoint was found here"
         ) in capsys.readouterr().err
     if command in ("backups", "prune", "fleet"):
         assert run([*[text.format(tmp_path / "empty") for text in COMMANDS[command]], "--allow-empty"]) == 0
@@ -170,7 +170,7 @@ def test_no_backup_is_written_into_its_checkpoint_or_around_it(query, tmp_path):
     (tmp_path / "alias").symlink_to(query.checkpoint)
     before = files(tmp_path)
     for place in ("checkpoint", "checkpoint/backups", "alias/backups", "."):
-        with pytest.raises(PlanError, match="must stand apart"):
+        with pytest.raises(PlanError, match="must not overlap"):
             query.back_up(Store.open(str(tmp_path / place)))
     assert files(tmp_path) == before
     query.back_up(Store.open(str(tmp_path / "checkpoint-backups")))
@@ -180,7 +180,7 @@ def test_no_restore_goes_into_a_backup_root_around_it_or_into_the_original(query
     taken = query.back_up(root)
     (tmp_path / "alias").symlink_to(tmp_path / "backups")
     for place in ("backups/new", "alias/new", ".", "checkpoint/new"):
-        with pytest.raises(CheckpointError, match="must stand apart|is inside|not empty"):
+        with pytest.raises(CheckpointError, match="must not overlap|is inside|not empty"):
             make_restore(root, taken, Store.open(str(tmp_path / place)))
     shutil.rmtree(query.checkpoint)
     for place in ("checkpoint", "checkpoint/new"):
@@ -202,7 +202,7 @@ def test_no_backup_on_s3_is_written_into_its_checkpoint(query, s3_store):
     there = s3_store("orders")
     for name, data in files(query.checkpoint).items():
         there.create(name, data)
-    with pytest.raises(PlanError, match="must stand apart"):
+    with pytest.raises(PlanError, match="must not overlap"):
         take_backup(there, s3_store("orders/backups"))
     take_backup(there, s3_store("orders-backups"))
 

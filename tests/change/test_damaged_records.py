@@ -119,7 +119,7 @@ def test_an_older_change_does_not_pass_for_the_newest_whose_record_is_damaged(qu
         apply(plan, stores, **STOPPED)
     left = read_all(query.store)
     stores.record(plan.plan_id).delete("plan.json")
-    with pytest.raises(CheckpointError, match="plan.json: is missing"):
+    with pytest.raises(CheckpointError, match="plan.json: the record of a change is missing"):
         make_undo(stores)
     assert read_all(query.store) == left
 

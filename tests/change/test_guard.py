@@ -78,7 +78,7 @@ def test_a_location_that_fills_while_a_backup_is_restored(golden, tmp_path, name
         if done == when:
             target.create(name, b"of somebody else")
 
-    with pytest.raises(CheckpointBusyError, match="somebody else has written") as refused:
+    with pytest.raises(CheckpointBusyError, match="another process has written") as refused:
         restore(plan, root, target, by="ann", accept_sink="unknown", on_step=intrude)
     assert refused.value.name == name
     assert read_all(target)[name] == b"of somebody else"

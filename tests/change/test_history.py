@@ -106,7 +106,7 @@ def test_a_restored_checkpoint_says_where_it_comes_from_and_by_whom(stores, tmp_
     [made] = history(target)
     assert (made.plan.kind, made.plan.source, made.state, made.by) == ("restore", root.location, "applied", "ann@host")
     assert receipt.record == made.location
-    with pytest.raises(PlanError, match="nothing to undo"):
+    with pytest.raises(PlanError, match="no change that can be undone"):
         make_undo(Stores(target))
     restore(make_restore(root, backup, target), root, target, by="bob@host", accept_sink="unknown")
     assert history(target) == (made,), "a second one had nothing to do"

@@ -131,7 +131,7 @@ NO_PLANS: dict[str, tuple[Change, str]] = {
 def test_what_is_no_plan_is_refused(change, problem):
     fields = json.loads(json.dumps(ROLLBACK.to_dict()))
     change(fields)
-    with pytest.raises(PlanError, match="no plan:") as refused:
+    with pytest.raises(PlanError, match="not a plan:") as refused:
         plan_from_dict(fields)
     assert problem in str(refused.value)
     assert len(str(refused.value)) < 300
@@ -139,7 +139,7 @@ def test_what_is_no_plan_is_refused(change, problem):
 
 @pytest.mark.parametrize("value", [None, 7, "rollback", [], {}, {"kind": "rollback"}])
 def test_anything_else_is_refused(value):
-    with pytest.raises(PlanError, match="no plan:"):
+    with pytest.raises(PlanError, match="not a plan:"):
         plan_from_dict(value)
 
 

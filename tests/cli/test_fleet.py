@@ -43,7 +43,7 @@ def test_a_row_for_each_checkpoint_worst_first_and_a_line_that_sums_up(capsys, f
     assert "error" in rows[0] and "CKPT102" in rows[0] and "pass" not in out
     not_judged = "; not judged: state, source logs, checksum files"
     assert out.splitlines()[0] == f"3 checkpoints: 1 with errors, 0 with warnings{not_judged}"
-    assert "a checkpoint." in out.splitlines()[-1]
+    assert "per checkpoint." in out.splitlines()[-1]
 
 
 def test_a_healthy_fleet_ends_with_0(capsys, fleet):

@@ -126,7 +126,7 @@ def test_a_plan_of_no_steps_needs_no_acceptance_and_says_so(query, capsys):
     out = capsys.readouterr().out
     assert "0 steps" in out and "Nothing was changed" in out
     assert run(["rollback", query.store.location, "--to-batch", "7"]) == 0
-    assert capsys.readouterr().out.rstrip().endswith("stands at batch 7 already.")
+    assert capsys.readouterr().out.rstrip().endswith("is at batch 7 already.")
 
 
 # --- plan files ------------------------------------------------------------------------------------------------------

@@ -140,7 +140,7 @@ def test_a_shard_that_cannot_be_compared_says_so_and_spoils_no_other(other):
     mixed, plain = kinesis(a=other, b="AFTER_SEQUENCE_NUMBER 5"), kinesis(a="AFTER_SEQUENCE_NUMBER 5")
     assert "b" in mixed.positions
     assert mixed.has_reached(kinesis(b="AFTER_SEQUENCE_NUMBER 4"))
-    with pytest.raises(ValueError, match="a stands at a"):
+    with pytest.raises(ValueError, match="a is at a"):
         mixed.has_reached(plain)
 
 

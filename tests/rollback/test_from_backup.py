@@ -127,7 +127,7 @@ def test_afterwards_the_checkpoint_holds_what_the_backup_holds_and_undo_gives_ev
     assert Store.open(change.location).child("staged").find() == {}, "no third copy is kept"
     house.undo()
     assert house.now == before
-    with pytest.raises(PlanError, match="nothing to undo"):
+    with pytest.raises(PlanError, match="no change that can be undone"):
         house.undo()
 
 

@@ -117,7 +117,7 @@ def test_at_a_time_the_end_is_the_first_later_record(kafka, offsets, at_ms, unti
 def test_a_topic_that_was_created_anew_is_no_end_that_the_query_has_passed(kafka, offsets):
     topic = kafka.create()
     kafka.produce(topic, 5)
-    with pytest.raises(StoreError, match=r"stands at 500 of partition .*, which ends at 5: the topic was created anew"):
+    with pytest.raises(StoreError, match=r"is at 500 of partition .*, which ends at 5: the topic was created anew"):
         offsets(topic, {topic: {"0": 500}})
 
 

@@ -154,7 +154,7 @@ def test_a_delta_table_that_was_created_anew_is_refused(tables, end):
 
 def test_a_delta_table_that_has_lost_versions_is_no_end_that_the_query_has_passed(tables, end):
     stands = tables["delta"].story["queries"]["whole"][-1]["offset"]
-    with pytest.raises(StoreError, match="stands before version 14, and the newest is 3"):
+    with pytest.raises(StoreError, match="is before version 14, and the newest is 3"):
         end(tables["delta"].as_of(3), stands)
 
 
@@ -183,7 +183,7 @@ def test_a_delta_log_that_was_cleaned_is_read_as_far_as_it_goes(tables, end, tmp
 
 def test_an_iceberg_snapshot_that_has_expired_is_no_end_that_the_query_has_passed(tables, end):
     stands = '{"version":1,"snapshot_id":42,"position":1,"scan_all_files":false}'
-    with pytest.raises(StoreError, match="stands at snapshot 42, which the current one does not come from"):
+    with pytest.raises(StoreError, match="is at snapshot 42, which the current one does not come from"):
         end(tables["iceberg"].as_of(5), stands)
 
 

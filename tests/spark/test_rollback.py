@@ -101,7 +101,7 @@ def test_the_same_command_completes_an_interrupted_rollback_and_undo_takes_it_ba
     undo = make_undo(stores)
     apply(undo, stores, query_is_stopped=True, quiet_s=0, accept_sink="unknown")
     assert snapshot(lab.checkpoint) == before, "undo gives every byte back"
-    with pytest.raises(PlanError, match="nothing to undo"):
+    with pytest.raises(PlanError, match="no change that can be undone"):
         make_undo(stores)
 
     apply(make_rollback(stores, KEEP), stores, query_is_stopped=True, quiet_s=0, accept_sink="unknown")

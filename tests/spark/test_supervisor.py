@@ -276,7 +276,7 @@ def take_back(place: Place, before: Files, where: str) -> str:
         left = everything(place)
         assert {name for name in before if left.get(name) != before[name]} == set(), f"{where}: undone from {state}"
     else:
-        with pytest.raises(PlanError, match="nothing to undo"):
+        with pytest.raises(PlanError, match="no change that can be undone"):
             make_undo(place.stores)
     return state
 
