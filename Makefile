@@ -53,8 +53,8 @@ fmt: $(READY) ## Format and mend what ruff can
 	$(BIN)/ruff check --fix . || true
 	$(BIN)/ruff format .
 
-exhaustive: $(READY) java ## The tests that are sampled in `make test`, in full
-	CKPT_EXHAUSTIVE=1 $(BIN)/python -m pytest -q tests/lifecycle tests/spark tests/differential tests/airflow --timeout 1800
+exhaustive: $(READY) java .kafka/.ready ## The tests that are sampled in `make test`, in full
+	CKPT_EXHAUSTIVE=1 $(BIN)/python -m pytest -q --timeout 1800
 
 oracle: $(READY) java ## The whole oracle corpus, put to real Spark anew, and 300 random cases (60 minutes; SEED=N repeats)
 	$(BIN)/python -m tests.oracle.run verify

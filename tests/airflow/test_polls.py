@@ -73,6 +73,20 @@ def opened_as(monkeypatch):
     return use
 
 
+def hold_back(opened_as) -> tuple[threading.Event, threading.Event]:
+    """A storage that answers when it is told to: set when it was asked, to be set when it may answer."""
+    asked, answer = threading.Event(), threading.Event()
+
+    class HeldBack(Store):
+        def ls(self, directory: str = ""):
+            asked.set()
+            assert answer.wait(30), "nobody has let it answer"
+            return super().ls(directory)
+
+    opened_as(HeldBack)
+    return asked, answer
+
+
 def write(store: Store, batches: int = 3) -> Store:
     query = FakeQuery(store)
     for batch_id in range(batches):
@@ -144,22 +158,19 @@ def test_a_wait_that_is_due_earlier_wakes_the_others(local):
 
 def test_who_comes_while_a_look_is_under_way_gets_the_next_one(local, opened_as):
     """What it has seen may be older than the wait."""
-
-    class Slow(Store):
-        def ls(self, directory: str = ""):
-            time.sleep(0.3)
-            return super().ls(directory)
-
-    opened_as(Slow)
+    under_way, answer = hold_back(opened_as)
 
     async def look():
         async with poll_pool().of(None, local.location) as poller:
             first = asyncio.ensure_future(poller.within(0.0, OFFSETS))
-            await asyncio.sleep(0.15)
-            return await together(first, poller.within(0.0, OFFSETS))
+            assert await asyncio.to_thread(under_way.wait, 30)
+            second = asyncio.ensure_future(poller.within(0.0, OFFSETS))
+            await asyncio.sleep(0.01)  # it has asked
+            answer.set()
+            return await together(first, second)
 
     first, second = asyncio.run(look())
-    assert first.polled_at_ms < second.polled_at_ms
+    assert first is not second and first.polled_at_ms <= second.polled_at_ms
 
 
 def test_checkpoints_of_one_bucket_share_a_driver(lake, monkeypatch):
@@ -212,18 +223,15 @@ def test_looks_are_bounded(tmp_path, opened_as):
 
 
 def test_one_that_gives_up_does_not_harm_the_others(local, opened_as):
-    class Slow(Store):
-        def ls(self, directory: str = ""):
-            time.sleep(0.3)
-            return super().ls(directory)
-
-    opened_as(Slow)
+    under_way, answer = hold_back(opened_as)
 
     async def look():
         async with poll_pool().of(None, local.location) as poller:
             waits = [asyncio.ensure_future(poller.within(0.0, OFFSETS)) for _ in range(3)]
-            await asyncio.sleep(0.1)
+            assert await asyncio.to_thread(under_way.wait, 30)
             waits[0].cancel()
+            await asyncio.sleep(0.01)  # it has gone
+            answer.set()
             return await together(*waits)
 
     gone, *others = asyncio.run(look())
@@ -362,12 +370,12 @@ def test_natively_and_on_threads_a_look_shows_the_same(lake, monkeypatch):
 
 
 def test_a_slow_storage_never_blocks_the_event_loop(tmp_path, opened_as):
-    threads = set()
+    threads, ticked = set(), threading.Event()
 
     class Slow(Store):
         def ls(self, directory: str = ""):
             threads.add(threading.get_ident())
-            time.sleep(0.5)
+            assert ticked.wait(30), "the event loop stands still"
             return super().ls(directory)
 
     opened_as(Slow)
@@ -376,15 +384,16 @@ def test_a_slow_storage_never_blocks_the_event_loop(tmp_path, opened_as):
         async with poll_pool().of(None, str(tmp_path / str(number))) as poller:
             return await poller.within(0.0, Needs())
 
-    async def beside() -> int:
+    async def beside() -> None:
         waits = asyncio.gather(*map(look, range(4)))
-        ticks = 0
-        while not waits.done():
+        while not threads:
             await asyncio.sleep(0.01)
-            ticks += 1
-        return ticks
+        for _ in range(5):
+            await asyncio.sleep(0.01)
+        ticked.set()
+        await waits
 
-    assert asyncio.run(beside()) > 5
+    asyncio.run(beside())
     assert threads and threading.get_ident() not in threads
 
 

@@ -89,15 +89,33 @@ def failing(monkeypatch, fail) -> None:
     monkeypatch.setattr(CheckpointHook, "store", lambda self, location: Failing.open(location))
 
 
+@pytest.fixture
+def polls(monkeypatch):
+    """Waits until the storage has been polled so often: what the poll before found is known then."""
+    polled, poll = [], PollPool.poll
+
+    async def counted(self, *arguments):
+        polled.append(self)
+        return await poll(self, *arguments)
+
+    async def until(count: int) -> None:
+        async with asyncio.timeout(30):
+            while len(polled) < count:
+                await asyncio.sleep(0.01)
+
+    monkeypatch.setattr(PollPool, "poll", counted)
+    return until
+
+
 # --- a wait ----------------------------------------------------------------------------------------------------------
 
 
-def test_it_fires_when_the_batch_is_committed(query):
+def test_it_fires_when_the_batch_is_committed(query, polls):
     query.plan(3)
 
     async def commit_while_it_waits():
         event = asyncio.ensure_future(anext(trigger(query, BatchCommitted(3)).run()))
-        await asyncio.sleep(0.5)
+        await polls(2)
         assert not event.done(), "a planned batch does not count"
         query._write("commits/3", b"v1\n{}")
         return (await asyncio.wait_for(event, 30)).payload
@@ -246,10 +264,10 @@ def test_ends_that_nobody_declared_are_an_error_event(query):
 
 
 @pytest.mark.parametrize("change", ["replaced", "rolled back"])
-def test_a_target_that_cannot_come_any_more_is_an_error_event(query, change):
+def test_a_target_that_cannot_come_any_more_is_an_error_event(query, change, polls):
     async def change_while_it_waits():
         event = asyncio.ensure_future(anext(trigger(query, BatchCommitted(9)).run()))
-        await asyncio.sleep(0.5)
+        await polls(2)
         for name in read_all(query.store) if change == "replaced" else ["commits/2", "offsets/2"]:
             query.store.delete(name)
         return (await asyncio.wait_for(event, 30)).payload

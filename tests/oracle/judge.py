@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from airflow_provider_ckpt.checkpoint.spark_confs import SparkVersion
+from airflow_provider_ckpt.checkpoint.view import CheckpointView
 from airflow_provider_ckpt.checks.inspect import examine
 from airflow_provider_ckpt.restart.deploy import DeclaredSource, DeploySpec
 from airflow_provider_ckpt.restart.forecast import Forecast, forecast
@@ -31,11 +32,15 @@ def deploy_of(case: Case, spark: SparkVersion, home: Path) -> DeploySpec:
     )
 
 
+def read_case(case: Case, home: Path) -> CheckpointView:
+    """What the gate sees of a prepared case, whatever Spark it is judged for."""
+    sink = Store.open(str(home / "output")) if case.deployed.sink == "parquet" else None
+    return examine(Store.open(str(home / "checkpoint")), deep=True, sink=sink)
+
+
 def foretell(case: Case, spark: SparkVersion, home: Path) -> Forecast:
     """What the gate says of a prepared case."""
-    deploy = deploy_of(case, spark, home)
-    sink = Store.open(str(home / "output")) if case.deployed.sink == "parquet" else None
-    return forecast(examine(Store.open(str(home / "checkpoint")), deep=True, sink=sink), deploy)
+    return forecast(read_case(case, home), deploy_of(case, spark, home))
 
 
 def differences(foretold: Forecast, outcome: Mapping[str, Any]) -> list[str]:

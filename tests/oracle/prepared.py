@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-import json
 import re
-import tarfile
 from pathlib import Path
 from typing import Any
 
 from airflow_provider_ckpt.codec.checksum import HadoopChecksum
+from tests.goldens import EXPECTED, GOLDEN, unpack
 
 from .corpus import Case
 from .mutations import mutate
 
-GOLDEN = Path(__file__).resolve().parents[1] / "golden"
 _RECORDED_ROOT = re.compile(rb"/golden/[^/\"]+/")
 _INPUT = re.compile(rb"/input/(\w+)/(\d+)\.json")
 
@@ -21,8 +19,7 @@ _INPUT = re.compile(rb"/input/(\w+)/(\d+)\.json")
 def prepare(case: Case, home: Path) -> Path:
     """Unpack the golden of a case under ``home`` and carry out its mutations; returns the checkpoint location."""
     version, _, name = case.golden.partition("/")
-    with tarfile.open(GOLDEN / f"spark-{version}" / f"{name}.tar.gz") as archive:
-        archive.extractall(home, filter="data")
+    unpack(GOLDEN / f"spark-{version}" / f"{name}.tar.gz", home)
     _move_paths(home)
     checkpoint = home / "checkpoint"
     mutate(checkpoint, case.mutations)
@@ -32,8 +29,7 @@ def prepare(case: Case, home: Path) -> Path:
 def deploy_confs(case: Case) -> dict[str, str]:
     """The confs of the deploy: those that wrote the golden, with those of the case over them."""
     version, _, name = case.golden.partition("/")
-    recorded = json.loads((GOLDEN / f"spark-{version}" / "EXPECTED.json").read_text())
-    confs: dict[str, Any] = {**recorded[name]["deploy"]["confs"], **case.confs}
+    confs: dict[str, Any] = {**EXPECTED[version][name]["deploy"]["confs"], **case.confs}
     return {key: value for key, value in confs.items() if value is not None}
 
 

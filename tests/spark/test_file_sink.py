@@ -51,13 +51,20 @@ def expected(letters: dict[int, str]) -> Counter:
 GOOD = {number: "A" if number <= KEEP else "B" for number in range(BATCHES)}
 
 
-@pytest.fixture
-def lab(spark, tmp_path) -> SinkLab:
-    """Twelve batches in the sink; the data of those after KEEP were wrong and are repaired now."""
-    lab = SinkLab(spark, tmp_path, "stateless")
+@pytest.fixture(scope="module")
+def written(spark, tmp_path_factory) -> SinkLab:
+    """Twelve batches in the sink; not to be changed."""
+    lab = SinkLab(spark, tmp_path_factory.mktemp("written"), "stateless")
     lab.write(range(BATCHES))
     lab.run_into_sink()
     assert lab.table() == expected(dict.fromkeys(range(BATCHES), "A"))
+    return lab
+
+
+@pytest.fixture
+def lab(written, tmp_path) -> SinkLab:
+    """Twelve batches in the sink; the data of those after KEEP were wrong and are repaired now."""
+    lab = copied(written, tmp_path)
     lab.write(range(KEEP + 1, BATCHES), "B")
     return lab
 
@@ -115,11 +122,7 @@ def test_every_prefix_of_a_rollback_with_trim_gives_a_right_table(lab, tmp_path)
     stores = Stores(Store.open(str(lab.checkpoint)), Store.open(str(lab.output)))
     steps = len(make_rollback(stores, KEEP, trim_sink_log=True).actions)
     for stop in range(1, steps, 6):
-        copy = SinkLab(lab.spark, tmp_path / f"prefix-{stop}", "stateless")
-        shutil.copytree(lab.root / "input", copy.input)
-        shutil.copytree(lab.checkpoint, copy.checkpoint)
-        shutil.copytree(lab.output, copy.output)
-        relocate(copy, lab)
+        copy = copied(lab, tmp_path / f"prefix-{stop}")
         peel(copy, stop)
         kept = max(observe(Store.open(str(copy.checkpoint))).committed)
         copy.run_into_sink()
@@ -128,12 +131,16 @@ def test_every_prefix_of_a_rollback_with_trim_gives_a_right_table(lab, tmp_path)
         assert copy.table() in (expected(letters), expected({**letters, rerun: "A"})), f"stopped after {stop}"
 
 
-def relocate(copy: SinkLab, lab: SinkLab) -> None:
-    """Source and sink logs hold absolute paths."""
+def copied(lab: SinkLab, root: Path) -> SinkLab:
+    """The query elsewhere, with its input and its sink; source and sink logs hold absolute paths."""
+    copy = SinkLab(lab.spark, root, "stateless")
+    for old, new in ((lab.input, copy.input), (lab.checkpoint, copy.checkpoint), (lab.output, copy.output)):
+        shutil.copytree(old, new)
     for path in [*copy.checkpoint.glob("sources/0/*"), *copy.output.glob("_spark_metadata/*")]:
         if not path.name.startswith("."):
             path.write_text(path.read_text().replace(f"file://{lab.root}/", f"file://{copy.root}/"))
             path.with_name(f".{path.name}.crc").unlink(missing_ok=True)
+    return copy
 
 
 def peel(copy: SinkLab, stop: int) -> None:

@@ -42,7 +42,7 @@ def test_the_first_error_ends_it(where):
 
     def call(name: str) -> None:
         called.append(name)
-        time.sleep(0.001)
+        time.sleep(0.01)
         if where == "call" and name == NAMES[5]:
             raise KeyError(name)
 
