@@ -101,10 +101,11 @@ class AirflowStack:
     # --- processes ---------------------------------------------------------------------------------------------
 
     def start(self) -> AirflowStack:
-        """Make the database, start every component, and wait until all are healthy."""
-        with (self.logs / "migrate.log").open("wb") as log:
-            migrate = [self.airflow, "db", "migrate"]
-            subprocess.run(migrate, env=self.env, check=True, timeout=240, stdout=log, stderr=log)
+        """Make the database unless there is one, start every component, and wait until all are healthy."""
+        if not (self.home / "airflow.db").exists():
+            with (self.logs / "migrate.log").open("wb") as log:
+                migrate = [self.airflow, "db", "migrate"]
+                subprocess.run(migrate, env=self.env, check=True, timeout=240, stdout=log, stderr=log)
         commands = {name: [self.airflow, name] for name in self.components}
         config = json.dumps({"commands": commands, "logs": str(self.logs)})
         self._supervisor = subprocess.Popen(

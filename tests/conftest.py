@@ -17,9 +17,14 @@ from tests.tiers import NEEDS_MORE, NOT_UNIT, SERVICES, SWEEPS, TESTS
 os.environ.setdefault("AIRFLOW_HOME", tempfile.mkdtemp(prefix="airflow-"))  # read when airflow is imported
 os.environ.setdefault("AIRFLOW__CORE__LOAD_EXAMPLES", "False")
 
+#: Sparks that run for seconds do not pay for the second compiler of the JVM, nor for parallel collectors.
+for options in ("SPARK_LAUNCHER_OPTS", "SPARK_SUBMIT_OPTS"):
+    os.environ.setdefault(options, "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC")
+
 os.environ.pop("COLUMNS", None)  # of the terminal that the tests were started from: tables would be folded to it
 
-settings.register_profile("ci", deadline=None, suppress_health_check=list(HealthCheck), max_examples=200)
+EXAMPLES = 200 if os.environ.get("CKPT_EXHAUSTIVE") else 60
+settings.register_profile("ci", deadline=None, suppress_health_check=list(HealthCheck), max_examples=EXAMPLES)
 settings.register_profile("unit", settings.get_profile("ci"), max_examples=20)
 settings.load_profile("ci")
 

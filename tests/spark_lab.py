@@ -8,13 +8,14 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import sys
 import time
 from collections import Counter
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 KEYS = ("a", "b", "c", "d", "e")
 _FIRST_MTIME_S = 1_767_225_600
@@ -125,6 +126,14 @@ class Lab:
         assert not query.isActive, "the query did not finish in 120 s"
         return run
 
+    def copied(self, root: Path) -> Self:
+        """The query elsewhere, with its input: one run serves several tests."""
+        copy = replace(self, root=root)
+        shutil.copytree(self.input, copy.input)
+        shutil.copytree(self.checkpoint, copy.checkpoint)
+        move_paths(copy.checkpoint / "sources" / "0", self.root, root)
+        return copy
+
     def stream(self) -> Any:
         """The input as a stream, one file a batch, in a session of its own with the confs of the lab."""
         reader = self._session().readStream.schema("key string, value long")
@@ -135,6 +144,14 @@ class Lab:
         for key, value in {**STATE_CONFS[self.config], **self.confs}.items():
             session.conf.set(key, provider_conf(value))
         return session
+
+
+def move_paths(log: Path, old: Path, new: Path) -> None:
+    """Rewrite the absolute paths in a source or sink log that was copied."""
+    for entry in log.iterdir():
+        if not entry.name.startswith("."):
+            entry.write_text(entry.read_text().replace(f"file://{old}/", f"file://{new}/"))
+            entry.with_name(f".{entry.name}.crc").unlink(missing_ok=True)
 
 
 def provider_conf(value: str) -> str:

@@ -1,13 +1,15 @@
-"""Airflow with a home of its own; the database is made once."""
+"""Airflow with a home of its own; the database is made once a run, and each home has a copy."""
 
 from __future__ import annotations
 
+import fcntl
 import json
 import os
 import shutil
 import sqlite3
 import subprocess
 import sys
+from collections.abc import Callable
 from contextlib import closing
 from pathlib import Path
 from typing import Any
@@ -19,7 +21,23 @@ ROOT = HERE.parents[1]
 
 
 @pytest.fixture(scope="session")
-def airflow_env(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
+def airflow_database(tmp_path_factory: pytest.TempPathFactory) -> Callable[[Path], None]:
+    """Gives a home of Airflow a migrated SQLite database: the first process of the run that needs one makes it."""
+    own = tmp_path_factory.getbasetemp()
+    run_wide = own.parent if "PYTEST_XDIST_WORKER" in os.environ else own
+    made = run_wide / "airflow.db"
+    with (run_wide / "airflow.lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        if not made.exists():
+            home = tmp_path_factory.mktemp("migrated")
+            inherited = {key: value for key, value in os.environ.items() if not key.startswith("AIRFLOW")}
+            run(["db", "migrate"], {**inherited, "AIRFLOW_HOME": str(home)})
+            (home / "airflow.db").rename(made)
+    return lambda home: shutil.copy(made, home / "airflow.db")
+
+
+@pytest.fixture(scope="session")
+def airflow_env(tmp_path_factory: pytest.TempPathFactory, airflow_database: Callable[[Path], None]) -> dict[str, str]:
     """Environment of Airflow processes, with a migrated SQLite database."""
     home = tmp_path_factory.mktemp("airflow")
     env = {
@@ -29,7 +47,7 @@ def airflow_env(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
         "AIRFLOW__CORE__LOAD_EXAMPLES": "False",
         "PATH": f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}",
     }
-    run(["db", "migrate"], env)
+    airflow_database(home)
     return env
 
 

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import os
-import subprocess
-import sys
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -63,10 +61,9 @@ class Story:
 
 
 @pytest.fixture(scope="session")
-def dags() -> object:
+def dags(airflow_database) -> object:
     """The DAGs of the stories, in the database of the process's own AIRFLOW_HOME."""
-    airflow_command = str(Path(sys.executable).with_name("airflow"))
-    subprocess.run([airflow_command, "db", "migrate"], env=os.environ, check=True, capture_output=True, timeout=240)
+    airflow_database(Path(os.environ["AIRFLOW_HOME"]))
     from airflow.dag_processing.bundles.manager import DagBundlesManager
     from airflow.dag_processing.dagbag import DagBag, sync_bag_to_db
 

@@ -25,7 +25,7 @@ from tests.backup_lab import files
 EXHAUSTIVE = bool(os.environ.get("CKPT_EXHAUSTIVE"))
 GOLDENS = ("agg-hdfs", "agg-rocksdb-changelog-v2", "file-to-parquet-12", "transform-with-state")
 #: How many damages of each golden by default.
-SAMPLES = 12
+SAMPLES = 8
 
 
 def flipped(data: bytes, at: int) -> bytes:

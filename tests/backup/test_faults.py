@@ -25,7 +25,8 @@ from tests.soundness import assert_complete
 
 CASES = ["file-to-parquet-12", "agg-hdfs", "agg-rocksdb-changelog-v2"]
 KEEP = 4
-SAMPLES = 16
+#: How many calls of an action fail in turn by default.
+SAMPLES = 5
 
 
 def files(directory: Path) -> dict[str, bytes]:
@@ -112,7 +113,7 @@ def test_restore_survives_a_fault_at_every_call(goldens, tmp_path, case, after):
     reference = tmp_path / "reference"
     counted = Fault()
     restore(reference, counted)
-    for at in range(1, counted.calls + 1):
+    for at in calls_to_fail(counted.calls, SAMPLES):
         target = tmp_path / f"round-{at}"
         with pytest.raises(CheckpointError, match="injected"):
             restore(target, Fault(at, after=after))
@@ -131,7 +132,7 @@ def test_backup_survives_a_fault_at_every_call(goldens, tmp_path, case, after):
         take_backup(FaultyStore.over(str(checkpoint), fault), FaultyStore.over(str(root), fault), threads=1)
 
     back_up(tmp_path / "reference", counted)
-    for at in range(1, counted.calls + 1):
+    for at in calls_to_fail(counted.calls, SAMPLES):
         root = tmp_path / f"round-{at}"
         with pytest.raises(CheckpointError, match="injected"):
             back_up(root, Fault(at, after=after))

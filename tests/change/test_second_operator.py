@@ -72,7 +72,7 @@ def opened(request, tmp_path):
     """Opens locations, and at how many calls the first operator falls asleep there."""
     if request.param == "s3":
         return request.getfixturevalue("s3_store"), 3
-    return (lambda name: Store.open(str(tmp_path / name))), 25
+    return (lambda name: Store.open(str(tmp_path / name))), 8
 
 
 @pytest.mark.parametrize("killed_at", [None, 0.5, 0.75, 0.9], ids=lambda part: f"killed at {part}" if part else "done")

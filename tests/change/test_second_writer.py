@@ -112,7 +112,7 @@ def opened(request, tmp_path) -> tuple[Callable[[str], Store], int]:
     """Opens locations, and at how many calls to start a query there."""
     if request.param == "s3":
         return request.getfixturevalue("s3_store"), 1
-    return (lambda name: Store.open(str(tmp_path / name))), 10
+    return (lambda name: Store.open(str(tmp_path / name))), 6
 
 
 @pytest.mark.parametrize("commits_after", [0, 4, None], ids=["commits at once", "commits later", "plans alone"])

@@ -8,7 +8,7 @@ import tarfile
 import time
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from airflow_provider_ckpt import codec
@@ -84,7 +84,6 @@ def test_there_is_a_whole_file_of_each_kind():
     assert WHOLE.keys() >= kinds | {"StateSchemaFile", "SidecarTrue", "SidecarFalse"}
 
 
-@settings(max_examples=120)
 @given(st.data())
 @pytest.mark.parametrize("kind", WHOLE)
 def test_a_file_that_is_cut_or_changed_is_a_value_or_an_error_that_names_it(kind, data):

@@ -41,7 +41,7 @@ from tests.stopping import stop_after
 
 KEEP, BATCHES, PURGED_BELOW = 3, 10, 7
 #: Steps and calls to stop at in `make test`.
-SAMPLES = 8
+SAMPLES = 5
 STOPPED = {"query_is_stopped": True, "quiet_s": 0, "accept_sink": "unknown"}
 
 Files = dict[str, bytes]

@@ -225,5 +225,5 @@ class Checkpoint(RuleBasedStateMachine):
 
 def test_any_sequence_of_events():
     exhaustive = bool(os.environ.get("CKPT_EXHAUSTIVE"))
-    rounds = settings(max_examples=400 if exhaustive else 40, stateful_step_count=25 if exhaustive else 15)
+    rounds = settings(max_examples=400 if exhaustive else 20, stateful_step_count=25 if exhaustive else 15)
     run_state_machine_as_test(Checkpoint, settings=rounds)

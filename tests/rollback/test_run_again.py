@@ -26,7 +26,7 @@ SAME = {
     "everything": ("commits/", "state/", "offsets/"),
 }
 #: Calls to stop an undo at in `make test`.
-SAMPLES = {"local": 8, "s3": 0}
+SAMPLES = {"local": 5, "s3": 0}
 STOPPED = {"query_is_stopped": True, "quiet_s": 0, "accept_sink": "unknown"}
 Files = dict[str, bytes]
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
-from tests.spark_lab import Lab, rows_of, truth
+from tests.spark_lab import Lab, rows_of, settle, truth
 
 BATCHES, KEEP = 8, 3
 
@@ -17,6 +17,7 @@ def lab_with_a_bad_deploy(spark, root: Path, config: str) -> Lab:
     run = lab.run(pause_s=0.25)
     assert sorted(run.batches) == list(range(BATCHES))
     lab.write(range(KEEP + 1, BATCHES), "B")
+    settle(lab.checkpoint)
     return lab
 
 

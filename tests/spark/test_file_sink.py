@@ -16,7 +16,7 @@ from airflow_provider_ckpt.codec import layout
 from airflow_provider_ckpt.errors import BatchNotRestorableError, PlanError
 from airflow_provider_ckpt.rollback.make import make_rollback
 from airflow_provider_ckpt.storage.store import Store
-from tests.spark_lab import Lab, rows_of
+from tests.spark_lab import Lab, move_paths, rows_of
 
 pytestmark = pytest.mark.spark
 
@@ -29,6 +29,12 @@ class SinkLab(Lab):
     @property
     def output(self) -> Path:
         return self.root / "output"
+
+    def copied(self, root: Path) -> SinkLab:
+        copy = super().copied(root)
+        shutil.copytree(self.output, copy.output)
+        move_paths(copy.output / "_spark_metadata", self.root, root)
+        return copy
 
     def run_into_sink(self) -> None:
         session = self._session()
@@ -64,7 +70,7 @@ def written(spark, tmp_path_factory) -> SinkLab:
 @pytest.fixture
 def lab(written, tmp_path) -> SinkLab:
     """Twelve batches in the sink; the data of those after KEEP were wrong and are repaired now."""
-    lab = copied(written, tmp_path)
+    lab = written.copied(tmp_path)
     lab.write(range(KEEP + 1, BATCHES), "B")
     return lab
 
@@ -122,25 +128,13 @@ def test_every_prefix_of_a_rollback_with_trim_gives_a_right_table(lab, tmp_path)
     stores = Stores(Store.open(str(lab.checkpoint)), Store.open(str(lab.output)))
     steps = len(make_rollback(stores, KEEP, trim_sink_log=True).actions)
     for stop in range(1, steps, 6):
-        copy = copied(lab, tmp_path / f"prefix-{stop}")
+        copy = lab.copied(tmp_path / f"prefix-{stop}")
         peel(copy, stop)
         kept = max(observe(Store.open(str(copy.checkpoint))).committed)
         copy.run_into_sink()
         letters = {number: "A" if number <= max(kept, KEEP) else "B" for number in range(BATCHES)}
         rerun = kept + 1
         assert copy.table() in (expected(letters), expected({**letters, rerun: "A"})), f"stopped after {stop}"
-
-
-def copied(lab: SinkLab, root: Path) -> SinkLab:
-    """The query elsewhere, with its input and its sink; source and sink logs hold absolute paths."""
-    copy = SinkLab(lab.spark, root, "stateless")
-    for old, new in ((lab.input, copy.input), (lab.checkpoint, copy.checkpoint), (lab.output, copy.output)):
-        shutil.copytree(old, new)
-    for path in [*copy.checkpoint.glob("sources/0/*"), *copy.output.glob("_spark_metadata/*")]:
-        if not path.name.startswith("."):
-            path.write_text(path.read_text().replace(f"file://{lab.root}/", f"file://{copy.root}/"))
-            path.with_name(f".{path.name}.crc").unlink(missing_ok=True)
-    return copy
 
 
 def peel(copy: SinkLab, stop: int) -> None:

@@ -15,7 +15,7 @@ import pytest
 
 from airflow_provider_ckpt.change.journal import history
 from airflow_provider_ckpt.storage.store import Store
-from tests.spark.bad_deploy import BATCHES, KEEP, assert_right, lab_with_a_bad_deploy
+from tests.spark.bad_deploy import BATCHES, KEEP, assert_right
 
 pytestmark = pytest.mark.spark
 
@@ -30,8 +30,8 @@ def command(checkpoint: Path) -> list[str]:
 
 
 @pytest.mark.parametrize("config", [pytest.param("stateless", marks=pytest.mark.exhaustive), "rocksdb-v2"])
-def test_a_killed_rollback_leaves_a_sound_checkpoint_and_completes(spark, tmp_path, config):
-    lab = lab_with_a_bad_deploy(spark, tmp_path, config)
+def test_a_killed_rollback_leaves_a_sound_checkpoint_and_completes(bad_deploy, tmp_path, config):
+    lab = bad_deploy(config, tmp_path)
     lab.write([BATCHES], "B")
     rng, states = random.Random(config), []
     for kill in count():

@@ -17,7 +17,8 @@ from airflow_provider_ckpt.checkpoint.observe import observe
 from airflow_provider_ckpt.checks.inspect import inspect
 from airflow_provider_ckpt.errors import ObjectExistsError
 from airflow_provider_ckpt.storage.store import Store
-from tests.spark_lab import STATE_CONFS, Lab, settle, truth
+from tests.spark.states import KINDS
+from tests.spark_lab import Lab, settle, truth
 
 pytestmark = pytest.mark.spark
 
@@ -25,14 +26,21 @@ BATCHES = 6
 EXHAUSTIVE = bool(os.environ.get("CKPT_EXHAUSTIVE"))
 
 
-@pytest.fixture(params=STATE_CONFS)
-def lab(request, spark, tmp_path) -> Lab:
-    """A stopped query that has done six batches, with one more file waiting."""
-    lab = Lab(spark, tmp_path, request.param)
+@pytest.fixture(scope="module", params=KINDS)
+def stopped(request, spark, tmp_path_factory) -> Lab:
+    """A stopped query that has done six batches, with one more file waiting; not to be changed."""
+    lab = Lab(spark, tmp_path_factory.mktemp("stopped"), request.param)
     lab.write(range(BATCHES))
     lab.run(pause_s=0.15)
     lab.write([BATCHES])
+    settle(lab.checkpoint)
     return lab
+
+
+@pytest.fixture
+def lab(stopped, tmp_path) -> Lab:
+    """That query, to be changed."""
+    return stopped.copied(tmp_path)
 
 
 class _StoppedError(Exception):

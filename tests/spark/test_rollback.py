@@ -13,13 +13,12 @@ from airflow_provider_ckpt.change.undo.make import make_undo
 from airflow_provider_ckpt.errors import PlanError
 from airflow_provider_ckpt.rollback.make import make_rollback
 from airflow_provider_ckpt.storage.store import Store
-from tests.spark.bad_deploy import BATCHES, KEEP, assert_right, lab_with_a_bad_deploy, prefixes, snapshot
-from tests.spark_lab import STATE_CONFS, Lab, truth
+from tests.spark.bad_deploy import BATCHES, KEEP, assert_right, prefixes, snapshot
+from tests.spark.states import KINDS
+from tests.spark_lab import Lab, truth
 from tests.stopping import stop_after
 
 pytestmark = pytest.mark.spark
-
-STATEFUL = [config for config in STATE_CONFS if config != "stateless"]
 
 
 def rolled_back_by_hand(checkpoint: Path, keep: int) -> None:
@@ -33,12 +32,12 @@ def rolled_back_by_hand(checkpoint: Path, keep: int) -> None:
 
 
 @pytest.mark.parametrize("config", ["hdfs", "rocksdb-changelog"])
-def test_a_rollback_by_hand_is_silently_wrong_and_ours_is_right(spark, tmp_path, config):
+def test_a_rollback_by_hand_is_silently_wrong_and_ours_is_right(bad_deploy, tmp_path, config):
     """The fault that this product exists for: later state files survive, and a restart builds on them.
 
     The replay itself is right, for its state is in memory. The next start of the query reads the leftovers.
     """
-    lab = lab_with_a_bad_deploy(spark, tmp_path, config)
+    lab = bad_deploy(config, tmp_path)
     ours, by_hand = tmp_path / "ours", tmp_path / "by_hand"
     for copy in (ours, by_hand):
         shutil.copytree(lab.checkpoint, copy)
@@ -46,7 +45,7 @@ def test_a_rollback_by_hand_is_silently_wrong_and_ours_is_right(spark, tmp_path,
     stores = Stores(Store.open(str(ours)))
     apply(make_rollback(stores, KEEP), stores, query_is_stopped=True, quiet_s=0, accept_sink="unknown")
 
-    replay = Lab(spark, tmp_path, config, {"spark.sql.streaming.stateStore.minDeltasForSnapshot": "100"})
+    replay = Lab(lab.spark, tmp_path, config, {"spark.sql.streaming.stateStore.minDeltasForSnapshot": "100"})
     for copy in (ours, by_hand):
         assert sorted(replay.run(copy).batches) == list(range(KEEP + 1, BATCHES))
     lab.write([BATCHES], "B")
@@ -56,10 +55,10 @@ def test_a_rollback_by_hand_is_silently_wrong_and_ours_is_right(spark, tmp_path,
     assert lab.run(by_hand).result != right, "Spark has no silent fault any more: tell docs/guide.md"
 
 
-@pytest.mark.parametrize("config", STATE_CONFS)
-def test_every_prefix_of_a_rollback_is_a_checkpoint_that_spark_starts_right(spark, tmp_path, config):
+@pytest.mark.parametrize("config", KINDS)
+def test_every_prefix_of_a_rollback_is_a_checkpoint_that_spark_starts_right(bad_deploy, tmp_path, config):
     """Stop after each action, start real Spark on what is left: it starts, and its result is right."""
-    lab = lab_with_a_bad_deploy(spark, tmp_path, config)
+    lab = bad_deploy(config, tmp_path)
     plan = make_rollback(Stores(Store.open(str(lab.checkpoint))), KEEP)
     lab.write([BATCHES], "B")  # so that something runs wherever the rollback stops
     stops = prefixes(len(plan.actions))
@@ -76,9 +75,9 @@ def test_every_prefix_of_a_rollback_is_a_checkpoint_that_spark_starts_right(spar
         shutil.rmtree(copy.parent, ignore_errors=True)  # state maintenance may still write
 
 
-@pytest.mark.parametrize("config", STATE_CONFS)
-def test_the_same_command_completes_an_interrupted_rollback_and_undo_takes_it_back(spark, tmp_path, config):
-    lab = lab_with_a_bad_deploy(spark, tmp_path, config)
+@pytest.mark.parametrize("config", KINDS)
+def test_the_same_command_completes_an_interrupted_rollback_and_undo_takes_it_back(bad_deploy, tmp_path, config):
+    lab = bad_deploy(config, tmp_path)
     before = snapshot(lab.checkpoint)
     stores = Stores(Store.open(str(lab.checkpoint)))
     plan = make_rollback(stores, KEEP)
