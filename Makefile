@@ -41,7 +41,7 @@ one: $(READY) ## One test file, or one test of it: make one T=tests/codec/test_l
 	$(BIN)/python -m pytest $(T)
 
 test: $(READY) java .kafka/.ready ## Every test that CI runs, on two processes
-	$(BIN)/python -m pytest -q -n 2 --dist loadfile
+	$(BIN)/python -m pytest -q -n 2 --dist loadfile --no-loadscope-reorder
 
 lint: $(READY) ## ruff, mypy, import-linter
 	$(BIN)/ruff check .

@@ -48,7 +48,11 @@ def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool 
 
 @pytest.hookimpl(tryfirst=True)  # before -m selects
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Mark each test by what it needs, and leave those marked ``exhaustive`` to ``make exhaustive``."""
+    """Mark each test by what it needs, and leave those marked ``exhaustive`` to ``make exhaustive``.
+
+    The files that start something come first, then those that are long: the processes of a run get one file after
+    another, and with short ones at the end they end together.
+    """
     for item in items:
         for fixture in SERVICES.keys() & set(getattr(item, "fixturenames", ())):
             item.add_marker(SERVICES[fixture])
@@ -58,6 +62,9 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         late = [item for item in items if item.get_closest_marker("exhaustive")]
         config.hook.pytest_deselected(items=late)
         items[:] = [item for item in items if item not in late]
+    starting = {item.path for item in items if any(item.get_closest_marker(name) for name in NOT_UNIT)}
+    sweeping = {TESTS / name for name in SWEEPS}
+    items.sort(key=lambda item: 0 if item.path in starting else 1 if item.path in sweeping else 2)
 
 
 @pytest.fixture(scope="session")
