@@ -105,7 +105,7 @@ class AirflowStack:
         if not (self.home / "airflow.db").exists():
             with (self.logs / "migrate.log").open("wb") as log:
                 migrate = [self.airflow, "db", "migrate"]
-                subprocess.run(migrate, env=self.env, check=True, timeout=240, stdout=log, stderr=log)
+                subprocess.run(migrate, env=self.env, check=True, timeout=800, stdout=log, stderr=log)
         commands = {name: [self.airflow, name] for name in self.components}
         config = json.dumps({"commands": commands, "logs": str(self.logs)})
         self._supervisor = subprocess.Popen(
@@ -150,7 +150,7 @@ class AirflowStack:
         self._supervisor.stdin.flush()
         assert self._supervisor.stdout.readline() == "done\n", f"the stack has ended, see {self.logs}"
 
-    def wait_until_healthy(self, timeout_s: float = 180) -> None:
+    def wait_until_healthy(self, timeout_s: float = 600) -> None:
         """Wait until every component has a heartbeat."""
         wanted = ("metadatabase", "scheduler", "triggerer", "dag_processor")
 
@@ -180,7 +180,7 @@ class AirflowStack:
         """GET below ``/api/v2``."""
         return self.request("GET", f"/api/v2{path}")
 
-    def wait_for(self, what: str, condition: Callable[[], Any], timeout_s: float = 120) -> Any:
+    def wait_for(self, what: str, condition: Callable[[], Any], timeout_s: float = 600) -> Any:
         """Ask until the answer is true, and return it. Raises TimeoutError."""
         deadline = time.monotonic() + timeout_s
         while not (answer := condition()):
@@ -211,7 +211,7 @@ class AirflowStack:
         return self.get(f"/dags/{dag_id}/dagRuns/{run_id}/taskInstances/{task_id}")
 
     def wait_for_task(
-        self, dag_id: str, run_id: str, task_id: str, *states: str, timeout_s: float = 120
+        self, dag_id: str, run_id: str, task_id: str, *states: str, timeout_s: float = 600
     ) -> dict[str, Any]:
         """Wait until a task is in one of some states."""
 

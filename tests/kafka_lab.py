@@ -35,7 +35,7 @@ PROPERTIES = {
     "log.retention.ms": "-1",  # tests write records of 1970
     "log.message.timestamp.before.max.ms": str(2**63 - 1),
 }
-START_S = 90.0
+START_S = 300.0
 
 
 def fetch_jars() -> Path:
@@ -227,6 +227,6 @@ def run_query(spark: Any, broker: Broker, topic: str, checkpoint: Path, **option
     records = spark.readStream.format("kafka_records").options(bootstrap=broker.bootstrap, topic=topic, **options)
     writer = records.load().writeStream.foreachBatch(keep).option("checkpointLocation", str(checkpoint))
     query = writer.trigger(availableNow=True).start()
-    query.awaitTermination(120)
-    assert not query.isActive, "the query did not finish in 120 s"
+    query.awaitTermination(600)
+    assert not query.isActive, "the query did not finish in 600 s"
     return sorted(read)

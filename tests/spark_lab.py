@@ -122,8 +122,8 @@ class Lab:
             .trigger(availableNow=True)
             .start()
         )
-        query.awaitTermination(120)
-        assert not query.isActive, "the query did not finish in 120 s"
+        query.awaitTermination(600)
+        assert not query.isActive, "the query did not finish in 600 s"
         return run
 
     def copied(self, root: Path) -> Self:

@@ -63,7 +63,7 @@ def spark_env(airflow_env: dict[str, str]) -> dict[str, str]:
 def run(arguments: list[str], env: dict[str, str], *, check: bool = True) -> subprocess.CompletedProcess[str]:
     """Run the real ``airflow``."""
     airflow = str(Path(sys.executable).with_name("airflow"))
-    done = subprocess.run([airflow, *arguments], env=env, capture_output=True, text=True, timeout=240)
+    done = subprocess.run([airflow, *arguments], env=env, capture_output=True, text=True, timeout=800)
     if check:
         assert done.returncode == 0, done.stdout[-4000:] + done.stderr[-4000:]
     return done

@@ -62,6 +62,7 @@ def test_the_plan_that_a_person_approved_is_applied_and_the_query_goes_on(spark_
     assert values["wait"]["batch_id"] == kept + 1 == observe(Store.open(str(checkpoint))).latest_committed
 
 
+@pytest.mark.exhaustive
 def test_a_plan_of_no_steps_asks_nobody(spark_env, golden):
     checkpoint = golden("rate-micro-batch")
     done, asked = roll_back(spark_env, checkpoint, "", to_batch=4)

@@ -113,8 +113,8 @@ def test_every_hour_that_the_watermark_has_passed_starts_its_run_once(stack, win
     windowed.commit("2026-01-01T01:10")
     stack.wait_for("the first hour", lambda: keys(stack) == hours("2026-01-01T00", 1))
     windowed.commit("2026-01-02T02:00")
-    stack.wait_for("all hours", lambda: keys(stack) == hours("2026-01-01T00", 26), 120)
-    stack.wait_for("their runs", lambda: len(finished(stack, "hourly")) == 26, 120)
+    stack.wait_for("all hours", lambda: keys(stack) == hours("2026-01-01T00", 26), 600)
+    stack.wait_for("their runs", lambda: len(finished(stack, "hourly")) == 26, 600)
     assert sorted(finished(stack, "hourly")) == [key[:13] for key in hours("2026-01-01T00", 26)]
     stack.wait_for("the run of the day", lambda: finished(stack, "daily"))
     assert finished(stack, "daily") == ["2026-01-01"], "the second day is not complete"
@@ -180,8 +180,8 @@ def test_a_killed_scheduler_loses_and_doubles_no_window(stack, windowed):
         stack.wait_until_healthy()
     writer.join()
     assert kills >= 3
-    stack.wait_for("all hours", lambda: keys(stack)[-1] == hours("2026-01-01T00", count)[-1], 240)
-    stack.wait_for("their runs", lambda: len(finished(stack, "hourly")) >= count, 240)
+    stack.wait_for("all hours", lambda: keys(stack)[-1] == hours("2026-01-01T00", count)[-1], 600)
+    stack.wait_for("their runs", lambda: len(finished(stack, "hourly")) >= count, 600)
     assert keys(stack) == hours("2026-01-01T00", count)
     assert sorted(finished(stack, "hourly")) == [key[:13] for key in hours("2026-01-01T00", count)]
 

@@ -191,7 +191,7 @@ class Oracle:
         except Exception as error:  # what start() throws is an answer
             return None, _java(error)
         with suppress(Exception):  # it is asked for below
-            query.processAllAvailable() if deployed.asynchronous else query.awaitTermination(120)
+            query.processAllAvailable() if deployed.asynchronous else query.awaitTermination(600)
         query.stop()
         raised = query._jsq.exception()
         return query, raised.get() if raised.isDefined() else None

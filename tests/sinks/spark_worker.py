@@ -91,7 +91,7 @@ def run(spark: Any, command: dict[str, Any]) -> None:
             query = writer.format("hudi").options(**HUDI_OPTIONS, **command.get("options", {})).start(to)
         case kind:
             query = writer.format(kind).start(to)
-    query.awaitTermination(240)
+    query.awaitTermination(600)
     assert not query.isActive, "the query did not finish"
 
 
@@ -105,7 +105,7 @@ def stream(spark: Any, command: dict[str, Any]) -> list[tuple[int, int]]:
     rows = spark.readStream.format(command["source"]).options(**command["options"]).load(command["from"])
     writer = rows.writeStream.option("checkpointLocation", command["checkpoint"]).foreachBatch(count)
     query = writer.trigger(availableNow=True).start()
-    query.awaitTermination(240)
+    query.awaitTermination(600)
     assert not query.isActive, "the query did not finish"
     return counts
 

@@ -35,7 +35,7 @@ def read(spark: Any, path: object, checkpoint: Path, **options: str) -> None:
     rows = spark.newSession().readStream.options(**options).text(str(path))
     writer = rows.writeStream.format("noop").option("checkpointLocation", str(checkpoint))
     query = writer.trigger(availableNow=True).start()
-    query.awaitTermination(120)
+    query.awaitTermination(600)
     assert not query.isActive
 
 
@@ -125,7 +125,7 @@ def test_of_the_output_of_another_query_its_log_counts(spark, unread, tmp_path):
     write(source, "a", "b", "c")
     rows = spark.newSession().readStream.option("maxFilesPerTrigger", 1).text(str(source))
     writer = rows.writeStream.format("text").option("checkpointLocation", str(tmp_path / "first"))
-    writer.trigger(availableNow=True).start(str(middle)).awaitTermination(120)
+    writer.trigger(availableNow=True).start(str(middle)).awaitTermination(600)
     write(middle, "part-of-a-batch-that-failed.txt")
     read(spark, middle, checkpoint, maxFilesPerTrigger="2")
     assert [unread(middle, checkpoint, batch_id) for batch_id in (None, 0, 1)] == [3, 1, 0]

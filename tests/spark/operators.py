@@ -83,8 +83,8 @@ class Bench:
 
         writer = self.operator.build(stream).writeStream.foreachBatch(keep).outputMode(self.operator.mode)
         query = writer.option("checkpointLocation", str(checkpoint)).trigger(availableNow=True).start()
-        query.awaitTermination(240)
-        assert not query.isActive, "the query did not finish in 240 s"
+        query.awaitTermination(600)
+        assert not query.isActive, "the query did not finish in 600 s"
         return batches
 
 

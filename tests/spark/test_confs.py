@@ -87,7 +87,7 @@ def test_the_forecast_is_what_spark_does(spark, warnings, tmp_path, case):
     warnings()
     stream = session.readStream.format("rate-micro-batch").option("rowsPerBatch", 10).load()
     writer = stream.writeStream.format("noop").option("checkpointLocation", str(checkpoint)).trigger(once=True)
-    writer.start().awaitTermination(60)
+    writer.start().awaitTermination(600)
 
     said = [line.replace(f"from '{base}' to", "from '200' to") for line in warnings()]
     assert said == [conf.message for conf in foretold.confs if conf.message]

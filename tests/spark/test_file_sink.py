@@ -43,7 +43,7 @@ class SinkLab(Lab):
         )
         writer = stream.writeStream.format("parquet").option("path", str(self.output))
         writer.option("checkpointLocation", str(self.checkpoint)).trigger(availableNow=True).start().awaitTermination(
-            120
+            600
         )
 
     def table(self) -> Counter:

@@ -19,7 +19,7 @@ SAMPLE = ["file-to-parquet-5", "offset-log-v2", "agg-rocksdb-changelog-v2"]
 
 def verify(root: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
     command = [sys.executable, str(GOLDEN / "generate.py"), "--root", str(root), "verify", *arguments]
-    return subprocess.run(command, capture_output=True, text=True, timeout=280)
+    return subprocess.run(command, capture_output=True, text=True, timeout=800)
 
 
 def test_spark_still_writes_the_recorded_checkpoints(tmp_path):

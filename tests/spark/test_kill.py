@@ -48,7 +48,7 @@ def test_a_killed_rollback_leaves_a_sound_checkpoint_and_completes(bad_deploy, t
         if kill % 4 == 0:
             aside = copied(checkpoint, tmp_path / f"restarted-{kill}")
             assert_right(lab, lab.run(aside), f"kill {kill}, {states[-1]}")
-        again = subprocess.run(command(checkpoint), capture_output=True, text=True, timeout=120)
+        again = subprocess.run(command(checkpoint), capture_output=True, text=True, timeout=800)
         assert again.returncode == 0, again.stderr
         assert [record.state for record in history(Store.open(str(checkpoint)))][-1:] in (["applied"], [])
         if kill % 4 == 1:

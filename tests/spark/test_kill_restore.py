@@ -39,7 +39,7 @@ def test_a_killed_restore_is_refused_or_right_and_completes(spark, tmp_path, con
         left.append(kill_while_restoring(root, target, rng.choice((0, 0.002, 0.005, 0.01, 0.02, 0.04))))
         if kill % EVERY == 0:
             assert_refused_or_right(lab, target, tmp_path / f"started-{kill}")
-        again = subprocess.run(command(root, target), capture_output=True, text=True, timeout=120)
+        again = subprocess.run(command(root, target), capture_output=True, text=True, timeout=800)
         assert again.returncode == 0, again.stderr
         assert set(Store.open(str(target)).find()) == wanted
         if kill % EVERY == 1:

@@ -37,7 +37,7 @@ class LiveQuery:
         )
 
     def wait_for(self, batch_id: int) -> None:
-        waited = ckpt("wait", self.checkpoint, "--batch", batch_id, "--timeout", "90", "--poll-interval", "0.2")
+        waited = ckpt("wait", self.checkpoint, "--batch", batch_id, "--timeout", "600", "--poll-interval", "0.2")
         assert waited.returncode == 0, waited.stdout
 
     def kill(self) -> None:
@@ -51,7 +51,7 @@ UNKNOWN = ("--accept-sink", "unknown")
 
 def ckpt(*arguments: object) -> subprocess.CompletedProcess[str]:
     command = [str(Path(sys.executable).with_name("ckpt")), *map(str, arguments)]
-    return subprocess.run(command, capture_output=True, text=True, timeout=150)
+    return subprocess.run(command, capture_output=True, text=True, timeout=800)
 
 
 EXHAUSTIVE = bool(os.environ.get("CKPT_EXHAUSTIVE"))
@@ -118,7 +118,7 @@ def assert_goes_on(spark, checkpoint: Path, config: str, batch_id: int) -> None:
         .trigger(availableNow=True)
         .start()
     )
-    query.awaitTermination(60)
+    query.awaitTermination(600)
     assert list(seen) == [batch_id + 1]
     entry = observe(Store.open(str(checkpoint))).latest_offset_seq
     rows = json.loads(entry.offset("0").json)["offset"]

@@ -144,7 +144,7 @@ def count_per_key(lab: Lab, checkpoint: Path) -> dict[str, int]:
         .trigger(availableNow=True)
         .start()
     )
-    query.awaitTermination(120)
+    query.awaitTermination(600)
     return counts
 
 
@@ -159,7 +159,7 @@ def join_with_itself(lab: Lab, checkpoint: Path) -> dict[str, int]:
         .trigger(availableNow=True)
         .start()
     )
-    query.awaitTermination(120)
+    query.awaitTermination(600)
     return dict(counts)
 
 

@@ -31,7 +31,7 @@ def rolled_back_by_hand(checkpoint: Path, keep: int) -> None:
             path.unlink()
 
 
-@pytest.mark.parametrize("config", ["hdfs", "rocksdb-changelog"])
+@pytest.mark.parametrize("config", ["hdfs", pytest.param("rocksdb-changelog", marks=pytest.mark.exhaustive)])
 def test_a_rollback_by_hand_is_silently_wrong_and_ours_is_right(bad_deploy, tmp_path, config):
     """The fault that this product exists for: later state files survive, and a restart builds on them.
 

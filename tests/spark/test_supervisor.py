@@ -102,7 +102,7 @@ class Query:
             .start(str(self.home / "out"))
         )
         try:
-            query.awaitTermination(120)
+            query.awaitTermination(600)
         except Exception as error:  # files vanish under it: what Spark makes of that is its own affair
             return str(error).splitlines()[0]
         return ""
@@ -251,7 +251,7 @@ def one_run(place: Place, share: float, where: str) -> tuple[str, str, str]:
     if not fell:
         time.sleep((slow.moment - 2 * steps) * SLOW_S)
         start(AFTER)
-    supervisor.join(150)
+    supervisor.join(600)
     assert ended, f"{where}: the query did not end"
     assert saved_or_there(place) >= set(before.items()), f"{where}: lost ({outcome})"
     state = take_back(place, before, where)
