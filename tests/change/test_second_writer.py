@@ -107,7 +107,7 @@ class Story:
         return left
 
 
-@pytest.fixture(params=["local", pytest.param("s3", marks=pytest.mark.s3)])
+@pytest.fixture(params=["local", pytest.param("s3", marks=[pytest.mark.s3, pytest.mark.exhaustive])])
 def opened(request, tmp_path) -> tuple[Callable[[str], Store], int]:
     """Opens locations, and at how many calls to start a query there."""
     if request.param == "s3":
@@ -118,7 +118,16 @@ def opened(request, tmp_path) -> tuple[Callable[[str], Store], int]:
 @pytest.mark.parametrize("commits_after", [0, 4, None], ids=["commits at once", "commits later", "plans alone"])
 @pytest.mark.parametrize("act", ["roll back", "undo"])
 def test_a_query_that_starts_at_any_call(opened, act, commits_after):
-    open_at, samples = opened
+    start_at_any_call(*opened, act, commits_after)
+
+
+@pytest.mark.s3
+def test_a_query_that_starts_at_a_call_over_http(s3_store):
+    start_at_any_call(s3_store, 1, "roll back", 0)
+
+
+def start_at_any_call(open_at: Callable[[str], Store], samples: int, act: str, commits_after: int | None) -> None:
+    """Start a query at some of the calls of a change: it is noticed, nothing is lost, and undo takes all back."""
     for at in calls_to_fail(calls_of(open_at, act), samples):
         story = Story.of(open_at(f"{act}-{at}/orders"), act)
         supervisor = Supervisor(story.place, at, 1 if commits_after == 0 else commits_after)
