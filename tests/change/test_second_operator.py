@@ -6,6 +6,7 @@ and both an undo and the plan applied once more come out as if there had been on
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from contextlib import suppress
 
 import pytest
@@ -67,7 +68,7 @@ def calls_of(open_at, act) -> int:
     return counted.calls
 
 
-@pytest.fixture(params=["local", pytest.param("s3", marks=pytest.mark.s3)])
+@pytest.fixture(params=["local", pytest.param("s3", marks=[pytest.mark.s3, pytest.mark.exhaustive])])
 def opened(request, tmp_path):
     """Opens locations, and at how many calls the first operator falls asleep there."""
     if request.param == "s3":
@@ -77,7 +78,16 @@ def opened(request, tmp_path):
 
 @pytest.mark.parametrize("killed_at", [None, 0.5, 0.75, 0.9], ids=lambda part: f"killed at {part}" if part else "done")
 def test_an_operator_that_wakes_up_late_loses_nothing(opened, killed_at):
-    open_at, samples = opened
+    wake_up_late(*opened, killed_at)
+
+
+@pytest.mark.s3
+def test_an_operator_that_wakes_up_late_over_http_loses_nothing(s3_store):
+    wake_up_late(s3_store, 1, 0.5)
+
+
+def wake_up_late(open_at: Callable[[str], Store], samples: int, killed_at: float | None) -> None:
+    """Let the first operator sleep at some of its calls, and a second one, who may be killed, take over."""
     calls = calls_of(open_at, apply)
     for at in calls_to_fail(calls, samples):
         place = open_at(f"call-{at}/orders")
