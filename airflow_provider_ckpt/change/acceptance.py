@@ -1,13 +1,15 @@
-"""The effects of a plan on its sinks: each is exact, or somebody has accepted it by name."""
+"""What a person has agreed to: the effects of a plan on its sinks by name, and the plan itself by an approval."""
 
 from __future__ import annotations
 
 from collections.abc import Collection
+from datetime import datetime
 
 from airflow_provider_ckpt.change.plan import Plan
 from airflow_provider_ckpt.checkpoint.sink_marker import NOT_DECLARED
 from airflow_provider_ckpt.errors import PlanError
 from airflow_provider_ckpt.sinks.effects import EFFECTS, Effect
+from airflow_provider_ckpt.times import parse_time_ms, time_text
 
 
 def effects_of(words: str | Collection[str] | None) -> tuple[Effect, ...]:
@@ -47,3 +49,23 @@ def require_accepted(plan: Plan, accept_sink: str | Collection[str] | None) -> t
         batch_id=plan.batch_id,
         hint=f"{hint} To accept it: {options} (in a DAG: accept_sink={' '.join(missing)!r}).",
     )
+
+
+def require_newer(approved_at: str | datetime | None, plan: Plan) -> None:
+    """Raise PlanError for an approval that is older than the plan: it was given for another one.
+
+    None alone is not given. A text that a template has made of nothing, empty or ``None``, is no time.
+    """
+    if approved_at is None:
+        return
+    try:
+        approved_ms = parse_time_ms(approved_at)
+    except ValueError as error:
+        raise PlanError(f"approved_at is no time: {error}", location=plan.location) from None
+    if approved_ms < plan.planned_at_ms:
+        raise PlanError(
+            f"the approval of {time_text(approved_ms)} is older than the plan {plan.plan_id} of "
+            f"{time_text(plan.planned_at_ms)}: it was given for another plan.",
+            location=plan.location,
+            hint="Nothing was done. Clear the task that asks, and approve this plan.",
+        )

@@ -84,6 +84,20 @@ def plan_of_document(fields: Mapping[str, Any], kind: Kind) -> Plan:
     return plan
 
 
+def plan_of_value(value: Any, kind: Kind) -> Plan:
+    """The plan in an XCom: what :func:`document` wrote, or the plan alone, which the first ones held.
+
+    Raises:
+        PlanError: It was edited, has another version, is for something else, or is no plan.
+    """
+    if not (isinstance(value, Mapping) and {"format_version", "plan_id", "plan"} <= value.keys()):
+        return plan_from_dict(value)
+    try:
+        return plan_of_document(value, kind)
+    except PlanError as error:
+        raise PlanError(error.message, hint="Nothing was done. Clear the task that plans.") from None
+
+
 def _fields(data: bytes) -> dict[str, Any]:
     if len(data) > MOST_BYTES:
         raise PlanError(f"the plan is larger than {MOST_BYTES:,} bytes, so no ckpt has written it.", hint=_AGAIN)

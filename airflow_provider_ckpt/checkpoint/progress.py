@@ -14,6 +14,8 @@ from airflow_provider_ckpt.errors import CheckpointError, CheckpointFormatError
 if TYPE_CHECKING:
     from airflow_provider_ckpt.documents.positions import SourceAdvanceFields
 
+#: Source types whose offsets can be compared.
+SOURCE_TYPES = KINDS
 #: The rhythm of a query is taken over so many of its newest commits.
 RHYTHM_BATCHES = 20
 

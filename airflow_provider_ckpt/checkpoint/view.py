@@ -191,6 +191,23 @@ class CheckpointView:
         return None if self.latest_planned is None else self.offset_seq(self.latest_planned)
 
     @property
+    def source_offsets(self) -> tuple[tuple[str, str | None, str | None], ...]:
+        """Each source of the newest offset log entry: its id, its committed and its planned offset as JSON text.
+
+        An offset is None when the source has none yet, or when the entry was not read. Raises CheckpointFormatError
+        for a damaged entry.
+        """
+        newest, committed = self.latest_offset_seq, self.latest_committed
+        done = self.offset_seq(committed) if committed is not None and committed in self.planned else None
+
+        def text(entry: OffsetSeq | None, source_id: str) -> str | None:
+            offset = entry.offset(source_id) if entry else None
+            return offset.json if offset else None
+
+        ids = [source_id for source_id, _ in newest.offsets] if newest else []
+        return tuple((source_id, text(done, source_id), text(newest, source_id)) for source_id in ids)
+
+    @property
     def watermark_ms(self) -> int | None:
         """Watermark that the newest committed batch ran with, epoch milliseconds; None before the first commit.
 

@@ -50,7 +50,7 @@ def _report_receipt(plan: Plan, receipt: Receipt) -> None:
     if receipt.status == "already_applied":
         say("Nothing was changed: everything in the plan had been done before.", colour="green")
         return
-    kept = f" The removed files are kept in {receipt.record}." if receipt.record and plan.kind == "rollback" else ""
+    kept = f" The removed files are kept in {receipt.record}." if receipt.record and plan.rules.can_be_undone else ""
     say(f"Done: {receipt.actions} steps.{kept}", colour="green")
-    if plan.kind == "rollback":
+    if plan.rules.can_be_undone:
         say(f"To undo it: {undo_command(click.get_current_context().obj or (), plan)}")

@@ -9,12 +9,9 @@ from typing import Any
 
 import click
 
-from airflow_provider_ckpt.checkpoint.own_files import MANIFEST
-from airflow_provider_ckpt.codec.layout import COMMITS, METADATA, OFFSETS
+from airflow_provider_ckpt.checkpoint.recognise import what_is
 from airflow_provider_ckpt.storage.local import require_regular
 from airflow_provider_ckpt.storage.store import Store
-
-_SINK_LOG = "_spark_metadata"
 
 
 class WrittenFile(click.Path):
@@ -60,17 +57,9 @@ def require_outside(option: str, path: Path, stores: Iterable[Store | None] = ()
         if store is not None and store.is_local and real.is_relative_to(store.real_root):
             raise _refused(option, path, f"{store.location}")
     for directory in real.parents:
-        what = _what_is(directory)
+        what = what_is(directory)
         if what is not None:
             raise _refused(option, path, f"{what} {directory}")
-
-
-def _what_is(directory: Path) -> str | None:
-    if directory.name == _SINK_LOG:
-        return "the log of a sink,"
-    if (directory / OFFSETS).is_dir() and ((directory / COMMITS).is_dir() or (directory / METADATA).is_file()):
-        return "the checkpoint"
-    return "the backup" if (directory / MANIFEST).is_file() and (directory / "checkpoint").is_dir() else None
 
 
 def _refused(option: str, path: Path, place: str) -> click.BadParameter:

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
+from airflow_provider_ckpt.checkpoint.progress import SOURCE_TYPES
 from airflow_provider_ckpt.cli.files import WrittenFile
-from airflow_provider_ckpt.codec.source_offset import KINDS
 from airflow_provider_ckpt.sinks.effects import EFFECTS
 from airflow_provider_ckpt.storage.store import Store
 from airflow_provider_ckpt.times import parse_duration_ms, parse_time_ms
@@ -205,8 +205,8 @@ def source_types(texts: Iterable[str]) -> dict[str, str]:
     """``ID=TYPE[:PLACE]`` texts as types by id. Raises click.BadParameter for a type that is not known."""
     types = {source_id: place.partition(":")[0] for source_id, place in pairs(texts, "--source")}
     for source_id, name in types.items():
-        if name not in KINDS:
-            known = ", ".join(sorted(KINDS))
+        if name not in SOURCE_TYPES:
+            known = ", ".join(sorted(SOURCE_TYPES))
             raise click.BadParameter(
                 f"unknown type {name!r} of source {source_id}; known are {known}", param_hint="--source"
             )

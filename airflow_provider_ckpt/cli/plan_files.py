@@ -17,9 +17,9 @@ from airflow_provider_ckpt.errors import CheckpointNotFoundError, ObjectExistsEr
 from airflow_provider_ckpt.storage.secrets import scrub, secrets_of
 from airflow_provider_ckpt.storage.store import Store
 
-#: Options that still say something when the plan comes from a file.
-#: Those that say where things are.
+#: Options that say where things are.
 _WHERE = ("--storage-option", "--undo-to")
+#: Options that still say something when the plan comes from a file.
 _KEPT = ("--storage-option", "--undo-to", "--quiet-period")
 
 
@@ -72,7 +72,7 @@ def next_command(arguments: Sequence[str], plan: Plan, plan_out: str | None) -> 
         kept += [word for word in words if word.startswith(tuple(f"{option}=" for option in _KEPT))]
         words = [plan.kind, *_place(plan), "--plan", plan_out, *kept]
     words.append("--execute")
-    if plan.kind != "restore" and "--i-know-it-is-stopped" not in words:
+    if plan.needs_stopped_query and "--i-know-it-is-stopped" not in words:
         words.append("--i-know-it-is-stopped")
     accepted = {word for at, word in enumerate(words) if words[at - 1] == "--accept-sink"}
     words += [word for effect in plan.to_accept if effect not in accepted for word in ("--accept-sink", effect)]

@@ -2,21 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Sequence
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from airflow_provider_ckpt.checkpoint.contents import listed_shortly, unknown_names
-from airflow_provider_ckpt.checkpoint.observe import observe, read_entries
-from airflow_provider_ckpt.checkpoint.progress import advance
+from airflow_provider_ckpt.checkpoint.observe import observe
 from airflow_provider_ckpt.checkpoint.view import CheckpointView
 from airflow_provider_ckpt.cli.options import directories, examples, open_store, shared, source_types
 from airflow_provider_ckpt.cli.render import print_json, print_tables, when
-from airflow_provider_ckpt.codec.layout import commit_entry, offset_entry
-from airflow_provider_ckpt.codec.offset_log import OffsetSeq
 from airflow_provider_ckpt.documents import FORMAT_VERSION
-from airflow_provider_ckpt.errors import CheckpointFormatError, CheckpointNotFoundError
+from airflow_provider_ckpt.errors import CheckpointNotFoundError
+from airflow_provider_ckpt.history.compare import read_between, source_ids
 from airflow_provider_ckpt.history.read import list_log, one_after_the_other, read_batches
 from airflow_provider_ckpt.history.rows import BatchRow, Origin, rows_of
 from airflow_provider_ckpt.report.tables import Table, facts
@@ -68,7 +66,6 @@ def show(location: str, storage_options: tuple[str, ...], as_json: bool) -> None
 def _summary(view: CheckpointView) -> ShowDocument:
     newest = view.latest_offset_seq
     committed = view.latest_committed
-    done = view.offset_seq(committed) if committed in view.planned and committed is not None else None
     commit = view.commit(committed) if committed is not None else None
     metadata = newest.metadata if newest else None
     return {
@@ -86,20 +83,11 @@ def _summary(view: CheckpointView) -> ShowDocument:
         "offset_log_version": newest.version if newest else None,
         "commit_log_version": commit.version if commit else None,
         "sources": [
-            {
-                "source_id": source_id,
-                "committed_offset": _text(done, source_id),
-                "planned_offset": _text(newest, source_id),
-            }
-            for source_id, _ in (newest.offsets if newest else ())
+            {"source_id": source_id, "committed_offset": committed_offset, "planned_offset": planned_offset}
+            for source_id, committed_offset, planned_offset in view.source_offsets
         ],
         "confs": dict(metadata.conf) if metadata else {},
     }
-
-
-def _text(entry: OffsetSeq | None, source_id: str) -> str | None:
-    offset = entry.offset(source_id) if entry else None
-    return offset.json if offset else None
 
 
 @click.command(
@@ -141,7 +129,7 @@ def log(
     ]
     for problem in (problem for batch in batches for problem in batch.problems):
         raise problem
-    origin = Origin(store.location, declared=_types(sources, (batch.offsets for batch in batches)))
+    origin = Origin(store.location, declared=_types(sources, source_ids(batch.offsets for batch in batches)))
     rows = [_batch(rows_of(batch, origin)) for batch in batches]
     if as_json:
         document: LogDocument = {"format_version": FORMAT_VERSION, "location": store.location, "batches": rows}
@@ -151,22 +139,14 @@ def log(
     print_tables([Table(store.location, columns, tuple(map(_batch_row, rows)))])
 
 
-def _require_whole(damaged: Mapping[str, CheckpointFormatError], batches: Iterable[int]) -> None:
-    """Raise what is wrong with the entries of some batches; those beside them are read for what they may tell."""
-    for batch_id in batches:
-        for name in (offset_entry(batch_id), commit_entry(batch_id)):
-            if name in damaged:
-                raise damaged[name]
-
-
-def _types(texts: tuple[str, ...], entries: Iterable[object]) -> dict[str, str]:
+def _types(texts: tuple[str, ...], known: Collection[str]) -> dict[str, str]:
     """The declared types of sources that the query has. Raises click.BadParameter for any other."""
     declared = source_types(texts)
-    known = [source_id for entry in entries if isinstance(entry, OffsetSeq) for source_id, _ in entry.offsets]
     unknown = [source_id for source_id in declared if known and source_id not in known]
     if unknown:
-        has = ", ".join(dict.fromkeys(known))
-        raise click.BadParameter(f"the query has no source {unknown[0]!r}; it has {has}", param_hint="--source")
+        raise click.BadParameter(
+            f"the query has no source {unknown[0]!r}; it has {', '.join(known)}", param_hint="--source"
+        )
     return declared
 
 
@@ -217,28 +197,12 @@ def diff(
 ) -> None:
     """Show what was read after batch FIRST, up to and including batch SECOND, per source and partition."""
     store = open_store(location, storage_options)
-    view = observe(store)
-    entries, damaged = read_entries(store, [first, first + 1, second, second + 1])
-    _require_whole(damaged, [first, second])
-    found = []
-    for batch_id in (first, second):
-        entry = entries.get(offset_entry(batch_id))
-        if not isinstance(entry, OffsetSeq):
-            raise CheckpointNotFoundError(
-                "the offset log has no entry of this batch",
-                location=view.location,
-                name=offset_entry(batch_id),
-                batch_id=batch_id,
-            )
-        found.append(entry)
-    after = [entries.get(offset_entry(batch_id + 1)) for batch_id in (first, second)]
-    later = [entry if isinstance(entry, OffsetSeq) else None for entry in after]
-    advanced = advance(found[0], found[1], _types(sources, found), (later[0], later[1]))
-    rows = [item.to_dict() for item in advanced]
+    between = read_between(store, first, second)
+    rows = [item.to_dict() for item in between.advance(_types(sources, between.source_ids))]
     if as_json:
         document: DiffDocument = {
             "format_version": FORMAT_VERSION,
-            "location": view.location,
+            "location": store.location,
             "from_batch": first,
             "to_batch": second,
             "sources": rows,
@@ -262,4 +226,4 @@ def diff(
             for partition, count in item["partitions"].items()
         ]
     columns = ("source", "type", "partition", "read", "unit")
-    print_tables([Table(f"{view.location}: batches {first} to {second}", columns, tuple(table))])
+    print_tables([Table(f"{store.location}: batches {first} to {second}", columns, tuple(table))])

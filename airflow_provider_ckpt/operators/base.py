@@ -5,15 +5,14 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from datetime import datetime
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from airflow.providers.common.compat.sdk import BaseOperator
 
 from airflow_provider_ckpt.change.kinds import Kind
-from airflow_provider_ckpt.change.plan import Plan, plan_from_dict
-from airflow_provider_ckpt.change.plan_file import plan_of_document
+from airflow_provider_ckpt.change.plan import Plan
+from airflow_provider_ckpt.change.plan_file import plan_of_value
 from airflow_provider_ckpt.change.receipt import Receipt
 from airflow_provider_ckpt.documents import FORMAT_VERSION
 from airflow_provider_ckpt.errors import CheckpointError, PlanError
@@ -21,7 +20,6 @@ from airflow_provider_ckpt.hooks.checkpoint import CheckpointHook
 from airflow_provider_ckpt.report.tables import Table, render
 from airflow_provider_ckpt.restart.deploy import DeploySpec, declare, parse_yaml
 from airflow_provider_ckpt.storage.store import Store
-from airflow_provider_ckpt.times import parse_time_ms, time_text
 from airflow_provider_ckpt.untrusted.bounded_json import parse_json
 from airflow_provider_ckpt.visible import visible
 
@@ -110,24 +108,17 @@ def plan_of(value: Any, kind: Kind, checkpoint: Store) -> Plan:
         fields = value_of(value)
     except ValueError as error:
         raise PlanError(f"not a plan: {error}", location=checkpoint.location) from None
-    plan = _plan_of(fields, kind, checkpoint.location)
+    try:
+        plan = plan_of_value(fields, kind)
+    except PlanError as error:
+        error.location = error.location or checkpoint.location
+        raise
     if (plan.kind, plan.location) != (kind, checkpoint.location):
         raise PlanError(
             f"the plan is a {plan.kind} of {plan.location}, not a {kind} of this checkpoint.",
             location=checkpoint.location,
         )
     return plan
-
-
-def _plan_of(fields: Any, kind: Kind, location: str) -> Plan:
-    """The plan in an XCom; the first ones held the plan alone."""
-    if not (isinstance(fields, Mapping) and {"format_version", "plan_id", "plan"} <= fields.keys()):
-        return plan_from_dict(fields)
-    try:
-        return plan_of_document(fields, kind)
-    except PlanError as error:
-        hint = "Nothing was done. Clear the task that plans."
-        raise PlanError(error.message, location=location, hint=hint) from None
 
 
 def value_of(value: Any) -> Any:
@@ -159,26 +150,6 @@ def require_said(name: str, value: Any) -> bool:
         f"{name} is {value!r:.60}, and not True.",
         hint="Nothing was done. Give True, False, or (query_is_stopped alone) a callable that returns one of them.",
     )
-
-
-def require_newer(approved_at: str | datetime | None, plan: Plan) -> None:
-    """Raise PlanError for an approval that is older than the plan: it was given for another one.
-
-    None alone is not given. A text that a template has made of nothing, empty or ``None``, is no time.
-    """
-    if approved_at is None:
-        return
-    try:
-        approved_ms = parse_time_ms(approved_at)
-    except ValueError as error:
-        raise PlanError(f"approved_at is no time: {error}", location=plan.location) from None
-    if approved_ms < plan.planned_at_ms:
-        raise PlanError(
-            f"the approval of {time_text(approved_ms)} is older than the plan {plan.plan_id} of "
-            f"{time_text(plan.planned_at_ms)}: it was given for another plan.",
-            location=plan.location,
-            hint="Nothing was done. Clear the task that asks, and approve this plan.",
-        )
 
 
 def task_of(context: Any) -> str:

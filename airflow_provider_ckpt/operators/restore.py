@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from airflow_provider_ckpt.backup.catalog import find_backup
 from airflow_provider_ckpt.backup.relocation import PathRule
 from airflow_provider_ckpt.backup.restore import fork_id, make_restore, restore
+from airflow_provider_ckpt.change.acceptance import require_newer
 from airflow_provider_ckpt.change.declared_sinks import open_sinks, sinks_of
 from airflow_provider_ckpt.change.plan import Plan
 from airflow_provider_ckpt.change.plan_file import document
@@ -17,7 +18,6 @@ from airflow_provider_ckpt.operators.base import (
     PLAN_KEY,
     CheckpointOperator,
     plan_of,
-    require_newer,
     result_of,
     task_of,
     words,

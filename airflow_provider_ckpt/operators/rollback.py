@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Any
 
+from airflow_provider_ckpt.change.acceptance import require_newer
 from airflow_provider_ckpt.change.apply import apply
 from airflow_provider_ckpt.change.places import Stores
 from airflow_provider_ckpt.change.plan import Plan
@@ -16,7 +17,6 @@ from airflow_provider_ckpt.operators.base import (
     PLAN_KEY,
     CheckpointOperator,
     plan_of,
-    require_newer,
     require_said,
     result_of,
     task_of,
