@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 
 .DEFAULT_GOAL := help
-.PHONY: help demo unit one test lint fmt exhaustive oracle goldens sinks sparks ends bench java wheels zipapp light clean
+.PHONY: help demo unit one test lint fmt exhaustive oracle goldens sinks sparks ends bench java wheels zipapp light provider clean
 
 help: ## This list
 	@awk -F':.*## ' '/^[a-z-]+:.*## / {printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -93,7 +93,7 @@ sparks: java $(EARLIER:%=.venv-spark-%/.ready) ## A keyed aggregation through ev
 	mvn -q -B -f $< dependency:copy-dependencies
 	@touch $@
 
-ends: java .kafka/.ready light ## The tests without Spark on both ends of the supported ranges of Python and Airflow
+ends: java .kafka/.ready light provider ## The tests without Spark on both ends of the supported ranges of Python and Airflow
 	sh tests/ends.sh
 
 bench: $(READY) java ## Costs, as ratios measured in one run
@@ -108,6 +108,9 @@ zipapp: wheels ## The command and all that it needs in one file, dist/ckpt.pyz, 
 
 light: zipapp ## The command without Airflow: from its wheel in an empty environment, and as one file
 	$(BIN)/python -m tests.light dist/ckpt_cli-*.whl dist/ckpt.pyz --constraint $(CURDIR)/constraints.txt
+
+provider: wheels ## The provider's wheel in an environment of Airflow alone: discovery, connection form, one DAG run
+	$(BIN)/python -m tests.provider dist/ckpt_cli-*.whl dist/airflow_provider_ckpt-*.whl --constraint $(CURDIR)/constraints.txt
 
 clean: ## Remove what make has made
 	rm -rf $(VENV) .venv-* .kafka dist .mypy_cache .ruff_cache .pytest_cache .coverage .import_linter_cache .hypothesis

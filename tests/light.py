@@ -47,12 +47,14 @@ def say(what: str, value: object) -> None:
     print(f"{what:<44} {value}", flush=True)
 
 
+def clean_environment() -> dict[str, str]:
+    """The environment variables of this process that say nothing of its Python or its Airflow."""
+    return {key: value for key, value in os.environ.items() if not key.startswith(("PYTHON", "VIRTUAL_ENV", "AIRFLOW"))}
+
+
 def run(command: Sequence[str], *, expected: int = 0) -> str:
     """What a command says, without anything of this environment."""
-    clean = {
-        key: value for key, value in os.environ.items() if not key.startswith(("PYTHON", "VIRTUAL_ENV", "AIRFLOW"))
-    }
-    done = subprocess.run(command, env=clean, cwd="/", capture_output=True, text=True)
+    done = subprocess.run(command, env=clean_environment(), cwd="/", capture_output=True, text=True)
     assert done.returncode == expected, f"{command}: {done.returncode}\n{done.stdout}\n{done.stderr}"
     assert "Warning" not in done.stderr, done.stderr
     return done.stdout + done.stderr
