@@ -32,12 +32,13 @@ STORY: tuple[tuple[str, int, str], ...] = (
     ("undo CHECKPOINT --execute --i-know-it-is-stopped --quiet-period 0", 0, "Done"),
     ("completion bash", 0, "_CKPT_COMPLETE"),
 )
-#: Every module of the package can be loaded, but those of Airflow, which are in the other wheel, and of Spark and pytest.
+#: Every module of the package can be loaded, but those of Airflow, which are in the other wheel, and what is about an
+#: extra (pyarrow) or about tests (pytest).
 IMPORT_ALL = """
 import importlib, pkgutil, airflow_provider_ckpt as package
 names = [found.name for found in pkgutil.walk_packages(package.__path__, "airflow_provider_ckpt.")]
 for name in names:
-    if name != "airflow_provider_ckpt.storage.testing":
+    if name not in ("airflow_provider_ckpt.history.arrow", "airflow_provider_ckpt.storage.testing"):
         importlib.import_module(name)
 print(len(names))
 """
