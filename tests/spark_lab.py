@@ -52,6 +52,8 @@ def start_spark() -> Any:
         .config("spark.sql.streaming.stateStore.minDeltasForSnapshot", "2")
         .config("spark.sql.session.timeZone", "UTC")
         .config("spark.driver.host", "127.0.0.1")
+        # A Python worker that does not answer within 15 s, the default, fails its query on a busy machine.
+        .config("spark.python.authenticate.socketTimeout", "300s")
         # Queries of seconds do not pay for the second compiler of the JVM, nor for parallel collectors.
         .config("spark.driver.extraJavaOptions", "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC")
     )

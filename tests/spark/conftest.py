@@ -1,4 +1,4 @@
-"""A query that several tests roll back, and which tests with Spark `make test` leaves out."""
+"""What several tests with Spark share, and which of them `make test` leaves out."""
 
 from __future__ import annotations
 
@@ -26,3 +26,25 @@ def bad_deploy(spark: Any, tmp_path_factory: pytest.TempPathFactory) -> Callable
         return lab_with_a_bad_deploy(spark, tmp_path_factory.mktemp("deployed"), config)
 
     return lambda config, root: deployed(config).copied(root)
+
+
+@pytest.fixture(scope="module")
+def sink_session(spark: Any) -> Any:
+    """A session that knows the sink, and the one with faults."""
+    from airflow_provider_ckpt.spark.sink import CheckpointHistory
+    from tests.spark.history_faults import FaultyHistory
+
+    session = spark.newSession()
+    for source in (CheckpointHistory, FaultyHistory):
+        session.dataSource.register(source)
+    return session
+
+
+@pytest.fixture
+def sink_lab(sink_session: Any, tmp_path: Any) -> Any:
+    """A stream of one file of two rows a batch."""
+    from tests.spark.sink_lab import FILES
+
+    lab = Lab(sink_session, tmp_path, "stateless")
+    lab.write(range(FILES))
+    return lab

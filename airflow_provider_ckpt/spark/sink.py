@@ -1,0 +1,105 @@
+"""``writeStream.format("checkpoint_history")``: rows of a stream into a table, each once; any rows, on any storage.
+
+The contract is that of Spark's ``StreamingWrite``: tasks write files and send messages, ``commit`` of an epoch makes
+them rows of the table, a second ``commit`` of it is nothing, ``abort`` gives files up. All of it is in ``epochs/``.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from pyspark.sql.datasource import DataSource, DataSourceStreamArrowWriter, WriterCommitMessage
+
+from airflow_provider_ckpt.epochs import publish
+from airflow_provider_ckpt.epochs.manifest import Written
+from airflow_provider_ckpt.epochs.write_rows import write_rows
+from airflow_provider_ckpt.errors import StoreError
+from airflow_provider_ckpt.storage.store import Store
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+    from pyspark.sql.types import StructType
+
+#: What Spark tells a task of the query that it belongs to (``StreamExecution.QUERY_ID_KEY``).
+_QUERY_ID = "sql.streaming.queryId"
+_STORAGE = "storage."
+
+
+class CheckpointHistory(DataSource):
+    """The sink. Options: ``path``, and ``storage.KEY`` for the options of the fsspec driver."""
+
+    @classmethod
+    def name(cls) -> str:
+        """What ``format()`` is given."""
+        return "checkpoint_history"
+
+    def streamWriter(self, schema: StructType, overwrite: bool) -> HistoryWriter:
+        """The writer. Raises ValueError for options that it cannot follow."""
+        if overwrite:
+            raise ValueError("checkpoint_history appends: use outputMode('append') or 'update', not 'complete'.")
+        if "path" not in self.options:
+            raise ValueError("checkpoint_history needs the option path: where the table is.")
+        return HistoryWriter(self.options["path"], storage_options(self.options), schema.json())
+
+
+def storage_options(options: Mapping[str, str]) -> dict[str, str]:
+    """Options of the driver of the storage, out of those of a reader or a writer."""
+    return {key[len(_STORAGE) :]: value for key, value in options.items() if key.lower().startswith(_STORAGE)}
+
+
+@dataclass
+class Message(WriterCommitMessage):
+    """What a task sends to whoever commits the epoch."""
+
+    written: Written
+
+
+@dataclass
+class HistoryWriter(DataSourceStreamArrowWriter):
+    """Writes one epoch; Spark makes another one for each, so it remembers nothing.
+
+    Args:
+        path: Where the table is.
+        options: Options of the driver of the storage.
+        schema: Spark's ``StructType`` of the rows, as JSON text.
+    """
+
+    path: str
+    options: Mapping[str, str]
+    schema: str
+
+    def table(self) -> Store:
+        """The table."""
+        return Store.open(self.path, **self.options)
+
+    def write(self, iterator: Iterator[pa.RecordBatch]) -> Message:
+        """A task's rows, into files that nobody reads yet."""
+        since_ms = _now_ms()
+        files = tuple(write_rows(self.table(), iterator))
+        return Message(Written(_query_id(), files, since_ms))
+
+    def commit(self, messages: Sequence[Message | None], batchId: int) -> None:
+        """All files of an epoch become rows of the table, unless others are already."""
+        written = [message.written for message in messages if message is not None]
+        publish.commit(self.table(), batchId, written, self.schema, _now_ms())
+
+    def abort(self, messages: Sequence[Message | None], batchId: int) -> None:
+        """The epoch has failed, or its commit seems to have."""
+        publish.abort(self.table(), batchId, [message.written if message else None for message in messages])
+
+
+def _query_id() -> str:
+    from pyspark import TaskContext
+
+    context: Any = TaskContext.get()
+    query_id = context.getLocalProperty(_QUERY_ID) if context else None
+    if not query_id:
+        raise StoreError("checkpoint_history is written by streaming queries alone, and this task belongs to none.")
+    return str(query_id)
+
+
+def _now_ms() -> int:
+    return time.time_ns() // 1_000_000
