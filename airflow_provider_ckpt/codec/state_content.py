@@ -16,7 +16,7 @@ from airflow_provider_ckpt.codec.xxhash32 import xxhash32
 #: Spark's short names, and the classes behind them.
 CODECS = ("lz4", "lzf", "snappy", "zstd")
 _CLASSES = {f"org.apache.spark.io.{name}compressioncodec": name for name in CODECS}
-#: Larger files are judged by the frames of their compression alone: plain Python sums their blocks at some MB a second.
+#: Larger files are judged by the frames of their compression alone, so that large states are never unpacked.
 DECOMPRESSED_UP_TO = 64 << 10
 #: No file of that size becomes longer than this by any of Spark's codecs, but for one that is made to.
 _MOST_PLAIN_BYTES = 32 << 20

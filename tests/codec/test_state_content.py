@@ -6,7 +6,7 @@ import pytest
 
 from airflow_provider_ckpt.checkpoint.decompressors import decompressors
 from airflow_provider_ckpt.codec.state_content import DECOMPRESSED_UP_TO, problem_of, problem_of_blocks, short_codec
-from airflow_provider_ckpt.codec.xxhash32 import xxhash32
+from airflow_provider_ckpt.codec.xxhash32 import plain_xxhash32, xxhash32
 from tests.state_streams import END, lz4_stream
 
 
@@ -20,7 +20,13 @@ from tests.state_streams import END, lz4_stream
     ],
 )
 def test_the_hash_is_that_of_its_reference(data, digest):
-    assert xxhash32(data, 0) == digest
+    assert xxhash32(data, 0) == plain_xxhash32(data, 0) == digest
+
+
+@pytest.mark.parametrize("size", [0, 3, 15, 16, 17, 31, 100, 1000])
+def test_the_library_and_plain_python_hash_alike(size):
+    data = bytes(number * 37 % 256 for number in range(size))
+    assert plain_xxhash32(data, 0x9747B28C) == xxhash32(data, 0x9747B28C) == xxhash32(bytearray(data), 0x9747B28C)
 
 
 def test_a_small_stream_is_read_to_its_end_marker():
