@@ -22,18 +22,30 @@ ROOT = HERE.parents[1]
 
 @pytest.fixture(scope="session")
 def airflow_database(tmp_path_factory: pytest.TempPathFactory) -> Callable[[Path], None]:
-    """Gives a home of Airflow a migrated SQLite database: the first process of the run that needs one makes it."""
+    """Gives a home of Airflow a migrated SQLite database: the first process of the run that needs one makes it.
+
+    The configuration comes with it: components that start at once would each write one, with another Fernet key.
+    """
     own = tmp_path_factory.getbasetemp()
     run_wide = own.parent if "PYTEST_XDIST_WORKER" in os.environ else own
-    made = run_wide / "airflow.db"
+    made = run_wide / "migrated"
     with (run_wide / "airflow.lock").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
         if not made.exists():
-            home = tmp_path_factory.mktemp("migrated")
+            home = tmp_path_factory.mktemp("migrating")
             inherited = {key: value for key, value in os.environ.items() if not key.startswith("AIRFLOW")}
             run(["db", "migrate"], {**inherited, "AIRFLOW_HOME": str(home)})
-            (home / "airflow.db").rename(made)
-    return lambda home: shutil.copy(made, home / "airflow.db")
+            config = home / "airflow.cfg"
+            config.write_text(config.read_text().replace(str(home), "HOME_OF_A_TEST"))
+            home.rename(made)
+
+    def give(home: Path) -> None:
+        shutil.copy(made / "airflow.db", home)
+        if not (home / "airflow.cfg").exists():
+            text = (made / "airflow.cfg").read_text()
+            (home / "airflow.cfg").write_text(text.replace("HOME_OF_A_TEST", str(home)))
+
+    return give
 
 
 @pytest.fixture(scope="session")
