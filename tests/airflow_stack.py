@@ -101,11 +101,10 @@ class AirflowStack:
     # --- processes ---------------------------------------------------------------------------------------------
 
     def start(self) -> AirflowStack:
-        """Make the database unless there is one, start every component, and wait until all are healthy."""
-        if not (self.home / "airflow.db").exists():
-            with (self.logs / "migrate.log").open("wb") as log:
-                migrate = [self.airflow, "db", "migrate"]
-                subprocess.run(migrate, env=self.env, check=True, timeout=800, stdout=log, stderr=log)
+        """Make the database, start every component, and wait until all are healthy."""
+        with (self.logs / "migrate.log").open("wb") as log:
+            migrate = [self.airflow, "db", "migrate"]
+            subprocess.run(migrate, env=self.env, check=True, timeout=800, stdout=log, stderr=log)
         commands = {name: [self.airflow, name] for name in self.components}
         config = json.dumps({"commands": commands, "logs": str(self.logs)})
         self._supervisor = subprocess.Popen(
@@ -173,7 +172,7 @@ class AirflowStack:
         if self._token:
             request.add_header("Authorization", f"Bearer {self._token}")
         data = None if body is None else json.dumps(body).encode()
-        with self._opener.open(request, data, timeout=30) as answer:
+        with self._opener.open(request, data, timeout=300) as answer:
             return json.loads(answer.read() or b"null")
 
     def get(self, path: str) -> Any:

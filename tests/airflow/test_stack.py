@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
@@ -26,10 +26,9 @@ HERE = Path(__file__).parent
 
 
 @pytest.fixture(scope="module")
-def stack(tmp_path_factory: pytest.TempPathFactory, airflow_database: Callable[[Path], None]) -> Iterator[AirflowStack]:
+def stack(tmp_path_factory: pytest.TempPathFactory) -> Iterator[AirflowStack]:
     """One stack for all tests here."""
     home = tmp_path_factory.mktemp("stack")
-    airflow_database(home)
     connection = {"conn_type": "checkpoint", "host": str(home / "streams")}
     stack = AirflowStack(home, HERE / "stack_dags", {"AIRFLOW_CONN_STREAMS": json.dumps(connection)})
     try:
