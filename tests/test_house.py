@@ -82,6 +82,20 @@ def test_modules_stay_small():
     assert {name: size for name, size in sizes.items() if size > 430} == {}
 
 
+#: Pages, lists and data, whose syntax nothing else reads as a whole; in code the signs of a conflict do not parse.
+READ_BY_PEOPLE = {".md", ".txt", ".toml", ".json", ".yaml", ".yml", ".sh", ".xml", ".html"}
+
+
+def test_no_file_holds_both_sides_of_a_conflict():
+    root = PACKAGE.parent
+    rooms = [root / name for name in ("docs", "demo", "dags", "packaging", "bench", "tests", PACKAGE.name)]
+    files = [*root.iterdir(), *(path for room in rooms for path in room.rglob("*"))]
+    files = [path for path in files if path.suffix in READ_BY_PEOPLE and path.is_file()]
+    assert root / "CONTRIBUTING.md" in files
+    signs = ("<" * 7 + " ", ">" * 7 + " ")
+    assert [str(path) for path in files if any(f"\n{sign}" in f"\n{path.read_text()}" for sign in signs)] == []
+
+
 # --- the tests ------------------------------------------------------------------------------------------------------
 
 
