@@ -10,7 +10,6 @@ import subprocess
 import sys
 import tempfile
 import threading
-import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -22,7 +21,7 @@ from airflow_provider_ckpt.change.apply import apply
 from airflow_provider_ckpt.change.places import Stores
 from airflow_provider_ckpt.checkpoint import listing
 from airflow_provider_ckpt.checkpoint.listing import list_checkpoint, list_logs
-from airflow_provider_ckpt.checkpoint.observe import observe
+from airflow_provider_ckpt.checkpoint.observe import now_ms, observe
 from airflow_provider_ckpt.checks.inspect import inspect
 from airflow_provider_ckpt.errors import CheckpointNotFoundError, StoreError, StoreUnavailableError
 from airflow_provider_ckpt.fleet.find import DEPTH, Found, find_checkpoints
@@ -247,12 +246,16 @@ def test_findings_are_those_of_the_check_and_deep_finds_more(goldens, tmp_path):
 
 def test_the_age_is_that_of_the_newest_commit(fleet):
     root = fleet("old", "none")
-    an_hour_ago = time.time() - 3600
-    os.utime(root / "old" / "commits" / "7", (an_hour_ago, an_hour_ago))
+    commits = root / "old" / "commits"
+    for number, at_s in ((6, 1_000_000_000), (7, 1_500_000_000)):
+        shutil.copy(commits / str(number), commits / "copy")  # the file is shared with the golden
+        os.utime(commits / "copy", (at_s, at_s))
+        (commits / "copy").replace(commits / str(number))
     shutil.rmtree(root / "none" / "commits")
+    before_ms = now_ms()
     none, old = survey(root)
     assert none.last_commit_age_ms is None and none.in_flight == 7
-    assert 3_600_000 <= old.last_commit_age_ms < 3_600_000 + 24 * 3_600_000
+    assert before_ms <= 1_500_000_000_000 + old.last_commit_age_ms <= now_ms()
 
 
 def test_a_deploy_is_foretold_for_each(fleet):
