@@ -1,6 +1,6 @@
 """LZ4 and Snappy blocks in plain Python, for ``ckpt.pyz``: no library in machine code can be loaded from inside a zip.
 
-Everywhere else cramjam reads them, some hundred times faster; the tests hold both to the same answers.
+Everywhere else cramjam reads them; the tests hold both to the same answers.
 """
 
 from __future__ import annotations
