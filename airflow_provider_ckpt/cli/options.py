@@ -98,7 +98,9 @@ def shared(command: Command) -> Command:
 def executing(command: Command) -> Command:
     """``--execute``, for commands that change something."""
     return click.option(
-        "--execute", is_flag=True, help="Carry the plan out. Without this option it is printed, and nothing changes."
+        "--execute",
+        is_flag=True,
+        help="Carry the plan out. Without it the plan is printed, and nothing changes.",
     )(command)
 
 

@@ -31,7 +31,9 @@ def write_plan(path: str, plan: Plan, stores: Iterable[Store | None]) -> None:
         with Path(path).open("xb") as file:
             file.write(data)
     except FileExistsError:
-        raise ObjectExistsError("the file exists already.", location=path, hint="Give --plan-out a new file.") from None
+        raise ObjectExistsError(
+            "the file exists already.", location=path, hint="Give --plan-out the name of a new file."
+        ) from None
     except OSError as error:
         raise StoreError(error.strerror or str(error), location=path) from None
 

@@ -125,7 +125,7 @@ def require_exchangeable(
             )
     for name in _with_paths_elsewhere(checkpoint, view, root, backup, compared.replaced):
         raise BatchNotRestorableError(
-            f"of backup {backup.backup_id} leads to schema files of a checkpoint at another place.",
+            f"this file of backup {backup.backup_id} names schema files of a checkpoint at another location.",
             location=view.location,
             name=name,
             batch_id=backup.batch_id,

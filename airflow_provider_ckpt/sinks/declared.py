@@ -96,7 +96,7 @@ def read_marker(sink: DeclaredSink, store: Store | None, query_id: str | None, b
         StoreError: It cannot be read.
     """
     if store is None and sink.kind in MARKING:
-        raise StoreError(f"the {sink.kind} sink was declared and not opened", location=sink.location)
+        raise StoreError(f"the {sink.kind} sink was declared, and its location was not opened", location=sink.location)
     if sink.kind not in MARKING:
         return SinkMarker(sink.kind, sink.location)
     marker: SinkMarker = import_module(f"{__package__}.{sink.kind}").read(sink, store, query_id or "", batch_id)

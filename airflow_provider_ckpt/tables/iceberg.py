@@ -48,7 +48,7 @@ def _current(store: Store) -> str:
     if len(chosen) != 1:
         found = "no metadata file" if not chosen else f"{len(chosen)} metadata files of version {newest}"
         raise StoreError(
-            f"has {found}; the catalog alone knows which one is current",
+            f"the table has {found}; the catalog alone knows which one is current",
             location=store.location,
             hint="Declare the metadata file: iceberg:<URI of the metadata.json>.",
         )
