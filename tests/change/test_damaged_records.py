@@ -144,7 +144,9 @@ def test_a_saved_object_of_the_same_size_with_other_bytes_is_not_put_back(query)
     apply(plan, stores, **STOPPED)
     left = read_all(query.store)
     other_bytes(Path(stores.record(plan.plan_id).location) / "saved/checkpoint/state/0/1/4.delta")
-    with pytest.raises(CheckpointError, match=r"state/0/1/4.delta: is not what was saved.*Nothing was done"):
+    with pytest.raises(
+        CheckpointError, match=r"state/0/1/4.delta: a saved file is not what was saved.*Nothing was done"
+    ):
         apply(make_undo(stores), stores, **STOPPED)
     assert read_all(query.store) == left
 
@@ -181,5 +183,8 @@ def test_a_lock_that_says_nothing_needs_a_word(query, left):
 def test_a_directory_in_the_place_of_the_lock(query):
     place = Path(records_of(query.store).location) / LOCK
     place.mkdir(parents=True)
-    with pytest.raises(CheckpointError, match="move this away"), locked(query.store, "p1", "ann", break_lock=True):
+    with (
+        pytest.raises(CheckpointError, match="Remove it when no change and no prune"),
+        locked(query.store, "p1", "ann", break_lock=True),
+    ):
         pass
