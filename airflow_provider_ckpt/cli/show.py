@@ -15,7 +15,7 @@ from airflow_provider_ckpt.cli.render import print_json, print_tables, when
 from airflow_provider_ckpt.documents import FORMAT_VERSION
 from airflow_provider_ckpt.errors import CheckpointNotFoundError
 from airflow_provider_ckpt.history.compare import read_between, source_ids
-from airflow_provider_ckpt.history.read import list_log, one_after_the_other, read_batches
+from airflow_provider_ckpt.history.read_logs import list_log, one_after_the_other, read_batches
 from airflow_provider_ckpt.history.rows import BatchRow, Origin, rows_of
 from airflow_provider_ckpt.report.tables import Table, facts
 

@@ -11,6 +11,8 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Literal, NamedTuple
 
+from airflow_provider_ckpt.codec import checkpoint_offset
+from airflow_provider_ckpt.codec.checkpoint_offset import read_between
 from airflow_provider_ckpt.codec.jvm_text import LONG_MAX, LONG_MIN, abbreviate
 from airflow_provider_ckpt.errors import MalformedEntryError
 
@@ -79,6 +81,8 @@ class SourceKind:
         origin: The first position of every partition, when it is known; what the first batch read counts from there.
         marks: Whether an entry of the offset log holds where its batch ``end``s or ``begin``s. In the latter case the
             entry after it says where the batch ended (Kinesis).
+        span: The numbers between which a partition was read, from its earlier position and its later one; None for the first
+            where the earlier position does not tell.
         scales: By partition what its positions are in, where a source mixes several (sequence numbers and timestamps);
             positions on different scales cannot be compared.
     """
@@ -93,6 +97,10 @@ class SourceKind:
     origin: int | None = None
     marks: Literal["end", "begin"] = "end"
     scales: Callable[[Any], Mapping[str, str]] = lambda value: {}
+    span: Callable[[tuple[int, ...] | None, tuple[int, ...]], tuple[int | None, int]] = lambda earlier, later: (
+        earlier[0] if earlier else None,
+        later[0],
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -157,14 +165,13 @@ class TypedOffset:
             raise ValueError(problem)
         if earlier is None and self.kind.origin is None:
             raise ValueError(f"the offset log does not say where a {self.kind.name} source began")
-        starts = {partition: position[0] for partition, position in earlier.positions.items()} if earlier else {}
-        origin = self.kind.origin or 0
-        return tuple(
-            PartitionAdvance(
-                partition, starts.get(partition, self.kind.origin), end[0], end[0] - starts.get(partition, origin)
-            )
-            for partition, end in self.positions.items()
-        )
+        before = earlier.positions if earlier else {}
+        return tuple(self._advance(partition, before.get(partition), position) for partition, position in self.positions.items())
+
+    def _advance(self, partition: str, earlier: tuple[int, ...] | None, later: tuple[int, ...]) -> PartitionAdvance:
+        start, end = self.kind.span(earlier, later)
+        start = self.kind.origin if start is None else start
+        return PartitionAdvance(partition, start, end, end - (start or 0))
 
 
 def _is_number(value: Any) -> bool:
@@ -383,6 +390,9 @@ KINDS: Mapping[str, SourceKind] = {
             _has_numbers("snapshotId", "index"),
             lambda value: {"table": (value["snapshotId"], value["index"])},
             "snapshots",
+        ),
+        SourceKind(
+            "checkpoint", checkpoint_offset.fits, checkpoint_offset.numbers, "batches", origin=-1, span=read_between
         ),
     )
 }

@@ -5,7 +5,7 @@ A directory that cannot be read is a row with its error and ends nothing.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Container, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 
@@ -69,7 +69,7 @@ patiently = retry(
 
 
 def find_checkpoints(
-    roots: Sequence[Store], *, depth: int = DEPTH, threads: int = THREADS
+    roots: Sequence[Store], *, depth: int = DEPTH, threads: int = THREADS, known: Container[str] = ()
 ) -> Iterator[Found | FleetRow]:
     """Find every checkpoint under some roots.
 
@@ -77,6 +77,7 @@ def find_checkpoints(
         roots: Where to search; a root may be a checkpoint itself.
         depth: How many levels below a root to search.
         threads: How many directories to read together.
+        known: Locations below the roots that are not read again, nor yielded.
 
     Returns:
         A generator of checkpoints, and of rows with an error for directories that could not be listed.
@@ -86,7 +87,7 @@ def find_checkpoints(
         StoreError: A root cannot be listed. Both are raised at once, before the first checkpoint is asked for.
     """
     level: list[tuple[Store, DirectoryListing | FleetRow]] = [(root, _list_root(root)) for root in roots]
-    return _walk(level, depth, threads)
+    return _walk(level, depth, threads, known)
 
 
 @patiently
@@ -98,7 +99,7 @@ def _list_root(root: Store) -> DirectoryListing:
 
 
 def _walk(
-    seen: Iterable[tuple[Store, DirectoryListing | FleetRow]], depth: int, threads: int
+    seen: Iterable[tuple[Store, DirectoryListing | FleetRow]], depth: int, threads: int, known: Container[str]
 ) -> Iterator[Found | FleetRow]:
     with ThreadPoolExecutor(threads) as pool:
         for levels_left in range(depth, -1, -1):
@@ -111,7 +112,8 @@ def _walk(
                 elif levels_left:
                     below.append((store, _to_enter(listing)))
             children = (store.child(name) for store, names in below for name in names)
-            seen = in_order(pool, _listing_or_row, children, window=2 * threads)
+            unknown = (child for child in children if child.location not in known)
+            seen = in_order(pool, _listing_or_row, unknown, window=2 * threads)
 
 
 def _found(store: Store, listing: DirectoryListing) -> Found | FleetRow:

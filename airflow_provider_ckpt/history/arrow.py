@@ -29,6 +29,7 @@ from airflow_provider_ckpt.times import FIRST_MS, LAST_MS
 #: A record batch holds at most so many rows, and about so many bytes of offsets and positions.
 BATCH_ROWS = 5_000
 BATCH_BYTES = 16 << 20
+_POSITION_BYTES = 64
 
 
 def _struct_list(**fields: pa.DataType) -> pa.DataType:
@@ -66,26 +67,26 @@ def record_batch(rows: Sequence[Any], columns: Sequence[Column]) -> pa.RecordBat
     return pa.RecordBatch.from_arrays(arrays, schema=arrow_schema(columns))
 
 
-def record_batches(
-    rows: Iterable[Any], columns: Sequence[Column], weight: Callable[[Any], int] = lambda row: 0
-) -> Iterator[pa.RecordBatch]:
-    """Rows as record batches of at most BATCH_ROWS rows and about BATCH_BYTES; lazily.
-
-    Args:
-        rows: The rows.
-        columns: The columns asked for.
-        weight: About how many bytes a row takes.
-    """
+def record_batches(rows: Iterable[Any], columns: Sequence[Column]) -> Iterator[pa.RecordBatch]:
+    """Rows as record batches of at most BATCH_ROWS rows and about BATCH_BYTES; lazily."""
     held: list[Any] = []
     held_bytes = 0
     for row in rows:
         held.append(row)
-        held_bytes += weight(row)
+        held_bytes += _bytes_of(row)
         if len(held) == BATCH_ROWS or held_bytes > BATCH_BYTES:
             yield record_batch(held, columns)
             held, held_bytes = [], 0
     if held:
         yield record_batch(held, columns)
+
+
+def _bytes_of(row: Any) -> int:
+    """About how many bytes of offsets and positions a row holds."""
+    source = getattr(row, "source", None)
+    if source is None:
+        return 0
+    return len(source.start_offset or "") + len(source.end_offset or "") + _POSITION_BYTES * len(source.partitions)
 
 
 def _texts(values: Iterable[str | None]) -> pa.Array:

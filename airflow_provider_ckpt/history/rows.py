@@ -162,22 +162,29 @@ def _digest(confs: tuple[tuple[str, str | None], ...]) -> str:
     return hashlib.sha256(json.dumps(sorted(confs)).encode()).hexdigest()[:DIGEST_DIGITS]
 
 
-#: More purged batches of one checkpoint than these are one row, whatever the numbers in a log say.
-MOST_PURGED_ROWS = 10_000
-PURGED = "purged"
+#: More lost batches of one checkpoint than these are one row, whatever the numbers in a log say.
+MOST_LOST_ROWS = 10_000
+#: What the column ``problem`` says of a batch that was gone before it was read.
+PURGED, ROLLED_BACK = "purged before it was read", "rolled back before it was read"
 
 
-def purged_rows(origin: Origin, first: int, last: int) -> Iterator[BatchRow]:
-    """A row for each batch that was committed and purged before it was read.
+def lost_rows(origin: Origin, first: int, last: int, problem: str) -> Iterator[BatchRow]:
+    """A row for each committed batch that was gone before it was read.
 
     Args:
         origin: Which checkpoint.
         first: The first of them (inclusive).
-        last: The last of them (inclusive). Of more than MOST_PURGED_ROWS the older ones are one row, that of ``first``.
+        last: The last of them (inclusive). Of more than MOST_LOST_ROWS the older ones are one row, that of ``first``.
+        problem: PURGED or ROLLED_BACK.
     """
-    shown = max(first, last - MOST_PURGED_ROWS + 1)
+    shown = max(first, last - MOST_LOST_ROWS + 1)
     if shown > first:
-        problem = f"{PURGED}, as all batches up to {shown - 1} are"
-        yield BatchRow(origin.location, origin.query_id, origin.timeline, first, committed=True, problem=problem)
+        yield _lost(origin, first, f"{problem}, as was every batch up to {shown - 1}")
     for batch_id in range(shown, last + 1):
-        yield BatchRow(origin.location, origin.query_id, origin.timeline, batch_id, committed=True, problem=PURGED)
+        yield _lost(origin, batch_id, problem)
+
+
+def _lost(origin: Origin, batch_id: int, problem: str) -> BatchRow:
+    return BatchRow(
+        origin.location, origin.query_id, origin.timeline, batch_id, planned=True, committed=True, problem=problem
+    )

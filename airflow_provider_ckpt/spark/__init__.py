@@ -1,4 +1,4 @@
-"""Inside Spark: what a live session is about to restart a query with.
+"""Inside Spark: the logs of a fleet as tables and streams, and what a session is about to restart a query with.
 
 This module does not import PySpark: a session is whatever has ``sql`` and ``version``, classic or Spark Connect.
 """
@@ -9,6 +9,7 @@ from collections.abc import Iterable
 from typing import Any, Protocol
 
 from airflow_provider_ckpt.checkpoint.spark_confs import parse_spark_version
+from airflow_provider_ckpt.errors import CheckpointError
 from airflow_provider_ckpt.restart.deploy import DeploySpec, declare
 
 
@@ -51,3 +52,34 @@ def deploy_of(session: Session, **declared: Any) -> DeploySpec:
     """
     confs = {row["key"]: row["value"] for row in session.sql("SET").collect()}
     return declare(DeploySpec(parse_spark_version(session.version)).with_confs(confs), declared)
+
+
+#: Releases of Spark that have what is used of its data sources in Python.
+READS_FROM, PUSHES_DOWN_FROM = (4, 0), (4, 1)
+#: False by default; Spark refuses a reader that takes filters unless it is true.
+PUSHDOWN = "spark.sql.python.filterPushdown.enabled"
+
+
+def register(session: Any) -> None:
+    """Make ``spark.read.format("checkpoint")`` and ``spark.readStream.format("checkpoint")`` known to a session.
+
+    From Spark 4.1 on filters are pushed down, which the session is told to allow.
+
+    Args:
+        session: A live Spark session.
+
+    Raises:
+        CheckpointError: The session is of a release before 4.0, which has no data sources in Python.
+    """
+    release = parse_spark_version(session.version)
+    if release < READS_FROM:
+        raise CheckpointError(
+            f"Spark {session.version} has no data sources in Python; the first release that has is 4.0."
+        )
+    from airflow_provider_ckpt.spark.table import CheckpointSource, FilteredCheckpointSource
+
+    if release < PUSHES_DOWN_FROM:
+        session.dataSource.register(CheckpointSource)
+        return
+    session.conf.set(PUSHDOWN, "true")
+    session.dataSource.register(FilteredCheckpointSource)

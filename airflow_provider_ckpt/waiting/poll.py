@@ -58,7 +58,7 @@ class Poller:
 
     def _poll(self, needs: Needs) -> Requests[Progress]:
         polled_at_ms = now_ms()
-        commits = _commit_times((yield List(layout.COMMITS)))
+        commits = commit_times((yield List(layout.COMMITS)))
         progress = Progress(max(commits, default=None), commits=commits, polled_at_ms=polled_at_ms)
         before = self.latest if self._is_continued_by(progress) else None
         known = before.offsets if before and before.batch_id == progress.batch_id else None
@@ -163,6 +163,7 @@ def _nearest_existing(store: Store) -> str | None:
     return None
 
 
-def _commit_times(objects: Mapping[str, StoredObject]) -> dict[int, int | None]:
+def commit_times(objects: Mapping[str, StoredObject]) -> dict[int, int | None]:
+    """When each batch of a listed commit log was committed, epoch milliseconds; None where the storage does not say."""
     stored = {batch_id: objects.get(layout.commit_entry(batch_id)) for batch_id in batch_ids(objects, layout.COMMITS)}
     return {batch_id: commit.modified_ms if commit else None for batch_id, commit in stored.items()}

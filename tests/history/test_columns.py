@@ -8,6 +8,7 @@ from airflow_provider_ckpt.checks.findings import Finding
 from airflow_provider_ckpt.fleet.row import FleetRow
 from airflow_provider_ckpt.history.columns import BATCHES, CHECKPOINTS, TABLES, ddl, named
 from airflow_provider_ckpt.history.rows import BatchRow
+from tests.package import PACKAGE
 
 
 def test_the_schema_is_text_that_spark_reads():
@@ -44,3 +45,9 @@ def test_a_checkpoint_with_its_findings():
         ("state",),
         None,
     )
+
+
+@pytest.mark.parametrize("columns", TABLES.values(), ids=TABLES)
+def test_the_page_has_every_column(columns):
+    page = (PACKAGE.parent / "docs/pipeline.md").read_text()
+    assert [column.name for column in columns if f"| `{column.name}` |" not in page or column.meaning not in page] == []

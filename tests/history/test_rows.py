@@ -11,13 +11,14 @@ from airflow_provider_ckpt.codec.offset_log import OffsetSeq, OffsetSeqMetadata
 from airflow_provider_ckpt.codec.source_offset import SourceOffset
 from airflow_provider_ckpt.errors import CheckpointNotFoundError, MalformedEntryError
 from airflow_provider_ckpt.history.columns import BATCHES
-from airflow_provider_ckpt.history.read import list_log, one_after_the_other, read_batches, read_origin
+from airflow_provider_ckpt.history.read_logs import list_log, one_after_the_other, read_batches, read_origin
 from airflow_provider_ckpt.history.rows import (
-    MOST_PURGED_ROWS,
+    MOST_LOST_ROWS,
+    PURGED,
     LoggedBatch,
     Origin,
     digest_of,
-    purged_rows,
+    lost_rows,
     rows_of,
 )
 from airflow_provider_ckpt.storage.store import Store
@@ -111,13 +112,13 @@ def test_confs_have_one_digest_in_any_order():
     assert digest_of({"a": "1"}) != digest_of({"a": "2"})
 
 
-def test_each_purged_batch_is_a_row():
-    rows = list(purged_rows(AT, 4, 6))
-    assert [(row.batch_id, row.timeline, row.problem) for row in rows] == [(id_, 3, "purged") for id_ in (4, 5, 6)]
+def test_each_lost_batch_is_a_row():
+    rows = list(lost_rows(AT, 4, 6, PURGED))
+    assert [(row.batch_id, row.timeline, row.problem) for row in rows] == [(number, 3, PURGED) for number in (4, 5, 6)]
 
 
 def test_no_number_in_a_log_makes_more_rows_than_the_bound():
-    rows = list(purged_rows(AT, 4, 10**18))
-    assert len(rows) == MOST_PURGED_ROWS + 1
-    assert (rows[0].batch_id, rows[0].problem) == (4, f"purged, as all batches up to {rows[1].batch_id - 1} are")
+    rows = list(lost_rows(AT, 4, 10**18, PURGED))
+    assert len(rows) == MOST_LOST_ROWS + 1
+    assert (rows[0].batch_id, rows[0].problem) == (4, f"{PURGED}, as was every batch up to {rows[1].batch_id - 1}")
     assert rows[-1].batch_id == 10**18

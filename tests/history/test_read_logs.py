@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from airflow_provider_ckpt.errors import CheckpointNotFoundError, MalformedEntryError
-from airflow_provider_ckpt.history.read import list_log, one_after_the_other, read_batches, read_origin
+from airflow_provider_ckpt.history.read_logs import list_log, one_after_the_other, read_batches, read_origin
 from airflow_provider_ckpt.history.rows import Origin
 from airflow_provider_ckpt.storage.store import Store
 from tests.fake_query import QUERY_ID, FakeQuery

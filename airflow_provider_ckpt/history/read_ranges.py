@@ -1,0 +1,83 @@
+"""Reading the rows of a micro-batch: committed batches of one timeline, each of them exactly once.
+
+A batch that is gone by the time it is read is a row that says so, or an error. It was purged, because the stream came
+too late, or rolled back, and then it is no longer what the query has done.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+
+from airflow_provider_ckpt.codec import layout
+from airflow_provider_ckpt.errors import CheckpointError
+from airflow_provider_ckpt.fleet.find import patiently
+from airflow_provider_ckpt.history.positions import BatchRange
+from airflow_provider_ckpt.history.read_logs import LogListing, ReadMany, list_log, read_batches, read_origin
+from airflow_provider_ckpt.history.rows import PURGED, ROLLED_BACK, BatchRow, Origin, lost_rows, rows_of
+from airflow_provider_ckpt.storage.store import Store
+
+
+@dataclass(frozen=True, slots=True)
+class RangeReading:
+    """How ranges are read.
+
+    Args:
+        declared: Source type by source id.
+        fails_on_data_loss: Whether purged batches are an error.
+    """
+
+    declared: Mapping[str, str]
+    fails_on_data_loss: bool = True
+
+
+def read_range(store: Store, wanted: BatchRange, reading: RangeReading, read: ReadMany) -> Iterator[BatchRow]:
+    """The rows of a range, oldest batch first.
+
+    Raises:
+        CheckpointError: Batches were purged, and ``reading.fails_on_data_loss``.
+        StoreError: The storage refused or did not answer.
+    """
+    listing = patiently(list_log)(store)
+    origin = read_origin(store, listing, Origin(store.location, None, wanted.timeline, reading.declared))
+    batches = _of_the_timeline(listing, wanted)
+    oldest = min((batch for batch in listing.batches if _is_committed(listing, batch)), default=wanted.last + 1)
+    first_there = min(max(oldest, wanted.first), wanted.last + 1)
+    yield from _lost(origin, wanted.first, first_there - 1, reading)
+    last_there = first_there - 1
+    for batch in read_batches(store, listing, batches, read):
+        last_there = batch.batch_id
+        if batch.vanished:
+            yield from _lost(origin, batch.batch_id, batch.batch_id, reading)
+        else:
+            yield from rows_of(batch, origin)
+    yield from lost_rows(origin, last_there + 1, wanted.last, ROLLED_BACK)
+
+
+def _is_committed(listing: LogListing, batch_id: int) -> bool:
+    return layout.commit_entry(batch_id) in listing.objects
+
+
+def _of_the_timeline(listing: LogListing, wanted: BatchRange) -> list[int]:
+    """The batches of a range that the log still holds as they were."""
+    found = []
+    for batch_id in listing.batches:
+        commit = listing.objects.get(layout.commit_entry(batch_id))
+        if commit is None or not wanted.first <= batch_id <= wanted.last:
+            continue
+        known = commit.modified_ms, wanted.last_committed_at_ms
+        if known[0] is None or known[1] is None or known[0] <= known[1]:
+            found.append(batch_id)
+    return found
+
+
+def _lost(origin: Origin, first: int, last: int, reading: RangeReading) -> Iterator[BatchRow]:
+    if first <= last and reading.fails_on_data_loss:
+        raise CheckpointError(
+            f"batches {first} to {last} were purged before the stream had read them.",
+            location=origin.location,
+            batch_id=last,
+            hint="Set failOnDataLoss to false to go on without them, and poll more often than Spark purges "
+            "(spark.sql.streaming.minBatchesToRetain of the query).",
+        )
+    yield from lost_rows(origin, first, last, PURGED)
