@@ -16,6 +16,7 @@ import commands
 import fleets
 import looking
 import object_stores
+import pipeline
 import rollbacks
 import waits
 from rich.console import Console
@@ -29,6 +30,7 @@ SUBJECTS: dict[str, Callable[[Path], Iterator[tuple[str, ...]]]] = {
     "rollbacks": rollbacks.measure,
     "looking": looking.measure,
     "fleets": fleets.measure,
+    "pipeline": pipeline.measure,
     "commands": commands.measure,
     "waits": waits.measure,
 }

@@ -29,6 +29,24 @@ def write_checkpoint(root: Path, batches: int) -> Path:
     return root
 
 
+#: The once-only confs that Spark 4.3 writes for a stateful query: as many, and as long.
+MANY_CONFS = {
+    f"spark.sql.streaming.statefulOperator.conf{number:02d}": "a value of some letters" for number in range(17)
+}
+
+
+def write_log(root: Path, batches: int) -> Path:
+    """A query over eight Kafka partitions whose entries are as large as those of Spark 4.3, each with other offsets."""
+    store = Store.open(str(root))
+    store.create("metadata", json.dumps({"id": str(uuid.uuid4())}).encode())
+    for batch in range(batches):
+        metadata = {"batchWatermarkMs": 1767225640000, "batchTimestampMs": 1767225650000 + batch, "conf": MANY_CONFS}
+        offsets = {"events": {str(number): 10**9 + batch for number in range(8)}}
+        store.create(f"offsets/{batch}", f"v1\n{json.dumps(metadata)}\n{json.dumps(offsets)}".encode())
+        store.create(f"commits/{batch}", b'v1\n{"nextBatchWatermarkMs":0}')
+    return root
+
+
 def write_state(root: Path, partitions: int, versions: int, file_bytes: int) -> Path:
     """A stopped query with an HDFS-backed state, all of whose files a restart needs."""
     data, last = os.urandom(file_bytes), versions - 1

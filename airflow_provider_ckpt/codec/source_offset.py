@@ -81,8 +81,8 @@ class SourceKind:
         origin: The first position of every partition, when it is known; what the first batch read counts from there.
         marks: Whether an entry of the offset log holds where its batch ``end``s or ``begin``s. In the latter case the
             entry after it says where the batch ended (Kinesis).
-        span: The numbers between which a partition was read, from its earlier position and its later one; None for the first
-            where the earlier position does not tell.
+        span: The numbers between which a partition was read, from its earlier position and its later one; None for the
+            first where the earlier position does not tell.
         scales: By partition what its positions are in, where a source mixes several (sequence numbers and timestamps);
             positions on different scales cannot be compared.
     """
@@ -166,7 +166,9 @@ class TypedOffset:
         if earlier is None and self.kind.origin is None:
             raise ValueError(f"the offset log does not say where a {self.kind.name} source began")
         before = earlier.positions if earlier else {}
-        return tuple(self._advance(partition, before.get(partition), position) for partition, position in self.positions.items())
+        return tuple(
+            self._advance(partition, before.get(partition), position) for partition, position in self.positions.items()
+        )
 
     def _advance(self, partition: str, earlier: tuple[int, ...] | None, later: tuple[int, ...]) -> PartitionAdvance:
         start, end = self.kind.span(earlier, later)

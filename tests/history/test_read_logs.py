@@ -108,5 +108,5 @@ def test_the_query_id_and_what_is_wrong_with_it(store):
 
 def test_what_is_no_checkpoint_is_refused(tmp_path):
     (tmp_path / "data.parquet").touch()
-    with pytest.raises(CheckpointNotFoundError, match="no checkpoint, but a directory of data files"):
+    with pytest.raises(CheckpointNotFoundError, match="this is not a checkpoint, but a directory of data files"):
         list_log(Store.open(str(tmp_path)))

@@ -33,7 +33,7 @@ def test_directories_are_what_they_are_when_opened_one_by_one(tmp_path):
 def test_what_cannot_be_opened_is_said_each_time():
     drivers = SharedDrivers()
     for _ in range(2):
-        with pytest.raises(StoreError, match="there is no driver"):
+        with pytest.raises(StoreError, match="no fsspec driver is known"):
             drivers.open("nosuch://lake/a")
 
 
