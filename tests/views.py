@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import io
 import json
 import struct
+import zipfile
 from collections.abc import Sequence
 
 from airflow_provider_ckpt import codec
@@ -63,6 +65,23 @@ def operator_file(name: str, version: int = 1, paths: Sequence[str] = (), store:
     own = {"storeName": store, "numColsPrefixKey": 0, "numPartitions": 1, "stateSchemaFilePaths": list(paths)}
     fields = {"operatorInfo": {"operatorId": 0, "operatorName": name}, "stateStoreInfo": [own]}
     return f"v{version}\n{json.dumps(fields | {'operatorPropertiesJson': ''})}".encode()
+
+
+def snapshot_file(**tables: int) -> bytes:
+    """A RocksDB zip that refers to these tables, by the names of their files, and says how large they are."""
+    files = [
+        {"localSstFileName": "x", "dfsSstFileName": f"{name}.sst", "sizeBytes": size} for name, size in tables.items()
+    ]
+    data = io.BytesIO()
+    with zipfile.ZipFile(data, "w") as archive:
+        archive.writestr("metadata", f"v1\n{json.dumps({'sstFiles': files})}")
+    return data.getvalue()
+
+
+def changelog_file(*lineage: tuple[int, str]) -> bytes:
+    """A changelog of state checkpoint format 2, not compressed: versions before it with their unique ids."""
+    items = [{"version": version, "checkpointUniqueId": unique_id} for version, unique_id in lineage]
+    return _utf("v3") + _utf(json.dumps(items))
 
 
 def _struct_type(columns: tuple[tuple[str, str], ...]) -> str:

@@ -7,11 +7,11 @@ from dataclasses import dataclass, field, replace
 
 import pytest
 
-from airflow_provider_ckpt.checkpoint.restart_set import RestartSet, require, restart_set
+from airflow_provider_ckpt.checkpoint.restart_set import NO_SNAPSHOT, RestartSet, require, restart_set
 from airflow_provider_ckpt.checkpoint.view import CheckpointView
 from airflow_provider_ckpt.errors import BatchNotRestorableError
 from airflow_provider_ckpt.storage.requests import drive
-from tests.views import offset_entry, view_of
+from tests.views import changelog_file, offset_entry, snapshot_file, view_of
 
 #: The committed batch; a restart after it reads the state of version 8.
 BATCH = 7
@@ -38,18 +38,23 @@ class Case:
     commit: bytes = b'v1\n{"nextBatchWatermarkMs":0}'
     broken: Mapping[str, str] = field(default_factory=dict)
     empty: tuple[str, ...] = ()
+    contents: Mapping[str, bytes] = field(default_factory=dict)
 
     @property
     def view(self) -> CheckpointView:
         offsets = offset_entry(self.log_offset, self.partitions)
-        whole = view_of(*LOGS, *self.here, **{"offsets/6": offsets, "offsets/7": offsets, "commits/7": self.commit})
+        whole = view_of(
+            *LOGS, *self.here, *self.contents, **{"offsets/6": offsets, "offsets/7": offsets, "commits/7": self.commit}
+        )
         objects = {name: stored for name, stored in whole.objects.items() if name not in self.without}
         objects.update({name: replace(objects[name], size=0) for name in self.empty})
         return replace(whole, objects=objects)
 
     @property
     def chosen(self) -> RestartSet:
-        return drive(restart_set(self.view, BATCH, {}, self.broken), lambda name: b"no file of Spark")
+        codecs = {"lz4": lambda data, wanted: data[:wanted]}  # compresses nothing
+        reads = restart_set(self.view, BATCH, codecs, self.broken)
+        return drive(reads, lambda name: self.contents.get(name, b"no file of Spark"))
 
 
 STATELESS = {
@@ -153,11 +158,90 @@ ROCKSDB = {
         ("state/0/0/8_a.zip: cannot be read",),
         commit=IDS,
     ),
+    "a table of another size": Case(
+        ("state/0/0/SSTs/1.sst",),
+        (*LOGS, "state/0/0/8.zip", "state/0/0/SSTs/1.sst"),
+        ("state/0/0/SSTs/1.sst: 20 bytes, and the snapshot says 21",),
+        contents={"state/0/0/8.zip": snapshot_file(**{"1": 21})},
+    ),
+}
+TABLE = "state/0/0/SSTs/1.sst"
+SNAPSHOT = snapshot_file(**{"1": len(TABLE)})  # a listing here has sizes as long as the names
+FAMILIES = "state/0/_stateSchema/default/0_id"
+WHOLE_ROCKSDB = {
+    "a snapshot and the tables that it names": Case(
+        (TABLE, "state/0/0/SSTs/2.sst"), (*LOGS, "state/0/0/8.zip", TABLE), contents={"state/0/0/8.zip": SNAPSHOT}
+    ),
+    "a snapshot and the changes after it": Case(
+        (TABLE, "state/0/0/7.changelog", "state/0/0/8.changelog"),
+        (*LOGS, "state/0/0/6.zip", TABLE, "state/0/0/7.changelog", "state/0/0/8.changelog"),
+        contents={"state/0/0/6.zip": SNAPSHOT},
+    ),
+    "a table that is lost": Case((), (*LOGS, "state/0/0/8.zip"), (TABLE,), contents={"state/0/0/8.zip": SNAPSHOT}),
+    "a table that is broken": Case(
+        (TABLE,),
+        (*LOGS, "state/0/0/8.zip", TABLE),
+        (f"{TABLE}: cut",),
+        broken={TABLE: "cut"},
+        contents={"state/0/0/8.zip": SNAPSHOT},
+    ),
+    "column families are in no changelog": Case(
+        (FAMILIES, *(f"state/0/0/{version}.changelog" for version in range(1, 9))),
+        (*LOGS, FAMILIES, *(f"state/0/0/{version}.changelog" for version in range(1, 9))),
+        ("state/0/_metadata/v2", f"state/0/0/1.zip: {NO_SNAPSHOT}"),
+    ),
+    "format 2: the snapshot that the commit names": Case(
+        (TABLE,), (*LOGS, "state/0/0/8_a.zip", TABLE), commit=IDS, contents={"state/0/0/8_a.zip": SNAPSHOT}
+    ),
+    "format 2: what a changelog names, from the newest snapshot of it on": Case(
+        (TABLE, "state/0/0/7_c.changelog", "state/0/0/7_d.zip"),
+        (*LOGS, "state/0/0/6_b.zip", TABLE, "state/0/0/7_c.changelog", "state/0/0/8_a.changelog"),
+        commit=IDS,
+        contents={"state/0/0/8_a.changelog": changelog_file((6, "b"), (7, "c")), "state/0/0/6_b.zip": SNAPSHOT},
+    ),
+    "format 2: a change that is lost": Case(
+        ("state/0/0/1_b.changelog", *(f"state/0/0/{version}_c.changelog" for version in (2, 3, 4, 6, 7))),
+        (
+            *(*LOGS, "state/0/0/1_b.changelog", "state/0/0/8_a.changelog"),
+            *(f"state/0/0/{version}_c.changelog" for version in (2, 3, 4, 6, 7)),
+        ),
+        ("state/0/0/5_c.changelog",),
+        commit=IDS,
+        contents={"state/0/0/8_a.changelog": changelog_file((1, "b"), *((version, "c") for version in range(2, 8)))},
+    ),
+    "format 2: a changelog makes up for the snapshot of its version": Case(
+        ("state/0/0/7_c.changelog",),
+        (
+            *LOGS,
+            *(f"state/0/0/{name}" for name in ("5_e.zip", "6_b.changelog", "6_b.zip")),
+            *(f"state/0/0/{name}.changelog" for name in ("7_c", "8_a")),
+        ),
+        repaired=("state/0/0/6_b.zip: cut",),
+        commit=IDS,
+        broken={"state/0/0/6_b.zip": "cut"},
+        contents={
+            "state/0/0/8_a.changelog": changelog_file((6, "b"), (7, "c")),
+            "state/0/0/6_b.changelog": changelog_file((5, "e")),
+            "state/0/0/6_b.zip": SNAPSHOT,
+            "state/0/0/5_e.zip": snapshot_file(),
+        },
+    ),
+    "format 2: column families are in no changelog": Case(
+        (FAMILIES, "state/0/0/7_c.changelog"),
+        (*LOGS, FAMILIES, "state/0/0/7_c.changelog", "state/0/0/8_a.changelog"),
+        (
+            "state/0/_metadata/v2",
+            f"state/0/0/7_c.zip: {NO_SNAPSHOT}",
+            *("state/0/0/1_?.changelog", "state/0/0/2_?.changelog: missing, as all up to state/0/0/6_?.changelog"),
+        ),
+        commit=IDS,
+        contents={"state/0/0/8_a.changelog": changelog_file((7, "c"))},
+    ),
 }
 
 
 @pytest.mark.parametrize(
-    "case", [pytest.param(case, id=name) for name, case in {**STATELESS, **SOURCES, **HDFS}.items()]
+    "case", [pytest.param(case, id=name) for name, case in {**STATELESS, **SOURCES, **HDFS, **WHOLE_ROCKSDB}.items()]
 )
 def test_the_files_that_a_restart_needs(case):
     chosen = case.chosen
