@@ -23,7 +23,7 @@ for options in ("SPARK_LAUNCHER_OPTS", "SPARK_SUBMIT_OPTS"):
 
 os.environ.pop("COLUMNS", None)  # of the terminal that the tests were started from: tables would be folded to it
 
-EXAMPLES = 200 if os.environ.get("CKPT_EXHAUSTIVE") else 60
+EXAMPLES = 200 if os.environ.get("CKPT_EXHAUSTIVE") else 30
 settings.register_profile("ci", deadline=None, suppress_health_check=list(HealthCheck), max_examples=EXAMPLES)
 settings.register_profile("unit", settings.get_profile("ci"), max_examples=20)
 settings.load_profile("ci")

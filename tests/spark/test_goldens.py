@@ -14,7 +14,7 @@ from tests.goldens import GOLDEN, unpack
 
 pytestmark = pytest.mark.spark
 
-SAMPLE = ["file-to-parquet-5", "offset-log-v2", "agg-rocksdb-changelog-v2"]
+SAMPLE = ["file-to-parquet-5", "agg-rocksdb-changelog-v2"]
 
 
 def verify(root: Path, *arguments: str) -> subprocess.CompletedProcess[str]:

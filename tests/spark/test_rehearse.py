@@ -45,7 +45,6 @@ OPENED = {
     "commit-log-v3": [],
     "file-to-parquet-12": [],
 }
-SAMPLE = ("transform-with-state",)
 #: A state file that the restart needs, and how far into it the byte is, by golden. The first half of that changelog is
 #: the lineage, whose damage we find ourselves.
 DAMAGED = {
@@ -58,7 +57,8 @@ def back_up(checkpoint: Path, root: Path) -> Manifest:
     return take_backup(Store.open(str(checkpoint)), Store.open(str(root)))
 
 
-@pytest.mark.parametrize("case", OPENED if EXHAUSTIVE else SAMPLE)
+@pytest.mark.exhaustive  # `make test` rehearses one in tests/airflow/test_backup_dag.py
+@pytest.mark.parametrize("case", OPENED)
 def test_a_backup_opens_in_spark(golden, tmp_path, case):
     root, scratch = tmp_path / "backups", tmp_path / "scratch"
     taken = back_up(golden(case), root)

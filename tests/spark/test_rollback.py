@@ -15,10 +15,12 @@ from airflow_provider_ckpt.rollback.make import make_rollback
 from airflow_provider_ckpt.storage.store import Store
 from tests.spark.bad_deploy import BATCHES, KEEP, assert_right, prefixes, snapshot
 from tests.spark.states import KINDS
-from tests.spark_lab import Lab, truth
+from tests.spark_lab import STATE_CONFS, Lab, truth
 from tests.stopping import stop_after
 
 pytestmark = pytest.mark.spark
+
+REST = sorted(STATE_CONFS.keys() - {"rocksdb-v2"})
 
 
 def rolled_back_by_hand(checkpoint: Path, keep: int) -> None:
@@ -75,7 +77,7 @@ def test_every_prefix_of_a_rollback_is_a_checkpoint_that_spark_starts_right(bad_
         shutil.rmtree(copy.parent, ignore_errors=True)  # state maintenance may still write
 
 
-@pytest.mark.parametrize("config", KINDS)
+@pytest.mark.parametrize("config", ["rocksdb-v2", *(pytest.param(kind, marks=pytest.mark.exhaustive) for kind in REST)])
 def test_the_same_command_completes_an_interrupted_rollback_and_undo_takes_it_back(bad_deploy, tmp_path, config):
     lab = bad_deploy(config, tmp_path)
     before = snapshot(lab.checkpoint)

@@ -192,7 +192,7 @@ def read_all_there(store: Store) -> Files:
     return found
 
 
-@pytest.mark.parametrize("on", ["disk", pytest.param("s3", marks=pytest.mark.s3)])
+@pytest.mark.parametrize("on", ["disk", pytest.param("s3", marks=[pytest.mark.s3, pytest.mark.exhaustive])])
 def test_a_supervisor_that_starts_the_query_during_a_rollback(base, tmp_path, request, on):
     seed = int(os.environ.get("CKPT_SEED", time.time_ns() % 1_000_000))
     rng, seen = random.Random(seed), Counter()
