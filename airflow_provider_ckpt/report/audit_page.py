@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from datetime import UTC, datetime
+from datetime import datetime
 from html import escape
 from itertools import groupby
 from typing import Any
 
 from airflow_provider_ckpt.report.charts import line_chart, short
-from airflow_provider_ckpt.times import time_text
+from airflow_provider_ckpt.times import duration_text, time_text
 from airflow_provider_ckpt.visible import visible
 
 #: A row of a table by column.
@@ -219,17 +219,12 @@ def _ms(moment: datetime | None) -> int | None:
 
 def _time(moment: datetime | None) -> str:
     """In UTC; Spark gives times without a zone, in that of the machine."""
-    return "" if moment is None else moment.astimezone(UTC).strftime("%Y-%m-%d %H:%M:%S")
+    at_ms = _ms(moment)
+    return "" if at_ms is None else time_text(at_ms)
 
 
 def _duration(ms: float | None) -> str:
-    if ms is None:
-        return "–"
-    seconds = ms / 1000
-    for size, unit in ((86_400, "d"), (3_600, "h"), (60, "min")):
-        if seconds >= size:
-            return f"{seconds / size:.3g} {unit}"
-    return f"{seconds:.3g} s"
+    return "–" if ms is None else duration_text(ms)
 
 
 def _text(value: object) -> str:

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from datetime import UTC, datetime
 from html import escape
+
+from airflow_provider_ckpt.times import calendar_time
 
 #: ``(epoch milliseconds, value)``, in the order of time.
 Points = Sequence[tuple[float, float]]
@@ -77,7 +78,7 @@ class _Place:
     def time(self, share: float) -> tuple[float, str]:
         """A moment of the span, and what stands below it."""
         at_ms = self.first + share * (self.last - self.first)
-        moment = datetime.fromtimestamp(at_ms / 1000, UTC)
+        moment = calendar_time(round(at_ms))
         return at_ms, moment.strftime("%m-%d %H:%M" if self.last - self.first > _DAY_MS else "%H:%M:%S")
 
 
