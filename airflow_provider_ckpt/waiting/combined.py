@@ -196,7 +196,7 @@ def condition_from_dict(fields: Mapping[str, Any]) -> Condition:
     except (ValueError, OverflowError) as error:
         said = json.dumps(dict(fields), default=str)
         known = ", ".join(sorted({*_CONDITIONS, *_SEVERAL}))
-        raise CheckpointError(f"no condition: {said} ({error})", hint=f"Conditions: {known}.") from error
+        raise CheckpointError(f"this is no condition: {said} ({error})", hint=f"Conditions: {known}.") from error
 
 
 def _renamed(fields: Mapping[str, Any]) -> dict[str, Any]:
