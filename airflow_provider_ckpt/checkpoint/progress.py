@@ -3,12 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
+from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from airflow_provider_ckpt.codec.jvm_text import LONG_MAX
 from airflow_provider_ckpt.codec.offset_log import OffsetSeq
-from airflow_provider_ckpt.codec.source_offset import KINDS, PartitionAdvance, SourceOffset, kind_of_provider
+from airflow_provider_ckpt.codec.source_offset import (
+    KINDS,
+    PartitionAdvance,
+    SourceOffset,
+    TypedOffset,
+    kind_of_provider,
+)
 from airflow_provider_ckpt.errors import CheckpointError, CheckpointFormatError
 
 if TYPE_CHECKING:
@@ -190,23 +197,39 @@ class _Between:
 def _source_advance(between: _Between, source_id: str, declared: Mapping[str, str]) -> SourceAdvance:
     kind = source_kind(between.end, source_id, declared)
     before, after = between.sides(source_id, kind)
-    item = SourceAdvance(
+    partitions, total, problem = _counted(between, before, after, kind)
+    return SourceAdvance(
         source_id,
         kind,
         before.json if before else None,
         after.json if after else None,
         KINDS[kind].unit if kind else None,
+        partitions,
+        total,
+        problem,
     )
+
+
+def _counted(
+    between: _Between, before: SourceOffset | None, after: SourceOffset | None, kind: str | None
+) -> tuple[tuple[PartitionAdvance, ...], int | None, str | None]:
+    """What was read of each partition and in all, or why that cannot be counted."""
     if before == after is not None:
-        return replace(item, total=0)
+        return (), 0, None
     problem = between.problem(before, after, kind)
     if kind is None or after is None or problem:
-        return replace(item, problem=problem)
+        return (), None, problem
     try:
-        partitions = after.view(kind).advanced_since(before.view(kind) if before else None)
+        partitions = _typed(after, kind).advanced_since(_typed(before, kind) if before else None)
     except (ValueError, CheckpointFormatError) as error:
-        return replace(item, problem=str(error))
-    total = sum(part.advanced for part in partitions)
-    if any(abs(count) > LONG_MAX for count in (total, *(part.advanced for part in partitions))):
-        return replace(item, problem="more than 64 bits can count")
-    return replace(item, partitions=partitions, total=total)
+        return (), None, str(error)
+    counts = [part.advanced for part in partitions]
+    total = sum(counts)
+    if max(map(abs, (total, *counts))) > LONG_MAX:
+        return (), None, "more than 64 bits can count"
+    return partitions, total, None
+
+
+@lru_cache(maxsize=8)  # where one batch ends, the next begins
+def _typed(offset: SourceOffset, kind: str) -> TypedOffset:
+    return offset.view(kind)

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Literal
 
 from airflow_provider_ckpt.codec.jvm_text import parse_long
@@ -142,6 +143,7 @@ _TEMPORARY = re.compile(r"\..+\.tmp(?:\.crc)?\Z")
 _UUID = re.compile(r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 
 
+@lru_cache(maxsize=4_096)  # the logs of a fleet have the same names again and again
 def parse(name: str) -> Place:
     """What is at a name, which is relative to the checkpoint location and has no leading slash."""
     directory, _, base = name.rpartition("/")

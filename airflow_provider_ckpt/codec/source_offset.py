@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Literal, NamedTuple
 
 from airflow_provider_ckpt.codec import checkpoint_offset
@@ -109,11 +109,15 @@ class TypedOffset:
 
     kind: SourceKind
     value: Any
+    #: What it was asked for once: where one batch ends, the next begins.
+    _positions: list[Positions] = field(init=False, repr=False, compare=False, default_factory=list)
 
     @property
     def positions(self) -> Positions:
         """The position of each partition."""
-        return self.kind.positions(self.value)
+        if not self._positions:
+            self._positions.append(self.kind.positions(self.value))
+        return self._positions[0]
 
     def why_not_comparable(self, other: TypedOffset) -> str | None:
         """The reason why two offsets have no order, or None when they have one."""
@@ -165,15 +169,13 @@ class TypedOffset:
             raise ValueError(problem)
         if earlier is None and self.kind.origin is None:
             raise ValueError(f"the offset log does not say where a {self.kind.name} source began")
-        before = earlier.positions if earlier else {}
-        return tuple(
-            self._advance(partition, before.get(partition), position) for partition, position in self.positions.items()
-        )
-
-    def _advance(self, partition: str, earlier: tuple[int, ...] | None, later: tuple[int, ...]) -> PartitionAdvance:
-        start, end = self.kind.span(earlier, later)
-        start = self.kind.origin if start is None else start
-        return PartitionAdvance(partition, start, end, end - (start or 0))
+        before, span, origin = earlier.positions if earlier else {}, self.kind.span, self.kind.origin
+        advanced = []
+        for partition, position in self.positions.items():
+            start, end = span(before.get(partition), position)
+            start = origin if start is None else start
+            advanced.append(PartitionAdvance(partition, start, end, end - (start or 0)))
+        return tuple(advanced)
 
 
 def _is_number(value: Any) -> bool:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import NamedTuple
 
 from airflow_provider_ckpt import codec
 from airflow_provider_ckpt.checkpoint.listing import list_checkpoint
@@ -100,25 +100,38 @@ def read_batches(
     if wanted[-1] + 1 in listing.batches:
         ids.append(wanted[-1] + 1)
     within = range(wanted[0], wanted[-1] + 1)
-    batches = _batches(ids, within if commits else range(0), listing, read)
-    before: LoggedBatch | None = None
-    for now, after in _with_next(batches):
+    before: _Entries | None = None
+    for now, after in _with_next(_entries(ids, within if commits else range(0), listing, read)):
         if now.batch_id in within:
             follows = after is not None and after.batch_id == now.batch_id + 1
-            yield replace(
+            yield _batch(
                 now,
-                previous=_before_first(store, now) if now.batch_id == 0 else before.offsets if before else None,
-                following=after.offsets if after is not None and follows else None,
+                listing,
+                _before_first(store, now) if now.batch_id == 0 else _offsets(before),
+                _offsets(after) if follows else None,
             )
         before = now
 
 
-def _before_first(store: Store, batch: LoggedBatch) -> OffsetSeq | None:
-    return read_initial_offsets(store, batch.offsets) if batch.offsets else None
+class _Entries(NamedTuple):
+    """The entries of one batch; None for one that is not listed, or was not asked for."""
+
+    batch_id: int
+    offsets: Encodable | CheckpointError | None
+    commit: Encodable | CheckpointError | None
 
 
-def _with_next(batches: Iterable[LoggedBatch]) -> Iterator[tuple[LoggedBatch, LoggedBatch | None]]:
-    now: LoggedBatch | None = None
+def _offsets(entries: _Entries | None) -> OffsetSeq | None:
+    return entries.offsets if entries is not None and isinstance(entries.offsets, OffsetSeq) else None
+
+
+def _before_first(store: Store, first: _Entries) -> OffsetSeq | None:
+    offsets = _offsets(first)
+    return read_initial_offsets(store, offsets) if offsets else None
+
+
+def _with_next(batches: Iterable[_Entries]) -> Iterator[tuple[_Entries, _Entries | None]]:
+    now: _Entries | None = None
     for after in batches:
         if now is not None:
             yield now, after
@@ -127,29 +140,29 @@ def _with_next(batches: Iterable[LoggedBatch]) -> Iterator[tuple[LoggedBatch, Lo
         yield now, None
 
 
-def _batches(ids: Sequence[int], commits: range, listing: LogListing, read: ReadMany) -> Iterator[LoggedBatch]:
-    """Batches with what their own entries hold. Commits are read of those in a range."""
-    names = [name for batch in ids for name in _names(batch, batch in commits, listing)]
-    entries = zip(names, read(names), strict=True)
-    for batch_id in ids:
-        found = dict(next(entries) for _ in _names(batch_id, batch_id in commits, listing))
-        yield _batch(batch_id, found, listing)
+def _entries(ids: Sequence[int], commits: range, listing: LogListing, read: ReadMany) -> Iterator[_Entries]:
+    """The entries of batches, each read when it is due. Commits are read of those in a range."""
+    wanted = [
+        (layout.offset_entry(batch_id), layout.commit_entry(batch_id) if batch_id in commits else "")
+        for batch_id in ids
+    ]
+    found = read(name for names in wanted for name in names if name in listing.objects)
+    for batch_id, names in zip(ids, wanted, strict=True):
+        yield _Entries(batch_id, *(next(found) if name in listing.objects else None for name in names))
 
 
-def _names(batch_id: int, with_commit: bool, listing: LogListing) -> list[str]:
-    names = [layout.offset_entry(batch_id), *([layout.commit_entry(batch_id)] if with_commit else [])]
-    return [name for name in names if name in listing.objects]
-
-
-def _batch(batch_id: int, found: Mapping[str, Any], listing: LogListing) -> LoggedBatch:
-    offsets, commit = found.get(layout.offset_entry(batch_id)), found.get(layout.commit_entry(batch_id))
-    committed = listing.objects.get(layout.commit_entry(batch_id))
+def _batch(
+    entries: _Entries, listing: LogListing, previous: OffsetSeq | None, following: OffsetSeq | None
+) -> LoggedBatch:
+    committed = listing.objects.get(layout.commit_entry(entries.batch_id))
     return LoggedBatch(
-        batch_id,
-        layout.offset_entry(batch_id) in listing.objects,
+        entries.batch_id,
+        layout.offset_entry(entries.batch_id) in listing.objects,
         committed is not None,
         committed.modified_ms if committed else None,
-        offsets if isinstance(offsets, OffsetSeq) else None,
-        commit if isinstance(commit, CommitMetadata) else None,
-        problems=tuple(error for error in found.values() if isinstance(error, CheckpointError)),
+        _offsets(entries),
+        entries.commit if isinstance(entries.commit, CommitMetadata) else None,
+        previous,
+        following,
+        tuple(entry for entry in entries[1:] if isinstance(entry, CheckpointError)),
     )

@@ -6,6 +6,7 @@ JSON takes up to thirty times its size once it is parsed, so what is parsed as a
 from __future__ import annotations
 
 import sys
+from functools import lru_cache
 
 MIB = 1 << 20
 #: Any file that has no limit of its own; of state files the beginning is enough (``Store.head``).
@@ -51,6 +52,7 @@ _BY_DIRECTORY = {
 }
 
 
+@lru_cache(maxsize=4_096)
 def most_bytes(name: str) -> int:
     """How much of a file is read at most; ``name`` is its place in a checkpoint, wherever that is."""
     *directories, base = name.split("/")

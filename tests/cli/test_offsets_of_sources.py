@@ -11,6 +11,7 @@ from airflow_provider_ckpt.cli import run
 from airflow_provider_ckpt.codec.offset_log import OffsetSeq
 from airflow_provider_ckpt.codec.source_offset import SourceOffset
 from airflow_provider_ckpt.rollback.goal import ToOffsets, choose
+from airflow_provider_ckpt.storage.store import Store
 
 
 def shard(position: str, kind: str = "AFTER_SEQUENCE_NUMBER") -> str:
@@ -99,3 +100,41 @@ def test_nothing_is_counted_after_a_batch_that_was_purged(capsys, tmp_path):
         (checkpoint / log / "0").unlink()
     found = ask(capsys, "log", checkpoint, "--source", "0=kafka")["batches"][0]["sources"][0]
     assert found["total"] is None and found["problem"] == "the offset entry before it is missing"
+
+
+@pytest.fixture
+def audit(tmp_path):
+    """The checkpoint of a stream over two checkpoints, one of which was rolled back to batch 1 and run again."""
+    store = Store.open(str(tmp_path / "audit"))
+    store.create("metadata", b'{"id":"7f0c55e2-9a1b-4b5e-9c3d-2f6f4d0f1a10"}')
+    positions = (
+        {"a": [0, 0, 1, 10]},
+        {"a": [0, 0, 3, 30]},
+        {"a": [1, 2, 1, 10]},
+        {"a": [1, 2, 4, 90], "b": [0, 7, 8, 80]},
+    )
+    for batch_id, at in enumerate(positions):
+        offset = json.dumps({"v": 1, "at": at})
+        store.create(f"offsets/{batch_id}", f'v1\n{{"batchTimestampMs":{batch_id},"conf":{{}}}}\n{offset}'.encode())
+        store.create(f"commits/{batch_id}", b'v1\n{"nextBatchWatermarkMs":0}')
+    return store.location
+
+
+def test_a_stream_over_checkpoints_is_counted_in_batches(audit, capsys):
+    assert run(["log", audit, "--source", "0=checkpoint", "--json"]) == 0
+    batches = json.loads(capsys.readouterr().out)["batches"]
+    assert [batch["sources"][0]["partitions"] for batch in batches] == [{"a": 2}, {"a": 2}, {"a": 0}, {"a": 3, "b": 2}]
+    assert run(["diff", audit, "0", "3", "--source", "0=checkpoint", "--json"]) == 0
+    [source] = json.loads(capsys.readouterr().out)["sources"]
+    assert (source["unit"], source["partitions"], source["total"]) == ("batches", {"a": 3, "b": 2}, 5)
+
+
+@pytest.mark.parametrize(
+    ("at", "batch"),
+    [([0, 0, 1, 10], 0), ([0, 0, 3, 30], 1), ([1, 2, 1, 10], 2), ([1, 2, 3, 70], 2), ([1, 2, 4, 90], 3)],
+)
+def test_a_stream_over_checkpoints_is_rolled_back_to_its_own_offsets(audit, capsys, at, batch):
+    offsets = json.dumps({"0": {"v": 1, "at": {"a": at}}})
+    asked = ["rollback", audit, "--to-offsets", offsets, "--source", "0=checkpoint", "--sink", "foreach", "--json"]
+    assert run(asked) == 0, capsys.readouterr().err
+    assert json.loads(capsys.readouterr().out)["plan"]["batch_id"] == batch
