@@ -23,6 +23,7 @@ from airflow_provider_ckpt.spark.table import CheckpointSource, TableReader, div
 from airflow_provider_ckpt.storage.store import Store
 from tests.history.directly import declared_types, rows_by_hand
 from tests.history.fleet_story import FleetStory
+from tests.package import loaded_by
 
 TYPES = '{"0": "rate-micro-batch"}'
 
@@ -195,6 +196,12 @@ def test_checkpoints_are_divided_evenly(count, wanted, sizes):
 
 def test_no_partition_has_too_many():
     assert max(map(len, divided(range(100_000), None))) <= 500
+
+
+@pytest.mark.parametrize("module", ["table", "tail"])
+def test_workers_need_neither_airflow_nor_the_command(module):
+    loaded = loaded_by(f"import airflow_provider_ckpt.spark.{module}")
+    assert not loaded & {"airflow", "click", "rich", "pendulum", "yaml", "google_crc32c", "fsspec", "s3fs"}
 
 
 def test_a_reader_is_what_plain_pickle_takes(fleet):
