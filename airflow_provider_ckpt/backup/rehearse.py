@@ -23,9 +23,10 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
 
 from airflow_provider_ckpt import codec
+from airflow_provider_ckpt.backup.make_restore import make_restore
 from airflow_provider_ckpt.backup.manifest import Manifest
 from airflow_provider_ckpt.backup.relocation import spark_uri
-from airflow_provider_ckpt.backup.restore import make_restore, restore
+from airflow_provider_ckpt.backup.restore import restore
 from airflow_provider_ckpt.checkpoint.view import CheckpointView
 from airflow_provider_ckpt.checks.inspect import examine
 from airflow_provider_ckpt.codec import layout

@@ -9,9 +9,9 @@ import click
 from airflow_provider_ckpt.backup import rehearse as rehearse_module
 from airflow_provider_ckpt.backup import restore as restore_module
 from airflow_provider_ckpt.backup.catalog import LATEST, find_backup, nothing_found, survey_backups
+from airflow_provider_ckpt.backup.make_restore import fork_id, make_restore
 from airflow_provider_ckpt.backup.patience import COMMIT_WAIT_S
 from airflow_provider_ckpt.backup.relocation import PathRule, parse_path_rule
-from airflow_provider_ckpt.backup.restore import fork_id, make_restore
 from airflow_provider_ckpt.backup.take import BackupPlan, plan_of_backup, take_backup
 from airflow_provider_ckpt.backup.verify import verify_backup
 from airflow_provider_ckpt.change.declared_sinks import open_sinks, sinks_of

@@ -7,8 +7,9 @@ from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
 from airflow_provider_ckpt.backup.catalog import find_backup
+from airflow_provider_ckpt.backup.make_restore import fork_id, make_restore
 from airflow_provider_ckpt.backup.relocation import PathRule
-from airflow_provider_ckpt.backup.restore import fork_id, make_restore, restore
+from airflow_provider_ckpt.backup.restore import restore
 from airflow_provider_ckpt.change.acceptance import require_newer
 from airflow_provider_ckpt.change.declared_sinks import open_sinks, sinks_of
 from airflow_provider_ckpt.change.plan import Plan

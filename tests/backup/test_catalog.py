@@ -10,8 +10,8 @@ import pytest
 
 from airflow_provider_ckpt.backup import patience
 from airflow_provider_ckpt.backup.catalog import find_backup, survey_backups
+from airflow_provider_ckpt.backup.make_restore import make_restore
 from airflow_provider_ckpt.backup.prune import make_prune
-from airflow_provider_ckpt.backup.restore import make_restore
 from airflow_provider_ckpt.backup.retention import RetentionPolicy
 from airflow_provider_ckpt.backup.take import take_backup
 from airflow_provider_ckpt.backup.verify import verify_backup

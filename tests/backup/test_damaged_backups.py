@@ -11,9 +11,10 @@ from pathlib import Path
 
 import pytest
 
+from airflow_provider_ckpt.backup.make_restore import make_restore
 from airflow_provider_ckpt.backup.manifest import Manifest
 from airflow_provider_ckpt.backup.prune import make_prune, prune
-from airflow_provider_ckpt.backup.restore import make_restore, restore
+from airflow_provider_ckpt.backup.restore import restore
 from airflow_provider_ckpt.backup.retention import RetentionPolicy
 from airflow_provider_ckpt.backup.take import plan_of_backup, take_backup
 from airflow_provider_ckpt.backup.verify import verify_backup

@@ -10,7 +10,7 @@ import pytest
 
 from airflow_provider_ckpt.backup import restore as restore_module
 from airflow_provider_ckpt.backup.catalog import find_backup, list_backups
-from airflow_provider_ckpt.backup.restore import make_restore
+from airflow_provider_ckpt.backup.make_restore import make_restore
 from airflow_provider_ckpt.backup.take import take_backup
 from airflow_provider_ckpt.backup.verify import verify_backup
 from airflow_provider_ckpt.change.apply import apply

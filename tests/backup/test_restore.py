@@ -11,9 +11,9 @@ from pathlib import Path
 import pytest
 
 from airflow_provider_ckpt.backup import restore as restore_module
+from airflow_provider_ckpt.backup.make_restore import make_restore
 from airflow_provider_ckpt.backup.manifest import Manifest
 from airflow_provider_ckpt.backup.relocation import PathRule
-from airflow_provider_ckpt.backup.restore import make_restore
 from airflow_provider_ckpt.backup.take import take_backup
 from airflow_provider_ckpt.checkpoint.observe import observe
 from airflow_provider_ckpt.checks.inspect import examine
@@ -21,7 +21,6 @@ from airflow_provider_ckpt.cli import run
 from airflow_provider_ckpt.errors import BackupCorruptError, CheckpointError, ObjectExistsError
 from airflow_provider_ckpt.restart.deploy import DeploySpec
 from airflow_provider_ckpt.restart.forecast import forecast
-from airflow_provider_ckpt.sinks.declared import parse_sink
 from airflow_provider_ckpt.storage.store import Store
 from tests.faults import Fault, FaultyStore
 
@@ -66,17 +65,6 @@ def test_schema_paths_follow_the_checkpoint_and_stale_checksums_are_left_out(gol
     assert {name for name, data in wrote.items() if data != stored[name]} == {metadata}
 
 
-def test_restored_to_where_it_was_nothing_is_rewritten(golden, root, tmp_path):
-    """The original is lost, and the backup goes back to its place."""
-    checkpoint = golden("transform-with-state")
-    old, metadata = "file:/golden/transform-with-state/checkpoint", checkpoint / "state/0/_metadata/v2/0"
-    metadata.write_text(metadata.read_text().replace(old, f"file:{checkpoint}"))
-    taken = back_up(checkpoint.parent, root)
-    checkpoint.rename(tmp_path / "lost")
-    plan = make_restore(root, taken, Store.open(str(checkpoint)))
-    assert {action.do for action in plan.actions} == {"copy"}
-
-
 def test_input_paths_are_rewritten_by_rule(goldens, root, tmp_path):
     taken = back_up(goldens["4.3.0/file-to-parquet-12"], root)
     target = Store.open(str(tmp_path / "restored"))
@@ -97,15 +85,6 @@ def test_a_fork_differs_in_its_id_alone(goldens, root, tmp_path):
     differ = {item.name for item in taken.objects if wrote.get(item.name) != root.read(item.stored_at)}
     assert differ == {"metadata", ".metadata.crc"}
     assert observe(target).query_id == FORK_ID
-
-
-def test_a_moved_query_comes_with_a_warning_and_a_fork_with_none(goldens, root, tmp_path):
-    taken = back_up(goldens["4.3.0/agg-hdfs"], root)
-    target = Store.open(str(tmp_path / "restored"))
-    warned = make_restore(root, taken, target).warnings
-    assert any(taken.query_id in warning and "Never run both" in warning for warning in warned)
-    forked = make_restore(root, taken, target, FORK_ID).warnings
-    assert not any("Never run both" in warning for warning in forked)
 
 
 @pytest.mark.parametrize(("options", "effect"), [((), "exact"), (("--new-query-id",), "exact")])
@@ -131,15 +110,6 @@ def test_the_command_shows_verdicts_paths_and_changes_nothing(golden, root, tmp_
     (log / str(taken.batch_id + 1)).write_text("v1")
     assert run([*arguments, *options, "--json"]) == 0
     assert [item["effect"] for item in json.loads(capsys.readouterr().out)["plan"]["sink_effects"]] == ["skipped"]
-
-
-def test_a_moved_file_sink_is_told_of(goldens, root, tmp_path):
-    """The golden's output was written elsewhere: its log names files that are not in this directory."""
-    home = goldens["4.3.0/file-to-parquet-12"]
-    taken, output = back_up(home, root), Store.open(str(home / "output"))
-    sinks = [(parse_sink(f"file:{output.location}"), output)]
-    warned = make_restore(root, taken, Store.open(str(tmp_path / "new")), sinks=sinks).warnings
-    assert any("names 12 of 12 files outside of it, such as file:///golden/" in warning for warning in warned)
 
 
 def test_a_rule_that_is_none_is_a_usage_error(root, tmp_path, goldens):

@@ -6,7 +6,8 @@ import time
 
 import pytest
 
-from airflow_provider_ckpt.backup.restore import make_restore, restore
+from airflow_provider_ckpt.backup.make_restore import make_restore
+from airflow_provider_ckpt.backup.restore import restore
 from airflow_provider_ckpt.backup.take import take_backup
 from airflow_provider_ckpt.change import guard
 from airflow_provider_ckpt.change.apply import apply

@@ -10,8 +10,9 @@ import pytest
 
 from airflow_provider_ckpt.backup import manifest
 from airflow_provider_ckpt.backup.catalog import list_backups
+from airflow_provider_ckpt.backup.make_restore import make_restore
 from airflow_provider_ckpt.backup.relocation import PathRule
-from airflow_provider_ckpt.backup.restore import make_restore, restore
+from airflow_provider_ckpt.backup.restore import restore
 from airflow_provider_ckpt.backup.take import UNKNOWN_ATTEMPTS, plan_of_backup, take_backup
 from airflow_provider_ckpt.backup.verify import verify_backup
 from airflow_provider_ckpt.change.apply import apply

@@ -11,7 +11,8 @@ from pathlib import Path
 import pytest
 
 from airflow_provider_ckpt.backup.catalog import list_backups
-from airflow_provider_ckpt.backup.restore import make_restore, restore
+from airflow_provider_ckpt.backup.make_restore import make_restore
+from airflow_provider_ckpt.backup.restore import restore
 from airflow_provider_ckpt.backup.take import take_backup
 from airflow_provider_ckpt.change.apply import apply
 from airflow_provider_ckpt.change.journal import history

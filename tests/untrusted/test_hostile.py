@@ -15,7 +15,8 @@ from typing import Any
 import pytest
 
 from airflow_provider_ckpt.backup.catalog import find_backup
-from airflow_provider_ckpt.backup.restore import make_restore, restore
+from airflow_provider_ckpt.backup.make_restore import make_restore
+from airflow_provider_ckpt.backup.restore import restore
 from airflow_provider_ckpt.backup.take import take_backup
 from airflow_provider_ckpt.backup.verify import verify_backup
 from airflow_provider_ckpt.change.apply import apply

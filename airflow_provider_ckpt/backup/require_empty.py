@@ -1,0 +1,50 @@
+"""See that nothing at the location of a restore is overwritten."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+
+from airflow_provider_ckpt.change.places import require_reachable
+from airflow_provider_ckpt.change.plan import Plan
+from airflow_provider_ckpt.errors import ObjectExistsError
+from airflow_provider_ckpt.storage.store import Store
+from airflow_provider_ckpt.storage.stored_object import StoredObject
+
+#: How a store on a local disk calls an object until it is whole.
+_UNFINISHED = re.compile(r"\.(.+)\.[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}\.tmp")
+
+
+def require_empty(plan: Plan, target: Store, there: Mapping[str, StoredObject]) -> None:
+    """See that a location is empty, or holds nothing but what an earlier run of this very restore wrote.
+
+    Args:
+        plan: The restore.
+        target: The location.
+        there: Every object at it, by name.
+
+    Raises:
+        ObjectExistsError: Something else is there.
+        PlanError: The location is a link that leads nowhere.
+    """
+    require_reachable(target)
+    wanted = {action.name: action for action in plan.actions}
+    for name, stored in there.items():
+        if _being_written(name) in wanted and not stored.is_link:
+            continue
+        action = None if stored.is_link else wanted.get(name)
+        same = action is not None and (stored.size, action.sha256) == target.sha256(name)
+        if not same:
+            raise ObjectExistsError(
+                "the location is not empty.",
+                location=target.location,
+                name=name,
+                hint="Restore to a new location; a restore never writes over anything.",
+            )
+
+
+def _being_written(name: str) -> str | None:
+    """The object that a store was writing when it was killed, if that is what a name is left of."""
+    directory, _, base = name.rpartition("/")
+    match = _UNFINISHED.fullmatch(base)
+    return (f"{directory}/{match[1]}" if directory else match[1]) if match else None
