@@ -110,3 +110,17 @@ def test_what_is_no_checkpoint_is_refused(tmp_path):
     (tmp_path / "data.parquet").touch()
     with pytest.raises(CheckpointNotFoundError, match="this is not a checkpoint, but a directory of data files"):
         list_log(Store.open(str(tmp_path)))
+
+
+def test_what_it_asks_s3(store, s3_store, s3_requests):
+    """As docs/pipeline.md counts it: one listing, and each entry once; commits only when they are asked for."""
+    lake = s3_store("orders")
+    for name in store.find():
+        lake.create(name, store.read(name))
+    with s3_requests(lake) as sent:
+        batches = read(lake)
+        assert sent == {"ListObjectsV2": 1, "GetObject": 7}
+    assert [batch.committed for batch in batches] == [True, True, True, False]
+    with s3_requests(lake) as sent:
+        read(lake, commits=False)
+        assert sent == {"ListObjectsV2": 1, "GetObject": 4}
