@@ -9,6 +9,7 @@ from datetime import datetime
 from typing import TYPE_CHECKING
 
 from airflow_provider_ckpt.backup.manifest import Manifest
+from airflow_provider_ckpt.backup.tags import tags_of
 from airflow_provider_ckpt.times import calendar_time
 
 if TYPE_CHECKING:
@@ -37,7 +38,7 @@ class RetentionPolicy:
         min_redundancy: Of every query so many are left in any case, the newest first; at least 1.
 
     Raises:
-        ValueError: A number makes no sense, or there is no rule at all.
+        ValueError: A number makes no sense, a tag is no text, or there is no rule at all.
     """
 
     keep_last: int = 0
@@ -49,7 +50,10 @@ class RetentionPolicy:
     min_redundancy: int = 1
 
     def __post_init__(self) -> None:
+        object.__setattr__(self, "keep_tags", tags_of(self.keep_tags))
         counts = [self.keep_last, *map(self.periods_kept, _PERIODS)]
+        if any(type(count) is not int for count in (*counts, self.min_redundancy)):
+            raise ValueError("numbers of backups to keep are whole numbers")
         if min(counts) < 0 or self.min_redundancy < 1:
             raise ValueError("numbers of backups to keep are not negative, and the minimum redundancy is at least 1")
         if not any(counts) and not self.keep_tags:

@@ -37,6 +37,7 @@ from airflow_provider_ckpt.backup.copier import Copier, MovedError, copies_at_on
 from airflow_provider_ckpt.backup.declare import claim_id, declare_base, nothing_left
 from airflow_provider_ckpt.backup.manifest import Manifest
 from airflow_provider_ckpt.backup.patience import COMMIT_WAIT_S, Patience, require_restorable
+from airflow_provider_ckpt.backup.tags import message_of, tags_of
 from airflow_provider_ckpt.checkpoint.contents import Contents, contents, unknown_names
 from airflow_provider_ckpt.checkpoint.decompressors import decompressors
 from airflow_provider_ckpt.checkpoint.find_restart_set import find_restart_set
@@ -124,7 +125,7 @@ def take_backup(
     root: Store,
     *,
     full: bool = False,
-    tags: Sequence[str] = (),
+    tags: str | Collection[str] = (),
     message: str = "",
     threads: int | None = None,
     commit_wait_s: float = COMMIT_WAIT_S,
@@ -138,7 +139,7 @@ def take_backup(
         checkpoint: The checkpoint.
         root: Where backups live; the new one gets a directory of its own.
         full: Copy everything, also what an earlier backup has; Spark can then start from the backup's directory.
-        tags: Names that a retention policy can keep a backup for.
+        tags: Names that a retention policy can keep a backup for; one text is one tag.
         message: Why it is taken, for people.
         threads: Copies under way at once; by default few on a local disk.
         commit_wait_s: How long to wait for the commit of a running batch, when Spark has purged what the batch before
@@ -150,8 +151,9 @@ def take_backup(
         CheckpointBusyError: Spark purged files faster than they could be copied, ATTEMPTS times; or the backup took
             longer than the grace period of a prune, which has removed it.
         PlanError: The root is inside the checkpoint or the other way round; there are links in the checkpoint, or
-            names that no backup can hold.
+            names that no backup can hold; or a tag or the message is no text.
     """
+    words = _Words.of(checkpoint, tags, message)
     require_apart(checkpoint, root, "The backup root")
     started_ms = now_ms()
     threads = threads or copies_at_once(checkpoint, root)
@@ -163,7 +165,7 @@ def take_backup(
         copier = Copier(checkpoint, root, f"{backup_id}/{DATA}", base)
         patience = Patience(checkpoint, commit_wait_s)
         plan, changed = _fill(checkpoint, root, copier, patience, threads, on_step)
-        taken = _manifest(backup_id, plan, copier, started_ms, _Words(tags, message, changed))
+        taken = _manifest(backup_id, plan, copier, started_ms, words, changed)
     return _finish(root, taken)
 
 
@@ -349,17 +351,26 @@ def _newest_committed(view: CheckpointView) -> int:
 
 @dataclass(frozen=True, slots=True)
 class _Words:
-    """What the manifest says beside the facts of the batch."""
+    """What people say of the backup."""
 
-    tags: Sequence[str]
+    tags: tuple[str, ...]
     message: str
-    changed: tuple[str, ...]
+
+    @classmethod
+    def of(cls, checkpoint: Store, tags: object, message: object) -> _Words:
+        """Raises PlanError for what no manifest can hold, before anything is written."""
+        try:
+            return cls(tags_of(tags), message_of(message))
+        except ValueError as error:
+            raise PlanError(f"{error}.", location=checkpoint.location, hint="No backup was taken.") from None
 
 
-def _manifest(backup_id: str, plan: BackupPlan, copier: Copier, at_ms: int, words: _Words) -> Manifest:
+def _manifest(
+    backup_id: str, plan: BackupPlan, copier: Copier, at_ms: int, words: _Words, changed: tuple[str, ...]
+) -> Manifest:
     view, batch_id = plan.view, plan.chosen.batch_id
     unknown = [name for name in plan.beside.unknown if name in copier.held]
-    objects = tuple(copier.manifest_object(name, words.changed) for name in (*plan.chosen.names, *unknown))
+    objects = tuple(copier.manifest_object(name, changed) for name in (*plan.chosen.names, *unknown))
     offsets, commit = view.offset_seq(batch_id), view.commit(batch_id)
     metadata = offsets.metadata
     facts = {
@@ -371,7 +382,7 @@ def _manifest(backup_id: str, plan: BackupPlan, copier: Copier, at_ms: int, word
         "message": words.message,
         "judged": not plan.chosen.repaired,  # what is known to be broken is judged again by the next backup
         "unknown": unknown,
-        "unknown_changed": list(words.changed),
+        "unknown_changed": list(changed),
         "not_judged": list(plan.chosen.unknown),
     }
     watermark_ms = metadata.batch_watermark_ms if metadata else None

@@ -23,14 +23,14 @@ class CheckpointBackupOperator(CheckpointOperator):
 
     :param backup_root: Where backups live.
     :param full: Copy everything, also what an earlier backup has; Spark can then start from the backup's directory.
-    :param tags: Names that a prune can keep the backup for.
+    :param tags: Names that a prune can keep the backup for: a list, or one text for one tag.
     :param message: Why it is taken, for those who search for a backup.
     """
 
     template_fields: Sequence[str] = (*CheckpointOperator.template_fields, "backup_root", "tags", "message")
 
     def __init__(
-        self, *, backup_root: str, full: bool = False, tags: Sequence[str] = (), message: str = "", **kwargs: Any
+        self, *, backup_root: str, full: bool = False, tags: str | Sequence[str] = (), message: str = "", **kwargs: Any
     ) -> None:
         super().__init__(**kwargs)
         self.backup_root = backup_root

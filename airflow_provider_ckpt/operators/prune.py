@@ -10,6 +10,7 @@ from airflow.providers.common.compat.sdk import BaseOperator
 
 from airflow_provider_ckpt.backup.prune import GRACE_MS, make_prune, prune
 from airflow_provider_ckpt.backup.retention import RetentionPolicy
+from airflow_provider_ckpt.backup.tags import tags_of
 from airflow_provider_ckpt.documents import FORMAT_VERSION
 from airflow_provider_ckpt.hooks.checkpoint import CheckpointHook, airflow_errors
 from airflow_provider_ckpt.operators.base import require_said, task_of
@@ -32,7 +33,7 @@ class CheckpointPruneOperator(BaseOperator):
     :param keep_daily: Days, in UTC.
     :param keep_weekly: ISO weeks.
     :param keep_monthly: Months.
-    :param keep_tags: Keep every backup that has one of these tags.
+    :param keep_tags: Keep every backup that has one of these tags: a list, or one text for one tag.
     :param min_redundancy: Leave so many backups of each query, whatever else.
     :param grace: How old what no backup names must be, such as ``36h`` or a timedelta; longer than any backup takes.
     :param allow_empty: A root without any backup is no error.
@@ -53,7 +54,7 @@ class CheckpointPruneOperator(BaseOperator):
         keep_daily: int = 0,
         keep_weekly: int = 0,
         keep_monthly: int = 0,
-        keep_tags: Sequence[str] = (),
+        keep_tags: str | Sequence[str] = (),
         min_redundancy: int = 1,
         grace: timedelta | str = timedelta(milliseconds=GRACE_MS),
         allow_empty: bool = False,
@@ -63,7 +64,7 @@ class CheckpointPruneOperator(BaseOperator):
     ) -> None:
         super().__init__(**kwargs)
         counts = (keep_last, keep_hourly, keep_daily, keep_weekly, keep_monthly)
-        RetentionPolicy(*counts, tuple(keep_tags), min_redundancy)  # a DAG with a senseless policy does not load
+        RetentionPolicy(*counts, tags_of(keep_tags), min_redundancy)  # a DAG with a senseless policy does not load
         grace_ms = parse_duration_ms(grace)
         self.backup_root = backup_root
         self.checkpoint_conn_id = checkpoint_conn_id
@@ -77,7 +78,7 @@ class CheckpointPruneOperator(BaseOperator):
 
     def execute(self, context: Any) -> PruneDocument:
         """Prune."""
-        policy = RetentionPolicy(*self.counts, tuple(self.keep_tags), self.min_redundancy)
+        policy = RetentionPolicy(*self.counts, tags_of(self.keep_tags), self.min_redundancy)
         with airflow_errors():
             root = CheckpointHook(self.checkpoint_conn_id).store(self.backup_root)
             plan = make_prune(root, policy, grace_ms=self.grace_ms, allow_empty=self.allow_empty)

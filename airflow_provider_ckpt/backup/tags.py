@@ -1,0 +1,26 @@
+"""What people say of a backup: its tags, which a retention policy can keep it for, and why it was taken."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+
+
+def tags_of(given: object) -> tuple[str, ...]:
+    """Tags as they are given: one text is one tag, never its letters; several are a collection of texts.
+
+    None and an empty text, as a template may leave them, are no tag.
+
+    Raises:
+        ValueError: Something of it is no text, or empty.
+    """
+    tags = [given] if isinstance(given, str) and given else given or ()
+    if isinstance(tags, Collection) and all(isinstance(tag, str) and tag for tag in tags):
+        return tuple(str(tag) for tag in tags)
+    raise ValueError(f"the tags of a backup are texts, such as ['release'], and not {given!r}")
+
+
+def message_of(given: object) -> str:
+    """The reason of a backup; None is no reason. Raises ValueError for what is no text."""
+    if given is None or isinstance(given, str):
+        return given or ""
+    raise ValueError(f"the message of a backup is a text, and not {given!r}")
