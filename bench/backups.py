@@ -97,7 +97,7 @@ class CountedStore(Store):
 
     listings: list[str]
 
-    def ls(self, directory: str = "") -> tuple[dict[str, StoredObject], list[str]]:
+    def ls(self, directory: str = "", *, into_links: bool = True) -> tuple[dict[str, StoredObject], list[str]]:
         """As a store does it."""
         self.listings.append(directory)
-        return super().ls(directory)
+        return super().ls(directory, into_links=into_links)

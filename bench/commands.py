@@ -35,7 +35,7 @@ def cpu_s(code: str, *arguments: str) -> float:
 def measure(place: Path) -> Iterator[Row]:
     """Rows of the benchmark."""
     checkpoint = str(write_checkpoint(place / "checkpoint", 100))
-    aims = {"--version": "10", "show --json": "10", "show": "10"}
+    aims = {"--version": "under 0.1 s", "show --json": "at most 10x", "show": "at most 10x"}
     taken: dict[str, list[float]] = {name: [] for name in aims}
     plain = []
     for _ in range(_ROUNDS):
@@ -46,4 +46,4 @@ def measure(place: Path) -> Iterator[Row]:
     theirs = statistics.median(plain)
     for name, aim in aims.items():
         ours = statistics.median(taken[name])
-        yield f"ckpt {name}, CPU", f"{ours:.3f} s", f"{theirs:.3f} s", f"{ours / theirs:.1f}", f"at most {aim}"
+        yield f"ckpt {name}, CPU", f"{ours:.3f} s", f"{theirs:.3f} s", f"{ours / theirs:.1f}x", aim

@@ -33,6 +33,13 @@ def run(command: list[str], env: Mapping[str, str] | None = None) -> str:
     return subprocess.run(command, check=True, capture_output=True, text=True, env=env).stdout
 
 
+def timed(command: list[str]) -> float:
+    """The seconds that a process takes."""
+    started = time.perf_counter()
+    run(command)
+    return time.perf_counter() - started
+
+
 def require_rclone() -> None:
     """End the benchmark when there is nothing to compare with."""
     if shutil.which("rclone") is None:

@@ -29,7 +29,8 @@ def measure(directory: Path) -> Iterator[Row]:
 def rollback_by_state(directory: Path) -> Row:
     """A rollback over six batches of twelve, planned and applied, where state files are small and where they are large.
 
-    What is removed is kept by a second name on the same disk, so the bytes are never read.
+    What is removed is kept by a second name on the same disk and never read. The state of the target is read, so
+    that no rollback ends at a batch whose state is broken.
     """
     places = [Stores(Store.open(str(write_batches(directory / name, size)))) for name, size in ROLLBACK_BYTES.items()]
     taken: list[list[float]] = [[] for _ in places]
@@ -41,4 +42,4 @@ def rollback_by_state(directory: Path) -> Row:
         apply(make_undo(stores), stores, query_is_stopped=True, quiet_s=0, accept_sink="unknown")
     few, many = (statistics.median(seconds) for seconds in taken)
     name = "rollback of 6 batches, 20x the bytes of state / 1x"
-    return name, f"{many * 1e3:.0f} ms", f"{few * 1e3:.0f} ms", f"{many / few:.2f}x", "<= 1.2x"
+    return name, f"{many * 1e3:.0f} ms", f"{few * 1e3:.0f} ms", f"{many / few:.2f}x", "<= 2x"

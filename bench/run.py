@@ -18,6 +18,7 @@ import looking
 import object_stores
 import pipeline
 import rollbacks
+import states
 import waits
 from rich.console import Console
 
@@ -28,6 +29,7 @@ SUBJECTS: dict[str, Callable[[Path], Iterator[tuple[str, ...]]]] = {
     "backups": backups.measure,
     "s3": object_stores.measure,
     "rollbacks": rollbacks.measure,
+    "states": states.measure,
     "looking": looking.measure,
     "fleets": fleets.measure,
     "pipeline": pipeline.measure,

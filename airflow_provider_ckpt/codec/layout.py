@@ -137,13 +137,15 @@ Place = (
     | Other
 )
 
+#: Names that are remembered: a check asks ten times for each, and a fleet's logs have the same ones. They take 20 MB.
+_MOST_NAMES = 1 << 16
 _STATE_FILE = re.compile(r"(0|[1-9][0-9]*)(?:_([0-9A-Za-z-]+))?\.(delta|snapshot|zip|changelog)\Z")
 _STATE_TABLE = re.compile(r".+\.(?:sst|log)\Z")
 _TEMPORARY = re.compile(r"\..+\.tmp(?:\.crc)?\Z")
 _UUID = re.compile(r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 
 
-@lru_cache(maxsize=4_096)  # the logs of a fleet have the same names again and again
+@lru_cache(_MOST_NAMES)
 def parse(name: str) -> Place:
     """What is at a name, which is relative to the checkpoint location and has no leading slash."""
     directory, _, base = name.rpartition("/")

@@ -112,6 +112,12 @@ def is_below_link(root: str, path: str) -> bool:
     return os.path.realpath(path) != os.path.realpath(root) + path[len(root) :].rstrip("/")
 
 
+def is_inside(root: str, path: str) -> bool:
+    """Whether a path, all its links followed, is a location or below it. It is asked for every file of a backup."""
+    real_root, real_path = os.path.realpath(root), os.path.realpath(path)
+    return real_path == real_root or real_path.startswith(real_root.rstrip("/") + "/")
+
+
 def stat(path: str, name: str) -> StoredObject | None:
     """A local file as :func:`scan` shows it; None when there is none."""
     try:

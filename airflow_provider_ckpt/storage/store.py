@@ -34,6 +34,7 @@ from airflow_provider_ckpt.storage.local import (
     LocalDisk,
     copy_file,
     is_below_link,
+    is_inside,
     linked,
     local_path,
     publish,
@@ -255,11 +256,9 @@ class Store:
 
     def require_inside(self, name: str) -> None:
         """Raise StoreError when a link on a local disk leads a name out of the location; no other store has links."""
-        if not self.is_local:
-            return
         with self._errors(name):
-            root, path = Path(self.root).resolve(), Path(self._path(name)).resolve()
-        if not path.is_relative_to(root):
+            inside = not self.is_local or is_inside(self.root, self._path(name))
+        if not inside:
             raise StoreError("this is a link that leads outside", location=self.location, name=name)
 
     # --- changing ----------------------------------------------------------------------------------------------
