@@ -199,7 +199,7 @@ def require_own_batch(root: Store, backup: Manifest, view: CheckpointView) -> No
     planned, committed = view.latest_planned, view.latest_committed
     if (planned, committed) != (backup.batch_id, backup.batch_id):
         problem = (
-            f"the backup is of batch {backup.batch_id}, and its newest batch is {or_none(planned)} (planned) "
-            f"and {or_none(committed)} (committed)"
+            f"the manifest is of batch {backup.batch_id}, and the newest batch of the files is "
+            f"{or_none(planned)} (planned) and {or_none(committed)} (committed)"
         )
         raise BackupCorruptError.of(root.location, f"{backup.backup_id}/manifest.json", problem)
