@@ -60,6 +60,12 @@ def start_spark() -> Any:
     return builder.getOrCreate()
 
 
+def activate(session: Any) -> Any:
+    """Make a session the active one, in which Spark looks sinks up; the same session."""
+    session._jvm.org.apache.spark.sql.classic.SparkSession.setActiveSession(session._jsparkSession)
+    return session
+
+
 @dataclass(slots=True)
 class Run:
     """What one run of a query gave: rows of the result by batch id, in the order in which the batches ran."""

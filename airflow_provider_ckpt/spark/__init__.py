@@ -55,15 +55,15 @@ def deploy_of(session: Session, **declared: Any) -> DeploySpec:
 
 
 #: Releases of Spark that have what is used of its data sources in Python.
-READS_FROM, PUSHES_DOWN_FROM = (4, 0), (4, 1)
+READS_FROM, PUSHES_DOWN_FROM, STREAMS_FROM = (4, 0), (4, 1), (4, 2)
 #: False by default; Spark refuses a reader that takes filters unless it is true.
 PUSHDOWN = "spark.sql.python.filterPushdown.enabled"
 
 
 def register(session: Any) -> None:
-    """Make ``spark.read.format("checkpoint")`` and ``spark.readStream.format("checkpoint")`` known to a session.
+    """Make ``format("checkpoint")`` to read, and ``writeStream.format("checkpoint_history")``, known to a session.
 
-    From Spark 4.1 on filters are pushed down, which the session is told to allow.
+    From Spark 4.1 on filters are pushed down, which the session is told to allow. Streams need 4.2.
 
     Args:
         session: A live Spark session.
@@ -83,3 +83,7 @@ def register(session: Any) -> None:
         return
     session.conf.set(PUSHDOWN, "true")
     session.dataSource.register(FilteredCheckpointSource)
+    if release >= STREAMS_FROM:
+        from airflow_provider_ckpt.spark.sink import CheckpointHistory
+
+        session.dataSource.register(CheckpointHistory)

@@ -141,10 +141,18 @@ def _places(options: _Options) -> Places:
     roots = (*paths, *((path,) if path else ()))
     if not roots:
         raise ValueError("no location is given: load(LOCATION), with checkpoints or directories that have some below")
-    storage = {
-        key.removeprefix(STORAGE): _typed(text) for key, text in options.texts.items() if key.startswith(STORAGE)
-    }
-    return Places(roots, options.get("depth", _at_least(0), DEPTH), storage)
+    return Places(roots, options.get("depth", _at_least(0), DEPTH), storage_options(options.texts))
+
+
+def storage_options(texts: Mapping[str, str]) -> dict[str, Any]:
+    """What is given for the fsspec drivers, among the options of a reader or a writer."""
+    lower = {key.lower(): text for key, text in texts.items()}
+    return {key.removeprefix(STORAGE): _typed(text) for key, text in lower.items() if key.startswith(STORAGE)}
+
+
+def storage_texts(options: Mapping[str, Any]) -> dict[str, str]:
+    """Options of fsspec drivers as :func:`storage_options` reads them."""
+    return {f"{STORAGE}{key}": value if isinstance(value, str) else json.dumps(value) for key, value in options.items()}
 
 
 def _selection(options: _Options) -> Selection:

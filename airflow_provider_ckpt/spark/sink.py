@@ -17,6 +17,7 @@ from airflow_provider_ckpt.epochs import publish
 from airflow_provider_ckpt.epochs.manifest import Written
 from airflow_provider_ckpt.epochs.write_rows import write_rows
 from airflow_provider_ckpt.errors import StoreError
+from airflow_provider_ckpt.spark.options import storage_options
 from airflow_provider_ckpt.storage.store import Store
 
 if TYPE_CHECKING:
@@ -25,7 +26,6 @@ if TYPE_CHECKING:
 
 #: What Spark tells a task of the query that it belongs to (``StreamExecution.QUERY_ID_KEY``).
 _QUERY_ID = "sql.streaming.queryId"
-_STORAGE = "storage."
 
 
 class CheckpointHistory(DataSource):
@@ -43,11 +43,6 @@ class CheckpointHistory(DataSource):
         if "path" not in self.options:
             raise ValueError("checkpoint_history needs the option path: where the table is.")
         return HistoryWriter(self.options["path"], storage_options(self.options), schema.json())
-
-
-def storage_options(options: Mapping[str, str]) -> dict[str, str]:
-    """Options of the driver of the storage, out of those of a reader or a writer."""
-    return {key[len(_STORAGE) :]: value for key, value in options.items() if key.lower().startswith(_STORAGE)}
 
 
 @dataclass
@@ -68,7 +63,7 @@ class HistoryWriter(DataSourceStreamArrowWriter):
     """
 
     path: str
-    options: Mapping[str, str]
+    options: Mapping[str, Any]
     schema: str
 
     def table(self) -> Store:

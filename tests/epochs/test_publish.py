@@ -17,9 +17,13 @@ from tests.faults import Fault, FaultyStore
 @pytest.fixture(params=["local", "memory", "s3"])
 def table(request, tmp_path):
     """A table on each kind of storage."""
-    if request.param == "s3":
+    return table_on(request.param, request, tmp_path)
+
+
+def table_on(place, request, tmp_path):
+    if place == "s3":
         return request.getfixturevalue("s3_store")("history")
-    return Store.open(str(tmp_path) if request.param == "local" else f"memory://{tmp_path}")
+    return Store.open(str(tmp_path) if place == "local" else f"memory://{tmp_path}")
 
 
 def test_an_epoch_is_rows_after_its_commit_and_not_before(table):
@@ -104,12 +108,13 @@ def test_abort_without_a_message_does_nothing(tmp_path, messages):
 # --- the storage fails at each call ---------------------------------------------------------------------------------
 
 
+@pytest.mark.parametrize("place", ["local", pytest.param("s3", marks=pytest.mark.exhaustive)])
 @pytest.mark.parametrize("after", [False, True], ids=["before", "after"])
 @pytest.mark.parametrize("again", [False, True], ids=["first", "second"])
 @pytest.mark.parametrize("at", range(1, 7))
-def test_whatever_call_fails_the_epoch_is_there_once(tmp_path, at, again, after):
+def test_whatever_call_fails_the_epoch_is_there_once(request, tmp_path, place, at, again, after):
     """As Spark does it: tasks, commit; after a failure abort, then a restart runs the batch again."""
-    plain = Store.open(str(tmp_path))
+    plain = table_on(place, request, tmp_path)
     if again:
         epoch(plain, 0, 1, 2)
     faulty = FaultyStore.of(plain, Fault(at, after=after))

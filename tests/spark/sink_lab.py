@@ -9,16 +9,19 @@ from typing import Any
 from airflow_provider_ckpt.epochs.read import read_table
 from airflow_provider_ckpt.spark.read_back import history
 from airflow_provider_ckpt.storage.store import Store
-from tests.spark_lab import Lab, rows_of
+from tests.spark_lab import Lab, activate, rows_of
 
 FILES = 4
 
 
 def stream_of(lab: Lab) -> Any:
-    """One file a batch. Spark looks a sink up in the active session, and others make sessions, too."""
-    jvm = lab.spark._jvm
-    jvm.org.apache.spark.sql.classic.SparkSession.setActiveSession(lab.spark._jsparkSession)
-    return lab.spark.readStream.schema("key string, value long").option("maxFilesPerTrigger", 1).json(str(lab.input))
+    """One file a batch."""
+    return (
+        activate(lab.spark)
+        .readStream.schema("key string, value long")
+        .option("maxFilesPerTrigger", 1)
+        .json(str(lab.input))
+    )
 
 
 def run(lab: Lab, rows: Callable[[Any], Any] | None = None, **options: str) -> str | None:

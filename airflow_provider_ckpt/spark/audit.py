@@ -1,0 +1,270 @@
+"""The audit of a fleet: its logs into a history, the history into tables and one page.
+
+    python -m airflow_provider_ckpt.spark.audit s3://lake/checkpoints --home /srv/audit
+
+or by ``spark-submit``, whose master it then runs on; by itself it runs on ``local[2]``. Each run takes in what was
+committed since the last one and ends; with ``--follow`` it goes on until it is stopped.
+"""
+
+from __future__ import annotations
+
+import argparse
+import io
+import json
+import os
+import signal
+import sys
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from threading import Event
+from typing import Any
+
+from airflow_provider_ckpt.epochs.compact import compact
+from airflow_provider_ckpt.epochs.read import list_places
+from airflow_provider_ckpt.epochs.vacuum import vacuum
+from airflow_provider_ckpt.errors import CheckpointError
+from airflow_provider_ckpt.history.audit import TABLES, VIEWS, Measure, Prices, statement, window_for
+from airflow_provider_ckpt.report.audit_page import MOST_CHARTS, MOST_EVENTS, MOST_QUERIES, audit_page
+from airflow_provider_ckpt.spark import register
+from airflow_provider_ckpt.spark.options import storage_texts
+from airflow_provider_ckpt.spark.read_back import hadoop_url, history
+from airflow_provider_ckpt.storage.store import Store
+from airflow_provider_ckpt.times import parse_duration_ms
+
+PAGE = "audit.html"
+
+
+@dataclass(frozen=True, slots=True)
+class Audit:
+    """What is audited, and where to.
+
+    Args:
+        roots: Checkpoints, and directories that have some below.
+        home: Where the history, the tables and the page are: ``history/``, ``tables/``, ``audit.html``.
+        checkpoint: Where the stream that reads the fleet has its own checkpoint: a place that Spark itself can write.
+        storage_options: For the fsspec drivers of roots and home.
+        reading: More options of ``readStream.format("checkpoint")``.
+        tiny: See :class:`~airflow_provider_ckpt.history.audit.Measure`.
+        stall_ms: The same.
+        prices: The same.
+    """
+
+    roots: tuple[str, ...]
+    home: str
+    checkpoint: str
+    storage_options: Mapping[str, Any] = field(default_factory=dict, repr=False)
+    reading: Mapping[str, str] = field(default_factory=dict)
+    tiny: int = 100
+    stall_ms: int = 300_000
+    prices: Prices = field(default_factory=Prices)
+
+    @property
+    def table(self) -> str:
+        """The history."""
+        return f"{self.home.rstrip('/')}/history"
+
+    def store(self) -> Store:
+        """The home."""
+        return Store.open(self.home, **self.storage_options)
+
+
+def take_in(session: Any, audit: Audit, *, follow_s: float | None = None) -> Any:
+    """Start the stream from the fleet into the history; it ends when it has all, or never where it follows.
+
+    Args:
+        session: A live Spark session.
+        audit: What, and where to.
+        follow_s: Seconds from one micro-batch to the next; None to end.
+    """
+    register(session)
+    storage = storage_texts(audit.storage_options)
+    reader = session.readStream.format("checkpoint").options(**{"failOnDataLoss": "false", **audit.reading, **storage})
+    rows = reader.option("paths", json.dumps(list(audit.roots))).load()
+    writer = rows.writeStream.format("checkpoint_history").options(**storage)
+    writer = writer.option("path", audit.table).option("checkpointLocation", audit.checkpoint)
+    trigger = {"availableNow": True} if follow_s is None else {"processingTime": f"{follow_s} seconds"}
+    return writer.trigger(**trigger).start()
+
+
+def judge(session: Any, audit: Audit, now_ms: int) -> dict[str, int]:
+    """Make the tables and the page anew out of the history. Returns how many rows each table has."""
+    rows = history(session, audit.table, **audit.storage_options)
+    rows.createOrReplaceTempView("history")
+    first_ms = rows.selectExpr("unix_millis(min(batch_time)) AS first").first()["first"]
+    window_s = window_for(now_ms - (first_ms or now_ms))
+    measure = Measure(now_ms, window_s, audit.tiny, stall_ms=audit.stall_ms, prices=audit.prices)
+    _operators(session, audit).createOrReplaceTempView("operators")
+    kept = []
+    for name, sql in VIEWS.items():
+        view = session.sql(statement(sql, measure))
+        if name != "source_rows":  # the others are small beside it, and each is read several times
+            kept.append(view.persist())
+        view.createOrReplaceTempView(name)
+    for name, sql in TABLES.items():
+        _save(session, session.sql(statement(sql, measure)), audit, name).createOrReplaceTempView(name)
+    shown = {name: [row.asDict() for row in session.sql(_shown(name)).collect()] for name in TABLES}
+    page = audit_page(shown, now_ms=now_ms, about=f"Checkpoints below {', '.join(audit.roots)}")
+    audit.store().write(PAGE, page.encode())
+    counting = " UNION ALL ".join(f"SELECT '{name}' AS name, count(*) AS rows FROM {name}" for name in TABLES)
+    counts = {row["name"]: row["rows"] for row in session.sql(counting).collect()}
+    for view in kept:
+        view.unpersist()
+    return counts
+
+
+def _shown(name: str) -> str:
+    """What of a table the page may show."""
+    if name in ("throughput", "delay", "watermark_lag"):
+        return (
+            f"SELECT * FROM {name} WHERE location IN "
+            f"(SELECT location FROM queries ORDER BY silent_ms DESC, location LIMIT {MOST_CHARTS})"
+        )
+    order = {"events": "at DESC", "queries": "silent_ms DESC"}.get(name, "location")
+    return f"SELECT * FROM {name} ORDER BY {order} LIMIT {max(MOST_EVENTS, MOST_QUERIES)}"
+
+
+def _save(session: Any, table: Any, audit: Audit, name: str) -> Any:
+    """Write a table whole in the place of the one before. Returns what was written."""
+    store = audit.store().child(f"tables/{name}")
+    url = hadoop_url(session, store)
+    if url is not None:
+        table.write.mode("overwrite").parquet(url)
+        return session.read.parquet(url)
+    import pyarrow.parquet as pq
+
+    rows = table.toArrow()
+    buffer = io.BytesIO()
+    pq.write_table(rows, buffer)
+    store.write("part-0.parquet", buffer.getvalue())
+    return session.createDataFrame(rows)
+
+
+def _operators(session: Any, audit: Audit) -> Any:
+    """How many stateful operators each checkpoint has; workers ask the storage, once a checkpoint."""
+    options = dict(audit.storage_options)
+
+    def count(batches: Iterator[Any]) -> Iterator[Any]:
+        import pyarrow as pa
+
+        for batch in batches:
+            locations = batch.column(0).to_pylist()
+            operators = [_stateful(place, options) for place in locations]
+            columns = [pa.array(locations, pa.string()), pa.array(operators, pa.int64())]
+            yield pa.record_batch(columns, names=["location", "operators"])
+
+    return session.table("history").select("location").distinct().mapInArrow(count, "location string, operators long")
+
+
+def _stateful(location: str, options: Mapping[str, Any]) -> int | None:
+    try:
+        return len(Store.open(location, **options).ls("state")[1])
+    except CheckpointError:  # it is gone, or nobody may look any more
+        return None
+
+
+def maintain(audit: Audit, now_ms: int) -> None:
+    """Merge epochs of the history, and delete what was nobody's for a day."""
+    table = Store.open(audit.table, **audit.storage_options)
+    compact(table, now_ms)
+    vacuum(table, now_ms)
+
+
+def run(session: Any, audit: Audit) -> dict[str, int]:
+    """Take in what was committed since the last run, and judge it. Returns how many rows each table has."""
+    take_in(session, audit).awaitTermination()
+    maintain(audit, _now_ms())
+    return judge(session, audit, _now_ms())
+
+
+def follow(session: Any, audit: Audit, *, batch_s: float, judge_s: float, stopped: Event) -> None:
+    """Take in what is committed as it comes, and judge it again and again, until it is stopped or the stream fails."""
+    query = take_in(session, audit, follow_s=batch_s)
+    try:
+        while query.isActive and not stopped.wait(judge_s):
+            maintain(audit, _now_ms())
+            if list_places(Store.open(audit.table, **audit.storage_options)):
+                _say(audit, judge(session, audit, _now_ms()))
+    finally:
+        query.stop()
+    if (failure := query.exception()) is not None:
+        raise failure
+
+
+def session_on(master: str | None) -> Any:
+    """The session of ``spark-submit``, or one of our own on ``local[2]`` or another master."""
+    from pyspark.sql import SparkSession
+
+    builder = SparkSession.builder.appName("checkpoint audit")
+    if master or "PYSPARK_GATEWAY_PORT" not in os.environ:  # which spark-submit sets
+        builder = builder.master(master or "local[2]")
+    return builder.getOrCreate()
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """The command. Returns an exit code as ``ckpt`` has them."""
+    given = parser().parse_args(arguments)
+    home = given.home.rstrip("/")
+    audit = Audit(
+        tuple(given.roots),
+        home,
+        given.checkpoint or f"{home}/checkpoint",
+        dict(given.storage_option),
+        dict(given.option),
+        given.tiny,
+        given.stall_after,
+        Prices(given.usd_per_million_writes, given.usd_per_million_reads),
+    )
+    try:
+        session = session_on(given.master)
+        if not given.follow:
+            _say(audit, run(session, audit))
+            return 0
+        stopped = Event()
+        for number in (signal.SIGTERM, signal.SIGINT):
+            signal.signal(number, lambda *_: stopped.set())
+        follow(session, audit, batch_s=given.batch_every / 1000, judge_s=given.judge_every / 1000, stopped=stopped)
+    except CheckpointError as error:
+        sys.stderr.write(f"{error}\n")
+        return error.exit_code
+    return 0
+
+
+def _say(audit: Audit, counts: Mapping[str, int]) -> None:
+    told = ", ".join(f"{counts[name]} {name.replace('_', ' ')}" for name in ("queries", "events"))
+    sys.stdout.write(f"{audit.home}/{PAGE}: {told}\n")
+    sys.stdout.flush()
+
+
+def parser() -> argparse.ArgumentParser:
+    """The options of the command."""
+    given = argparse.ArgumentParser(prog="python -m airflow_provider_ckpt.spark.audit", description="Audit a fleet.")
+    given.add_argument("roots", nargs="+", help="checkpoints, and directories that have some below")
+    given.add_argument("--home", required=True, help="where history/, tables/ and audit.html are")
+    given.add_argument("--checkpoint", help="of the stream of the audit itself; HOME/checkpoint by default")
+    given.add_argument("--master", help="of Spark; spark-submit gives its own, else it is local[2]")
+    given.add_argument("--storage-option", type=_pair, action="append", default=[], metavar="K=V", help="for fsspec")
+    given.add_argument("--option", type=_pair, action="append", default=[], metavar="K=V", help="for the reader")
+    given.add_argument("--tiny", type=int, default=100, help="a batch that read so much or less is tiny (%(default)s)")
+    given.add_argument("--stall-after", type=parse_duration_ms, default="5m", help="no stall is shorter (%(default)s)")
+    given.add_argument("--usd-per-million-writes", type=float, default=Prices().write_usd, metavar="USD")
+    given.add_argument("--usd-per-million-reads", type=float, default=Prices().read_usd, metavar="USD")
+    given.add_argument("--follow", action="store_true", help="go on until it is stopped")
+    given.add_argument("--batch-every", type=parse_duration_ms, default="1m", help="with --follow (%(default)s)")
+    given.add_argument("--judge-every", type=parse_duration_ms, default="15m", help="with --follow (%(default)s)")
+    return given
+
+
+def _pair(text: str) -> tuple[str, str]:
+    key, separator, value = text.partition("=")
+    if not separator:
+        raise argparse.ArgumentTypeError(f"{text!r} is not KEY=VALUE")
+    return key, value
+
+
+def _now_ms() -> int:
+    return time.time_ns() // 1_000_000
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,166 @@
+"""Six real queries of different kinds for some minutes, audited: ``python -m tests.spark.real_fleet ROOT``.
+
+One is repartitioned, so redeployed with another conf; one is rolled back; one stalls in a batch. Their audit is below
+``ROOT/home``. It is what the pictures of docs/pipeline.md show.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+import time
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+from airflow_provider_ckpt.cli import run as run_ckpt
+from airflow_provider_ckpt.spark.audit import PAGE, Audit, run
+from tests.spark_lab import STATE_CONFS, activate, provider_conf, start_spark
+
+STALL_S = 75
+#: Trigger interval of each query, seconds.
+EVERY_S = 3
+
+
+class Fleet:
+    """Queries by name, each in a session of its own."""
+
+    def __init__(self, root: Path) -> None:
+        self.root = root
+        self.spark = start_spark()
+        self.running: dict[str, Any] = {}
+        self.stall_at = float("inf")
+        (root / "input").mkdir(parents=True)
+        self.audit = Audit(
+            (str(root / "fleet"),),
+            str(root / "home"),
+            str(root / "home/checkpoint"),
+            reading={"sourceTypes": json.dumps({"*/files": {"0": "file"}, "*": {"0": "rate", "1": "rate"}})},
+            stall_ms=30_000,
+        )
+
+    def location(self, name: str) -> str:
+        """The checkpoint of a query."""
+        return str(self.root / "fleet" / name)
+
+    def start(self, name: str) -> None:
+        """Start a query, or start it again."""
+        build, store = QUERIES[name]
+        session = self.spark.newSession()
+        for key, value in STATE_CONFS[store].items():
+            session.conf.set(key, provider_conf(value))
+        activate(session)
+        writer = build(self, session).writeStream.queryName(name).trigger(processingTime=f"{EVERY_S} seconds")
+        writer = writer.foreachBatch(self.slowly) if name == "files" else writer.format("noop")
+        mode = "update" if name == "totals" else "append"
+        self.running[name] = writer.outputMode(mode).option("checkpointLocation", self.location(name)).start()
+
+    def stop(self, name: str) -> None:
+        """Stop a query."""
+        self.running.pop(name).stop()
+
+    def slowly(self, batch: Any, batch_id: int) -> None:
+        """The sink of one query, which hangs once."""
+        batch.count()
+        if time.monotonic() > self.stall_at:
+            self.stall_at = float("inf")
+            time.sleep(STALL_S)
+
+    def committed(self, name: str) -> int:
+        """The newest batch that a query has committed."""
+        commits = Path(self.location(name)) / "commits"
+        return max((int(path.name) for path in commits.glob("*") if path.name.isdecimal()), default=-1)
+
+    def wait(self, name: str, batch_id: int) -> None:
+        """Until a query has committed a batch."""
+        until = time.monotonic() + 300
+        while self.committed(name) < batch_id:
+            if (failure := self.running[name].exception()) is not None:
+                raise failure
+            assert time.monotonic() < until, f"{name} does not come to batch {batch_id}"
+            path = self.root / "input" / f"{time.time_ns()}.json"
+            draft = path.with_name(f".{path.name}")
+            draft.write_text("\n".join(json.dumps({"key": "a", "value": number}) for number in range(200)))
+            draft.rename(path)
+            time.sleep(1)
+
+    def judged(self) -> dict[str, int]:
+        """Audit the fleet."""
+        return run(activate(self.spark.newSession()), self.audit)
+
+
+def _rate(session: Any, rows: int) -> Any:
+    return session.readStream.format("rate").option("rowsPerSecond", rows).load()
+
+
+def _late(session: Any, rows: int = 20) -> Any:
+    return _rate(session, rows).withWatermark("timestamp", "20 seconds")
+
+
+def _join(fleet: Fleet, session: Any) -> Any:
+    from pyspark.sql import functions as sql
+
+    left = _late(session).select(sql.col("value").alias("a"), sql.col("timestamp").alias("at"))
+    right = _late(session).select(sql.col("value").alias("b"), sql.col("timestamp").alias("then"))
+    return left.join(right, sql.expr("a = b and then between at - interval 5 seconds and at + interval 5 seconds"))
+
+
+def _totals(fleet: Fleet, session: Any) -> Any:
+    from pyspark.sql import functions as sql
+
+    return _late(session, 50).groupBy(sql.window("timestamp", "10 seconds"), sql.expr("value % 5 AS shop")).count()
+
+
+#: Name to what a query computes, and the kind of its state.
+QUERIES: Mapping[str, tuple[Callable[[Fleet, Any], Any], str]] = {
+    "events": (lambda fleet, session: _rate(session, 100), "stateless"),
+    "totals": (_totals, "rocksdb"),
+    "unique": (lambda fleet, session: _late(session).dropDuplicates(["value", "timestamp"]), "hdfs"),
+    "pairs": (_join, "hdfs"),
+    "files": (
+        lambda fleet, session: session.readStream.schema("key string, value long").json(str(fleet.root / "input")),
+        "stateless",
+    ),
+    "recent": (lambda fleet, session: _late(session, 5).dropDuplicatesWithinWatermark(["value"]), "rocksdb"),
+}
+
+
+def story(root: Path) -> dict[str, int]:
+    """All of it. Returns how many rows each table of the audit has."""
+    fleet = Fleet(root)
+    for name in QUERIES:
+        fleet.start(name)
+    for name in QUERIES:
+        fleet.wait(name, 8)
+    fleet.judged()  # an audit that comes too late sees no rollback
+
+    fleet.stall_at = time.monotonic()
+    fleet.stop("unique")
+    back = fleet.committed("unique") - 3
+    told = "--execute --i-know-it-is-stopped --accept-sink duplicated --accept-sink unknown --accept-sink skipped"
+    assert (
+        run_ckpt(["rollback", fleet.location("unique"), "--to-batch", str(back), "--sink", "noop", *told.split()]) == 0
+    )
+    fleet.start("unique")
+
+    fleet.stop("totals")
+    session = fleet.spark.newSession()
+    for key, value in STATE_CONFS["rocksdb"].items():
+        session.conf.set(key, provider_conf(value))
+    activate(session)._streamingCheckpointManager.repartition(fleet.location("totals"), 4, False)
+    fleet.start("totals")
+
+    later = {name: fleet.committed(name) for name in QUERIES}
+    for name in ("unique", "totals", "files", "events"):
+        fleet.wait(name, later[name] + 5)
+    counts = fleet.judged()
+    for name in QUERIES:
+        fleet.stop(name)
+    return counts
+
+
+if __name__ == "__main__":
+    where = Path(sys.argv[1])
+    print(story(where), where / "home" / PAGE)
+    os._exit(0)  # threads of stopped queries may hang on

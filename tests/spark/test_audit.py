@@ -1,0 +1,106 @@
+"""The audit from end to end: a fleet that goes on, audited twice; its tables, its page, and the command."""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from airflow_provider_ckpt.history.audit import TABLES
+from airflow_provider_ckpt.spark.audit import PAGE, Audit, main, run
+from airflow_provider_ckpt.spark.read_back import history
+from airflow_provider_ckpt.storage.store import Store
+from tests.history.fleet_story import FleetStory
+from tests.spark_lab import activate
+
+pytestmark = pytest.mark.exhaustive
+
+ROOT = Path(__file__).parents[2]
+
+
+@pytest.fixture
+def audit(tmp_path):
+    home = str(tmp_path / "home")
+    return Audit((str(tmp_path / "fleet"),), home, f"{home}/checkpoint", reading={"depth": "2"})
+
+
+def test_what_happened_between_two_audits_is_in_the_second(spark, audit, tmp_path):
+    """The fleet's clock is that of its files: a batch a minute, in the year in which fake queries live."""
+    story = FleetStory(tmp_path / "fleet")
+    story.commit("orders", 9)
+    story.commit("clicks", 6)
+    session = activate(spark.newSession())
+    first = run(session, audit)
+    assert (first["queries"], first["restarts"], first["gaps"]) == (2, 0, 0)
+    page = (tmp_path / "home" / PAGE).read_text()
+    assert "<b>15</b>batches" in page and "The log went back" not in page
+
+    story.roll_back("orders", 5)
+    story.commit("orders", 2)
+    story.commit("clicks", 4)
+    story.purge("clicks", 2)
+    second = run(session, audit)
+    assert (second["queries"], second["restarts"], second["gaps"]) == (2, 1, 1)
+    page = (tmp_path / "home" / PAGE).read_text()
+    assert "The log went back from batch 8; batch 6 was the first to run again." in page
+    assert "Batches 6 to 7 are missing: purged before they were read." in page
+    for name in TABLES:
+        assert session.read.parquet(f"{audit.home}/tables/{name}").count() == second[name]
+    rows = history(session, audit.table)
+    keys = rows.select("location", "timeline", "batch_id", "source_id")
+    assert keys.count() == keys.distinct().count()
+
+
+@pytest.mark.exhaustive
+def test_the_tables_are_kept_where_the_jvm_has_no_driver(spark, tmp_path, s3_server):
+    options = {"key": "test", "secret": "test", "endpoint_url": s3_server}
+    FleetStory(tmp_path / "fleet").commit("orders", 4)
+    home = Store.open("s3://audits", **options)
+    home.fs.mkdir("audits")
+    fleet = Store.open("s3://audits/fleet", **options)
+    for path in (tmp_path / "fleet").rglob("*"):
+        if path.is_file():
+            fleet.create(path.relative_to(tmp_path / "fleet").as_posix(), path.read_bytes())
+    audit = Audit((fleet.location,), "s3://audits/home", str(tmp_path / "checkpoint"), options)
+    counts = run(activate(spark.newSession()), audit)
+    assert counts["queries"] == 1
+    names = set(audit.store().find())
+    assert {PAGE, *(f"tables/{name}/part-0.parquet" for name in TABLES)} <= names
+
+
+def test_a_place_without_checkpoints_is_an_error_that_says_so(spark, tmp_path, capsys):
+    activate(spark)
+    (tmp_path / "fleet").mkdir()
+    assert main([str(tmp_path / "fleet"), "--home", str(tmp_path / "home"), "--master", "local[2]"]) == 3
+    assert "no epoch was committed here" in capsys.readouterr().err
+
+
+@pytest.mark.exhaustive
+def test_it_follows_until_it_is_stopped(tmp_path):
+    story = FleetStory(tmp_path / "fleet")
+    story.commit("orders", 3)
+    page = tmp_path / "home" / PAGE
+    command = [sys.executable, "-m", "airflow_provider_ckpt.spark.audit", str(tmp_path / "fleet"), "--home"]
+    command += [str(tmp_path / "home"), "--follow", "--batch-every", "1s", "--judge-every", "5s"]
+    command += ["--option", "pollInterval=1s", "--option", "maxPollInterval=2s"]
+    running = subprocess.Popen(command, cwd=ROOT)
+    try:
+        seen(page, "orders")
+        story.commit("orders", 2)
+        seen(page, "<b>5</b>batches")
+        running.terminate()
+        assert running.wait(60) == 0
+    finally:
+        running.kill()
+    shutil.rmtree(tmp_path / "home")
+
+
+def seen(page: Path, text: str) -> None:
+    until = time.monotonic() + 240
+    while not (page.exists() and text in page.read_text()):
+        assert time.monotonic() < until, f"{text!r} does not come"
+        time.sleep(0.5)

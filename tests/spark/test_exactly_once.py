@@ -1,0 +1,199 @@
+"""From a fleet that commits, rolls back and is purged, into a history: each commit once, whatever dies and when."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections import Counter
+from contextlib import suppress
+from pathlib import Path
+
+import pytest
+
+from airflow_provider_ckpt.epochs.compact import compact
+from airflow_provider_ckpt.epochs.manifest import GRACE_MS
+from airflow_provider_ckpt.epochs.read import read_table
+from airflow_provider_ckpt.epochs.vacuum import vacuum
+from airflow_provider_ckpt.spark import register
+from airflow_provider_ckpt.spark.read_back import history
+from airflow_provider_ckpt.storage.store import Store
+from tests.fake_query import FakeQuery
+from tests.spark import history_faults, pipeline_faults
+from tests.spark.pipeline_run import Pipeline
+from tests.spark_lab import activate
+
+pytestmark = pytest.mark.exhaustive
+
+#: Every step of both ends, as often as it can be: processes that die, and calls that fail.
+FAULTS = tuple((step, how) for step in (*pipeline_faults.STEPS, *history_faults.STEPS) for how in ("exit", "raise"))
+SAMPLE = (("read-between", "exit"), ("commit-create-after", "exit"))
+
+
+@pytest.fixture
+def pipeline(spark, tmp_path):
+    pipeline = Pipeline(tmp_path, seed=7)
+    pipeline.goes_on(12)
+    return pipeline
+
+
+def suffer(pipeline, session, faults):
+    """One fault after the other, while the fleet goes on; a fault that a run does not come to waits for a later one."""
+    failed = 0
+    for step, how in faults:
+        pipeline.goes_on(pipeline.chance.randint(1, 4))
+        history_faults.arm(pipeline.faults, step, how)
+        failed += pipeline.run(session) is not None
+        if pipeline.chance.random() < 0.5:
+            failed += pipeline.run(session) is not None
+    for left in history_faults.armed(pipeline.faults):
+        (pipeline.faults / left).unlink()
+    pipeline.goes_on(3)
+    assert pipeline.run(session) is None
+    return failed
+
+
+def clean_up(pipeline):
+    """Merge, and vacuum two days later: what is left is what manifests name."""
+    table = Store.open(str(pipeline.root / "table"))
+    orphans = set(table.find("data")) - {file.name for file in read_table(table).files}
+    now_ms = time.time_ns() // 1_000_000
+    compact(table, now_ms, least_epochs=2)
+    vacuum(table, now_ms + 2 * GRACE_MS)
+    assert set(table.find("data")) == {file.name for file in read_table(table).files}
+    return orphans
+
+
+def test_a_fleet_that_goes_on_is_read_once(pipeline, spark):
+    failed = suffer(pipeline, spark, SAMPLE)
+    assert failed == len(SAMPLE)
+    rows = pipeline.check(spark)
+    clean_up(pipeline)
+    assert pipeline.check(spark) == rows
+
+
+@pytest.mark.exhaustive
+@pytest.mark.timeout(1800)
+def test_a_fleet_on_s3(spark, s3_store, s3_server, tmp_path):
+    """The fleet and the history on the S3 API; the sink dies, and its storage fails, at each of its calls there."""
+    activate(spark)
+    register(spark)
+    spark.dataSource.register(history_faults.FaultyHistory)
+    options = {"key": "test", "secret": "test", "endpoint_url": s3_server}
+    storage = {f"storage.{key}": value for key, value in options.items()}
+    queries = {name: FakeQuery(s3_store(f"fleet/{name}")) for name in ("orders", "clicks")}
+    root, committed = s3_store("").location.rstrip("/"), Counter()
+    faults = ("write-create-before", "write-create-after", "commit-create-before", "commit-create-after")
+    for number, (step, how) in enumerate((step, how) for step in faults for how in ("exit", "raise")):
+        for query in queries.values():
+            for _ in range(1 + number % 3):
+                batch_id = committed[query.store.location]
+                query.files = {}
+                query.commit(batch_id)
+                committed[query.store.location] += 1
+        history_faults.arm(tmp_path / "faults", step, how)
+        for _ in range(2):
+            reader = spark.readStream.format("checkpoint").options(**storage, depth="2").load(f"{root}/fleet")
+            writer = reader.writeStream.format("faulty_history").options(**storage, faults=str(tmp_path / "faults"))
+            writer = writer.option("checkpointLocation", str(tmp_path / "checkpoint")).trigger(availableNow=True)
+            with suppress(Exception):
+                writer.start(f"{root}/table").awaitTermination(300)
+    rows = history(spark, f"{root}/table", **options).select("location", "batch_id").collect()
+    wanted = {(location, batch) for location, count in committed.items() for batch in range(count)}
+    assert Counter(map(tuple, rows)) == Counter(wanted)
+    assert history_faults.armed(tmp_path / "faults") == set()
+
+
+@pytest.mark.exhaustive
+@pytest.mark.timeout(7200)
+def test_every_fault(pipeline, spark):
+    failed = suffer(pipeline, spark, FAULTS)
+    rows = pipeline.check(spark)
+    orphans = clean_up(pipeline)
+    assert pipeline.check(spark) == rows
+    told = {"faults": len(FAULTS), "failed": failed, "rows": rows, "orphans": len(orphans), **pipeline.happened}
+    print(told)
+    assert failed >= 40 and orphans and pipeline.happened["rolled back"] and pipeline.happened["purged"]
+
+
+@pytest.mark.exhaustive
+@pytest.mark.timeout(7200)
+def test_kills_at_random(pipeline, spark):
+    """SIGKILL of a driver with all that it has begun to do, or of one of its Python workers."""
+    killed = {"driver": 0, "worker": 0}
+    for number in range(12):
+        pipeline.goes_on(3)
+        who = "driver" if number % 2 else "worker"
+        killed[who] += kill(pipeline, who)
+    assert pipeline.run(spark) is None
+    rows = pipeline.check(spark)
+    orphans = clean_up(pipeline)
+    assert pipeline.check(spark) == rows
+    print({**killed, "rows": rows, "orphans": len(orphans)})
+    assert killed["driver"] >= 5 and killed["worker"] >= 3
+
+
+def kill(pipeline, who):
+    """Run the stream in a process of its own, and kill it, or a worker of it, at a random moment after it began."""
+    command = [sys.executable, "-m", "tests.spark.pipeline_run", str(pipeline.root)]
+    running = subprocess.Popen(command, stderr=subprocess.DEVNULL, start_new_session=True)
+    offsets = pipeline.root / "checkpoint" / "offsets"
+    before = newest(offsets)
+    while running.poll() is None and newest(offsets) == before:
+        time.sleep(0.05)
+    time.sleep(pipeline.chance.random() * 6)
+    victims = [running.pid] if who == "driver" else workers_of(running.pid)
+    died = running.poll() is None and bool(victims)
+    if died:
+        os.kill(pipeline.chance.choice(victims), signal.SIGKILL)
+    if who == "driver":
+        for pid in descendants(running.pid):
+            end(pid)
+    try:
+        running.wait(120)
+    except subprocess.TimeoutExpired:
+        running.kill()
+    return died
+
+
+def newest(directory: Path) -> int:
+    return max((int(path.name) for path in directory.glob("*") if path.name.isdecimal()), default=-1)
+
+
+def descendants(pid: int) -> list[int]:
+    """Processes that one has started, and theirs."""
+    children: dict[int, list[int]] = {}
+    for status in Path("/proc").glob("[0-9]*/stat"):
+        try:
+            fields = status.read_text().rpartition(")")[2].split()
+        except OSError:
+            continue
+        children.setdefault(int(fields[1]), []).append(int(status.parent.name))
+    found, todo = [], [pid]
+    while todo:
+        own = children.get(todo.pop(), [])
+        found += own
+        todo += own
+    return found
+
+
+def workers_of(pid: int) -> list[int]:
+    """The Python workers and daemons below a driver's JVM."""
+    named = [child for child in descendants(pid) if b"pyspark" in command_of(child)]
+    return [child for child in named if b"org.apache.spark" not in command_of(child)]
+
+
+def command_of(pid: int) -> bytes:
+    try:
+        return Path(f"/proc/{pid}/cmdline").read_bytes()
+    except OSError:
+        return b""
+
+
+def end(pid: int) -> None:
+    try:
+        os.kill(pid, signal.SIGKILL)
+    except ProcessLookupError:
+        return
