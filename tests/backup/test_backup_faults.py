@@ -25,7 +25,7 @@ from tests.faults import Fault, FaultyStore, calls_to_fail
 
 EXHAUSTIVE = bool(os.environ.get("CKPT_EXHAUSTIVE"))
 #: How many calls fail in turn by default: on local disk, and over HTTP.
-SAMPLES, HTTP_SAMPLES = 5, 2
+SAMPLES, HTTP_SAMPLES = 3, 1
 KILLS = 40 if EXHAUSTIVE else 3
 LAST = RetentionPolicy(keep_last=1)
 LOST_OR_REFUSED = pytest.mark.parametrize("after", [False, True], ids=["refused", "answer lost"])

@@ -26,7 +26,7 @@ from tests.soundness import assert_complete
 CASES = ["file-to-parquet-12", "agg-hdfs", "agg-rocksdb-changelog-v2"]
 KEEP = 4
 #: How many calls of an action fail in turn by default.
-SAMPLES = 5
+SAMPLES = 3
 
 
 def files(directory: Path) -> dict[str, bytes]:

@@ -21,7 +21,7 @@ from tests.faults import Fault, FaultyStore, calls_to_fail
 from tests.soundness import assert_complete
 
 BATCHES, KEEP = 3, 1
-SAMPLES = {"local": 4, "s3": 2}
+SAMPLES = {"local": 4, "s3": 1}
 
 Act = Callable[[Store], None]
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import cache
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from airflow_provider_ckpt import codec
@@ -138,7 +138,6 @@ def trees(data: dict[str, bytes]) -> st.SearchStrategy[list[str]]:
 def test_every_object_of_any_tree_is_kept_or_left_out_for_a_reason(goldens, case):
     data = golden_files(goldens[f"4.3.0/{case}"] / "checkpoint")
 
-    @settings(max_examples=150)
     @given(trees(data), st.integers(0, 9))
     def holds(names, batch_id):
         view = view_of(data, names)
@@ -159,7 +158,6 @@ def test_no_plan_removes_what_is_unknown(goldens, case):
     data = golden_files(goldens[f"4.3.0/{case}"] / "checkpoint")
     known = view_of(data)
 
-    @settings(max_examples=100)
     @given(trees(data), st.sampled_from(known.committed))
     def holds(names, batch_id):
         view = view_of(data, names)

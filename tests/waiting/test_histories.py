@@ -7,7 +7,7 @@ from functools import reduce
 from operator import or_
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from airflow_provider_ckpt.storage.requests import answer_from, drive
@@ -50,7 +50,6 @@ NAMES = {Reached: "reached", Pending: "open", Lost: "lost"}
 
 
 @pytest.mark.parametrize("kind", KINDS)
-@settings(max_examples=60)
 @given(data=st.data(), history=histories, restarts=st.sets(st.integers(0, 40)))
 def test_each_poll_ends_the_wait_exactly_when_the_definition_says(kind, data, history: list[Step], restarts):
     meaning = data.draw(KINDS[kind])
