@@ -129,7 +129,7 @@ TESTED_ELSEWHERE = {
     "change/undo": "make put_back",
     "checkpoint": "file_sink_log listing own_files progress sink_marker spark_confs state_partitions view",
     "checks": "beside checksums confs file_sink rule_pages",
-    "cli": "backup explain files findings_output gate history options prune render rollback show streams wait",
+    "cli": "backup explain files findings_output gate history log options prune render rollback show streams wait",
     "codec": "embedded_paths file_offset verbatim versions xxhash32",
     "fleet": "find row",
     "hooks": "checkpoint",

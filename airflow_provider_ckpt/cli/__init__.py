@@ -20,7 +20,8 @@ from airflow_provider_ckpt.errors import CheckpointError
 
 #: The module that each command is in.
 MODULES = {
-    **dict.fromkeys(("show", "log", "diff"), "show"),
+    "show": "show",
+    **dict.fromkeys(("log", "diff"), "log"),
     "wait": "wait",
     "check": "check",
     "gate": "gate",

@@ -1,0 +1,169 @@
+"""Commands that show what batches read, and change nothing: log, diff."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from airflow_provider_ckpt.cli.options import directories, examples, open_store, shared, source_types
+from airflow_provider_ckpt.cli.render import print_json, print_tables, when
+from airflow_provider_ckpt.documents import FORMAT_VERSION
+from airflow_provider_ckpt.errors import CheckpointNotFoundError
+from airflow_provider_ckpt.history.compare import read_between, source_ids
+from airflow_provider_ckpt.history.read_logs import list_log, one_after_the_other, read_batches
+from airflow_provider_ckpt.history.rows import BatchRow, Origin, rows_of
+from airflow_provider_ckpt.report.tables import Table
+
+if TYPE_CHECKING:
+    from airflow_provider_ckpt.documents.positions import (
+        BatchFields,
+        DiffDocument,
+        LogDocument,
+        SourceAdvanceFields,
+    )
+
+_SOURCE_HELP = (
+    "Type of a source by its id, such as 0=kafka. Offsets of a source without a type are shown as text. Can be given "
+    "more than once."
+)
+
+
+@click.command(
+    epilog=examples(
+        "ckpt log s3://lake/checkpoints/orders --last 20 --source 0=kafka",
+        "ckpt log s3://lake/checkpoints/orders --batch 41 --json",
+    )
+)
+@click.argument("location", shell_complete=directories)
+@click.option(
+    "--last",
+    default=10,
+    show_default=True,
+    type=click.IntRange(min=1),
+    metavar="BATCHES",
+    help="Show this number of batches, the newest ones.",
+)
+@click.option("--batch", "batch_id", type=int, metavar="BATCH_ID", help="Show this batch only.")
+@click.option("--source", "sources", multiple=True, metavar="ID=TYPE", help=_SOURCE_HELP)
+@shared
+def log(
+    location: str,
+    last: int,
+    batch_id: int | None,
+    sources: tuple[str, ...],
+    storage_options: tuple[str, ...],
+    as_json: bool,
+) -> None:
+    """Show the offset log and the commit log: one row for each batch, with what each source has read."""
+    store = open_store(location, storage_options)
+    listing = list_log(store)
+    if batch_id is not None and batch_id not in listing.batches:
+        raise CheckpointNotFoundError("neither log has this batch", location=store.location, batch_id=batch_id)
+    wanted = [batch_id] if batch_id is not None else listing.batches[-last:]
+    batches = [
+        batch
+        for batch in read_batches(store, listing, wanted, one_after_the_other(store))
+        if not batch.vanished  # Spark has purged it since
+    ]
+    for problem in (problem for batch in batches for problem in batch.problems):
+        raise problem
+    origin = Origin(store.location, declared=_types(sources, source_ids(batch.offsets for batch in batches)))
+    rows = [_batch(rows_of(batch, origin)) for batch in batches]
+    if as_json:
+        document: LogDocument = {"format_version": FORMAT_VERSION, "location": store.location, "batches": rows}
+        print_json(document)
+        return
+    columns = ("batch", "committed", "planned at", "watermark", "advanced")
+    print_tables([Table(store.location, columns, tuple(map(_batch_row, rows)))])
+
+
+def _types(texts: tuple[str, ...], known: Collection[str]) -> dict[str, str]:
+    """The declared types of sources that the query has. Raises click.BadParameter for any other."""
+    declared = source_types(texts)
+    unknown = [source_id for source_id in declared if known and source_id not in known]
+    if unknown:
+        raise click.BadParameter(
+            f"the query has no source {unknown[0]!r}; it has {', '.join(known)}", param_hint="--source"
+        )
+    return declared
+
+
+def _batch_row(row: BatchFields) -> tuple[Any, ...]:
+    advanced = "; ".join(map(_advance_text, row["sources"]))
+    return row["batch_id"], "yes" if row["committed"] else "no", row["batch_timestamp"], row["watermark"], advanced
+
+
+def _batch(rows: Sequence[BatchRow]) -> BatchFields:
+    """The rows of one batch as one item of the document."""
+    batch = rows[0]
+    assert batch.batch_id is not None
+    return {
+        "batch_id": batch.batch_id,
+        "planned": batch.planned,
+        "committed": batch.committed,
+        "batch_timestamp": when(batch.batch_time_ms),
+        "watermark_ms": batch.watermark_ms,
+        "watermark": when(batch.watermark_ms),
+        "next_watermark_ms": batch.next_watermark_ms,
+        "sources": [row.source.to_dict() for row in rows if row.source],
+    }
+
+
+def _advance_text(item: SourceAdvanceFields) -> str:
+    total = item["total"]
+    amount = f"+{total} {item['unit'] or ''}".rstrip() if total is not None else _steps(item)
+    return f"{item['source_id']}: {amount}"
+
+
+def _steps(item: SourceAdvanceFields) -> str:
+    return f"{item['start_offset'] or '?'} -> {item['end_offset'] or '?'}"
+
+
+@click.command(epilog=examples("ckpt diff s3://lake/checkpoints/orders 40 57 --source 0=kafka"))
+@click.argument("location", shell_complete=directories)
+@click.argument("first", type=int)
+@click.argument("second", type=int)
+@click.option("--source", "sources", multiple=True, metavar="ID=TYPE", help=_SOURCE_HELP)
+@shared
+def diff(
+    location: str,
+    first: int,
+    second: int,
+    sources: tuple[str, ...],
+    storage_options: tuple[str, ...],
+    as_json: bool,
+) -> None:
+    """Show what was read after batch FIRST, up to and including batch SECOND, per source and partition."""
+    store = open_store(location, storage_options)
+    between = read_between(store, first, second)
+    rows = [item.to_dict() for item in between.advance(_types(sources, between.source_ids))]
+    if as_json:
+        document: DiffDocument = {
+            "format_version": FORMAT_VERSION,
+            "location": store.location,
+            "from_batch": first,
+            "to_batch": second,
+            "sources": rows,
+        }
+        print_json(document)
+        return
+    table: list[tuple[Any, ...]] = []
+    for item in rows:
+        if item["total"] is None:
+            table.append(
+                (
+                    item["source_id"],
+                    item["source_type"],
+                    "all",
+                    f"{item['start_offset']} -> {item['end_offset']}",
+                    item["problem"],
+                )
+            )
+        table += [
+            (item["source_id"], item["source_type"], partition, f"+{count}" if count >= 0 else count, item["unit"])
+            for partition, count in item["partitions"].items()
+        ]
+    columns = ("source", "type", "partition", "read", "unit")
+    print_tables([Table(f"{store.location}: batches {first} to {second}", columns, tuple(table))])
