@@ -35,9 +35,14 @@ def is_unit(config: pytest.Config) -> bool:
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Properties are tried with fewer examples in ``make unit``."""
+    """In ``make unit`` properties are tried with fewer examples, and what is never closed is an error.
+
+    Elsewhere the libraries of Airflow, Spark and S3 leave sockets and event loops to the garbage collector.
+    """
     if is_unit(config):
         settings.load_profile("unit")
+        for leak in ("ResourceWarning", "pytest.PytestUnraisableExceptionWarning"):
+            config.addinivalue_line("filterwarnings", f"error::{leak}")
 
 
 def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:

@@ -24,7 +24,8 @@ NEEDS_MORE = (
 #: What goes through every call, file or byte of something, or through whole histories: too long for ``make unit``.
 SWEEPS = (
     *("backup/test_backup_faults.py", "backup/test_damaged_backups.py", "backup/test_faults.py"),
-    *("cli/test_hostile_bounds.py", "cli/test_hostile_text.py", "codec/test_properties.py"),
+    *("cli/test_completion.py", "cli/test_edges.py", "cli/test_hostile_bounds.py", "cli/test_hostile_text.py"),
+    "codec/test_properties.py",
     *("change/test_damaged_records.py", "change/test_faults.py", "checkpoint/test_unknown_files.py"),
     *("checkpoint/test_contents.py", "checkpoint/test_plain_blocks.py"),
     *(

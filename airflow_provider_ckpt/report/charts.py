@@ -76,7 +76,7 @@ class _Place:
         return round(HEIGHT - _BOTTOM - min(max(value / self.top, 0.0), 1.0) * (HEIGHT - _TOP - _BOTTOM), 1)
 
     def time(self, share: float) -> tuple[float, str]:
-        """A moment of the span, and what stands below it."""
+        """A moment of the span, and the text below it."""
         at_ms = self.first + share * (self.last - self.first)
         moment = calendar_time(round(at_ms))
         return at_ms, moment.strftime("%m-%d %H:%M" if self.last - self.first > _DAY_MS else "%H:%M:%S")

@@ -97,9 +97,9 @@ COMMAND = [sys.executable, "-c", "from airflow_provider_ckpt.cli import main; ma
 
 
 def test_a_reader_that_has_seen_enough_and_a_locale_without_letters_are_no_errors():
-    early = subprocess.Popen(COMMAND, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
-    early.stdout.close()
-    assert (early.wait(60), early.stderr.read()) == (141, b""), "an answer that nobody has read is no yes"
+    with subprocess.Popen(COMMAND, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as early:
+        early.stdout.close()
+        assert (early.wait(60), early.stderr.read()) == (141, b""), "an answer that nobody has read is no yes"
     plain = {**os.environ, "PYTHONIOENCODING": "ascii", "LC_ALL": "C"}
     done = subprocess.run([*COMMAND[:-2], "show", "/no/such/ü"], env=plain, capture_output=True, timeout=60)
     assert done.returncode == 3 and b"Traceback" not in done.stderr
