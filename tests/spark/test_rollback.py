@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import shutil
 from pathlib import Path
 
@@ -13,9 +14,9 @@ from airflow_provider_ckpt.change.undo.make import make_undo
 from airflow_provider_ckpt.errors import PlanError
 from airflow_provider_ckpt.rollback.make import make_rollback
 from airflow_provider_ckpt.storage.store import Store
-from tests.spark.bad_deploy import BATCHES, KEEP, assert_right, prefixes, snapshot
+from tests.spark.bad_deploy import BATCHES, KEEP, assert_right, lab_with_a_bad_deploy, prefixes, snapshot
 from tests.spark.states import KINDS
-from tests.spark_lab import STATE_CONFS, Lab, truth
+from tests.spark_lab import STATE_CONFS, Lab, settle, truth
 from tests.stopping import stop_after
 
 pytestmark = pytest.mark.spark
@@ -109,3 +110,39 @@ def test_the_same_command_completes_an_interrupted_rollback_and_undo_takes_it_ba
     run = lab.run()
     assert run.first_batch == KEEP + 1
     assert_right(lab, run, "rollback, undo, rollback")
+
+
+@pytest.mark.parametrize("config", ["rocksdb", "rocksdb-changelog", "rocksdb-v2"])
+def test_an_undo_after_a_batch_that_was_stopped_while_it_uploaded_its_state_is_right(spark, tmp_path, config):
+    """RocksDB uploads its tables first, then the zip that names them: what was uploaded by then stays, and is not read."""
+    lab = lab_with_a_bad_deploy(spark, tmp_path, config)  # no copy, which lacks the sidecars that a run writes anew
+    before = snapshot(lab.checkpoint)
+    stores = Stores(Store.open(str(lab.checkpoint)))
+    apply(make_rollback(stores, KEEP), stores, query_is_stopped=True, quiet_s=0, accept_sink="unknown")
+    assert sorted(lab.run().batches) == list(range(KEEP + 1, BATCHES))
+    settle(lab.checkpoint)
+    newest = BATCHES - 1
+    commit = re.compile(rf"\.?{newest}(\.crc)?")
+    # 8.zip and 8.changelog, in format 2 8_<uuid>.zip and 8_<uuid>.changelog, each with its sidecar
+    state = re.compile(rf"\.?{newest + 1}(_[0-9a-f-]+)?\.(zip|changelog)(\.crc)?")
+    stopped = [path for path in lab.checkpoint.glob("commits/*") if commit.fullmatch(path.name)]
+    stopped += [path for path in lab.checkpoint.glob("state/0/[01]/*") if state.fullmatch(path.name)]
+    assert {path.parent.name for path in stopped} == {"commits", "0", "1"}
+    for path in stopped:
+        path.unlink()  # as a stop leaves it
+    for partition in lab.checkpoint.glob("state/0/[01]"):
+        table = partition / "SSTs" / "000099-1c8dbb0e-95a9-4b1b-a2c5-0f6f6c9f64ad.sst"
+        table.parent.mkdir(exist_ok=True)
+        table.write_bytes(b"cut")
+
+    undo = make_undo(stores)
+    assert any(".sst" in warning and "left as they are" in warning for warning in undo.warnings)
+    apply(undo, stores, query_is_stopped=True, quiet_s=0, accept_sink="unknown")
+    now = snapshot(lab.checkpoint)
+    assert {name: now.get(name) for name in before} == before
+    assert all("/SSTs/" in name or "/logs/" in name for name in now.keys() - before.keys())
+
+    lab.write([BATCHES], "B")
+    run = lab.run()
+    assert list(run.batches) == [BATCHES]
+    assert run.result == truth({number: "B" if number == BATCHES else "A" for number in range(BATCHES + 1)})
