@@ -168,7 +168,7 @@ def test_a_restore_takes_the_plan_that_was_approved(tmp_path, backup):
 
 
 def test_two_targets_are_refused(tmp_path, backup):
-    with pytest.raises(AirflowFailException, match="by one of batch, .*, backup; given: batch and backup"):
+    with pytest.raises(AirflowFailException, match="by exactly one of batch, .*, backup; given: batch and backup"):
         roll_back(tmp_path, Task(), to_batch=6, to_backup=backup)
 
 
