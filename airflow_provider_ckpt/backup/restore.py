@@ -15,7 +15,7 @@ from airflow_provider_ckpt.backup.restore_plan import plan_restore
 from airflow_provider_ckpt.backup.restore_sinks import Sinks, effects_of_restore
 from airflow_provider_ckpt.backup.verify import read_verified
 from airflow_provider_ckpt.change import journal
-from airflow_provider_ckpt.change.acceptance import require_accepted
+from airflow_provider_ckpt.change.acceptance import require_accepted, require_names
 from airflow_provider_ckpt.change.actions import Action, Copy, Create
 from airflow_provider_ckpt.change.declared_sinks import sinks_of
 from airflow_provider_ckpt.change.places import Stores, require_own_place
@@ -75,6 +75,7 @@ def restore(
         BackupCorruptError: An object of the backup is not what its manifest says.
         CheckpointBusyError: Somebody else has begun to write to the location.
     """
+    require_names(plan.location, by=by, approved_by=approved_by)
     started_ms = now_ms()
     threads = threads or copies_at_once(root, target)
     there = target.find()

@@ -10,6 +10,7 @@ from airflow_provider_ckpt.checkpoint.sink_marker import NOT_DECLARED
 from airflow_provider_ckpt.errors import PlanError
 from airflow_provider_ckpt.sinks.effects import EFFECTS, Effect
 from airflow_provider_ckpt.times import parse_time_ms, time_text
+from airflow_provider_ckpt.untrusted.fields import LONGEST_NAME, shown
 
 
 def effects_of(words: str | Collection[str] | None) -> tuple[Effect, ...]:
@@ -49,6 +50,21 @@ def require_accepted(plan: Plan, accept_sink: str | Collection[str] | None) -> t
         batch_id=plan.batch_id,
         hint=f"{hint} To accept it: {options} (in a DAG: accept_sink={' '.join(missing)!r}).",
     )
+
+
+def require_names(location: str, **people: object) -> None:
+    """See that who carries a plan out, and who approved it, can be written into the history and be read again.
+
+    Raises:
+        PlanError: One is no text, or is too long; a template that is rendered natively makes a number of digits.
+    """
+    for what, name in people.items():
+        if not isinstance(name, str) or len(name) > LONGEST_NAME:
+            raise PlanError(
+                f"{what} is {shown(name)}, and must be a text of at most {LONGEST_NAME} characters.",
+                location=location,
+                hint="Nothing was done.",
+            )
 
 
 def require_newer(approved_at: str | datetime | None, plan: Plan) -> None:

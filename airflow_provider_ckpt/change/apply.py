@@ -12,7 +12,7 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from airflow_provider_ckpt.change import journal
-from airflow_provider_ckpt.change.acceptance import require_accepted
+from airflow_provider_ckpt.change.acceptance import require_accepted, require_names
 from airflow_provider_ckpt.change.actions import Action
 from airflow_provider_ckpt.change.declared_sinks import sink_of
 from airflow_provider_ckpt.change.executor import InPlace, executor_of
@@ -78,6 +78,7 @@ def apply(
         BackupCorruptError: What comes from a backup is not what was backed up; nothing was removed.
         StoreError: What a change has saved is not whole; nothing was done.
     """
+    require_names(plan.location, by=by, approved_by=approved_by)
     run = _Run(by, query_is_stopped, quiet_s, on_step, tell, accept_sink, approved_by)
     executor_of_kind = executor_of(plan)
     require_own_place(plan, stores)

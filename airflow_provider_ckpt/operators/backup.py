@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from airflow_provider_ckpt.backup.take import take_backup
 from airflow_provider_ckpt.documents import FORMAT_VERSION
 from airflow_provider_ckpt.hooks.checkpoint import airflow_errors
-from airflow_provider_ckpt.operators.base import CheckpointOperator
+from airflow_provider_ckpt.operators.base import CheckpointOperator, text_of
 from airflow_provider_ckpt.report.tables import backup_table
 
 if TYPE_CHECKING:
@@ -42,6 +42,6 @@ class CheckpointBackupOperator(CheckpointOperator):
         """Take the backup."""
         with airflow_errors():
             root = self.store(self.backup_root)
-            taken = take_backup(self.store(), root, full=self.full, tags=self.tags, message=self.message)
+            taken = take_backup(self.store(), root, full=self.full, tags=self.tags, message=text_of(self.message))
         self.report(backup_table(taken))
         return {"format_version": FORMAT_VERSION, **taken.summary()}

@@ -152,6 +152,13 @@ def require_said(name: str, value: Any) -> bool:
     )
 
 
+def text_of(value: Any) -> Any:
+    """A text as a template gives it: rendered natively, a name of digits has become a number, and nothing None."""
+    if value is None:
+        return ""
+    return str(value) if isinstance(value, int | float) and not isinstance(value, bool) else value
+
+
 def task_of(context: Any) -> str:
     """Who acts, for the history: the task of a DAG run, the same for each of its tries."""
     ti = context["ti"]

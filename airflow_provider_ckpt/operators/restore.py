@@ -21,6 +21,7 @@ from airflow_provider_ckpt.operators.base import (
     plan_of,
     result_of,
     task_of,
+    text_of,
     words,
 )
 from airflow_provider_ckpt.report.tables import plan_tables
@@ -114,7 +115,7 @@ class CheckpointRestoreOperator(CheckpointOperator):
                 target,
                 by=task_of(context),
                 accept_sink=words(self.accept_sink),
-                approved_by=self.approved_by or "",
+                approved_by=text_of(self.approved_by),
                 sinks=sinks,
             )
             return result_of(plan, receipt)

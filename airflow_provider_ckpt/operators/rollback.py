@@ -20,6 +20,7 @@ from airflow_provider_ckpt.operators.base import (
     require_said,
     result_of,
     task_of,
+    text_of,
     value_of,
     words,
 )
@@ -151,7 +152,7 @@ class CheckpointRollbackOperator(CheckpointOperator):
                 break_lock=require_said("break_lock", self.break_lock),
                 tell=self.log.info,
                 accept_sink=words(self.accept_sink),
-                approved_by=self.approved_by or "",
+                approved_by=text_of(self.approved_by),
             )
             return result_of(plan, receipt)
 

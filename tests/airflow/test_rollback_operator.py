@@ -73,6 +73,19 @@ def test_without_a_person_only_the_task_is_named(tmp_path, backup):
     assert history(Store.open(str(tmp_path / "orders")))[0].by == "recover/monday/rollback"
 
 
+def test_a_login_of_digits_that_a_template_made_a_number_is_the_approver(tmp_path, backup):
+    roll_back(tmp_path, Task(), to_backup=backup, approved_by=20261122, accept_sink="unknown")
+    assert history(Store.open(str(tmp_path / "orders")))[0].approved_by == "20261122"
+
+
+@pytest.mark.parametrize("name", [["anna"], {"name": "anna"}, True], ids=str)
+def test_an_approver_that_is_no_text_is_refused_with_nothing_done(tmp_path, backup, name):
+    before = Store.open(str(tmp_path / "orders")).find()
+    with pytest.raises(AirflowFailException, match="approved_by is .* and must be a text"):
+        roll_back(tmp_path, Task(), to_backup=backup, approved_by=name, accept_sink="unknown")
+    assert Store.open(str(tmp_path / "orders")).find() == before
+
+
 def test_an_effect_on_the_sink_that_nobody_accepted_is_refused(tmp_path, backup):
     before = observe(Store.open(str(tmp_path / "orders")))
     for words in (None, "", [], "skipped", "['skipped', 'duplicated']"):
