@@ -176,3 +176,19 @@ def test_a_failed_create_leaves_nothing_behind(tmp_path, monkeypatch):
     with pytest.raises(StoreError, match="No space left"):
         store.create("offsets/6", b"x")
     assert list((tmp_path / "offsets").iterdir()) == []
+
+
+@pytest.mark.parametrize("size_seen", [0, 3, 10, 11])
+def test_a_file_that_grows_while_it_is_read_is_read_up_to_its_end(tmp_path, monkeypatch, size_seen):
+    (tmp_path / "file").write_bytes(b"0123456789")
+    of_file = os.fstat
+
+    def seen(descriptor):
+        fields = list(of_file(descriptor))
+        fields[stat.ST_SIZE] = size_seen
+        return os.stat_result(fields)
+
+    monkeypatch.setattr(os, "fstat", seen)
+    store = Store.open(str(tmp_path))
+    assert store.read("file") == b"0123456789"
+    assert [store.read_up_to("file", most) for most in (1, 4, 10, 99)] == [b"0", b"0123", b"0123456789", b"0123456789"]
