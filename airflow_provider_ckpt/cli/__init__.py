@@ -14,7 +14,7 @@ from importlib import import_module
 import click
 
 from airflow_provider_ckpt import __version__
-from airflow_provider_ckpt.cli.render import print_error
+from airflow_provider_ckpt.cli.render import print_error, print_usage_error
 from airflow_provider_ckpt.cli.streams import OutputError, take_over, without_output
 from airflow_provider_ckpt.errors import CheckpointError
 
@@ -118,6 +118,9 @@ def run(arguments: Sequence[str]) -> int:
         return int(cli(list(arguments), prog_name="ckpt", standalone_mode=False, obj=tuple(arguments)) or 0)
     except click.ClickException as error:
         error.show()
+        if "--json" in arguments:
+            with suppress(OutputError):
+                print_usage_error(error)
         return error.exit_code
     except click.Abort:
         return 130

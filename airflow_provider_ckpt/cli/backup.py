@@ -31,7 +31,7 @@ from airflow_provider_ckpt.cli.options import (
     triggered,
     user_and_host,
 )
-from airflow_provider_ckpt.cli.plan_files import read_plan, require_alone, require_not_executed, write_plan
+from airflow_provider_ckpt.cli.plan_files import read_plan, require_alone, require_consistent, write_plan
 from airflow_provider_ckpt.cli.render import (
     print_error,
     print_json,
@@ -307,6 +307,7 @@ def restore(
     sinks: tuple[str, ...],
     plan_file: str | None,
     plan_out: str | None,
+    approved_by: str | None,
     trigger: str | None,
     accept_sink: tuple[str, ...],
     execute: bool,
@@ -317,7 +318,7 @@ def restore(
 
     BACKUP_ID is the id or its first characters; by default the latest backup is restored.
     """
-    require_not_executed(plan_out, execute=execute)
+    require_consistent(plan_out, approved_by, execute=execute)
     source, target = open_store(root, storage_options), open_store(location, storage_options)
     if plan_file:
         says = {"BACKUP_ID": backup_id, "--query-id": query_id, "--new-query-id": new_query_id or None}
@@ -345,6 +346,7 @@ def restore(
                 by=user_and_host(),
                 on_step=on_step,
                 accept_sink=accept_sink,
+                approved_by=approved_by or "",
                 sinks=opened,
             )
     report_change(plan, receipt, as_json=as_json, plan_out=plan_out)

@@ -9,7 +9,7 @@ import click
 from airflow_provider_ckpt.change.plan import Plan
 from airflow_provider_ckpt.change.receipt import Receipt
 from airflow_provider_ckpt.cli.plan_files import next_command, undo_command
-from airflow_provider_ckpt.cli.render import print_json, print_tables, say
+from airflow_provider_ckpt.cli.render import counted, print_json, print_tables, say
 from airflow_provider_ckpt.cli.streams import has_done
 from airflow_provider_ckpt.documents import FORMAT_VERSION
 from airflow_provider_ckpt.report.tables import plan_tables
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 def report_change(plan: Plan, receipt: Receipt | None, *, as_json: bool, plan_out: str | None = None) -> None:
     """A plan, and what was done of it; the last line is the next command."""
     if receipt is not None:
-        has_done(f"Done: {receipt.actions} steps of the {plan.kind} of {plan.location}.")
+        has_done(f"Done: {counted(receipt.actions, 'step')} of the {plan.kind} of {plan.location}.")
     elif plan_out:
         has_done(f"The plan is in {plan_out}.")
     if as_json:
@@ -51,6 +51,6 @@ def _report_receipt(plan: Plan, receipt: Receipt) -> None:
         say("Nothing was changed: everything in the plan had been done before.", colour="green")
         return
     kept = f" The removed files are kept in {receipt.record}." if receipt.record and plan.rules.can_be_undone else ""
-    say(f"Done: {receipt.actions} steps.{kept}", colour="green")
+    say(f"Done: {counted(receipt.actions, 'step')}.{kept}", colour="green")
     if plan.rules.can_be_undone:
         say(f"To undo it: {undo_command(click.get_current_context().obj or (), plan)}")

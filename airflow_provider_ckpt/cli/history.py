@@ -10,12 +10,15 @@ from airflow_provider_ckpt.change.forget import find_forgettable, forget
 from airflow_provider_ckpt.change.journal import find_record, survey
 from airflow_provider_ckpt.change.places import Stores
 from airflow_provider_ckpt.cli.options import directories, examples, executing, opening, shared, user_and_host
-from airflow_provider_ckpt.cli.render import print_error, print_json, print_tables, say
+from airflow_provider_ckpt.cli.render import counted, print_error, print_json, print_tables, say
 from airflow_provider_ckpt.cli.streams import has_done
 from airflow_provider_ckpt.documents import FORMAT_VERSION
 from airflow_provider_ckpt.report.tables import history_table, plan_tables
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from airflow_provider_ckpt.change.journal import Record
     from airflow_provider_ckpt.documents.changes import ForgetDocument, HistoryDocument, RecordDocument
 
 
@@ -76,7 +79,14 @@ def history(
             }
             print_json(document)
         else:
-            print_tables([history_table(where, changes)])
+            _print_changes(where, changes, len(unreadable))
+
+
+def _print_changes(where: str, changes: Sequence[Record], unreadable: int) -> None:
+    if changes:
+        print_tables([history_table(where, changes)])
+    elif not unreadable:
+        say(f"No change of {where} is recorded.")
 
 
 def _show_plan(stores: Stores, plan_id: str, as_json: bool) -> None:
@@ -98,7 +108,7 @@ def _forget(stores: Stores, plan_id: str, execute: bool, as_json: bool) -> None:
     record = find_forgettable(stores.checkpoint, plan_id, stores.undo)
     deleted = forget(plan_id, stores, by=user_and_host()) if execute else None
     if deleted is not None:
-        has_done(f"Done: {deleted} saved objects deleted.")
+        has_done(f"Done: {counted(deleted, 'saved object')} deleted.")
     if as_json:
         document: ForgetDocument = {
             "format_version": FORMAT_VERSION,
@@ -111,4 +121,4 @@ def _forget(stores: Stores, plan_id: str, execute: bool, as_json: bool) -> None:
         say(f"The files that the {record.plan.kind} {plan_id} has saved will be deleted. It cannot be undone then.")
         say("Nothing was changed. Add --execute to do it.", colour="yellow")
     else:
-        say(f"Done: {deleted} saved objects deleted.", colour="green")
+        say(f"Done: {counted(deleted, 'saved object')} deleted.", colour="green")

@@ -136,6 +136,8 @@ def diff(
     as_json: bool,
 ) -> None:
     """Show what was read after batch FIRST, up to and including batch SECOND, per source and partition."""
+    if first > second:
+        raise click.UsageError(f"batch {first} is after batch {second}; give the earlier batch first")
     store = open_store(location, storage_options)
     between = read_between(store, first, second)
     rows = [item.to_dict() for item in between.advance(_types(sources, between.source_ids))]

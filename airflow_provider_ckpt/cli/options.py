@@ -128,7 +128,13 @@ def triggered(command: Command) -> Command:
 
 
 def planning(command: Command) -> Command:
-    """``--plan-out`` and ``--plan``: what somebody approves is what runs."""
+    """``--plan-out``, ``--plan`` and ``--approved-by``: what somebody approves is what runs."""
+    command = click.option(
+        "--approved-by",
+        "approved_by",
+        metavar="NAME",
+        help="Who approved the plan, for ckpt history. Needs --execute.",
+    )(command)
     command = click.option(
         "--plan-out",
         "plan_out",

@@ -13,7 +13,7 @@ from airflow_provider_ckpt.change.kinds import Kind
 from airflow_provider_ckpt.change.plan import Plan
 from airflow_provider_ckpt.change.plan_file import MOST_BYTES, decode, encode
 from airflow_provider_ckpt.cli.files import read_bytes, require_outside
-from airflow_provider_ckpt.errors import CheckpointNotFoundError, ObjectExistsError, PlanError, StoreError
+from airflow_provider_ckpt.errors import CheckpointNotFoundError, PlanError, StoreError
 from airflow_provider_ckpt.storage.secrets import scrub, secrets_of
 from airflow_provider_ckpt.storage.store import Store
 
@@ -31,8 +31,8 @@ def write_plan(path: str, plan: Plan, stores: Iterable[Store | None]) -> None:
         with Path(path).open("xb") as file:
             file.write(data)
     except FileExistsError:
-        raise ObjectExistsError(
-            "the file exists already.", location=path, hint="Give --plan-out the name of a new file."
+        raise click.BadParameter(
+            f"{path} exists already; give the name of a new file", param_hint="--plan-out"
         ) from None
     except OSError as error:
         raise StoreError(error.strerror or str(error), location=path) from None
@@ -60,10 +60,12 @@ def require_alone(option: str, others: Mapping[str, Any]) -> None:
         raise click.UsageError(f"{option} holds the whole plan; leave out {', '.join(given)}")
 
 
-def require_not_executed(plan_out: str | None, *, execute: bool) -> None:
-    """Raise a usage error for a plan that is written to be approved and carried out at once."""
+def require_consistent(plan_out: str | None, approved_by: str | None, *, execute: bool) -> None:
+    """Raise a usage error for a plan that is both written and carried out, or approved and not carried out."""
     if plan_out and execute:
         raise click.UsageError("--plan-out writes a plan to be approved; carry it out with --plan and --execute")
+    if approved_by and not execute:
+        raise click.UsageError("--approved-by is recorded when the plan is carried out; add --execute")
 
 
 def next_command(arguments: Sequence[str], plan: Plan, plan_out: str | None) -> str:

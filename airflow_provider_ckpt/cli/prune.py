@@ -19,7 +19,7 @@ from airflow_provider_ckpt.cli.options import (
     shared,
     user_and_host,
 )
-from airflow_provider_ckpt.cli.render import print_json, print_tables, progress_bar, say, size
+from airflow_provider_ckpt.cli.render import counted, print_json, print_tables, progress_bar, say, size
 from airflow_provider_ckpt.cli.streams import has_done
 from airflow_provider_ckpt.documents import FORMAT_VERSION
 from airflow_provider_ckpt.report.tables import prune_tables
@@ -134,7 +134,9 @@ def prune(
     if execute:
         with progress_bar("sweeping") as on_step:
             receipt = prune_module.prune(plan, store, by=user_and_host(), break_lock=break_lock, on_step=on_step)
-        has_done(f"Done: {len(receipt.dropped)} backups dropped, {receipt.objects} objects swept.")
+        dropped = counted(len(receipt.dropped), "backup")
+        swept = counted(receipt.objects, "object")
+        has_done(f"Done: {dropped} dropped, {swept} swept.")
     if as_json:
         document: PruneDocument = {
             "format_version": FORMAT_VERSION,
@@ -147,7 +149,4 @@ def prune(
     elif receipt.status == "already_applied":
         say("Nothing was left to do.", colour="green")
     else:
-        say(
-            f"Done: {len(receipt.dropped)} backups dropped, {receipt.objects} objects and {size(receipt.bytes)} swept.",
-            colour="green",
-        )
+        say(f"Done: {dropped} dropped, {swept} and {size(receipt.bytes)} swept.", colour="green")

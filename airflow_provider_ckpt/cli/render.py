@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
@@ -42,6 +43,23 @@ def print_error(error: CheckpointError, *, as_json: bool) -> None:
         print_json(document)
 
 
+def print_usage_error(error: click.ClickException) -> None:
+    """The document of a command line that makes no sense; click has said it on stderr."""
+    context = error.ctx if isinstance(error, click.UsageError) else None
+    document: ErrorDocument = {
+        "format_version": FORMAT_VERSION,
+        "error": {
+            "code": "USAGE",
+            "message": error.format_message(),
+            "location": None,
+            "name": None,
+            "batch_id": None,
+            "hint": f"{context.command_path if context else 'ckpt'} --help lists the options.",
+        },
+    }
+    print_json(document)
+
+
 def print_tables(tables: Sequence[Table]) -> None:
     """Tables on stdout, wide where stdout is no terminal."""
     from rich.console import Console
@@ -60,6 +78,11 @@ def when(at_ms: int | None) -> str | None:
     return None if at_ms is None else time_text(at_ms)
 
 
+def counted(count: int, noun: str) -> str:
+    """How many of something, in singular or plural."""
+    return f"{count} {noun}" if count == 1 else f"{count} {noun}s"
+
+
 def size(count: int) -> str:
     """Bytes for people."""
     from rich.filesize import decimal
@@ -70,6 +93,9 @@ def size(count: int) -> str:
 @contextmanager
 def progress_bar(what: str) -> Iterator[OnStep]:
     """A bar on stderr that a long copy moves; silent where stderr is no terminal."""
+    if not sys.stderr.isatty():  # rich would end the bar with an empty line
+        yield lambda done, total, name: None
+        return
     from rich.console import Console
     from rich.progress import Progress
 

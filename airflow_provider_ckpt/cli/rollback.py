@@ -29,7 +29,7 @@ from airflow_provider_ckpt.cli.options import (
     triggered,
     user_and_host,
 )
-from airflow_provider_ckpt.cli.plan_files import read_plan, require_alone, require_not_executed, write_plan
+from airflow_provider_ckpt.cli.plan_files import read_plan, require_alone, require_consistent, write_plan
 from airflow_provider_ckpt.cli.render import progress_bar, say
 from airflow_provider_ckpt.rollback.goal import ToBackup, parse_target
 from airflow_provider_ckpt.rollback.make import make_rollback
@@ -134,14 +134,18 @@ def rollback(
 
     Give exactly one --to option, or --plan.
     """
+    require_consistent(how["plan_out"], how["approved_by"], execute=how["execute"])
     opener = opening(storage_options)
+    targets: dict[str, Any] = {"--to-batch": batch, "--to-timestamp": timestamp, "--to-watermark": watermark}
+    targets |= {"--to-offsets": offsets, "--to-backup": backup}
     if plan_file:
-        targets = {"--to-batch": batch, "--to-timestamp": timestamp, "--to-watermark": watermark}
-        others = {"--to-offsets": offsets, "--to-backup": backup, "--source": sources, "--backups": backup_root}
+        others = {"--source": sources, "--backups": backup_root}
         about_sink = {"--sink": sink, "--trim-sink-log": trim_sink_log or None, "--trigger": trigger}
         require_alone("--plan", {**targets, **others, **about_sink})
         _carry_out(*_read_own(plan_file, "rollback", Stores.of(location, opener, undo=undo_root)), opener, **how)
         return
+    if sum(value is not None for value in targets.values()) != 1:
+        raise click.UsageError(f"give exactly one of {', '.join(targets)}, or --plan FILE")
     if trim_sink_log and not sink:
         raise click.UsageError("--trim-sink-log needs --sink file:URI")
     types = source_types(sources)
@@ -186,6 +190,7 @@ def undo(
 
     An undo cannot be undone: roll back again instead.
     """
+    require_consistent(how["plan_out"], how["approved_by"], execute=how["execute"])
     opener = opening(storage_options)
     if plan_file:
         require_alone("--plan", {"--sink": sink, "--trigger": trigger})
@@ -215,9 +220,9 @@ def _carry_out(
     break_lock: bool,
     accept_sink: tuple[str, ...],
     plan_out: str | None,
+    approved_by: str | None,
     as_json: bool,
 ) -> None:
-    require_not_executed(plan_out, execute=execute)
     receipt = None
     if plan_out:
         write_plan(plan_out, plan, (stores.checkpoint, stores.sink, stores.undo, stores.backups))
@@ -233,5 +238,6 @@ def _carry_out(
                 on_step=on_step,
                 tell=lambda text: say(text, err=True),
                 accept_sink=accept_sink,
+                approved_by=approved_by or "",
             )
     report_change(plan, receipt, as_json=as_json, plan_out=plan_out)

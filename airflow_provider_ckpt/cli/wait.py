@@ -274,7 +274,13 @@ def _ends(
     if not condition.asks_ends:
         return None
     from airflow_provider_ckpt.sources.declared import Access, DeclaredEnds
+    from airflow_provider_ckpt.sources.offer import hint_of
 
+    if not declared:
+        raise click.UsageError(
+            "the condition asks where the data of the sources ends, and no source was declared. "
+            + hint_of(store, option="--source ")
+        )
     config = dict(pairs(kafka_config, "--kafka-config"))
     return DeclaredEnds(
         declared, Access(lambda location: open_store(location, storage_options), store, config, "--source ")

@@ -21,7 +21,7 @@ class Document(TypedDict):
 class ErrorFields(TypedDict):
     """An error."""
 
-    code: Annotated[str, "stable name of what went wrong, such as `not_found`"]
+    code: Annotated[str, "stable name of what went wrong, such as `NOT_FOUND`; `USAGE` for a usage error"]
     message: Annotated[str, "one sentence"]
     location: Annotated[str | None, "URI that it is about"]
     name: Annotated[str | None, "file below the location"]
@@ -30,6 +30,6 @@ class ErrorFields(TypedDict):
 
 
 class ErrorDocument(Document):
-    """What every command prints instead when it fails."""
+    """What every command prints instead when it fails, also for a usage error (exit code 2)."""
 
     error: Annotated[ErrorFields, "why it failed; the exit code tells the class"]

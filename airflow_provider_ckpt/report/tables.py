@@ -171,17 +171,18 @@ def history_table(location: str, changes: Sequence[Record]) -> Table:
             f"{record.state}, not to be undone" if record.forgotten else record.state,
             time_text(record.begun_at_ms or record.plan.planned_at_ms),
             _people(record),
+            record.approved_by or None,
         )
         for record in changes
     )
-    return Table(f"Changes of {location}", ("plan", "kind", "from batch", "to", "state", "begun", "by"), rows)
+    columns = ("plan", "kind", "from batch", "to", "state", "begun", "by", "approved by")
+    return Table(f"Changes of {location}", columns, rows)
 
 
 def _people(record: Record) -> str | None:
-    """Who began a change, who approved it, and what was accepted."""
-    approved = [f"approved by {record.approved_by}"] if record.approved_by else []
+    """Who began a change, and what was accepted."""
     accepted = [f"accepted sink effect: {', '.join(record.accepted_sink)}"] if record.accepted_sink else []
-    return "; ".join([*filter(None, [record.by]), *approved, *accepted]) or None
+    return "; ".join([*filter(None, [record.by]), *accepted]) or None
 
 
 def backup_table(taken: Manifest) -> Table:

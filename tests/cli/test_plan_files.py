@@ -25,6 +25,7 @@ from tests.fake_query import FakeQuery, read_all
 
 STOPPED = ["--i-know-it-is-stopped", "--quiet-period", "0"]
 DO_IT = ["--execute", *STOPPED]
+ANY = [word for effect in ("duplicated", "skipped", "unknown") for word in ("--accept-sink", effect)]
 
 
 @pytest.fixture
@@ -188,7 +189,8 @@ def test_the_next_command_shows_no_secret(query, capsys):
 def test_a_plan_file_is_written_once_and_not_executed_at_once(query, planned, capsys):
     rollback = ["rollback", query.store.location, *ROLLBACK, "--plan-out", planned]
     before = planned.read_bytes()
-    assert refused(capsys, *rollback)["code"] == "OBJECT_EXISTS" and planned.read_bytes() == before
+    code, said = ckpt(capsys, *rollback)
+    assert code == 2 and "exists already" in said["error"]["message"] and planned.read_bytes() == before
     assert ckpt(capsys, *rollback, *DO_IT)[0] == 2
 
 
@@ -437,3 +439,17 @@ def test_an_edited_plan_of_a_restore_is_refused(query, tmp_path, capsys, change)
     assert run([*map(str, [*restore, "--to", new, "--plan", path, *accept])]) in (3, 4)
     capsys.readouterr()
     assert not new.exists()
+
+
+def test_the_person_who_approved_is_recorded_and_shown(query, planned, tmp_path, capsys):
+    where, approved = query.store.location, ("--approved-by", "ben")
+    rollback = ["rollback", where, "--plan", planned, *DO_IT]
+    assert ckpt(capsys, *rollback, *ANY, *approved)[0] == 0
+    assert ckpt(capsys, "undo", where, *DO_IT, *ANY, "--approved-by", "eve")[0] == 0
+    restore = ["restore", tmp_path / "backups", "latest", "--to", tmp_path / "new", "--sink", "noop", "--execute"]
+    assert ckpt(capsys, *restore, "--approved-by", "kim")[0] == 0
+    assert [change["approved_by"] for change in ckpt(capsys, "history", where)[1]["changes"]] == ["ben", "eve"]
+    assert [change["approved_by"] for change in ckpt(capsys, "history", tmp_path / "new")[1]["changes"]] == ["kim"]
+    assert run(["history", where]) == 0
+    shown = capsys.readouterr().out
+    assert "approved by" in shown and "ben" in shown and "eve" in shown

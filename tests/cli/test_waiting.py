@@ -95,12 +95,12 @@ NO_USAGE = {
     "no lag": ("--lag", "soon"),
     "no source": ("--batch", 7, "--source", "kafka"),
     "no pause": ("--batch", 7, "--poll-interval", 0),
+    "ends that nobody declared": ("--caught-up",),
     "no such target": ("--condition", '{"condition": "bach"}'),
 }
 NO_SENSE = {
     "a source that the query does not have": (("--offsets", '{"7": 5}'), "no source '7'"),
     "a source without a type": (("--offsets", '{"0": 5}'), "type is not known"),
-    "ends that nobody declared": (("--caught-up",), "no source was declared"),
     "an end that is still to come": (("--until", "2999-01-01", "--source", "0=file:/landing"), "cannot be known yet"),
 }
 
@@ -207,7 +207,7 @@ def test_a_pause_as_long_as_the_rhythm_is_no_stall(ckpt, checkpoint):
 
 def test_the_declaration_that_is_missing_is_offered_as_the_log_has_it(ckpt, checkpoint):
     code, _, err = ckpt(checkpoint, "--caught-up")
-    assert code == 3 and err.endswith("--source 0=file:/golden/agg-hdfs/input/orders\n")
+    assert code == 2 and err.endswith("--source 0=file:/golden/agg-hdfs/input/orders\n")
     code, _, err = ckpt(checkpoint, "--caught-up", "--source", "0=file:/nowhere", *NOW)
     assert code == 3 and "such as /golden/agg-hdfs/input/orders/000.json" in err
     assert err.endswith("0=file:/golden/agg-hdfs/input/orders\n")

@@ -1,0 +1,33 @@
+"""Usage errors (exit code 2): what is said on stderr, and the document on stdout that ``--json`` asks for."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from airflow_provider_ckpt.cli import run
+from airflow_provider_ckpt.documents import ErrorDocument
+from tests.json_documents import problems
+
+USAGE = {
+    "a file that is not there": (("gate", "C", "--conf-file", "/no/such/file"), "/no/such/file"),
+    "no batch to roll back to": (("rollback", "C"), "--to-batch, --to-timestamp, --to-watermark, --to-offsets, --to-backup"),
+    "two of them": (("rollback", "C", "--to-batch", "1", "--to-timestamp", "0"), "exactly one of --to-batch"),
+    "batches in the wrong order": (("diff", "C", "7", "3"), "batch 7 is after batch 3"),
+    "an approval of nothing": (("undo", "C", "--approved-by", "eve"), "--approved-by is recorded when"),
+    "no such option": (("show", "C", "--deep"), "--deep"),
+    "no such command": (("shew", "C"), "shew"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(("arguments", "said"), USAGE.values(), ids=USAGE)
+def test_a_usage_error_is_text_on_stderr_and_a_document_with_json(capsys, arguments, said):
+    assert run(arguments) == 2
+    text = capsys.readouterr()
+    assert said in " ".join(text.err.split()) and not text.out
+    assert run([*arguments, "--json"]) == 2
+    both = capsys.readouterr()
+    document = json.loads(both.out)
+    assert both.err == text.err and said in document["error"]["message"] and document["error"]["code"] == "USAGE"
+    assert not list(problems(document, ErrorDocument))
