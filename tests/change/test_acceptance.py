@@ -1,64 +1,92 @@
-"""What people say of a change: the effects that they accept, their names, and how old an approval may be."""
+"""What a person has agreed to, against a plan: the effects on its sinks by name, and the plan by an approval."""
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
-from airflow_provider_ckpt.backup.make_restore import make_restore
-from airflow_provider_ckpt.backup.restore import restore
-from airflow_provider_ckpt.backup.take import take_backup
-from airflow_provider_ckpt.change.acceptance import effects_of, require_names
-from airflow_provider_ckpt.change.apply import apply
-from airflow_provider_ckpt.change.places import Stores
+from airflow_provider_ckpt.change.acceptance import effects_of, require_accepted, require_names, require_newer
+from airflow_provider_ckpt.checkpoint.sink_marker import NOT_DECLARED
 from airflow_provider_ckpt.errors import PlanError
-from airflow_provider_ckpt.rollback.make import make_rollback
-from airflow_provider_ckpt.storage.store import Store
-from tests.fake_query import FakeQuery
+from airflow_provider_ckpt.sinks.effects import SinkEffect
+from airflow_provider_ckpt.untrusted.fields import LONGEST_NAME
+from tests.change.plans import ROLLBACK
 
-NO_NAMES = [5, 20261122, ["anna"], {"name": "anna"}, b"anna", None, True, "a" * 4_097]
+EXACT = SinkEffect("file:out", "exact", "why")
+TWICE = SinkEffect("kafka", "duplicated", "Kafka knows no batch", "Let consumers drop them.")
+LOST = SinkEffect(NOT_DECLARED, "skipped", "it holds them")
 
 
 @pytest.mark.parametrize(
-    ("given", "effects"),
+    ("words", "effects"),
     [
         (None, ()),
         ("", ()),
         ("skipped", ("skipped",)),
-        ("skipped, duplicated", ("duplicated", "skipped")),
-        (["unknown"], ("unknown",)),
+        ("unknown, duplicated", ("duplicated", "unknown")),
+        (["skipped", "duplicated"], ("duplicated", "skipped")),
     ],
 )
-def test_effects_are_accepted_by_name(given, effects):
-    assert set(effects_of(given)) == set(effects)
+def test_effects_come_from_the_best_to_the_worst(words, effects):
+    assert effects_of(words) == effects
 
 
 def test_an_effect_that_there_is_not_is_refused():
-    with pytest.raises(ValueError, match="not 'lost'"):
-        effects_of("lost")
+    with pytest.raises(PlanError, match="one of exact, duplicated, skipped, unknown, not 'lost'"):
+        require_accepted(ROLLBACK, "lost")
 
 
-def test_a_name_is_a_text_that_the_history_can_hold():
-    require_names("/checkpoint", by="", approved_by="anna")
-    for name in NO_NAMES:
-        with pytest.raises(PlanError, match="approved_by is .* and must be a text of at most 4096 characters"):
-            require_names("/checkpoint", by="dag/run/task", approved_by=name)
+@pytest.mark.parametrize(
+    ("effects", "accepted", "needed"),
+    [
+        ((EXACT,), None, ()),
+        ((EXACT, TWICE), "duplicated", ("duplicated",)),
+        ((TWICE, LOST), "skipped duplicated unknown", ("duplicated", "skipped")),
+    ],
+)
+def test_what_had_to_be_accepted_and_was(effects, accepted, needed):
+    assert require_accepted(replace(ROLLBACK, effects=effects), accepted) == needed
 
 
-@pytest.mark.parametrize("people", [{"by": 5}, {"approved_by": ["anna"]}], ids=str)
-def test_a_change_that_its_record_could_not_name_is_not_begun(tmp_path, people):
-    """The rollback was carried out, and its undo refused the record that it had written itself."""
-    store = Store.open(str(tmp_path / "checkpoint"))
-    query = FakeQuery(store)
-    for batch_id in range(4):
-        query.commit(batch_id)
-    stores, before = Stores(store), store.find()
-    plan = make_rollback(stores, 1)
-    with pytest.raises(PlanError, match="Nothing was done"):
-        apply(plan, stores, query_is_stopped=True, quiet_s=0, accept_sink="unknown", **people)
-    assert (store.find(), stores.record(plan.plan_id).find()) == (before, {})
+@pytest.mark.parametrize(
+    ("effects", "accepted", "message", "hint"),
+    [
+        ((EXACT, TWICE), None, "on kafka is duplicated: Kafka knows no batch", "Let consumers drop them."),
+        ((TWICE, LOST), "duplicated", "on the sink, which was not declared, is skipped", "--accept-sink skipped (in"),
+        ((TWICE, LOST), "", "is skipped: it holds them", "--accept-sink duplicated --accept-sink skipped (in"),
+    ],
+)
+def test_the_worst_effect_that_nobody_accepted_is_named(effects, accepted, message, hint):
+    with pytest.raises(PlanError) as refused:
+        require_accepted(replace(ROLLBACK, effects=effects), accepted)
+    assert message in refused.value.message
+    assert hint in refused.value.hint and refused.value.hint.startswith("Nothing was done.")
 
-    root, target = Store.open(str(tmp_path / "backups")), Store.open(str(tmp_path / "restored"))
-    again = make_restore(root, take_backup(store, root), target)
-    with pytest.raises(PlanError, match="Nothing was done"):
-        restore(again, root, target, accept_sink="unknown", **people)
-    assert target.find() == {}
+
+@pytest.mark.parametrize(
+    ("name", "accepted"), [("ann", True), ("n" * LONGEST_NAME, True), ("n" * 5_000, False), (7, False)]
+)
+def test_names_can_be_written_into_the_history(name, accepted):
+    if accepted:
+        require_names("here", approved_by=name)
+    else:
+        with pytest.raises(PlanError, match="approved_by is .* must be a text of at most"):
+            require_names("here", approved_by=name)
+
+
+PLANNED = "2023-11-14T22:13:20Z"  # when ROLLBACK was planned
+
+
+@pytest.mark.parametrize("approved_at", [None, PLANNED, "2023-11-14T22:13:21Z"])
+def test_an_approval_is_given_after_the_plan(approved_at):
+    require_newer(approved_at, ROLLBACK)
+
+
+@pytest.mark.parametrize(
+    ("approved_at", "message"),
+    [("2023-11-14T22:13:19Z", "is older than the plan"), ("", "approved_at is no time"), ("None", "is no time")],
+)
+def test_an_approval_of_another_plan_is_refused(approved_at, message):
+    with pytest.raises(PlanError, match=message):
+        require_newer(approved_at, ROLLBACK)
