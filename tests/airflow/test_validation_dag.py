@@ -70,6 +70,7 @@ def test_a_root_that_is_not_there_fails(validate):
     assert code == 1 and "NOT_FOUND" in log and str(Path("orders")) in log
 
 
+@pytest.mark.exhaustive
 def test_no_roots_fail_and_say_what_to_set(validate):
     code, log = validate(roots=[])
     assert code == 1 and "CKPT_VALIDATION_ROOTS" in log
