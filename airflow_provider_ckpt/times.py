@@ -14,13 +14,13 @@ _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 DURATIONS = "write 36h, 1h30m, 2d, ISO 8601 such as PT5M or P1D, or seconds"
 TIMES = "write ISO 8601 such as 2026-11-21T05:00Z, epoch milliseconds, 2 hours ago or now-2h"
 
-_NUMBER = r"(\d{1,12}(?:[.,]\d{1,9})?)"
+_NUMBER = r"([0-9]{1,12}(?:[.,][0-9]{1,9})?)"
 _ISO = re.compile(
     rf"P(?!$)(?:{_NUMBER}W)?(?:{_NUMBER}D)?(?:T(?!$)(?:{_NUMBER}H)?(?:{_NUMBER}M)?(?:{_NUMBER}S)?)?", re.IGNORECASE
 )
 _ISO_MS = (7 * 86_400_000, 86_400_000, 3_600_000, 60_000, 1_000)
-_CALENDAR = re.compile(r"P(?:[\d.,]+[YMWD])*(?:T[\d.,HMS]*)?", re.IGNORECASE)
-_MONTHS = re.compile(r"P(?!$)(?:(\d{1,4})Y)?(?:(\d{1,5})M)?", re.IGNORECASE)
+_CALENDAR = re.compile(r"P(?:[0-9.,]+[YMWD])*(?:T[0-9.,HMS]*)?", re.IGNORECASE)
+_MONTHS = re.compile(r"P(?!$)(?:([0-9]{1,4})Y)?(?:([0-9]{1,5})M)?", re.IGNORECASE)
 _PART = re.compile(rf"\s*{_NUMBER}\s*([a-z]+)", re.IGNORECASE)
 _UNITS_MS = {
     **dict.fromkeys(("ms", "millisecond", "milliseconds"), 1),

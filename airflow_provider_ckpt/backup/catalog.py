@@ -117,6 +117,8 @@ def find_backup(root: Store, backup_id: str = LATEST, query_id: str | None = Non
 
 
 def _named(root: Store, backup_id: str) -> Manifest:
+    if not isinstance(backup_id, str) or not backup_id:
+        raise nothing_found(root, f"the id of a backup is a text that is not empty, and not {backup_id!r:.60}.")
     if is_backup_id(backup_id) and (found := read_manifest(root, backup_id)):
         return found
     meant = [name for name in sorted(root.ls()[1]) if backup_id and name.startswith(backup_id) and _has(root, name)]

@@ -330,7 +330,7 @@ def restore(
         declared = tuple(map(parse_sink, sinks))
     opened = open_sinks(declared, opening(storage_options))
     if not plan_file:
-        found = find_backup(source, backup_id or LATEST, query_id)
+        found = find_backup(source, LATEST if backup_id is None else backup_id, query_id)
         new_id = fork_id(found, target) if new_query_id else None
         rules = _path_rules(rewrite_paths)
         plan = make_restore(source, found, target, new_id, path_rules=rules, sinks=opened, trigger=trigger)

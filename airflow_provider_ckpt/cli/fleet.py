@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from airflow_provider_ckpt.checks.findings import SEVERITIES
-from airflow_provider_ckpt.cli.options import directories, examples, open_store, pairs, shared
+from airflow_provider_ckpt.cli.options import Whole, directories, examples, open_store, pairs, shared
 from airflow_provider_ckpt.cli.render import print_error, print_tables, say
 from airflow_provider_ckpt.documents import FORMAT_VERSION
 from airflow_provider_ckpt.errors import CheckpointNotFoundError, GateFailedError
@@ -122,7 +122,7 @@ class _Summary:
     "--depth",
     default=DEPTH,
     show_default=True,
-    type=click.IntRange(min=0),
+    type=Whole(min=0),
     metavar="LEVELS",
     help="Search this number of directory levels below each root.",
 )
@@ -130,7 +130,7 @@ class _Summary:
     "--threads",
     default=THREADS,
     show_default=True,
-    type=click.IntRange(1, 64),
+    type=Whole(1, 64),
     metavar="THREADS",
     help="Check this number of checkpoints at the same time, 1 to 64.",
 )

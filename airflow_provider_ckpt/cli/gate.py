@@ -10,7 +10,7 @@ import click
 from airflow_provider_ckpt.checkpoint.spark_confs import SPARK_MAX
 from airflow_provider_ckpt.cli.files import read_text
 from airflow_provider_ckpt.cli.findings_output import Outputs, judge, judging
-from airflow_provider_ckpt.cli.options import directories, examples, opening, pairs, shared
+from airflow_provider_ckpt.cli.options import Whole, directories, examples, opening, pairs, shared
 from airflow_provider_ckpt.errors import StoreError
 from airflow_provider_ckpt.report.ci import Judged
 from airflow_provider_ckpt.restart.deploy import (
@@ -55,7 +55,7 @@ _FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
 )
 @click.option(
     "--source-count",
-    type=click.IntRange(1, MOST_SOURCES),
+    type=Whole(1, MOST_SOURCES),
     metavar="SOURCES",
     help="Number of sources of the query, where their types are not declared.",
 )

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from airflow_provider_ckpt.cli.options import directories, examples, open_store, shared, source_types
+from airflow_provider_ckpt.cli.options import Whole, directories, examples, open_store, shared, source_types
 from airflow_provider_ckpt.cli.render import print_json, print_tables, when
 from airflow_provider_ckpt.documents import FORMAT_VERSION
 from airflow_provider_ckpt.errors import CheckpointNotFoundError
@@ -41,11 +41,11 @@ _SOURCE_HELP = (
     "--last",
     default=10,
     show_default=True,
-    type=click.IntRange(min=1),
+    type=Whole(min=1),
     metavar="BATCHES",
     help="Show this number of batches, the newest ones.",
 )
-@click.option("--batch", "batch_id", type=int, metavar="BATCH_ID", help="Show this batch only.")
+@click.option("--batch", "batch_id", type=Whole(), metavar="BATCH_ID", help="Show this batch only.")
 @click.option("--source", "sources", multiple=True, metavar="ID=TYPE", help=_SOURCE_HELP)
 @shared
 def log(
@@ -123,8 +123,8 @@ def _steps(item: SourceAdvanceFields) -> str:
 
 @click.command(epilog=examples("ckpt diff s3://lake/checkpoints/orders 40 57 --source 0=kafka"))
 @click.argument("location", shell_complete=directories)
-@click.argument("first", type=int)
-@click.argument("second", type=int)
+@click.argument("first", type=Whole())
+@click.argument("second", type=Whole())
 @click.option("--source", "sources", multiple=True, metavar="ID=TYPE", help=_SOURCE_HELP)
 @shared
 def diff(

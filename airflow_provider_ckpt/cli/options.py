@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import getpass
 import os
+import re
 import time
 from collections.abc import Callable, Iterable
 from functools import partial
@@ -36,6 +37,16 @@ class _Milliseconds(click.ParamType):  # type: ignore[type-arg]  # generic since
             return self._parse(str(value))
         except ValueError as error:
             self.fail(str(error), param, ctx)
+
+
+class Whole(click.IntRange):
+    """A whole number in ASCII digits: Python would read those of other scripts, and ``1_000``, as well."""
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> int:
+        """Parse; a text that is no such number, or out of the range, is a usage error."""
+        if isinstance(value, str) and not re.fullmatch(r"[+-]?[0-9]{1,19}", value):
+            self.fail(f"{value!r:.60} is not a whole number in the digits 0 to 9", param, ctx)
+        return int(super().convert(value, param, ctx))
 
 
 class _Seconds(_Milliseconds):

@@ -12,6 +12,7 @@ from airflow_provider_ckpt.backup.retention import RetentionPolicy
 from airflow_provider_ckpt.cli.options import (
     DURATION,
     TIMES,
+    Whole,
     directories,
     examples,
     executing,
@@ -27,7 +28,7 @@ from airflow_provider_ckpt.report.tables import prune_tables
 if TYPE_CHECKING:
     from airflow_provider_ckpt.documents.backups import PruneDocument
 
-_COUNT = click.IntRange(min=0)
+_COUNT = Whole(min=0)
 
 
 @click.command(
@@ -87,7 +88,7 @@ _COUNT = click.IntRange(min=0)
 )
 @click.option(
     "--min-redundancy",
-    type=click.IntRange(min=1),
+    type=Whole(min=1),
     default=1,
     show_default=True,
     metavar="BACKUPS",

@@ -17,6 +17,7 @@ from airflow_provider_ckpt.cli.options import (
     TIME,
     TIMES,
     Command,
+    Whole,
     accepting,
     directories,
     examples,
@@ -56,7 +57,7 @@ def acting(command: Command) -> Command:
 @click.option(
     "--to-batch",
     "batch",
-    type=click.IntRange(min=0),
+    type=Whole(min=0),
     metavar="BATCH_ID",
     help="Keep this batch, and drop all later ones.",
 )

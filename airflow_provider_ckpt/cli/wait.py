@@ -15,6 +15,7 @@ from airflow_provider_ckpt.cli.options import (
     PAUSE,
     TIME,
     TIMES,
+    Whole,
     directories,
     examples,
     open_store,
@@ -53,7 +54,7 @@ _SOURCE_HELP = (
 @click.option(
     "--batch",
     "batch_id",
-    type=click.IntRange(min=0),
+    type=Whole(min=0),
     metavar="BATCH_ID",
     help="Wait until this batch, or a later one, is committed.",
 )
@@ -248,8 +249,8 @@ def _spelled(given: Mapping[str, Any], declared: Mapping[str, str]) -> Iterator[
 
 def _lag(text: str) -> dict[str, Any]:
     """A number is records, anything else a duration."""
-    if text.isdecimal():
-        return {"lag_units": int(text)}
+    if text.isascii() and text.isdecimal():
+        return {"lag_units": text}
     return {"lag_ms": DURATION.convert(text, None, None)}
 
 

@@ -103,14 +103,18 @@ def _walk(
 ) -> Iterator[Found | FleetRow]:
     with ThreadPoolExecutor(threads) as pool:
         for levels_left in range(depth, -1, -1):
+            deepest = True
             below: list[tuple[Store, list[str]]] = []
             for store, listing in seen:
+                deepest = False
                 if isinstance(listing, FleetRow):
                     yield listing
                 elif listing.is_checkpoint:
                     yield _found(store, listing)
                 elif levels_left:
                     below.append((store, _to_enter(listing)))
+            if deepest:
+                return
             children = (store.child(name) for store, names in below for name in names)
             unknown = (child for child in children if child.location not in known)
             seen = in_order(pool, _listing_or_row, unknown, window=2 * threads)

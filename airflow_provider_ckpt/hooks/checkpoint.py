@@ -10,7 +10,7 @@ from typing import Any
 from airflow.providers.common.compat.sdk import AirflowException, AirflowFailException, BaseHook
 from airflow.sdk.io import get_fs, has_fs
 
-from airflow_provider_ckpt.errors import CheckpointError, StorageOptionError
+from airflow_provider_ckpt.errors import CheckpointError, PlanError, StorageOptionError
 from airflow_provider_ckpt.get_provider_info import UI_FIELD_BEHAVIOUR
 from airflow_provider_ckpt.sources.declared import Access, DeclaredEnds
 from airflow_provider_ckpt.storage.store import Store
@@ -134,3 +134,19 @@ def airflow_error(error: CheckpointError) -> Exception:
     """The Airflow exception for one of our errors."""
     kind: type[Exception] = AirflowException if error.retryable else AirflowFailException
     return kind(f"{error.code}: {error}")
+
+
+def require_said(name: str, value: Any) -> bool:
+    """A flag, which is True or False. Raises PlanError for all else: the text ``"False"`` would count as True."""
+    if value is True or value is False:
+        return value
+    raise PlanError(
+        f"{name} is {value!r:.60}, and neither True nor False.",
+        hint="Nothing was done. Give True, False, or (query_is_stopped alone) a callable that returns one of them.",
+    )
+
+
+def require_flags(task: object, *names: str) -> None:
+    """Refuse flags of a task that are neither True nor False, before anything is done. Raises PlanError."""
+    for name in names:
+        require_said(name, getattr(task, name))

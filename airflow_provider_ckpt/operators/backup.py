@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from airflow_provider_ckpt.backup.take import take_backup
 from airflow_provider_ckpt.documents import FORMAT_VERSION
-from airflow_provider_ckpt.hooks.checkpoint import airflow_errors
+from airflow_provider_ckpt.hooks.checkpoint import airflow_errors, require_flags
 from airflow_provider_ckpt.operators.base import CheckpointOperator, text_of
 from airflow_provider_ckpt.report.tables import backup_table
 
@@ -41,6 +41,7 @@ class CheckpointBackupOperator(CheckpointOperator):
     def execute(self, context: Any) -> BackupDocument:
         """Take the backup."""
         with airflow_errors():
+            require_flags(self, "full")
             root = self.store(self.backup_root)
             taken = take_backup(self.store(), root, full=self.full, tags=self.tags, message=text_of(self.message))
         self.report(backup_table(taken))

@@ -142,16 +142,6 @@ def words(value: Any) -> tuple[str, ...]:
     return tuple(value)
 
 
-def require_said(name: str, value: Any) -> bool:
-    """The word of a person, which is True or not given. Raises PlanError for text: a template may make any of it."""
-    if value is True or value is False:
-        return value
-    raise PlanError(
-        f"{name} is {value!r:.60}, and not True.",
-        hint="Nothing was done. Give True, False, or (query_is_stopped alone) a callable that returns one of them.",
-    )
-
-
 def text_of(value: Any) -> Any:
     """A text as a template gives it: rendered natively, a name of digits has become a number, and nothing None."""
     if value is None:

@@ -9,7 +9,7 @@ from airflow_provider_ckpt.checks import check
 from airflow_provider_ckpt.checks.inspect import examine
 from airflow_provider_ckpt.documents import FORMAT_VERSION
 from airflow_provider_ckpt.errors import GateFailedError
-from airflow_provider_ckpt.hooks.checkpoint import airflow_errors
+from airflow_provider_ckpt.hooks.checkpoint import airflow_errors, require_flags
 from airflow_provider_ckpt.operators.base import CheckpointOperator
 from airflow_provider_ckpt.report.tables import findings_table, not_judged_text
 from airflow_provider_ckpt.restart.judged import not_checked
@@ -41,6 +41,7 @@ class CheckpointCheckOperator(CheckpointOperator):
     def execute(self, context: Any) -> CheckResultDocument:
         """Check, log, and fail on what ``fail_on`` names."""
         with airflow_errors():
+            require_flags(self, "deep")
             store = self.store()
             view = examine(store, deep=self.deep)
             findings, unknown = check(view), not_checked(view)

@@ -10,7 +10,7 @@ from airflow.providers.common.compat.sdk import BranchMixIn
 
 from airflow_provider_ckpt.documents import FORMAT_VERSION
 from airflow_provider_ckpt.errors import CheckpointError, GateFailedError
-from airflow_provider_ckpt.hooks.checkpoint import airflow_errors
+from airflow_provider_ckpt.hooks.checkpoint import airflow_errors, require_flags
 from airflow_provider_ckpt.operators.base import CheckpointOperator, declared
 from airflow_provider_ckpt.operators.spark_task import confs_of, read_text, task_id_of
 from airflow_provider_ckpt.report.tables import forecast_tables, headline, not_judged_text
@@ -106,6 +106,7 @@ class CheckpointGateOperator(CheckpointOperator, BranchMixIn):
     def execute(self, context: Any) -> GateResultDocument:
         """Forecast, log, and open or close the gate."""
         with airflow_errors():
+            require_flags(self, "quick")
             deploy = self._deploy(context)
             view, foretold = forecast_restart(self.store(), deploy, self.store, quick=self.quick)
             self.log.info("%s", headline(view.location, foretold))

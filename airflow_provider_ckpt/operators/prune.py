@@ -12,8 +12,8 @@ from airflow_provider_ckpt.backup.prune import GRACE_MS, make_prune, prune
 from airflow_provider_ckpt.backup.retention import RetentionPolicy
 from airflow_provider_ckpt.backup.tags import tags_of
 from airflow_provider_ckpt.documents import FORMAT_VERSION
-from airflow_provider_ckpt.hooks.checkpoint import CheckpointHook, airflow_errors
-from airflow_provider_ckpt.operators.base import require_said, task_of
+from airflow_provider_ckpt.hooks.checkpoint import CheckpointHook, airflow_errors, require_flags
+from airflow_provider_ckpt.operators.base import task_of
 from airflow_provider_ckpt.report.tables import prune_tables, render
 from airflow_provider_ckpt.times import parse_duration_ms
 
@@ -80,13 +80,13 @@ class CheckpointPruneOperator(BaseOperator):
         """Prune."""
         policy = RetentionPolicy(*self.counts, tags_of(self.keep_tags), self.min_redundancy)
         with airflow_errors():
+            require_flags(self, "allow_empty", "break_lock", "plan_only")
             root = CheckpointHook(self.checkpoint_conn_id).store(self.backup_root)
             plan = make_prune(root, policy, grace_ms=self.grace_ms, allow_empty=self.allow_empty)
             self.log.info("\n%s", render(prune_tables(plan)))
             receipt = None
             if not self.plan_only:
-                break_lock = require_said("break_lock", self.break_lock)
-                receipt = prune(plan, root, by=task_of(context), break_lock=break_lock)
+                receipt = prune(plan, root, by=task_of(context), break_lock=self.break_lock)
         return {
             "format_version": FORMAT_VERSION,
             "plan": plan.to_dict(),

@@ -14,7 +14,7 @@ from airflow_provider_ckpt.change.acceptance import require_newer
 from airflow_provider_ckpt.change.declared_sinks import open_sinks, sinks_of
 from airflow_provider_ckpt.change.plan import Plan
 from airflow_provider_ckpt.change.plan_file import document
-from airflow_provider_ckpt.hooks.checkpoint import airflow_errors
+from airflow_provider_ckpt.hooks.checkpoint import airflow_errors, require_flags
 from airflow_provider_ckpt.operators.base import (
     PLAN_KEY,
     CheckpointOperator,
@@ -99,6 +99,7 @@ class CheckpointRestoreOperator(CheckpointOperator):
     def execute(self, context: Any) -> ChangeResultDocument:
         """Plan, log the plan, and restore."""
         with airflow_errors():
+            require_flags(self, "new_query_id", "plan_only")
             root, target = self.store(self.backup_root), self.store()
             given = plan_of(self.plan, "restore", target) if self.plan else None
             declared = sinks_of(given) if given else tuple(map(parse_sink, self.sinks))

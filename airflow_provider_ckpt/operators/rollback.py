@@ -6,18 +6,19 @@ from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Any
 
+from airflow.providers.common.compat.sdk import AirflowException
+
 from airflow_provider_ckpt.change.acceptance import require_newer
 from airflow_provider_ckpt.change.apply import apply
 from airflow_provider_ckpt.change.places import Stores
 from airflow_provider_ckpt.change.plan import Plan
 from airflow_provider_ckpt.change.plan_file import document
-from airflow_provider_ckpt.errors import CheckpointError
-from airflow_provider_ckpt.hooks.checkpoint import airflow_errors
+from airflow_provider_ckpt.errors import CheckpointError, PlanError
+from airflow_provider_ckpt.hooks.checkpoint import airflow_errors, require_flags, require_said
 from airflow_provider_ckpt.operators.base import (
     PLAN_KEY,
     CheckpointOperator,
     plan_of,
-    require_said,
     result_of,
     task_of,
     text_of,
@@ -135,26 +136,46 @@ class CheckpointRollbackOperator(CheckpointOperator):
     def execute(self, context: Any) -> ChangeResultDocument:
         """Plan, log the plan, and carry it out."""
         with airflow_errors():
+            require_flags(self, "break_lock", "plan_only")
+            require_said("trim_sink_log", self._trims())
+            if not callable(self.query_is_stopped):
+                require_flags(self, "query_is_stopped")
             plan, stores = self._approved() if self.plan else self._planned()
             self.report(*plan_tables(plan))
             if self.plan_only:
                 context["ti"].xcom_push(key=PLAN_KEY, value=document(plan))
                 return result_of(plan, None)
             require_newer(self.approved_at, plan)
-            stopped = self.query_is_stopped() if callable(self.query_is_stopped) else self.query_is_stopped
-            stopped = require_said("query_is_stopped", stopped)
+            stopped = self._stopped()
             receipt = apply(
                 plan,
                 stores,
                 by=task_of(context),
                 query_is_stopped=stopped,
                 quiet_s=self._quiet_s(),
-                break_lock=require_said("break_lock", self.break_lock),
+                break_lock=self.break_lock,
                 tell=self.log.info,
                 accept_sink=words(self.accept_sink),
                 approved_by=text_of(self.approved_by),
             )
             return result_of(plan, receipt)
+
+    def _trims(self) -> bool:
+        """Whether the sink's log is trimmed: a flag, or the text that a template has made of one."""
+        return require_said("trim_sink_log", _plain("trim_sink_log", self.trim_sink_log))
+
+    def _stopped(self) -> bool:
+        """The answer to ``query_is_stopped``. One that cannot be had is no yes; Airflow's own errors say what to do."""
+        if not callable(self.query_is_stopped):
+            return self.query_is_stopped
+        try:
+            answer = self.query_is_stopped()
+        except (AirflowException, CheckpointError):
+            raise
+        except Exception as error:
+            message = f"query_is_stopped found nothing out: {type(error).__name__}: {error}"
+            raise PlanError(message, location=self.checkpoint, hint="Nothing was done.") from error
+        return require_said("query_is_stopped", answer)
 
     def _quiet_s(self) -> float | None:
         if self.quiet_period is None:
@@ -178,7 +199,7 @@ class CheckpointRollbackOperator(CheckpointOperator):
         plan = make_rollback(
             stores,
             target,
-            trim_sink_log=bool(_plain("trim_sink_log", self.trim_sink_log)),
+            trim_sink_log=self._trims(),
             sink=sink,
             sources=source_types,
             trigger=self.trigger,

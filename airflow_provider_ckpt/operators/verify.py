@@ -10,7 +10,7 @@ from airflow_provider_ckpt.backup.catalog import find_backup
 from airflow_provider_ckpt.backup.verify import verify_backup
 from airflow_provider_ckpt.documents import FORMAT_VERSION
 from airflow_provider_ckpt.errors import GateFailedError
-from airflow_provider_ckpt.hooks.checkpoint import airflow_errors
+from airflow_provider_ckpt.hooks.checkpoint import airflow_errors, require_flags
 from airflow_provider_ckpt.operators.base import CheckpointOperator
 from airflow_provider_ckpt.report.tables import findings_table, rehearsal_table
 
@@ -64,6 +64,7 @@ class CheckpointVerifyOperator(CheckpointOperator):
     def execute(self, context: Any) -> VerifyResultDocument:
         """Verify, and rehearse when asked to."""
         with airflow_errors():
+            require_flags(self, "rehearse")
             root = self.store(self.backup_root)
             backup = find_backup(root, self.backup_id, self.query_id or None)
             findings = verify_backup(root, backup)

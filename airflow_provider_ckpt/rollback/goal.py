@@ -15,6 +15,7 @@ A **backup** is a target of another kind: it names its batch, and has its files 
 from __future__ import annotations
 
 import json
+import re
 from abc import abstractmethod
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
@@ -248,8 +249,8 @@ def _to_backup(text: str) -> ToBackup:
 
 
 def _batch_id(text: str) -> int:
-    if not text.strip().isdecimal():
-        raise ValueError(f"{text!r} is no batch id")
+    if not re.fullmatch(r"\s*[0-9]{1,19}\s*", text):
+        raise ValueError(f"{text!r:.60} is no batch id")
     return int(text)
 
 

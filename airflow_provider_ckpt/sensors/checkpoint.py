@@ -20,7 +20,7 @@ from airflow.triggers.base import StartTriggerArgs
 from airflow_provider_ckpt.checkpoint.observe import now_ms
 from airflow_provider_ckpt.documents import FORMAT_VERSION
 from airflow_provider_ckpt.errors import CheckpointError
-from airflow_provider_ckpt.hooks.checkpoint import CheckpointHook, airflow_errors
+from airflow_provider_ckpt.hooks.checkpoint import CheckpointHook, airflow_errors, require_said
 from airflow_provider_ckpt.storage.requests import answer_from, drive
 from airflow_provider_ckpt.storage.store import Store
 from airflow_provider_ckpt.times import parse_time_ms
@@ -92,6 +92,10 @@ class CheckpointProgressSensor(BaseSensorOperator):
         **kwargs: Any,
     ) -> None:
         super().__init__(**kwargs)
+        flags = {"deferrable": deferrable, "fail_fast": fail_fast, "start_from_trigger": start_from_trigger}
+        with airflow_errors():  # start_from_trigger leaves no later moment
+            for name, flag in flags.items():
+                require_said(name, flag)
         self.checkpoint = checkpoint
         self.batch_id = batch_id
         self.watermark = watermark

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import MISSING, dataclass
 from dataclasses import fields as dataclass_fields
@@ -34,6 +35,9 @@ from airflow_provider_ckpt.waiting.positions import (
     SnapshotReached,
     SourceEndReached,
 )
+
+#: A whole number as text: ASCII digits, and no more of them than Spark can hold.
+_DIGITS = re.compile(r"\s*[0-9]{1,19}\s*")
 
 
 @dataclass(frozen=True, slots=True)
@@ -250,7 +254,7 @@ def _value(key: str, value: Any) -> Any:
         return (
             dict(parsed) if key == "source_types" else {str(at): _offset_text(offset) for at, offset in parsed.items()}
         )
-    return _whole(key, int(value) if isinstance(value, str) and value.strip().isdecimal() else value)
+    return _whole(key, int(value) if isinstance(value, str) and _DIGITS.fullmatch(value) else value)
 
 
 def _whole(key: str, value: Any) -> int:

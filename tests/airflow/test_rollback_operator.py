@@ -128,7 +128,7 @@ def test_an_acceptance_is_a_list_or_a_text(tmp_path, backup, words):
 def test_a_word_is_true_or_not_given(tmp_path, backup, word, given):
     """The answer of a callable as well: the state of a job, say, is text that is true whatever it says."""
     for answer in (given, *((lambda: given,) if word == "query_is_stopped" else ())):
-        with pytest.raises(AirflowFailException, match=f"{word} is .* and not True"):
+        with pytest.raises(AirflowFailException, match=f"{word} is .* neither True nor False"):
             roll_back(tmp_path, Task(), to_batch=6, accept_sink="unknown", **{word: answer})
     assert history(Store.open(str(tmp_path / "orders"))) == ()
     stopped = {"query_is_stopped": lambda: True} if word == "query_is_stopped" else {word: True}

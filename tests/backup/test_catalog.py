@@ -337,3 +337,13 @@ def test_a_rollback_to_the_latest_means_that_of_its_own_query(shared, root, quer
     assert run(["rollback", location, "--to-backup", f"{root.location}/{other.backup_id}"]) == 4
     said = capsys.readouterr().err
     assert "Name a backup of this query" in said and "start the query there" not in said
+
+
+@pytest.mark.parametrize("given", ["", None, 5], ids=repr)
+def test_an_empty_id_is_not_the_latest(query, tmp_path, given):
+    root = Store.open(str(tmp_path / "backups"))
+    take_backup(query.store, root)
+    with pytest.raises(BackupNotFoundError, match="is a text that is not empty"):
+        find_backup(root, given)
+    for command in (["verify", root.location, ""], ["restore", root.location, "", "--to", str(tmp_path / "new")]):
+        assert run(command) == 3

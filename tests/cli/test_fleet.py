@@ -33,6 +33,11 @@ def ckpt(capsys, *arguments: object) -> tuple[int, str, str]:
     return code, captured.out, captured.err
 
 
+def test_a_search_ends_below_the_deepest_directory_however_deep_it_may_go(capsys, fleet):
+    code, out, _ = ckpt(capsys, fleet("a", "b/c"), "--depth", 2**63 - 1, "--json")
+    assert code == 0 and len(json.loads(out)["checkpoints"]) == 2
+
+
 def test_a_row_for_each_checkpoint_worst_first_and_a_line_that_sums_up(capsys, fleet):
     root = fleet("a", "b", "c/d")
     damage(root / "c" / "d" / "offsets" / "7")

@@ -1,0 +1,60 @@
+"""What operators and the sensor refuse of their arguments: for good, and with nothing done."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Iterator
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+from airflow.providers.common.compat.sdk import AirflowFailException
+
+from airflow_provider_ckpt.operators import checkpoint as operators
+from airflow_provider_ckpt.sensors.checkpoint import CheckpointProgressSensor
+
+pytestmark = pytest.mark.airflow
+
+TASKS = (*(getattr(operators, name) for name in operators.__all__), CheckpointProgressSensor)
+CONTEXT = {"ti": SimpleNamespace(xcom_push=lambda **_: None, dag_id="d", run_id="r", task_id="t", map_index=-1)}
+
+
+def flags() -> Iterator[Any]:
+    """Every parameter of every task that takes a bool, as its signature says."""
+    for task in TASKS:
+        for name, parameter in inspect.signature(task.__init__).parameters.items():
+            if "bool" in str(parameter.annotation):
+                yield pytest.param(task, name, id=f"{task.__name__}-{name}")
+
+
+def required(task: Any, place: Path) -> dict[str, Any]:
+    """Arguments with which a task is made."""
+    given: dict[str, Any] = {"task_id": "t", "backup_root": str(place / "backups"), "keep_last": 1}
+    parameters = inspect.signature(task.__init__).parameters
+    own = {name: value for name, value in given.items() if name in parameters or name == "task_id"}
+    rootless = task in (operators.CheckpointPruneOperator, operators.CheckpointVerifyOperator)
+    return own if rootless else {**own, "checkpoint": str(place / "checkpoint")}
+
+
+def carry_out(task: Any, place: Path, **arguments: Any) -> Any:
+    """Make a task with arguments and execute it."""
+    return task(**{**required(task, place), **arguments}).execute(CONTEXT)
+
+
+@pytest.mark.parametrize("given", ["false!", "", 1, 0, None], ids=repr)
+@pytest.mark.parametrize(("task", "name"), flags())
+def test_a_flag_is_true_or_false_and_nothing_else(tmp_path, task, name, given):
+    with pytest.raises(AirflowFailException, match=f"{name} is .*neither True nor False"):
+        carry_out(task, tmp_path, **{name: given})
+    assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize(("task", "name"), flags())
+def test_the_text_of_a_flag_is_no_flag_but_where_a_template_makes_it(tmp_path, task, name):
+    if name in getattr(task, "template_fields", ()):
+        with pytest.raises(AirflowFailException, match="exactly one of"):  # the next thing that is asked for
+            carry_out(task, tmp_path, **{name: "False"})
+    else:
+        with pytest.raises(AirflowFailException, match=f"{name} is .*neither True nor False"):
+            carry_out(task, tmp_path, **{name: "False"})
