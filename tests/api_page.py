@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 import re
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -22,6 +23,7 @@ This page is made from the code: `python -m tests.api_page`.
 _SECTION = re.compile(r"^(Args|Returns|Raises|Yields):\s*$", re.MULTILINE)
 _ITEM = re.compile(r"^ {4}(\w[\w, *]*): ", re.MULTILINE)
 _WIDE = 100
+_STARS = (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD)
 
 
 def page() -> str:
@@ -32,7 +34,33 @@ def page() -> str:
 def _part(name: str, value: Any) -> str:
     if not callable(value):
         return f"## {name}\n\nA {type(value).__name__}: {_comment(name)}\n"
-    return f"## {name}\n\n{_signature(name, value)}\n\n{_text(inspect.getdoc(value) or '')}\n"
+    text = f"## {name}\n\n{_signature(name, value)}\n\n{_text(inspect.getdoc(value) or '')}\n"
+    members = dict(_members(value)) if inspect.isclass(value) else {}
+    return "\n".join([text, *(["Members:\n", *members.values(), ""] if members else [])])
+
+
+def _members(kind: type) -> Iterator[tuple[str, str]]:
+    """A line for each public method and property with a docstring, also those that a base class of ours has."""
+    for owner in reversed(kind.__mro__):
+        if not owner.__module__.startswith("airflow_provider_ckpt"):
+            continue
+        for name, held in vars(owner).items():
+            value = held.__func__ if isinstance(held, classmethod | staticmethod) else held
+            if name.startswith("_") or not (inspect.isfunction(value) or isinstance(value, property)):
+                continue
+            doc = inspect.getdoc(getattr(kind, name))
+            if doc:
+                yield name, _member(name, held, value, _line(_SECTION.split(doc)[0]))
+
+
+def _member(name: str, held: Any, value: Any, doc: str) -> str:
+    if isinstance(value, property):
+        return f"* `{name}`: {doc}"
+    own = list(inspect.signature(value).parameters.values())[0 if isinstance(held, staticmethod) else 1 :]
+    words = ", ".join(
+        parameter.name if parameter.kind not in _STARS else str(parameter).split(":")[0] for parameter in own
+    )
+    return f"* `{name}({words})`: {doc}"
 
 
 def _comment(name: str) -> str:

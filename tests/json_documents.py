@@ -138,7 +138,8 @@ def _type_text(kind: Any) -> str:
     if origin is list:
         return f"list of {_type_text(arguments[0])}"
     if origin is dict:
-        return f"object of {_type_text(arguments[1])}"
+        values = _type_text(arguments[1])
+        return f"object of ({values})" if " or " in values else f"object of {values}"
     if origin is Literal:
         return ", ".join(f"`{value}`" for value in arguments)
     names = {str: "text", int: "integer", float: "number", bool: "true or false", type(None): "null", Any: "any value"}

@@ -63,7 +63,7 @@ def restore(
         root: Where backups live.
         target: Where to.
         by: Who does it, for the history of the new checkpoint; when nobody says, nothing is recorded.
-        threads: Copies under way at once; by default few on a local disk.
+        threads: How many files are copied in parallel; by default few on a local disk.
         on_step: Called after each object.
         accept_sink: Effects on a sink that are accepted by name: ``duplicated``, ``skipped``, ``unknown``.
         approved_by: Who has approved the plan, for the history; empty for ``by``.

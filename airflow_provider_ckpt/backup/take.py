@@ -141,7 +141,7 @@ def take_backup(
         full: Copy everything, also what an earlier backup has; Spark can then start from the backup's directory.
         tags: Names that a retention policy can keep a backup for; one text is one tag.
         message: Why it is taken, for people.
-        threads: Copies under way at once; by default few on a local disk.
+        threads: How many files are copied in parallel; by default few on a local disk.
         commit_wait_s: How long to wait for the commit of a running batch, when Spark has purged what the batch before
             it needs (``minBatchesToRetain=1``).
         on_step: Called after each object.

@@ -147,8 +147,12 @@ def _restorable_text(found: Sequence[int], view: CheckpointView) -> str:
     if not found:
         return "Nothing was done. None of the batches in the logs can be restored."
     others = len(set(view.committed) - set(found))
-    more = f", and {others} more were not checked, or cannot be" if others else ""
-    return f"Nothing was done. Batches that can be restored: {', '.join(map(str, found))}{more}."
+    more = (
+        f" Of the {others} other committed batches it is not known, or they cannot be restored." if others > 1 else ""
+    )
+    if others == 1:
+        more = " Of the other committed batch it is not known, or it cannot be restored."
+    return f"Nothing was done. Batches that can be restored: {', '.join(map(str, found))}.{more}"
 
 
 def _make_rollback_to_backup(stores: Stores, target: ToBackup, wish: _Wish) -> Plan:

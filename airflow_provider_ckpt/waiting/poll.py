@@ -135,7 +135,21 @@ class Poller:
 
 
 def poll_progress(store: Store, needs: Needs | None = None) -> Progress:
-    """Poll a checkpoint once. Raises as :meth:`Poller.poll`."""
+    """Poll a checkpoint once.
+
+    Args:
+        store: The checkpoint.
+        needs: What is asked beyond the newest committed batch; by default its offsets.
+
+    Returns:
+        A ``Progress``: ``batch_id`` of the newest committed batch (None before the first commit), ``offsets`` (its
+        offset log entry), ``query_id``, ``planned``, ``commits`` and ``polled_at_ms``, as far as ``needs`` asks.
+
+    Raises:
+        CheckpointNotFoundError: An entry that the poll needs was deleted while it ran.
+        CheckpointFormatError: An entry that the poll needs is damaged.
+        StoreError: The storage refuses, or does not answer.
+    """
     return drive(Poller(store.location).poll(needs or Needs(offsets=True)), answer_from(store))
 
 
