@@ -130,7 +130,10 @@ def require_checkpoint(store: Store, listing: DirectoryListing) -> None:
         raise CheckpointNotFoundError(f"this is not a checkpoint, but {message}.", location=store.location, hint=hint)
     if not seen:
         problem = "is empty" if store.exists() else "does not exist"
-        hint = "Give the checkpointLocation of the query, the directory that holds offsets/ and commits/."
+        hint = (
+            "Give the checkpointLocation of the query, the directory that holds offsets/ and commits/. When it was "
+            f"lost, restore it from a backup: ckpt restore ROOT latest --to {store.location}"
+        )
         raise CheckpointNotFoundError(f"the location {problem}.", location=store.location, hint=hint)
     found = ", ".join(sorted(seen)[:5])
     raise CheckpointNotFoundError(

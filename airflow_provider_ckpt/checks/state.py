@@ -147,7 +147,8 @@ def incomplete_chain(view: CheckpointView) -> Iterator[Finding]:
         yield Finding(
             "CKPT122" if reason.startswith(MISMATCH) else "CKPT130",
             "error",
-            f"{name} is {reason or 'missing'}, and the restart after batch {view.latest_committed} needs it",
+            f"{_shown(view, name)} is {reason or 'missing'}, and the restart after batch {view.latest_committed} "
+            "needs it",
             view.latest_committed,
             name,
             "Delete the file: Spark then writes it anew."
@@ -155,6 +156,14 @@ def incomplete_chain(view: CheckpointView) -> Iterator[Finding]:
             else "Restore it from a backup, or roll back to a batch that can be restored.",
             _error_of_operator(view, name, reason) if "/_" in name else _load_error(view, name, reason),
         )
+
+
+def _shown(view: CheckpointView, name: str) -> str:
+    """The file that is missing; the zip where this store has never had a changelog."""
+    directory, _, file = name.rpartition("/")
+    if not file.endswith(".changelog") or any(item.name.endswith(".changelog") for item in view.below(directory)):
+        return name
+    return f"{name.removesuffix('changelog')}zip (or {file} with an older zip)"
 
 
 @rule("CKPT102")

@@ -12,6 +12,7 @@ from airflow_provider_ckpt.checkpoint.view import CheckpointView
 from airflow_provider_ckpt.cli.options import directories, examples, open_store, shared
 from airflow_provider_ckpt.cli.render import print_json, print_tables, when
 from airflow_provider_ckpt.documents import FORMAT_VERSION
+from airflow_provider_ckpt.errors import CheckpointFormatError
 from airflow_provider_ckpt.report.tables import Table, facts
 
 if TYPE_CHECKING:
@@ -23,8 +24,15 @@ if TYPE_CHECKING:
 @shared
 def show(location: str, storage_options: tuple[str, ...], as_json: bool) -> None:
     """Show the progress of a query: batches, watermark, source offsets, once-only confs."""
-    view = observe(open_store(location, storage_options))
-    document = _summary(view)
+    store = open_store(location, storage_options)
+    try:
+        view = observe(store)
+        document = _summary(view)
+    except CheckpointFormatError as error:
+        error.hint = " ".join(
+            filter(None, [error.hint, f"See all that is damaged: ckpt check --deep {store.location}"])
+        )
+        raise
     if as_json:
         print_json(document)
         return

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from airflow_provider_ckpt.checkpoint.contents import listed_shortly
-from airflow_provider_ckpt.codec.layout import main_name
+from airflow_provider_ckpt.codec.layout import is_offset_entry, main_name
 from airflow_provider_ckpt.times import duration_text, time_text
 from airflow_provider_ckpt.visible import visible
 
@@ -137,8 +137,9 @@ def forecast_tables(location: str, foretold: Forecast) -> list[Table]:
 def plan_tables(plan: Plan, *, most: int = 20) -> list[Table]:
     """The effect on each sink, the warnings, and the steps: the first and last of a long plan, no checksum files."""
     own = {action.name for action in plan.actions if main_name(action.name) == action.name}
+    guards = _guards(plan)
     rows: list[tuple[Any, ...]] = [
-        (number, action.do, action.place, action.name, action.size)
+        (number, f"{action.do} (guard)" if action.name in guards else action.do, action.place, action.name, action.size)
         for number, action in enumerate(plan.actions, 1)
         if main_name(action.name) not in own or action.name in own
     ]
@@ -148,6 +149,10 @@ def plan_tables(plan: Plan, *, most: int = 20) -> list[Table]:
     title = f"Plan {plan.plan_id}: {plan.kind} to batch {plan.batch_id}, {len(plan.actions)} steps"
     about = [("sink effect", plan.sink_effect), ("checkpoint", plan.location)]
     about += [("trigger", plan.trigger)] if plan.trigger else []
+    about += [
+        ("guard", f"{name} goes first and is put back last: without it Spark cannot start in between")
+        for name in guards
+    ]
     tables = [facts(title, [*about, *(("target", note) for note in plan.notes)])]
     if plan.effects:
         effects = tuple((item.sink, item.effect, item.reason, item.remedy or None) for item in plan.effects)
@@ -158,6 +163,19 @@ def plan_tables(plan: Plan, *, most: int = 20) -> list[Table]:
         steps = f"Steps, and {hidden} on checksum files beside these" if hidden else "Steps"
         tables.append(Table(steps, ("step", "do", "where", "object", "bytes"), tuple(rows)))
     return tables
+
+
+def _guards(plan: Plan) -> list[str]:
+    """Offset entries that a plan deletes and puts back after other steps."""
+    at: dict[str, list[int]] = {}
+    for number, action in enumerate(plan.actions):
+        if is_offset_entry(action.name):
+            at.setdefault(action.name, []).append(number)
+    return [
+        name
+        for name, steps in at.items()
+        if any(main_name(action.name) != name for action in plan.actions[steps[0] : steps[-1]])
+    ]
 
 
 def history_table(location: str, changes: Sequence[Record]) -> Table:

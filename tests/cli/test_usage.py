@@ -31,3 +31,12 @@ def test_a_usage_error_is_text_on_stderr_and_a_document_with_json(capsys, argume
     document = json.loads(both.out)
     assert both.err == text.err and said in document["error"]["message"] and document["error"]["code"] == "USAGE"
     assert not list(problems(document, ErrorDocument))
+
+
+def test_what_show_cannot_read_names_the_next_command(capsys, golden, tmp_path):
+    damaged = golden("file-to-parquet-12")
+    (damaged / "offsets/11").write_bytes(b"v1")
+    assert run(["show", str(damaged)]) == 3
+    assert f"ckpt check --deep {damaged}" in capsys.readouterr().err
+    assert run(["show", str(tmp_path / "lost")]) == 3
+    assert f"ckpt restore ROOT latest --to {tmp_path / 'lost'}" in capsys.readouterr().err

@@ -1,0 +1,24 @@
+"""A plan says of an offset entry that goes and comes back why it does."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from airflow_provider_ckpt.change.actions import Copy, Delete
+from airflow_provider_ckpt.report.tables import plan_tables
+from tests.change.plans import ROLLBACK
+
+GUARD = "offsets/5 goes first and is put back last: without it Spark cannot start in between"
+DAMAGED = (Delete("offsets/7", size=3), Copy("offsets/7", size=9, sha256="a", source="b"))
+GUARDED = (Delete("offsets/5", size=9), *DAMAGED, Copy("offsets/5", size=9, sha256="c"))
+
+
+def test_the_guard_is_marked_and_explained_and_the_repaired_entry_is_not():
+    about, *_, steps = plan_tables(replace(ROLLBACK, actions=GUARDED))
+    assert ("guard", GUARD) in about.rows
+    assert [row[1] for row in steps.rows] == ["delete (guard)", "delete", "copy", "copy (guard)"]
+
+
+def test_an_entry_that_is_replaced_is_no_guard():
+    about, *_, steps = plan_tables(replace(ROLLBACK, actions=DAMAGED))
+    assert "guard" not in dict(about.rows) and [row[1] for row in steps.rows] == ["delete", "copy"]
