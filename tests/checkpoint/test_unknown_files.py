@@ -335,7 +335,7 @@ def test_a_checkpoint_with_links_is_found_and_neither_backed_up_nor_changed(quer
         lambda: make_rollback(stores, 5),
         lambda: apply(planned, stores, query_is_stopped=True, quiet_s=0, accept_sink="unknown"),
     ):
-        with pytest.raises(PlanError, match="is a link"):
+        with pytest.raises(PlanError, match="contains a link"):
             act()
     assert {name: data for name, data in files(tmp_path).items() if not name.startswith("backups")} == before
 
