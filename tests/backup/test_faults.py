@@ -49,7 +49,7 @@ def undo(checkpoint: Path, fault: Fault) -> None:
     try:
         plan = make_undo(places)
     except PlanError as error:
-        assert "nothing to undo" in str(error)
+        assert "no change that can be undone" in str(error)
         return
     apply(plan, places, query_is_stopped=True, quiet_s=0, accept_sink="unknown")
 

@@ -44,7 +44,7 @@ def undo(checkpoint: Store) -> None:
     try:
         plan = make_undo(stores)
     except PlanError as error:
-        assert "nothing to undo" in str(error)
+        assert "no change that can be undone" in str(error)
         return
     apply(plan, stores, query_is_stopped=True, quiet_s=0, accept_sink="unknown")
 
