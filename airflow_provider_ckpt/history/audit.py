@@ -44,7 +44,7 @@ class Measure:
 
     Args:
         now_ms: When it is judged, epoch milliseconds.
-        window_s: Seconds that one row of throughput and delay stands for.
+        window_s: Seconds that one row of throughput and delay covers.
         tiny: A batch that read so much or less, and something, is tiny.
         stall_times: A query has stalled when it took so many times as long as usual between two commits,
         stall_ms: and longer than this, milliseconds.
