@@ -184,7 +184,7 @@ def decode(data: bytes, name: str, known: dict[ManifestObject, ManifestObject] |
 
 
 def _require_version(fields: Mapping[str, Any], name: str) -> None:
-    if (version := fields["format_version"]) != FORMAT_VERSION:
+    if (version := fields["format_version"]) != FORMAT_VERSION or type(version) is not int:
         said = f"manifest format {abbreviate(str(version))}; this release reads {FORMAT_VERSION}"
         raise UnsupportedVersionError(said, name=name)
 

@@ -75,6 +75,8 @@ def require_newer(approved_at: str | datetime | None, plan: Plan) -> None:
     if approved_at is None:
         return
     try:
+        if not isinstance(approved_at, str | datetime):
+            raise ValueError(f"{approved_at!r:.60} is neither a text nor a datetime")
         approved_ms = parse_time_ms(approved_at)
     except ValueError as error:
         raise PlanError(f"approved_at is no time: {error}", location=plan.location) from None

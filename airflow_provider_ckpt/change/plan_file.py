@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from airflow_provider_ckpt.change.kinds import Kind
 from airflow_provider_ckpt.change.plan import Plan, plan_from_dict
-from airflow_provider_ckpt.documents import FORMAT_VERSION
+from airflow_provider_ckpt.documents import FORMAT_VERSION, is_current
 from airflow_provider_ckpt.errors import PlanError
 from airflow_provider_ckpt.untrusted.bounded_json import parse_json
 
@@ -67,7 +67,7 @@ def plan_of_document(fields: Mapping[str, Any], kind: Kind) -> Plan:
     Raises:
         PlanError: It was edited, has another version, or is for something else.
     """
-    if fields["format_version"] != FORMAT_VERSION:
+    if not is_current(fields["format_version"]):
         raise PlanError(
             f"the plan has a format that this ckpt does not read: it reads version {FORMAT_VERSION}.", hint=_AGAIN
         )

@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING, Any
 
 from airflow_provider_ckpt.checks.findings import SEVERITIES, Finding
 from airflow_provider_ckpt.checks.registry import RULES
-from airflow_provider_ckpt.documents import FORMAT_VERSION
+from airflow_provider_ckpt.documents import FORMAT_VERSION, is_current
 from airflow_provider_ckpt.untrusted.bounded_json import parse_json
 
 if TYPE_CHECKING:
@@ -125,7 +125,7 @@ def parse_baseline(text: str) -> Baseline:
     except ValueError as error:
         raise ValueError(f"not JSON: {error}") from None
     version = document.get("format_version", document.get("version")) if isinstance(document, dict) else None
-    if version != FORMAT_VERSION:
+    if not is_current(version):
         raise ValueError(f"no baseline of version {FORMAT_VERSION}, but {version!r}")
     accepted = document.get("accepted")
     if not isinstance(accepted, dict) or not all(isinstance(entries, list) for entries in accepted.values()):

@@ -155,6 +155,8 @@ def rollback(
             batch=batch, timestamp=timestamp, watermark=watermark, offsets=offsets, backup=backup, source_types=types
         )
     except ValueError as error:
+        if offsets and {batch, timestamp, watermark, backup} == {None}:
+            raise click.BadParameter(str(error), param_hint="--to-offsets") from None
         raise click.UsageError(str(error)) from None
     if isinstance(target, ToBackup):
         if backup_root:

@@ -12,6 +12,11 @@ from typing import Annotated, TypedDict
 FORMAT_VERSION = 1
 
 
+def is_current(version: object) -> bool:
+    """Whether a document says that it is of this version; True is no number, though Python takes it for 1."""
+    return version == FORMAT_VERSION and type(version) is int
+
+
 class Document(TypedDict):
     """Every document begins with its version."""
 

@@ -159,7 +159,7 @@ def decode(data: bytes, place: Place) -> Manifest:
     """
     try:
         value = parse_json(data)
-        if (version := value["format_version"]) != FORMAT_VERSION:
+        if (version := value["format_version"]) != FORMAT_VERSION or type(version) is not int:
             said = f"manifest format {version!r:.40}; this release reads {FORMAT_VERSION}"
             raise UnsupportedVersionError(said, name=place.name)
         return _manifest(value, place)

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from airflow_provider_ckpt.checks.baseline import Baseline, fingerprint, parse_baseline
-from airflow_provider_ckpt.documents import FORMAT_VERSION
+from airflow_provider_ckpt.documents import FORMAT_VERSION, is_current
 from airflow_provider_ckpt.fleet.row import FleetRow
 from airflow_provider_ckpt.untrusted.bounded_json import parse_json
 
@@ -73,6 +73,6 @@ def parse_known(text: str) -> Known:
     document = parse_json(text)
     if not isinstance(document, dict) or document.keys() - {"format_version"} != {"findings", "unreadable"}:
         raise ValueError("the record of the last fleet survey has to have the keys findings and unreadable")
-    if document.get("format_version", FORMAT_VERSION) != FORMAT_VERSION:
+    if not is_current(document.get("format_version", FORMAT_VERSION)):
         raise ValueError(f"what a survey has kept in version {document['format_version']!r:.60}, not {FORMAT_VERSION}")
     return Known(parse_baseline(json.dumps(document["findings"])), frozenset(map(str, document["unreadable"])))

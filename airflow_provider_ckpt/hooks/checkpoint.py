@@ -67,6 +67,8 @@ class CheckpointHook(BaseHook):
 
         Raises CheckpointError when no fsspec driver is known for it.
         """
+        if not isinstance(location, str):
+            raise CheckpointError(f"a location is a path or a URI as text, and not {location!r:.60}")
         connection = self.get_conn()
         if connection is None:
             return Store.open(location)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
+from datetime import timedelta
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
@@ -20,6 +21,7 @@ from airflow_provider_ckpt.hooks.checkpoint import CheckpointHook
 from airflow_provider_ckpt.report.tables import Table, render
 from airflow_provider_ckpt.restart.deploy import DeploySpec, declare, parse_yaml
 from airflow_provider_ckpt.storage.store import Store
+from airflow_provider_ckpt.times import parse_duration_ms
 from airflow_provider_ckpt.untrusted.bounded_json import parse_json
 from airflow_provider_ckpt.visible import visible
 
@@ -52,7 +54,7 @@ class CheckpointOperator(BaseOperator):
 
     def store(self, location: str | None = None) -> Store:
         """The checkpoint's store, or that of another location."""
-        return self.hook.store(location or self.checkpoint)
+        return self.hook.store(self.checkpoint if location is None else location)
 
     def report(self, *tables: Table) -> None:
         """One log entry with tables."""
@@ -147,6 +149,30 @@ def text_of(value: Any) -> Any:
     if value is None:
         return ""
     return str(value) if isinstance(value, int | float) and not isinstance(value, bool) else value
+
+
+def texts_of(name: str, value: Any) -> tuple[str, ...]:
+    """Texts of an argument: a list, or one text, which is one and never its letters. Raises CheckpointError."""
+    given = [value] if isinstance(value, str) and value else value or ()
+    if isinstance(given, list | tuple) and all(isinstance(item, str) for item in given):
+        return tuple(given)
+    raise CheckpointError(f"{name} is a list of texts, or one text, and not {value!r:.60}")
+
+
+def texts_by_text(name: str, value: Any) -> dict[str, str]:
+    """Texts by text, such as paths that have moved. Raises CheckpointError for all else."""
+    given = {} if value is None or value == "" else value
+    if isinstance(given, Mapping) and all(isinstance(item, str) for pair in given.items() for item in pair):
+        return dict(given)
+    raise CheckpointError(f"{name} is a mapping of texts to texts, and not {value!r:.60}")
+
+
+def duration_ms_of(name: str, value: Any) -> int:
+    """A duration: a timedelta, a text, or seconds as a number. Raises CheckpointError."""
+    try:
+        return parse_duration_ms(value if isinstance(value, timedelta) else str(value))
+    except ValueError as error:
+        raise CheckpointError(f"{name}: {error}") from None
 
 
 def task_of(context: Any) -> str:

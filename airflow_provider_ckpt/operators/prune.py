@@ -13,9 +13,8 @@ from airflow_provider_ckpt.backup.retention import RetentionPolicy
 from airflow_provider_ckpt.backup.tags import tags_of
 from airflow_provider_ckpt.documents import FORMAT_VERSION
 from airflow_provider_ckpt.hooks.checkpoint import CheckpointHook, airflow_errors, require_flags
-from airflow_provider_ckpt.operators.base import task_of
+from airflow_provider_ckpt.operators.base import duration_ms_of, task_of
 from airflow_provider_ckpt.report.tables import prune_tables, render
-from airflow_provider_ckpt.times import parse_duration_ms
 
 if TYPE_CHECKING:
     from airflow_provider_ckpt.documents.backups import PruneDocument
@@ -65,7 +64,8 @@ class CheckpointPruneOperator(BaseOperator):
         super().__init__(**kwargs)
         counts = (keep_last, keep_hourly, keep_daily, keep_weekly, keep_monthly)
         RetentionPolicy(*counts, tags_of(keep_tags), min_redundancy)  # a DAG with a senseless policy does not load
-        grace_ms = parse_duration_ms(grace)
+        with airflow_errors():
+            grace_ms = duration_ms_of("grace", grace)
         self.backup_root = backup_root
         self.checkpoint_conn_id = checkpoint_conn_id
         self.counts = counts

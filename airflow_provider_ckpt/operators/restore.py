@@ -22,6 +22,8 @@ from airflow_provider_ckpt.operators.base import (
     result_of,
     task_of,
     text_of,
+    texts_by_text,
+    texts_of,
     words,
 )
 from airflow_provider_ckpt.report.tables import plan_tables
@@ -40,7 +42,8 @@ class CheckpointRestoreOperator(CheckpointOperator):
     :param query_id: The query whose latest backup is meant, where the root has those of several.
     :param new_query_id: Give the restored query an id of its own (a fork); sinks then do not know it.
     :param rewrite_paths: Absolute paths of input files that have moved, old to new.
-    :param sinks: Sinks of the query, such as ``file:s3://lake/orders``, for the effects on them.
+    :param sinks: Sinks of the query, such as ``file:s3://lake/orders``, for the effects on them; one text is one
+        sink.
     :param trigger: The trigger of the query as a deploy file says it; with ``realTime`` no effect on a sink is exact.
     :param plan: The plan that another task made with ``plan_only`` and a person has approved (its XCom ``plan``). That
         plan is carried out and no other.
@@ -73,7 +76,7 @@ class CheckpointRestoreOperator(CheckpointOperator):
         query_id: str | None = None,
         new_query_id: bool = False,
         rewrite_paths: Mapping[str, str] | None = None,
-        sinks: Sequence[str] = (),
+        sinks: str | Sequence[str] = (),
         trigger: str | None = None,
         plan: Any = None,
         accept_sink: str | Sequence[str] | None = None,
@@ -102,7 +105,7 @@ class CheckpointRestoreOperator(CheckpointOperator):
             require_flags(self, "new_query_id", "plan_only")
             root, target = self.store(self.backup_root), self.store()
             given = plan_of(self.plan, "restore", target) if self.plan else None
-            declared = sinks_of(given) if given else tuple(map(parse_sink, self.sinks))
+            declared = sinks_of(given) if given else tuple(map(parse_sink, texts_of("sinks", self.sinks)))
             sinks = open_sinks(declared, self.store)
             plan = given or self._planned(root, target, sinks)
             self.report(*plan_tables(plan))
@@ -124,5 +127,5 @@ class CheckpointRestoreOperator(CheckpointOperator):
     def _planned(self, root: Store, target: Store, sinks: Sequence[tuple[DeclaredSink, Store | None]]) -> Plan:
         backup = find_backup(root, self.backup_id, self.query_id or None)
         new_id = fork_id(backup, target) if self.new_query_id else None
-        rules = [PathRule(old, new) for old, new in (self.rewrite_paths or {}).items()]
+        rules = [PathRule(old, new) for old, new in texts_by_text("rewrite_paths", self.rewrite_paths).items()]
         return make_restore(root, backup, target, new_id, path_rules=rules, sinks=sinks, trigger=self.trigger)

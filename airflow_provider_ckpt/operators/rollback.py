@@ -18,6 +18,7 @@ from airflow_provider_ckpt.hooks.checkpoint import airflow_errors, require_flags
 from airflow_provider_ckpt.operators.base import (
     PLAN_KEY,
     CheckpointOperator,
+    duration_ms_of,
     plan_of,
     result_of,
     task_of,
@@ -29,7 +30,6 @@ from airflow_provider_ckpt.report.tables import plan_tables
 from airflow_provider_ckpt.rollback.goal import RollbackTarget, ToBackup, parse_target
 from airflow_provider_ckpt.rollback.make import make_rollback
 from airflow_provider_ckpt.sinks.declared import parse_sink
-from airflow_provider_ckpt.times import parse_duration_ms
 
 if TYPE_CHECKING:
     from airflow_provider_ckpt.documents.tasks import ChangeResultDocument
@@ -180,11 +180,7 @@ class CheckpointRollbackOperator(CheckpointOperator):
     def _quiet_s(self) -> float | None:
         if self.quiet_period is None:
             return None
-        given = self.quiet_period if isinstance(self.quiet_period, timedelta) else str(self.quiet_period)
-        try:
-            return parse_duration_ms(given) / 1000
-        except ValueError as error:
-            raise CheckpointError(f"quiet_period: {error}") from None
+        return duration_ms_of("quiet_period", self.quiet_period) / 1000
 
     def _planned(self) -> tuple[Plan, Stores]:
         """A plan made now, or one that was begun and interrupted."""
@@ -193,6 +189,8 @@ class CheckpointRollbackOperator(CheckpointOperator):
             raise CheckpointError(f"sources are types by source id, such as {{'0': 'kafka'}}, not {sources!r:.60}")
         source_types = {str(source_id): str(kind) for source_id, kind in sources.items()}
         target = self._target(source_types)
+        if not isinstance(self.sink, str | None):
+            raise CheckpointError(f"sink is a text, such as file:s3://lake/orders, and not {self.sink!r:.60}")
         sink = parse_sink(self.sink) if self.sink else None
         backups = target.root if isinstance(target, ToBackup) else self.backup_root
         stores = Stores.of(self.checkpoint, self.store, sink=sink, undo=self.undo_root, backups=backups)

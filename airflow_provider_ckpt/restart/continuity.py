@@ -25,7 +25,7 @@ from airflow_provider_ckpt.codec import layout
 from airflow_provider_ckpt.codec.jvm_text import abbreviate
 from airflow_provider_ckpt.codec.offset_log import OffsetSeq
 from airflow_provider_ckpt.codec.source_offset import SourceOffset
-from airflow_provider_ckpt.documents import FORMAT_VERSION
+from airflow_provider_ckpt.documents import FORMAT_VERSION, is_current
 from airflow_provider_ckpt.errors import CheckpointError
 from airflow_provider_ckpt.times import time_text
 
@@ -85,15 +85,22 @@ def bookmark_from_dict(fields: Mapping[str, Any]) -> Bookmark:
     """
     if not isinstance(fields, Mapping):
         raise CheckpointError(f"no bookmark: {fields!r:.60} is no object")
-    if fields.get("format_version", FORMAT_VERSION) != FORMAT_VERSION:
+    if not is_current(fields.get("format_version", FORMAT_VERSION)):
         raise CheckpointError(
             f"no bookmark of version {FORMAT_VERSION}, but of {fields['format_version']!r:.60}",
             hint="Take a new bookmark before the deploy, with this version of ckpt.",
         )
     try:
-        return Bookmark(**{key: value for key, value in fields.items() if key != "format_version"})
+        bookmark = Bookmark(**{key: value for key, value in fields.items() if key != "format_version"})
     except TypeError as error:
         raise CheckpointError(f"no bookmark: {error}") from error
+    for name in ("batch_id", "watermark_ms", "in_flight"):
+        if type(value := getattr(bookmark, name)) not in (int, type(None)):
+            raise CheckpointError(f"no bookmark: {name} is {value!r:.60}, and no whole number")
+    for name in ("offsets", "in_flight_offsets"):
+        if not isinstance(value := getattr(bookmark, name), Mapping):
+            raise CheckpointError(f"no bookmark: {name} is {value!r:.60}, and no object by source id")
+    return bookmark
 
 
 def take_bookmark(view: CheckpointView) -> Bookmark:

@@ -49,7 +49,7 @@ def undo_effect(marker: SinkMarker, newest: int | None, *, trimmed: bool = False
         why = f"it was taken back since the rollback, and the undo makes batches up to {newest} committed again"
         remedy = "Put the table back to what it was before the rollback first, or leave the rollback as it is."
         return SinkEffect(marker.name, "skipped", why, remedy)
-    return SinkEffect(marker.name, "exact", "no batch has run since the rollback")
+    return SinkEffect(marker.name, "exact", "the undo makes no batch run again")
 
 
 def in_real_time(effect: SinkEffect, marker: SinkMarker) -> SinkEffect:

@@ -56,8 +56,10 @@ class LocalDisk:
 def local_path(location: str) -> str | None:
     """The absolute path that a location of this machine means, tidied; None for one that is elsewhere, or chained."""
     scheme, separator, path = location.partition("://")
-    if "::" in location or (separator and scheme not in SCHEMES):
+    if "::" in location or (separator and scheme.lower() not in SCHEMES):
         return None
+    if separator and path.lower().startswith("localhost/"):  # RFC 8089: this machine, and no directory
+        path = path[len("localhost") :]
     if not separator:
         path = location.removeprefix("file:").removeprefix("local:")
     return tidied(os.path.join(os.getcwd(), os.path.expanduser(path)))  # noqa: PTH109, PTH111, PTH118  # "" is cwd

@@ -37,6 +37,8 @@ _HINTS = {
 _ONE_SLASH = re.compile(r"([A-Za-z][A-Za-z0-9+.-]+):/(?!/)")
 _LONGEST = 300
 
+_NO_BUCKET = re.compile(r"(?:s3[an]?|gcs?|gs|az|adl|abfss?)://+", re.IGNORECASE)
+
 
 def require_location(location: str) -> None:
     """Raise StoreError for a text that only resembles the name of a local directory."""
@@ -44,6 +46,8 @@ def require_location(location: str) -> None:
         raise StoreError("the location is empty", hint="Give a path, or a URI such as s3://lake/checkpoints/orders.")
     if "\0" in location:
         raise StoreError("the location holds a zero byte", location=scrub(location.replace("\0", "\\0")))
+    if _NO_BUCKET.fullmatch(location):
+        raise StoreError("the location names no bucket", location=location, hint="Write s3://bucket/path, for example.")
     scheme = _ONE_SLASH.match(location)
     if scheme and scheme[1].lower() not in ("file", "local"):
         name = scheme[1].lower()

@@ -191,6 +191,8 @@ def condition_from_dict(fields: Mapping[str, Any]) -> Condition:
     Times (``…_ms``) may also be datetimes or ISO 8601, durations (``for_ms``, ``lag_ms``) ISO 8601 such as ``PT5M``;
     numbers may be text. Raises CheckpointError for anything else.
     """
+    if not isinstance(fields, Mapping):
+        raise CheckpointError(f"this is no condition: {shown(fields)} is no object with the key condition")
     values = _renamed(fields)
     name = values.pop("condition", None)
     try:

@@ -11,7 +11,9 @@ from typing import Any
 import pytest
 from airflow.providers.common.compat.sdk import AirflowFailException
 
+from airflow_provider_ckpt.errors import CheckpointError
 from airflow_provider_ckpt.operators import checkpoint as operators
+from airflow_provider_ckpt.operators.base import texts_by_text, texts_of
 from airflow_provider_ckpt.sensors.checkpoint import CheckpointProgressSensor
 
 pytestmark = pytest.mark.airflow
@@ -58,3 +60,45 @@ def test_the_text_of_a_flag_is_no_flag_but_where_a_template_makes_it(tmp_path, t
     else:
         with pytest.raises(AirflowFailException, match=f"{name} is .*neither True nor False"):
             carry_out(task, tmp_path, **{name: "False"})
+
+
+WRONG = {
+    "a checkpoint that is a number": (operators.CheckpointCheckOperator, {"checkpoint": 5}),
+    "a checkpoint that is nothing": (operators.CheckpointBackupOperator, {"checkpoint": None}),
+    "a negative grace": (operators.CheckpointPruneOperator, {"grace": -5}),
+    "a grace of ages": (operators.CheckpointPruneOperator, {"grace": 10**12}),
+    "a backup that is a number, to verify": (operators.CheckpointVerifyOperator, {"backup_id": 5}),
+    "a backup that is a number": (operators.CheckpointRestoreOperator, {"backup_id": 5}),
+    "sinks that are a number": (operators.CheckpointRestoreOperator, {"sinks": 5}),
+    "a sink that is a number": (operators.CheckpointRestoreOperator, {"sinks": [5]}),
+    "an undo root that is a number": (operators.CheckpointRollbackOperator, {"to_batch": 1, "undo_root": 5}),
+    "a backup root that is a number": (operators.CheckpointRollbackOperator, {"to_batch": 1, "backup_root": 5}),
+    "the sink that is a number": (operators.CheckpointRollbackOperator, {"to_batch": 1, "sink": 5}),
+    "a bookmark of text": (
+        operators.CheckpointContinuityOperator,
+        {"bookmark": {"query_id": None, "batch_id": "7"}},
+    ),
+    "a bookmark of a version that is no number": (
+        operators.CheckpointContinuityOperator,
+        {"bookmark": {"format_version": True, "query_id": None, "batch_id": 7}},
+    ),
+    "a condition that is a number": (CheckpointProgressSensor, {"condition": 5}),
+}
+
+
+@pytest.mark.parametrize(("task", "given"), WRONG.values(), ids=WRONG)
+def test_what_is_of_another_type_fails_for_good_with_nothing_done(tmp_path, task, given):
+    with pytest.raises(AirflowFailException):
+        carry_out(task, tmp_path, **given)
+    assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize("given", ["x", ["x"], {"a": 5}], ids=repr)
+def test_paths_are_rewritten_from_text_to_text(given):
+    with pytest.raises(CheckpointError, match="rewrite_paths is a mapping of texts to texts"):
+        texts_by_text("rewrite_paths", given)
+
+
+def test_one_sink_as_text_is_one_sink():
+    assert texts_of("sinks", "kafka") == ("kafka",) == texts_of("sinks", ["kafka"])
+    assert texts_of("sinks", None) == () == texts_of("sinks", "")

@@ -109,7 +109,7 @@ def test_an_approval_that_is_older_than_the_plan_is_refused(tmp_path, backup):
     assert roll_back(tmp_path, Task(), approved_at=datetime.now(UTC), **approved)["receipt"]
 
 
-@pytest.mark.parametrize("given", ["", "None", " ", "yesterday"])
+@pytest.mark.parametrize("given", ["", "None", " ", "yesterday", 5, True, ["x"]], ids=repr)
 def test_an_approval_without_a_time_is_not_one_that_was_not_asked_for(tmp_path, backup, given):
     """A template renders what is not there as text; only None of Python is not given."""
     with pytest.raises(AirflowFailException, match="approved_at is no time"):
@@ -198,3 +198,9 @@ def test_a_quiet_period_is_a_duration_in_every_form(tmp_path, backup, quiet_peri
 def test_a_quiet_period_that_is_none_is_refused(tmp_path, backup):
     with pytest.raises(AirflowFailException, match="quiet_period: no duration: 'soon'"):
         roll_back(tmp_path, Task(), to_batch=6, accept_sink="unknown", quiet_period="soon")
+
+
+def test_who_cannot_find_out_whether_the_query_is_stopped_has_not_said_so(tmp_path, backup):
+    with pytest.raises(AirflowFailException, match="query_is_stopped found nothing out: ZeroDivisionError"):
+        roll_back(tmp_path, Task(), to_batch=6, accept_sink="unknown", query_is_stopped=lambda: 1 / 0)
+    assert history(Store.open(str(tmp_path / "orders"))) == ()

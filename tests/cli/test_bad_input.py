@@ -31,6 +31,22 @@ def ckpt(capsys, *arguments: object) -> tuple[int, str, str]:
     return code, captured.out, captured.err
 
 
+@pytest.mark.parametrize("scheme", ["file://localhost", "FILE://", "file://"])
+def test_every_way_to_write_a_file_of_this_machine(capsys, checkpoint, scheme):
+    assert ckpt(capsys, "show", f"{scheme}{checkpoint}") == ckpt(capsys, "show", checkpoint)
+
+
+@pytest.mark.parametrize("location", ["s3://", "s3a:///", "gs://"])
+def test_a_store_without_a_bucket(capsys, location):
+    code, _, err = ckpt(capsys, "show", location)
+    assert code == 3 and "names no bucket" in err
+
+
+def test_the_option_of_offsets_that_cannot_be_read_is_named(capsys, checkpoint):
+    code, _, err = ckpt(capsys, "rollback", checkpoint, "--to-offsets", "x")
+    assert code == 2 and "--to-offsets" in err
+
+
 def test_missing_location(capsys, tmp_path):
     code, _, err = ckpt(capsys, "show", tmp_path / "nope")
     assert code == 3 and "does not exist" in err and str(tmp_path / "nope") in err and "checkpointLocation" in err
