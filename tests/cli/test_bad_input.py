@@ -60,7 +60,7 @@ def test_empty_location(capsys, tmp_path):
 def test_not_a_checkpoint(capsys, tmp_path):
     (tmp_path / "part-0.parquet").write_text("x")
     code, _, err = ckpt(capsys, "show", tmp_path)
-    assert code == 3 and "no checkpoint" in err and "data files" in err
+    assert code == 3 and "not a checkpoint" in err and "data files" in err
 
 
 def damage(name: str, change: Callable[[bytes], bytes]) -> Callable[[Path], None]:
@@ -161,10 +161,10 @@ def test_unknown_scheme(capsys):
 #: Locations that cannot be opened: the exit code, what is said, and what is to be done.
 LOCATIONS = {
     "hdfs://name:8020/orders": (3, "hdfs:// cannot be opened here", "pip install pyarrow"),
-    "abfss://c@a.dfs.core.windows.net/orders": (3, "no driver for abfss://", "ckpt-cli[azure]"),
+    "abfss://c@a.dfs.core.windows.net/orders": (3, "no fsspec driver is known for abfss://", "ckpt-cli[azure]"),
     "gs://lake/orders": (3, "gcsfs", "ckpt-cli[gcs]"),
-    "wasbs://c@a/orders": (3, "no driver for wasbs://", "abfss://"),
-    "viewfs://c/orders": (3, "no driver for viewfs://", "hdfs://"),
+    "wasbs://c@a/orders": (3, "no fsspec driver is known for wasbs://", "abfss://"),
+    "viewfs://c/orders": (3, "no fsspec driver is known for viewfs://", "hdfs://"),
     "dbfs:/orders": (3, "dbfs:/ is no URI", "/dbfs/"),
     "s3:/lake/orders": (3, "s3:/ is no URI", "s3://"),
     "dbfs://orders": (2, "does not take these storage options, or lacks some", "--storage-option"),
@@ -204,7 +204,7 @@ def test_what_is_given_in_the_place_of_a_checkpoint_is_named(capsys, tmp_path, w
         (tmp_path / name).write_text("x")
     for command in ("show", "check", "gate"):
         code, _, err = ckpt(capsys, command, tmp_path)
-        assert code == 3 and f"no checkpoint, but {what}." in err, err
+        assert code == 3 and f"not a checkpoint, but {what}." in err, err
 
 
 @pytest.mark.parametrize("arguments", [
