@@ -20,14 +20,14 @@ def golden_archives() -> list[Path]:
 
 
 @cache
-def _members(archive: Path) -> tuple[tuple[str, bytes | None, int], ...]:
+def _members(archive: Path) -> tuple[tuple[str, bytes | None, float], ...]:
     """Name, content (None of a directory) and time of all that is packed: unzipped once, as hundreds of tests unpack it."""
     with tarfile.open(archive) as tar:
         found = []
         for member in tar:
             packed = tar.extractfile(member)  # None of a directory
             assert packed is not None or member.isdir(), f"{archive}: {member.name} is no plain file"
-            found.append((member.name, packed and packed.read(), int(member.mtime)))
+            found.append((member.name, packed and packed.read(), member.mtime))
     return tuple(found)
 
 
