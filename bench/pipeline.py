@@ -44,6 +44,7 @@ sys.path.insert(0, sys.argv[1])
 from processes import cpu_s, peak_python_mib
 from pyspark.sql import SparkSession
 from airflow_provider_ckpt.spark import register
+os.environ["PYSPARK_PYTHON"] = sys.executable
 roots, looped, batches = json.loads(sys.argv[2]), json.loads(sys.argv[3]), int(sys.argv[4])
 builder = SparkSession.builder.master("local[2]").config("spark.ui.enabled", "false")
 builder = builder.config("spark.python.authenticate.socketTimeout", "300s").config("spark.log.level", "ERROR")
