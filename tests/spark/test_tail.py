@@ -194,7 +194,7 @@ def test_a_fleet_through_rollbacks_purges_and_restarts(session, story, tmp_path,
         ("clicks", 0, 5, 10, None),
         ("clicks", 0, 6, 10, None),
         *(("orders", 1, batch, 10, None) for batch in (2, 3, 4)),
-        ("returns", 0, 0, None, None),
+        ("returns", 0, 0, 10, None),
     ]
     # The stream's own checkpoint is one that we know.
     assert run(["diff", str(where), "0", "3", "--source", "0=checkpoint", "--json"]) == 0
