@@ -135,6 +135,8 @@ TIME_OPTIONS = [
     ("wait", "/nope", "--watermark"), ("wait", "/nope", "--until"), ("wait", "/nope", "--batch", "1", "--deadline"),
     ("rollback", "/nope", "--to-timestamp"), ("rollback", "/nope", "--to-watermark"),
 ]  # fmt: skip
+#: A wait that ends although there is nothing, and that could ask a source where its data ends.
+AT_ONCE = ("--fail-fast", "--source", "0=file:/nope")
 
 
 def options_of(kind: str) -> set[tuple[str, str]]:
@@ -246,7 +248,7 @@ def test_every_option_that_takes_a_duration_reads_the_same(capsys, arguments):
         assert run([*arguments, wrong]) == 2, wrong
     capsys.readouterr()
     for right in ("36h", "PT36H", "1h30m", "2d", "90"):
-        assert run([*arguments, right, *(("--fail-fast",) if arguments[0] == "wait" else ())]) != 2, right
+        assert run([*arguments, right, *(AT_ONCE if arguments[0] == "wait" else ())]) != 2, right
 
 
 @pytest.mark.parametrize("arguments", TIME_OPTIONS, ids=lambda arguments: f"{arguments[0]} {arguments[-1]}")
@@ -255,7 +257,7 @@ def test_every_option_that_takes_a_time_reads_the_same(capsys, arguments):
         assert run([*arguments, wrong]) == 2, wrong
     capsys.readouterr()
     for right in ("2026-01-01", "now-2h", "2 hours ago", "1767225600000"):
-        assert run([*arguments, right, *(("--fail-fast",) if arguments[0] == "wait" else ())]) != 2, right
+        assert run([*arguments, right, *(AT_ONCE if arguments[0] == "wait" else ())]) != 2, right
 
 
 def test_every_help_with_a_time_says_that_it_is_utc(capsys):

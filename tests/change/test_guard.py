@@ -56,7 +56,7 @@ def test_the_clock_of_this_machine_has_no_say(tmp_path, monkeypatch):
 
 def test_what_is_waited_for_and_how_long_is_told(tmp_path, monkeypatch):
     monkeypatch.setattr(guard, "MIN_QUIET_S", 0.2)
-    monkeypatch.setattr(guard, "MIN_WATCH_S", 0.1)
+    monkeypatch.setattr(guard, "MIN_WATCH_S", 0.2)  # however long ago the last commit was by then
     checkpoint, told = Store.open(str(tmp_path / "orders")), []
     query = FakeQuery(checkpoint)
     for batch_id in range(3):
@@ -64,7 +64,7 @@ def test_what_is_waited_for_and_how_long_is_told(tmp_path, monkeypatch):
     stores = Stores(checkpoint)
     plan = make_rollback(stores, 1)
     apply(plan, stores, query_is_stopped=True, accept_sink="unknown", tell=told.append)
-    assert told == [f"Checking {checkpoint.location} for writes for 0.1 s: a query that still runs would write."]
+    assert told == [f"Checking {checkpoint.location} for writes for 0.2 s: a query that still runs would write."]
 
 
 @pytest.mark.parametrize("name", ["offsets/99", "state/0/0/9.delta", "notes"])

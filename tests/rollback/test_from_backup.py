@@ -358,7 +358,7 @@ def test_operator_metadata_comes_back_only_to_the_place_that_its_paths_lead_to(g
         checkpoint.delete(name)
     stores = Stores(checkpoint, backups=root)
     if moved:
-        with pytest.raises(BatchNotRestorableError, match="another place"):
+        with pytest.raises(BatchNotRestorableError, match="at another location"):
             make_rollback(stores, ToBackup(root.location, taken.backup_id))
         return
     apply(make_rollback(stores, ToBackup(root.location, taken.backup_id)), stores, **STOPPED)
