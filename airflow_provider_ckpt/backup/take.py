@@ -1,4 +1,4 @@
-"""Backups: taken while the query runs; :mod:`lookup` finds them, :mod:`verifying` reads them back.
+"""Backups: taken while the query runs; ``catalog`` finds them, ``verify`` reads them back.
 
 A backup is a directory ``<root>/<backup id>/`` with the checkpoint's files under ``checkpoint/`` and a
 ``manifest.json`` that is written last: without it there is no backup. Batch N is the newest committed one. Its log

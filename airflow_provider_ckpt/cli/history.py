@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 @click.command(
     epilog=examples(
         "ckpt history s3://lake/checkpoints/orders",
-        "ckpt history s3://lake/checkpoints/orders --plan 5e0c9f",
+        "ckpt history s3://lake/checkpoints/orders --plan 451407f95c58d253",
     )
 )
 @click.argument("location", shell_complete=directories)

@@ -158,7 +158,7 @@ TABLES: Mapping[str, str] = {
     "cost": """
         SELECT *, CASE change WHEN 'noDataMicroBatches' THEN 'spark.sql.streaming.noDataMicroBatches.enabled = false'
             WHEN 'minute' THEN 'trigger(processingTime="1 minute")'
-            WHEN 'partitions' THEN 'spark.sql.shuffle.partitions, by ckpt repartition' END AS conf,
+            WHEN 'partitions' THEN 'spark.sql.shuffle.partitions, with a new checkpoint' END AS conf,
           usd_a_day * CASE change WHEN 'noDataMicroBatches' THEN empty_share
             WHEN 'minute' THEN 1 - usual_ms / 60000
             WHEN 'partitions' THEN operators * (state_partitions - 10) / files_a_batch END AS saves_usd_a_day

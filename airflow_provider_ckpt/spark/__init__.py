@@ -79,11 +79,25 @@ def register(session: Any) -> None:
     from airflow_provider_ckpt.spark.table import CheckpointSource, FilteredCheckpointSource
 
     if release < PUSHES_DOWN_FROM:
-        session.dataSource.register(CheckpointSource)
+        make_known(session, CheckpointSource)
         return
     session.conf.set(PUSHDOWN, "true")
-    session.dataSource.register(FilteredCheckpointSource)
+    make_known(session, FilteredCheckpointSource)
     if release >= STREAMS_FROM:
         from airflow_provider_ckpt.spark.sink import CheckpointHistory
 
-        session.dataSource.register(CheckpointHistory)
+        make_known(session, CheckpointHistory)
+
+
+def make_known(session: Any, source: type[Any]) -> None:
+    """Register a data source with a session; nothing happens when it has one of that name.
+
+    Spark searches for the name in the active session of the thread, which may be another one that has it: the session
+    has to become the active one, as any use of it makes it.
+    """
+    session.createDataFrame([], "value int")
+    try:
+        session.dataSource.register(source)
+    except Exception as error:
+        if getattr(error, "getCondition", lambda: None)() != "DATA_SOURCE_ALREADY_EXISTS":
+            raise

@@ -156,7 +156,7 @@ class CheckpointProgressTrigger(BaseEventTrigger):
     def _say(self, step: Pending) -> None:
         """A line in the log: for each poll without an answer, else when there is news and the last line is old."""
         if step.unanswered:
-            self.log.warning("The storage or a source did not answer, and is asked again: %s", step.text)
+            self.log.warning("The checkpoint or a source cannot be read now, and is polled again: %s", step.text)
             return
         said_at, said = self._said
         if step.text != said and time.monotonic() - said_at >= LOG_S:
@@ -175,7 +175,7 @@ class CheckpointProgressTrigger(BaseEventTrigger):
                 progress = await poller.within(pause, self._every.needs)
                 now = self._every.seen(progress)
             except CheckpointError as error:  # an event would start DAGs: a watcher tells of progress alone
-                self.log.warning("The storage or a source did not answer, and is asked again: %s", error)
+                self.log.warning("The checkpoint or a source cannot be read now, and is polled again: %s", error)
                 now = None
             if now is not None and self._every.is_news(seen, now):
                 yield TriggerEvent({**outcome("progress", progress), "checkpoint": self.checkpoint})

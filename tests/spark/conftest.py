@@ -31,12 +31,13 @@ def bad_deploy(spark: Any, tmp_path_factory: pytest.TempPathFactory) -> Callable
 @pytest.fixture(scope="module")
 def sink_session(spark: Any) -> Any:
     """A session that knows the sink, and the one with faults."""
+    from airflow_provider_ckpt.spark import make_known
     from airflow_provider_ckpt.spark.sink import CheckpointHistory
     from tests.spark.history_faults import FaultyHistory
 
     session = spark.newSession()
     for source in (CheckpointHistory, FaultyHistory):
-        session.dataSource.register(source)
+        make_known(session, source)
     return session
 
 

@@ -18,7 +18,7 @@ from airflow_provider_ckpt.history.columns import BATCHES, CHECKPOINTS, TABLES
 from airflow_provider_ckpt.history.read_logs import one_after_the_other
 from airflow_provider_ckpt.history.read_rows import Reading, read_rows
 from airflow_provider_ckpt.history.selection import DeclaredTypes
-from airflow_provider_ckpt.spark import PUSHDOWN, register
+from airflow_provider_ckpt.spark import PUSHDOWN, make_known, register
 from airflow_provider_ckpt.spark.table import CheckpointSource, TableReader, divided
 from airflow_provider_ckpt.storage.store import Store
 from tests.history.directly import declared_types, rows_by_hand
@@ -127,7 +127,7 @@ def test_filters_are_pushed_down_and_change_no_row(spark, session, fleet):
     where = f"location = '{fleet.location(name)}' and batch_id >= 2 and batch_time > timestamp'2026-01-01 00:02:30Z'"
     without = spark.newSession()
     without.conf.set(PUSHDOWN, "false")
-    without.dataSource.register(CheckpointSource)
+    make_known(without, CheckpointSource)
     rows = through_spark(read(session, fleet.root).where(where))
     assert rows == through_spark(read(without, fleet.root).where(where))
     assert rows
