@@ -33,6 +33,7 @@ def installed(site: Path, *, files: str | None, distributions: dict[str, str]) -
         (site / "pyspark" / "version.py").write_text(f"__version__: str = '{files}'\n")
 
 
+@pytest.mark.sweep
 @pytest.mark.parametrize(
     ("files", "distributions", "said"),
     [

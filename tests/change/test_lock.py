@@ -65,6 +65,7 @@ def test_a_change_that_fails_leaves_no_lock(checkpoint):
     assert records_of(checkpoint).find() == {}
 
 
+@pytest.mark.sweep
 def test_of_many_at_once_one_gets_it(checkpoint):
     """Also when all of them find the same stale lock."""
     for _ in range(4):

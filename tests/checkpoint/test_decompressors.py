@@ -58,6 +58,7 @@ def recorded_streams() -> list[tuple[str, bytes]]:
     return found
 
 
+@pytest.mark.sweep
 def test_every_recorded_state_file_is_read_alike_with_and_without_cramjam(of_one_file):
     streams = recorded_streams()
     counted = {codec: sum(found == codec for found, _ in streams) for codec in MAGIC}
@@ -126,6 +127,7 @@ def test_of_a_bomb_only_what_is_wanted_is_unpacked(wanted):
     assert most < wanted + (1 << 20)
 
 
+@pytest.mark.sweep
 def test_no_bomb_takes_memory_in_the_library_either():
     """A process of its own, because tracemalloc does not see what a library allocates."""
     program = """

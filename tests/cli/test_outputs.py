@@ -101,6 +101,7 @@ def test_an_output_that_cannot_be_written_is_a_usage_error(ckpt, sound, tmp_path
     assert code == 2 and "--output" in err and "there is no directory" in err
 
 
+@pytest.mark.sweep
 @pytest.mark.parametrize("document", ["json", "junit", "sarif"])
 @pytest.mark.parametrize("command", ["check", "gate"])
 def test_documents_are_cheap(goldens, tmp_path, command, document):

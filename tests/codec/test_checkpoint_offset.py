@@ -42,6 +42,7 @@ def test_few_checkpoints_are_json_that_people_can_read():
     assert json.dumps(encode({})) == '{"v": 1, "at": {}}'
 
 
+@pytest.mark.sweep
 def test_a_hundred_thousand_checkpoints_take_less_than_a_megabyte():
     assert len(json.dumps(encode(many(1_000)))) <= 2 * MOST_PLAIN_BYTES
     assert len(json.dumps(encode(many(100_000)))) < 1_000_000

@@ -73,6 +73,7 @@ def test_the_newest_entry_of_a_log_that_is_too_large_to_hold(lines, newest):
     assert newest_entry_in([b"v1", *(text.encode() for text in lines)], "sources/0/9.compact") == newest
 
 
+@pytest.mark.sweep
 @pytest.mark.parametrize(
     ("lines", "error"),
     [

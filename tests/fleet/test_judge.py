@@ -172,6 +172,7 @@ def test_a_directory_that_may_not_be_read_is_a_row_with_its_error(as_nobody):
     assert [row.worst for row in rows] == ["error"] * 4 and rows[0].findings == ()
 
 
+@pytest.mark.sweep
 def test_a_storage_error_that_passes_is_not_seen(fleet):
     """Every call fails once, in turn."""
     root = fleet("a", "b/c")
@@ -195,6 +196,7 @@ class OutOfOrder(Store):
         return super().ls(directory)
 
 
+@pytest.mark.sweep
 def test_a_storage_error_that_stays_is_a_row_or_ends_it_at_the_root(fleet):
     root = fleet("a", "out-of-order", "z")
     rows = survey(OutOfOrder.open(str(root)))
@@ -298,6 +300,7 @@ def test_rows_go_through_json(fleet):
     assert [row_from_dict(json.loads(json.dumps(row.to_dict()))) for row in rows] == rows
 
 
+@pytest.mark.sweep
 def test_no_more_than_a_window_is_under_way():
     taken, release, lock = [], threading.Event(), threading.Lock()
 

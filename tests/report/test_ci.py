@@ -306,6 +306,7 @@ def anything_judged(draw: st.DrawFn) -> Judged:
     return Judged(location, findings, foretold, known)
 
 
+@pytest.mark.sweep
 @given(st.lists(anything_judged(), min_size=1, max_size=3))
 def test_no_text_breaks_a_document(judged: Sequence[Judged]):
     xml = JUnitXml.fromstring(junit_text(judged).encode())

@@ -21,6 +21,7 @@ VALUES = st.recursive(
 )
 
 
+@pytest.mark.sweep
 @settings(max_examples=150, deadline=None)
 @given(
     st.dictionaries(st.text(max_size=5), VALUES, max_size=4),
@@ -68,6 +69,7 @@ HOSTILE = {
 }
 
 
+@pytest.mark.sweep
 @pytest.mark.parametrize("case", HOSTILE)
 def test_hostile_json_takes_no_more_memory_than_it_may(case, monkeypatch):
     monkeypatch.setattr(bounded_json, "MOST_MEMORY", 4 * MIB)
