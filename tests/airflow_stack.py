@@ -18,7 +18,6 @@ import os
 import secrets
 import select
 import signal
-import socket
 import subprocess
 import sys
 import time
@@ -27,6 +26,8 @@ import urllib.request
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
+
+from tests.ports import free_ports
 
 COMPONENTS = ("api-server", "scheduler", "dag-processor", "triggerer")
 PR_SET_CHILD_SUBREAPER = 36
@@ -242,15 +243,6 @@ class AirflowStack:
             if error.code != 500:
                 raise
             return None
-
-
-def free_ports(count: int) -> list[int]:
-    """Ports that nobody listens on now."""
-    with contextlib.ExitStack() as stack:
-        sockets = [stack.enter_context(socket.socket()) for _ in range(count)]
-        for one in sockets:
-            one.bind(("127.0.0.1", 0))
-        return [one.getsockname()[1] for one in sockets]
 
 
 # --- the supervisor's process ----------------------------------------------------------------------------------

@@ -17,6 +17,8 @@ from typing import Any
 from confluent_kafka import Producer
 from confluent_kafka.admin import AdminClient, NewPartitions, NewTopic
 
+from tests.ports import free_ports
+
 TESTS = Path(__file__).parent
 JARS = TESTS.parent / ".kafka"
 #: Small and quick to start; nothing here runs long enough for the second compiler.
@@ -55,7 +57,7 @@ class Broker:
 
     def __init__(self, root: Path) -> None:
         classpath = f"{fetch_jars()}/*"
-        port, controller = _free_port(), _free_port()
+        port, controller = free_ports(2)
         self.bootstrap = f"127.0.0.1:{port}"
         properties = {
             **PROPERTIES,
@@ -68,8 +70,10 @@ class Broker:
         config.write_text("\n".join(f"{key}={value}" for key, value in properties.items()))
         java = ["java", *JVM, "-cp", classpath]
         cluster = base64.urlsafe_b64encode(uuid.uuid4().bytes).decode().rstrip("=")
-        format_storage = [*java, "kafka.tools.StorageTool", "format", "-t", cluster, "-c", str(config)]
-        subprocess.run(format_storage, check=True, capture_output=True)
+        # One word, because an id may begin with a dash, which the tool would take for an option.
+        format_storage = [*java, "kafka.tools.StorageTool", "format", f"--cluster-id={cluster}", "-c", str(config)]
+        done = subprocess.run(format_storage, capture_output=True, text=True)
+        assert done.returncode == 0, f"the broker's storage could not be made: {done.stdout}{done.stderr}"
         self._log = (root / "broker.log").open("w")
         self._process = subprocess.Popen([*java, "kafka.Kafka", str(config)], stdout=self._log, stderr=self._log)
         self._wait(port)
@@ -135,12 +139,6 @@ class Broker:
 def _put(producer: Producer, topic: str, count: int, partition: int, timestamp_ms: int) -> None:
     for number in range(count):
         producer.produce(topic, f"{number}".encode(), partition=partition, timestamp=timestamp_ms)
-
-
-def _free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])
 
 
 def _reader() -> type:
