@@ -280,7 +280,8 @@ HOSTILE: Mapping[str, tuple[str, Callable[[Path], None]]] = {
     "operator with 200,000 stores": (HDFS, file("checkpoint/state/0/_metadata/metadata", lambda: b"v1\n" + json.dumps({"operatorInfo": {"operatorId": 0, "operatorName": "stateStoreSave"}, "stateStoreInfo": [{"storeName": str(i), "numColsPrefixKey": 0, "numPartitions": 2} for i in range(200_000)]}).encode())),
     "commit with 1,000,000 state ids": (ROCKS, file("checkpoint/commits/{N}", lambda: b'v2\n{"nextBatchWatermarkMs":0,"stateUniqueIds":{"0":' + json.dumps([["x"]] * 10**6).encode() + b"}}")),
     # bytes
-    **{f"10 GB {name}": (HDFS, sparse(f"checkpoint/{name}")) for name in ("offsets/{N}", "commits/{N}", "metadata", "state/0/_metadata/metadata", "state/0/_metadata/schema", "offsets/.{N}.crc")},
+    **{f"10 GB {name}": (HDFS, sparse(f"checkpoint/{name}")) for name in ("offsets/{N}", "commits/{N}", "metadata", "state/0/_metadata/metadata", "state/0/0/_metadata/schema", "offsets/.{N}.crc")},
+    "10 GB file that nobody knows": (HDFS, sparse("checkpoint/state/0/_metadata/schema")),
     "500 MB of zeros in a delta": (HDFS, sparse("checkpoint/state/0/0/{V}.delta", 500 << 20)),
     "10 GB state checksum file": (ROCKS, sparse("checkpoint/state/0/0/.1.zip.crc")),
     "10 GB source log entry": (FILE, sparse("checkpoint/sources/0/{N}")),

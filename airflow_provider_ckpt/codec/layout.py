@@ -137,9 +137,10 @@ Place = (
     | Other
 )
 
-#: Names that are remembered: a check asks ten times for each, and a fleet's logs have the same ones. They take 20 MB.
-_MOST_NAMES = 1 << 16
-_STATE_FILE = re.compile(r"(0|[1-9][0-9]*)(?:_([0-9A-Za-z-]+))?\.(delta|snapshot|zip|changelog)\Z")
+#: Names that are remembered: a plan asks twenty times for each, and a fleet's logs have the same ones. They take 40 MB.
+_MOST_NAMES = 1 << 17
+_MOST_STORES = 1 << 12
+_STATE_FILE = re.compile(r"(0|[1-9][0-9]{0,999})(?:_([0-9A-Za-z-]+))?\.(delta|snapshot|zip|changelog)\Z")
 _STATE_TABLE = re.compile(r".+\.(?:sst|log)\Z")
 _TEMPORARY = re.compile(r"\..+\.tmp(?:\.crc)?\Z")
 _UUID = re.compile(r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}")
@@ -151,6 +152,8 @@ def parse(name: str) -> Place:
     directory, _, base = name.rpartition("/")
     if base.startswith(".") or base.endswith(".crc"):
         return _parse_sidecar(directory, base)
+    if (match := _STATE_FILE.match(base)) and (store_id := _store_of(directory)):
+        return StateFile(store_id, int(match[1]), match[2], match[3])  # type: ignore[arg-type]
     parts = name.split("/")
     if parts[0] in (OFFSETS, COMMITS) and len(parts) == 2:
         batch_id = parse_long(base)
@@ -194,6 +197,18 @@ def _parse_own(text: str) -> int | None:
     return number if str(number) == text else None
 
 
+@lru_cache(_MOST_STORES)
+def _store_of(directory: str) -> StateStoreId | None:
+    """The store whose files are in a directory; None where that is not one of a store."""
+    parts = directory.split("/")
+    if parts[0] != STATE or len(parts) not in (3, 4) or parts[-1] == "_metadata":
+        return None
+    operator_id, partition = _parse_own(parts[1]), _parse_own(parts[2])
+    if operator_id is None or partition is None:
+        return None
+    return StateStoreId(operator_id, partition, "/".join(parts[3:]))
+
+
 def _parse_state(parts: list[str]) -> Place:
     operator_id = _parse_own(parts[1])
     if operator_id is None:
@@ -207,11 +222,7 @@ def _parse_state(parts: list[str]) -> Place:
         return StateSchemaFile(operator_id, None)
     if parts[-2] in ("SSTs", "logs") and _STATE_TABLE.match(parts[-1]):
         return StateTable(StateStoreId(operator_id, partition, "/".join(parts[3:-2])))
-    match = _STATE_FILE.match(parts[-1])
-    if not match or len(parts) > 5:
-        return Other()
-    store_id = StateStoreId(operator_id, partition, "/".join(parts[3:-1]))
-    return StateFile(store_id, int(match[1]), match[2], match[3])  # type: ignore[arg-type]
+    return Other()
 
 
 def _parse_operator_file(operator_id: int, parts: list[str]) -> Place:
@@ -244,11 +255,10 @@ def commit_entry(batch_id: int) -> str:
 
 def is_offset_entry(name: str) -> bool:
     """Whether a name is that of an entry of the offset log."""
-    place = parse(name)
-    return isinstance(place, LogEntry) and place.log == OFFSETS
+    return name.startswith(f"{OFFSETS}/") and isinstance(parse(name), LogEntry)
 
 
 def main_name(name: str) -> str:
     """The object that a sidecar belongs to; any other name as it is."""
-    place = parse(name)
+    place = parse(name) if name.endswith(".crc") else None
     return place.of if isinstance(place, Sidecar) else name

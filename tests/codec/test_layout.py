@@ -74,6 +74,9 @@ PLACES = {
     "state/00/1/7.delta": Other(),
     "state/0/1/07.delta": Other(),
     "state/0/1/\u0667.delta": Other(),
+    f"state/0/1/{'9' * 5000}.delta": Other(),  # a manifest can hold such a name
+    "state/0/1/_metadata/7.delta": StateSchemaFile(0, None),
+    "state/0/1/left/right/7.delta": Other(),
     "state/0/0/foo": Other(),
     "state/0/1/SSTs/notes.txt": Other(),
     "state/0/1/SSTs": Other(),
