@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from airflow_provider_ckpt.checkpoint.view import CheckpointView
 from airflow_provider_ckpt.checks import beside, checksums, confs, file_sink, logs, sink_log, sources, state
-from airflow_provider_ckpt.checks.findings import Finding, with_commands, without_empty_hints, worst_first
+from airflow_provider_ckpt.checks.findings import Finding, worst_first
 from airflow_provider_ckpt.checks.registry import checks_of
 
 #: In the order in which they judge.
@@ -16,5 +16,4 @@ CHECKS = checks_of(logs, confs, sources, state, checksums, file_sink, sink_log, 
 
 def check(view: CheckpointView) -> tuple[Finding, ...]:
     """Run every check; errors first."""
-    found = (finding for judge in CHECKS for finding in judge(view))
-    return worst_first(with_commands(without_empty_hints(found, view.committed)))
+    return worst_first(finding for judge in CHECKS for finding in judge(view))

@@ -9,6 +9,7 @@ from airflow_provider_ckpt.checkpoint.view import CheckpointView
 from airflow_provider_ckpt.checks.findings import Finding
 from airflow_provider_ckpt.checks.logs import newest_entry, unfinished_repartition
 from airflow_provider_ckpt.checks.registry import rule
+from airflow_provider_ckpt.checks.remedies import from_backup_or_before
 from airflow_provider_ckpt.codec import jvm_text, layout
 
 #: What Spark says of a value, by its error; None when it takes it.
@@ -76,6 +77,6 @@ def refused_confs(view: CheckpointView) -> Iterator[Finding]:
                 f"the conf {key} is {jvm_text.abbreviate(value)}, which Spark refuses",
                 view.latest_planned,
                 layout.offset_entry(view.latest_planned),
-                "Restore the entry from a backup, or roll back to the batch before it.",
-                error,
+                spark_error=error,
+                **from_backup_or_before(view, "the entry", view.latest_planned),
             )

@@ -10,6 +10,7 @@ from airflow_provider_ckpt.checkpoint.spark_confs import CATALOGUE, SHUFFLE_PART
 from airflow_provider_ckpt.checkpoint.view import CheckpointView
 from airflow_provider_ckpt.checks.findings import Finding, Severity
 from airflow_provider_ckpt.checks.registry import rule
+from airflow_provider_ckpt.checks.remedies import Remedy, back_before, from_backup, from_backup_or_before
 from airflow_provider_ckpt.codec import layout
 from airflow_provider_ckpt.codec.commit_log import CommitMetadata
 from airflow_provider_ckpt.codec.jvm_text import INT_MAX, abbreviate, parse_int
@@ -77,7 +78,7 @@ def damaged_entries(view: CheckpointView) -> Iterator[Finding]:
             "CKPT102",
             "warning",
             f"{others - MOST_NAMED:,} more log entries that no restart reads cannot be read either",
-            hint="Restore the checkpoint from a backup, or leave them: Spark deletes old entries.",
+            **from_backup(view, "the checkpoint", otherwise="leave them: Spark deletes old entries"),
         )
 
 
@@ -86,15 +87,18 @@ def damaged_entry(view: CheckpointView, name: str, *, stops: bool) -> Finding:
     error, place = view.damaged[name], layout.parse(name)
     batch_id = place.batch_id if isinstance(place, layout.LogEntry) else None
     code = "CKPT102"
-    hint = error.hint or "Restore the file from a backup, or roll back to a batch before it."
+    remedy = from_backup_or_before(view, "the file", batch_id)
+    if error.hint is not None:
+        remedy = Remedy(hint=error.hint, commands=())
     if isinstance(error, IncompleteLogFileError):
         code = "CKPT101"
         if batch_id is not None and batch_id == view.in_flight:
-            hint = "The batch was never committed: roll back to the batch before it."
+            remedy = back_before(view, batch_id, why="The batch was never committed.")
     elif isinstance(error, UnsupportedVersionError):
         code = "CKPT103"
     severity: Severity = "error" if stops else "warning"
-    return Finding(code, severity, error.message, batch_id, name, hint, error.spark_error if stops else None)
+    spark_error = error.spark_error if stops else None
+    return Finding(code, severity, error.message, batch_id, name, spark_error=spark_error, **remedy)
 
 
 @rule("CKPT104")
@@ -106,8 +110,8 @@ def missing_metadata(view: CheckpointView) -> Iterator[Finding]:
             "error",
             "a directory has the name of the file metadata, which holds the query id",
             name=layout.METADATA,
-            hint="Move the directory out of the checkpoint, and restore the file from a backup.",
             spark_error="FileNotFoundException",
+            **from_backup(view, "the file", why="Move the directory out of the checkpoint."),
         )
     elif layout.METADATA not in view.objects and (view.planned or view.committed):
         yield Finding(
@@ -115,9 +119,13 @@ def missing_metadata(view: CheckpointView) -> Iterator[Finding]:
             "error",
             "the file metadata with the query id is missing",
             name=layout.METADATA,
-            hint="Restore it from a backup. Spark before 4.2 would go on under a new id, which duplicates data in "
-            "sinks that know queries by id; Spark 4.2 and later refuses to start.",
             spark_error="STREAMING_CHECKPOINT_MISSING_METADATA_FILE",
+            **from_backup(
+                view,
+                "it",
+                why="Spark before 4.2 would go on under a new id, which duplicates data in sinks that know queries by "
+                "id; Spark 4.2 and later refuses to start.",
+            ),
         )
 
 
@@ -130,20 +138,20 @@ def without_batch_metadata(view: CheckpointView) -> Iterator[Finding]:
         return
     in_flight = view.in_flight is not None
     if newest.metadata is None:
-        yield _no_metadata(batch_id, "IllegalArgumentException" if in_flight else "NullPointerException")
+        yield _no_metadata(view, batch_id, "IllegalArgumentException" if in_flight else "NullPointerException")
     elif in_flight:  # Spark compares the two
-        yield _no_metadata(batch_id - 1, "IllegalArgumentException")
+        yield _no_metadata(view, batch_id - 1, "IllegalArgumentException")
 
 
-def _no_metadata(batch_id: int, spark_error: str) -> Finding:
+def _no_metadata(view: CheckpointView, batch_id: int, spark_error: str) -> Finding:
     return Finding(
         "CKPT105",
         "error",
         "the line with watermark and confs is empty",
         batch_id,
         layout.offset_entry(batch_id),
-        "Restore the file from a backup, or roll back to the batch before it.",
-        spark_error,
+        spark_error=spark_error,
+        **from_backup_or_before(view, "the file", batch_id),
     )
 
 
@@ -160,7 +168,7 @@ def repeated_entry(view: CheckpointView) -> Iterator[Finding]:
         "read again",
         view.latest_planned,
         layout.offset_entry(view.latest_planned or 0),
-        "Restore the entry from a backup, or roll back to the batch before it.",
+        **from_backup_or_before(view, "the entry", view.latest_planned),
     )
 
 
@@ -193,8 +201,8 @@ def missing_predecessor(view: CheckpointView) -> Iterator[Finding]:
             f"offsets/{before} is missing, and Spark needs it beside offsets/{newest}",
             newest,
             layout.offset_entry(before),
-            "Restore it from a backup, or roll back to a batch with a complete predecessor.",
-            "IllegalArgumentException" if view.in_flight is not None else "IllegalStateException",
+            spark_error="IllegalArgumentException" if view.in_flight is not None else "IllegalStateException",
+            **from_backup_or_before(view, "it", newest),
         )
 
 
@@ -224,9 +232,12 @@ def commits_ahead(view: CheckpointView) -> Iterator[Finding]:
         f"batch {committed} is committed, but the newest offset entry is {'none' if planned is None else planned}",
         committed,
         layout.commit_entry(committed),
-        "A byte-level copy of a running query is like this. Remove the commits past the newest offsets: "
-        "ckpt rollback to the newest batch that is in both logs.",
-        "AssertionError" if planned is None else "CONCURRENT_STREAM_LOG_UPDATE",
+        spark_error="AssertionError" if planned is None else "CONCURRENT_STREAM_LOG_UPDATE",
+        **back_before(
+            view,
+            committed,
+            why="A byte-level copy of a running query is like this. The commits past the newest offsets have to go.",
+        ),
     )
 
 
@@ -243,7 +254,7 @@ def commits_trail(view: CheckpointView) -> Iterator[Finding]:
             "warning",
             f"batches {between[0]} to {planned} are planned and not committed; Spark runs again batch {planned} alone",
             planned,
-            hint="If the sink lacks the others, roll back to the batch before them.",
+            **back_before(view, between[0], why="If the sink holds the others, nothing is to be done."),
         )
 
 
@@ -298,8 +309,8 @@ def null_confs(view: CheckpointView) -> Iterator[Finding]:
                 f"the conf {key} is null" + (", and Spark stops with 'value cannot be null'" if stops else ""),
                 view.latest_planned,
                 layout.offset_entry(view.latest_planned),
-                "Roll back to the batch before it.",
-                "IllegalArgumentException" if stops else None,
+                spark_error="IllegalArgumentException" if stops else None,
+                **back_before(view, view.latest_planned),
             )
 
 
@@ -322,8 +333,11 @@ def watermark_goes_back(view: CheckpointView) -> Iterator[Finding]:
                 f"the watermark goes back from {earlier} to {later} ms",
                 view.latest_planned,
                 name if "/" in name else None,
-                "State that was dropped as too old does not come back: late rows would be counted anew. Restore the "
-                "file from a backup.",
+                **from_backup(
+                    view,
+                    "the file",
+                    why="State that was dropped as too old does not come back: late rows would be counted anew.",
+                ),
             )
 
 
@@ -339,7 +353,7 @@ def unfinished_repartition(view: CheckpointView) -> Iterator[Finding]:
         return
     if parse_int(old) is None or parse_int(new) is None:
         at = batch_id if parse_int(new) is None else batch_id - 1
-        yield _no_number(at, old if at < batch_id else new)
+        yield _no_number(view, at, old if at < batch_id else new)
     elif parse_int(old) != parse_int(new):
         yield Finding(
             "CKPT119",
@@ -347,20 +361,20 @@ def unfinished_repartition(view: CheckpointView) -> Iterator[Finding]:
             f"batch {batch_id} repartitions the state from {old} to {new} and was not finished",
             batch_id,
             layout.offset_entry(batch_id),
-            f"Run the repartition again, or roll back to the batch before {batch_id}.",
-            "STREAMING_UNFINISHED_REPARTITION_DETECTED",
+            spark_error="STREAMING_UNFINISHED_REPARTITION_DETECTED",
+            **back_before(view, batch_id, why="Run the repartition again, or give it up."),
         )
 
 
-def _no_number(batch_id: int, value: str) -> Finding:
+def _no_number(view: CheckpointView, batch_id: int, value: str) -> Finding:
     return Finding(
         "CKPT116",
         "error",
         f"{SHUFFLE_PARTITIONS} is no number but {abbreviate(value)}",
         batch_id,
         layout.offset_entry(batch_id),
-        "Restore the entry from a backup, or roll back to the batch before it.",
-        "NumberFormatException",
+        spark_error="NumberFormatException",
+        **from_backup_or_before(view, "the entry", batch_id),
     )
 
 

@@ -9,6 +9,7 @@ from airflow_provider_ckpt.checkpoint.view import CheckpointView
 from airflow_provider_ckpt.checks.findings import Finding
 from airflow_provider_ckpt.checks.logs import entry_before, newest_entry
 from airflow_provider_ckpt.checks.registry import rule
+from airflow_provider_ckpt.checks.remedies import from_backup_or_before
 from airflow_provider_ckpt.codec import layout
 from airflow_provider_ckpt.codec.jvm_text import INT_MAX
 from airflow_provider_ckpt.codec.source_log import FileSourceLog
@@ -39,7 +40,7 @@ def void_offsets(view: CheckpointView) -> Iterator[Finding]:
             f"source {source_id} has no offset in the newest entry: the {then}",
             view.latest_planned,
             name,
-            "Restore the entry from a backup, or roll back to the batch before it.",
+            **from_backup_or_before(view, "the entry", view.latest_planned),
         )
 
 
@@ -70,8 +71,8 @@ def _goes_back(view: CheckpointView, source_id: str, now: int, earlier: int | No
             f"source {source_id} goes back from log entry {earlier} to {now}",
             view.latest_planned,
             layout.offset_entry(view.latest_planned or 0),
-            "Restore the entry from a backup, or roll back to the batch before it.",
-            "AssertionError",
+            spark_error="AssertionError",
+            **from_backup_or_before(view, "the entry", view.latest_planned),
         )
 
 
@@ -89,8 +90,8 @@ def _log_of_source(view: CheckpointView, source_id: str, log_offset: int, earlie
             f"the log of source {source_id} has holes (entries {spans_text(holes)})",
             view.latest_planned,
             f"{layout.SOURCES}/{source_id}/{holes[0].first}",
-            "Restore the files from a backup, or roll back to a batch before the first of them.",
-            "FileNotFoundException",
+            spark_error="FileNotFoundException",
+            **from_backup_or_before(view, "the files", None),
         )
     if end < log_offset:
         yield _ends_early(view, source_id, end, log_offset, earlier)
@@ -114,8 +115,8 @@ def _ends_early(view: CheckpointView, source_id: str, end: int, log_offset: int,
         f"source {source_id} has read up to log entry {log_offset}, and its log ends at {_end_text(end)}{consequence}",
         view.latest_planned,
         f"{layout.SOURCES}/{source_id}/{log_offset}",
-        "Restore the files from a backup, or roll back to a batch whose log entry is there.",
-        None if idle and log_offset - end == 1 else error,
+        spark_error=None if idle and log_offset - end == 1 else error,
+        **from_backup_or_before(view, "the files", None),
     )
 
 
@@ -149,8 +150,8 @@ def _entry_of_source(
             f"the log of file source {source_id} holds something that is no entry of such a log",
             None,
             name,
-            "Restore the file from a backup, or roll back to a batch before it.",
-            "MappingException" if read.encode().startswith(b"v") else "MALFORMED_LOG_FILE",
+            spark_error="MappingException" if read.encode().startswith(b"v") else "MALFORMED_LOG_FILE",
+            **from_backup_or_before(view, "the file", None),
         )
 
 
@@ -165,7 +166,7 @@ def _other_entry(
         "reads them again",
         view.latest_planned,
         name,
-        "Restore the file from a backup, or roll back to a batch before it.",
+        **from_backup_or_before(view, "the file", None),
     )
 
 
@@ -205,10 +206,10 @@ def _unreadable(view: CheckpointView, name: str) -> Finding:
         code = "CKPT101"
     elif isinstance(error, UnsupportedVersionError):
         code = "CKPT103"
-    hint = "Restore the file from a backup, or roll back to a batch before it."
     if isinstance(error, TooLargeError):
         return Finding(code, "warning", error.message, None, name, "ckpt does not know what the file holds.")
-    return Finding(code, "error", error.message, None, name, hint, error.spark_error)
+    remedy = from_backup_or_before(view, "the file", None)
+    return Finding(code, "error", error.message, None, name, spark_error=error.spark_error, **remedy)
 
 
 @rule("CKPT120")

@@ -10,11 +10,13 @@ from airflow_provider_ckpt.checkpoint.view import CheckpointView
 from airflow_provider_ckpt.checks.findings import Finding, Severity
 from airflow_provider_ckpt.checks.logs import newest_commit, newest_entry
 from airflow_provider_ckpt.checks.registry import rule
+from airflow_provider_ckpt.checks.remedies import NEW_LOCATION, Remedy, back_to, from_backup, from_backup_or_before
 from airflow_provider_ckpt.codec import jvm_text, layout, state_content, state_file, state_schema
 from airflow_provider_ckpt.codec.offset_log import OffsetSeq
 from airflow_provider_ckpt.errors import IncompleteLogFileError
 
 _CANNOT_LOAD = "CANNOT_LOAD_STATE_STORE"
+_NO_STATE = "STREAMING_STATEFUL_OPERATOR_MISSING_STATE_DIRECTORY"
 #: What is said of a state file that is not what its checksum file says.
 MISMATCH = "inconsistent with its checksum file"
 
@@ -28,8 +30,8 @@ def state_without_log(view: CheckpointView) -> Iterator[Finding]:
             "error",
             "there is state, and the offset log is empty",
             name=layout.STATE,
-            hint="Restore the logs from a backup, or use a new checkpoint location.",
             spark_error="STATE_STORE_CHECKPOINT_LOCATION_NOT_EMPTY",
+            **from_backup(view, "the logs", otherwise=NEW_LOCATION),
         )
 
 
@@ -51,17 +53,13 @@ def missing_state_directory(view: CheckpointView) -> Iterator[Finding]:
 
 
 def _lost_state(view: CheckpointView, severity: Severity, reason: str, batch_id: int | None) -> Finding:
-    return Finding(
-        "CKPT132",
-        severity,
-        f"{reason}, and the directory state is missing",
-        batch_id,
-        layout.STATE,
-        "Restore it from a backup, or start the query with a new checkpoint location."
-        if severity == "error"
-        else "If the query has state, restore it from a backup; ckpt gate --operator NAME tells what Spark will do.",
-        "STREAMING_STATEFUL_OPERATOR_MISSING_STATE_DIRECTORY" if severity == "error" else None,
-    )
+    message = f"{reason}, and the directory state is missing"
+    if severity == "error":
+        error, remedy = _NO_STATE, from_backup(view, "it", otherwise=NEW_LOCATION)
+    else:
+        why = "A query without state needs none; ckpt gate --operator NAME tells what Spark will do."
+        error, remedy = None, from_backup(view, "it", why=why)
+    return Finding("CKPT132", severity, message, batch_id, layout.STATE, spark_error=error, **remedy)
 
 
 def _batch_without_data(view: CheckpointView) -> int | None:
@@ -96,8 +94,8 @@ def ids_of_rerun(view: CheckpointView) -> Iterator[Finding]:
             f"batch {view.in_flight} runs again on the state of batch {before}, which is not committed",
             before,
             layout.commit_entry(before),
-            f"Restore the commit from a backup, or roll back to batch {view.latest_committed}.",
-            f"{_CANNOT_LOAD}.CANNOT_READ_STREAMING_STATE_FILE",
+            spark_error=f"{_CANNOT_LOAD}.CANNOT_READ_STREAMING_STATE_FILE",
+            **from_backup_or_before(view, "the commit", before),
         )
 
 
@@ -110,8 +108,8 @@ def _no_commit_at_all(view: CheckpointView) -> Iterator[Finding]:
             f"batch {view.in_flight} runs on state files that carry ids, and no commit is left to name them",
             view.in_flight,
             layout.COMMITS,
-            "Restore the commits from a backup.",
-            f"{_CANNOT_LOAD}.UNCATEGORIZED",
+            spark_error=f"{_CANNOT_LOAD}.UNCATEGORIZED",
+            **from_backup(view, "the commits"),
         )
 
 
@@ -132,8 +130,8 @@ def commit_without_ids(view: CheckpointView) -> Iterator[Finding]:
             "the state files carry ids, and the newest commit names none of them",
             view.latest_committed,
             layout.commit_entry(view.latest_committed or 0),
-            "Restore the commit from a backup, or roll back to the batch before it.",
-            f"{_CANNOT_LOAD}.UNCATEGORIZED",
+            spark_error=f"{_CANNOT_LOAD}.UNCATEGORIZED",
+            **from_backup_or_before(view, "the commit", view.latest_committed),
         )
 
 
@@ -151,11 +149,17 @@ def incomplete_chain(view: CheckpointView) -> Iterator[Finding]:
             "needs it",
             view.latest_committed,
             name,
-            "Delete the file: Spark then writes it anew."
-            if name.endswith("/_metadata/schema")
-            else "Restore it from a backup, or roll back to a batch that can be restored.",
-            _error_of_operator(view, name, reason) if "/_" in name else _load_error(view, name, reason),
+            spark_error=_error_of_operator(view, name, reason) if "/_" in name else _load_error(view, name, reason),
+            **_remedy_of_chain(view, name),
         )
+
+
+def _remedy_of_chain(view: CheckpointView, name: str) -> Remedy:
+    """A batch before that which wrote a state file does not read it."""
+    if name.endswith("/_metadata/schema"):
+        return Remedy(hint="Delete the file: Spark then writes it anew.", commands=())
+    place = layout.parse(name)
+    return from_backup_or_before(view, "it", place.version - 1 if isinstance(place, layout.StateFile) else None)
 
 
 def _shown(view: CheckpointView, name: str) -> str:
@@ -177,7 +181,7 @@ def damaged_operator_metadata(view: CheckpointView) -> Iterator[Finding]:
                 "warning",
                 f"{error.message}; Spark does not read it, and what it would tell is unknown here",
                 name=name,
-                hint="Restore it from a backup.",
+                **from_backup(view, "it"),
             )
 
 
@@ -224,8 +228,11 @@ def state_ahead(view: CheckpointView) -> Iterator[Finding]:
             "state of both",
             view.latest_planned,
             ahead.store_id.directory,
-            "Remove it by a rollback to the newest committed batch: ckpt rollback --to-batch "
-            f"{view.latest_planned if view.latest_committed is None else view.latest_committed}",
+            **back_to(
+                view,
+                view.latest_planned if view.latest_committed is None else view.latest_committed,
+                why="A rollback to the newest committed batch removes it.",
+            ),
         )
 
 
@@ -243,8 +250,8 @@ def unknown_codec(view: CheckpointView) -> Iterator[Finding]:
         f"the conf {COMPRESSION_CODEC} is {jvm_text.abbreviate(codec)!r}, which is no codec of Spark's",
         view.latest_planned,
         layout.offset_entry(view.latest_planned or 0),
-        "Restore the entry from a backup, or roll back to the batch before it.",
-        None if is_class else f"{_CANNOT_LOAD}.UNCATEGORIZED",
+        spark_error=None if is_class else f"{_CANNOT_LOAD}.UNCATEGORIZED",
+        **from_backup_or_before(view, "the entry", view.latest_planned),
     )
 
 
@@ -272,7 +279,7 @@ def repaired_snapshot(view: CheckpointView) -> Iterator[Finding]:
             + ("older files do not make up for it" if _store_of(name) in lost else made_up),
             view.latest_committed,
             name,
-            "Let the query take a new snapshot, or restore the file from a backup.",
+            **from_backup(view, "the file", otherwise="let the query take a new snapshot"),
         )
 
 
@@ -353,8 +360,8 @@ def folders(view: CheckpointView) -> Iterator[Finding]:
                 "a directory has the name of a state schema",
                 None,
                 name,
-                "Move the directory out of the checkpoint, and restore the file from a backup.",
-                "FileNotFoundException",
+                spark_error="FileNotFoundException",
+                **from_backup(view, "the file", why="Move the directory out of the checkpoint."),
             )
         if not isinstance(place, layout.StateFile):
             continue

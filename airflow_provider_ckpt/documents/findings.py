@@ -16,6 +16,7 @@ class FindingFields(TypedDict):
     batch_id: Annotated[int | None, "batch that it is about"]
     name: Annotated[str | None, "file that it is about"]
     hint: Annotated[str | None, "what to do"]
+    commands: Annotated[list[str], "what does it, as it is typed: each shows its plan, and needs `--execute` to act"]
     spark_error: Annotated[str | None, "what a restart stops with because of it; null when Spark goes on"]
     doc: Annotated[str, "command that explains the rule"]
 

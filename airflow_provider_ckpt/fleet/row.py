@@ -73,7 +73,10 @@ class FleetRow:
 
 def row_from_dict(fields: Mapping[str, Any]) -> FleetRow:
     """The row that :meth:`FleetRow.to_dict` wrote."""
-    findings = [{key: value for key, value in item.items() if key != "doc"} for item in fields["findings"]]
-    return FleetRow(
-        **{**fields, "findings": tuple(Finding(**item) for item in findings), "unknown": tuple(fields["unknown"])}
-    )
+    findings = tuple(_finding(item) for item in fields["findings"])
+    return FleetRow(**{**fields, "findings": findings, "unknown": tuple(fields["unknown"])})
+
+
+def _finding(fields: Mapping[str, Any]) -> Finding:
+    given = {key: value for key, value in fields.items() if key != "doc"}
+    return Finding(**{**given, "commands": tuple(fields.get("commands", ()))})

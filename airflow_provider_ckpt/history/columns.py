@@ -145,5 +145,5 @@ TABLES: Mapping[str, tuple[Column, ...]] = {"batches": BATCHES, "checkpoints": C
 
 def _findings(row: FleetRow) -> list[tuple[Any, ...]]:
     return [
-        (found.code, found.severity, found.batch_id, found.name, found.message, found.hint) for found in row.findings
+        (found.code, found.severity, found.batch_id, found.name, found.message, found.advice) for found in row.findings
     ]

@@ -137,7 +137,7 @@ def _plain_lines(checkpoint: Judged) -> Iterator[str]:
 def _line(checkpoint: Judged, finding: Finding) -> str:
     known = ", known" if checkpoint.is_accepted(finding) else ""
     place = f" {finding.name}:" if finding.name else ""
-    return f"{finding.severity} {finding.code}{known}:{place} {sentence(finding.message, finding.hint)}"
+    return f"{finding.severity} {finding.code}{known}:{place} {sentence(finding.message, finding.advice)}"
 
 
 def printable(text: str) -> str:
@@ -270,7 +270,7 @@ def _result(checkpoint: Judged, finding: Finding) -> dict[str, Any]:
         "ruleId": finding.code,
         "ruleIndex": list(RULES).index(finding.code),
         "level": finding.severity,
-        "message": {"text": sentence(finding.message, finding.hint)},
+        "message": {"text": sentence(finding.message, finding.advice)},
         "locations": [_location(checkpoint.location, finding.name)],
         # GitHub reads no other key.
         "partialFingerprints": {"primaryLocationLineHash": fingerprint(finding).digest(checkpoint.location)},

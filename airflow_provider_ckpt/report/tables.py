@@ -57,7 +57,7 @@ MOST_ROWS = 1_000
 def findings_table(findings: Sequence[Finding]) -> Table:
     """Findings, a row each, up to a thousand; the last row counts the others."""
     rows: list[tuple[Any, ...]] = [
-        (finding.code, finding.severity, finding.batch_id, finding.name, sentence(finding.message, finding.hint))
+        (finding.code, finding.severity, finding.batch_id, finding.name, sentence(finding.message, finding.advice))
         for finding in findings[:MOST_ROWS]
     ]
     if others := len(findings[MOST_ROWS:]):

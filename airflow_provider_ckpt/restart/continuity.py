@@ -20,7 +20,8 @@ from typing import TYPE_CHECKING, Any
 
 from airflow_provider_ckpt.checkpoint.progress import source_kind
 from airflow_provider_ckpt.checkpoint.view import CheckpointView
-from airflow_provider_ckpt.checks.findings import RESTORE_COMMAND, Finding, Severity, worst_first
+from airflow_provider_ckpt.checks.findings import Finding, Severity, worst_first
+from airflow_provider_ckpt.checks.remedies import RESTORE_COMMAND
 from airflow_provider_ckpt.codec import layout
 from airflow_provider_ckpt.codec.jvm_text import abbreviate
 from airflow_provider_ckpt.codec.offset_log import OffsetSeq
@@ -194,7 +195,8 @@ def _query_id(bookmark: Bookmark, view: CheckpointView) -> Iterator[Finding]:
             "error",
             f"the query id was {bookmark.query_id} and is {view.query_id or 'gone'}",
             name=layout.METADATA,
-            hint=f"Restore the file metadata from a backup before the query runs again: {RESTORE_COMMAND}",
+            hint="Restore the file metadata from a backup before the query runs again.",
+            commands=(RESTORE_COMMAND,),
         )
 
 

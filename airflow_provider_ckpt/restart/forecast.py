@@ -13,7 +13,7 @@ from airflow_provider_ckpt.checkpoint.spark_confs import (
     forecast_confs,
 )
 from airflow_provider_ckpt.checkpoint.view import CheckpointView
-from airflow_provider_ckpt.checks.findings import Finding, with_commands, without_empty_hints, worst_first
+from airflow_provider_ckpt.checks.findings import Finding, worst_first
 from airflow_provider_ckpt.checks.logs import entry_before, newest_commit, newest_entry
 from airflow_provider_ckpt.restart.deploy import DeploySpec
 from airflow_provider_ckpt.restart.judged import not_judged
@@ -98,7 +98,7 @@ class Forecast:
 
 def forecast(view: CheckpointView, deploy: DeploySpec) -> Forecast:
     """Foretell the restart of the query behind a view."""
-    met = list(dict.fromkeys(with_commands(without_empty_hints(start(view, deploy), view.committed))))
+    met = list(dict.fromkeys(start(view, deploy)))
     error = next((finding.spark_error for finding in met if finding.spark_error), None)
     confs = _confs(view, deploy)
     findings = worst_first([*met, *(finding for conf in confs if (finding := _conf_finding(conf, view, deploy)))])

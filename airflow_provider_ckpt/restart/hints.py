@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-NEW_LOCATION = "or start the query with a new checkpoint location."
+from airflow_provider_ckpt.checks import remedies
+
+NEW_LOCATION = f"or {remedies.NEW_LOCATION}."
 
 
 def listed(names: Iterable[str]) -> str:

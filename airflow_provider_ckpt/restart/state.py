@@ -17,6 +17,7 @@ from airflow_provider_ckpt.checkpoint.view import CheckpointView
 from airflow_provider_ckpt.checks import state
 from airflow_provider_ckpt.checks.findings import Finding
 from airflow_provider_ckpt.checks.logs import entry_before, newest_commit, newest_entry
+from airflow_provider_ckpt.checks.remedies import from_backup, from_backup_or_before
 from airflow_provider_ckpt.codec import jvm_text, layout
 from airflow_provider_ckpt.codec.jvm_text import abbreviate
 from airflow_provider_ckpt.codec.state_metadata import AGGREGATION, REAL_TIME_AGGREGATION
@@ -81,8 +82,8 @@ def state_partitions(view: CheckpointView, deploy: DeploySpec) -> Iterator[Findi
             + ("" if more else ": the state of the others is silently lost"),
             view.latest_planned,
             f"{layout.STATE}/{operator_id}",
-            f"Restore the offset entry from a backup, so that it says {SHUFFLE_PARTITIONS} = {written}.",
-            _error_of_more_partitions(view, operator_id) if more else None,
+            spark_error=_error_of_more_partitions(view, operator_id) if more else None,
+            **from_backup(view, "the offset entry", why=f"It has to say {SHUFFLE_PARTITIONS} = {written}."),
         )
 
 
@@ -110,7 +111,7 @@ def _provider_class(view: CheckpointView, deploy: DeploySpec) -> Iterator[Findin
     provider = conf.get(STATE_PROVIDER)
     if provider is not None and provider not in _PROVIDERS:
         if "." not in provider or provider.startswith(_SPARKS_OWN):
-            yield _no_class(STATE_PROVIDER, provider, newest, _NO_CLASS)
+            yield _no_class(view, STATE_PROVIDER, provider, newest, _NO_CLASS)
         else:
             yield Finding(
                 "CKPT136",
@@ -122,15 +123,15 @@ def _provider_class(view: CheckpointView, deploy: DeploySpec) -> Iterator[Findin
             )
 
 
-def _no_class(key: str, value: str, batch_id: int, error: str) -> Finding:
+def _no_class(view: CheckpointView, key: str, value: str, batch_id: int, error: str) -> Finding:
     return Finding(
         "CKPT116",
         "error",
         f"the conf {key} is {abbreviate(value)}, and Spark has no such class",
         batch_id,
         layout.offset_entry(batch_id),
-        "Restore the entry from a backup, or roll back to the batch before it.",
-        error,
+        spark_error=error,
+        **from_backup_or_before(view, "the entry", batch_id),
     )
 
 
@@ -206,8 +207,8 @@ def state_format(view: CheckpointView, deploy: DeploySpec) -> Iterator[Finding]:
             f"{key} is {'missing, so Spark falls back to' if missing else 'now'} {now}; the state has format {was}",
             view.latest_planned,
             layout.offset_entry(view.latest_planned or 0),
-            "Restore the entry from a backup, or roll back to the batch before it.",
-            "IllegalArgumentException" if was == "3" else "STATE_STORE_VALUE_SCHEMA_NOT_COMPATIBLE",
+            spark_error="IllegalArgumentException" if was == "3" else "STATE_STORE_VALUE_SCHEMA_NOT_COMPATIBLE",
+            **from_backup_or_before(view, "the entry", view.latest_planned),
         )
 
 

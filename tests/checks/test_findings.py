@@ -9,11 +9,9 @@ from pathlib import Path
 import pytest
 
 from airflow_provider_ckpt.checks.findings import Finding
-from airflow_provider_ckpt.checks.inspect import inspect
 from airflow_provider_ckpt.checks.registry import RULES
 from airflow_provider_ckpt.checks.rule_pages import text_of, texts
 from airflow_provider_ckpt.cli import run
-from airflow_provider_ckpt.storage.store import Store
 
 PAGE = Path(__file__).parents[2] / "docs/rules.md"
 
@@ -62,16 +60,3 @@ def test_every_code_of_the_package_is_a_rule():
     package = PAGE.parents[1] / "airflow_provider_ckpt"
     written = {code for path in package.rglob("*.py") for code in re.findall(r'"(CKPT\d{3})"', path.read_text())}
     assert sorted(written - RULES.keys()) == []
-
-
-@pytest.mark.parametrize("damaged", ["offsets/7", "metadata", "sources/0/5", "state/0/0/8.delta", "commits/7"])
-def test_a_hint_to_take_a_file_from_a_backup_names_the_repair_in_place_first(damaged, golden):
-    """Both commands are complete: without a sink they are refused."""
-    checkpoint = golden("agg-hdfs")
-    (checkpoint / damaged).write_bytes(b"")
-    hints = [item.hint or "" for item in inspect(Store.open(str(checkpoint)), deep=True) if item.severity == "error"]
-    hints = [hint for hint in hints if "from a backup" in hint]
-    assert hints
-    for hint in hints:
-        assert 0 < hint.find("ckpt rollback LOCATION --to-backup ROOT/ID --sink") < hint.find("ckpt restore ROOT ID")
-        assert hint.count("--sink FORMAT:URI") == 2

@@ -38,5 +38,11 @@ def test_what_show_cannot_read_names_the_next_command(capsys, golden, tmp_path):
     (damaged / "offsets/11").write_bytes(b"v1")
     assert run(["show", str(damaged)]) == 3
     assert f"ckpt check --deep {damaged}" in capsys.readouterr().err
-    assert run(["show", str(tmp_path / "lost")]) == 3
+
+
+@pytest.mark.parametrize("command", [("show",), ("check",), ("backup", "--to", "ROOT")], ids=lambda command: command[0])
+def test_what_reads_a_lost_checkpoint_names_the_restore(capsys, tmp_path, command):
+    """A backup of it cannot be taken any more: what helps is one that was taken before."""
+    name, *options = (str(tmp_path / "root") if item == "ROOT" else item for item in command)
+    assert run([name, str(tmp_path / "lost"), *options]) == 3
     assert f"ckpt restore ROOT latest --to {tmp_path / 'lost'}" in capsys.readouterr().err

@@ -1,0 +1,84 @@
+"""What mends a checkpoint, for a finding: what to do in words, and the commands that do it.
+
+A rule chooses by what it has found, and passes it on: ``Finding(…, **from_backup(view, "the entry"))``.
+"""
+
+from __future__ import annotations
+
+import shlex
+from typing import TypedDict
+
+from airflow_provider_ckpt.checkpoint.view import CheckpointView
+from airflow_provider_ckpt.codec import layout
+
+#: Without the sink of the query, a plan is refused when it is carried out.
+_SINK = "--sink FORMAT:URI"
+#: What brings a whole checkpoint back, beside the one that is lost.
+RESTORE_COMMAND = f"ckpt restore ROOT ID --to NEW_LOCATION {_SINK}"
+NEW_LOCATION = "start the query with a new checkpoint location"
+
+
+class Remedy(TypedDict):
+    """What to do about a finding: the fields of it that say so."""
+
+    hint: str
+    commands: tuple[str, ...]
+
+
+def from_backup(view: CheckpointView, what: str, *, why: str = "", otherwise: str = "") -> Remedy:
+    """Take ``what`` is lost or damaged from a backup, in place or at a new location.
+
+    Args:
+        view: The checkpoint.
+        what: What is taken, such as ``the entry``.
+        why: A sentence before.
+        otherwise: What can be done instead.
+    """
+    hint = f"Restore {what} from a backup" + (f", or {otherwise}." if otherwise else ".")
+    return Remedy(hint=f"{why} {hint}".strip(), commands=(_rollback(view, "--to-backup ROOT/ID"), RESTORE_COMMAND))
+
+
+def from_backup_or_before(view: CheckpointView, what: str, batch_id: int | None, *, why: str = "") -> Remedy:
+    """Take ``what`` from a backup, or roll back to a batch before ``batch_id``; None is a batch that is not known."""
+    otherwise, back = _back(view, batch_id)
+    remedy = from_backup(view, what, why=why, otherwise=otherwise)
+    in_place, elsewhere = remedy["commands"]
+    return Remedy(hint=remedy["hint"], commands=(in_place, *back, elsewhere))
+
+
+def back_before(view: CheckpointView, batch_id: int, *, why: str = "") -> Remedy:
+    """Roll back to the batch before ``batch_id``, which is not to be kept; ``why`` is a sentence before."""
+    what, back = _back(view, batch_id)
+    if not back:
+        return from_backup_or_before(view, "the checkpoint", batch_id, why=why)
+    return Remedy(hint=f"{why} {what[0].upper()}{what[1:]}.".strip(), commands=back)
+
+
+def back_to(view: CheckpointView, batch_id: int, *, why: str) -> Remedy:
+    """Roll back to ``batch_id``, which drops what is past it; ``why`` is a sentence before."""
+    return Remedy(hint=f"{why} Roll back to batch {batch_id}.", commands=(_rollback(view, f"--to-batch {batch_id}"),))
+
+
+def whole_batch_before(view: CheckpointView, batch_id: int) -> int | None:
+    """The newest batch before ``batch_id`` whose entries are whole, and the one that a restart reads beside them."""
+
+    def is_whole(batch: int) -> bool:
+        before = view.predecessor(batch)
+        names = {layout.commit_entry(batch), *(layout.offset_entry(at) for at in (batch, before) if at is not None)}
+        return names <= view.objects.keys() and not names & view.damaged.keys()
+
+    return next((batch for batch in reversed(view.committed) if batch < batch_id and is_whole(batch)), None)
+
+
+def _back(view: CheckpointView, batch_id: int | None) -> tuple[str, tuple[str, ...]]:
+    """Where to roll back to, in words and as a command; no command when there is no batch."""
+    if batch_id is None and view.committed:
+        return "roll back to a batch before it", (_rollback(view, "--to-batch N"),)
+    batch = None if batch_id is None else whole_batch_before(view, batch_id)
+    if batch is None:
+        return f"{NEW_LOCATION}: there is no committed batch before it to roll back to", ()
+    return f"roll back to batch {batch}", (_rollback(view, f"--to-batch {batch}"),)
+
+
+def _rollback(view: CheckpointView, target: str) -> str:
+    return f"ckpt rollback {shlex.quote(view.location)} {target} {_SINK}"
