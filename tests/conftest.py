@@ -23,8 +23,15 @@ for options in ("SPARK_LAUNCHER_OPTS", "SPARK_SUBMIT_OPTS"):
 
 os.environ.pop("COLUMNS", None)  # of the terminal that the tests were started from: tables would be folded to it
 
-EXAMPLES = 200 if os.environ.get("CKPT_EXHAUSTIVE") else 30
-settings.register_profile("ci", deadline=None, suppress_health_check=list(HealthCheck), max_examples=EXAMPLES)
+EXHAUSTIVE = bool(os.environ.get("CKPT_EXHAUSTIVE"))
+EXAMPLES = 200 if EXHAUSTIVE else 30
+settings.register_profile(
+    "ci",
+    deadline=None,
+    suppress_health_check=list(HealthCheck),
+    max_examples=EXAMPLES,
+    derandomize=not EXHAUSTIVE,  # the same examples in every run; `make exhaustive` draws others each time
+)
 settings.register_profile("unit", settings.get_profile("ci"), max_examples=20)
 settings.load_profile("ci")
 
@@ -51,6 +58,14 @@ def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool 
     return True if left_out else None
 
 
+def pytest_make_parametrize_id(config: pytest.Config, val: object, argname: str) -> str | None:
+    """Bytes that are no text are named by their length.
+
+    An archive that a test module makes holds the time, and all processes of a run have to find tests of the same names.
+    """
+    return f"{len(val)} bytes" if isinstance(val, bytes) and b"\0" in val else None
+
+
 @pytest.hookimpl(tryfirst=True)  # before -m selects
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Mark each test by what it needs, and leave those marked ``exhaustive`` to ``make exhaustive``.
@@ -63,7 +78,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
             item.add_marker(SERVICES[fixture])
         if not any(mark.name in NOT_UNIT for mark in item.iter_markers()):
             item.add_marker("unit")
-    if not os.environ.get("CKPT_EXHAUSTIVE"):
+    if not EXHAUSTIVE:
         late = [item for item in items if item.get_closest_marker("exhaustive")]
         config.hook.pytest_deselected(items=late)
         items[:] = [item for item in items if item not in late]

@@ -133,12 +133,12 @@ def test_asking_leaves_no_trace(kafka, offsets):
 
 
 def test_a_broker_that_does_not_answer_can_be_asked_again(end, monkeypatch):
-    monkeypatch.setattr(kafka_ends, "TIMEOUT_S", 1.0)
-    started = time.monotonic()
+    usual_s, started = kafka_ends.TIMEOUT_S, time.monotonic()
+    monkeypatch.setattr(kafka_ends, "TIMEOUT_S", 0.5)
     config = {"sasl.mechanism": "PLAIN", "sasl.username": "u", "sasl.password": "hunter2"}
     with pytest.raises(StoreUnavailableError, match="did not answer") as unavailable:
         end("kafka:127.0.0.1:1/orders", kafka_config={**config, "security.protocol": "SASL_PLAINTEXT"})
-    assert time.monotonic() - started < 10
+    assert time.monotonic() - started < usual_s
     assert unavailable.value.retryable
     assert "hunter2" not in str(unavailable.value)
 

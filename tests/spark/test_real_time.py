@@ -101,7 +101,7 @@ def committed(checkpoint: Path) -> int:
     return max((int(name) for name in names if re.fullmatch(r"\d+", name)), default=-1)
 
 
-def wait_until(condition, seconds: float = 90) -> None:
+def wait_until(condition, seconds: float = 600) -> None:
     deadline = time.monotonic() + seconds
     while not condition():
         assert time.monotonic() < deadline, "not in time"
