@@ -86,6 +86,20 @@ def test_modules_stay_small():
 READ_BY_PEOPLE = {".md", ".txt", ".toml", ".json", ".yaml", ".yml", ".sh", ".xml", ".html"}
 
 
+#: Values that a call may pass by their position: more, and a reader has to count.
+BY_POSITION = 7
+
+
+def test_long_calls_name_their_values():
+    long = [
+        f"{path.relative_to(PACKAGE)}:{call.lineno}"
+        for path in PACKAGE.rglob("*.py")
+        for call in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
+        if isinstance(call, ast.Call) and len(call.args) > BY_POSITION and ast.unparse(call.func) != "checks_of"
+    ]
+    assert long == []
+
+
 def test_no_file_holds_both_sides_of_a_conflict():
     root = PACKAGE.parent
     rooms = [root / name for name in ("docs", "demo", "dags", "packaging", "bench", "tests", PACKAGE.name)]

@@ -177,7 +177,16 @@ def make_prune(
         referred += sum(item.size for name, item in folder.data.items() if gone and name in marked)
         if swept:
             sweeps.append(Sweep(folder.name, len(swept), sum(item.size for item in swept)))
-    return PrunePlan(root.location, planned_at_ms, policy, grace_ms, decisions, tuple(sweeps), referred, verified)
+    return PrunePlan(
+        location=root.location,
+        planned_at_ms=planned_at_ms,
+        policy=policy,
+        grace_ms=grace_ms,
+        decisions=decisions,
+        sweeps=tuple(sweeps),
+        referred_bytes=referred,
+        verified=verified,
+    )
 
 
 def _with_a_whole_one(
@@ -281,7 +290,15 @@ def prune(
     """
     started_ms = now_ms()
     if not (plan.decisions or plan.sweeps):  # a lock would create the root
-        return PruneReceipt(root.location, "already_applied", (), 0, 0, started_ms, now_ms())
+        return PruneReceipt(
+            location=root.location,
+            status="already_applied",
+            dropped=(),
+            objects=0,
+            bytes=0,
+            started_at_ms=started_ms,
+            finished_at_ms=now_ms(),
+        )
     with locked_backups(root, _rules_id(plan.policy), by, break_lock=break_lock) as lock:
         doomed, kept = _divide(plan, _read_all(root))
         for backup_id in sorted(doomed):
@@ -291,7 +308,15 @@ def prune(
         swept = _sweep(root, plan, kept, lock, threads, on_step)
     status: Literal["applied", "already_applied"] = "applied" if doomed or swept else "already_applied"
     size = sum(item.size for item in swept)
-    return PruneReceipt(root.location, status, tuple(sorted(doomed)), len(swept), size, started_ms, now_ms())
+    return PruneReceipt(
+        location=root.location,
+        status=status,
+        dropped=tuple(sorted(doomed)),
+        objects=len(swept),
+        bytes=size,
+        started_at_ms=started_ms,
+        finished_at_ms=now_ms(),
+    )
 
 
 def _rules_id(policy: RetentionPolicy) -> str:

@@ -99,19 +99,19 @@ def restore(
         )
         remember(target, plan.query_id, sinks, approved_by or by)
     with _telling_what_is_left(plan, target):
-        _write_all(plan, root, target, todo, there, threads, on_step)
+        _write_all(plan=plan, root=root, target=target, todo=todo, there=there, threads=threads, on_step=on_step)
     if record is not None:
         journal.complete(record, plan.plan_id, by=by, at_ms=now_ms())
     return Receipt(
-        plan.plan_id,
-        plan.kind,
-        "applied" if todo else "already_applied",
-        target.location,
-        plan.batch_id,
-        len(todo),
-        record.location if record is not None else "",
-        started_ms,
-        now_ms(),
+        plan_id=plan.plan_id,
+        kind=plan.kind,
+        status="applied" if todo else "already_applied",
+        location=target.location,
+        batch_id=plan.batch_id,
+        actions=len(todo),
+        record=record.location if record is not None else "",
+        started_at_ms=started_ms,
+        finished_at_ms=now_ms(),
     )
 
 

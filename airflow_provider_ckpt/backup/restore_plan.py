@@ -58,15 +58,15 @@ def plan_restore(
     rank = {newest: 0, layout.commit_entry(manifest.batch_id): 2, **dict.fromkeys(last, 3)}
     actions.sort(key=lambda action: rank.get(main_name(action.name), 1))
     return Plan(
-        "restore",
-        location,
-        new_query_id or manifest.query_id,
-        manifest.batch_id,
-        planned_at_ms,
-        (EmptyLocation(), FromBackup(manifest.backup_id)),
-        tuple(actions),
-        tuple(warnings),
-        tuple(effects),
+        kind="restore",
+        location=location,
+        query_id=new_query_id or manifest.query_id,
+        batch_id=manifest.batch_id,
+        planned_at_ms=planned_at_ms,
+        requirements=(EmptyLocation(), FromBackup(manifest.backup_id)),
+        actions=tuple(actions),
+        warnings=tuple(warnings),
+        effects=tuple(effects),
         source=root,
         trigger=trigger,
     )

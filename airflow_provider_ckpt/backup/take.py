@@ -386,7 +386,16 @@ def _manifest(
         "not_judged": list(plan.chosen.unknown),
     }
     watermark_ms = metadata.batch_watermark_ms if metadata else None
-    return Manifest(backup_id, view.location, view.query_id or "", batch_id, at_ms, watermark_ms, objects, facts)
+    return Manifest(
+        backup_id=backup_id,
+        location=view.location,
+        query_id=view.query_id or "",
+        batch_id=batch_id,
+        created_at_ms=at_ms,
+        watermark_ms=watermark_ms,
+        objects=objects,
+        facts=facts,
+    )
 
 
 def _finish(root: Store, taken: Manifest) -> Manifest:

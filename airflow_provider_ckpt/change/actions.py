@@ -66,8 +66,8 @@ class Delete:
         """What is wrong when neither the object is there nor what the plan leaves behind."""
         stored = facts.at(self.place, self.name)
         if stored is None:
-            return None if facts.begun or not self.identity else f"expected {self.identity}, found nothing"
-        if self._is(stored.identity, facts) or (facts.begun and facts.is_own(self.place, self.name)):
+            return None if facts.resuming or not self.identity else f"expected {self.identity}, found nothing"
+        if self._is(stored.identity, facts) or (facts.resuming and facts.is_own(self.place, self.name)):
             return None
         expected = self.identity or f"what has the SHA-256 {self.sha256}, or nothing"
         return f"expected {expected}, found {stored.identity}"

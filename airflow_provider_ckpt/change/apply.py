@@ -79,7 +79,15 @@ def apply(
         StoreError: What a change has saved is not whole; nothing was done.
     """
     require_names(plan.location, by=by, approved_by=approved_by)
-    run = _Run(by, query_is_stopped, quiet_s, on_step, tell, accept_sink, approved_by)
+    run = _Run(
+        by=by,
+        query_is_stopped=query_is_stopped,
+        quiet_s=quiet_s,
+        on_step=on_step,
+        tell=tell,
+        accept_sink=accept_sink,
+        approved_by=approved_by,
+    )
     executor_of_kind = executor_of(plan)
     require_own_place(plan, stores)
     with locked(stores.checkpoint, plan.plan_id, by, undo=stores.undo, break_lock=break_lock) as lock:
@@ -91,14 +99,14 @@ def _carry_out(executor: InPlace, run: _Run, lock: Held) -> Receipt:
     plan, stores, record = executor.plan, executor.stores, executor.record
     files, _ = record.ls()
     _refuse_taken_back(executor, files)
-    begun = journal.has_begun(files)
-    facts = find_facts(plan, stores, begun=begun)
+    resuming = journal.may_have_taken_steps(files)
+    facts = find_facts(plan, stores, resuming=resuming)
     todo = [action for action in plan.actions if not action.is_done(facts)]
     validate(plan, replace(facts, writer_stopped=run.query_is_stopped or not todo))
-    if not begun:  # also when it has no steps: somebody may have taken them out of it
+    if not resuming:  # also when it has no steps: somebody may have taken them out of it
         _require_own_plan(executor)
     if todo:
-        accepted = () if begun else require_accepted(plan, run.accept_sink)
+        accepted = () if resuming else require_accepted(plan, run.accept_sink)
         guard = Guard(executor, facts)
         guard.watch(run.quiet_s, lock.storage_now_ms() if run.quiet_s is None else None, run.tell)
         lock.require_mine()
@@ -112,22 +120,22 @@ def _carry_out(executor: InPlace, run: _Run, lock: Held) -> Receipt:
             approved_by=run.approved_by,
             accepted=accepted,
         )
-        _prepare(executor, todo, guard, begun=begun)
-        if not begun:  # and so was judged by this run: the sink fits
+        _prepare(executor, todo, guard, resuming=resuming)
+        if not resuming:  # and so was judged by this run: the sink fits
             remember(stores.checkpoint, facts.query_id, [(sink_of(plan), stores.sink)], run.approved_by or run.by)
         _take_steps(executor, todo, guard, run.on_step)
     receipt = Receipt(
-        plan.plan_id,
-        plan.kind,
-        "applied" if todo else "already_applied",
-        plan.location,
-        plan.batch_id,
-        len(todo),
-        record.location,
-        started_ms,
-        now_ms(),
+        plan_id=plan.plan_id,
+        kind=plan.kind,
+        status="applied" if todo else "already_applied",
+        location=plan.location,
+        batch_id=plan.batch_id,
+        actions=len(todo),
+        record=record.location,
+        started_at_ms=started_ms,
+        finished_at_ms=now_ms(),
     )
-    _finish(executor, receipt, run.by, begun=bool(todo) or begun)
+    _finish(executor, receipt, run.by, is_recorded=bool(todo) or resuming)
     return receipt
 
 
@@ -157,17 +165,17 @@ def _require_own_plan(executor: InPlace) -> None:
         )
 
 
-def _prepare(executor: InPlace, todo: Sequence[Action], guard: Guard, *, begun: bool) -> None:
+def _prepare(executor: InPlace, todo: Sequence[Action], guard: Guard, *, resuming: bool) -> None:
     """Save and lay ready, and observe again; when a query was there, the change counts as one that never began.
 
     Where another operator has taken over, the record is theirs, and is left alone.
     """
     try:
-        executor.prepare(todo, guard.tick, begun=begun)
+        executor.prepare(todo, guard.tick, resuming=resuming)
         guard.require_untouched()
         guard.before(todo[0], 0, len(todo))
     except CheckpointBusyError as error:
-        if not begun:
+        if not resuming:
             executor.mine()
             journal.refuse(executor.record, error.message, now_ms())
             executor.give_up()
@@ -184,7 +192,7 @@ def _take_steps(executor: InPlace, todo: Sequence[Action], guard: Guard, on_step
     guard.require_as_planned(len(todo))
 
 
-def _finish(executor: InPlace, receipt: Receipt, by: str, *, begun: bool) -> None:
-    if begun:
+def _finish(executor: InPlace, receipt: Receipt, by: str, *, is_recorded: bool) -> None:
+    if is_recorded:
         journal.complete(executor.record, receipt.plan_id, by=by, at_ms=receipt.finished_at_ms)
     executor.finish(by, receipt.finished_at_ms)

@@ -50,7 +50,7 @@ class InPlace(ABC):
         """
 
     @abstractmethod
-    def lay_ready(self, copies: Sequence[Copy], tick: Tick, *, begun: bool) -> None:
+    def lay_ready(self, copies: Sequence[Copy], tick: Tick, *, resuming: bool) -> None:
         """See that everything that will be put in its place is there and verified."""
 
     @abstractmethod
@@ -68,17 +68,17 @@ class InPlace(ABC):
 
     # --- before the first step -------------------------------------------------------------------------------------
 
-    def prepare(self, todo: Sequence[Action], tick: Tick, *, begun: bool) -> None:
+    def prepare(self, todo: Sequence[Action], tick: Tick, *, resuming: bool) -> None:
         """Lay ready what will come and save what will go; no step is taken yet.
 
         Args:
             todo: The steps that are left.
             tick: Called between objects.
-            begun: Whether an earlier run has saved everything.
+            resuming: Whether an earlier run has saved everything.
         """
-        self.lay_ready([action for action in todo if isinstance(action, Copy)], tick, begun=begun)
+        self.lay_ready([action for action in todo if isinstance(action, Copy)], tick, resuming=resuming)
         deletes = [action for action in todo if isinstance(action, Delete)]
-        stage.save(deletes, self.stores.place, self.record, tick, self.mine, begun=begun)
+        stage.save(deletes, self.stores.place, self.record, tick, self.mine, resuming=resuming)
 
     def give_up(self) -> None:
         """Delete what was laid ready and saved, when no step was taken."""

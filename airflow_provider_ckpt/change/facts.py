@@ -26,7 +26,7 @@ class Facts:
         objects: What was listed, by place; without ``sink`` when no sink was read.
         deleted: What the plan removes, with its identity.
         written: What the plan adds, with its SHA-256 (hex; empty when the plan does not say).
-        begun: Whether the plan may have changed something already.
+        resuming: Whether the plan may have changed something already.
         writer_stopped: Whether somebody gave the word that no query writes to the checkpoint.
         backup_id: The backup that copies come from, as long as it is there.
         sha256_of: Reads an object and tells its SHA-256 (hex).
@@ -38,7 +38,7 @@ class Facts:
     objects: Mapping[Place, Mapping[str, StoredObject]]
     deleted: Mapping[Spot, str] = field(default_factory=dict)
     written: Mapping[Spot, str] = field(default_factory=dict)
-    begun: bool = False
+    resuming: bool = False
     writer_stopped: bool = False
     backup_id: str | None = None
     sha256_of: Callable[[Place, str], str] = lambda place, name: ""

@@ -162,17 +162,17 @@ def _record(store: Store, files: Mapping[str, StoredObject]) -> Record:
         raise _damaged(store, PLAN, f"has a version that this ckpt does not know ({error.message})") from None
     begun = _Note(store, BEGUN, files)
     return Record(
-        plan,
-        _state(files),
-        store.location,
-        begun.text("by"),
-        begun.number("at_ms"),
-        _Note(store, RECEIPT, files).number("at_ms"),
-        begun.number("from_batch"),
-        FORGOTTEN in files,
-        begun.text("approved_by"),
-        begun.texts("accepted_sink"),
-        begun.number("number") or 0,
+        plan=plan,
+        state=_state(files),
+        location=store.location,
+        by=begun.text("by"),
+        begun_at_ms=begun.number("at_ms"),
+        done_at_ms=_Note(store, RECEIPT, files).number("at_ms"),
+        from_batch=begun.number("from_batch"),
+        forgotten=FORGOTTEN in files,
+        approved_by=begun.text("approved_by"),
+        accepted_sink=begun.texts("accepted_sink"),
+        number=begun.number("number") or 0,
     )
 
 
@@ -232,7 +232,7 @@ def _damaged(store: Store, name: str, problem: str) -> StoreError:
     return StoreError(f"the record of a change {problem}", location=store.location, name=name, hint=hint)
 
 
-def has_begun(files: Mapping[str, StoredObject]) -> bool:
+def may_have_taken_steps(files: Mapping[str, StoredObject]) -> bool:
     """Whether a change may have taken steps: everything was saved, and nobody was there when it read again."""
     return SAVED in files and REFUSED not in files
 
@@ -242,7 +242,7 @@ def _state(files: Mapping[str, StoredObject]) -> State:
         return "undone"
     if RECEIPT in files:
         return "applied"
-    if has_begun(files):
+    if may_have_taken_steps(files):
         return "interrupted"
     return "refused" if REFUSED in files else "planned"
 

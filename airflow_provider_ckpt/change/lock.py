@@ -122,11 +122,21 @@ def _decode(data: bytes) -> Holder:
     try:
         fields = Fields("a lock", parse_json(data), tuple(Holder.__dataclass_fields__))
         token, by, plan_id, machine, life = map(fields.text, ("token", "by", "plan_id", "machine", "life"))
-        holder = Holder(token, by, plan_id, machine, fields.number("pid"), life, fields.number("since_ms"))
+        holder = Holder(
+            token=token,
+            by=by,
+            plan_id=plan_id,
+            machine=machine,
+            pid=fields.number("pid"),
+            life=life,
+            since_ms=fields.number("since_ms"),
+        )
     except (ValueError, PlanError):
         holder = None
     if holder is None or not _TOKEN.fullmatch(holder.token) or holder.pid > _MOST_PID:
-        return Holder(hashlib.sha256(data).hexdigest()[:16], "", "", "", 0, "", 0)
+        return Holder(
+            token=hashlib.sha256(data).hexdigest()[:16], by="", plan_id="", machine="", pid=0, life="", since_ms=0
+        )
     return holder
 
 
@@ -175,7 +185,15 @@ def locked_backups(root: Store, plan_id: str, by: str, *, break_lock: bool = Fal
 @contextmanager
 def _holding(place: Store, checkpoint: Store, plan_id: str, by: str, break_lock: bool) -> Iterator[Held]:
     pid = os.getpid()
-    mine = Holder(uuid.uuid4().hex[:16], by, plan_id, _machine(), pid, _life(pid), now_ms())
+    mine = Holder(
+        token=uuid.uuid4().hex[:16],
+        by=by,
+        plan_id=plan_id,
+        machine=_machine(),
+        pid=pid,
+        life=_life(pid),
+        since_ms=now_ms(),
+    )
     _held.add(mine.token)
     try:
         names = _take(place, checkpoint, mine, break_lock)

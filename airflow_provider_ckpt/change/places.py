@@ -86,7 +86,10 @@ def _is_same_place(location: str, checkpoint: Store) -> bool:
 def require_own_place(plan: Plan, stores: Stores) -> None:
     """Raise PlanError for a plan that was made for another location, unless it was begun; nothing is written."""
     checkpoint = stores.checkpoint
-    if not _is_same_place(plan.location, checkpoint) and not journal.has_begun(stores.record(plan.plan_id).ls()[0]):
+    if _is_same_place(plan.location, checkpoint):
+        return
+    files, _ = stores.record(plan.plan_id).ls()
+    if not journal.may_have_taken_steps(files):
         to = "of" if plan.kind != "restore" else "to"
         raise PlanError(
             f"the plan is a {plan.kind} {to} {plan.location}, and not {to} this location.",

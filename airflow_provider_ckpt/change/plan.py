@@ -217,20 +217,20 @@ def plan_from_json(data: bytes) -> Plan:
 def _plan(fields: Fields, actions: Iterable[Action]) -> Plan:
     wanted = fields.one_of("kind", tuple(KINDS))
     plan = Plan(
-        next(kind for kind in KINDS if kind == wanted),
-        fields.text("location"),
-        fields.text("query_id"),
-        fields.number("batch_id"),
-        fields.number("planned_at_ms"),
-        tuple(map(requirement_from_dict, fields.items("requirements"))),
-        tuple(actions),
-        fields.texts("warnings"),
-        tuple(map(_effect_from_dict, fields.items("verdicts"))),
-        fields.text("source"),
-        fields.text("sink"),
-        fields.text("undoes"),
-        fields.texts("notes"),
-        fields.one_of("trigger", TRIGGERS) if fields.has("trigger") else "",
+        kind=next(kind for kind in KINDS if kind == wanted),
+        location=fields.text("location"),
+        query_id=fields.text("query_id"),
+        batch_id=fields.number("batch_id"),
+        planned_at_ms=fields.number("planned_at_ms"),
+        requirements=tuple(map(requirement_from_dict, fields.items("requirements"))),
+        actions=tuple(actions),
+        warnings=fields.texts("warnings"),
+        effects=tuple(map(_effect_from_dict, fields.items("verdicts"))),
+        source=fields.text("source"),
+        sink=fields.text("sink"),
+        undoes=fields.text("undoes"),
+        notes=fields.texts("notes"),
+        trigger=fields.one_of("trigger", TRIGGERS) if fields.has("trigger") else "",
     )
     _require_sense(plan)
     return plan

@@ -53,7 +53,7 @@ class LatestCommitted(_Fact):
 
     def check(self, facts: Facts) -> str | None:
         """None when it holds, else what was expected and what was found."""
-        return None if facts.begun else self._compared("the newest committed batch", or_none(facts.latest_committed))
+        return None if facts.resuming else self._compared("the newest committed batch", or_none(facts.latest_committed))
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,7 +64,7 @@ class LatestPlanned(_Fact):
 
     def check(self, facts: Facts) -> str | None:
         """None when it holds, else what was expected and what was found."""
-        return None if facts.begun else self._compared("the newest planned batch", or_none(facts.latest_planned))
+        return None if facts.resuming else self._compared("the newest planned batch", or_none(facts.latest_planned))
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,7 +113,7 @@ class FromBackup(_Fact):
 
     def check(self, facts: Facts) -> str | None:
         """None when it holds, else what was expected and what was found."""
-        if facts.begun or facts.backup_id == self.expected:
+        if facts.resuming or facts.backup_id == self.expected:
             return None
         return f"the backup {self.expected} is not there any more: it was pruned since the plan was made"
 

@@ -23,7 +23,7 @@ def find_interrupted(stores: Stores, kind: Kind, leads_there: Callable[[Plan], b
     if not leads_there(plan):
         return None
     try:
-        facts = find_facts(plan, stores, begun=True)
+        facts = find_facts(plan, stores, resuming=True)
         validate(plan, replace(facts, writer_stopped=True))  # the word is asked for when it is applied
     except StalePlanError:
         return None  # the query has run since; every prefix is a sound checkpoint, so a new plan is right

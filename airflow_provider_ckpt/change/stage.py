@@ -34,7 +34,7 @@ Mine = Callable[[], None]
 
 
 def save(
-    deletes: Sequence[Delete], place: Callable[[str], Store], record: Store, tick: Tick, mine: Mine, *, begun: bool
+    deletes: Sequence[Delete], place: Callable[[str], Store], record: Store, tick: Tick, mine: Mine, *, resuming: bool
 ) -> None:
     """Give every object that will be removed a second name in the record, and see that it is whole there.
 
@@ -44,7 +44,7 @@ def save(
         record: The record of the change.
         tick: Called after each object.
         mine: Called before a copy is deleted.
-        begun: Whether an earlier run has saved everything; then what is not whole any more is saved again.
+        resuming: Whether an earlier run has saved everything; then what is not whole any more is saved again.
 
     Raises:
         StoreError: An object could not be saved.
@@ -55,7 +55,7 @@ def save(
     files: dict[str, SavedObjectFields] = {}
     for action in deletes:
         name = f"{action.place}/{action.name}"
-        if begun and _is_whole(there.get(name), action):
+        if resuming and _is_whole(there.get(name), action):
             continue
         if name in there:  # of a run that was killed while it saved: begin this one again
             mine()
@@ -71,7 +71,7 @@ def save(
             raise StoreError(
                 "the file could not be saved before its removal", location=record.location, name=action.name
             )
-    if not begun:
+    if not resuming:
         record.flush()
         journal.write_saved(record, len(deletes), files)
         record.flush()
@@ -148,18 +148,18 @@ def verify_saved(copies: Iterable[Copy], record: Store, tick: Tick) -> None:
 
 
 def stage(
-    copies: Sequence[Copy], plan: Plan, stores: Stores, record: Store, tick: Tick, mine: Mine, *, begun: bool
+    copies: Sequence[Copy], plan: Plan, stores: Stores, record: Store, tick: Tick, mine: Mine, *, resuming: bool
 ) -> None:
     """Copy what will come from a backup, or come back, into the record, verified.
 
     Args:
         copies: What is left to be put in its place.
         plan: The plan that they are of.
-        stores: Where; the backup root is not needed any more when the change has ``begun``, and so all is staged.
+        stores: Where; the backup root is not needed any more when the change is ``resuming``, and so all is staged.
         record: The record of the plan.
         tick: Called after each object.
         mine: Called before a copy is deleted.
-        begun: Whether an earlier run has saved and staged everything.
+        resuming: Whether an earlier run has saved and staged everything.
 
     Raises:
         StalePlanError: It is not there any more: the backup was pruned since the plan was made.
@@ -171,7 +171,7 @@ def stage(
         stores.checkpoint.require_inside(action.name)
     for action in copies:
         if action.name in there:
-            if begun and staged.sha256(action.name) == (action.size, action.sha256):
+            if resuming and staged.sha256(action.name) == (action.size, action.sha256):
                 continue
             mine()
             staged.delete(action.name)

@@ -15,13 +15,13 @@ from airflow_provider_ckpt.sinks.declared import read_file_sink
 from airflow_provider_ckpt.storage.stored_object import StoredObject
 
 
-def find_facts(plan: Plan, stores: Stores, *, begun: bool) -> Facts:
+def find_facts(plan: Plan, stores: Stores, *, resuming: bool) -> Facts:
     """Read everything that the requirements and the actions of a plan are judged by.
 
     Args:
         plan: The plan.
         stores: Where.
-        begun: Whether the plan may have changed something already.
+        resuming: Whether the plan may have changed something already.
 
     Raises:
         PlanError: The plan needs a sink or a backup root that was not given.
@@ -29,7 +29,7 @@ def find_facts(plan: Plan, stores: Stores, *, begun: bool) -> Facts:
     view = observe(stores.checkpoint, deep=True)
     refuse_links(view)
     backup_id = plan.backup_id
-    if backup_id is not None and not begun:  # once begun, all that comes from the backup is staged
+    if backup_id is not None and not resuming:  # once begun, all that comes from the backup is staged
         if stores.backups is None:
             raise PlanError(
                 f"the plan takes files from {plan.source}, and no backup root was given", location=plan.location
@@ -40,14 +40,14 @@ def find_facts(plan: Plan, stores: Stores, *, begun: bool) -> Facts:
     if plan.sink:
         objects["sink"] = read_file_sink(stores.place("sink")).objects
     return Facts(
-        view.query_id,
-        view.latest_committed,
-        view.latest_planned,
-        objects,
-        plan.deleted,
-        plan.written,
-        begun,
-        backup_id=None if begun else backup_id,
+        query_id=view.query_id,
+        latest_committed=view.latest_committed,
+        latest_planned=view.latest_planned,
+        objects=objects,
+        deleted=plan.deleted,
+        written=plan.written,
+        resuming=resuming,
+        backup_id=None if resuming else backup_id,
         sha256_of=lambda place, name: stores.place(place).sha256(name)[1],
     )
 

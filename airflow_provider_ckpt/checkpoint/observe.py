@@ -75,13 +75,13 @@ def _observe_once(store: Store, deep: bool, batch_id: int | None, listing: Direc
     linked = {name for name in listing.directories if "/" not in name and store.is_link(name)}
     objects = {**objects, **{name: StoredObject(name, 0, None, "", True) for name in linked}}
     return CheckpointView(
-        store.location,
-        listing.listed_at_ms,
-        objects,
-        entries,
-        damaged,
-        deep,
-        bool(listing.stateful),
+        location=store.location,
+        observed_at_ms=listing.listed_at_ms,
+        objects=objects,
+        entries=entries,
+        damaged=damaged,
+        complete=deep,
+        stateful=bool(listing.stateful),
         folders=tuple(sorted(folders - linked)),
     )
 

@@ -199,14 +199,14 @@ def _source_advance(between: _Between, source_id: str, declared: Mapping[str, st
     before, after = between.sides(source_id, kind)
     partitions, total, problem = _counted(between, before, after, kind)
     return SourceAdvance(
-        source_id,
-        kind,
-        before.json if before else None,
-        after.json if after else None,
-        KINDS[kind].unit if kind else None,
-        partitions,
-        total,
-        problem,
+        source_id=source_id,
+        source_type=kind,
+        start_offset=before.json if before else None,
+        end_offset=after.json if after else None,
+        unit=KINDS[kind].unit if kind else None,
+        partitions=partitions,
+        total=total,
+        problem=problem,
     )
 
 

@@ -93,12 +93,12 @@ def restart_set(
     state = yield from _state_files(view, batch_id, decompressors, broken)
     names = [*(name for name in logs if name in view.objects), *sources.names, *state.names]
     return RestartSet(
-        batch_id,
-        tuple(name for main in dict.fromkeys(names) for name in with_sidecars(view, main)),
-        (*missing, *sources.missing, *state.missing),
-        tuple(state.repaired),
-        tuple(state.unknown),
-        tuple(state.single),
+        batch_id=batch_id,
+        names=tuple(name for main in dict.fromkeys(names) for name in with_sidecars(view, main)),
+        missing=(*missing, *sources.missing, *state.missing),
+        repaired=tuple(state.repaired),
+        unknown=tuple(state.unknown),
+        single=tuple(state.single),
     )
 
 

@@ -154,7 +154,15 @@ def _forecast_conf(
     session_key, session, explicit = _session_value(conf, deploy, spark_version)
     log_value = log.get(conf.key)
     effective, outcome, message = _decide(conf, session_key, session, log_value)
-    return ConfOutcome(conf.key, session_key, log_value, explicit, effective, outcome, message)
+    return ConfOutcome(
+        key=conf.key,
+        session_key=session_key,
+        log_value=log_value,
+        deploy_value=explicit,
+        effective=effective,
+        outcome=outcome,
+        message=message,
+    )
 
 
 def _session_value(

@@ -60,6 +60,8 @@ def history(
     """
     if plan_id and forget_id:
         raise click.UsageError("give --plan or --forget, not both")
+    if execute and not forget_id:
+        raise click.UsageError("--execute carries out --forget PLAN_ID; without it nothing is changed")
     stores = Stores.of(location, opening(storage_options), undo=undo_root)
     if forget_id:
         _forget(stores, forget_id, execute, as_json)

@@ -61,16 +61,16 @@ def _row(
     view: CheckpointView, findings: tuple[Finding, ...], decision: str | None, unknown: tuple[str, ...]
 ) -> FleetRow:
     return FleetRow(
-        view.location,
-        view.query_id,
-        view.latest_planned,
-        view.latest_committed,
-        view.in_flight,
-        _watermark_ms(view),
-        _last_commit_age_ms(view),
-        findings,
-        decision,
-        unknown,
+        location=view.location,
+        query_id=view.query_id,
+        latest_planned_batch=view.latest_planned,
+        latest_committed_batch=view.latest_committed,
+        in_flight=view.in_flight,
+        watermark_ms=_watermark_ms(view),
+        last_commit_age_ms=_last_commit_age_ms(view),
+        findings=findings,
+        decision=decision,
+        unknown=unknown,
     )
 
 

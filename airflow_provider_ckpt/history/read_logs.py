@@ -156,13 +156,13 @@ def _batch(
 ) -> LoggedBatch:
     committed = listing.objects.get(layout.commit_entry(entries.batch_id))
     return LoggedBatch(
-        entries.batch_id,
-        layout.offset_entry(entries.batch_id) in listing.objects,
-        committed is not None,
-        committed.modified_ms if committed else None,
-        _offsets(entries),
-        entries.commit if isinstance(entries.commit, CommitMetadata) else None,
-        previous,
-        following,
-        tuple(entry for entry in entries[1:] if isinstance(entry, CheckpointError)),
+        batch_id=entries.batch_id,
+        planned=layout.offset_entry(entries.batch_id) in listing.objects,
+        committed=committed is not None,
+        committed_at_ms=committed.modified_ms if committed else None,
+        offsets=_offsets(entries),
+        commit=entries.commit if isinstance(entries.commit, CommitMetadata) else None,
+        previous=previous,
+        following=following,
+        problems=tuple(entry for entry in entries[1:] if isinstance(entry, CheckpointError)),
     )

@@ -132,23 +132,23 @@ def _row(batch: LoggedBatch, origin: Origin, source: SourceAdvance | None) -> Ba
     entry, commit = batch.offsets, batch.commit
     metadata = entry.metadata if entry else None
     return BatchRow(
-        origin.location,
-        origin.query_id,
-        origin.timeline,
-        batch.batch_id,
-        entry.version if entry else None,
-        commit.version if commit else None,
-        batch.planned,
-        batch.committed,
-        metadata.batch_timestamp_ms if metadata else None,
-        batch.committed_at_ms,
-        (metadata.batch_watermark_ms or None) if metadata else None,  # 0 is what a query without one has
-        (commit.next_batch_watermark_ms or None) if commit else None,
-        metadata.conf if metadata else None,
-        digest_of(metadata.conf) if metadata else None,
-        metadata.control.operation_type if metadata and metadata.control else None,
-        source,
-        "; ".join(map(str, batch.problems)) or origin.problem,
+        location=origin.location,
+        query_id=origin.query_id,
+        timeline=origin.timeline,
+        batch_id=batch.batch_id,
+        offset_log_version=entry.version if entry else None,
+        commit_log_version=commit.version if commit else None,
+        planned=batch.planned,
+        committed=batch.committed,
+        batch_time_ms=metadata.batch_timestamp_ms if metadata else None,
+        committed_at_ms=batch.committed_at_ms,
+        watermark_ms=(metadata.batch_watermark_ms or None) if metadata else None,  # 0 is what a query without one has
+        next_watermark_ms=(commit.next_batch_watermark_ms or None) if commit else None,
+        confs=metadata.conf if metadata else None,
+        confs_digest=digest_of(metadata.conf) if metadata else None,
+        control=metadata.control.operation_type if metadata and metadata.control else None,
+        source=source,
+        problem="; ".join(map(str, batch.problems)) or origin.problem,
     )
 
 

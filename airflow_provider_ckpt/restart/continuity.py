@@ -113,12 +113,12 @@ def take_bookmark(view: CheckpointView) -> Bookmark:
     """
     batch_id, in_flight = view.latest_committed, view.in_flight
     return Bookmark(
-        view.query_id,
-        batch_id,
-        {} if batch_id is None else offsets_of(view.offset_seq(batch_id)),
-        view.watermark_ms,
-        in_flight,
-        {} if in_flight is None else offsets_of(view.offset_seq(in_flight)),
+        query_id=view.query_id,
+        batch_id=batch_id,
+        offsets={} if batch_id is None else offsets_of(view.offset_seq(batch_id)),
+        watermark_ms=view.watermark_ms,
+        in_flight=in_flight,
+        in_flight_offsets={} if in_flight is None else offsets_of(view.offset_seq(in_flight)),
     )
 
 

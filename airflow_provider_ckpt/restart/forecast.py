@@ -106,15 +106,15 @@ def forecast(view: CheckpointView, deploy: DeploySpec) -> Forecast:
     if error is not None:
         return Forecast(None, None, error, confs, findings, unknown=unknown)
     return Forecast(
-        view.next_batch,
-        view.in_flight,
-        None,
-        confs,
-        findings,
-        _start_offsets(view, deploy),
-        _end_offsets(view),
-        _watermark_ms(view),
-        unknown,
+        resumes_at_batch=view.next_batch,
+        reruns_batch=view.in_flight,
+        spark_error=None,
+        confs=confs,
+        findings=findings,
+        start_offsets=_start_offsets(view, deploy),
+        end_offsets=_end_offsets(view),
+        watermark_ms=_watermark_ms(view),
+        unknown=unknown,
     )
 
 

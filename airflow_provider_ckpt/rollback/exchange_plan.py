@@ -101,7 +101,17 @@ def plan_exchange(
         actions += deletes_of(view.objects, [layout.offset_entry(oldest)])
     requirements = [*requirements_of(view, actions, sink_log), FromBackup(backup.backup_id)]
     warnings = (*in_flight_warnings(view, batch_id), *unknown_warnings(view), EXCHANGE_WARNING)
-    return rollback_plan(view, batch_id, planned_at_ms, requirements, actions, warnings, effects, sink_log, root)
+    return rollback_plan(
+        view=view,
+        batch_id=batch_id,
+        planned_at_ms=planned_at_ms,
+        requirements=requirements,
+        actions=actions,
+        warnings=warnings,
+        effects=effects,
+        sink_log=sink_log,
+        source=root,
+    )
 
 
 def require_left_behind(view: CheckpointView, backup: Manifest, replaced: Collection[str]) -> bool:

@@ -119,8 +119,8 @@ class _Wish:
 def _make_rollback(stores: Stores, target: RollbackTarget, wish: _Wish) -> Plan:
     checkpoint = stores.checkpoint
     batch_id = resolve(checkpoint, target)
-    if (begun := find_interrupted(stores, "rollback", lambda plan: plan.batch_id == batch_id)) is not None:
-        return begun
+    if (interrupted := find_interrupted(stores, "rollback", lambda plan: plan.batch_id == batch_id)) is not None:
+        return interrupted
     return _fresh_rollback(stores, target, batch_id, wish)
 
 
@@ -161,8 +161,8 @@ def _make_rollback_to_backup(stores: Stores, target: ToBackup, wish: _Wish) -> P
     if root is None:
         raise PlanError(f"the root {target.root} of the backup was not opened.", location=checkpoint.location)
     wanted = FromBackup(target.backup_id)
-    if (begun := find_interrupted(stores, "rollback", lambda plan: wanted in plan.requirements)) is not None:
-        return begun  # everything was copied before it began: it does not matter whether the backup is there
+    if (interrupted := find_interrupted(stores, "rollback", lambda plan: wanted in plan.requirements)) is not None:
+        return interrupted  # everything was copied before it began: it does not matter whether the backup is there
     own = observe(checkpoint).query_id if target.backup_id == LATEST else None  # a named one may bring the id back
     backup = find_backup(root, target.backup_id, own)
     try:
@@ -204,7 +204,14 @@ def _exchange(stores: Stores, root: Store, backup: Manifest, wish: _Wish) -> Pla
         return checkpoint.sha256(name)[1]
 
     plan = plan_exchange(
-        view, backup, root.location, now_ms(), (effect,), sink_log, compared.replaced, sha256_of=sha256_of
+        view=view,
+        backup=backup,
+        root=root.location,
+        planned_at_ms=now_ms(),
+        effects=(effect,),
+        sink_log=sink_log,
+        replaced=compared.replaced,
+        sha256_of=sha256_of,
     )
     plan = replace(plan, trigger=wish.trigger)
     coming = [action.size for action in plan.actions if isinstance(action, Copy) and action.source]

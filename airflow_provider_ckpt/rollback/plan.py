@@ -45,7 +45,16 @@ def plan_rollback(
     requirements = requirements_of(view, actions, sink_log)
     warnings = (*in_flight_warnings(view, batch_id), *_source_warnings(view, batch_id), *unknown_warnings(view))
     warnings += tuple(f"{problem}." for problem in target.unknown)
-    return rollback_plan(view, batch_id, planned_at_ms, requirements, actions, warnings, effects, sink_log)
+    return rollback_plan(
+        view=view,
+        batch_id=batch_id,
+        planned_at_ms=planned_at_ms,
+        requirements=requirements,
+        actions=actions,
+        warnings=warnings,
+        effects=effects,
+        sink_log=sink_log,
+    )
 
 
 def rollback_plan(
@@ -61,17 +70,17 @@ def rollback_plan(
 ) -> Plan:
     """The plan of a rollback, by its parts."""
     return Plan(
-        "rollback",
-        view.location,
-        view.query_id or "",
-        batch_id,
-        planned_at_ms,
-        tuple(requirements),
-        tuple(actions),
-        tuple(warnings),
-        effects,
-        source,
-        sink_log.location if sink_log is not None else "",
+        kind="rollback",
+        location=view.location,
+        query_id=view.query_id or "",
+        batch_id=batch_id,
+        planned_at_ms=planned_at_ms,
+        requirements=tuple(requirements),
+        actions=tuple(actions),
+        warnings=tuple(warnings),
+        effects=effects,
+        source=source,
+        sink=sink_log.location if sink_log is not None else "",
     )
 
 

@@ -19,9 +19,9 @@ class Executor(InPlace):
         """The rollback to the same batch, or to the same backup."""
         return make_rollback_again(self.plan, self.stores)
 
-    def lay_ready(self, copies: Sequence[Copy], tick: Tick, *, begun: bool) -> None:
+    def lay_ready(self, copies: Sequence[Copy], tick: Tick, *, resuming: bool) -> None:
         """Copy what comes from a backup into the record."""
-        stage.stage(copies, self.plan, self.stores, self.record, tick, self.mine, begun=begun)
+        stage.stage(copies, self.plan, self.stores, self.record, tick, self.mine, resuming=resuming)
 
     def source_of(self, copy: Copy) -> tuple[Store, str]:
         """What was staged."""

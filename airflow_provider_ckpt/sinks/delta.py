@@ -38,7 +38,14 @@ def read(sink: DeclaredSink, store: Store, query_id: str, batch_id: int) -> Sink
     writer = sink.writer or query_id
     made_of, undone = _go_back(_newest_first(DeltaLog(store)), writer, batch_id)
     last = _transaction_version(store, writer)
-    return SinkMarker("delta", store.location, writer, last, tuple(reversed(made_of)), undone)
+    return SinkMarker(
+        kind="delta",
+        location=store.location,
+        writer=writer,
+        last_batch=last,
+        commits=tuple(reversed(made_of)),
+        undone=undone,
+    )
 
 
 def _newest_first(log: DeltaLog) -> Iterator[tuple[int, _Commit]]:

@@ -32,7 +32,14 @@ def read(sink: DeclaredSink, store: Store, query_id: str, batch_id: int) -> Sink
         made_of.append(SinkCommit(str(snapshot.snapshot_id), batch, operation))
     others = (_batch_of(other, query_id) for other in metadata.snapshots if other.snapshot_id not in ancestors)
     undone = tuple(batch for batch in others if batch is not None)
-    return SinkMarker("iceberg", sink.location, query_id, last, tuple(reversed(made_of)), undone)
+    return SinkMarker(
+        kind="iceberg",
+        location=sink.location,
+        writer=query_id,
+        last_batch=last,
+        commits=tuple(reversed(made_of)),
+        undone=undone,
+    )
 
 
 def _batch_of(snapshot: Any, query_id: str) -> int | None:

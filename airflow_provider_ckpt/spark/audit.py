@@ -206,14 +206,14 @@ def main(arguments: Sequence[str] | None = None) -> int:
     given = parser().parse_args(arguments)
     home = given.home.rstrip("/")
     audit = Audit(
-        tuple(given.roots),
-        home,
-        given.checkpoint or f"{home}/checkpoint",
-        dict(given.storage_option),
-        dict(given.option),
-        given.tiny,
-        given.stall_after,
-        Prices(given.usd_per_million_writes, given.usd_per_million_reads),
+        roots=tuple(given.roots),
+        home=home,
+        checkpoint=given.checkpoint or f"{home}/checkpoint",
+        storage_options=dict(given.storage_option),
+        reading=dict(given.option),
+        tiny=given.tiny,
+        stall_ms=given.stall_after,
+        prices=Prices(given.usd_per_million_writes, given.usd_per_million_reads),
     )
     try:
         session = session_on(given.master)

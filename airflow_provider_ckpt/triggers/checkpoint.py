@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import random
 import time
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Mapping
 from typing import TYPE_CHECKING, Any
 
 from airflow.triggers.base import BaseEventTrigger, TriggerEvent
@@ -37,9 +37,11 @@ class CheckpointProgressTrigger(BaseEventTrigger):
     there each start begins with an event. An event is never lost; when the triggerer dies within
     seconds of one, it may come twice.
 
-    All that wait on one checkpoint share one poller. A storage that does not answer is asked again. Any other error is
-    an event for a wait, and for a watcher a line in the log of the triggerer. The pause follows the stream: a quarter
-    of ``poke_interval`` near the condition, four times it when the stream is slow.
+    All that wait on one checkpoint share one poller. A storage that does not answer is asked again. What is wrong with
+    the checkpoint, with what was asked for or with the access to it (any other CheckpointError) is the one event of a
+    wait, with the status ``error``; a watcher says it in the log of the triggerer and polls again, because its events
+    start DAGs. All else is no event: the trigger fails with it. The pause follows the stream: a quarter of
+    ``poke_interval`` near the condition, four times it when the stream is slow.
 
     :param checkpoint: Location of the checkpoint.
     :param condition: The condition, as :meth:`~airflow_provider_ckpt.waiting.Condition.to_dict` writes it.
@@ -103,20 +105,24 @@ class CheckpointProgressTrigger(BaseEventTrigger):
 
     async def run(self) -> AsyncIterator[TriggerEvent]:
         """Poll until the condition is reached, the deadline has passed, or an error says that waiting is of no use."""
-        try:
-            async with poll_pool().of(self.checkpoint_conn_id, self.checkpoint) as poller:
-                if self.condition is not None:
-                    yield TriggerEvent(await self._wait(poller, condition_from_dict(self.condition)))
-                    return
-                async for event in self._watch(poller):
-                    yield event
-        except CheckpointError as error:
-            yield TriggerEvent({"status": "error", "retryable": error.retryable, **error.to_dict()})
+        async with poll_pool().of(self.checkpoint_conn_id, self.checkpoint) as poller:
+            if self.condition is not None:
+                yield TriggerEvent(await self._outcome(poller, self.condition))
+                return
+            async for event in self._watch(poller):
+                yield event
 
     # --- a wait ------------------------------------------------------------------------------------------------
 
+    async def _outcome(self, poller: SharedPoller, condition: dict[str, Any]) -> Mapping[str, Any]:
+        """The one event: what has become of the wait, or why waiting is of no use."""
+        try:
+            return {**await self._wait(poller, condition_from_dict(condition))}
+        except CheckpointError as error:
+            return {"status": "error", "retryable": error.retryable, **error.to_dict()}
+
     async def _wait(self, poller: SharedPoller, condition: Condition) -> OutcomeFields:
-        """Wait for the one event: the condition is reached, or the deadline has passed."""
+        """Wait until the condition is reached, or the deadline has passed. Raises CheckpointError when it cannot be."""
         waiting = Waiting(
             self.checkpoint,
             condition,
@@ -174,8 +180,11 @@ class CheckpointProgressTrigger(BaseEventTrigger):
             try:
                 progress = await poller.within(pause, self._every.needs)
                 now = self._every.seen(progress)
-            except CheckpointError as error:  # an event would start DAGs: a watcher tells of progress alone
-                self.log.warning("The checkpoint or a source cannot be read now, and is polled again: %s", error)
+            except StoreUnavailableError as error:
+                self.log.warning("The checkpoint cannot be read now, and is polled again: %s", error)
+                now = None
+            except CheckpointError as error:
+                self.log.warning("The checkpoint cannot be read as it is, and is polled until it can: %s", error)
                 now = None
             if now is not None and self._every.is_news(seen, now):
                 yield TriggerEvent({**outcome("progress", progress), "checkpoint": self.checkpoint})

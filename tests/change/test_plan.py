@@ -185,7 +185,7 @@ def test_a_requirement_says_what_it_expected_and_what_it_found(requirement):
 
 
 def test_a_plan_that_has_begun_has_moved_the_newest_batches_itself():
-    begun = replace(HOLDING, begun=True, latest_committed=3, latest_planned=3, backup_id=None)
+    begun = replace(HOLDING, resuming=True, latest_committed=3, latest_planned=3, backup_id=None)
     assert LatestCommitted("5").check(begun) is LatestPlanned("6").check(begun) is FromBackup("b").check(begun) is None
 
 
@@ -195,7 +195,7 @@ THERE, OTHER, NOTHING = "the object", "another object", "nothing"
 DELETE, COPY = Delete("offsets/4", size=4, identity="etag"), Copy("offsets/4", size=4, sha256=SHA, source="s")
 
 
-def facts_of(what: str, *actions: Delete | Copy, begun: bool) -> Facts:
+def facts_of(what: str, *actions: Delete | Copy, resuming: bool) -> Facts:
     """Facts where one object stands: the one to delete, the one that is written, another one, or none."""
     identity = {THERE: "etag", "what is written": "put"}.get(what, "other")
     objects = {} if what == NOTHING else {"offsets/4": stored("offsets/4", identity)}
@@ -206,13 +206,13 @@ def facts_of(what: str, *actions: Delete | Copy, begun: bool) -> Facts:
         {"checkpoint": objects},
         {item.spot: item.identity for item in actions if isinstance(item, Delete)},
         {item.spot: item.sha256 for item in actions if isinstance(item, Copy)},
-        begun,
+        resuming,
         sha256_of=lambda place, name: SHA if identity == "put" else "other",
     )
 
 
 @pytest.mark.parametrize(
-    ("actions", "what", "begun", "done", "problem"),
+    ("actions", "what", "resuming", "done", "problem"),
     [
         ((DELETE,), THERE, False, [False], [None]),
         ((DELETE,), NOTHING, False, [True], ["expected etag, found nothing"]),
@@ -228,19 +228,19 @@ def facts_of(what: str, *actions: Delete | Copy, begun: bool) -> Facts:
         ((DELETE, COPY), OTHER, True, [True, False], ["expected etag, found other", None]),
     ],
 )
-def test_an_action_knows_whether_it_is_done_and_whether_it_is_stale(actions, what, begun, done, problem):
+def test_an_action_knows_whether_it_is_done_and_whether_it_is_stale(actions, what, resuming, done, problem):
     """A delete and a copy of one name: what a query wrote since goes, and what had been there comes back."""
-    facts = facts_of(what, *actions, begun=begun)
+    facts = facts_of(what, *actions, resuming=resuming)
     assert [item.is_done(facts) for item in actions] == done
     assert [item.problem(facts) for item in actions] == problem
 
 
 def test_what_is_to_be_deleted_is_not_what_is_to_come_though_it_has_its_bytes():
     """A batch that ran again has written the commit that it had before."""
-    facts = replace(facts_of(THERE, DELETE, COPY, begun=False), sha256_of=lambda place, name: SHA)
+    facts = replace(facts_of(THERE, DELETE, COPY, resuming=False), sha256_of=lambda place, name: SHA)
     assert (DELETE.is_done(facts), COPY.is_done(facts)) == (False, False)
 
 
 def test_a_copy_that_cannot_be_verified_is_refused():
     copy = Copy("offsets/4", size=4, source="s")
-    assert "SHA-256" in copy.problem(facts_of(NOTHING, copy, begun=False))
+    assert "SHA-256" in copy.problem(facts_of(NOTHING, copy, resuming=False))

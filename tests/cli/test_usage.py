@@ -15,6 +15,7 @@ USAGE = {
     "no batch to roll back to": (("rollback", "C"), "--to-batch, --to-timestamp, --to-watermark, --to-offsets, --to-backup"),
     "two of them": (("rollback", "C", "--to-batch", "1", "--to-timestamp", "0"), "exactly one of --to-batch"),
     "batches in the wrong order": (("diff", "C", "7", "3"), "batch 7 is after batch 3"),
+    "nothing to carry out": (("history", "C", "--execute"), "--execute carries out --forget"),
     "an approval of nothing": (("undo", "C", "--approved-by", "eve"), "--approved-by is recorded when"),
     "no such option": (("show", "C", "--deep"), "--deep"),
     "no such command": (("shew", "C"), "shew"),

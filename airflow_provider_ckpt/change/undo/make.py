@@ -52,8 +52,8 @@ def make_undo(
     done = record.plan
     if done.sink and stores.sink is None and opened is not None:
         stores = replace(stores, sink=opened(done.sink))
-    if (begun := find_interrupted(stores, "undo", lambda plan: plan.undoes == done.plan_id)) is not None:
-        return begun
+    if (interrupted := find_interrupted(stores, "undo", lambda plan: plan.undoes == done.plan_id)) is not None:
+        return interrupted
     declared = sink or sink_of(done)
     if not declared.kind and stores.sink is not None:
         declared = DeclaredSink("file", stores.sink.location)

@@ -84,18 +84,18 @@ class Undo:
         done = self._done
         actions = [*self._peeled, *(() if self.is_untouched else self._put_back())]
         return Plan(
-            "undo",
-            self.view.location,
-            done.query_id,
-            self._batch_afterwards(actions),
-            planned_at_ms,
-            tuple(requirements_of(self.view, actions, self._sink_log)),
-            tuple(actions),
-            (f"Undoes the {done.kind} to batch {done.batch_id} ({done.plan_id}).", *self._warnings()),
-            effects,
-            saved_at,
-            done.sink,
-            done.plan_id,
+            kind="undo",
+            location=self.view.location,
+            query_id=done.query_id,
+            batch_id=self._batch_afterwards(actions),
+            planned_at_ms=planned_at_ms,
+            requirements=tuple(requirements_of(self.view, actions, self._sink_log)),
+            actions=tuple(actions),
+            warnings=(f"Undoes the {done.kind} to batch {done.batch_id} ({done.plan_id}).", *self._warnings()),
+            effects=effects,
+            source=saved_at,
+            sink=done.sink,
+            undoes=done.plan_id,
         )
 
     def _find_present(self, sha256_of: Sha256Of) -> set[Action]:

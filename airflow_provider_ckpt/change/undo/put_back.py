@@ -24,7 +24,7 @@ class Executor(InPlace):
         """The undo of the same change."""
         return make_undo_again(self.plan, self.stores)
 
-    def lay_ready(self, copies: Sequence[Copy], tick: Tick, *, begun: bool) -> None:
+    def lay_ready(self, copies: Sequence[Copy], tick: Tick, *, resuming: bool) -> None:
         """Read every saved object back: each must be what was saved, also when an earlier run has begun."""
         stage.verify_saved(copies, self._undone, tick)
 
