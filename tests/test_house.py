@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import tomllib
 from importlib import metadata
 from pathlib import Path
 
@@ -86,6 +87,61 @@ def test_modules_stay_small():
 READ_BY_PEOPLE = {".md", ".txt", ".toml", ".json", ".yaml", ".yml", ".sh", ".xml", ".html"}
 
 
+#: Rooms whose modules are not named for what they do: faces, types, the storage, and the ground.
+NOT_NAMED_FOR_IO = {"cli", "documents", "hooks", "operators", "report", "sensors", "spark", "storage", "triggers"}
+#: Rooms with a reader for each format or system, which has its name: ``sinks/delta.py``.
+READERS = {"sinks", "sources", "tables"}
+#: What a module that does IO may be named by: the first word of its name.
+VERBS = """
+apply compact compare declare find fit follow foresee forget gate inspect judge make observe open poll publish prune put
+read recognise rehearse require resolve restore resume roll stage take vacuum validate verify write
+"""
+#: Nouns that do IO all the same: what others read and write by. It only gets shorter.
+DOES_IO = {
+    "backup.catalog": "the backups of a root",
+    "backup.copier": "copies objects",
+    "backup.folders": "the directories of a root",
+    "backup.patience": "waits for a checkpoint that is whole",
+    "change.executor": "takes the steps of a plan",
+    "change.guard": "watches for a query",
+    "change.journal": "the records of changes",
+    "change.lock": "one operator at a time",
+    "change.places": "the stores of a change",
+    "checkpoint.listing": "lists the directories of a checkpoint",
+    "checks.rule_pages": "the page of the rules, in the package",
+}
+
+
+def pure_modules() -> set[str]:
+    """The modules that import-linter keeps from IO, below the package; a room stands for all of its modules."""
+    with (PACKAGE.parent / "pyproject.toml").open("rb") as file:
+        contracts = tomllib.load(file)["tool"]["importlinter"]["contracts"]
+    (contract,) = (item for item in contracts if item["name"] == "Modules named by a noun do no IO")
+    return {name.removeprefix(f"{PACKAGE.name}.") for name in contract["source_modules"]}
+
+
+def test_a_module_named_by_a_noun_does_no_io():
+    """A new module of a subject is listed as pure, or has the name of what it does."""
+    pure = pure_modules()
+    named = []
+    for path in PACKAGE.glob("*/**/*.py"):
+        room, *inside = path.relative_to(PACKAGE).with_suffix("").parts
+        name = ".".join((room, *inside))
+        if path.name == "__init__.py" or room in NOT_NAMED_FOR_IO or {room, name} & pure:
+            continue
+        if path.stem.partition("_")[0] not in VERBS.split() and room not in READERS:
+            named.append(name)
+    assert sorted(named) == sorted(DOES_IO)
+
+
+def test_what_is_pure_is_not_named_by_a_verb():
+    """But for what reads as a noun as well."""
+    both = {"backup.restore_plan", "sinks.fit", "waiting.wait", "waiting.wait_start"}
+    assert {
+        name for name in pure_modules() if name.rpartition(".")[2].partition("_")[0] in VERBS.split()
+    } - both == set()
+
+
 #: Values that a call may pass by their position: more, and a reader has to count.
 BY_POSITION = 7
 
@@ -139,7 +195,7 @@ def test_no_helper_is_imported_from_a_test_module():
 TESTED_ELSEWHERE = {
     ".": "errors get_provider_info visible",
     "backup": "copier declare patience",
-    "change": "actions declared_sinks executor facts forget journal plan_file receipt requirements resume stage validate",
+    "change": "actions executor facts forget journal open_sinks plan_file receipt requirements resume stage validate",
     "change/undo": "make put_back",
     "checkpoint": "file_sink_log listing own_files progress sink_marker spark_confs state_partitions view",
     "checks": "beside checksums confs file_sink rule_pages",

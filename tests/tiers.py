@@ -34,6 +34,6 @@ SWEEPS = (
         "checks/test_broken_state.py",
         "checks/test_long_source_logs.py",
     ),
-    *("rollback/test_from_backup.py", "rollback/test_model.py", "rollback/test_repairing.py"),
+    *("rollback/test_read_backup.py", "rollback/test_model.py", "rollback/test_repairing.py"),
     *("rollback/test_run_again.py", "untrusted/test_hostile.py", "waiting/test_histories.py"),
 )

@@ -7,6 +7,7 @@ from collections.abc import Iterable
 from contextlib import suppress
 
 from airflow_provider_ckpt import codec
+from airflow_provider_ckpt.backup.judge_sinks import effects_of_restore
 from airflow_provider_ckpt.backup.manifest import Manifest
 from airflow_provider_ckpt.backup.relocation import (
     PathRule,
@@ -17,7 +18,6 @@ from airflow_provider_ckpt.backup.relocation import (
 )
 from airflow_provider_ckpt.backup.require_empty import require_empty
 from airflow_provider_ckpt.backup.restore_plan import plan_restore, require_free_place
-from airflow_provider_ckpt.backup.restore_sinks import effects_of_restore
 from airflow_provider_ckpt.backup.take import require_apart
 from airflow_provider_ckpt.backup.verify import read_verified, require_restorable_backup
 from airflow_provider_ckpt.change.plan import Plan

@@ -10,19 +10,19 @@ from typing import Any
 from airflow_provider_ckpt import codec
 from airflow_provider_ckpt.backup.catalog import find_backup
 from airflow_provider_ckpt.backup.copier import copies_at_once
+from airflow_provider_ckpt.backup.judge_sinks import Sinks, effects_of_restore
 from airflow_provider_ckpt.backup.require_empty import require_empty
 from airflow_provider_ckpt.backup.restore_plan import plan_restore
-from airflow_provider_ckpt.backup.restore_sinks import Sinks, effects_of_restore
 from airflow_provider_ckpt.backup.verify import read_verified
 from airflow_provider_ckpt.change import journal
 from airflow_provider_ckpt.change.acceptance import require_accepted, require_names
 from airflow_provider_ckpt.change.actions import Action, Copy, Create
-from airflow_provider_ckpt.change.declared_sinks import sinks_of
+from airflow_provider_ckpt.change.open_sinks import sinks_of
 from airflow_provider_ckpt.change.places import Stores, require_own_place
 from airflow_provider_ckpt.change.plan import Plan
 from airflow_provider_ckpt.change.receipt import Receipt
+from airflow_provider_ckpt.checkpoint.find_records import records_of
 from airflow_provider_ckpt.checkpoint.observe import now_ms
-from airflow_provider_ckpt.checkpoint.records_root import records_of
 from airflow_provider_ckpt.codec import layout
 from airflow_provider_ckpt.codec.embedded_paths import paths_of, with_paths
 from airflow_provider_ckpt.codec.layout import main_name

@@ -14,10 +14,10 @@ from dataclasses import dataclass, replace
 from airflow_provider_ckpt.change import journal
 from airflow_provider_ckpt.change.acceptance import require_accepted, require_names
 from airflow_provider_ckpt.change.actions import Action
-from airflow_provider_ckpt.change.declared_sinks import sink_of
 from airflow_provider_ckpt.change.executor import InPlace, executor_of
 from airflow_provider_ckpt.change.guard import Guard, Tell, silent
 from airflow_provider_ckpt.change.lock import Held, locked
+from airflow_provider_ckpt.change.open_sinks import sink_of
 from airflow_provider_ckpt.change.places import Stores, require_own_place
 from airflow_provider_ckpt.change.plan import Plan
 from airflow_provider_ckpt.change.plan_difference import difference

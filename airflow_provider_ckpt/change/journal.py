@@ -17,8 +17,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
 from airflow_provider_ckpt.change.plan import Plan, plan_from_json
+from airflow_provider_ckpt.checkpoint.find_records import _with_digest, records_of
 from airflow_provider_ckpt.checkpoint.own_files import UNDO_DIRECTORY
-from airflow_provider_ckpt.checkpoint.records_root import _with_digest, records_of
 from airflow_provider_ckpt.documents import FORMAT_VERSION
 from airflow_provider_ckpt.errors import ObjectExistsError, PlanError, StoreError, StoreUnavailableError
 from airflow_provider_ckpt.storage.store import Store

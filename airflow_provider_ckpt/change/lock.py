@@ -24,8 +24,8 @@ from contextlib import contextmanager, suppress
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
+from airflow_provider_ckpt.checkpoint.find_records import records_of
 from airflow_provider_ckpt.checkpoint.observe import now_ms
-from airflow_provider_ckpt.checkpoint.records_root import records_of
 from airflow_provider_ckpt.errors import (
     CheckpointBusyError,
     CheckpointNotFoundError,

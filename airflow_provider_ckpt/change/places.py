@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from airflow_provider_ckpt.change import journal
-from airflow_provider_ckpt.change.declared_sinks import open_sink, sink_of
+from airflow_provider_ckpt.change.open_sinks import open_sink, sink_of
 from airflow_provider_ckpt.change.plan import Plan
 from airflow_provider_ckpt.errors import PlanError
 from airflow_provider_ckpt.sinks.declared import DeclaredSink

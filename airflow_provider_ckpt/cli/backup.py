@@ -14,7 +14,7 @@ from airflow_provider_ckpt.backup.patience import COMMIT_WAIT_S
 from airflow_provider_ckpt.backup.relocation import PathRule, parse_path_rule
 from airflow_provider_ckpt.backup.take import BackupPlan, plan_of_backup, take_backup
 from airflow_provider_ckpt.backup.verify import verify_backup
-from airflow_provider_ckpt.change.declared_sinks import open_sinks, sinks_of
+from airflow_provider_ckpt.change.open_sinks import open_sinks, sinks_of
 from airflow_provider_ckpt.change.places import Stores, require_own_place
 from airflow_provider_ckpt.cli.change_output import report_change
 from airflow_provider_ckpt.cli.options import (

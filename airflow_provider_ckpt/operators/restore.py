@@ -11,7 +11,7 @@ from airflow_provider_ckpt.backup.make_restore import fork_id, make_restore
 from airflow_provider_ckpt.backup.relocation import PathRule
 from airflow_provider_ckpt.backup.restore import restore
 from airflow_provider_ckpt.change.acceptance import require_newer
-from airflow_provider_ckpt.change.declared_sinks import open_sinks, sinks_of
+from airflow_provider_ckpt.change.open_sinks import open_sinks, sinks_of
 from airflow_provider_ckpt.change.plan import Plan
 from airflow_provider_ckpt.change.plan_file import document
 from airflow_provider_ckpt.hooks.checkpoint import airflow_errors, require_flags

@@ -10,9 +10,9 @@ from airflow_provider_ckpt.backup.catalog import LATEST, find_backup, survey_bac
 from airflow_provider_ckpt.backup.manifest import Manifest
 from airflow_provider_ckpt.backup.verify import require_restorable_backup
 from airflow_provider_ckpt.change.actions import Copy
-from airflow_provider_ckpt.change.declared_sinks import sink_of
 from airflow_provider_ckpt.change.fit_sink import require_fit
 from airflow_provider_ckpt.change.lock import lock_warnings
+from airflow_provider_ckpt.change.open_sinks import sink_of
 from airflow_provider_ckpt.change.places import Stores
 from airflow_provider_ckpt.change.plan import Plan
 from airflow_provider_ckpt.change.requirements import FromBackup
@@ -34,15 +34,15 @@ from airflow_provider_ckpt.errors import (
 from airflow_provider_ckpt.restart.real_time import REAL_TIME, trigger_of
 from airflow_provider_ckpt.rollback.exchange_plan import plan_exchange
 from airflow_provider_ckpt.rollback.foresee import doubt, require_no_worse, view_after
-from airflow_provider_ckpt.rollback.from_backup import (
+from airflow_provider_ckpt.rollback.goal import RollbackTarget, ToBackup, ToBatch, notes_of
+from airflow_provider_ckpt.rollback.plan import plan_rollback
+from airflow_provider_ckpt.rollback.read_backup import (
     compare,
     keeps_batch,
     read_restart_set,
     require_exchangeable,
     require_same_query,
 )
-from airflow_provider_ckpt.rollback.goal import RollbackTarget, ToBackup, ToBatch, notes_of
-from airflow_provider_ckpt.rollback.plan import plan_rollback
 from airflow_provider_ckpt.rollback.resolve import backups_hint, resolve
 from airflow_provider_ckpt.sinks.change_effects import in_real_time, rollback_effect
 from airflow_provider_ckpt.sinks.declared import DeclaredSink, read_file_sink, read_marker

@@ -15,7 +15,7 @@ from airflow_provider_ckpt.change.journal import history
 from airflow_provider_ckpt.change.lock import LOCK, locked
 from airflow_provider_ckpt.change.places import Stores
 from airflow_provider_ckpt.change.undo.make import make_undo
-from airflow_provider_ckpt.checkpoint.records_root import records_of
+from airflow_provider_ckpt.checkpoint.find_records import records_of
 from airflow_provider_ckpt.cli import run
 from airflow_provider_ckpt.errors import CheckpointBusyError, CheckpointError
 from airflow_provider_ckpt.rollback.make import make_rollback

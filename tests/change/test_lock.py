@@ -14,7 +14,7 @@ import pytest
 
 from airflow_provider_ckpt.change import lock
 from airflow_provider_ckpt.change.lock import LOCK, Holder, locked
-from airflow_provider_ckpt.checkpoint.records_root import records_of
+from airflow_provider_ckpt.checkpoint.find_records import records_of
 from airflow_provider_ckpt.errors import CheckpointBusyError
 from airflow_provider_ckpt.storage.store import Store
 from tests.faults import Fault, FaultyStore

@@ -16,7 +16,7 @@ from airflow_provider_ckpt.change.journal import history
 from airflow_provider_ckpt.change.places import Stores
 from airflow_provider_ckpt.change.plan import Plan
 from airflow_provider_ckpt.change.undo.make import make_undo
-from airflow_provider_ckpt.checkpoint.records_root import records_of
+from airflow_provider_ckpt.checkpoint.find_records import records_of
 from airflow_provider_ckpt.errors import CheckpointBusyError, CheckpointError, StoreUnavailableError
 from airflow_provider_ckpt.rollback.make import make_rollback
 from airflow_provider_ckpt.storage.store import Store

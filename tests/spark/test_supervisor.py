@@ -27,7 +27,7 @@ from airflow_provider_ckpt.change.apply import apply
 from airflow_provider_ckpt.change.journal import history
 from airflow_provider_ckpt.change.places import Stores
 from airflow_provider_ckpt.change.undo.make import make_undo
-from airflow_provider_ckpt.checkpoint.records_root import records_of
+from airflow_provider_ckpt.checkpoint.find_records import records_of
 from airflow_provider_ckpt.checks.inspect import inspect
 from airflow_provider_ckpt.errors import CheckpointBusyError, CheckpointNotFoundError, PlanError, StalePlanError
 from airflow_provider_ckpt.rollback.make import make_rollback

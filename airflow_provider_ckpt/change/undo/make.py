@@ -6,10 +6,10 @@ from collections.abc import Callable
 from dataclasses import replace
 
 from airflow_provider_ckpt.change import journal, stage
-from airflow_provider_ckpt.change.declared_sinks import sink_of
 from airflow_provider_ckpt.change.facts import Place
 from airflow_provider_ckpt.change.fit_sink import require_fit
 from airflow_provider_ckpt.change.lock import lock_warnings
+from airflow_provider_ckpt.change.open_sinks import sink_of
 from airflow_provider_ckpt.change.places import Stores
 from airflow_provider_ckpt.change.plan import Plan
 from airflow_provider_ckpt.change.resume import find_interrupted

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from airflow_provider_ckpt.checkpoint.records_root import records_of
+from airflow_provider_ckpt.checkpoint.find_records import records_of
 from airflow_provider_ckpt.errors import PlanError
 from airflow_provider_ckpt.storage.store import Store
 

@@ -21,9 +21,9 @@ from airflow_provider_ckpt.change.places import Stores
 from airflow_provider_ckpt.change.plan import Plan, plan_from_dict
 from airflow_provider_ckpt.change.receipt import Receipt
 from airflow_provider_ckpt.change.undo.make import make_undo
+from airflow_provider_ckpt.checkpoint.find_records import records_of
 from airflow_provider_ckpt.checkpoint.find_restart_set import find_restart_set
 from airflow_provider_ckpt.checkpoint.observe import observe
-from airflow_provider_ckpt.checkpoint.records_root import records_of
 from airflow_provider_ckpt.errors import (
     BackupCorruptError,
     BackupNotFoundError,

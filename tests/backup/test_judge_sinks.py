@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from airflow_provider_ckpt.backup.restore_sinks import effects_of_restore
+from airflow_provider_ckpt.backup.judge_sinks import effects_of_restore
 from airflow_provider_ckpt.backup.take import take_backup
 from airflow_provider_ckpt.sinks.declared import parse_sink
 from airflow_provider_ckpt.storage.store import Store
