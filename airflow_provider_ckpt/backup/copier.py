@@ -58,6 +58,7 @@ class Copier:
         self._base = {item.name: item for item in base.objects} if base else {}
         self._base_is_judged = base is not None and base.facts.get("judged") is True
         self._listed: Mapping[str, StoredObject] = {}
+        self._is_flushed = True
         self.held: dict[str, ManifestObject] = {}
 
     def is_own(self, name: str) -> bool:
@@ -74,6 +75,12 @@ class Copier:
         """Take an object in, unless it is here already. Raises MovedError when it is gone."""
         if name not in self.held:
             self.held[name] = self._reusable(name) or self._copy(name)
+
+    def flush(self) -> None:
+        """Return when the copies made so far outlive a power cut."""
+        if not self._is_flushed:
+            self._is_flushed = True  # a copy that is made meanwhile asks for the next flush
+            self._root.flush()
 
     def try_add(self, name: str) -> None:
         """Take an object in, unless it is gone."""
@@ -141,6 +148,7 @@ class Copier:
             size, sha256 = self._checkpoint.copy(name, self._root, stored_at, is_free=True, size=listed)
         except CheckpointNotFoundError:
             raise MovedError from None
+        self._is_flushed = False
         return ManifestObject(name, size, sha256, stored_at)
 
     # --- comparing with listings -------------------------------------------------------------------------------

@@ -164,26 +164,25 @@ def take_backup(
         base = None if full or not query_id else declare_base(root, others, backup_id, query_id, checkpoint.location)
         copier = Copier(checkpoint, root, f"{backup_id}/{DATA}", base)
         patience = Patience(checkpoint, commit_wait_s)
-        plan, changed = _fill(checkpoint, root, copier, patience, threads, on_step)
+        plan, changed = _fill(checkpoint, copier, patience, threads, on_step)
         taken = _manifest(backup_id, plan, copier, started_ms, words, changed)
     return _finish(root, taken)
 
 
 def _fill(
-    checkpoint: Store, root: Store, copier: Copier, patience: Patience, threads: int, on_step: OnStep
+    checkpoint: Store, copier: Copier, patience: Patience, threads: int, on_step: OnStep
 ) -> tuple[BackupPlan, tuple[str, ...]]:
     """Copy until everything is of one moment: what was copied, and what unknown files changed meanwhile."""
     for attempt in range(ATTEMPTS):
         try:
             plan = patience.until_committed(lambda: _copy_newest(checkpoint, copier, threads, on_step))
-            with _meanwhile(root.flush):
+            with _meanwhile(copier.flush):
                 _require_unchanged(checkpoint, copier, plan.view, plan.chosen)
                 changed = _copy_unknown(checkpoint, copier, plan, threads, on_step)
                 if changed and attempt < UNKNOWN_ATTEMPTS - 1:
                     continue
                 copier.keep_only(plan.names)
-            if plan.beside.unknown:
-                root.flush()
+            copier.flush()
         except MovedError:
             continue
         return plan, changed
@@ -224,7 +223,8 @@ def _copy_newest(checkpoint: Store, copier: Copier, threads: int, on_step: OnSte
         raise MovedError
     _planned(view, require_restorable(chosen, view, _hint_to_check(view)))
     in_parallel(copier.add, [name for name in chosen.names if name not in copier.held], threads, on_step)
-    chosen = _without_broken_files(checkpoint, view, chosen, copier, threads)
+    with _meanwhile(copier.flush):
+        chosen = _without_broken_files(checkpoint, view, chosen, copier, threads)
     copier.mend_references(lambda function, names: in_parallel(function, names, threads))
     plan = _planned(view, chosen)
     judged = [name for name in chosen.names if copier.is_known((name,))]
@@ -315,8 +315,10 @@ def _meanwhile(action: Callable[[], None]) -> Iterator[None]:
     """Let something that waits for a disk run beside the body, and wait for it in the end."""
     with ThreadPoolExecutor(1) as pool:
         running = pool.submit(action)
-        yield
-        running.result()
+        try:
+            yield
+        finally:
+            running.result()
 
 
 def _require_same(names: Iterable[str], before: Mapping[str, StoredObject], now: Mapping[str, StoredObject]) -> None:

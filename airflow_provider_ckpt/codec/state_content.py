@@ -52,11 +52,12 @@ def problem_of(data: bytes, codec: str, decompressors: Mapping[str, Decompress])
     if (problem := problem_of_start(data, codec)) is not None:
         return problem
     try:
-        small = len(data) <= DECOMPRESSED_UP_TO
+        decompress = decompressors.get(codec) if len(data) <= DECOMPRESSED_UP_TO else None
         if codec == "lz4":
-            _walk_lz4(data, decompressors[codec] if small else None)
-        if codec in decompressors and small:
-            _require_end(decompressors[codec](data, _MOST_PLAIN_BYTES))
+            _walk_lz4(data, decompress)
+        elif decompress is not None:
+            plain = decompress(data, _MOST_PLAIN_BYTES)
+            _require_end(plain[:4], plain[-4:])
     except (ValueError, IndexError, EOFError, struct.error) as error:
         return f"no whole {codec} stream ({error})"
     return None
@@ -90,24 +91,31 @@ def problem_of_blocks(pieces: Iterable[bytes], codec: str) -> str | None:
 
 
 def _walk_lz4(data: bytes, decompress: Decompress | None) -> None:
-    """``LZ4BlockOutputStream``: blocks with a header each, and an empty one at the end. Raises ValueError."""
-    at = 0
+    """``LZ4BlockOutputStream``: blocks with a header each, and an empty one at the end. Raises ValueError.
+
+    With ``decompress`` the checksum of each block and the end marker of what is in them are judged as well.
+    """
+    at, start, end = 0, b"", b""
     while at + _LZ4_HEADER.size <= len(data):
         magic, _, size, plain_size, checksum = _LZ4_HEADER.unpack_from(data, at)
         if magic != b"LZ4Block" or size < 0 or plain_size < 0:
             raise ValueError(f"byte {at} begins no block")
         if plain_size == 0:
+            if decompress is not None:
+                _require_end(start, end)
             return
         after = at + _LZ4_HEADER.size + size
         if decompress is not None and after <= len(data):
             plain = decompress(data[at:after], plain_size)
             if xxhash32(plain, _LZ4_SEED) & 0x0FFFFFFF != checksum:
                 raise ValueError(f"the block at byte {at} does not fit its checksum")
+            start, end = (start + plain[:4])[:4], (end + plain[-4:])[-4:]
         at = after
     raise ValueError("it ends early")
 
 
-def _require_end(plain: bytes | bytearray) -> None:
-    end = b"\0" if plain.startswith(_WITH_FAMILIES) else b"\xff\xff\xff\xff"
-    if not plain.endswith(end):
+def _require_end(start: bytes | bytearray, end: bytes | bytearray) -> None:
+    """The first and the last four plain bytes of a stream."""
+    marker = b"\0" if start in _WITH_FAMILIES else b"\xff\xff\xff\xff"
+    if not end.endswith(marker):
         raise ValueError("it lacks its end marker")

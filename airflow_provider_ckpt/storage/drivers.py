@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping
-from functools import lru_cache
 from threading import Lock
 from typing import Any
 
@@ -87,13 +86,15 @@ class Call:
             raise self._store.typed_error(error, self._name) from self._store.safe_cause(error)
 
 
-@lru_cache(maxsize=4_096)
 def is_name(name: str) -> bool:
     """Whether a text names an object inside a location: no empty part, no ``.`` and no ``..`` between its slashes.
 
     Some storages take a backslash for a slash, so none leads up either.
     """
-    return not {"", ".", ".."} & set(re.split(r"[/\\]", name)) and "\0" not in name
+    return not _NO_NAME.search(name)
+
+
+_NO_NAME = re.compile(r"(?:\A|[/\\])\.{0,2}(?:[/\\]|\Z)|\0")
 
 
 def is_folder_marker(info: Mapping[str, Any]) -> bool:

@@ -185,19 +185,26 @@ class _OfThread(threading.local):
 _of_thread = _OfThread()
 
 
-def copy_file(source: str, target: str) -> tuple[int, str]:
-    """Copy a local file to a name that is free; the copy appears whole. Size and SHA-256, taken while copying."""
-    directory, _, name = target.rpartition("/")
-    temporary = f"{directory}/.{name}.{_of_thread.suffix}"
+def copy_file(source: str, target: str, *, is_free: bool = False) -> tuple[int, str]:
+    """Copy a local file to a name that is free.
+
+    Args:
+        source: The file.
+        target: The path of the copy, which appears whole.
+        is_free: Nobody else writes there, and nobody reads before all is copied; then it is written under its own name.
+
+    Returns:
+        Size in bytes and SHA-256 (hex), taken while copying.
+    """
     require_regular(source)
     reading = os.open(source, os.O_RDONLY | os.O_CLOEXEC)
     try:
-        writing = _create(temporary, directory)
+        if is_free:
+            return _copy_whole(reading, target)
+        directory, _, name = target.rpartition("/")
+        temporary = f"{directory}/.{name}.{_of_thread.suffix}"
+        copied = _copy_whole(reading, temporary)
         try:
-            try:
-                copied = _pour(reading, writing)
-            finally:
-                os.close(writing)
             os.link(temporary, target)
         finally:
             os.unlink(temporary)  # noqa: PTH108  # pathlib costs a third of a small copy
@@ -206,12 +213,25 @@ def copy_file(source: str, target: str) -> tuple[int, str]:
     return copied
 
 
-def _create(path: str, directory: str) -> int:
+def _copy_whole(reading: int, path: str) -> tuple[int, str]:
+    """Write a new file; what an error has left of it is removed."""
+    writing = _create(path)
+    try:
+        try:
+            return _pour(reading, writing)
+        finally:
+            os.close(writing)
+    except BaseException:
+        os.unlink(path)  # noqa: PTH108  # as above
+        raise
+
+
+def _create(path: str) -> int:
     flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC
     try:
         return os.open(path, flags, 0o666)
     except FileNotFoundError:
-        Path(directory).mkdir(parents=True, exist_ok=True)
+        Path(path).parent.mkdir(parents=True, exist_ok=True)
     return os.open(path, flags, 0o666)
 
 

@@ -315,7 +315,7 @@ class Store:
             name: What to copy.
             to: Where to.
             to_name: Its name there.
-            is_free: Nobody else can write there; this saves S3 a request.
+            is_free: Nobody else writes there, or reads before all is copied; this saves S3 a request.
             size: Its bytes, when a listing has shown them and the caller checks whether it is still the same; this
                 saves S3 another.
 
@@ -324,7 +324,7 @@ class Store:
         """
         if self.is_local and to.is_local:
             with self._errors(name):
-                return copy_file(self._path(name), to._path(to_name))
+                return copy_file(self._path(name), to._path(to_name), is_free=is_free)
         if same_s3(self.fs, to.fs):
             with self._errors(name):
                 copied = copy_in_s3(self.fs, self._path(name), to._path(to_name), is_free=is_free, size=size)
@@ -368,7 +368,7 @@ class Store:
         return data
 
     def _path(self, name: str) -> str:
-        own = protocols(self.fs)
+        own = protocols(self.fs) if "\\" in name or "?" in name else ()  # this is asked twice for each file of a backup
         foreign = ("\\" in name and _BACKSLASHES.isdisjoint(own)) or (_S3_VERSION in name and "s3" in own)
         if foreign or not is_name(name):
             raise StoreError(

@@ -70,6 +70,38 @@ def test_an_unchanged_second_backup_copies_the_log_entries_alone(query, root, ca
     assert not unnamed(root), "no intent is left"
 
 
+class Noted(Store):
+    """Notes in which order things reach it."""
+
+    def copy(self, name, to, to_name, **options):
+        copied = super().copy(name, to, to_name, **options)
+        to.events.append(to_name.rpartition("/checkpoint/")[2])
+        return copied
+
+    def create(self, name, data):
+        self.events.append(name.rpartition("/")[2])
+        super().create(name, data)
+
+    def flush(self):
+        self.events.append("flush")
+        super().flush()
+
+
+@pytest.mark.parametrize("unknown", [False, True])
+def test_all_copies_are_on_the_disk_before_the_manifest_is_written(query, root, unknown):
+    orders = query("agg-hdfs")
+    if unknown:
+        (orders.checkpoint / "notes").write_text("unknown")
+    checkpoint, backups = Noted.open(orders.store.location), Noted.open(root.location)
+    backups.events = []
+    taken = take_backup(checkpoint, backups)
+    events = backups.events[: backups.events.index("manifest.json")]
+    assert {item.name for item in taken.objects} < set(events), "everything was copied"
+    assert events[-1] == "flush"
+    assert events.count("flush") == 1 + unknown, "and no disk was asked in vain"
+    assert backups.events[-2:] == ["manifest.json", "flush"]
+
+
 @pytest.mark.parametrize("case", ["agg-hdfs", "agg-rocksdb-changelog-v2"])
 def test_an_unchanged_second_backup_lists_each_directory_once(query, root, case):
     orders = query(case)

@@ -40,6 +40,19 @@ def test_a_small_stream_is_read_to_its_end_marker():
     assert problem_of(whole, "snappy", decompressors()) == "no snappy stream, which the conf of the log asks for"
 
 
+@pytest.mark.parametrize("block", [1, 2, 3, 5, 1000])
+@pytest.mark.parametrize(("plain", "problem"), [
+    (b"some rows" + END, None),
+    (b"some rows" + END[:3], "no whole lz4 stream (it lacks its end marker)"),
+    (END, None),
+    (b"\0\2v2 and records\0", None),
+    (b"\0\2v2 and records", "no whole lz4 stream (it lacks its end marker)"),
+    (b"\0\2v3 and records\0", "no whole lz4 stream (it lacks its end marker)"),
+])  # fmt: skip
+def test_the_start_and_the_end_of_a_stream_may_be_in_several_blocks(plain, problem, block):
+    assert problem_of(lz4_stream(plain, block), "lz4", decompressors()) == problem
+
+
 @pytest.mark.parametrize("piece", [8, 20, 21, 999, 70_000])
 def test_a_large_stream_is_followed_from_block_to_block(piece):
     whole = lz4_stream(bytes(3 * DECOMPRESSED_UP_TO) + END, block=30_000)

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from airflow_provider_ckpt.errors import CheckpointNotFoundError, StoreError, StoreUnavailableError
+from airflow_provider_ckpt.errors import CheckpointNotFoundError, ObjectExistsError, StoreError, StoreUnavailableError
 from airflow_provider_ckpt.storage.store import Store
 from airflow_provider_ckpt.storage.testing import StoreSuite
 from tests.permissions import without_rights
@@ -176,6 +176,30 @@ def test_a_failed_create_leaves_nothing_behind(tmp_path, monkeypatch):
     with pytest.raises(StoreError, match="No space left"):
         store.create("offsets/6", b"x")
     assert list((tmp_path / "offsets").iterdir()) == []
+
+
+@pytest.mark.parametrize("is_free", [False, True])
+def test_a_failed_copy_leaves_nothing_behind(tmp_path, monkeypatch, is_free):
+    source, target = Store.open(str(tmp_path / "from")), Store.open(str(tmp_path / "to"))
+    source.create("state/0/0/1.delta", b"x" * 100)
+
+    def full(*_: object) -> None:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(os, "write", full)
+    with pytest.raises(StoreError, match="No space left"):
+        source.copy("state/0/0/1.delta", target, "state/0/0/1.delta", is_free=is_free)
+    assert not target.find()
+
+
+@pytest.mark.parametrize("is_free", [False, True])
+def test_a_copy_replaces_nothing(tmp_path, is_free):
+    store = Store.open(str(tmp_path))
+    store.create("one", b"1")
+    store.create("two", b"2")
+    with pytest.raises(ObjectExistsError):
+        store.copy("one", store, "two", is_free=is_free)
+    assert store.read("two") == b"2"
 
 
 @pytest.mark.parametrize("size_seen", [0, 3, 10, 11])
