@@ -131,7 +131,7 @@ def executor_of(plan: Plan) -> type[InPlace]:
     Raises:
         PlanError: A plan of this kind is not carried out in place.
     """
-    if not plan.rules.executor:
+    if not plan.rules.in_place:
         raise PlanError(f"a {plan.kind} is not carried out in place.", location=plan.location)
     executor: type[InPlace] = import_module(f"airflow_provider_ckpt.{plan.rules.executor}").Executor
     return executor

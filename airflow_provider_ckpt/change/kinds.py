@@ -52,6 +52,11 @@ class Rules:
     puts_back_own: bool = False
     replaces: bool = False
 
+    @property
+    def in_place(self) -> bool:
+        """Whether it changes the checkpoint at its location, and does not make one there from its source."""
+        return bool(self.executor)
+
 
 KINDS: Mapping[Kind, Rules] = {
     "restore": Rules(

@@ -90,7 +90,7 @@ def require_own_place(plan: Plan, stores: Stores) -> None:
         return
     files, _ = stores.record(plan.plan_id).ls()
     if not journal.may_have_taken_steps(files):
-        to = "of" if plan.kind != "restore" else "to"
+        to = "of" if plan.rules.in_place else "to"
         raise PlanError(
             f"the plan is a {plan.kind} {to} {plan.location}, and not {to} this location.",
             location=checkpoint.location,

@@ -118,17 +118,14 @@ class CheckpointGateOperator(CheckpointOperator, BranchMixIn):
                 "headline": headline(view.location, foretold),
                 **foretold.to_dict(),
             }
-            if self._closes(foretold) or self.on_block == "branch":
+            if foretold.closes(self.fail_on) or self.on_block == "branch":
                 # what follows leaves by an exception, and then Airflow pushes no return value
                 context["ti"].xcom_push(key=_RETURN_VALUE, value=result)
                 self._close_or_branch(context, view.location, foretold)
         return result
 
-    def _closes(self, foretold: Forecast) -> bool:
-        return foretold.decision in ("block", self.fail_on)
-
     def _close_or_branch(self, context: Any, location: str, foretold: Forecast) -> None:
-        closed = self._closes(foretold)
+        closed = foretold.closes(self.fail_on)
         if self.on_block == "branch":
             self.do_branch(context, self.branch_block if closed else self.branch_pass)
         elif self.on_block == "skip":

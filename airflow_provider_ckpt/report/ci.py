@@ -88,7 +88,7 @@ class Judged:
     def is_no(self) -> bool:
         """Whether the answer is no."""
         if self.outlook is not None:
-            return self.outlook.decision in ("block", self.fail_on)
+            return self.outlook.closes(self.fail_on)
         return any(finding.severity == "error" for finding in self.counting)
 
     @property

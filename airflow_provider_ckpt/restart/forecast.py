@@ -66,6 +66,10 @@ class Forecast:
         """``block``, ``warn`` or ``pass``: what was not judged is never a ``pass``."""
         return "warn" if self.unknown and self.found == "pass" else self.found
 
+    def closes(self, fail_on: str) -> bool:
+        """Whether a gate closes: on ``block`` in any case, on ``warn`` when that is what it is to fail on."""
+        return self.decision in ("block", fail_on)
+
     @property
     def sentence(self) -> str:
         """What Spark will do, or why it must not be let to, for people."""

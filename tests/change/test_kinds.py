@@ -16,7 +16,7 @@ from airflow_provider_ckpt.change.requirements import WriterStopped
 from tests.change.plans import ROLLBACK, UNDO
 from tests.package import rooms_loaded_by
 
-IN_PLACE = {kind: rules for kind, rules in KINDS.items() if rules.executor}
+IN_PLACE = {kind: rules for kind, rules in KINDS.items() if rules.in_place}
 
 
 def test_every_kind_has_its_rules_and_no_other():

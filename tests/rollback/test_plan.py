@@ -7,7 +7,8 @@ import pytest
 from airflow_provider_ckpt import codec
 from airflow_provider_ckpt.backup.manifest import Manifest, ManifestObject
 from airflow_provider_ckpt.change.facts import Saved
-from airflow_provider_ckpt.change.undo.plan import Undo
+from airflow_provider_ckpt.change.undo.left import After
+from airflow_provider_ckpt.change.undo.plan import judge_undo
 from airflow_provider_ckpt.checkpoint.file_sink_log import SinkLog
 from airflow_provider_ckpt.checkpoint.restart_set import RestartSet
 from airflow_provider_ckpt.checkpoint.view import CheckpointView
@@ -201,7 +202,8 @@ def steps_of_undo(*written: str) -> list[str]:
     """The steps of an undo of a rollback that was done whole, when a query has written some files since."""
     done = plan_rollback(view_of(*LEFT, *LATER), RestartSet(KEEP, (), ()), 1)
     saved = {("checkpoint", name): Saved(stored.size, "0" * 64) for name, stored in listed(*LATER).items()}
-    undo = Undo(done, view_of(*LEFT, *written), None, saved, lambda place, name: "1" * 64)
+    after = After(done, view_of(*LEFT, *written), None, saved)
+    undo = judge_undo(after, dict.fromkeys(after.to_hash(), "1" * 64))
     return [f"{step.do} {step.name}" for step in undo.plan("record", 2).actions]
 
 

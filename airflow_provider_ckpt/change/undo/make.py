@@ -6,14 +6,14 @@ from collections.abc import Callable
 from dataclasses import replace
 
 from airflow_provider_ckpt.change import journal, stage
-from airflow_provider_ckpt.change.facts import Place
 from airflow_provider_ckpt.change.fit_sink import require_fit
 from airflow_provider_ckpt.change.lock import lock_warnings
 from airflow_provider_ckpt.change.open_sinks import sink_of
 from airflow_provider_ckpt.change.places import Stores
 from airflow_provider_ckpt.change.plan import Plan
 from airflow_provider_ckpt.change.resume import find_interrupted
-from airflow_provider_ckpt.change.undo.plan import Undo
+from airflow_provider_ckpt.change.undo.left import After
+from airflow_provider_ckpt.change.undo.plan import Undo, judge_undo
 from airflow_provider_ckpt.checkpoint.find_restart_set import operator_names
 from airflow_provider_ckpt.checkpoint.observe import now_ms, observe
 from airflow_provider_ckpt.errors import PlanError, StalePlanError
@@ -65,7 +65,7 @@ def make_undo(
 
 def _fresh_undo(record: journal.Record, stores: Stores, sink: DeclaredSink, trigger: str) -> Plan:
     undo = _observe_undo(record.plan, stores)
-    trigger = trigger_of(trigger, operator_names(stores.checkpoint, undo.view, record.plan.batch_id))
+    trigger = trigger_of(trigger, operator_names(stores.checkpoint, undo.after.view, record.plan.batch_id))
     effect = _judge_undo(record, stores, sink, undo, trigger)
     plan = undo.plan(f"{record.location}/{journal.SAVED_OBJECTS}", now_ms(), (effect,))
     return replace(plan, trigger=trigger)
@@ -75,11 +75,8 @@ def _observe_undo(done: Plan, stores: Stores) -> Undo:
     """Read what a change has left and what was written since. Raises PlanError when it cannot be undone."""
     view = observe(stores.checkpoint, deep=True, batch_id=done.batch_id)
     sink_log = read_file_sink(stores.place("sink")) if done.sink else None
-
-    def sha256_of(place: Place, name: str) -> str:
-        return stores.place(place).sha256(name)[1]
-
-    return Undo(done, view, sink_log, stage.saved_objects(stores.record(done.plan_id)), sha256_of)
+    after = After(done, view, sink_log, stage.saved_objects(stores.record(done.plan_id)))
+    return judge_undo(after, {(place, name): stores.place(place).sha256(name)[1] for place, name in after.to_hash()})
 
 
 def _judge_undo(record: journal.Record, stores: Stores, sink: DeclaredSink, undo: Undo, trigger: str) -> SinkEffect:
@@ -98,7 +95,7 @@ def _judge_undo(record: journal.Record, stores: Stores, sink: DeclaredSink, undo
         )
     marker = read_marker(sink, store, done.query_id, done.batch_id)
     if not done.sink:  # the log of another one was not trimmed
-        require_fit(stores.checkpoint, stores.undo, undo.view, sink, store, marker)
+        require_fit(stores.checkpoint, stores.undo, undo.after.view, sink, store, marker)
     if foreign := undo.foreign_batches:
         effect = rollback_effect(marker, done.batch_id, foreign[-1], trimmed=bool(done.sink))
     else:

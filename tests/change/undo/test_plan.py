@@ -3,96 +3,29 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping
 from dataclasses import replace
 
 import pytest
 
-from airflow_provider_ckpt.change.actions import Action, Copy, Delete
-from airflow_provider_ckpt.change.facts import Place, Saved, Spot, kept_objects
-from airflow_provider_ckpt.change.plan import Plan, plan_from_dict
-from airflow_provider_ckpt.change.undo.plan import Undo
-from airflow_provider_ckpt.checkpoint.file_sink_log import SinkLog
+from airflow_provider_ckpt.change.actions import Copy, Delete
+from airflow_provider_ckpt.change.facts import Saved, kept_objects
+from airflow_provider_ckpt.change.plan import plan_from_dict
 from airflow_provider_ckpt.checkpoint.restart_set import RestartSet
-from airflow_provider_ckpt.checkpoint.view import CheckpointView
 from airflow_provider_ckpt.errors import PlanError
 from airflow_provider_ckpt.rollback.plan import plan_rollback
-from airflow_provider_ckpt.storage.stored_object import StoredObject
-from tests.views import QUERY_ID, offset_entry, sink_of, view_of
-
-#: The batch that was rolled back to; batch 3 was committed then, batch 4 was planned.
-KEEP = 2
-KEPT = ("metadata", "offsets/1", "offsets/2", "commits/2", "state/0/0/3.delta")
-BEFORE = (*KEPT, "offsets/3", "commits/3", "state/0/0/4.delta", "offsets/4")
-REMOVED = ["offsets/4", "commits/3", "state/0/0/4.delta", "offsets/3"]
-Objects = dict[Place, dict[str, StoredObject]]
-
-
-def checkpoint(*names: str) -> CheckpointView:
-    return view_of(*names, **{f"offsets/{KEEP}": offset_entry()})
-
-
-def written(name: str, identity: str, modified_ms: int | None = 9_000) -> dict[str, StoredObject]:
-    """A file that came after the rollback, which was planned at 5,000 ms."""
-    return {name: StoredObject(name, len(name), modified_ms, identity)}
-
-
-class Story:
-    """A rollback, how much of it was done, and what has been written since."""
-
-    def __init__(self, sink: Iterable[str] = (), trims: bool = False) -> None:
-        view = checkpoint(*BEFORE)
-        log = sink_of(*sink) if trims else None
-        self.done = plan_rollback(view, RestartSet(KEEP, (), ()), 5_000, (), log)
-        self.objects: Objects = {"checkpoint": dict(view.objects), "sink": dict(log.objects) if log else {}}
-        self.saved: dict[Spot, Saved] = {}
-        self.query_id = QUERY_ID
-        self.location = view.location
-
-    def apply(self, actions: Iterable[Action]) -> Story:
-        """Carry out steps; a copy brings what its name and its SHA-256 say."""
-        for action in actions:
-            stored = self.objects[action.place]
-            if isinstance(action, Delete):
-                self.saved[action.spot] = Saved(action.size, f"sha of {stored[action.name].identity}")
-                del stored[action.name]
-            else:
-                identity = action.sha256.removeprefix("sha of ")
-                stored[action.name] = StoredObject(action.name, action.size, 9_000, identity)
-        return self
-
-    def write(self, files: Mapping[str, StoredObject], place: Place = "checkpoint") -> Story:
-        self.objects[place].update(files)
-        return self
-
-    def undo(self) -> Undo:
-        known = checkpoint(*BEFORE)
-        entries = {name: entry for name, entry in known.entries.items() if name != "metadata"}
-        if self.query_id == QUERY_ID:
-            entries["metadata"] = known.entries["metadata"]
-        view = CheckpointView(self.location, 0, self.objects["checkpoint"], entries, complete=True)
-        log = SinkLog(self.done.sink, self.objects["sink"]) if self.done.sink else None
-        return Undo(self.done, view, log, self.saved, self.sha256_of)
-
-    def sha256_of(self, place: Place, name: str) -> str:
-        """Two identities have one content when one is that of the other, written again."""
-        return f"sha of {self.objects[place][name].identity.removeprefix('again: ')}"
-
-    def plan(self) -> Plan:
-        return self.undo().plan("saved", 10_000)
-
-
-def rolled_back(**sink: object) -> Story:
-    story = Story(**sink)
-    return story.apply(story.done.actions)
-
-
-def steps_of(plan: Plan) -> list[str]:
-    sign = {"delete": "-", "copy": "+"}
-    return [f"{sign[act.do]} {'sink: ' if act.place == 'sink' else ''}{act.name}" for act in plan.actions]
-
-
-PUT_BACK = ["+ offsets/3", "+ state/0/0/4.delta", "+ commits/3", "+ offsets/4"]
+from tests.change.undo.story import (
+    BEFORE,
+    KEEP,
+    PUT_BACK,
+    REMOVED,
+    TABLES,
+    Story,
+    checkpoint,
+    rolled_back,
+    steps_of,
+    written,
+)
+from tests.views import QUERY_ID
 
 
 def test_what_was_removed_comes_back_in_the_reverse_order():
@@ -204,7 +137,6 @@ def test_the_log_of_a_sink_is_put_back_with_the_batches_and_what_came_since_goes
 
 # --- what a batch that was stopped leaves ---------------------------------------------------------------------------
 
-TABLES = ("state/0/0/SSTs/.000008-u.sst.crc", "state/0/0/SSTs/000008-u.sst", "state/0/0/left/logs/000009-u.log")
 LEFT_BEHIND = {
     "tables that no zip names yet: left as they are": (TABLES, []),
     "tables of a batch that was finished: its zip goes": (
@@ -247,50 +179,6 @@ def test_tables_that_stay_are_named_and_must_stay_as_they_are():
     )
     (kept,) = (item.expected for item in plan.requirements if item.kind == "kept_objects")
     assert kept == kept_objects(story.objects["checkpoint"], ())
-
-
-OLD_TABLE = "state/0/0/SSTs/000001-a.sst"
-
-
-def with_a_table(modified_ms: int) -> Story:
-    """A rollback of a checkpoint that has a table; it was planned at 5,000 ms."""
-    story = Story()
-    story.write(written(OLD_TABLE, "old", modified_ms))
-    view = replace(checkpoint(*BEFORE), objects=dict(story.objects["checkpoint"]))
-    story.done = plan_rollback(view, RestartSet(KEEP, (), ()), 5_000)
-    return story.apply(story.done.actions)
-
-
-def with_old_and_new_tables() -> Story:
-    story = with_a_table(4_000)
-    for name in TABLES:
-        story.write(written(name, "new"))
-    return story
-
-
-def test_new_tables_do_not_hide_that_an_older_one_is_gone():
-    story = with_old_and_new_tables()
-    assert steps_of(story.plan()) == PUT_BACK
-    del story.objects["checkpoint"][OLD_TABLE]
-    with pytest.raises(PlanError, match="files of c are gone, or others have come that are older than the rollback"):
-        story.undo()
-
-
-def test_new_tables_do_not_hide_that_an_older_one_was_rewritten():
-    story = with_old_and_new_tables().write(written(OLD_TABLE, "other"))
-    with pytest.raises(PlanError, match="what it left alone has changed since"):
-        story.undo()
-
-
-def test_new_tables_do_not_hide_another_file():
-    story = with_old_and_new_tables().write(written("notes.txt", "of a person"))
-    with pytest.raises(PlanError, match="in c, notes.txt were written since"):
-        story.undo()
-
-
-def test_where_the_clock_of_the_storage_is_ahead_a_table_from_before_is_no_new_one():
-    plan = with_a_table(6_000).plan()
-    assert steps_of(plan) == PUT_BACK and len(plan.warnings) == 1
 
 
 # --- a change that brought files ------------------------------------------------------------------------------------
@@ -342,64 +230,6 @@ def test_what_an_undo_has_put_back_of_the_batch_itself_before_it_was_stopped_is_
 
 
 # --- refused --------------------------------------------------------------------------------------------------------
-
-
-def young(name: str) -> Story:
-    return rolled_back().write(written(name, "other"))
-
-
-def gone(name: str) -> Story:
-    story = rolled_back()
-    del story.objects["checkpoint"][name]
-    return story
-
-
-def of_another_query() -> Story:
-    story = rolled_back()
-    story.query_id = "other"
-    return story
-
-
-def without_its_sink() -> Story:
-    story = rolled_back(sink=("2", "3"), trims=True)
-    story.objects["sink"].clear()
-    return story
-
-
-REFUSED = {
-    "a file that it left alone was rewritten": (young("state/0/0/3.delta"), "in c, state/0/0/3.delta were written"),
-    "a file came that no batch has": (young("notes.txt"), "in c, notes.txt were written since"),
-    "a file that it left alone is gone": (gone("commits/2"), "files of c are gone, or others have come that are older"),
-    "it is another query": (of_another_query(), f"was of query {QUERY_ID}, and is of query none"),
-    "the log of the sink is gone": (without_its_sink(), "the log of the sink out is gone or empty"),
-}
-
-
-@pytest.mark.parametrize(("story", "problem"), REFUSED.values(), ids=REFUSED)
-def test_where_what_the_rollback_left_alone_has_changed_it_is_refused(story, problem):
-    with pytest.raises(PlanError, match="cannot be undone in place: what it left alone has changed since") as refused:
-        story.undo()
-    assert problem in refused.value.message and (refused.value.location, refused.value.batch_id) == ("c", KEEP)
-    assert "Nothing was done." in refused.value.hint
-
-
-def test_a_refusal_names_three_files_and_counts_the_rest():
-    story = rolled_back()
-    for number in range(5):
-        story.write(written(f"notes{number}", "other"))
-    with pytest.raises(PlanError, match="notes0, notes1, notes2 and 2 more were written since"):
-        story.undo()
-
-
-def test_a_copy_of_the_checkpoint_is_told_from_one_that_ran_on():
-    story = young("state/0/0/3.delta")
-    with pytest.raises(PlanError) as ran_on:
-        story.undo()
-    story.location = "elsewhere"
-    with pytest.raises(PlanError) as moved:
-        story.undo()
-    assert "A query has run since" in ran_on.value.hint
-    assert "It was made at c, and the files of a copy are others." in moved.value.hint
 
 
 @pytest.mark.parametrize(

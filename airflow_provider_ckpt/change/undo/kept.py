@@ -1,0 +1,118 @@
+"""Whether what a change left alone is still as it was; if not, nothing sure would come of an undo."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+
+from airflow_provider_ckpt.change.facts import Place, Spot, kept_objects
+from airflow_provider_ckpt.change.requirements import KeptObjects, KeptSinkLog, SameQuery
+from airflow_provider_ckpt.change.undo.left import After
+from airflow_provider_ckpt.codec import layout
+from airflow_provider_ckpt.codec.layout import main_name
+from airflow_provider_ckpt.errors import PlanError
+
+#: Files that a refusal names.
+_NAMED = 3
+
+
+def require_kept(after: After, dropped: Collection[Spot]) -> tuple[str, ...]:
+    """See that nothing has changed but what the change did and what is dropped.
+
+    Args:
+        after: The change, and what is there.
+        dropped: What a query has written since, and the undo drops.
+
+    Returns:
+        Tables of RocksDB that a query has written since; they stay.
+
+    Raises:
+        PlanError: What the change left alone is not as it was.
+    """
+    done = after.done
+    touched = {*done.deleted, *done.written, *dropped}
+    new_tables: tuple[str, ...] = ()
+    for requirement in done.requirements:
+        match requirement:
+            case SameQuery() if ("checkpoint", layout.METADATA) in touched:
+                continue
+            case SameQuery():
+                found = after.view.query_id or "none"
+            case KeptObjects():
+                found, new_tables = _kept_but_for_new_tables(after, requirement, touched)
+            case KeptSinkLog():
+                found = kept_objects(after.objects("sink"), (name for at, name in touched if at == "sink"))
+            case _:
+                continue
+        if found != requirement.expected:
+            raise _refused(after, _changed(after, requirement, touched, found))
+    return new_tables
+
+
+def _kept_but_for_new_tables(after: After, requirement: KeptObjects, touched: set[Spot]) -> tuple[str, tuple[str, ...]]:
+    """The digest of what the change left alone, without the tables of RocksDB that came since when it is so right.
+
+    A query uploads tables before the zip that names them, and each under a name with a new UUID. Those of the batches
+    that are dropped here, and of one that was stopped before its zip, are named by no zip that was there before. The
+    digest shows that all the rest is there, as it was.
+    """
+    names = {name for place, name in touched if place == "checkpoint"}
+    found = kept_objects(after.view.objects, names)
+    if found == requirement.expected:
+        return found, ()
+    tables = tuple(name for name in _younger(after, touched, "checkpoint") if _is_table(name))
+    found = kept_objects(after.view.objects, names.union(tables))
+    return found, tables if found == requirement.expected else ()
+
+
+def _younger(after: After, touched: set[Spot], place: Place) -> list[str]:
+    """What came after the plan of the change and is not of it, in the order of names."""
+    return sorted(
+        name
+        for name, stored in after.objects(place).items()
+        if (place, name) not in touched and (stored.modified_ms or 0) > after.done.planned_at_ms
+    )
+
+
+def _changed(after: After, requirement: SameQuery | KeptObjects | KeptSinkLog, touched: set[Spot], found: str) -> str:
+    """Which place is not as it was, and the first files of it that are younger than the plan of the change."""
+    if isinstance(requirement, SameQuery):
+        return f"the checkpoint was of query {requirement.expected}, and is of query {found}"
+    place: Place = "sink" if isinstance(requirement, KeptSinkLog) else "checkpoint"
+    where = after.view.location if place == "checkpoint" else f"the log of the sink {after.done.sink}"
+    if not after.objects(place):
+        return f"{where} is gone or empty"
+    young = [name for name in _younger(after, touched, place) if not _is_table(name)]
+    if not young:
+        return f"files of {where} are gone, or others have come that are older than the {after.done.kind}"
+    more = f" and {len(young) - _NAMED} more" if len(young) > _NAMED else ""
+    return f"in {where}, {', '.join(young[:_NAMED])}{more} were written since, or others are gone"
+
+
+def _refused(after: After, problem: str) -> PlanError:
+    done = after.done
+    return PlanError(
+        f"the {done.kind} to batch {done.batch_id} ({done.plan_id}) cannot be undone in place: what it left alone "
+        f"has changed since ({problem}).",
+        location=after.view.location,
+        batch_id=done.batch_id,
+        hint=f"Nothing was done. {_moved(after)}What the change removed is kept under {done.plan_id}/saved in its "
+        "record (ckpt history). Roll back to a batch that is there (ckpt rollback), or restore a backup to a new "
+        "location (ckpt restore).",
+    )
+
+
+def _moved(after: After) -> str:
+    """What may have changed everything, and what helps."""
+    if after.view.location == after.done.location:
+        return (
+            "A query has run since and purged or rewritten older files, or they were copied over; or a later "
+            "change has its record elsewhere, and is undone first: give --undo-to ROOT (undo_root= in a DAG). "
+        )
+    return (
+        f"It was made at {after.done.location}, and the files of a copy are others. Undo it there; or remove the "
+        "copy, and move the checkpoint and its _ckpt_undo here instead. "
+    )
+
+
+def _is_table(name: str) -> bool:
+    return isinstance(layout.parse(main_name(name)), layout.StateTable)

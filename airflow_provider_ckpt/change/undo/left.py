@@ -1,0 +1,101 @@
+"""What a change has left: which of its steps are in effect now, judged by identities and by bytes."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Mapping
+from dataclasses import dataclass
+
+from airflow_provider_ckpt.change.actions import Action, Delete
+from airflow_provider_ckpt.change.facts import Place, Saved, Spot
+from airflow_provider_ckpt.change.plan import Plan
+from airflow_provider_ckpt.checkpoint.file_sink_log import SinkLog
+from airflow_provider_ckpt.checkpoint.view import CheckpointView
+from airflow_provider_ckpt.codec import layout
+from airflow_provider_ckpt.codec.layout import main_name
+from airflow_provider_ckpt.storage.stored_object import StoredObject
+
+
+@dataclass(frozen=True, slots=True)
+class After:
+    """A change, and what is there after it.
+
+    Args:
+        done: The plan that was applied, as a whole or in part.
+        view: The whole checkpoint as it is now; with the entries of ``done.batch_id`` when they are there.
+        sink_log: The log of the sink when the change trimmed it.
+        saved: What the change has saved, by where it was.
+    """
+
+    done: Plan
+    view: CheckpointView
+    sink_log: SinkLog | None
+    saved: Mapping[Spot, Saved]
+
+    def objects(self, place: Place) -> Mapping[str, StoredObject]:
+        """What is in a place now."""
+        if place == "checkpoint":
+            return self.view.objects
+        return {} if self.sink_log is None else self.sink_log.objects
+
+    def stored(self, action: Action) -> StoredObject | None:
+        """The object that an action was about, or None."""
+        return self.objects(action.place).get(action.name)
+
+    def is_exact(self, action: Action) -> bool:
+        """Whether a delete has not been done: the very object is there."""
+        stored = self.stored(action)
+        return isinstance(action, Delete) and stored is not None and action.identity == stored.identity
+
+    def bytes_wanted(self, action: Action) -> str | None:
+        """SHA-256 (hex) by which what is there is that of the action: saved by a delete, brought by a copy.
+
+        None where it cannot be: nothing is there, nothing is known, or the sizes differ.
+        """
+        stored = self.stored(action)
+        wanted = self.saved.get(action.spot) if isinstance(action, Delete) else Saved(action.size, action.sha256)
+        return wanted.sha256 if stored is not None and wanted is not None and stored.size == wanted.size else None
+
+    def to_hash(self) -> Iterator[Spot]:
+        """What has to be read, because neither its identity nor its size says whether it is of the change."""
+        yield from {action.spot: None for action in self.done.actions if self._is_doubtful(action)}
+
+    def _is_doubtful(self, action: Action) -> bool:
+        return not self.is_exact(action) and self.bytes_wanted(action) is not None
+
+
+def find_present(after: After, hashes: Mapping[Spot, str]) -> frozenset[Action]:
+    """The steps whose object is there: as it did before the change, or as it or an undo of it has put it there.
+
+    A batch that runs again may write some files with the bytes that they had before. They go with their batch.
+
+    Args:
+        after: The change, and what is there.
+        hashes: SHA-256 (hex) of all of ``after.to_hash()``.
+    """
+    actions = [action for action in after.done.actions if after.stored(action) is not None]
+    exact = {action for action in actions if after.is_exact(action)}
+    same = {
+        action
+        for action in actions
+        if action not in exact and hashes.get(action.spot, "") == after.bytes_wanted(action)
+    }
+    later = _batches_written_since(after, {action.spot for action in exact | same})
+    return frozenset(exact | {action for action in same if _batch_of(action.name) not in later})
+
+
+def _batches_written_since(after: After, own: Collection[Spot]) -> set[int]:
+    places: tuple[Place, ...] = ("checkpoint", "sink")
+    since = {_batch_of(name) for place in places for name in after.objects(place) if (place, name) not in own}
+    return {batch for batch in since if batch is not None and batch > after.done.batch_id}
+
+
+def _batch_of(name: str) -> int | None:
+    """The batch that a file belongs to; None for files that belong to several, or to none."""
+    match layout.parse(main_name(name)):
+        case layout.LogEntry(batch_id=batch) | layout.SinkLogEntry(batch_id=batch):
+            return batch
+        case layout.StateFile(version=version):
+            return version - 1
+        case layout.OperatorMetadataFile(_, int(batch)) | layout.StateSchemaFile(_, int(batch)):
+            return batch
+    return None

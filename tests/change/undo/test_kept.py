@@ -1,0 +1,117 @@
+"""When nothing sure would come of an undo, because what the change left alone is not as it was."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from airflow_provider_ckpt.checkpoint.restart_set import RestartSet
+from airflow_provider_ckpt.errors import PlanError
+from airflow_provider_ckpt.rollback.plan import plan_rollback
+from tests.change.undo.story import BEFORE, KEEP, PUT_BACK, TABLES, Story, checkpoint, rolled_back, steps_of, written
+from tests.views import QUERY_ID
+
+
+def young(name: str) -> Story:
+    return rolled_back().write(written(name, "other"))
+
+
+def gone(name: str) -> Story:
+    story = rolled_back()
+    del story.objects["checkpoint"][name]
+    return story
+
+
+def of_another_query() -> Story:
+    story = rolled_back()
+    story.query_id = "other"
+    return story
+
+
+def without_its_sink() -> Story:
+    story = rolled_back(sink=("2", "3"), trims=True)
+    story.objects["sink"].clear()
+    return story
+
+
+REFUSED = {
+    "a file that it left alone was rewritten": (young("state/0/0/3.delta"), "in c, state/0/0/3.delta were written"),
+    "a file came that no batch has": (young("notes.txt"), "in c, notes.txt were written since"),
+    "a file that it left alone is gone": (gone("commits/2"), "files of c are gone, or others have come that are older"),
+    "it is another query": (of_another_query(), f"was of query {QUERY_ID}, and is of query none"),
+    "the log of the sink is gone": (without_its_sink(), "the log of the sink out is gone or empty"),
+}
+
+
+@pytest.mark.parametrize(("story", "problem"), REFUSED.values(), ids=REFUSED)
+def test_where_what_the_rollback_left_alone_has_changed_it_is_refused(story, problem):
+    with pytest.raises(PlanError, match="cannot be undone in place: what it left alone has changed since") as refused:
+        story.undo()
+    assert problem in refused.value.message and (refused.value.location, refused.value.batch_id) == ("c", KEEP)
+    assert "Nothing was done." in refused.value.hint
+
+
+def test_a_refusal_names_three_files_and_counts_the_rest():
+    story = rolled_back()
+    for number in range(5):
+        story.write(written(f"notes{number}", "other"))
+    with pytest.raises(PlanError, match="notes0, notes1, notes2 and 2 more were written since"):
+        story.undo()
+
+
+def test_a_copy_of_the_checkpoint_is_told_from_one_that_ran_on():
+    story = young("state/0/0/3.delta")
+    with pytest.raises(PlanError) as ran_on:
+        story.undo()
+    story.location = "elsewhere"
+    with pytest.raises(PlanError) as moved:
+        story.undo()
+    assert "A query has run since" in ran_on.value.hint
+    assert "It was made at c, and the files of a copy are others." in moved.value.hint
+
+
+# --- tables of RocksDB that came since -------------------------------------------------------------------------------
+
+OLD_TABLE = "state/0/0/SSTs/000001-a.sst"
+
+
+def with_a_table(modified_ms: int) -> Story:
+    """A rollback of a checkpoint that has a table; it was planned at 5,000 ms."""
+    story = Story()
+    story.write(written(OLD_TABLE, "old", modified_ms))
+    view = replace(checkpoint(*BEFORE), objects=dict(story.objects["checkpoint"]))
+    story.done = plan_rollback(view, RestartSet(KEEP, (), ()), 5_000)
+    return story.apply(story.done.actions)
+
+
+def with_old_and_new_tables() -> Story:
+    story = with_a_table(4_000)
+    for name in TABLES:
+        story.write(written(name, "new"))
+    return story
+
+
+def test_new_tables_do_not_hide_that_an_older_one_is_gone():
+    story = with_old_and_new_tables()
+    assert steps_of(story.plan()) == PUT_BACK
+    del story.objects["checkpoint"][OLD_TABLE]
+    with pytest.raises(PlanError, match="files of c are gone, or others have come that are older than the rollback"):
+        story.undo()
+
+
+def test_new_tables_do_not_hide_that_an_older_one_was_rewritten():
+    story = with_old_and_new_tables().write(written(OLD_TABLE, "other"))
+    with pytest.raises(PlanError, match="what it left alone has changed since"):
+        story.undo()
+
+
+def test_new_tables_do_not_hide_another_file():
+    story = with_old_and_new_tables().write(written("notes.txt", "of a person"))
+    with pytest.raises(PlanError, match="in c, notes.txt were written since"):
+        story.undo()
+
+
+def test_where_the_clock_of_the_storage_is_ahead_a_table_from_before_is_no_new_one():
+    plan = with_a_table(6_000).plan()
+    assert steps_of(plan) == PUT_BACK and len(plan.warnings) == 1
