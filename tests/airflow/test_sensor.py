@@ -19,6 +19,8 @@ from airflow.providers.common.compat.sdk import (
     TaskDeferred,
 )
 
+from airflow_provider_ckpt.checkpoint.progress import Progress
+from airflow_provider_ckpt.codec.offset_log import OffsetSeq
 from airflow_provider_ckpt.errors import StoreUnavailableError
 from airflow_provider_ckpt.hooks.checkpoint import CheckpointHook
 from airflow_provider_ckpt.sensors.checkpoint import NEVER_MS, CheckpointProgressSensor
@@ -35,6 +37,8 @@ from airflow_provider_ckpt.waiting import (
     WatermarkPassed,
     condition_from_dict,
 )
+from airflow_provider_ckpt.waiting.wait import Reached
+from tests.walks import MOST, returning
 
 pytestmark = pytest.mark.airflow
 
@@ -451,3 +455,25 @@ def test_what_will_never_be_met_fails_fast_and_is_waited_for_otherwise(
 
 def test_what_can_still_be_met_is_waited_for_with_fail_fast(checkpoint):
     deferred(sensor(checkpoint, batch_id=8, fail_fast=True, deferrable=True))
+
+
+# --- the way of an entry ---------------------------------------------------------------------------------------------
+
+
+def test_the_way_from_an_offset_entry_to_the_answer_is_short(checkpoint):
+    """The functions that hand on what offsets/7 says, from the door of the storage to the answer of a poke."""
+    data = (Path(checkpoint) / "offsets/7").read_bytes()
+    waiting = sensor(checkpoint, watermark=WATERMARK_MS)
+
+    def is_it(value: object) -> bool:
+        """The entry as bytes, decoded, as the progress of the query, as the end of the wait, as the answer."""
+        if isinstance(value, PokeReturnValue):
+            return value.is_done
+        if isinstance(value, dict):
+            return value.get("watermark_ms") == WATERMARK_MS
+        return value == data or isinstance(value, OffsetSeq | Progress | Reached)
+
+    way = returning(is_it, lambda: waiting.poke({}))
+    way = way[way.index("storage.store.Store.read") :]
+    assert {"codec.decode", "waiting.wait.Waiting.step"} < {*way} and way[-1].endswith(".poke")
+    assert len(way) <= MOST, way

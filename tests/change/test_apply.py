@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import sys
-from collections.abc import Callable
-from types import FrameType
 from typing import Any
 
 import pytest
@@ -18,9 +15,8 @@ from airflow_provider_ckpt.rollback.make import make_rollback
 from airflow_provider_ckpt.storage.store import Store
 from tests.change.plans import RESTORE
 from tests.fake_query import FakeQuery
+from tests.walks import MOST, given
 
-#: The most functions and methods that get the plan as an argument, or that a reader has to follow.
-MOST = 15
 STOPPED: dict[str, Any] = {"query_is_stopped": True, "quiet_s": 0, "accept_sink": "unknown"}
 
 
@@ -33,34 +29,18 @@ def stores(tmp_path) -> Stores:
     return Stores(store)
 
 
-def given(value: object, call: Callable[[], object]) -> dict[str, None]:
-    """The functions of the package that get a value as an argument during a call, in the order of the first time."""
-    found: dict[str, None] = {}
-
-    def note(frame: FrameType, event: str, _: object) -> None:
-        code = frame.f_code
-        arguments = code.co_varnames[: code.co_argcount + code.co_kwonlyargcount]
-        ours = frame.f_globals.get("__name__", "").startswith("airflow_provider_ckpt.")
-        if event == "call" and ours and any(frame.f_locals.get(name) is value for name in arguments):
-            found.setdefault(f"{frame.f_globals['__name__'].partition('.')[2]}.{code.co_qualname}")
-
-    sys.setprofile(note)
-    try:
-        call()
-    finally:
-        sys.setprofile(None)
-    return {name: None for name in found if not name.startswith(f"change.plan.{Plan.__name__}.")}
+def way_of(plan: Plan, stores: Stores) -> list[str]:
+    """The functions that get a plan while it is carried out, without its own properties: they are the plan itself."""
+    way = given(plan, lambda: apply(plan, stores, **STOPPED))
+    return [name for name in way if not name.startswith(f"change.plan.{Plan.__name__}.")]
 
 
 def test_the_way_of_a_plan_through_apply_is_short(stores):
-    """Its own properties aside: they are the plan itself."""
-    rollback = make_rollback(stores, 1)
-    way = given(rollback, lambda: apply(rollback, stores, **STOPPED))
-    assert next(iter(way)) == "change.apply.apply"
-    assert len(way) <= MOST, list(way)
-    undo = make_undo(stores)
-    way = given(undo, lambda: apply(undo, stores, **STOPPED))
-    assert len(way) <= MOST, list(way)
+    way = way_of(make_rollback(stores, 1), stores)
+    assert way[0] == "change.apply.apply"
+    assert len(way) <= MOST, way
+    way = way_of(make_undo(stores), stores)
+    assert len(way) <= MOST, way
 
 
 def test_a_plan_that_is_not_carried_out_in_place_is_refused_with_nothing_done(stores):
