@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from airflow_provider_ckpt.checkpoint.file_sink_log import SinkLog
@@ -59,7 +59,7 @@ class CheckpointView:
     first_sink: tuple[str, str] | None = None
     marker: SinkMarker | None = None
     long_source_logs: Mapping[str, int | None] = field(default_factory=dict)
-    #: Batch ids by log, once they were asked for: the rules ask again and again.
+    #: Batch ids by log, and those that are whole, once they were asked for: the rules ask again and again.
     _batches: dict[str, tuple[int, ...]] = field(init=False, repr=False, compare=False, default_factory=dict)
     #: The names of ``objects`` in order, once something below a directory was asked for.
     _names: list[str] = field(init=False, repr=False, compare=False, default_factory=list)
@@ -79,6 +79,18 @@ class CheckpointView:
     def committed(self) -> tuple[int, ...]:
         """Batches that have an entry in the commit log, ascending."""
         return self.batches(layout.COMMITS)
+
+    @property
+    def whole(self) -> tuple[int, ...]:
+        """Committed batches whose entries are there and not damaged, and the one that a restart reads beside them."""
+        if "whole" not in self._batches:
+            self._batches["whole"] = tuple(filter(self._is_whole, self.committed))
+        return self._batches["whole"]
+
+    def _is_whole(self, batch_id: int) -> bool:
+        planned = (batch_id, self.predecessor(batch_id))
+        names = {layout.commit_entry(batch_id), *(layout.offset_entry(batch) for batch in planned if batch is not None)}
+        return names <= self.objects.keys() and not names & self.damaged.keys()
 
     @property
     def latest_planned(self) -> int | None:
@@ -157,10 +169,10 @@ class CheckpointView:
         That is the batch before it. Async progress tracking skips batches in both logs alike; then it is the newest
         one before the gap.
         """
-        before = batch_id - 1
-        if before in self.planned or before in self.committed:
+        before, planned = batch_id - 1, newest_before(self.planned, batch_id)
+        if planned == before or newest_before(self.committed, batch_id) == before:
             return before
-        return max((batch for batch in self.planned if batch < batch_id), default=before if before >= 0 else None)
+        return before if planned is None and before >= 0 else planned
 
     @property
     def query_id(self) -> str | None:
@@ -244,6 +256,12 @@ class CheckpointView:
 def has_state(names: Iterable[str]) -> bool:
     """Whether anything of a listing is state."""
     return any(name.startswith(f"{layout.STATE}/") for name in names)
+
+
+def newest_before(batches: Sequence[int], batch_id: int) -> int | None:
+    """The newest of ascending batches that is older than ``batch_id``."""
+    at = bisect_left(batches, batch_id)
+    return batches[at - 1] if at else None
 
 
 def batch_ids(names: Mapping[str, StoredObject], log: str) -> tuple[int, ...]:

@@ -8,8 +8,7 @@ from __future__ import annotations
 import shlex
 from typing import TypedDict
 
-from airflow_provider_ckpt.checkpoint.view import CheckpointView
-from airflow_provider_ckpt.codec import layout
+from airflow_provider_ckpt.checkpoint.view import CheckpointView, newest_before
 
 #: Without the sink of the query, a plan is refused when it is carried out.
 _SINK = "--sink FORMAT:URI"
@@ -61,13 +60,7 @@ def back_to(view: CheckpointView, batch_id: int, *, why: str) -> Remedy:
 
 def whole_batch_before(view: CheckpointView, batch_id: int) -> int | None:
     """The newest batch before ``batch_id`` whose entries are whole, and the one that a restart reads beside them."""
-
-    def is_whole(batch: int) -> bool:
-        before = view.predecessor(batch)
-        names = {layout.commit_entry(batch), *(layout.offset_entry(at) for at in (batch, before) if at is not None)}
-        return names <= view.objects.keys() and not names & view.damaged.keys()
-
-    return next((batch for batch in reversed(view.committed) if batch < batch_id and is_whole(batch)), None)
+    return newest_before(view.whole, batch_id)
 
 
 def _back(view: CheckpointView, batch_id: int | None) -> tuple[str, tuple[str, ...]]:

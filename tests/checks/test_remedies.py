@@ -51,6 +51,7 @@ def back(batch: object) -> str:
 def test_a_rollback_goes_to_a_batch_that_is_whole(files, damaged, before, expected):
     view = replace(view_of(*files), damaged=dict.fromkeys(damaged, IncompleteLogFileError("cut off")))
     assert whole_batch_before(view, before) == expected
+    assert view.whole is view.whole, "found once, as every finding asks"
 
 
 @pytest.mark.parametrize(
