@@ -1,0 +1,71 @@
+"""A plugin of pytest that ``make unit`` loads: which branches of the modules that do no IO its tests reach.
+
+The tracer makes all of Python slower by half or more, also what it does not measure. It runs while those modules are
+imported and while tests are called, not while tests are found and set up, nor in the process that hands them out.
+"""
+
+from __future__ import annotations
+
+import importlib
+import pkgutil
+import tomllib
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from coverage import Coverage
+
+from tests.package import PACKAGE
+from tests.tiers import TESTS
+
+CONTRACT = "Modules named by a noun do no IO"
+#: Needs pyarrow, which the environment of ``make unit`` does not have.
+LEFT_OUT = "airflow_provider_ckpt.history.arrow"
+
+
+def pure_modules() -> list[str]:
+    """The modules that do no IO, as pyproject.toml's contract lists them; of a room that of the room."""
+    settings = tomllib.loads((PACKAGE.parent / "pyproject.toml").read_text())
+    (contract,) = [item for item in settings["tool"]["importlinter"]["contracts"] if item["name"] == CONTRACT]
+    return [name for name in contract["source_modules"] if name != LEFT_OUT]
+
+
+def room_of(test: Path) -> str:
+    """The room, or the flat module, that a test file is about."""
+    return test.relative_to(TESTS).parts[0].removeprefix("test_").removesuffix(".py")
+
+
+class Measuring:
+    """Measures one process; ``coverage combine`` puts together what several have found."""
+
+    def __init__(self) -> None:
+        names = pure_modules()
+        self.rooms = {name.split(".")[1] for name in names}
+        self.coverage = Coverage(source=names, data_suffix=True)
+        self.coverage.start()
+        for name in names:
+            module = importlib.import_module(name)
+            for within in pkgutil.walk_packages(getattr(module, "__path__", ()), f"{name}."):
+                importlib.import_module(within.name)
+        self.coverage.stop()
+
+    @pytest.hookimpl(wrapper=True)
+    def pytest_runtest_call(self, item: pytest.Item) -> Iterator[None]:
+        """Trace a test whose room has modules that do no IO."""
+        if room_of(item.path) not in self.rooms:
+            return (yield)
+        self.coverage.start()
+        try:
+            return (yield)
+        finally:
+            self.coverage.stop()
+
+    def pytest_sessionfinish(self) -> None:
+        """Write what was found."""
+        self.coverage.save()
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Where tests run: in the workers, or here when there are none."""
+    if hasattr(config, "workerinput") or not config.getoption("numprocesses", None):
+        config.pluginmanager.register(Measuring())
