@@ -1,6 +1,6 @@
 #!/bin/sh
 # Both ends of the supported ranges: the oldest Airflow on the oldest Python, the newest Airflow on the newest Python.
-# The tests that need neither Spark nor a scheduler run on each.
+# The tests that need no Spark run on each, on two processes. `sh tests/ends.sh 3.13` runs one end alone.
 set -eu
 cd "$(dirname "$0")/.."
 
@@ -30,8 +30,13 @@ end() { # version, constraints
   "$venv/bin/pip" install --quiet -c "$2" --group test # brings pyspark-client; pyspark has to come after it
   "$venv/bin/pip" install --quiet -c "$2" -e ".[spark,s3]"
   echo "== $("$venv/bin/python" --version), Airflow $("$venv/bin/airflow" version)"
-  "$venv/bin/python" -m pytest -q tests -m "not spark" --ignore tests/golden -W ignore
+  "$venv/bin/python" -m pytest -q -n 2 --dist loadfile tests -m "not spark" --ignore tests/golden -W ignore
 }
 
-end 3.11 constraints-oldest.txt
-end 3.13 constraints.txt
+for version in ${1:-3.11 3.13}; do
+  case $version in
+    3.11) end 3.11 constraints-oldest.txt ;;
+    3.13) end 3.13 constraints.txt ;;
+    *) echo "Python $version is no end; there are 3.11 and 3.13" >&2; exit 2 ;;
+  esac
+done
