@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import lru_cache
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from airflow_provider_ckpt.codec.jvm_text import LONG_MAX
 from airflow_provider_ckpt.codec.offset_log import OffsetSeq
@@ -106,8 +106,7 @@ def or_none(value: int | None) -> str:
     return "none" if value is None else str(value)
 
 
-@dataclass(frozen=True, slots=True)
-class SourceAdvance:
+class SourceAdvance(NamedTuple):
     """What one source read between two entries of the offset log.
 
     Args:
@@ -214,22 +213,22 @@ def _counted(
     between: _Between, before: SourceOffset | None, after: SourceOffset | None, kind: str | None
 ) -> tuple[tuple[PartitionAdvance, ...], int | None, str | None]:
     """What was read of each partition and in all, or why that cannot be counted."""
-    if before == after is not None:
+    if before is not None and after is not None and before.json == after.json:
         return (), 0, None
     problem = between.problem(before, after, kind)
     if kind is None or after is None or problem:
         return (), None, problem
     try:
-        partitions = _typed(after, kind).advanced_since(_typed(before, kind) if before else None)
+        partitions = _typed(after.json, kind).advanced_since(_typed(before.json, kind) if before else None)
     except (ValueError, CheckpointFormatError) as error:
         return (), None, str(error)
     counts = [part.advanced for part in partitions]
     total = sum(counts)
-    if max(map(abs, (total, *counts))) > LONG_MAX:
+    if max(total, -total, *counts) > LONG_MAX or min(counts, default=0) < -LONG_MAX:
         return (), None, "more than 64 bits can count"
     return partitions, total, None
 
 
 @lru_cache(maxsize=8)  # where one batch ends, the next begins
-def _typed(offset: SourceOffset, kind: str) -> TypedOffset:
-    return offset.view(kind)
+def _typed(text: str, kind: str) -> TypedOffset:
+    return SourceOffset(text).view(kind)

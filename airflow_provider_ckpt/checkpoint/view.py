@@ -264,7 +264,7 @@ def newest_before(batches: Sequence[int], batch_id: int) -> int | None:
     return batches[at - 1] if at else None
 
 
-def batch_ids(names: Mapping[str, StoredObject], log: str) -> tuple[int, ...]:
+def batch_ids(names: Iterable[str], log: str) -> tuple[int, ...]:
     """Batch ids that a listing shows for ``offsets`` or ``commits``, ascending, as Spark counts them."""
     places = (layout.parse(name) for name in names if name.startswith(log))
     return tuple(

@@ -37,11 +37,10 @@ def decode(name: str, data: bytes) -> Encodable:
     Raises:
         CheckpointFormatError: Spark would not accept these bytes in this place; the error names it.
     """
-    match layout.parse(name):
-        case layout.LogEntry(layout.OFFSETS):
-            return offset_log.decode(data, name)
-        case layout.LogEntry():
-            return commit_log.decode(data, name)
+    place = layout.parse(name)
+    if isinstance(place, layout.LogEntry):  # nearly all that is ever read of a fleet
+        return offset_log.decode(data, name) if place.log == layout.OFFSETS else commit_log.decode(data, name)
+    match place:
         case layout.QueryMetadataFile():
             return query_metadata.decode(data, name)
         case layout.SourceLogEntry():

@@ -6,6 +6,7 @@ version 3 adds the sinks of the query (sink evolution).
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
@@ -17,6 +18,8 @@ from airflow_provider_ckpt.errors import IncompleteLogFileError, MalformedEntryE
 
 MAX_VERSION = 3
 
+#: What nearly every entry is: a watermark, and nothing else.
+_PLAIN = re.compile(rb'v([12])\n\{ *"nextBatchWatermarkMs" *: *(0|-?[1-9][0-9]{0,17}) *\}')
 #: Unique ids of the state files by operator id, partition and store, in the order of the store names.
 StateUniqueIds = Mapping[int, tuple[tuple[str, ...], ...]]
 
@@ -67,6 +70,8 @@ def decode(data: bytes, name: str) -> CommitMetadata:
     """
     if not data:
         raise IncompleteLogFileError("Incomplete log file in the offset commit log: the entry is empty.", name=name)
+    if plain := _PLAIN.fullmatch(data):
+        return remember(CommitMetadata(int(plain[1]), int(plain[2])), data)
     lines = jvm_text.lines_of(jvm_text.decode_utf8(data, name))
     version = parse_version(jvm_text.trim(next(lines)), MAX_VERSION, "commit log", name)
     what = "metadata line"

@@ -7,8 +7,10 @@ order of the query, one a line; in version 2 (``OffsetMap``) each line is ``sour
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
+from functools import lru_cache
 from typing import Any
 
 from airflow_provider_ckpt.codec import jvm_text
@@ -19,6 +21,11 @@ from airflow_provider_ckpt.errors import IncompleteLogFileError, MalformedEntryE
 
 MAX_VERSION = 2
 VOID_OFFSET = "-"
+_LINE, _WATERMARK, _TIMESTAMP = "metadata line", "batchWatermarkMs", "batchTimestampMs"
+_NUMBER = r"(0|-?[1-9][0-9]{0,17})"
+_TIMES = re.compile(rf'\{{ *"{_WATERMARK}" *: *{_NUMBER} *, *"{_TIMESTAMP}" *: *{_NUMBER} *, *(?="conf")')
+#: Characters of a metadata line whose confs are remembered for the next batch; Spark 4.3 writes some 1,300.
+_MOST_REMEMBERED = 16 << 10
 #: More sources than any query has; an entry with more lines is garbage.
 MAX_SOURCES = 1_000
 
@@ -155,24 +162,54 @@ def _decode_metadata(line: str, version: int, name: str) -> OffsetSeqMetadata | 
         if version >= 2:
             raise MalformedEntryError("the metadata line is empty", name=name)
         return None
-    read = jvm_text.read_json_defaults(text, name, "metadata line")
+    metadata = _metadata_by_times(text, version) or _metadata_by_fields(text, version, name)
+    if metadata is not None:
+        object.__setattr__(metadata, "_text", line)
+    return metadata
+
+
+def _metadata_by_fields(text: str, version: int, name: str) -> OffsetSeqMetadata | None:
+    read = jvm_text.read_json_defaults(text, name, _LINE)
     if read is None:
         return None  # Spark has none then, as with an empty line
-    fields = jvm_text.Fields(read, name, "metadata line")
-    metadata = OffsetSeqMetadata(
-        batch_watermark_ms=fields.long("batchWatermarkMs", 0),
-        batch_timestamp_ms=fields.long("batchTimestampMs", 0),
+    fields = jvm_text.Fields(read, name, _LINE)
+    return OffsetSeqMetadata(
+        batch_watermark_ms=fields.long(_WATERMARK, 0),
+        batch_timestamp_ms=fields.long(_TIMESTAMP, 0),
         conf=_decode_conf(fields, name),
         sources=_decode_sources(fields, name) if version >= 2 else {},
         control=_decode_control(fields, name) if version >= 2 else None,
     )
-    object.__setattr__(metadata, "_text", line)
-    return metadata
+
+
+def _metadata_by_times(text: str, version: int) -> OffsetSeqMetadata | None:
+    """The same of a line as Spark writes it: the two times first, the rest as in the batch before, read once.
+
+    None for any other line, and for one with which something is wrong.
+    """
+    times = _TIMES.match(text)
+    if times is None or len(text) > _MOST_REMEMBERED:
+        return None
+    rest = _rest_of("{" + text[times.end() :], version)
+    return OffsetSeqMetadata(int(times[1]), int(times[2]), rest.conf, rest.sources, rest.control) if rest else None
+
+
+@lru_cache(maxsize=64)
+def _rest_of(text: str, version: int) -> OffsetSeqMetadata | None:
+    """A line without its times; None where something is wrong with it, or a time is given again."""
+    try:
+        again = {_WATERMARK, _TIMESTAMP} & jvm_text.read_json_object(text, "", _LINE).keys()
+        return None if again else _metadata_by_fields(text, version, "")
+    except MalformedEntryError:
+        return None
 
 
 def _decode_conf(fields: jvm_text.Fields, name: str) -> dict[str, str | None]:
+    given = fields.object("conf")
+    if set(map(type, given.values())) <= {str}:  # as Spark writes it
+        return given
     conf: dict[str, str | None] = {}
-    for key, value in fields.object("conf").items():
+    for key, value in given.items():
         conf[key] = jvm_text.as_text(value)
         if conf[key] is None and value is not None:
             raise MalformedEntryError(

@@ -82,7 +82,7 @@ class SourceKind:
         marks: Whether an entry of the offset log holds where its batch ``end``s or ``begin``s. In the latter case the
             entry after it says where the batch ended (Kinesis).
         span: The numbers between which a partition was read, from its earlier position and its later one; None for the
-            first where the earlier position does not tell.
+            first where the earlier position does not tell. Without a function they are the first of each position.
         scales: By partition what its positions are in, where a source mixes several (sequence numbers and timestamps);
             positions on different scales cannot be compared.
     """
@@ -97,10 +97,7 @@ class SourceKind:
     origin: int | None = None
     marks: Literal["end", "begin"] = "end"
     scales: Callable[[Any], Mapping[str, str]] = lambda value: {}
-    span: Callable[[tuple[int, ...] | None, tuple[int, ...]], tuple[int | None, int]] = lambda earlier, later: (
-        earlier[0] if earlier else None,
-        later[0],
-    )
+    span: Callable[[tuple[int, ...] | None, tuple[int, ...]], tuple[int | None, int]] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -172,7 +169,8 @@ class TypedOffset:
         before, span, origin = earlier.positions if earlier else {}, self.kind.span, self.kind.origin
         advanced = []
         for partition, position in self.positions.items():
-            start, end = span(before.get(partition), position)
+            known = before.get(partition)
+            start, end = span(known, position) if span else (known[0] if known else None, position[0])
             start = origin if start is None else start
             advanced.append(PartitionAdvance(partition, start, end, end - (start or 0)))
         return tuple(advanced)

@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
-from airflow_provider_ckpt.codec import layout
 from airflow_provider_ckpt.errors import CheckpointError
 from airflow_provider_ckpt.fleet.find import patiently
 from airflow_provider_ckpt.history.positions import BatchRange
@@ -41,7 +40,7 @@ def read_range(store: Store, wanted: BatchRange, reading: RangeReading, read: Re
     listing = patiently(list_log)(store)
     origin = read_origin(store, listing, Origin(store.location, None, wanted.timeline, reading.declared))
     batches = _of_the_timeline(listing, wanted)
-    oldest = min((batch for batch in listing.batches if _is_committed(listing, batch)), default=wanted.last + 1)
+    oldest = min(listing.committed_at_ms, default=wanted.last + 1)
     first_there = min(max(oldest, wanted.first), wanted.last + 1)
     yield from _lost(origin, wanted.first, first_there - 1, reading)
     last_there = first_there - 1
@@ -54,18 +53,13 @@ def read_range(store: Store, wanted: BatchRange, reading: RangeReading, read: Re
     yield from lost_rows(origin, last_there + 1, wanted.last, ROLLED_BACK)
 
 
-def _is_committed(listing: LogListing, batch_id: int) -> bool:
-    return layout.commit_entry(batch_id) in listing.objects
-
-
 def _of_the_timeline(listing: LogListing, wanted: BatchRange) -> list[int]:
     """The batches of a range that the log still holds as they were."""
     found = []
     for batch_id in listing.batches:
-        commit = listing.objects.get(layout.commit_entry(batch_id))
-        if commit is None or not wanted.first <= batch_id <= wanted.last:
+        if batch_id not in listing.committed_at_ms or not wanted.first <= batch_id <= wanted.last:
             continue
-        known = commit.modified_ms, wanted.last_committed_at_ms
+        known = listing.committed_at_ms[batch_id], wanted.last_committed_at_ms
         if known[0] is None or known[1] is None or known[0] <= known[1]:
             found.append(batch_id)
     return found

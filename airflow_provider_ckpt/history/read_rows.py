@@ -6,7 +6,6 @@ from collections.abc import Iterable, Iterator
 from concurrent.futures import Executor
 from dataclasses import dataclass, field
 
-from airflow_provider_ckpt.codec import layout
 from airflow_provider_ckpt.errors import CheckpointError
 from airflow_provider_ckpt.fleet.find import Found, patiently
 from airflow_provider_ckpt.fleet.judge import judge_checkpoints
@@ -94,8 +93,7 @@ def _rows(store: Store, reading: Reading, read: ReadMany) -> Iterator[BatchRow]:
 def _recent_enough(listing: LogListing, selection: Selection) -> list[int]:
     """The batches asked for, less the oldest ones whose commits show that they are too old."""
     wanted = list(selection.of(listing.batches))
-    commits = (listing.objects.get(layout.commit_entry(batch)) for batch in wanted)
-    too_old = (commit is not None and selection.is_too_old(commit.modified_ms) for commit in commits)
+    too_old = (selection.is_too_old(listing.committed_at_ms.get(batch)) for batch in wanted)
     first = next((at for at, is_too_old in enumerate(too_old) if not is_too_old), len(wanted))
     return wanted[first:]
 

@@ -7,6 +7,7 @@ import json
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import lru_cache
+from typing import NamedTuple
 
 from airflow_provider_ckpt.checkpoint.progress import SourceAdvance, advance
 from airflow_provider_ckpt.codec.commit_log import CommitMetadata
@@ -17,8 +18,7 @@ from airflow_provider_ckpt.errors import CheckpointError, CheckpointNotFoundErro
 DIGEST_DIGITS = 16
 
 
-@dataclass(frozen=True, slots=True)
-class LoggedBatch:
+class LoggedBatch(NamedTuple):
     """One batch as both logs hold it, with the offset entries beside it.
 
     Args:
@@ -70,8 +70,7 @@ class Origin:
     problem: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class BatchRow:
+class BatchRow(NamedTuple):
     """What both logs say of one batch and one of its sources. Times are epoch milliseconds.
 
     Args:
@@ -154,12 +153,13 @@ def _row(batch: LoggedBatch, origin: Origin, source: SourceAdvance | None) -> Ba
 
 def digest_of(confs: Mapping[str, str | None]) -> str:
     """A text that is equal for equal confs, whatever their order: the beginning of a SHA-256."""
-    return _digest(tuple(confs.items()))
+    return _digest(tuple(confs), tuple(confs.values()))
 
 
 @lru_cache(maxsize=1_024)  # nearly all batches of a query have the confs of the one before
-def _digest(confs: tuple[tuple[str, str | None], ...]) -> str:
-    return hashlib.sha256(json.dumps(sorted(confs)).encode()).hexdigest()[:DIGEST_DIGITS]
+def _digest(keys: tuple[str, ...], values: tuple[str | None, ...]) -> str:
+    pairs = sorted(zip(keys, values, strict=True))
+    return hashlib.sha256(json.dumps(pairs).encode()).hexdigest()[:DIGEST_DIGITS]
 
 
 #: More lost batches of one checkpoint than these are one row, whatever the numbers in a log say.

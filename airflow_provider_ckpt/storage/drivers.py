@@ -97,6 +97,19 @@ def is_name(name: str) -> bool:
 _NO_NAME = re.compile(r"(?:\A|[/\\])\.{0,2}(?:[/\\]|\Z)|\0")
 
 
+#: Where a backslash is a letter like any other.
+_BACKSLASHES = {"file", "local", "s3", "s3a", "gs", "gcs", "memory"}
+#: What the driver of S3 takes for the end of a key.
+_S3_VERSION = "?versionId="
+
+
+def is_foreign(name: str, fs: FileSystem) -> bool:
+    """Whether a driver would take a name for that of something else."""
+    if "\\" in name and _BACKSLASHES.isdisjoint(protocols(fs)):
+        return True
+    return _S3_VERSION in name and "s3" in protocols(fs)
+
+
 def is_folder_marker(info: Mapping[str, Any]) -> bool:
     """An empty object that means a directory where there are none."""
     return bool(info["name"].endswith("/") or (info["name"].endswith("_$folder$") and not info["size"]))

@@ -15,6 +15,7 @@ from typing import IO, Any
 from airflow_provider_ckpt.storage.stored_object import StoredObject
 
 CHUNK_BYTES = 1 << 20
+_GROWN_BYTES = 1 << 16
 SCHEMES = ("file", "local")
 
 
@@ -35,17 +36,24 @@ class LocalDisk:
         return os.path.exists(path)  # noqa: PTH110  # pathlib raises where nobody may read
 
     def cat_file(self, path: str, start: int, end: int) -> bytes:
-        """The bytes of a file from one position up to another."""
-        with self.open(path, "rb") as file:
-            if start:
-                file.seek(start)
+        """The bytes of a file from one position up to another. Raises OSError for what is no regular file."""
+        size = require_regular(path)
+        file = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+        try:
             # Python makes room for all that it is asked for, which may be megabytes: no more than is there, and a byte.
-            there = min(end - start, max(os.fstat(file.fileno()).st_size - start, 0) + 1)
-            data = bytes(file.read(there))
-            return data if len(data) < there else data + file.read(end - start - there)  # it has grown meanwhile
+            pieces, at = [], start
+            while piece := os.pread(file, min(end - at, max(size - at, 0) + 1), at):
+                pieces.append(piece)
+                at += len(piece)
+                size = max(size, at + _GROWN_BYTES)  # another piece comes if it has grown meanwhile
+            return b"".join(pieces)
+        finally:
+            os.close(file)
 
     def open(self, path: str, mode: str) -> IO[Any]:
-        """A file as Python opens it."""
+        """A file as Python opens it. Raises OSError for what is no regular file, and is to be read."""
+        if mode == "rb":
+            require_regular(path)
         return open(path, mode)  # noqa: PTH123  # whoever asks closes it
 
     def rm_file(self, path: str) -> None:
@@ -97,12 +105,23 @@ def scan(path: str, prefix: str, *, into_links: bool = True) -> tuple[dict[str, 
     return objects, directories
 
 
-def require_regular(path: str) -> None:
-    """Raise OSError for what is there and is no regular file: to open a named pipe or a device waits, or does harm."""
-    mode = os.stat(path).st_mode  # noqa: PTH116  # as the scan does
-    what = next((name for is_it, name in _SPECIAL if is_it(mode)), None)
-    if what is not None:
-        raise OSError(errno.EINVAL, f"this is {what} and no regular file, so it was not opened")
+def names_in(path: str, prefix: str) -> list[str]:
+    """The names of the objects that :func:`scan` shows of a directory: the disk is not asked for each."""
+    with os.scandir(path) as entries:
+        return [prefix + entry.name for entry in entries if not entry.is_dir()]
+
+
+def require_regular(path: str) -> int:
+    """Raise OSError for what is there and is no regular file: to open a named pipe or a device waits, or does harm.
+
+    Returns its size in bytes; of a directory, which is refused when it is read, whatever the disk says.
+    """
+    seen = os.stat(path)  # noqa: PTH116  # as the scan does
+    if not modes.S_ISREG(seen.st_mode):
+        what = next((name for is_it, name in _SPECIAL if is_it(seen.st_mode)), None)
+        if what is not None:
+            raise OSError(errno.EINVAL, f"this is {what} and no regular file, so it was not opened")
+    return seen.st_size
 
 
 _SPECIAL = (

@@ -22,6 +22,7 @@ from airflow_provider_ckpt.storage.drivers import (
     FileSystem,
     driver_of,
     finds_at_once,
+    is_foreign,
     is_name,
     protocols,
     service,
@@ -37,8 +38,8 @@ from airflow_provider_ckpt.storage.local import (
     is_inside,
     linked,
     local_path,
+    names_in,
     publish,
-    require_regular,
     scan,
     stat,
     sum_of,
@@ -57,10 +58,6 @@ _FRESH: Mapping[str, Any] = {"use_listings_cache": False, "skip_instance_cache":
 _S3: Mapping[str, Any] = {"config_kwargs": {"max_pool_connections": 32}}
 #: Where ``mode="create"`` is decided by the storage itself.
 _EXCLUSIVE = {"s3", "gs", "gcs", "abfs", "abfss", "az"}
-#: Where a backslash is a letter like any other.
-_BACKSLASHES = {"file", "local", "s3", "s3a", "gs", "gcs", "memory"}
-#: What the driver of S3 takes for the end of a key.
-_S3_VERSION = "?versionId="
 
 
 class Store:
@@ -165,6 +162,13 @@ class Store:
             raise StoreError("this is a file, not a directory", location=self.location, name=directory or None)
         return self._split(info for info in infos if not self._same(info["name"], path))
 
+    def names(self, directory: str) -> list[str]:
+        """Names of the objects that :meth:`ls` shows of a directory; a disk is not asked what each of them is."""
+        if self.is_local:
+            with self._errors(directory), suppress(FileNotFoundError, NotADirectoryError):
+                return names_in(self._path(directory), f"{directory}/")
+        return list(self.ls(directory)[0])
+
     def find(self, directory: str = "") -> dict[str, StoredObject]:
         """Every object below a directory, by name; a request per 1,000 keys on object stores, else one a directory.
 
@@ -217,7 +221,7 @@ class Store:
         """The first bytes of an object, at most that many. Raises CheckpointNotFoundError when it is not there."""
         with self._errors(name):
             try:
-                return bytes(self.fs.cat_file(self._regular(name), start=0, end=most))
+                return bytes(self.fs.cat_file(self._path(name), start=0, end=most))
             except FileNotFoundError:
                 raise
             except OSError:  # object stores have no range of nothing
@@ -330,7 +334,7 @@ class Store:
                 copied = copy_in_s3(self.fs, self._path(name), to._path(to_name), is_free=is_free, size=size)
             if copied is not None:
                 return copied
-        with self._errors(name), self.fs.open(self._regular(name), "rb") as source:
+        with self._errors(name), self.fs.open(self._path(name), "rb") as source:
             data = source.read(SMALL_BYTES + 1)
             if len(data) <= SMALL_BYTES:
                 to.create(to_name, data)
@@ -350,11 +354,6 @@ class Store:
 
     # --- inside ------------------------------------------------------------------------------------------------
 
-    def _regular(self, name: str) -> str:
-        if self.is_local:
-            require_regular(self._path(name))
-        return self._path(name)
-
     def _whole(self, name: str, data: bytes, most: int) -> bytes:
         if len(data) > most:
             raise TooLargeError(
@@ -368,9 +367,7 @@ class Store:
         return data
 
     def _path(self, name: str) -> str:
-        own = protocols(self.fs) if "\\" in name or "?" in name else ()  # this is asked twice for each file of a backup
-        foreign = ("\\" in name and _BACKSLASHES.isdisjoint(own)) or (_S3_VERSION in name and "s3" in own)
-        if foreign or not is_name(name):
+        if not is_name(name) or is_foreign(name, self.fs):
             raise StoreError(
                 f"{name!r} is no name that can be used inside this location.",
                 location=self.location,

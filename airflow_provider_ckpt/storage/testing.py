@@ -45,6 +45,8 @@ class StoreSuite:
             store.create(name, name.encode())
         assert sorted(store.find()) == sorted(names)
         assert sorted(store.ls("offsets")[0]) == ["offsets/.9.crc", "offsets/10", "offsets/9"]
+        assert sorted(store.names("offsets")) == ["offsets/.9.crc", "offsets/10", "offsets/9"]
+        assert (store.names("state"), store.names("nowhere")) == ([], [])
         assert sorted(store.find("state")) == ["state/0/0/a b.x", "state/0/1/3.delta"]
 
     def test_listings_are_never_stale(self, store: Store) -> None:

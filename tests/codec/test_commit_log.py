@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 
 import pytest
 
@@ -63,3 +64,32 @@ def test_the_ids_of_state_files_by_operator_partition_and_store(line, ids):
 
 def test_version_1_has_no_ids_of_state_files():
     assert commit_log.decode(b'v1\n{"stateUniqueIds":{"0":[["a"]]}}', "commits/3").state_unique_ids is None
+
+
+@pytest.mark.parametrize("version", ["v1", "v2", "v3", "v01", " v1"])
+@pytest.mark.parametrize(
+    "line",
+    [
+        '{"nextBatchWatermarkMs":0}',
+        '{ "nextBatchWatermarkMs" : -17 }',
+        '{"nextBatchWatermarkMs":007}',
+        '{"nextBatchWatermarkMs":-0}',
+        '{"nextBatchWatermarkMs":1.5}',
+        '{"nextBatchWatermarkMs":9223372036854775808}',
+        '{"nextBatchWatermarkMs":1}\n',
+        '{"nextBatchWatermarkMs":1} {"nextBatchWatermarkMs":2}',
+        '{"nextBatchWatermarkMs":1,"nextBatchWatermarkMs":2}',
+        '{"nextBatchWatermarkMs":1,"stateUniqueIds":{"0":[["a"]]}}',
+    ],
+)
+def test_an_entry_that_is_nothing_but_a_watermark_means_what_its_fields_mean(line, version, monkeypatch):
+    def told() -> tuple[object, ...]:
+        try:
+            read = commit_log.decode(f"{version}\n{line}".encode(), "commits/3")
+        except MalformedEntryError as error:
+            return type(error), str(error), error.spark_error
+        return read, read.encode()
+
+    quickly = told()
+    monkeypatch.setattr(commit_log, "_PLAIN", re.compile(b"(?!)"))
+    assert quickly == told()

@@ -112,3 +112,56 @@ def test_a_read_metadata_line_is_written_as_it_was():
 def test_what_could_not_be_read_again_is_not_written(made, problem):
     with pytest.raises(ValueError, match=problem):
         made.encode()
+
+
+#: Metadata lines that begin as Spark's do, or nearly so.
+LINES = (
+    '{"batchWatermarkMs":0,"batchTimestampMs":17,"conf":{"a":"1","b":"2"}}',
+    '{"batchWatermarkMs":-5,"batchTimestampMs":0,"conf":{}} and what follows',
+    ' { "batchWatermarkMs" : 5 , "batchTimestampMs" : 6 , "conf" : {"a": "1"} } ',
+    '{"batchWatermarkMs":05,"batchTimestampMs":6,"conf":{}}',
+    '{"batchWatermarkMs":-0,"batchTimestampMs":6,"conf":{}}',
+    '{"batchWatermarkMs":99999999999999999999,"batchTimestampMs":1.5,"conf":{}}',
+    '{"batchWatermarkMs":1,"batchTimestampMs":2,}',
+    '{"batchWatermarkMs":1,"batchTimestampMs":2,"conf":{"a":1,"b":null}}',
+    '{"batchWatermarkMs":1,"batchTimestampMs":2,"conf":{"a":[]}}',
+    '{"batchWatermarkMs":1,"batchTimestampMs":2,"conf":{"a":"1","a":"2"}}',
+    '{"batchWatermarkMs":1,"batchTimestampMs":2,"conf":{},"conf":{}}',
+    '{"batchWatermarkMs":1,"batchTimestampMs":2,"conf":{},"batchTimestampMs":3}',
+    '{"batchWatermarkMs":1,"batchTimestampMs":2,"conf":{},"batchWatermark\\u004ds":3}',
+    '{"batchWatermarkMs":1,"batchTimestampMs":2,"conf":{},"x":1,"x":2}',
+    '{"batchWatermarkMs":1,"batchTimestampMs":2,"conf":null}',
+    '{"batchWatermarkMs":1,"batchTimestampMs":2,"conf":7}',
+    '{"batchWatermarkMs":1,"batchTimestampMs":2,"conf":{"a":"1"}',
+    '{"batchWatermarkMs":1,"batchTimestampMs":2,"conf":' + '{"a":' * 300 + "}" * 300,
+    '{"batchWatermarkMs":1,"batchTimestampMs":2,"conf":{"a":"' + "x" * 20_000 + '"}}',
+    '{"batchWatermarkMs":1,"batchTimestampMs":2,"conf":{},"sourceMetadataInfo":{"a":{"sourceId":"a",'
+    '"providerName":"kafka","apiVersion":"DSv2"}},"controlBatchInfo":{"operationType":"REPARTITION"}}',
+    '{"batchWatermarkMs":1,"batchTimestampMs":2,"conf":{},"sourceMetadataInfo":{"a":{}}}',
+)
+
+
+def told(data: bytes) -> tuple[object, ...]:
+    """What becomes of an entry: the value and its bytes, or the error."""
+    try:
+        read = offset_log.decode(data, "offsets/7")
+    except MalformedEntryError as error:
+        return type(error), str(error), error.spark_error
+    return read, read.encode(), read.metadata.json(read.version) if read.metadata else None
+
+
+@pytest.mark.parametrize("version", [1, 2])
+@pytest.mark.parametrize("line", LINES, ids=range(len(LINES)))
+def test_a_line_that_begins_as_sparks_means_what_its_fields_mean(line, version, monkeypatch):
+    """Its times are read for themselves, the rest once for many batches; nothing else may come of it for that."""
+    data = f"v{version}\n{line}\na:5".encode()
+    twice = told(data), told(data)
+    monkeypatch.setattr(offset_log, "_metadata_by_times", lambda text, version: None)
+    assert twice == (told(data),) * 2
+
+
+def test_batches_with_the_same_confs_share_them():
+    line = '{"batchWatermarkMs":0,"batchTimestampMs":%d,"conf":{"a":"1"}}'
+    first, second = (offset_log.decode(f"v1\n{line % at}\n5".encode(), "n").metadata for at in (1, 2))
+    assert first.conf is second.conf
+    assert (first.batch_timestamp_ms, second.batch_timestamp_ms) == (1, 2)

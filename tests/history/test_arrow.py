@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from datetime import UTC, datetime
 
 import pytest
@@ -66,7 +65,7 @@ def test_columns_are_those_asked_for():
 def test_a_batch_is_bounded_by_rows_and_by_bytes(monkeypatch):
     monkeypatch.setattr(arrow, "BATCH_ROWS", 4)
     monkeypatch.setattr(arrow, "BATCH_BYTES", 200)
-    heavy = replace(ROW, source=replace(READ, end_offset="x" * 100))
+    heavy = ROW._replace(source=READ._replace(end_offset="x" * 100))
     rows = [BatchRow("light")] * 10 + [heavy] * 5
     assert [batch.num_rows for batch in record_batches(iter(rows), BATCHES)] == [4, 4, 4, 2, 1]
     assert list(record_batches(iter(()), BATCHES)) == []

@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 
 from airflow_provider_ckpt.errors import CheckpointNotFoundError, ObjectExistsError, StoreError, StoreUnavailableError
+from airflow_provider_ckpt.storage import local
 from airflow_provider_ckpt.storage.store import Store
 from airflow_provider_ckpt.storage.testing import StoreSuite
 from tests.permissions import without_rights
@@ -154,7 +155,12 @@ def test_a_local_listing_follows_links_and_shows_those_to_nowhere(tmp_path):
     store = Store.open(str(root))
     objects, directories = store.ls()
     assert {name: stored.size for name, stored in objects.items()} == {"metadata": 5, "lost": 0}
-    assert directories == ["commits"] and list(store.find("commits")) == ["commits/5"]
+    assert directories == ["commits"] and list(store.find("commits")) == store.names("commits") == ["commits/5"]
+    (root / "offsets").mkdir()
+    (root / "offsets" / "4").mkdir()
+    for name in ("5", "6"):
+        (root / "offsets" / name).symlink_to(elsewhere / name)
+    assert sorted(store.names("offsets")) == sorted(store.ls("offsets")[0]) == ["offsets/5", "offsets/6"]
     before = objects["metadata"].identity
     (elsewhere / "5").write_bytes(b"v1\n[]!")
     assert store.ls()[0]["metadata"].identity != before
@@ -164,6 +170,23 @@ def test_a_file_is_no_location(tmp_path):
     (tmp_path / "checkpoint").write_text("x")
     with pytest.raises(StoreError, match="a file, not a directory"):
         Store.open(str(tmp_path / "checkpoint")).ls()
+    with pytest.raises(StoreError, match="a file, not a directory"):
+        Store.open(str(tmp_path)).names("checkpoint")
+
+
+def test_a_file_that_grows_while_it_is_read_is_read_to_its_end(tmp_path, monkeypatch):
+    (tmp_path / "5").write_bytes(b"x" * 300_000)
+    monkeypatch.setattr(local, "require_regular", lambda path: 3)
+    store = Store.open(str(tmp_path))
+    assert store.read("5") == b"x" * 300_000
+    assert [len(store.read_up_to("5", most)) for most in (0, 3, 4, 5, 299_999, 300_001)] == [
+        0,
+        3,
+        4,
+        5,
+        299_999,
+        300_000,
+    ]
 
 
 def test_a_failed_create_leaves_nothing_behind(tmp_path, monkeypatch):
