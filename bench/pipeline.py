@@ -20,6 +20,10 @@ FEW, MANY, BATCHES = 400, 4_000, 50
 #: Through Spark's own classes one batch after the other: so many checkpoints are enough.
 LOOPED = 40
 LOCATIONS = 100_000
+#: What a plan is made for, and the prices of S3 for a million requests that list and that read, US dollars.
+PLANNED, RETAINED, LIST_USD, READ_USD = 10**6, 100, 5.0, 0.4
+#: Among so many more partitions the same fleet is divided, to see what a partition costs.
+MORE_PARTITIONS = 32
 
 PLAIN = """
 import json, sys, time
@@ -29,17 +33,16 @@ from airflow_provider_ckpt.history.read_rows import Reading, read_rows
 from airflow_provider_ckpt.history.selection import DeclaredTypes
 from airflow_provider_ckpt.storage.store import Store
 reading = Reading(declared=DeclaredTypes.parse({"0": "kafka"}))
-rows = sum(
-    1
-    for found in find_checkpoints([Store.open(sys.argv[1])])
-    for row in read_rows(found.store, reading, one_after_the_other(found.store))
-)
-print(json.dumps({"rows": rows, "cpu_s": time.process_time()}))
+before = time.process_time()
+fleet = list(find_checkpoints([Store.open(sys.argv[1])]))
+find_s = time.process_time() - before
+rows = sum(1 for found in fleet for row in read_rows(found.store, reading, one_after_the_other(found.store)))
+print(json.dumps({"rows": rows, "cpu_s": time.process_time(), "find_ms": 1000 * find_s / len(fleet)}))
 """
 
-#: A session reads a fleet twice and says what the second time costs; then the same through ``OffsetSeqLog``.
+#: A session reads fleets, the first one once before, and says what each costs; then the same through ``OffsetSeqLog``.
 SPARK = """
-import json, os, sys
+import json, os, sys, time
 sys.path.insert(0, sys.argv[1])
 from processes import cpu_s, peak_python_mib
 from pyspark.sql import SparkSession
@@ -52,15 +55,18 @@ spark = builder.config("spark.driver.memory", "1g").getOrCreate()
 register(spark)
 me, found = os.getpid(), []
 
-def read(root):
-    frame = spark.read.format("checkpoint").option("sourceTypes", '{"0": "kafka"}').load(root)
+def read(root, **options):
+    before, began = cpu_s(me), time.perf_counter()
+    frame = spark.read.format("checkpoint").option("sourceTypes", '{"0": "kafka"}').options(**options).load(root)
     frame.write.format("noop").mode("overwrite").save()
+    found.append({"cpu_s": cpu_s(me) - before, "wall_s": time.perf_counter() - began, "mib": peak_python_mib(me)})
 
 read(roots[0])
+found.clear()
 for root in roots:
-    before = cpu_s(me)
     read(root)
-    found.append({"cpu_s": cpu_s(me) - before, "mib": peak_python_mib(me)})
+for partitions in (1, 2, int(sys.argv[5])):
+    read(roots[0], partitions=partitions)
 checkpointing = spark._jvm.org.apache.spark.sql.execution.streaming.checkpointing
 
 def loop(locations):
@@ -90,8 +96,9 @@ def table(directory: Path) -> Iterator[Row]:
     plain = json.loads(run([sys.executable, "-c", PLAIN, str(directory / str(FEW))]))
     assert plain["rows"] == FEW * BATCHES
     roots = json.dumps([str(directory / str(count)) for count in (FEW, MANY)])
-    arguments = [str(Path(__file__).parent), roots, json.dumps(fleets[0][:LOOPED]), str(BATCHES)]
-    few, many, looped = json.loads(run([sys.executable, "-c", SPARK, *arguments]).splitlines()[-1])
+    arguments = [roots, json.dumps(fleets[0][:LOOPED]), str(BATCHES), str(2 + MORE_PARTITIONS)]
+    output = run([sys.executable, "-c", SPARK, str(Path(__file__).parent), *arguments])
+    few, many, alone, both, cut, looped = json.loads(output.splitlines()[-1])
     ours = FEW * BATCHES / few["cpu_s"]
     theirs = {
         ("one plain Python process", ">= 0.5x"): plain["rows"] / plain["cpu_s"],
@@ -100,6 +107,7 @@ def table(directory: Path) -> Iterator[Row]:
     for (what, aim), rate in theirs.items():
         yield f"rows a CPU second, Spark / {what}", f"{ours:,.0f}", f"{rate:,.0f}", f"{ours / rate:.2f}x", aim
     larger = MANY * BATCHES / many["cpu_s"]
+    yield "rows a CPU second, one plain Python process", f"{plain['rows'] / plain['cpu_s']:,.0f}", "-", "-", ">= 9,000"
     yield (
         f"rows a CPU second, {MANY:,} / {FEW:,} checkpoints",
         f"{larger:,.0f}",
@@ -109,6 +117,22 @@ def table(directory: Path) -> Iterator[Row]:
     )
     mib = f"{many['mib']:.0f} MiB", f"{few['mib']:.0f} MiB", f"{many['mib'] / few['mib']:.2f}x"
     yield f"peak memory of a Python process, {MANY:,} / {FEW:,} checkpoints", *mib, "<= 1.1x"
+    speed_up = alone["wall_s"] / both["wall_s"]
+    walls = f"{both['wall_s']:.1f} s", f"{alone['wall_s']:.1f} s", f"{speed_up:.2f}x"
+    yield "seconds, two tasks on two cores / one task", *walls, ">= 1.5x, quiet"
+    yield from plan(larger, plain["find_ms"], max(0.0, cut["cpu_s"] - both["cpu_s"]) / MORE_PARTITIONS)
+
+
+def plan(rows_a_cpu_s: float, find_ms: float, partition_s: float) -> Iterator[Row]:
+    """What very many checkpoints on S3 take, by what was measured here; docs/pipeline.md has the formulas."""
+    rows, partitions = PLANNED * RETAINED, PLANNED // 500
+    usd = (2 * PLANNED * LIST_USD + 2 * rows * READ_USD) / 1e6
+    yield "a checkpoint that is found, driver, CPU", f"{find_ms:.2f} ms", "-", "-", "-"
+    yield "a partition more, CPU", f"{1000 * partition_s:.0f} ms", "-", "-", "-"
+    what = f"{PLANNED:,} checkpoints of {RETAINED} batches, computed"
+    yield f"{what}: CPU of executors", f"{rows / rows_a_cpu_s / 3600:.1f} h", "-", "-", "-"
+    yield f"{what}: CPU of the driver", f"{PLANNED * find_ms / 60_000:.1f} min", "-", "-", "-"
+    yield f"{what}: partitions, requests, USD", f"{partitions:,}, {2 * PLANNED + 2 * rows:,}, {usd:,.0f}", "-", "-", "-"
 
 
 def make_fleet(template: Path, root: Path, count: int) -> list[str]:

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import datetime
 from html import escape
 from itertools import groupby
 from typing import Any
 
-from airflow_provider_ckpt.report.charts import line_chart, short
+from airflow_provider_ckpt.report.charts import Mark, line_chart, short
 from airflow_provider_ckpt.times import duration_text, time_text
 from airflow_provider_ckpt.visible import visible
 
@@ -35,7 +36,7 @@ _CSS = """
 @media (prefers-color-scheme: dark) { :root { --page: #14181d; --text: #e6e9ed; --faint: #9aa5b1; --line: #2f3740;
   --panel: #1c2229; --s0: #6cb0ff; --s1: #f0944d; --s2: #5cc994; --s3: #c79bff; --s4: #d8c34a;
   --bad: #ff8a80; --warn: #f5c15c; --note: #6cb0ff } }
-body { margin: 0 auto; max-width: 1180px; padding: 24px; background: var(--page); color: var(--text);
+body { margin: 0 auto; max-width: 1320px; padding: 24px; background: var(--page); color: var(--text);
   font: 14px/1.45 system-ui, "DejaVu Sans", sans-serif }
 h1 { font-size: 22px; margin: 0 } h2 { font-size: 17px; margin: 32px 0 8px } h3 { font-size: 14px; margin: 20px 0 4px }
 p, .faint, figcaption, th { color: var(--faint) } p { margin: 4px 0 } code { font-size: 13px; overflow-wrap: anywhere }
@@ -44,7 +45,8 @@ p, .faint, figcaption, th { color: var(--faint) } p { margin: 4px 0 } code { fon
 .tiles b { display: block; font-size: 20px; font-variant-numeric: tabular-nums }
 .scroll { overflow-x: auto } table { border-collapse: collapse; width: 100% }
 th, td { text-align: left; padding: 4px 10px 4px 0; border-bottom: 1px solid var(--line); vertical-align: top }
-td.n, th.n { text-align: right; font-variant-numeric: tabular-nums; white-space: nowrap } td.t { white-space: nowrap }
+td.n, th.n { text-align: right; font-variant-numeric: tabular-nums } th { vertical-align: bottom }
+td.n, td.t, td.t code { white-space: nowrap } td.t { font-variant-numeric: tabular-nums }
 .kind { white-space: nowrap; font-weight: 600 } .bad { color: var(--bad) } .warn { color: var(--warn) }
 .note { color: var(--note) }
 .charts { display: grid; grid-template-columns: repeat(auto-fill, minmax(340px, 1fr)); gap: 12px }
@@ -55,7 +57,8 @@ polyline { fill: none; stroke-width: 1.8; stroke-linejoin: round }
 .s0 { stroke: var(--s0); color: var(--s0) } .s1 { stroke: var(--s1); color: var(--s1) }
 .s2 { stroke: var(--s2); color: var(--s2) } .s3 { stroke: var(--s3); color: var(--s3) }
 .s4 { stroke: var(--s4); color: var(--s4) }
-.mark line { stroke: var(--warn); stroke-dasharray: 3 3 } .mark circle { fill: var(--warn) }
+.mark line { stroke: currentcolor; stroke-dasharray: 3 3 } .mark circle { fill: currentcolor }
+.mark rect { fill: currentcolor; opacity: .16 }
 .key { margin-left: 10px; white-space: nowrap }
 .key i { display: inline-block; width: 14px; margin-right: 4px; border-top: 2px solid; vertical-align: middle }
 """
@@ -75,15 +78,19 @@ def audit_page(tables: Mapping[str, Sequence[Row]], *, now_ms: int, about: str) 
         now_ms: When the fleet was judged, epoch milliseconds.
         about: What was audited, for the first lines.
     """
-    queries = sorted(tables["queries"], key=lambda row: (-_silence(row, tables), str(row["location"])))
+    happened = {row["location"] for row in tables["events"]}
+    queries = sorted(
+        tables["queries"],
+        key=lambda row: (-_silence(row, tables), row["location"] not in happened, str(row["location"])),
+    )
     events = sorted(tables["events"], key=lambda row: _ms(row["at"]) or 0, reverse=True)
     parts = [
         f'<!doctype html><html lang="en"><head><meta charset="utf-8"><title>Checkpoint audit</title>'
         f'<meta name="viewport" content="width=device-width, initial-scale=1"><style>{_CSS}</style></head><body>',
-        f"<h1>Checkpoint audit</h1><p>{_text(about)}. As of {time_text(now_ms)}.</p>",
+        f"<h1>Checkpoint audit</h1><p>{_text(about)}. As of {_time_of(now_ms)} UTC.</p>",
         _tiles(tables),
         _events(events),
-        _queries(queries),
+        _queries(queries, _grouped(events)),
         _charts(queries[:MOST_CHARTS], tables, events, now_ms),
         f"<h2>About the numbers</h2><p>{_ABOUT}</p></body></html>",
     ]
@@ -117,7 +124,7 @@ def _events(events: Sequence[Row]) -> str:
     rows = (
         (
             ("t", _time(row["at"])),
-            ("", f'<span class="kind {_KINDS.get(row["kind"], "note")}">{_text(row["kind"])}</span>'),
+            ("", _kind(row["kind"])),
             ("", f"<code>{_text(_name(row['location']))}</code>"),
             ("", _text(row["what"])),
         )
@@ -126,18 +133,29 @@ def _events(events: Sequence[Row]) -> str:
     return _table("What happened", ("when", "kind", "query", "what"), rows, len(events), MOST_EVENTS)
 
 
-def _queries(queries: Sequence[Row]) -> str:
-    columns = ("query", "last commit", *(f"{name}|n" for name in _NUMBERS), "what would make it cheaper")
+def _kind(kind: str) -> str:
+    return f'<span class="kind {_KINDS.get(kind, "note")}">{_text(kind)}</span>'
+
+
+def _queries(queries: Sequence[Row], events: Mapping[str, Sequence[Row]]) -> str:
+    columns = ("query", "what happened", "last commit", *(f"{name}|n" for name in _NUMBERS), "what makes it cheaper")
     rows = (
         (
             ("t", f'<code title="{_text(row["location"])}">{_text(_name(row["location"]))}</code>'),
+            ("", _kinds(events.get(row["location"], ()))),
             ("t", _time(row["last_commit"])),
             *(("n", number(row)) for number in _NUMBERS.values()),
-            ("", _advice(row)),
+            ("t", _advice(row)),
         )
         for row in queries[:MOST_QUERIES]
     )
     return _table("Queries", columns, rows, len(queries), MOST_QUERIES)
+
+
+def _kinds(events: Iterable[Row]) -> str:
+    """What has happened to a query, each kind once, with how often."""
+    counts = Counter(row["kind"] for row in events)
+    return ", ".join(_kind(kind) + (f" {count}×" if count > 1 else "") for kind, count in counts.items())
 
 
 _NUMBERS: Mapping[str, Callable[[Row], str]] = {
@@ -153,21 +171,21 @@ _NUMBERS: Mapping[str, Callable[[Row], str]] = {
 
 
 def _advice(row: Row) -> str:
-    return f"<code>{_text(row['conf'])}</code> saves {row['saves_usd_a_day']:,.2f}" if row["conf"] else ""
+    return f"<code>{_text(row['conf'])}</code><br>saves {row['saves_usd_a_day']:,.2f} USD a day" if row["conf"] else ""
 
 
 def _charts(queries: Sequence[Row], tables: Mapping[str, Sequence[Row]], events: Iterable[Row], now_ms: int) -> str:
     first = min((_ms(row["window_start"]) or now_ms for row in tables["delay"]), default=now_ms)
     by_location = {name: _grouped(tables[name]) for name in ("throughput", "delay", "watermark_lag")}
-    marks = _grouped(events)
+    marks, stalls = _grouped(events), _grouped(tables["stalls"])
     parts = ["<h2>Over time</h2>"]
     for row in queries:
         location = row["location"]
         found = {name: rows.get(location, []) for name, rows in by_location.items()}
-        marked = [(_ms(event["at"]) or 0, event["what"]) for event in marks.get(location, []) if event["at"]]
+        marked = _marks(marks.get(location, ()), stalls.get(location, ()), now_ms)
         span = (first, now_ms)
         charts = [
-            line_chart("read a second", _sources(found["throughput"]), span, marked),
+            line_chart(_read_title(found["throughput"]), _sources(found["throughput"]), span, marked),
             line_chart("delay, s", _seconds(found["delay"], {"median": "p50_ms", "p95": "p95_ms"}), span, marked),
         ]
         if found["watermark_lag"]:
@@ -176,6 +194,21 @@ def _charts(queries: Sequence[Row], tables: Mapping[str, Sequence[Row]], events:
             )
         parts.append(f"<h3><code>{_text(location)}</code></h3><div class='charts'>{''.join(charts)}</div>")
     return "".join(parts)
+
+
+def _marks(events: Iterable[Row], stalls: Iterable[Row], now_ms: int) -> list[Mark]:
+    """What happened to one query, on its charts: a stall is an area up to its end, or up to now."""
+    ends = {row["since"]: _ms(row["until"]) or now_ms for row in stalls}
+    return [
+        Mark(at, row["what"], _KINDS.get(row["kind"], "note"), ends.get(row["at"]) if row["kind"] == "stall" else None)
+        for row in events
+        if (at := _ms(row["at"])) is not None
+    ]
+
+
+def _read_title(rows: Sequence[Row]) -> str:
+    units = {row["unit"] for row in rows if row["unit"]}
+    return f"{visible(units.pop())} read a second" if len(units) == 1 else "read a second"
 
 
 def _grouped(rows: Iterable[Row]) -> dict[str, list[Row]]:
@@ -220,7 +253,12 @@ def _ms(moment: datetime | None) -> int | None:
 def _time(moment: datetime | None) -> str:
     """In UTC; Spark gives times without a zone, in that of the machine."""
     at_ms = _ms(moment)
-    return "" if at_ms is None else time_text(at_ms)
+    return "" if at_ms is None else _time_of(at_ms)
+
+
+def _time_of(at_ms: int) -> str:
+    """To the second: ``2026-11-22 12:00:05``."""
+    return time_text(at_ms).replace("T", " ").partition(".")[0]
 
 
 def _duration(ms: float | None) -> str:

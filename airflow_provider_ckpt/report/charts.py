@@ -5,17 +5,39 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from html import escape
+from itertools import pairwise
+from statistics import median
+from typing import NamedTuple
 
 from airflow_provider_ckpt.times import calendar_time
 
 #: ``(epoch milliseconds, value)``, in the order of time.
 Points = Sequence[tuple[float, float]]
 
+
+class Mark(NamedTuple):
+    """A moment with something to say, or a span of time.
+
+    Args:
+        at_ms: When, epoch milliseconds.
+        text: What a pointer over it shows.
+        tone: CSS class that colours it.
+        until_ms: End of the span; None for a moment.
+    """
+
+    at_ms: float
+    text: str
+    tone: str = "warn"
+    until_ms: float | None = None
+
+
 WIDTH, HEIGHT = 420, 150
 _LEFT, _RIGHT, _TOP, _BOTTOM = 52, 8, 8, 20
 #: Series of a chart that have a colour of their own; more are drawn in the last one.
 COLOURS = 5
 _DAY_MS = 86_400_000
+#: Points that come so many times later than usual do not continue a line.
+_MISSING = 4
 _UNITS = ((1e12, "T"), (1e9, "G"), (1e6, "M"), (1e3, "k"))
 
 
@@ -23,7 +45,7 @@ def line_chart(
     title: str,
     series: Mapping[str, Points],
     span_ms: tuple[float, float],
-    marks: Sequence[tuple[float, str]] = (),
+    marks: Sequence[Mark] = (),
 ) -> str:
     """A chart with a line for each series, from zero up.
 
@@ -31,12 +53,12 @@ def line_chart(
         title: What is drawn, with its unit; also what a screen reader says.
         series: Points by name.
         span_ms: From when to when, epoch milliseconds; charts of one page have the same.
-        marks: Moments with something to say, drawn as vertical lines.
+        marks: What is drawn as a vertical line, or as an area where it has an end.
     """
     top = nice_ceiling(max((value for points in series.values() for _, value in points), default=0))
     place = _Place(span_ms, top)
     lines = [_line(points, place, min(number, COLOURS - 1)) for number, points in enumerate(series.values())]
-    drawn = "".join([*_grid(place), *(_mark(at, text, place) for at, text in marks), *lines])
+    drawn = "".join([*_grid(place), *(_mark(mark, place) for mark in marks), *lines])
     return (
         f'<figure><figcaption>{escape(title)}{_legend(series)}</figcaption><svg viewBox="0 0 {WIDTH} {HEIGHT}" '
         f'role="img" aria-label="{escape(title)}">{drawn}</svg></figure>'
@@ -95,6 +117,10 @@ def _grid(place: _Place) -> list[str]:
 
 
 def _line(points: Points, place: _Place, colour: int) -> str:
+    return "".join(_run(run, place, colour) for run in runs(points))
+
+
+def _run(points: Points, place: _Place, colour: int) -> str:
     if len(points) == 1:
         ((at_ms, value),) = points
         return f'<circle class="s{colour}" cx="{place.x(at_ms)}" cy="{place.y(value)}" r="2.5"/>'
@@ -102,11 +128,23 @@ def _line(points: Points, place: _Place, colour: int) -> str:
     return f'<polyline class="s{colour}" points="{drawn}"/>'
 
 
-def _mark(at_ms: float, text: str, place: _Place) -> str:
-    x = place.x(at_ms)
+def runs(points: Points) -> list[Points]:
+    """Points in pieces: a line is not drawn over a time in which points of a series that had them have not come."""
+    gaps = [after[0] - before[0] for before, after in pairwise(points)]
+    longest = _MISSING * median(gaps) if gaps else 0
+    cuts = [0, *(number for number, gap in enumerate(gaps, 1) if gap > longest), len(points)]
+    return [points[first:end] for first, end in pairwise(cuts) if end > first]
+
+
+def _mark(mark: Mark, place: _Place) -> str:
+    x, bottom = place.x(mark.at_ms), HEIGHT - _BOTTOM
+    area = ""
+    if mark.until_ms is not None:
+        width = round(place.x(mark.until_ms) - x, 1)
+        area = f'<rect x="{x}" y="{_TOP}" width="{width}" height="{bottom - _TOP}"/>'
     return (
-        f'<g class="mark"><title>{escape(text)}</title><line x1="{x}" x2="{x}" y1="{_TOP}" y2="{HEIGHT - _BOTTOM}"/>'
-        f'<circle cx="{x}" cy="{_TOP}" r="3"/></g>'
+        f'<g class="mark {mark.tone}"><title>{escape(mark.text)}</title>{area}'
+        f'<line x1="{x}" x2="{x}" y1="{_TOP}" y2="{bottom}"/><circle cx="{x}" cy="{_TOP}" r="3"/></g>'
     )
 
 

@@ -35,7 +35,7 @@ def tables(**more: list[dict[str, Any]]) -> dict[str, list[dict[str, Any]]]:
             {"location": CLICKS, "at": ago(20), "kind": "conf", "what": "a.b changed from 1 to <script>."},
             {"location": CLICKS, "at": None, "kind": "gap", "what": "Batches 0 to 3 are missing."},
         ],
-        "stalls": [{"location": ORDERS, "until": None}],
+        "stalls": [{"location": ORDERS, "since": ago(30), "until": None}],
         "throughput": [
             {
                 "location": place,

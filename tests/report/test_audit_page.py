@@ -5,7 +5,10 @@ from __future__ import annotations
 import re
 from html.parser import HTMLParser
 
+import pytest
+
 from airflow_provider_ckpt.report.audit_page import MOST_EVENTS, audit_page
+from airflow_provider_ckpt.report.charts import WIDTH
 from tests.report.audit_tables import CLICKS, NOW_MS, ORDERS, query, tables
 
 
@@ -25,7 +28,7 @@ class Tags(HTMLParser):
     def handle_starttag(self, tag, attrs):
         self.seen.add(tag)
         self.attributes += attrs
-        if tag != "meta":
+        if tag not in ("meta", "br"):
             self.open.append(tag)
 
     def handle_startendtag(self, tag, attrs):
@@ -58,13 +61,35 @@ def test_what_happened_is_told_newest_first():
         assert tile in text, tile
 
 
-def test_the_query_that_is_silent_comes_first():
+def test_the_query_that_is_silent_comes_first_and_one_of_which_nothing_is_told_last():
+    text = page(queries=[query("a"), *tables()["queries"]])
+    assert text.index(f"<h3><code>{ORDERS}") < text.index(f"<h3><code>{CLICKS}") < text.index("<h3><code>a<")
+
+
+def test_beside_each_query_is_what_happened_to_it():
+    rows = re.findall(r"<tr>.*?</tr>", page().partition("<h2>Queries</h2>")[2].partition("<h2>")[0])
+    (orders,) = (row for row in rows if "checkpoints/orders" in row)
+    assert re.findall(r'<span class="kind (\w+)">([\w ]+)</span>', orders) == [
+        ("bad", "stall"),
+        ("warn", "rolled back"),
+    ]
+    twice = page(events=tables()["events"] * 2)
+    assert "rolled back</span> 2×" in twice
+
+
+def test_a_stall_is_an_area_of_the_charts_up_to_its_end_and_anything_else_a_line():
     text = page()
-    assert text.index(f"<h3><code>{ORDERS}") < text.index(f"<h3><code>{CLICKS}")
+    orders = text.partition(f"<h3><code>{ORDERS}")[2].partition("<h3>")[0]
+    assert re.findall(r'class="mark (\w+)"><title>[^<]*</title><(rect|line)', orders)[:2] == [
+        ("bad", "rect"),
+        ("warn", "line"),
+    ]
+    area = re.search(r'<rect x="([\d.]+)" y="8" width="([\d.]+)"', orders)
+    assert float(area[1]) + float(area[2]) == pytest.approx(WIDTH - 8)  # it goes on
 
 
 def test_money_comes_with_the_conf_that_changes_it():
-    assert "trigger(processingTime=&quot;1 minute&quot;)</code> saves 1.50" in page()
+    assert "trigger(processingTime=&quot;1 minute&quot;)</code><br>saves 1.50 USD a day" in page()
 
 
 def test_text_of_others_stays_text():

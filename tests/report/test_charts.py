@@ -7,7 +7,7 @@ from xml.etree import ElementTree
 
 import pytest
 
-from airflow_provider_ckpt.report.charts import HEIGHT, WIDTH, line_chart, nice_ceiling, short
+from airflow_provider_ckpt.report.charts import HEIGHT, WIDTH, Mark, line_chart, nice_ceiling, runs, short
 
 SPAN = (0.0, 1000.0)
 
@@ -54,7 +54,7 @@ def test_lines_go_from_corner_to_corner():
 
 
 def test_one_point_is_a_dot_and_a_moment_a_line():
-    chart = svg(line_chart("read", {"a": [(500, 1)]}, SPAN, [(250, "stalled")]))
+    chart = svg(line_chart("read", {"a": [(500, 1)]}, SPAN, [Mark(250, "stalled", "bad")]))
     assert chart.find("circle").get("class") == "s0"
     assert chart.find("g/title").text == "stalled"
 
@@ -65,8 +65,31 @@ def test_several_series_have_a_legend_and_one_has_none():
     assert line_chart("read", dict.fromkeys("abcdefg", points), SPAN).count('class="key"') == 7
 
 
+@pytest.mark.parametrize(
+    ("times", "pieces"),
+    [
+        ([], []),
+        ([5], [1]),
+        ([0, 10, 20, 30], [4]),
+        ([0, 10, 20, 30, 200, 210], [4, 2]),
+        ([0, 10, 20, 30, 200], [4, 1]),
+        ([0, 3_600, 7_200], [3]),
+    ],
+)
+def test_a_line_ends_where_points_stop_coming(times, pieces):
+    points = [(float(at), 1.0) for at in times]
+    assert [len(run) for run in runs(points)] == pieces
+    assert [point for run in runs(points) for point in run] == points
+
+
+def test_a_span_of_time_is_an_area():
+    chart = svg(line_chart("read", {}, SPAN, [Mark(250, "stalled", "bad", 750)]))
+    area = chart.find("g/rect")
+    assert (area.get("x"), area.get("width"), chart.find("g").get("class")) == ("142.0", "180.0", "mark bad")
+
+
 def test_names_are_no_markup():
-    chart = line_chart("<b>&", {"<script>": [], "x": []}, SPAN, [(1, "<i>")])
+    chart = line_chart("<b>&", {"<script>": [], "x": []}, SPAN, [Mark(1, "<i>")])
     assert "<script>" not in chart and "<i>" not in chart.replace('<i class="s', "")
 
 

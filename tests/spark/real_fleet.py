@@ -1,7 +1,8 @@
-"""Six real queries of different kinds for some minutes, audited: ``python -m tests.spark.real_fleet ROOT``.
+"""Six real queries of different kinds for some minutes, audited twice: ``python -m tests.spark.real_fleet ROOT``.
 
-One is repartitioned, so redeployed with another conf; one is rolled back; one stalls in a batch. Their audit is below
-``ROOT/home``. It is what the pictures of docs/pipeline.md show.
+Between the audits one is redeployed with another conf, by a repartition; one is rolled back behind what the first audit
+has read; one hangs in a batch. The second audit must name all three. It is below ``ROOT/home``, and what the pictures
+of docs/pipeline.md show.
 """
 
 from __future__ import annotations
@@ -12,15 +13,17 @@ import sys
 import time
 from collections.abc import Callable, Mapping
 from pathlib import Path
+from threading import Event, Thread
 from typing import Any
 
 from airflow_provider_ckpt.cli import run as run_ckpt
 from airflow_provider_ckpt.spark.audit import PAGE, Audit, run
 from tests.spark_lab import STATE_CONFS, activate, provider_conf, start_spark
 
-STALL_S = 75
 #: Trigger interval of each query, seconds.
-EVERY_S = 3
+EVERY_S = 5
+#: Batches of each query before the first audit, and of those that go on before the second.
+FIRST, THEN = 20, 16
 
 
 class Fleet:
@@ -30,13 +33,15 @@ class Fleet:
         self.root = root
         self.spark = start_spark()
         self.running: dict[str, Any] = {}
-        self.stall_at = float("inf")
+        self.hangs, self.released, self.over = Event(), Event(), Event()
         (root / "input").mkdir(parents=True)
+        Thread(target=self.feed, daemon=True).start()
         self.audit = Audit(
             (str(root / "fleet"),),
             str(root / "home"),
             str(root / "home/checkpoint"),
             reading={"sourceTypes": json.dumps({"*/files": {"0": "file"}, "*": {"0": "rate", "1": "rate"}})},
+            tiny=1,
             stall_ms=30_000,
         )
 
@@ -63,9 +68,16 @@ class Fleet:
     def slowly(self, batch: Any, batch_id: int) -> None:
         """The sink of one query, which hangs once."""
         batch.count()
-        if time.monotonic() > self.stall_at:
-            self.stall_at = float("inf")
-            time.sleep(STALL_S)
+        if self.hangs.is_set():
+            self.released.wait(1_200)
+
+    def feed(self) -> None:
+        """A file a second for the query that reads files."""
+        while not self.over.wait(1):
+            path = self.root / "input" / f"{time.time_ns()}.json"
+            draft = path.with_name(f".{path.name}")
+            draft.write_text("\n".join(json.dumps({"key": "a", "value": number}) for number in range(200)))
+            draft.rename(path)
 
     def committed(self, name: str) -> int:
         """The newest batch that a query has committed."""
@@ -79,10 +91,6 @@ class Fleet:
             if (failure := self.running[name].exception()) is not None:
                 raise failure
             assert time.monotonic() < until, f"{name} does not come to batch {batch_id}"
-            path = self.root / "input" / f"{time.time_ns()}.json"
-            draft = path.with_name(f".{path.name}")
-            draft.write_text("\n".join(json.dumps({"key": "a", "value": number}) for number in range(200)))
-            draft.rename(path)
             time.sleep(1)
 
     def judged(self) -> dict[str, int]:
@@ -127,40 +135,50 @@ QUERIES: Mapping[str, tuple[Callable[[Fleet, Any], Any], str]] = {
 
 
 def story(root: Path) -> dict[str, int]:
-    """All of it. Returns how many rows each table of the audit has."""
+    """All of it. Returns how many rows each table of the second audit has."""
     fleet = Fleet(root)
     for name in QUERIES:
         fleet.start(name)
     for name in QUERIES:
-        fleet.wait(name, 8)
-    fleet.judged()  # an audit that comes too late sees no rollback
+        fleet.wait(name, FIRST)
+    read = {name: fleet.committed(name) for name in QUERIES}
+    fleet.judged()
 
-    fleet.stall_at = time.monotonic()
-    fleet.stop("unique")
-    back = fleet.committed("unique") - 3
-    told = "--execute --i-know-it-is-stopped --accept-sink duplicated --accept-sink unknown --accept-sink skipped"
-    assert (
-        run_ckpt(["rollback", fleet.location("unique"), "--to-batch", str(back), "--sink", "noop", *told.split()]) == 0
-    )
-    fleet.start("unique")
-
-    fleet.stop("totals")
-    session = fleet.spark.newSession()
-    for key, value in STATE_CONFS["rocksdb"].items():
-        session.conf.set(key, provider_conf(value))
-    activate(session)._streamingCheckpointManager.repartition(fleet.location("totals"), 4, False)
-    fleet.start("totals")
-
-    later = {name: fleet.committed(name) for name in QUERIES}
-    for name in ("unique", "totals", "files", "events"):
-        fleet.wait(name, later[name] + 5)
+    fleet.hangs.set()
+    roll_back(fleet, "unique", read["unique"] - 3)
+    redeploy(fleet, "totals", partitions=4)
+    later = {name: fleet.committed(name) for name in QUERIES if name != "files"}
+    for name, batch_id in later.items():
+        fleet.wait(name, batch_id + THEN)
     counts = fleet.judged()
+
+    fleet.released.set()
+    fleet.over.set()
     for name in QUERIES:
         fleet.stop(name)
     return counts
 
 
+def roll_back(fleet: Fleet, name: str, to_batch: int) -> None:
+    """Stop a query, roll it back, and start it again."""
+    fleet.stop(name)
+    told = "--sink noop --execute --i-know-it-is-stopped --accept-sink duplicated --accept-sink unknown"
+    command = ["rollback", fleet.location(name), "--to-batch", str(to_batch), *told.split(), "--accept-sink", "skipped"]
+    assert run_ckpt(command) == 0
+    fleet.start(name)
+
+
+def redeploy(fleet: Fleet, name: str, partitions: int) -> None:
+    """Stop a query and start it with another number of state partitions."""
+    fleet.stop(name)
+    session = fleet.spark.newSession()
+    for key, value in STATE_CONFS["rocksdb"].items():
+        session.conf.set(key, provider_conf(value))
+    activate(session)._streamingCheckpointManager.repartition(fleet.location(name), partitions, False)
+    fleet.start(name)
+
+
 if __name__ == "__main__":
     where = Path(sys.argv[1])
-    print(story(where), where / "home" / PAGE)
+    print(story(where), where / "home" / PAGE, flush=True)
     os._exit(0)  # threads of stopped queries may hang on
