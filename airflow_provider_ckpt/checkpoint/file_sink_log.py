@@ -5,13 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+from airflow_provider_ckpt.checkpoint.compaction import COMPACT_INTERVAL, interval_over
 from airflow_provider_ckpt.codec import layout
 from airflow_provider_ckpt.errors import CheckpointFormatError
 from airflow_provider_ckpt.storage.stored_object import StoredObject
 from airflow_provider_ckpt.untrusted.spans import Span, missing_spans
-
-#: ``spark.sql.streaming.fileSink.log.compactInterval``, unless the deploy sets it.
-COMPACT_INTERVAL = 10
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,6 +62,7 @@ class SinkLog:
         compacted = max((entry.batch_id for entry in self.entries if entry.compact), default=-1)
         return missing_spans((entry.batch_id for entry in self.entries), compacted + 1, (self.latest or 0) - 1)
 
-    def next_compaction(self, batch_id: int, interval: int = COMPACT_INTERVAL) -> int:
-        """The first batch from ``batch_id`` on (inclusive) that compacts the log."""
-        return batch_id + (-(batch_id + 1)) % interval
+    def next_compaction(self, batch_id: int) -> int:
+        """The first batch from ``batch_id`` on (inclusive) that compacts the log, where no conf sets the interval."""
+        interval = interval_over(COMPACT_INTERVAL, [entry.batch_id for entry in self.entries if entry.compact])
+        return batch_id + (-(batch_id + 1)) % (interval or COMPACT_INTERVAL)

@@ -8,6 +8,8 @@ from dataclasses import dataclass
 MARKING = ("file", "delta", "iceberg", "hudi")
 #: Formats of the file sink, by which it is declared as well.
 FILE_FORMATS = ("parquet", "json", "csv", "orc", "text")
+#: Spark's own sinks that write a micro-batch as a whole.
+SINKS_OF_BATCHES = ("file", *FILE_FORMATS, "foreachbatch")
 #: The name of a sink that nobody has declared.
 NOT_DECLARED = "not declared"
 #: What Delta calls a commit that puts an earlier version back.

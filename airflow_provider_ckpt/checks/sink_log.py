@@ -79,6 +79,29 @@ def folders(view: CheckpointView) -> Iterator[Finding]:
             )
 
 
+@rule("CKPT120")
+def orphaned_checksums(view: CheckpointView) -> Iterator[Finding]:
+    """CKPT120: a Hadoop checksum without its entry, where the sink writes a later one."""
+    sink = view.sink
+    for name in sink.objects if sink else ():
+        place = layout.parse(name)
+        if sink is None or not isinstance(place, layout.Sidecar) or not place.hidden or place.of in sink.objects:
+            continue
+        entry = layout.parse(place.of)
+        if isinstance(entry, layout.SinkLogEntry) and entry.batch_id >= view.next_batch:
+            due = entry.batch_id == view.next_batch and not entry.compact
+            yield Finding(
+                "CKPT120",
+                "error",
+                f"a checksum file without {place.of} in the log of the sink; batch {entry.batch_id} fails to write "
+                "that entry with 'Multiple streaming queries are concurrently using'",
+                entry.batch_id,
+                name,
+                "Remove the checksum file.",
+                "_LEGACY_ERROR_TEMP_2207" if due else None,
+            )
+
+
 @rule("CKPT144")
 def partly_read(view: CheckpointView) -> Iterator[Finding]:
     """CKPT144: entries of the sink's log that were not read."""

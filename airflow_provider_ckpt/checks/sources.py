@@ -140,9 +140,12 @@ def _entry_of_source(
         if (says := view.long_source_logs[name]) != entry.entry_id:
             yield _other_entry(view, source_id, entry, name, says)
     elif isinstance(read, FileSourceLog):
-        newest = max((file.batch_id for file in read.entries), default=None)
+        named = {file.batch_id for file in read.entries}
+        newest = max(named, default=None)
         if newest != entry.entry_id:
             yield _other_entry(view, source_id, entry, name, newest)
+        elif entry.compact and len(named) <= entry.entry_id:
+            yield _partial_entry(view, source_id, name, min(set(range(len(named) + 1)) - named))
     elif read is not None:
         yield Finding(
             "CKPT102",
@@ -164,6 +167,19 @@ def _other_entry(
         "error",
         f"{name} {what}: Spark forgets that the files of entry {entry.entry_id} of source {source_id} were read, and "
         "reads them again",
+        view.latest_planned,
+        name,
+        **from_backup_or_before(view, "the file", None),
+    )
+
+
+def _partial_entry(view: CheckpointView, source_id: str, name: str, lacking: int) -> Finding:
+    """A compacted entry has the files of every entry before it, and none is written without a file."""
+    return Finding(
+        "CKPT127",
+        "error",
+        f"{name} names no file of entry {lacking}: Spark forgets that the files of that entry of source {source_id} "
+        "were read, and reads them again",
         view.latest_planned,
         name,
         **from_backup_or_before(view, "the file", None),

@@ -11,6 +11,7 @@ from airflow_provider_ckpt.checkpoint.sink_marker import FILE_FORMATS, MARKING
 from airflow_provider_ckpt.checkpoint.view import CheckpointView
 from airflow_provider_ckpt.checks import state
 from airflow_provider_ckpt.checks.logs import newest_commit
+from airflow_provider_ckpt.restart.continuous import CONTINUOUS
 from airflow_provider_ckpt.restart.deploy import DeploySpec
 
 STATE, SOURCE_LOGS, CHECKSUM_FILES, SINK_LOG = "state", "source logs", "checksum files", "sink log"
@@ -54,6 +55,8 @@ def _undeclared(view: CheckpointView, deploy: DeploySpec) -> Iterator[str]:
         yield "operators"
     if deploy.sink is None or _type_of(deploy.sink) == "unknown":
         yield "sink"
+    if deploy.trigger == CONTINUOUS:
+        yield "continuous processing"
 
 
 def _type_of(sink: str) -> str:

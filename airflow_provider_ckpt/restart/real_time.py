@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
-from airflow_provider_ckpt.checkpoint.sink_marker import FILE_FORMATS
+from airflow_provider_ckpt.checkpoint.sink_marker import SINKS_OF_BATCHES
 from airflow_provider_ckpt.checkpoint.spark_confs import SparkVersion
 from airflow_provider_ckpt.checkpoint.view import CheckpointView
 from airflow_provider_ckpt.checks.findings import Finding
@@ -24,8 +24,6 @@ FORMAT_1_ALLOWED = "spark.sql.streaming.realTimeMode.dangerouslyAllowCheckpointV
 _KNOWN_SINCE: SparkVersion = (4, 3)
 _FORMAT_1 = "STREAMING_REAL_TIME_MODE.CHECKPOINT_FORMAT_V1_NOT_SUPPORTED"
 _NO_SINK = "STREAMING_REAL_TIME_MODE.OPERATOR_OR_SINK_NOT_IN_ALLOWLIST"
-#: Spark's own sinks that take a batch when it is done; real-time mode writes rows as they come.
-_SINKS_OF_BATCHES = ("file", *FILE_FORMATS, "foreachbatch")
 
 
 def trigger_of(said: str | None, operators: Iterable[str]) -> str:
@@ -48,7 +46,7 @@ def trigger_of(said: str | None, operators: Iterable[str]) -> str:
 def sink(view: CheckpointView, deploy: DeploySpec) -> Iterator[Finding]:
     """CKPT232: real-time mode has no sink that takes whole batches."""
     kind = (deploy.sink or "").partition(":")[0]
-    if deploy.trigger != REAL_TIME or deploy.spark_version < _KNOWN_SINCE or kind.lower() not in _SINKS_OF_BATCHES:
+    if deploy.trigger != REAL_TIME or deploy.spark_version < _KNOWN_SINCE or kind.lower() not in SINKS_OF_BATCHES:
         return
     yield Finding(
         "CKPT232",

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
 
-from airflow_provider_ckpt.checkpoint.sink_marker import FILE_FORMATS, MARKING
+from airflow_provider_ckpt.checkpoint.sink_marker import MARKING, SINKS_OF_BATCHES
 from airflow_provider_ckpt.checkpoint.spark_confs import (
     CATALOGUE,
     SHUFFLE_PARTITIONS,
@@ -247,7 +247,7 @@ def _may_be_skipped(view: CheckpointView, deploy: DeploySpec) -> bool:
     if view.sink is not None or view.marker is not None:
         held = (view.sink.latest if view.sink is not None else None, view.marker.last_batch if view.marker else None)
         return any(batch is not None and batch >= view.next_batch for batch in held)
-    return not deploy.sink or deploy.sink.partition(":")[0].lower() in (*MARKING, *FILE_FORMATS, "foreachbatch")
+    return not deploy.sink or deploy.sink.partition(":")[0].lower() in (*MARKING, *SINKS_OF_BATCHES)
 
 
 def state_format_switched(view: CheckpointView, deploy: DeploySpec) -> Iterator[Finding]:

@@ -12,7 +12,7 @@ from dataclasses import replace
 
 from airflow_provider_ckpt.checkpoint.view import CheckpointView
 from airflow_provider_ckpt.checks.findings import Finding
-from airflow_provider_ckpt.restart import logs, real_time, sinks, sources, state
+from airflow_provider_ckpt.restart import compaction, continuous, logs, real_time, sinks, sources, state
 from airflow_provider_ckpt.restart.deploy import DeploySpec
 from airflow_provider_ckpt.restart.spark_errors import error_name
 
@@ -24,6 +24,7 @@ STEPS: tuple[Step, ...] = (
     sources.names,
     sinks.name,
     real_time.sink,
+    continuous.trigger,
     logs.query_id,
     state.encoding,
     logs.newest_offsets,
@@ -32,6 +33,7 @@ STEPS: tuple[Step, ...] = (
     logs.empty_log,
     sources.source_evolution,
     sources.source_logs,
+    compaction.source_logs,
     sources.newest_sources,
     logs.entry_before_newest,
     logs.confs,
@@ -42,6 +44,7 @@ STEPS: tuple[Step, ...] = (
     state.state_format,
     state.state_loads,
     sinks.sink_takes_it,
+    compaction.sink_log,
     sinks.evolution,
     logs.batch_can_be_committed,
     logs.other_damage,

@@ -152,10 +152,15 @@ BY_CODE: dict[str, Shown] = {
     "CKPT230": Shown(("error", "state"), "agg-hdfs", deploy=DeploySpec(operators=("dedupe",))),
     "CKPT231": Shown(("error", "offsets/3"), "async-progress", deploy=DeploySpec(async_progress=False)),
     "CKPT232": Shown(("warning", "offsets/7"), "agg-rocksdb-v2", deploy=DeploySpec(trigger="realTime")),
+    "CKPT233": Shown(("error", None), deploy=DeploySpec(sink="json:/out", trigger="continuous")),
     "CKPT240": Shown(
         ("warning", "commits/3"),
         "commit-log-v3",
         deploy=DeploySpec(confs={SINK_EVOLUTION: "true"}, sink_name="lake"),
+    ),
+    "CKPT241": Shown(
+        ("error", "sources/0/2.compact"),
+        deploy=DeploySpec(confs={"spark.sql.streaming.fileSource.log.compactInterval": "3"}),
     ),
 }
 

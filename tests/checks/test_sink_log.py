@@ -11,7 +11,14 @@ from airflow_provider_ckpt.checks.findings import Finding
 from airflow_provider_ckpt.errors import MalformedEntryError
 from tests.views import sink_of, view_of
 
-RULES = (sink_log.unreadable, sink_log.repeated, sink_log.changed, sink_log.folders, sink_log.partly_read)
+RULES = (
+    sink_log.unreadable,
+    sink_log.repeated,
+    sink_log.changed,
+    sink_log.folders,
+    sink_log.partly_read,
+    sink_log.orphaned_checksums,
+)
 
 
 def found(rule, last: int, **seen: object) -> list[Finding]:
@@ -74,3 +81,19 @@ def test_a_directory_where_the_sink_writes(folder, expected):
 def test_entries_that_were_not_read(unread, text):
     (finding,) = found(sink_log.partly_read, 4, unread=unread)
     assert (finding.code, finding.severity, finding.message) == ("CKPT144", "note", text)
+
+
+@pytest.mark.parametrize(
+    ("sidecar", "expected"),
+    [
+        (".4.crc", [(4, "_LEGACY_ERROR_TEMP_2207")]),
+        (".5.crc", [(5, None)]),
+        (".9.compact.crc", [(9, None)]),
+        (".3.crc", []),  # a batch that is there, or was
+        (".mine.crc", []),
+    ],
+)
+def test_a_checksum_file_without_the_entry_that_the_sink_will_write(sidecar, expected):
+    log = sink_of("0", "1", "2", "3", sidecar)
+    findings = list(sink_log.orphaned_checksums(replace(view_of("offsets/3", "commits/3"), sink=log)))
+    assert [(finding.batch_id, finding.spark_error) for finding in findings] == expected

@@ -134,6 +134,17 @@ def test_what_an_entry_names(data, expected):
     assert all(text in finding.message for finding, (_, text) in zip(findings, expected, strict=True))
 
 
+@pytest.mark.parametrize(
+    ("named", "lacks"),
+    [(range(10), None), ((*range(10), *range(10)), None), ((9,), 0), ((0, 1, 2, 4, 5, 6, 7, 8, 9), 3)],
+)
+def test_a_compacted_entry_names_files_of_every_entry_before_it(named, lacks):
+    findings = list(sources.file_source_logs(at(9, 8, **{"sources/0/9.compact": log_entry(*named)})))
+    said = [] if lacks is None else [f"sources/0/9.compact names no file of entry {lacks}: Spark forgets"]
+    assert [finding.code for finding in findings] == ["CKPT127"] * len(said)
+    assert all(text in finding.message for text, finding in zip(said, findings, strict=True))
+
+
 @pytest.mark.parametrize(("data", "error"), [(b"\x00v1\n{}", "MALFORMED_LOG_FILE"), (b"v1\n7", "MappingException")])
 def test_another_source_wrote_the_entry(data, error):
     findings = found(sources.file_source_logs, at(1, 0, **own(0), **{"sources/0/1": data}))
