@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 import tomllib
 from importlib import metadata
 from pathlib import Path
@@ -154,6 +155,21 @@ def test_long_calls_name_their_values():
         if isinstance(call, ast.Call) and len(call.args) > BY_POSITION and ast.unparse(call.func) != "checks_of"
     ]
     assert long == []
+
+
+#: What switches a check of ruff or mypy off, and what catches errors of any class.
+SILENT = re.compile(r"# (?:noqa|type: ignore)\b[^#]*$|except (?:Base)?Exception\b[^#]*$")
+
+
+def test_what_is_silenced_says_why():
+    """In a comment on the line, such as ``# noqa: T201  # the answer of this process``."""
+    silent = [
+        f"{path.relative_to(PACKAGE)}:{number}"
+        for path in PACKAGE.rglob("*.py")
+        for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), 1)
+        if SILENT.search(line)
+    ]
+    assert silent == []
 
 
 def test_no_file_holds_both_sides_of_a_conflict():

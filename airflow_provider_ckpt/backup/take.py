@@ -155,7 +155,6 @@ def take_backup(
     """
     words = _Words.of(checkpoint, tags, message)
     require_apart(checkpoint, root, "The backup root")
-    started_ms = now_ms()
     threads = threads or copies_at_once(checkpoint, root)
     query_id = observe(checkpoint).query_id
     others = root.ls()[1]

@@ -199,7 +199,7 @@ def _holding(place: Store, checkpoint: Store, plan_id: str, by: str, break_lock:
         names = _take(place, checkpoint, mine, break_lock)
         try:
             yield Held(checkpoint, place, names[-1], mine)
-        except BaseException:
+        except BaseException:  # Ctrl-C as well; where the storage fails too, the first error counts
             with suppress(StoreError):
                 _release(place, names, mine)
             raise

@@ -27,7 +27,7 @@ _Block = Callable[[bytes, int], bytes | bytearray]
 def decompressors() -> Mapping[str, Decompress]:
     """All that can be read here, by the name of the codec in ``stateStore.compression.codec``."""
     try:
-        import cramjam  # noqa: F401
+        import cramjam  # noqa: F401  # whether it is installed
     except ImportError:  # in ckpt.pyz
         return {
             "lz4": partial(_lz4, plain_blocks.lz4_block),

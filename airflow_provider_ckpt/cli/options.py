@@ -56,7 +56,7 @@ class _Seconds(_Milliseconds):
         super().__init__("duration", parse_duration_ms)
         self._at_least_s = at_least_s
 
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> float:  # type: ignore[override]
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> float:  # type: ignore[override]  # seconds, where the base has whole milliseconds
         """Parse; a text that makes no sense, or too short a time, is a usage error."""
         seconds = super().convert(value, param, ctx) / 1000
         if seconds < self._at_least_s:

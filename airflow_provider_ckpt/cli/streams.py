@@ -61,7 +61,7 @@ def take_over() -> None:
     for name in ("stdout", "stderr"):
         stream = getattr(sys, name)
         if stream is None:  # it was closed by whoever has started the command
-            setattr(sys, name, open(os.devnull, "w", encoding="utf-8"))  # noqa: SIM115, PTH123
+            setattr(sys, name, open(os.devnull, "w", encoding="utf-8"))  # noqa: SIM115, PTH123  # open for as long as the process
         elif isinstance(stream, io.TextIOWrapper):
             setattr(sys, name, _wrapped(stream, silent=name == "stderr"))
 

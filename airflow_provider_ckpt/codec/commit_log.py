@@ -110,7 +110,7 @@ def _partition_ids(partitions: Any, fields: jvm_text.Fields) -> tuple[tuple[str,
     ids = tuple(tuple(jvm_text.as_text(item) for item in stores) for stores in partitions)
     if any(item is None for stores in ids for item in stores):
         raise fields.error(key, "holds an id that is no text")
-    return ids  # type: ignore[return-value]
+    return ids  # type: ignore[return-value]  # None was refused above
 
 
 def _decode_sinks(fields: jvm_text.Fields, name: str) -> dict[str, SinkMetadataInfo]:

@@ -153,7 +153,7 @@ def parse(name: str) -> Place:
     if base.startswith(".") or base.endswith(".crc"):
         return _parse_sidecar(directory, base)
     if (match := _STATE_FILE.match(base)) and (store_id := _store_of(directory)):
-        return StateFile(store_id, int(match[1]), match[2], match[3])  # type: ignore[arg-type]
+        return StateFile(store_id, int(match[1]), match[2], match[3])  # type: ignore[arg-type]  # the pattern has these words alone
     parts = name.split("/")
     if parts[0] in (OFFSETS, COMMITS) and len(parts) == 2:
         batch_id = parse_long(base)

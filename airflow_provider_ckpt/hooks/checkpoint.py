@@ -81,7 +81,7 @@ class CheckpointHook(BaseHook):
         storage_conn_id = extra.get("storage_conn_id")
         if storage_conn_id and has_fs(scheme):
             fs = self._fs(scheme, storage_conn_id, options)
-            return Store(fs, fs._strip_protocol(url), url)  # noqa: SLF001
+            return Store(fs, fs._strip_protocol(url), url)  # noqa: SLF001  # fsspec has no other way to its path
         return Store.open(url, **options)
 
     def _fs(self, scheme: str, storage_conn_id: str, options: dict[str, Any]) -> Any:
@@ -134,8 +134,13 @@ def airflow_errors() -> Iterator[None]:
 
 def airflow_error(error: CheckpointError) -> Exception:
     """The Airflow exception for one of our errors."""
-    kind: type[Exception] = AirflowException if error.retryable else AirflowFailException
-    return kind(f"{error.code}: {error}")
+    return failure(error.code, error, retryable=error.retryable)
+
+
+def failure(code: str, error: CheckpointError, *, retryable: bool) -> Exception:
+    """The Airflow exception for an error that may come from another process, which told its code."""
+    kind: type[Exception] = AirflowException if retryable else AirflowFailException
+    return kind(f"{code}: {error}")
 
 
 def require_said(name: str, value: Any) -> bool:

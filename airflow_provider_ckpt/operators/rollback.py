@@ -172,7 +172,7 @@ class CheckpointRollbackOperator(CheckpointOperator):
             answer = self.query_is_stopped()
         except (AirflowException, CheckpointError):
             raise
-        except Exception as error:
+        except Exception as error:  # the user's own function: what it raises is no answer
             message = f"query_is_stopped found nothing out: {type(error).__name__}: {error}"
             raise PlanError(message, location=self.checkpoint, hint="Nothing was done.") from error
         return require_said("query_is_stopped", answer)

@@ -132,7 +132,7 @@ class CheckpointWindowsOperator(CheckpointOperator):
             self._check_same_windows(windows, emitted)
             after_ms = emitted.until_ms
         elif self.start:
-            after_ms = self._start_ms()
+            after_ms = self._start_ms(self.start)
         else:
             after_ms = windows.boundary(progress.watermark_ms) - 1
         found = list(islice(windows.closed(after_ms, progress.watermark_ms), self.max_windows + 1))
@@ -146,9 +146,10 @@ class CheckpointWindowsOperator(CheckpointOperator):
             )
         return found
 
-    def _start_ms(self) -> int:
+    @staticmethod
+    def _start_ms(start: str | datetime) -> int:
         try:
-            return parse_time_ms(self.start)  # type: ignore[arg-type]
+            return parse_time_ms(start)
         except ValueError as error:
             raise CheckpointError(f"start: {error}") from error
 

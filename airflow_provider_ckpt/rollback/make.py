@@ -119,15 +119,24 @@ class _Wish:
 def _make_rollback(stores: Stores, target: RollbackTarget, wish: _Wish) -> Plan:
     checkpoint = stores.checkpoint
     batch_id = resolve(checkpoint, target)
-    if (interrupted := find_interrupted(stores, "rollback", lambda plan: plan.batch_id == batch_id)) is not None:
+    if (interrupted := _interrupted(stores, batch_id)) is not None:
         return interrupted
-    return _fresh_rollback(stores, target, batch_id, wish)
+    return _fresh_rollback(stores, target, _observed(checkpoint, batch_id), batch_id, wish)
 
 
-def _fresh_rollback(stores: Stores, target: RollbackTarget, batch_id: int, wish: _Wish) -> Plan:
-    checkpoint = stores.checkpoint
+def _interrupted(stores: Stores, batch_id: int) -> Plan | None:
+    return find_interrupted(stores, "rollback", lambda plan: plan.batch_id == batch_id)
+
+
+def _observed(checkpoint: Store, batch_id: int) -> CheckpointView:
+    """All of a checkpoint that can be changed, with the entries of a batch as far as they are there."""
     view = observe(checkpoint, deep=True, batch_id=batch_id)
     refuse_links(view)
+    return view
+
+
+def _fresh_rollback(stores: Stores, target: RollbackTarget, view: CheckpointView, batch_id: int, wish: _Wish) -> Plan:
+    checkpoint = stores.checkpoint
     chosen = find_restart_set(checkpoint, view, batch_id)
     chosen = without_broken_files(view, chosen, checkpoint.head, checkpoint.chunks)
     if chosen.missing:
@@ -177,18 +186,17 @@ def _make_rollback_to_backup(stores: Stores, target: ToBackup, wish: _Wish) -> P
 
 def _back_to(stores: Stores, root: Store, backup: Manifest, wish: _Wish) -> Plan:
     checkpoint, batch_id = stores.checkpoint, backup.batch_id
-    view = observe(checkpoint, deep=True, batch_id=batch_id)
-    refuse_links(view)
+    view = _observed(checkpoint, batch_id)
     if keeps_batch(view, backup, compare(checkpoint, view, backup)):
+        if (interrupted := _interrupted(stores, batch_id)) is not None:
+            return interrupted
         with suppress(BatchNotRestorableError):
-            return _make_rollback(stores, ToBatch(batch_id), wish)
-    return _exchange(stores, root, backup, wish)
+            return _fresh_rollback(stores, ToBatch(batch_id), view, batch_id, wish)
+    return _exchange(stores, root, view, backup, wish)
 
 
-def _exchange(stores: Stores, root: Store, backup: Manifest, wish: _Wish) -> Plan:
+def _exchange(stores: Stores, root: Store, view: CheckpointView, backup: Manifest, wish: _Wish) -> Plan:
     checkpoint, batch_id = stores.checkpoint, backup.batch_id
-    view = observe(checkpoint, deep=True, batch_id=batch_id)
-    refuse_links(view)
     require_restorable_backup(root, backup)
     held, backup = read_restart_set(root, backup)
     compared = compare(checkpoint, view, backup)
@@ -292,7 +300,9 @@ def make_rollback_again(plan: Plan, stores: Stores) -> Plan:
     """
     wish = _Wish(bool(plan.sink), sink_of(plan), {}, plan.trigger)
     if plan.backup_id is None:
-        return _fresh_rollback(stores, ToBatch(plan.batch_id), plan.batch_id, wish)
+        view = _observed(stores.checkpoint, plan.batch_id)
+        return _fresh_rollback(stores, ToBatch(plan.batch_id), view, plan.batch_id, wish)
     if stores.backups is None:
         raise PlanError(f"the root {plan.source} of the backup was not opened.", location=plan.location)
-    return _exchange(stores, stores.backups, find_backup(stores.backups, plan.backup_id), wish)
+    backup = find_backup(stores.backups, plan.backup_id)
+    return _exchange(stores, stores.backups, _observed(stores.checkpoint, backup.batch_id), backup, wish)

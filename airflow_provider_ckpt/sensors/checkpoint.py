@@ -20,7 +20,7 @@ from airflow.triggers.base import StartTriggerArgs
 from airflow_provider_ckpt.checkpoint.observe import now_ms
 from airflow_provider_ckpt.documents import FORMAT_VERSION
 from airflow_provider_ckpt.errors import CheckpointError
-from airflow_provider_ckpt.hooks.checkpoint import CheckpointHook, airflow_errors, require_said
+from airflow_provider_ckpt.hooks.checkpoint import CheckpointHook, airflow_errors, failure, require_said
 from airflow_provider_ckpt.storage.requests import answer_from, drive
 from airflow_provider_ckpt.storage.store import Store
 from airflow_provider_ckpt.times import parse_time_ms
@@ -276,9 +276,8 @@ class CheckpointProgressSensor(BaseSensorOperator):
             return self._result(event)
         if event["status"] == "timeout":
             raise AirflowSensorTimeout(f"{self.checkpoint} has not reached its condition in time: {event}")
-        kind = AirflowException if event.get("retryable") else AirflowFailException
         error = CheckpointError(event["message"], location=event["location"], name=event["name"], hint=event["hint"])
-        raise kind(f"{event['code']}: {error}")
+        raise failure(event["code"], error, retryable=bool(event.get("retryable")))
 
     def _result(self, ended: Reached | dict[str, Any]) -> dict[str, Any]:
         event = {**outcome("reached", ended.progress, ended.condition)} if isinstance(ended, Reached) else ended

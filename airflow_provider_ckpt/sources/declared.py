@@ -24,7 +24,7 @@ from airflow_provider_ckpt.storage.store import Store
 from airflow_provider_ckpt.times import time_text
 from airflow_provider_ckpt.waiting import Condition, OffsetsReached, all_of
 
-__all__ = ["KINDS", "Access", "DeclaredEnd", "DeclaredEnds", "SourceEnd", "end_of", "open_end", "parse_end"]
+__all__ = ["KINDS", "Access", "DeclaredEnd", "DeclaredEnds", "SourceEnd", "open_end", "parse_end"]
 
 KINDS = ("kafka", "delta", "iceberg", "file")
 _WILD = frozenset("*?[{")
@@ -129,19 +129,6 @@ def open_end(declared: DeclaredEnd, source_id: str, access: Access) -> SourceEnd
     """
     end: SourceEnd = import_module(f"{__package__}.{declared.kind}").End(declared, source_id, access)
     return end
-
-
-def end_of(
-    declared: DeclaredEnd,
-    source_id: str,
-    committed: SourceOffset | None,
-    at_ms: int | None,
-    access: Access,
-    *,
-    slack: int = 0,
-) -> Condition:
-    """Ask once for the end of one source: see :meth:`SourceEnd.end_at`."""
-    return open_end(declared, source_id, access).end_at(at_ms, committed, slack)
 
 
 class DeclaredEnds:

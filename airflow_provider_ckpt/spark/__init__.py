@@ -98,6 +98,6 @@ def make_known(session: Any, source: type[Any]) -> None:
     session.createDataFrame([], "value int")
     try:
         session.dataSource.register(source)
-    except Exception as error:
+    except Exception as error:  # py4j's and Spark Connect's errors have no common class
         if getattr(error, "getCondition", lambda: None)() != "DATA_SOURCE_ALREADY_EXISTS":
             raise

@@ -90,7 +90,7 @@ def hadoop_url(session: Any, store: Store) -> str | None:
     from py4j.protocol import Py4JError
 
     try:
-        configuration = session._jsc.hadoopConfiguration()  # noqa: SLF001
+        configuration = session._jsc.hadoopConfiguration()  # noqa: SLF001  # PySpark shows the Hadoop configuration nowhere else
         jvm.org.apache.hadoop.fs.FileSystem.getFileSystemClass(url.partition("://")[0], configuration)
     except Py4JError:
         return None

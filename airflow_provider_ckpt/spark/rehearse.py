@@ -34,7 +34,7 @@ def main() -> None:
         answer = {"spark": spark.version, **_open(spark, request)}
     finally:
         spark.stop()
-    print(json.dumps(answer), flush=True)  # noqa: T201
+    print(json.dumps(answer), flush=True)  # noqa: T201  # the answer of this process
 
 
 def _start(scratch: str, confs: Mapping[str, str]) -> Any:
@@ -82,7 +82,7 @@ def _open(spark: Any, request: Mapping[str, Any]) -> dict[str, Any]:
 
 def _newest_entry(spark: Any, log: str, directory: str) -> Any:
     """The newest entry of a log as Spark would write it again: its batch and its text."""
-    jvm, session = spark._jvm, spark._jsparkSession  # noqa: SLF001
+    jvm, session = spark._jvm, spark._jsparkSession  # noqa: SLF001  # PySpark shows its log classes nowhere else
     for package in _PACKAGES:
         try:
             spark_log = _construct(jvm, f"{package}.{_LOGS[log]}", session, directory)
@@ -103,7 +103,7 @@ def _construct(jvm: Any, name: str, session: Any, directory: str) -> Any:
         found = getattr(found, part)
     try:
         return found(session, directory, True)  # since 4.1: read only, so that a missing directory is not created
-    except Exception as error:
+    except Exception as error:  # a Java exception, whose text alone tells
         if "does not exist" not in str(error):
             raise
     return found(session, directory)

@@ -33,7 +33,7 @@ class AsyncStore(Store):
         path = self._path(directory)
         with self._errors(directory):
             try:
-                infos = await self.fs._lsdir(path, refresh=True)  # noqa: SLF001 - one request also when it is empty
+                infos = await self.fs._lsdir(path, refresh=True)  # noqa: SLF001  # one request also when it is empty
             except FileNotFoundError:
                 return {}
         return self._split(info for info in infos if not self._same(info["name"], path))[0]
@@ -43,11 +43,11 @@ class AsyncStore(Store):
         with self._errors(name):
             most = most_bytes(name)
             try:
-                data = bytes(await self.fs._cat_file(self._path(name), start=0, end=most + 1))  # noqa: SLF001
+                data = bytes(await self.fs._cat_file(self._path(name), start=0, end=most + 1))  # noqa: SLF001  # fsspec's asynchronous calls have these names
             except FileNotFoundError:
                 raise
             except OSError:  # object stores have no range of nothing
-                if (await self.fs._info(self._path(name)))["size"]:  # noqa: SLF001
+                if (await self.fs._info(self._path(name)))["size"]:  # noqa: SLF001  # fsspec's asynchronous calls have these names
                     raise
                 data = b""
             return self._whole(name, data, most)

@@ -240,7 +240,7 @@ def _copy_whole(reading: int, path: str) -> tuple[int, str]:
             return _pour(reading, writing)
         finally:
             os.close(writing)
-    except BaseException:
+    except BaseException:  # Ctrl-C as well
         os.unlink(path)  # noqa: PTH108  # as above
         raise
 

@@ -107,7 +107,7 @@ class Store:
         if self.is_local:
             path = local_path(location) or location
             return type(self)(self.fs, path, path, self.calls)
-        return type(self)(self.fs, str(self.fs._strip_protocol(location)), location, self.calls)  # noqa: SLF001
+        return type(self)(self.fs, str(self.fs._strip_protocol(location)), location, self.calls)  # noqa: SLF001  # fsspec has no other way to its path
 
     def sibling(self, name: str) -> Store:
         """The store of another directory beside this one; beside what it leads to when it is a link.

@@ -82,7 +82,7 @@ class PollPool:
                     store = await self.in_thread(hook.store, location)
                     driver.native = await AsyncStore.beside(store)
                     driver.store = store
-        except BaseException:
+        except BaseException:  # a cancelled wait as well
             await self._leave(driver)
             raise
         store = driver.store.at(url)

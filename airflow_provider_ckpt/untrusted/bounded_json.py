@@ -186,8 +186,8 @@ def _memory_of(text: bytes | str) -> int:
 
 def _counted(text: bytes | str, start: int, end: int) -> int:
     comma, colon, bracket, brace = (b",", b":", b"[", b"{") if isinstance(text, bytes) else (",", ":", "[", "{")
-    values = text.count(comma, start, end) * _ELEMENT + text.count(colon, start, end) * _KEY  # type: ignore[arg-type]
-    return values + text.count(bracket, start, end) * _LIST + text.count(brace, start, end) * _DICT  # type: ignore[arg-type]
+    values = text.count(comma, start, end) * _ELEMENT + text.count(colon, start, end) * _KEY  # type: ignore[arg-type]  # of the same kind as text
+    return values + text.count(bracket, start, end) * _LIST + text.count(brace, start, end) * _DICT  # type: ignore[arg-type]  # of the same kind as text
 
 
 def _require_memory(needed: int, most: int) -> None:

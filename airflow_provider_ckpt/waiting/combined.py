@@ -47,12 +47,12 @@ class _Several(Condition):
     conditions: tuple[Condition, ...]
 
     @property
-    def needs(self) -> Needs:  # type: ignore[override]
+    def needs(self) -> Needs:  # type: ignore[override]  # as in Idle.needs
         """See :class:`Condition`."""
         return reduce(or_, (condition.needs for condition in self.conditions), Needs())
 
     @property
-    def asks_ends(self) -> bool:  # type: ignore[override]
+    def asks_ends(self) -> bool:  # type: ignore[override]  # as in Idle.needs
         """See :class:`Condition`."""
         return any(condition.asks_ends for condition in self.conditions)
 
@@ -230,7 +230,7 @@ def _parts(values: Mapping[str, Any]) -> tuple[Condition, ...]:
 
 def _arguments(name: Any, values: Mapping[str, Any]) -> dict[str, Any]:
     """The arguments of a condition, each of its type. Raises ValueError for one that is missing, unknown or wrong."""
-    known = {argument.name: argument for argument in dataclass_fields(_CONDITIONS[_known(name)])}  # type: ignore[arg-type]
+    known = {argument.name: argument for argument in dataclass_fields(_CONDITIONS[_known(name)])}  # type: ignore[arg-type]  # each is a dataclass, the base is not
     needed = {key for key, item in known.items() if item.default is MISSING and item.default_factory is MISSING}
     problems = [f"{key} is missing" for key in sorted(needed - values.keys())]
     problems += [f"{key} is no key of {name}" for key in sorted(map(str, values.keys() - known.keys()))]

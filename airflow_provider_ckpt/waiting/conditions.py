@@ -104,7 +104,7 @@ class Condition(ABC):
 
     def to_dict(self) -> dict[str, Any]:
         """JSON-ready; :func:`~airflow_provider_ckpt.waiting.condition_from_dict` is the way back."""
-        return {"condition": self.name, **asdict(self)}  # type: ignore[call-overload]
+        return {"condition": self.name, **asdict(self)}  # type: ignore[call-overload]  # each condition is a dataclass, the base is not
 
 
 @dataclass(frozen=True, slots=True)
@@ -204,7 +204,7 @@ class Idle(Condition):
     for_ms: int
 
     @property
-    def needs(self) -> Needs:  # type: ignore[override]
+    def needs(self) -> Needs:  # type: ignore[override]  # a class variable of the base, known here from the fields
         """See :class:`Condition`."""
         return Needs(planned_after_ms=self.for_ms)
 

@@ -11,7 +11,7 @@ import pytest
 
 from airflow_provider_ckpt.checkpoint.progress import Progress
 from airflow_provider_ckpt.codec.source_offset import SourceOffset
-from airflow_provider_ckpt.sources.declared import Access, DeclaredEnds, end_of, parse_end
+from airflow_provider_ckpt.sources.declared import Access, DeclaredEnds, open_end, parse_end
 from airflow_provider_ckpt.storage.store import Store
 from airflow_provider_ckpt.waiting import Condition
 from airflow_provider_ckpt.waiting.poll import poll_progress
@@ -42,7 +42,7 @@ def end() -> Callable[..., Condition]:
     ) -> Condition:
         access.setdefault("open_store", Store.open)
         offset = None if stands is None else SourceOffset(stands)
-        return end_of(parse_end(declared), "0", offset, at_ms, Access(**access), slack=slack)
+        return open_end(parse_end(declared), "0", Access(**access)).end_at(at_ms, offset, slack)
 
     return ask
 
