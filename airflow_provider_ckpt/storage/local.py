@@ -92,14 +92,16 @@ def scan(path: str, prefix: str, *, into_links: bool = True) -> tuple[dict[str, 
         for entry in entries:
             name = prefix + entry.name
             is_link = entry.is_symlink()
-            if entry.is_dir(follow_symlinks=into_links):
-                directories.append(name)
-                continue
             try:
+                if entry.is_dir(follow_symlinks=into_links):
+                    directories.append(name)
+                    continue
                 seen = entry.stat()
-            except FileNotFoundError:
-                if is_link:  # to nowhere
+            except OSError as error:
+                if is_link:  # to nowhere, to itself, or to where nobody may go
                     objects[name] = StoredObject(name, 0, None, "", is_link)
+                elif not isinstance(error, FileNotFoundError):
+                    raise
                 continue
             objects[name] = _stored(name, seen, is_link=is_link)
     return objects, directories

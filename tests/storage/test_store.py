@@ -144,6 +144,18 @@ def test_a_directory_that_may_not_be_read_is_an_error_and_never_empty(tmp_path, 
             directory.chmod(stat.S_IRWXU)
 
 
+def test_a_link_that_leads_nobody_anywhere_ends_no_listing(tmp_path):
+    """To itself, or to each other: the others of the directory are shown as ever."""
+    (tmp_path / "orders").mkdir()
+    for name, to in (("self", "self"), ("one", "other"), ("other", "one")):
+        (tmp_path / name).symlink_to(to)
+    objects, directories = Store.open(str(tmp_path)).ls()
+    assert directories == ["orders"]
+    assert {name: (item.is_link, item.modified_ms) for name, item in objects.items()} == dict.fromkeys(
+        ("self", "one", "other"), (True, None)
+    )
+
+
 def test_a_local_listing_follows_links_and_shows_those_to_nowhere(tmp_path):
     elsewhere, root = tmp_path / "elsewhere", tmp_path / "checkpoint"
     for directory in (elsewhere, root):
