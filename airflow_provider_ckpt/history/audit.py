@@ -128,8 +128,13 @@ TABLES: Mapping[str, str] = {
         FROM (SELECT *, lag(batch_id) OVER (PARTITION BY location, timeline ORDER BY batch_id) AS before FROM batches)
         WHERE batch_id > before + 1
         UNION ALL
-        SELECT location, timeline, min(batch_id), max(batch_id), NULL, 'purged before they were read'
-        FROM batches WHERE problem LIKE 'purged%' GROUP BY location, timeline""",
+        SELECT location, timeline, min(batch_id), max(batch_id), NULL, CASE reason WHEN 'purged'
+          THEN 'purged before they were read' ELSE 'deleted with the checkpoint before they were read' END
+        FROM (
+          SELECT location, timeline, batch_id, split(problem, ' ')[0] AS reason,
+            batch_id - row_number() OVER (PARTITION BY location, timeline ORDER BY batch_id) AS run
+          FROM batches WHERE problem LIKE 'purged%' OR problem LIKE 'deleted%')
+        GROUP BY location, timeline, reason, run""",
     "conf_changes": """
         SELECT location, timeline, batch_id, batch_time AS at, key, previous_confs[key] AS `from`, confs[key] AS `to`
         FROM steps LATERAL VIEW explode(array_union(map_keys(previous_confs), map_keys(confs))) AS key

@@ -8,7 +8,7 @@ was committed since is read on it, although batches of these ids were read befor
 from __future__ import annotations
 
 from array import array
-from bisect import bisect_right
+from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
@@ -67,11 +67,11 @@ def moved_to(
         return known, _pending(
             known.timeline, known.first_batch, batches[bisect_right(batches, known.batch_id) :], commits
         )
-    newer = [batch for batch in batches if _is_newer(commits[batch], known.committed_at_ms)]
-    first = newer[0] if newer else batches[-1] + 1
-    if newer:
-        return known, _pending(known.timeline + 1, first, newer, commits)
-    return CheckpointPosition(known.timeline + 1, first, batches[-1], commits[batches[-1]]), None
+    newer = (batch for batch in batches if batch >= known.batch_id or _is_newer(commits[batch], known.committed_at_ms))
+    first = next(newer, None)  # and whatever is after it, since a clock may go back
+    if first is not None:
+        return known, _pending(known.timeline + 1, first, batches[bisect_left(batches, first) :], commits)
+    return CheckpointPosition(known.timeline + 1, batches[-1] + 1, batches[-1], commits[batches[-1]]), None
 
 
 def _is_continued(known: CheckpointPosition, batches: list[int], commits: Mapping[int, int | None]) -> bool:

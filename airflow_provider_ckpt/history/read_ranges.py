@@ -9,11 +9,11 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
-from airflow_provider_ckpt.errors import CheckpointError
+from airflow_provider_ckpt.errors import CheckpointError, CheckpointNotFoundError
 from airflow_provider_ckpt.fleet.find import patiently
 from airflow_provider_ckpt.history.positions import BatchRange
 from airflow_provider_ckpt.history.read_logs import LogListing, ReadMany, list_log, read_batches, read_origin
-from airflow_provider_ckpt.history.rows import PURGED, ROLLED_BACK, BatchRow, Origin, lost_rows, rows_of
+from airflow_provider_ckpt.history.rows import DELETED, PURGED, ROLLED_BACK, BatchRow, Origin, lost_rows, rows_of
 from airflow_provider_ckpt.storage.store import Store
 
 
@@ -34,10 +34,16 @@ def read_range(store: Store, wanted: BatchRange, reading: RangeReading, read: Re
     """The rows of a range, oldest batch first.
 
     Raises:
-        CheckpointError: Batches were purged, and ``reading.fails_on_data_loss``.
+        CheckpointError: Batches were purged, or the checkpoint was deleted, and ``reading.fails_on_data_loss``.
         StoreError: The storage refused or did not answer.
     """
-    listing = patiently(list_log)(store)
+    try:
+        listing = patiently(list_log)(store)
+    except CheckpointNotFoundError:
+        if reading.fails_on_data_loss:
+            raise
+        yield from lost_rows(Origin(store.location, None, wanted.timeline), wanted.first, wanted.last, DELETED)
+        return
     origin = read_origin(store, listing, Origin(store.location, None, wanted.timeline, reading.declared))
     batches = _of_the_timeline(listing, wanted)
     oldest = min(listing.committed_at_ms, default=wanted.last + 1)
@@ -54,15 +60,16 @@ def read_range(store: Store, wanted: BatchRange, reading: RangeReading, read: Re
 
 
 def _of_the_timeline(listing: LogListing, wanted: BatchRange) -> list[int]:
-    """The batches of a range that the log still holds as they were."""
-    found = []
-    for batch_id in listing.batches:
-        if batch_id not in listing.committed_at_ms or not wanted.first <= batch_id <= wanted.last:
-            continue
-        known = listing.committed_at_ms[batch_id], wanted.last_committed_at_ms
-        if known[0] is None or known[1] is None or known[0] <= known[1]:
-            found.append(batch_id)
-    return found
+    """The batches of a range that the log still holds as they were: all of them, as long as the last one is there.
+
+    Otherwise those up to the first that was committed after it. Times alone would not do: a clock may go back.
+    """
+    times, until_ms = listing.committed_at_ms, wanted.last_committed_at_ms
+    found = [batch for batch in listing.batches if batch in times and wanted.first <= batch <= wanted.last]
+    if until_ms is None or times.get(wanted.last) == until_ms:
+        return found
+    later = (at for at, batch in enumerate(found) if (time_ms := times[batch]) is not None and time_ms > until_ms)
+    return found[: next(later, len(found))]
 
 
 def _lost(origin: Origin, first: int, last: int, reading: RangeReading) -> Iterator[BatchRow]:

@@ -166,6 +166,7 @@ def _digest(keys: tuple[str, ...], values: tuple[str | None, ...]) -> str:
 MOST_LOST_ROWS = 10_000
 #: What the column ``problem`` says of a batch that was gone before it was read.
 PURGED, ROLLED_BACK = "purged before it was read", "rolled back before it was read"
+DELETED = "deleted with its checkpoint before it was read"
 
 
 def lost_rows(origin: Origin, first: int, last: int, problem: str) -> Iterator[BatchRow]:
@@ -175,7 +176,7 @@ def lost_rows(origin: Origin, first: int, last: int, problem: str) -> Iterator[B
         origin: Which checkpoint.
         first: The first of them (inclusive).
         last: The last of them (inclusive). Of more than MOST_LOST_ROWS the older ones are one row, that of ``first``.
-        problem: PURGED or ROLLED_BACK.
+        problem: PURGED, ROLLED_BACK or DELETED.
     """
     shown = max(first, last - MOST_LOST_ROWS + 1)
     if shown > first:

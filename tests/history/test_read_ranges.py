@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import os
+import shutil
+
 import pytest
 
-from airflow_provider_ckpt.errors import CheckpointError
+from airflow_provider_ckpt.errors import CheckpointError, CheckpointNotFoundError
 from airflow_provider_ckpt.history.positions import BatchRange
 from airflow_provider_ckpt.history.read_logs import one_after_the_other
 from airflow_provider_ckpt.history.read_ranges import RangeReading, read_range
-from airflow_provider_ckpt.history.rows import PURGED, ROLLED_BACK
+from airflow_provider_ckpt.history.rows import DELETED, PURGED, ROLLED_BACK
 from airflow_provider_ckpt.storage.store import Store
 from tests.fake_query import FIRST_MS, QUERY_ID
 from tests.history.fleet_story import STEP_MS, FleetStory
@@ -68,6 +71,31 @@ def test_batches_that_were_rolled_back_meanwhile_are_none_of_the_timeline(story)
     assert read(story, wanted(story, 2, 5))[0] == [(2, None), (3, None), (4, ROLLED_BACK), (5, ROLLED_BACK)]
     story.commit("orders", 3)  # 4, 5 and 6 again, on another timeline
     assert read(story, wanted(story, 2, 5))[0] == [(2, None), (3, None), (4, ROLLED_BACK), (5, ROLLED_BACK)]
+
+
+def test_a_checkpoint_that_was_deleted_meanwhile_is_an_error_or_rows(story):
+    """Without the rows no later batch of the whole fleet could be read: Spark plans a micro-batch once."""
+    shutil.rmtree(story.root / "orders")
+    assert read(story, wanted(story, 4, 5))[0] == [(4, DELETED), (5, DELETED)]
+    with pytest.raises(CheckpointNotFoundError, match="orders: the location does not exist"):
+        read(story, wanted(story, 4, 5), RangeReading({}, fails_on_data_loss=True))
+
+
+def commit_at(story, batch, at_ms):
+    os.utime(story.root / "orders" / "commits" / str(batch), (at_ms / 1000, at_ms / 1000))
+
+
+def test_a_clock_that_goes_back_hides_no_batch(story):
+    """The last commit of the range is as it was, so those before it are, whatever their times."""
+    commit_at(story, 3, FIRST_MS + 100 * STEP_MS)
+    assert read(story, wanted(story, 2, 5))[0] == [(2, None), (3, None), (4, None), (5, None)]
+
+
+def test_no_batch_is_left_out_when_the_last_is_gone_and_a_clock_goes_back(story):
+    commit_at(story, 3, FIRST_MS + 100 * STEP_MS)
+    commit_at(story, 5, FIRST_MS + 101 * STEP_MS)
+    found = read(story, wanted(story, 2, 5))[0]
+    assert found == [(2, None), (3, ROLLED_BACK), (4, ROLLED_BACK), (5, ROLLED_BACK)]
 
 
 def test_a_gap_of_async_progress_tracking_is_no_loss(story):

@@ -9,6 +9,7 @@ from typing import Any
 
 from airflow_provider_ckpt.history.audit import TABLES, VIEWS, Measure, statement
 from airflow_provider_ckpt.history.columns import BATCHES, ddl
+from airflow_provider_ckpt.history.rows import PURGED
 
 START = datetime(2026, 11, 22, 12, 0, tzinfo=UTC)
 #: When the fleet is judged, seconds after START; each story is moved so that it ends there.
@@ -39,9 +40,9 @@ def row(batch_id: int, second: float, **known: Any) -> dict[str, Any]:
     return found | {"advanced": 10, "partitions": [], **known}
 
 
-def purged(batch_id: int) -> dict[str, Any]:
-    """A batch that was purged before the stream read it."""
-    return dict.fromkeys(NAMES) | {"query_id": "q", "timeline": 0, "batch_id": batch_id, "problem": "purged"}
+def lost(batch_id: int, problem: str = PURGED) -> dict[str, Any]:
+    """A batch that was gone before the stream read it."""
+    return dict.fromkeys(NAMES) | {"query_id": "q", "timeline": 0, "batch_id": batch_id, "problem": problem}
 
 
 @dataclass(frozen=True)

@@ -6,7 +6,8 @@ from datetime import UTC, timedelta
 
 import pytest
 
-from tests.spark.audit_rows import CONFS, NOW_S, Story, at, judged, purged, row
+from airflow_provider_ckpt.history.rows import DELETED
+from tests.spark.audit_rows import CONFS, NOW_S, Story, at, judged, lost, row
 
 pytestmark = pytest.mark.exhaustive
 
@@ -37,7 +38,11 @@ STORIES = {
     ),
     "read twice": Story(TEN + TEN, now_s=60),
     "two sources": Story([{**found, "source_id": source} for found in TEN for source in "01"], now_s=60),
-    "purged": Story([purged(3), purged(4), *(row(number, number) for number in range(5, 9))], now_s=60),
+    "purged": Story(
+        [*map(lost, (3, 4)), *(row(number, number) for number in range(5, 9)), *map(lost, (9, 10)), row(11, 11)],
+        now_s=60,
+    ),
+    "deleted": Story([*(row(number, number) for number in range(4)), lost(4, DELETED), lost(5, DELETED)], now_s=60),
     # A stream that began anew: its timelines begin at 0 again; what it read again is known by the time of the commit.
     "anew": Story(
         [
@@ -151,10 +156,18 @@ def test_two_sources_are_two_rows_and_one_batch(told):
 
 
 def test_purged_batches_are_a_gap_and_nothing_else(told):
+    told["purged"]["gaps"].sort(key=lambda gap: gap["first_batch"])
     assert [(gap["first_batch"], gap["last_batch"], gap["reason"]) for gap in told["purged"]["gaps"]] == [
-        (3, 4, "purged before they were read")
+        (3, 4, "purged before they were read"),
+        (9, 10, "purged before they were read"),
     ]
-    assert [event["kind"] for event in told["purged"]["events"]] == ["gap"]
+    assert {event["kind"] for event in told["purged"]["events"]} == {"gap"}
+
+
+def test_batches_that_went_with_their_checkpoint_are_a_gap(told):
+    assert [event["what"] for event in told["deleted"]["events"]] == [
+        "Batches 4 to 5 are missing: deleted with the checkpoint before they were read."
+    ]
 
 
 @pytest.mark.parametrize("kind", ["new query", "restored", "rolled back", "other version", "repartitioned"])
