@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 #: Kinds of sinks that skip a batch that they have seen.
-MARKING = ("file", "delta", "iceberg", "hudi")
+MARKING = ("file", "delta", "iceberg", "hudi", "history")
 #: Formats of the file sink, by which it is declared as well.
 FILE_FORMATS = ("parquet", "json", "csv", "orc", "text")
 #: Spark's own sinks that write a micro-batch as a whole.
@@ -36,7 +36,8 @@ class SinkMarker:
     """What a sink remembers of one query.
 
     Args:
-        kind: ``file``, ``delta``, ``iceberg``, ``hudi``, ``kafka``, ``foreachBatch``, …; empty when not declared.
+        kind: ``file``, ``delta``, ``iceberg``, ``hudi``, ``history``, ``kafka``, ``foreachBatch``, …; empty when not
+            declared.
         location: Where it is, or empty.
         writer: What it knows the query by; empty when it asks for nothing of the kind.
         last_batch: The newest batch that it says it has: it skips every batch up to it. None when it knows none.

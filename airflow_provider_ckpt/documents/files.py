@@ -172,4 +172,9 @@ class EpochDocument(Document):
     compact: Annotated[bool, "whether it covers all epochs of the query up to this one"]
     created_at_ms: Annotated[int, "epoch milliseconds"]
     schema: Annotated[str, "Spark's `StructType` of the rows, as JSON text"]
+    plan: NotRequired[
+        Annotated[
+            str | None, "SHA-256 of the offset entry of that batch; null where it could not be read, absent before"
+        ]
+    ]
     files: Annotated[list[DataFileFields], "the files that are rows of the table by this manifest"]

@@ -18,12 +18,20 @@ if TYPE_CHECKING:
 
 #: Fewer manifests of a query are left as they are.
 LEAST_EPOCHS = 32
+#: The newest epochs of a query are not merged: so far may its checkpoint, of which Spark retains as many batches, be
+#: rolled back, and the table with it.
+KEPT_EPOCHS = 100
 
 
 def compact(
-    table: Store, now_ms: int, *, least_epochs: int = LEAST_EPOCHS, most_bytes: int = MOST_BYTES
+    table: Store,
+    now_ms: int,
+    *,
+    least_epochs: int = LEAST_EPOCHS,
+    kept_epochs: int = KEPT_EPOCHS,
+    most_bytes: int = MOST_BYTES,
 ) -> tuple[Place, ...]:
-    """Merge what there is of each query that has many epochs, up to its newest one.
+    """Merge what there is of each query that has many epochs, but for its newest ones.
 
     Nothing is deleted: what a merged manifest replaced is a vacuum's, a day later. Of two that merge the same epochs at
     once, one wins, and both are right.
@@ -31,7 +39,8 @@ def compact(
     Args:
         table: Where the table is.
         now_ms: Epoch milliseconds.
-        least_epochs: A query with fewer manifests is left as it is.
+        least_epochs: Fewer manifests of a query are left as they are.
+        kept_epochs: The newest so many epochs of a query are not merged.
         most_bytes: Size up to which small files are merged.
 
     Returns:
@@ -40,6 +49,7 @@ def compact(
     created = []
     for _, of_query in groupby(visible(list_places(table)), key=lambda place: place.query_id):
         places = tuple(of_query)
+        places = places[: max(len(places) - kept_epochs, 0)]
         if len(places) >= max(least_epochs, 2):
             place = Place(places[-1].query_id, places[-1].epoch, compact=True)
             if _merge(table, place, read_manifests(table, places), now_ms, most_bytes):
@@ -54,7 +64,8 @@ def _merge(table: Store, place: Place, manifests: Sequence[Manifest], now_ms: in
             merged = list(write_rows(table, _rows(table, same), most_bytes)) if len(same) > 1 else []
             files += merged or same
             new += merged
-    return publish(table, Manifest(place, tuple(files), manifests[-1].schema, now_ms), new=new)
+    last = manifests[-1]
+    return publish(table, Manifest(place, tuple(files), last.schema, now_ms, last.plan), new=new)
 
 
 def _of_one_schema(table: Store, run: Sequence[DataFile]) -> Iterator[list[DataFile]]:

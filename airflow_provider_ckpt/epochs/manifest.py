@@ -3,13 +3,15 @@
 A table is a directory with ``data/`` and ``epochs/<query id>/``. Tasks write files of unique names into ``data/``, and
 nobody reads one before a manifest names it. The manifest ``epochs/<query id>/<N>`` makes the files of epoch N rows of
 the table. It is created once and never replaced, so of several that commit an epoch one wins, whoever they are. A
-merged manifest ``epochs/<query id>/<N>.compact`` covers all epochs of the query up to and with N.
+merged manifest ``epochs/<query id>/<N>.compact`` covers all epochs of the query up to and with N. Manifests that a
+person has taken out of the table are in ``undone/``, and keep their files.
 """
 
 from __future__ import annotations
 
 import json
 import re
+import shlex
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -22,7 +24,7 @@ if TYPE_CHECKING:
     from airflow_provider_ckpt.documents.files import EpochDocument
 
 FORMAT_VERSION = 1
-DATA, EPOCHS = "data", "epochs"
+DATA, EPOCHS, UNDONE = "data", "epochs", "undone"
 #: For so long what no manifest names stays, and what a merged manifest replaced: it may be of an epoch that is being
 #: written, or a reader may be at it. Milliseconds.
 GRACE_MS = 24 * 3_600_000
@@ -30,6 +32,7 @@ GRACE_MS = 24 * 3_600_000
 COMMIT_WITHIN_MS = GRACE_MS // 2
 
 _PLACE = re.compile(rf"{EPOCHS}/([A-Za-z0-9_-]{{1,100}})/(0|[1-9]\d{{0,18}})(\.compact)?\Z")
+_UNDONE = re.compile(rf"{UNDONE}/\d{{1,19}}/({EPOCHS}/[^/]+/\d{{1,19}})\Z")
 _DATA_FILE = re.compile(rf"{DATA}/[A-Za-z0-9_-]{{1,100}}\.parquet\Z")
 #: What a writer on a local disk leaves when it is killed before its file has its name.
 _DRAFT = re.compile(rf"(?:{DATA}|{EPOCHS}/[A-Za-z0-9_-]{{1,100}})/\.[^/]+\.tmp\Z")
@@ -97,6 +100,12 @@ def parse_place(name: str) -> Place | None:
     return Place(found[1], int(found[2]), bool(found[3])) if found else None
 
 
+def parse_undone(name: str) -> Place | None:
+    """The place where a manifest that was taken out of the table has been; None for what is none."""
+    found = _UNDONE.match(name)
+    return parse_place(found[1]) if found else None
+
+
 def is_data_file(name: str) -> bool:
     """Whether a name is that of a file that a task may have written."""
     return _DATA_FILE.match(name) is not None
@@ -110,6 +119,12 @@ def visible(places: Iterable[Place]) -> tuple[Place, ...]:
         if place.compact and (place.query_id not in newest or place.replaces(newest[place.query_id])):
             newest[place.query_id] = place
     return tuple(sorted((place for place in places if not _is_replaced(place, newest)), key=_in_order))
+
+
+def newest_of(places: Iterable[Place], query_id: str) -> Place | None:
+    """The manifest that covers the last epoch of a query, its own rather than a merged one; None when there is none."""
+    own = (place for place in places if place.query_id == query_id)
+    return max(own, key=lambda place: (place.epoch, not place.compact), default=None)
 
 
 def _is_replaced(place: Place, newest: Mapping[str, Place]) -> bool:
@@ -129,12 +144,26 @@ class Manifest:
         files: The files.
         schema: Spark's ``StructType`` of the rows, as JSON text.
         created_at_ms: Epoch milliseconds.
+        plan: What the rows are of, as a digest: the plan that its stream had made of the epoch; of a merged manifest
+            that of the last epoch. None where the writer could not tell.
     """
 
     place: Place
     files: tuple[DataFile, ...]
     schema: str
     created_at_ms: int
+    plan: str | None = None
+
+    @property
+    def rows(self) -> int:
+        """How many rows there are."""
+        return sum(file.rows for file in self.files)
+
+    def is_of_the_plan_of(self, other: Manifest) -> bool:
+        """Whether another one of this epoch holds the same rows: one plan, or, where none is known, as many rows."""
+        if self.plan is not None and other.plan is not None:
+            return self.plan == other.plan
+        return self.place.compact or other.place.compact or self.rows == other.rows
 
     def encode(self) -> bytes:
         """The bytes to store."""
@@ -145,6 +174,7 @@ class Manifest:
             "compact": self.place.compact,
             "created_at_ms": self.created_at_ms,
             "schema": self.schema,
+            "plan": self.plan,
             "files": [{"name": file.name, "rows": file.rows, "bytes": file.bytes} for file in self.files],
         }
         return json.dumps(document).encode()
@@ -173,9 +203,10 @@ def _manifest(value: Mapping[str, Any], place: Place) -> Manifest:
     files = tuple(DataFile(item["name"], _count(item["rows"]), _count(item["bytes"])) for item in value["files"])
     if not all(is_data_file(file.name) for file in files) or len({file.name for file in files}) != len(files):
         raise ValueError("it names what is no file of the table, or a file twice")
-    if not isinstance(value["schema"], str):
-        raise TypeError("the schema is no text")
-    return Manifest(place, files, value["schema"], _count(value["created_at_ms"]))
+    plan = value.get("plan")  # manifests of earlier versions have none
+    if not isinstance(value["schema"], str) or not isinstance(plan, str | None):
+        raise TypeError("the schema or the plan is no text")
+    return Manifest(place, files, value["schema"], _count(value["created_at_ms"]), plan)
 
 
 def _count(value: Any) -> int:
@@ -198,7 +229,11 @@ class Garbage:
 
 
 def garbage(
-    manifests: Iterable[Manifest], files: Iterable[StoredObject], now_ms: int, grace_ms: int = GRACE_MS
+    manifests: Iterable[Manifest],
+    files: Iterable[StoredObject],
+    now_ms: int,
+    grace_ms: int = GRACE_MS,
+    undone: Iterable[Manifest] = (),
 ) -> Garbage:
     """What has been nobody's for longer than the grace.
 
@@ -210,10 +245,12 @@ def garbage(
         files: What is there, as a listing that was taken before shows it.
         now_ms: Epoch milliseconds.
         grace_ms: Milliseconds.
+        undone: Manifests that were taken out of the table: their files stay as long as they do.
     """
     manifests = tuple(manifests)
     expired = {item.place for item in manifests if _replaced_at_ms(item, manifests) + grace_ms < now_ms}
-    named = {file.name for item in manifests if item.place not in expired for file in item.files}
+    kept = (*(item for item in manifests if item.place not in expired), *undone)
+    named = {file.name for item in kept for file in item.files}
     return Garbage(
         tuple(sorted(item.name for item in files if item.name not in named and _is_old(item, now_ms - grace_ms))),
         tuple(sorted(place.name for place in expired)),
@@ -248,3 +285,13 @@ def small_runs(files: Iterable[DataFile], most_bytes: int) -> tuple[tuple[DataFi
             runs.append([file])
             room = most_bytes - file.bytes
     return tuple(map(tuple, runs))
+
+
+def rewinding(location: str, query_id: str, epoch: int) -> str:
+    """The command that takes a table back to an epoch of a query."""
+    said = (
+        "from airflow_provider_ckpt.epochs.rewind import rewind; "
+        "from airflow_provider_ckpt.storage.store import Store; "
+        f"rewind(Store.open({json.dumps(location)}), {json.dumps(query_id)}, {epoch})"
+    )
+    return f"python -c {shlex.quote(said)}"

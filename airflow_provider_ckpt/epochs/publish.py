@@ -6,15 +6,27 @@ for an epoch that is committed, with other files that hold the same rows. The ma
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from contextlib import suppress
 
-from airflow_provider_ckpt.epochs.manifest import COMMIT_WITHIN_MS, DataFile, Manifest, Place, Written, decode
+from airflow_provider_ckpt.epochs.manifest import (
+    COMMIT_WITHIN_MS,
+    DataFile,
+    Manifest,
+    Place,
+    Written,
+    decode,
+    newest_of,
+    rewinding,
+)
+from airflow_provider_ckpt.epochs.read import list_places
 from airflow_provider_ckpt.errors import CheckpointNotFoundError, ObjectExistsError, StoreError
 from airflow_provider_ckpt.storage.store import Store
 
 
-def commit(table: Store, epoch: int, written: Sequence[Written], schema: str, now_ms: int) -> bool:
+def commit(
+    table: Store, epoch: int, written: Sequence[Written], schema: str, now_ms: int, plan: str | None = None
+) -> bool:
     """Create the manifest of an epoch.
 
     Args:
@@ -23,13 +35,16 @@ def commit(table: Store, epoch: int, written: Sequence[Written], schema: str, no
         written: What each task wrote.
         schema: Spark's ``StructType`` of the rows, as JSON text.
         now_ms: Epoch milliseconds.
+        plan: What the rows are of, as a digest: equal when Spark runs the epoch again, another one when the stream has
+            gone back and planned it anew. None when nobody can tell; then the number of rows has to do.
 
     Returns:
         Whether these files are rows of the table now. When the epoch was committed before, with other files, they are
         not, and are deleted.
 
     Raises:
-        StoreError: The files are too old: a vacuum may have taken them for garbage. Spark runs the batch again.
+        StoreError: The files are too old: a vacuum may have taken them for garbage. Spark runs the batch again. Or the
+            stream has gone back behind the table, which holds other rows of this epoch, or later epochs.
         StoreUnavailableError: The manifest may be there or not; :func:`abort` finds out.
     """
     if not written:  # Spark runs one task at least, so there is nothing that an epoch could be of
@@ -45,7 +60,39 @@ def commit(table: Store, epoch: int, written: Sequence[Written], schema: str, no
             batch_id=epoch,
             hint="Start the query again: it writes the epoch anew.",
         )
-    return publish(table, Manifest(place, files, schema, now_ms), new=files)
+    manifest = Manifest(place, files, schema, now_ms, plan)
+    newest = newest_of(list_places(table, place.query_id), place.query_id)
+    if newest is not None and newest.epoch >= epoch:
+        return _commit_again(table, manifest, newest)
+    try:
+        table.create(place.name, manifest.encode())
+    except ObjectExistsError:  # of somebody else, right now; or it is this one, and the answer got lost
+        return _commit_again(table, manifest, place)
+    return True
+
+
+def _commit_again(table: Store, manifest: Manifest, newest: Place) -> bool:
+    """Nothing is to be done for an epoch that Spark runs again; one that it has planned anew is refused."""
+    held = decode(table.read(newest.name), newest)
+    if newest.epoch > manifest.place.epoch or not held.is_of_the_plan_of(manifest):
+        raise _gone_back(table, manifest.place, newest)
+    named = {file.name for file in held.files}
+    _delete(table, manifest.files, but=named)
+    return not held.place.compact and named == {file.name for file in manifest.files}
+
+
+def _gone_back(table: Store, place: Place, newest: Place) -> StoreError:
+    command = rewinding(table.location, place.query_id, place.epoch - 1)
+    return StoreError(
+        f"the table has epochs {place.epoch} to {newest.epoch} of query {place.query_id} already, with other rows than "
+        f"those of epoch {place.epoch} now, so it was not committed. The checkpoint of the stream was rolled back or "
+        "restored behind its table, or another driver runs the query.",
+        location=table.location,
+        name=place.name,
+        batch_id=place.epoch,
+        hint=f"Let the table go back as well, while the query is stopped: {command}; then start it again. Or go on "
+        "with a new checkpoint, which reads again what is there.",
+    )
 
 
 def abort(table: Store, epoch: int, written: Sequence[Written | None]) -> None:
@@ -90,7 +137,7 @@ def _named(table: Store, place: Place) -> frozenset[str] | None:
         return None
 
 
-def _delete(table: Store, files: Iterable[DataFile], but: frozenset[str]) -> None:
+def _delete(table: Store, files: Iterable[DataFile], but: Collection[str]) -> None:
     for file in files:
         if file.name not in but:
             with suppress(StoreError):  # what stays is a vacuum's; the epoch is decided

@@ -5,7 +5,17 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from airflow_provider_ckpt.epochs.manifest import EPOCHS, DataFile, Manifest, Place, decode, parse_place, visible
+from airflow_provider_ckpt.epochs.manifest import (
+    EPOCHS,
+    UNDONE,
+    DataFile,
+    Manifest,
+    Place,
+    decode,
+    parse_place,
+    parse_undone,
+    visible,
+)
 from airflow_provider_ckpt.errors import CheckpointNotFoundError
 from airflow_provider_ckpt.storage.concurrency import THREADS, in_parallel
 from airflow_provider_ckpt.storage.store import Store
@@ -50,9 +60,9 @@ def read_table(table: Store) -> TableFiles:
     return TableFiles(table.location, read_manifests(table, places))
 
 
-def list_places(table: Store) -> list[Place]:
-    """Every manifest, also the replaced ones."""
-    places = map(parse_place, table.find(EPOCHS))
+def list_places(table: Store, query_id: str | None = None) -> list[Place]:
+    """Every manifest, also the replaced ones; of one query, or of all."""
+    places = map(parse_place, table.find(EPOCHS if query_id is None else f"{EPOCHS}/{query_id}"))
     return [place for place in places if place is not None]
 
 
@@ -60,3 +70,10 @@ def read_manifests(table: Store, places: Iterable[Place]) -> tuple[Manifest, ...
     """The manifests of some places, in their order."""
     by_name = {place.name: place for place in places}
     return tuple(in_parallel(lambda name: decode(table.read(name), by_name[name]), list(by_name), THREADS))
+
+
+def read_undone(table: Store, query_id: str | None = None) -> tuple[Manifest, ...]:
+    """The manifests that were taken out of the table; of one query, or of all."""
+    found = {name: place for name in table.find(UNDONE) if (place := parse_undone(name)) is not None}
+    wanted = [name for name, place in found.items() if query_id in (None, place.query_id)]
+    return tuple(in_parallel(lambda name: decode(table.read(name), found[name]), wanted, THREADS))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from airflow_provider_ckpt.epochs.manifest import DATA, EPOCHS, Garbage, garbage
-from airflow_provider_ckpt.epochs.read import list_places, read_manifests
+from airflow_provider_ckpt.epochs.read import list_places, read_manifests, read_undone
 from airflow_provider_ckpt.storage.concurrency import THREADS, in_parallel
 from airflow_provider_ckpt.storage.store import Store
 
@@ -22,7 +22,8 @@ def vacuum(table: Store, now_ms: int, *, dry_run: bool = False) -> Garbage:
         What was deleted, or would be.
     """
     files = {**table.find(DATA), **table.find(EPOCHS)}.values()
-    found = garbage(read_manifests(table, list_places(table)), files, now_ms)
+    manifests = read_manifests(table, list_places(table))
+    found = garbage(manifests, files, now_ms, undone=read_undone(table))  # whither a manifest goes is listed last
     if not dry_run:
         in_parallel(table.delete, found.files, THREADS)
         in_parallel(table.delete, found.manifests, THREADS)  # after what they name

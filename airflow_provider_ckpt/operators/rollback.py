@@ -51,8 +51,8 @@ class CheckpointRollbackOperator(CheckpointOperator):
         plan is carried out and no other; when the checkpoint has changed since, it is refused.
     :param sources: Types of the sources by id, such as ``{"0": "kafka"}``.
     :param query_is_stopped: True confirms that no query writes to the checkpoint; or a callable that finds out.
-    :param sink: The sink of the query: ``file:``, ``delta:``, ``iceberg:`` or ``hudi:`` with its URI, ``kafka``,
-        ``foreachBatch``; without it its effect is unknown.
+    :param sink: The sink of the query: ``file:``, ``delta:``, ``iceberg:``, ``hudi:`` or ``history:`` with its URI,
+        ``kafka``, ``foreachBatch``; without it its effect is unknown.
     :param trigger: The trigger of the query as a deploy file says it; with ``realTime`` the logs do not show every
         batch that the sink has rows of, so no effect on it is exact.
     :param trim_sink_log: Remove the dropped batches from the file sink's log as well.

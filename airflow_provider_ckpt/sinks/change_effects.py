@@ -11,6 +11,7 @@ import json
 import shlex
 
 from airflow_provider_ckpt.checkpoint.sink_marker import MARKING, SinkMarker
+from airflow_provider_ckpt.epochs.manifest import rewinding
 from airflow_provider_ckpt.sinks.effects import SinkEffect
 from airflow_provider_ckpt.untrusted.spans import batches_text
 
@@ -97,6 +98,11 @@ def _marked(marker: SinkMarker, batch_id: int, *, trimmed: bool) -> SinkEffect:
 
 def _why_skipped(marker: SinkMarker, skipped: tuple[int, int], held: tuple[int, ...]) -> str:
     first, last = skipped
+    if marker.kind == "history":
+        return (
+            f"{_memory(marker)} goes up to batch {last}, so it refuses {batches_text(first, last)} when they run again "
+            "with other rows, and the query stops"
+        )
     why = f"{_memory(marker)} goes up to batch {last}, so the next run of {batches_text(first, last)} is dropped"
     if marker.commits and not held:
         return f"{why}; the table was restored without its marker, so their rows are in it neither old nor new"
@@ -111,6 +117,8 @@ def _memory(marker: SinkMarker) -> str:
             return f"its txn marker of {marker.writer}"
         case "iceberg":
             return f"the epoch that its snapshots name for query {marker.writer}"
+        case "history":
+            return f"the epoch that its manifests name for query {marker.writer}"
     return f"its streaming checkpoint of {marker.writer}"
 
 
@@ -123,7 +131,9 @@ def _remedy(marker: SinkMarker, batch_id: int) -> str:
             f"The table no longer remembers its state before batch {batch_id + 1}: roll back to a later batch, or "
             "rewrite the table and let the query start on it with a new checkpoint."
         )
-    remedy = {"delta": _restore_delta, "iceberg": _restore_iceberg, "hudi": _restore_hudi}[marker.kind]
+    remedy = {"delta": _restore_delta, "iceberg": _restore_iceberg, "hudi": _restore_hudi, "history": _rewind_history}[
+        marker.kind
+    ]
     others = ", ".join(f"{commit.operation} {commit.version}" for commit in marker.others_after(batch_id))
     also = f" That also takes back what others did: {others}." if others else ""
     return f"Before the query goes on, {remedy(marker, batch_id, version)}{also}"
@@ -162,6 +172,10 @@ def _restore_hudi(marker: SinkMarker, batch_id: int, version: str) -> str:
         f"CALL rollback_to_instant(table => '<table>', instant_time => '{instant}')" for instant in reversed(later)
     )
     return f"roll back the later instants, newest first: {calls}."
+
+
+def _rewind_history(marker: SinkMarker, batch_id: int, version: str) -> str:
+    return f"take the table back, too: {rewinding(marker.location, marker.writer, batch_id)}."
 
 
 # --- sinks that do not ----------------------------------------------------------------------------------------------

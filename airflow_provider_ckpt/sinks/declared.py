@@ -23,7 +23,7 @@ class DeclaredSink:
     """The sink of a query, as its user declares it.
 
     Args:
-        kind: ``file``, ``delta``, ``iceberg``, ``hudi``, or one that remembers nothing.
+        kind: ``file``, ``delta``, ``iceberg``, ``hudi``, ``history``, or one that remembers nothing.
         location: Output directory or table, or for Iceberg a metadata file; empty where the kind needs none.
         writer: ``txnAppId`` of a Delta writer, ``hoodie.datasource.write.streaming.checkpoint.identifier`` of a Hudi
             writer; empty for the default.

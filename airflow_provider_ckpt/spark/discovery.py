@@ -23,9 +23,10 @@ def discover(places: Places, known: Collection[str] = ()) -> tuple[list[str], li
     Raises:
         CheckpointError: A root is not there, or cannot be listed.
     """
-    if places.depth == 0:
-        return list(dict.fromkeys(places.roots)), []
     drivers = SharedDrivers(places.storage_options)
-    found = list(find_checkpoints([drivers.open(root) for root in places.roots], depth=places.depth, known=known))
+    roots = [drivers.open(root) for root in places.roots]
+    if places.depth == 0:
+        return list(dict.fromkeys(root.location for root in roots)), []
+    found = list(find_checkpoints(roots, depth=places.depth, known=known))
     locations = [item.location for item in found if not isinstance(item, FleetRow)]
     return list(dict.fromkeys(locations)), [item for item in found if isinstance(item, FleetRow)]

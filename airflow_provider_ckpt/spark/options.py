@@ -10,7 +10,9 @@ from typing import Any, TypeVar
 from airflow_provider_ckpt.fleet.find import DEPTH
 from airflow_provider_ckpt.history.columns import TABLES
 from airflow_provider_ckpt.history.selection import DeclaredTypes, Selection
+from airflow_provider_ckpt.storage.store import Store
 from airflow_provider_ckpt.times import parse_duration_ms, parse_time_ms
+from airflow_provider_ckpt.untrusted.bounded_json import parse_json
 
 Value = TypeVar("Value")
 
@@ -150,6 +152,12 @@ def storage_options(texts: Mapping[str, str]) -> dict[str, Any]:
     return {key.removeprefix(STORAGE): _typed(text) for key, text in lower.items() if key.startswith(STORAGE)}
 
 
+def absolute(path: str, options: Mapping[str, Any]) -> str:
+    """A location as workers open it, which work in other directories than the driver."""
+    store = Store.open(path, **options)
+    return store.location if store.is_local else path
+
+
 def storage_texts(options: Mapping[str, Any]) -> dict[str, str]:
     """Options of fsspec drivers as :func:`storage_options` reads them."""
     return {f"{STORAGE}{key}": value if isinstance(value, str) else json.dumps(value) for key, value in options.items()}
@@ -166,15 +174,15 @@ def _selection(options: _Options) -> Selection:
 
 
 def _declared(text: str) -> DeclaredTypes:
-    fields = json.loads(text)
+    fields = parse_json(text)
     if not isinstance(fields, dict):
         raise ValueError('give {"0": "kafka"}, or {"s3://lake/orders*": {"0": "kafka"}}')
     return DeclaredTypes.parse(fields)
 
 
 def _paths(text: str) -> tuple[str, ...]:
-    paths = json.loads(text)
-    if not isinstance(paths, list) or not all(isinstance(path, str) for path in paths):
+    paths = parse_json(text)
+    if not isinstance(paths, list) or not all(isinstance(path, str) and path for path in paths):
         raise ValueError("give a JSON list of locations")
     return tuple(paths)
 
@@ -192,4 +200,4 @@ def _typed(text: str) -> Any:
     """A storage option: JSON where it is an object, a list or a truth value, else the text."""
     if text.lower() in ("true", "false"):
         return text.lower() == "true"
-    return json.loads(text) if text[:1] in ("{", "[") else text
+    return parse_json(text) if text[:1] in ("{", "[") else text

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import io
 import json
+import re
 from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, Any
 
 from airflow_provider_ckpt.epochs.read import read_table
 from airflow_provider_ckpt.errors import StoreError
+from airflow_provider_ckpt.spark.options import absolute
 from airflow_provider_ckpt.storage.store import Store
 
 if TYPE_CHECKING:
@@ -43,10 +45,10 @@ def history(session: Any, path: str, **storage_options: Any) -> Any:
         return session.createDataFrame([], schema)
     base = hadoop_url(session, table)
     if base is not None:
-        return session.read.schema(schema).parquet(*(f"{base}/{name}" for name in names))
+        return session.read.schema(schema).parquet(*(f"{plain(base)}/{name}" for name in names))
     parts = session.createDataFrame([(name,) for name in names], "name string")
     parts = parts.repartition(-(-len(names) // _FILES_A_TASK))
-    return parts.mapInArrow(_Reader(path, storage_options, schema), schema)
+    return parts.mapInArrow(_Reader(absolute(path, storage_options), storage_options, schema), schema)
 
 
 def merged_schema(schemas: Iterable[str], location: str) -> dict[str, Any]:
@@ -95,6 +97,11 @@ def hadoop_url(session: Any, store: Store) -> str | None:
     except Py4JError:
         return None
     return url
+
+
+def plain(url: str) -> str:
+    """A location that Spark's readers do not take for a pattern."""
+    return re.sub(r"([\\\[\]{}*?])", r"\\\1", url)
 
 
 class _Reader:

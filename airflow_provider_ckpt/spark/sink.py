@@ -6,6 +6,8 @@ them rows of the table, a second ``commit`` of it is nothing, ``abort`` gives fi
 
 from __future__ import annotations
 
+import hashlib
+import logging
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -13,16 +15,19 @@ from typing import TYPE_CHECKING, Any
 
 from pyspark.sql.datasource import DataSource, DataSourceStreamArrowWriter, WriterCommitMessage
 
+from airflow_provider_ckpt.codec import layout
 from airflow_provider_ckpt.epochs import publish
 from airflow_provider_ckpt.epochs.manifest import Written
 from airflow_provider_ckpt.epochs.write_rows import write_rows
-from airflow_provider_ckpt.errors import StoreError
-from airflow_provider_ckpt.spark.options import storage_options
+from airflow_provider_ckpt.errors import CheckpointError, StoreError
+from airflow_provider_ckpt.spark.options import absolute, storage_options
 from airflow_provider_ckpt.storage.store import Store
 
 if TYPE_CHECKING:
     import pyarrow as pa
     from pyspark.sql.types import StructType
+
+log = logging.getLogger(__name__)
 
 #: What Spark tells a task of the query that it belongs to (``StreamExecution.QUERY_ID_KEY``).
 _QUERY_ID = "sql.streaming.queryId"
@@ -40,9 +45,11 @@ class CheckpointHistory(DataSource):
         """The writer. Raises ValueError for options that it cannot follow."""
         if overwrite:
             raise ValueError("checkpoint_history appends: use outputMode('append') or 'update', not 'complete'.")
-        if "path" not in self.options:
+        if not self.options.get("path"):
             raise ValueError("checkpoint_history needs the option path: where the table is.")
-        return HistoryWriter(self.options["path"], storage_options(self.options), schema.json())
+        options = storage_options(self.options)
+        path = absolute(self.options["path"], options)
+        return HistoryWriter(path, options, schema.json(), self.options.get("checkpointLocation"))
 
 
 @dataclass
@@ -60,11 +67,13 @@ class HistoryWriter(DataSourceStreamArrowWriter):
         path: Where the table is.
         options: Options of the driver of the storage.
         schema: Spark's ``StructType`` of the rows, as JSON text.
+        checkpoint: Of the stream itself; None when it was not given as an option.
     """
 
     path: str
     options: Mapping[str, Any]
     schema: str
+    checkpoint: str | None = None
 
     def table(self) -> Store:
         """The table."""
@@ -79,7 +88,22 @@ class HistoryWriter(DataSourceStreamArrowWriter):
     def commit(self, messages: Sequence[Message | None], batchId: int) -> None:
         """All files of an epoch become rows of the table, unless others are already."""
         written = [message.written for message in messages if message is not None]
-        publish.commit(self.table(), batchId, written, self.schema, _now_ms())
+        publish.commit(self.table(), batchId, written, self.schema, _now_ms(), self.plan_of(batchId))
+
+    def plan_of(self, epoch: int) -> str | None:
+        """A digest of the offset entry of an epoch: equal when Spark runs it again, another when it plans it anew."""
+        if not self.checkpoint:
+            return None
+        try:
+            store = Store.open(self.checkpoint, **self.options)
+            return hashlib.sha256(store.read(layout.offset_entry(epoch))).hexdigest()
+        except CheckpointError as error:
+            log.warning(
+                "The checkpoint of the stream cannot be read, so its rollback by one batch is not told from a restart "
+                "where the rows are as many: %s",
+                error,
+            )
+            return None
 
     def abort(self, messages: Sequence[Message | None], batchId: int) -> None:
         """The epoch has failed, or its commit seems to have."""

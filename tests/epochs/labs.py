@@ -22,9 +22,11 @@ def task(table: Store, numbers: list[int], query: str = "q", since_ms: int = NOW
     return Written(query, tuple(write_rows(table, [rows])), since_ms)
 
 
-def epoch(table: Store, number: int, *numbers: int, query: str = "q", now_ms: int = NOW_MS) -> bool:
+def epoch(
+    table: Store, number: int, *numbers: int, query: str = "q", now_ms: int = NOW_MS, plan: str | None = None
+) -> bool:
     """A whole epoch of one task."""
-    return commit(table, number, [task(table, list(numbers), query, now_ms)], "{}", now_ms)
+    return commit(table, number, [task(table, list(numbers), query, now_ms)], "{}", now_ms, plan)
 
 
 def rows(table: Store) -> list[int]:
@@ -40,6 +42,6 @@ def data(table: Store) -> set[str]:
     return set(table.find("data"))
 
 
-def manifest(place: Place, *names: str, created_ms: int = NOW_MS) -> Manifest:
+def manifest(place: Place, *names: str, created_ms: int = NOW_MS, plan: str | None = None) -> Manifest:
     """A manifest of files by name."""
-    return Manifest(place, tuple(DataFile(f"data/{name}.parquet", 1, 10) for name in names), "{}", created_ms)
+    return Manifest(place, tuple(DataFile(f"data/{name}.parquet", 1, 10) for name in names), "{}", created_ms, plan)

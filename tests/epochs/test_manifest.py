@@ -76,9 +76,15 @@ def test_queries_do_not_replace_each_other():
 
 
 def test_a_manifest_is_read_as_it_was_written():
-    written = manifest(E5, "a", "b")
+    written = manifest(E5, "a", "b", plan="7f")
     assert decode(written.encode(), E5) == written
     assert list(problems(json.loads(written.encode()), EpochDocument)) == []
+
+
+def test_manifests_of_earlier_versions_have_no_plan():
+    document = json.loads(manifest(E5, "a").encode())
+    del document["plan"]
+    assert decode(json.dumps(document).encode(), E5) == manifest(E5, "a", plan=None)
 
 
 def test_keys_that_a_later_release_adds_are_passed_over():
@@ -107,10 +113,11 @@ def edited(**keys: object) -> bytes:
         edited(files=[{"name": "data/a.parquet", "rows": -1, "bytes": 1}]),
         edited(files=[{"name": "data/a.parquet", "rows": 1, "bytes": 1}] * 2),
         edited(schema=None),
+        edited(plan=7),
         edited(created_at_ms="now"),
         edited(epoch="5"),
     ],
-    ids=range(15),
+    ids=range(16),
 )
 def test_anything_else_is_refused_by_name(data):
     with pytest.raises(MalformedEntryError, match=r"epochs/q/5: is no manifest"):

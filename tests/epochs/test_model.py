@@ -1,4 +1,4 @@
-"""A table under everything at once: streams that are killed and restarted, merging, vacuums and readers, in any order."""
+"""A table under everything at once: streams that are killed, restarted and rolled back, merging, vacuums and readers."""
 
 from __future__ import annotations
 
@@ -14,7 +14,8 @@ import pytest
 from airflow_provider_ckpt.epochs.compact import compact
 from airflow_provider_ckpt.epochs.manifest import COMMIT_WITHIN_MS, GRACE_MS, Written
 from airflow_provider_ckpt.epochs.publish import abort, commit
-from airflow_provider_ckpt.epochs.read import read_table
+from airflow_provider_ckpt.epochs.read import read_table, read_undone
+from airflow_provider_ckpt.epochs.rewind import rewind
 from airflow_provider_ckpt.epochs.vacuum import vacuum
 from airflow_provider_ckpt.epochs.write_rows import write_rows
 from airflow_provider_ckpt.errors import CheckpointNotFoundError, StoreError
@@ -22,8 +23,12 @@ from airflow_provider_ckpt.storage.store import Store
 from tests.turns import Actor, Turns, TurnStore
 
 SEEDS = range(400) if os.environ.get("CKPT_EXHAUSTIVE") else range(12)
-QUERIES, EPOCHS, TASKS = ("orders", "clicks"), 5, 2
+QUERIES, EPOCHS, TASKS = ("orders", "clicks"), 8, 2
+#: A rollback goes back so many epochs at most, and one may be there that is not committed in Spark, and that of a zombie.
+ROLLBACK, KEPT = 2, 4
 NOW_MS = 1_800_000_000_000
+#: Query, epoch, task, and which plan of the epoch it is of.
+Row = tuple[str, int, int, int]
 
 
 class World:
@@ -34,9 +39,12 @@ class World:
         self.turns = Turns(seed, NOW_MS)
         self.chance = self.turns.random
         self.done = dict.fromkeys(QUERIES, -1)  # Spark's commit log
+        self.plans: dict[str, dict[int, int]] = {query: {} for query in QUERIES}  # its offset log
+        self.furthest = dict(self.done)
+        self.planned = 0
         self.drivers: dict[str, Actor] = {}
         self.zombies: set[Actor] = set()
-        self.restarts = self.reads = 0
+        self.restarts = self.reads = self.rollbacks = self.refused = 0
 
     def act(self) -> None:
         """Let all of it happen, with failures for most of the time."""
@@ -55,7 +63,9 @@ class World:
         """A driver dies, or is restarted while it is still at its commit; one that has failed is started again."""
         for query in QUERIES:
             driver = self.drivers[query]
-            if driver.state == "waiting" and self.restarts < 12 and self.chance.random() < 0.02:
+            if self.rollbacks < 4 and self.done[query] == self.furthest[query] >= 0 and self.chance.random() < 0.01:
+                self.roll_back(query)
+            elif driver.state == "waiting" and self.restarts < 12 and self.chance.random() < 0.02:
                 self.restarts += 1
                 self.zombies.add(driver)
                 if self.chance.random() < 0.7:
@@ -64,26 +74,45 @@ class World:
             elif driver.state == "done" and self.done[query] < EPOCHS - 1:
                 self.start(query)
 
+    def roll_back(self, query: str) -> None:
+        """The query is stopped, its checkpoint goes back, and it is started again; its table stays as it is."""
+        self.rollbacks += 1
+        self.zombies.add(self.drivers[query])
+        self.drivers[query].kill()
+        self.done[query] = max(-1, self.done[query] - self.chance.randint(0, ROLLBACK))
+        self.plans[query] = {epoch: plan for epoch, plan in self.plans[query].items() if epoch <= self.done[query]}
+        self.start(query)
+
+    def plan(self, query: str) -> tuple[int, int]:
+        """The next epoch, and which plan of it this is: that of the offset log, or a new one."""
+        epoch = self.done[query] + 1
+        self.planned += 1
+        return epoch, self.plans[query].setdefault(epoch, self.planned)
+
     def drive(self, query: str, actor: Actor) -> None:
         table = TurnStore.of(str(self.root), actor)
         while actor not in self.zombies and self.done[query] < EPOCHS - 1:
-            epoch = self.done[query] + 1
+            epoch, plan = self.plan(query)
             since_ms, written = self.turns.now_ms, []
             try:
                 for task in range(TASKS):
                     while self.chance.random() < 0.2:  # an attempt that is lost, or a speculative one
-                        list(write_rows(table, rows_of(query, epoch, task)))
-                    files = tuple(write_rows(table, rows_of(query, epoch, task)))
+                        list(write_rows(table, rows_of((query, epoch, task, plan))))
+                    files = tuple(write_rows(table, rows_of((query, epoch, task, plan))))
                     written.append(Written(query, files, since_ms))
-                commit(table, epoch, written, "{}", self.turns.now_ms)
-            except StoreError:
+                commit(table, epoch, written, "{}", self.turns.now_ms, str(plan))
+            except StoreError as error:
                 try:
+                    if "the table go back as well" in (error.hint or ""):
+                        self.refused += 1
+                        rewind(table, query, epoch - 1, self.turns.now_ms)
                     abort(table, epoch, [*written, *[None] * (TASKS - len(written))])
                 except StoreError:
                     return
                 return
             if actor not in self.zombies:
                 self.done[query] = epoch
+                self.furthest[query] = max(epoch, self.furthest[query])
 
     def merge(self, actor: Actor) -> None:
         for _ in range(6):
@@ -92,6 +121,7 @@ class World:
                     TurnStore.of(str(self.root), actor),
                     self.turns.now_ms,
                     least_epochs=2,
+                    kept_epochs=KEPT,
                     most_bytes=self.chance.choice((1 << 10, 1 << 20)),
                 )
             except StoreError:
@@ -109,40 +139,52 @@ class World:
             self.read_once(TurnStore.of(str(self.root), actor))
 
     def read_once(self, table: Store) -> None:
-        began_ms, done = self.turns.now_ms, dict(self.done)
+        began_ms, done, rollbacks = self.turns.now_ms, dict(self.done), self.rollbacks
         try:
             found = rows_in(table)
         except CheckpointNotFoundError as missing:
-            # nothing is committed, or the reader took longer than what it reads is kept
-            assert set(done.values()) == {-1} or self.turns.now_ms - began_ms > GRACE_MS, missing
+            # nothing is committed, the reader took longer than what it reads is kept, or the table was taken back
+            took_long = self.turns.now_ms - began_ms > GRACE_MS
+            assert set(done.values()) == {-1} or took_long or self.refused, missing
             return
         except StoreError:
             return
         self.reads += 1
         assert set(found.values()) <= {1}, "a row is there twice"
-        wanted = {row for query, last in done.items() for epoch in range(last + 1) for row in truth(query, epoch)}
-        assert wanted <= found.keys(), "a row of an epoch that was committed before is missing"
+        tasks = Counter(row[:3] for row in found)
+        if rollbacks == self.rollbacks == 0:
+            assert set(tasks.values()) <= {1}, "rows of two plans of an epoch are there"
+        if rollbacks == self.rollbacks:
+            wanted = {
+                task for query, last in done.items() for epoch in range(last + 1) for task in tasks_of(query, epoch)
+            }
+            assert wanted <= tasks.keys(), "a row of an epoch that was committed before is missing"
+
+    def everything(self) -> set[Row]:
+        """The rows of each epoch by its last plan."""
+        epochs = ((query, epoch, plan) for query in QUERIES for epoch, plan in self.plans[query].items())
+        return {(*task, plan) for query, epoch, plan in epochs for task in tasks_of(query, epoch)}
 
 
-def truth(query: str, epoch: int) -> set[tuple[str, int, int]]:
-    """The rows of an epoch, whichever attempt wrote them."""
+def tasks_of(query: str, epoch: int) -> set[tuple[str, int, int]]:
+    """The tasks of an epoch that have a row."""
     return {(query, epoch, task) for task in range(TASKS) if (epoch + task) % 4}
 
 
-def rows_of(query: str, epoch: int, task: int) -> list[pa.RecordBatch]:
+def rows_of(row: Row) -> list[pa.RecordBatch]:
     """The rows of a task, which may have none."""
-    rows = [row for row in truth(query, epoch) if row[2] == task]
-    columns = [pa.array([row[place] for row in rows]) for place in range(3)]
-    return [pa.record_batch(columns, names=["query", "epoch", "task"])]
+    rows = [row] if row[:3] in tasks_of(*row[:2]) else []
+    columns = [pa.array([row[place] for row in rows]) for place in range(4)]
+    return [pa.record_batch(columns, names=["query", "epoch", "task", "plan"])]
 
 
-def rows_in(table: Store) -> Counter[tuple[str, int, int]]:
+def rows_in(table: Store) -> Counter[Row]:
     """What a reader finds."""
-    found: Counter[tuple[str, int, int]] = Counter()
+    found: Counter[Row] = Counter()
     for file in read_table(table).files:
         rows = pq.read_table(io.BytesIO(table.read(file.name))).to_pylist()
         assert len(rows) == file.rows
-        found.update((row["query"], row["epoch"], row["task"]) for row in rows)
+        found.update((row["query"], row["epoch"], row["task"], row["plan"]) for row in rows)
     return found
 
 
@@ -151,8 +193,8 @@ def test_each_row_is_there_once_whatever_happens_when(tmp_path, seed):
     world = World(tmp_path, seed)
     world.act()
     table = Store.open(str(tmp_path))
-    everything = {row for query in QUERIES for epoch in range(EPOCHS) for row in truth(query, epoch)}
-    assert rows_in(table) == Counter(everything)
+    assert [len(plans) for plans in world.plans.values()] == [EPOCHS] * len(QUERIES)
+    assert rows_in(table) == Counter(world.everything())
 
 
 @pytest.mark.parametrize("seed", SEEDS)
@@ -163,13 +205,13 @@ def test_what_is_lost_is_deleted_a_day_later_and_nothing_else(tmp_path, seed):
     rows = rows_in(table)
     later_ms = max(world.turns.now_ms, NOW_MS) + 400 * GRACE_MS  # the files have the time of the machine
     vacuum(table, later_ms)
-    named = {file.name for file in read_table(table).files}
-    assert set(table.find("data")) == named
+    kept = (*read_table(table).manifests, *read_undone(table))
+    assert set(table.find("data")) == {file.name for manifest in kept for file in manifest.files}
     assert rows_in(table) == rows
     assert vacuum(table, later_ms).files == ()
 
 
-def test_the_model_kills_restarts_merges_and_reads(tmp_path):
+def test_the_model_kills_restarts_rolls_back_merges_and_reads(tmp_path):
     """Or it would show nothing."""
     worlds = []
     for seed in SEEDS[:8]:
@@ -177,5 +219,7 @@ def test_the_model_kills_restarts_merges_and_reads(tmp_path):
         worlds[-1].act()
     assert sum(world.restarts for world in worlds) > 10
     assert sum(world.reads for world in worlds) > 20
+    assert sum(world.rollbacks for world in worlds) > 10
+    assert sum(world.refused for world in worlds) > 5
     assert list(tmp_path.glob("*/epochs/*/*.compact"))
     assert COMMIT_WITHIN_MS < GRACE_MS

@@ -13,6 +13,9 @@ from airflow_provider_ckpt.storage.store import Store
 from tests.epochs.labs import NOW_MS, data, epoch, rows, task
 from tests.faults import Fault, FaultyStore
 
+#: Plans of an epoch.
+A, B = "a" * 64, "b" * 64
+
 
 @pytest.fixture(params=["local", "memory", "s3"])
 def table(request, tmp_path):
@@ -52,8 +55,8 @@ def test_a_commit_whose_answer_was_lost_and_that_is_sent_again_keeps_its_files(t
 
 
 def test_an_epoch_without_rows_is_committed_as_well(table):
-    assert epoch(table, 0)
-    assert not epoch(table, 0, 1)
+    assert epoch(table, 0, plan=A)
+    assert not epoch(table, 0, 1, plan=A)
     assert rows(table) == [] and data(table) == set()
 
 
@@ -67,6 +70,61 @@ def test_files_that_a_vacuum_may_have_taken_for_garbage_are_not_committed(table)
     with pytest.raises(StoreError, match=r"epochs/q/3: the files of epoch 3 were begun more than 12 hours ago"):
         commit(table, 3, [task(table, [2]), old], "{}", NOW_MS)
     assert not table.find("epochs")
+
+
+# --- the stream has gone back behind its table ----------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("held", "now", "numbers"),
+    [
+        pytest.param(A, B, [1, 2], id="another plan of as many rows"),
+        pytest.param(A, B, [1, 2, 3], id="another plan of more rows"),
+        pytest.param(None, B, [1, 2, 3], id="more rows, and nobody knows the plan that was"),
+        pytest.param(A, None, [1], id="fewer rows, and nobody knows the plan that is"),
+    ],
+)
+def test_other_rows_of_an_epoch_that_is_there_are_refused(table, held, now, numbers):
+    """A rollback by one batch: skipping it would lose rows, adding it would double them."""
+    epoch(table, 0, 0)
+    epoch(table, 1, 1, 2, plan=held)
+    with pytest.raises(StoreError, match="the table has epochs 1 to 1 of query q already, with other rows") as refused:
+        epoch(table, 1, *numbers, plan=now)
+    assert "rolled back or restored behind its table" in str(refused.value)
+    assert f'rewind(Store.open("{table.location}"), "q", 0)' in (refused.value.hint or "")
+    assert rows(table) == [0, 1, 2]
+
+
+def test_an_epoch_before_the_newest_is_refused_whatever_its_rows(table):
+    """Spark commits in order, so it is never one that it runs again."""
+    for number in range(4):
+        epoch(table, number, number, plan=A)
+    with pytest.raises(StoreError, match="the table has epochs 1 to 3 of query q already"):
+        epoch(table, 1, 1, plan=A)
+    assert epoch(table, 0, 7, query="other")
+
+
+@pytest.mark.parametrize(("held", "now", "numbers"), [(A, A, [1, 3]), (None, A, [8, 9]), (A, None, [8, 9])])
+def test_an_epoch_that_runs_again_is_known_by_its_plan_or_by_its_rows(table, held, now, numbers):
+    """A source may tell less of what was purged meanwhile; the plan says that it is the same epoch."""
+    epoch(table, 0, 1, 2, plan=held)
+    assert not epoch(table, 0, *numbers, plan=now)
+    assert rows(table) == [1, 2]
+
+
+def test_of_two_drivers_at_one_epoch_the_second_is_told_that_it_is_there(table):
+    """Both have listed the table before either has written its manifest."""
+
+    class Late(Store):
+        def find(self, directory=""):
+            return {}
+
+    epoch(table, 0, 1, plan=A)
+    late = Late(table.fs, table.root, table.location)
+    assert not epoch(late, 0, 1, plan=A)
+    with pytest.raises(StoreError, match="another driver runs the query"):
+        epoch(late, 0, 1, plan=B)
+    assert rows(table) == [1]
 
 
 # --- abort ----------------------------------------------------------------------------------------------------------
@@ -111,7 +169,7 @@ def test_abort_without_a_message_does_nothing(tmp_path, messages):
 @pytest.mark.parametrize("place", ["local", pytest.param("s3", marks=pytest.mark.exhaustive)])
 @pytest.mark.parametrize("after", [False, True], ids=["before", "after"])
 @pytest.mark.parametrize("again", [False, True], ids=["first", "second"])
-@pytest.mark.parametrize("at", range(1, 7))
+@pytest.mark.parametrize("at", range(1, 8))
 def test_whatever_call_fails_the_epoch_is_there_once(request, tmp_path, place, at, again, after):
     """As Spark does it: tasks, commit; after a failure abort, then a restart runs the batch again."""
     plain = table_on(place, request, tmp_path)

@@ -41,7 +41,7 @@ def test_what_merging_replaced_stays_for_those_who_read_it(tmp_path):
     for file in data(table):
         os.utime(tmp_path / file, (1, 1))
     reader = read_table(table)
-    compact(table, NOW_MS, least_epochs=2)
+    compact(table, NOW_MS, least_epochs=2, kept_epochs=0)
     vacuum(table, NOW_MS + GRACE_MS)
     assert all(table.read(file.name) for file in reader.files)
     vacuum(table, NOW_MS + GRACE_MS + 1)

@@ -50,6 +50,8 @@ CASES = {
     "an Iceberg table holds the batches": (sink("iceberg", 2, 3, 4, last=4), "skipped", "snapshot_id => 100"),
     "an Iceberg table was rolled back": (sink("iceberg", 1, 2, last=2, undone=(3, 4)), "exact", ""),
     "a Hudi table holds the batches": (sink("hudi", 2, 3, 4, last=4), "skipped", "instant_time => '102'"),
+    "a history holds the batches": (sink("history", 2, 3, 4, last=4), "skipped", '"query-1", 2)'),
+    "a history was taken back": (sink("history", 1, 2, last=2, undone=(3, 4)), "exact", ""),
     "Kafka": (SinkMarker("kafka"), "duplicated", "Let consumers drop"),
     "foreachBatch": (SinkMarker("foreachBatch"), "unknown", "txnAppId"),
     "the console": (SinkMarker("console"), "exact", ""),

@@ -17,6 +17,7 @@ DECLARATIONS = {
     "delta:/t#txnAppId=orders": DeclaredSink("delta", "/t", "orders"),
     "delta:/data/a#b": DeclaredSink("delta", "/data/a#b"),
     "hudi:/t#identifier=a": DeclaredSink("hudi", "/t", "a"),
+    "history:s3://lake/audit/history": DeclaredSink("history", "s3://lake/audit/history"),
     "iceberg:/t": DeclaredSink("iceberg", "/t"),
     "parquet:/data/out": DeclaredSink("file", "/data/out"),
     "JSON:s3://lake/out": DeclaredSink("file", "s3://lake/out"),

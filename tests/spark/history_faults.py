@@ -21,6 +21,7 @@ STEPS = tuple(
         ("write", "start"),
         ("write", "create"),
         ("commit", "start"),
+        ("commit", "find"),
         ("commit", "create"),
         ("commit", "read"),
         ("commit", "delete"),
@@ -62,6 +63,9 @@ class FaultyTable(Store):
 
     faults: str
     method: str
+
+    def find(self, directory: str = "") -> Any:
+        return self._call("find", directory)
 
     def create(self, name: str, data: bytes) -> None:
         self._call("create", name, data)
@@ -116,6 +120,6 @@ class FaultyHistory(CheckpointHistory):
 
     def streamWriter(self, schema: Any, overwrite: bool) -> FaultyWriter:
         plain = super().streamWriter(schema, overwrite)
-        writer = FaultyWriter(plain.path, plain.options, plain.schema)
+        writer = FaultyWriter(plain.path, plain.options, plain.schema, plain.checkpoint)
         writer.faults = self.options["faults"]
         return writer

@@ -34,8 +34,15 @@ def test_what_is_known_is_not_read_again(story):
 
 
 def test_with_depth_0_the_roots_are_the_checkpoints(story):
-    roots = (story.location("orders"), story.location("nothing"), story.location("orders"))
+    roots = (story.location("orders"), story.location("nothing"), story.location("orders") + "/")
     assert names(story, Places(roots, depth=0)) == ["orders", "nothing"]
+
+
+def test_a_relative_root_is_absolute_for_whoever_reads_it(story, monkeypatch):
+    """Executors work in another directory."""
+    monkeypatch.chdir(story.root)
+    assert names(story, Places(("orders",), depth=0)) == ["orders"]
+    assert sorted(names(story, Places((".",)))) == ["clicks", "orders", "team/returns"]
 
 
 def test_a_root_that_is_not_there_is_an_error(story):

@@ -79,7 +79,10 @@ def test_every_option_of_a_stream():
         ({"path": "a", "sourcetypes": "kafka"}, "the option sourceTypes: "),
         ({"path": "a", "sourcetypes": '["kafka"]'}, 'the option sourceTypes: give {"0": "kafka"}'),
         ({"path": "a", "sourcetypes": '{"0": "kafak"}'}, "the option sourceTypes: unknown source type 'kafak'"),
+        ({"path": "a", "sourcetypes": '{"a":' * 100_000}, "the option sourceTypes: "),
+        ({"path": ""}, "no location is given"),
         ({"paths": '{"a": 1}'}, "the option paths: give a JSON list of locations"),
+        ({"paths": '["a", ""]'}, "the option paths: give a JSON list of locations"),
     ],
 )
 def test_an_option_that_makes_no_sense_is_named(texts, message):

@@ -21,7 +21,7 @@ def test_columns_and_filters_are_pushed_down_and_merging_changes_nothing(sink_la
     assert "Batched: true" in plan.toString()
     assert "PushedFilters: [IsNotNull(value), GreaterThan(value,3)]" in plan.toString()
     table = Store.open(table_of(sink_lab))
-    (place,) = compact(table, now_ms=0, least_epochs=2)
+    (place,) = compact(table, now_ms=0, least_epochs=2, kept_epochs=0)
     assert place.epoch == FILES - 1 and len(read_table(table).files) == 1
     assert rows_in(sink_lab) == wanted(FILES)
 

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+from hashlib import sha256
+
 import pytest
 
+from airflow_provider_ckpt.cli import run as ckpt
 from airflow_provider_ckpt.epochs.manifest import GRACE_MS, Place
 from airflow_provider_ckpt.epochs.read import read_table
+from airflow_provider_ckpt.epochs.rewind import rewind
 from airflow_provider_ckpt.epochs.vacuum import vacuum
 from airflow_provider_ckpt.spark import sink
 from airflow_provider_ckpt.spark.sink import CheckpointHistory, Message
@@ -19,6 +23,8 @@ def test_each_batch_is_an_epoch(sink_lab):
     assert rows_in(sink_lab) == wanted(FILES)
     manifests = read_table(Store.open(table_of(sink_lab))).manifests
     assert [manifest.place.epoch for manifest in manifests] == list(range(FILES))
+    entries = [(sink_lab.checkpoint / "offsets" / str(number)).read_bytes() for number in range(FILES)]
+    assert [manifest.plan for manifest in manifests] == [sha256(entry).hexdigest() for entry in entries]
     assert orphans(sink_lab) == set()
     sink_lab.write([FILES])
     assert run(sink_lab) is None
@@ -37,6 +43,27 @@ def test_a_batch_that_spark_runs_again_is_not_written_again(sink_lab):
 def forget_last_commit(lab):
     for name in (f"{FILES - 1}", f".{FILES - 1}.crc"):
         (lab.checkpoint / "commits" / name).unlink()
+
+
+@pytest.mark.parametrize("to_batch", [FILES - 2, 0], ids=["by one batch", "to the first"])
+def test_behind_its_table_a_stream_that_was_rolled_back_stops_until_the_table_goes_back(sink_lab, to_batch, capsys):
+    """By one batch there are as many rows as before: the offset entry alone tells that they are others."""
+    run(sink_lab)
+    table = f"history:{table_of(sink_lab)}"
+    command = ["rollback", str(sink_lab.checkpoint), "--to-batch", str(to_batch), "--sink", table]
+    command += ["--accept-sink", "skipped", "--execute", "--i-know-it-is-stopped"]
+    assert ckpt(command) == 0
+    remedy = " ".join(capsys.readouterr().out.split())
+    sink_lab.write([FILES])
+    before = rows_in(sink_lab)
+    said = run(sink_lab)
+    assert said is not None and f"epochs {to_batch + 1} to {FILES - 1} of query" in said
+    assert rows_in(sink_lab) == before
+    query_id = read_table(Store.open(table_of(sink_lab))).manifests[0].place.query_id
+    assert f'"{query_id}", {to_batch})' in remedy
+    rewind(Store.open(table_of(sink_lab)), query_id, to_batch)
+    assert run(sink_lab) is None
+    assert rows_in(sink_lab) == wanted(FILES + 1)
 
 
 @pytest.mark.parametrize(

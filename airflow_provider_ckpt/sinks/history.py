@@ -1,0 +1,29 @@
+"""Tables of ``checkpoint_history``: a manifest for each epoch of a query, by its id.
+
+The sink refuses an epoch that is there with other rows, so that none is lost: the table has to go back first.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from airflow_provider_ckpt.checkpoint.sink_marker import SinkCommit, SinkMarker
+from airflow_provider_ckpt.epochs.manifest import visible
+from airflow_provider_ckpt.epochs.read import list_places, read_undone
+from airflow_provider_ckpt.errors import StoreError
+from airflow_provider_ckpt.storage.store import Store
+
+if TYPE_CHECKING:
+    from airflow_provider_ckpt.sinks.declared import DeclaredSink
+
+
+def read(sink: DeclaredSink, store: Store, query_id: str, batch_id: int) -> SinkMarker:
+    """What a table has of a query. Raises StoreError."""
+    places = list_places(store)
+    if not places:
+        raise StoreError("is no table of checkpoint_history: it has no manifest below epochs/", location=store.location)
+    own = [place for place in visible(places) if place.query_id == query_id]
+    commits = tuple(SinkCommit(str(place.epoch), place.epoch, "merge" if place.compact else "epoch") for place in own)
+    undone = tuple(manifest.place.epoch for manifest in read_undone(store, query_id))
+    last = own[-1].epoch if own else None
+    return SinkMarker("history", store.location, query_id, last, commits, undone)
