@@ -23,16 +23,18 @@ from typing import Any
 from airflow_provider_ckpt.epochs.compact import compact
 from airflow_provider_ckpt.epochs.read import list_places
 from airflow_provider_ckpt.epochs.vacuum import vacuum
-from airflow_provider_ckpt.errors import CheckpointError
+from airflow_provider_ckpt.errors import CheckpointError, CheckpointNotFoundError
 from airflow_provider_ckpt.history.audit import TABLES, VIEWS, Measure, Prices, statement, window_for
 from airflow_provider_ckpt.report.audit_page import MOST_CHARTS, MOST_EVENTS, MOST_QUERIES, audit_page
 from airflow_provider_ckpt.spark import register
-from airflow_provider_ckpt.spark.options import storage_texts
-from airflow_provider_ckpt.spark.read_back import hadoop_url, history
+from airflow_provider_ckpt.spark.options import StreamOptions, storage_texts
+from airflow_provider_ckpt.spark.read_back import hadoop_url, history, plain
 from airflow_provider_ckpt.storage.store import Store
 from airflow_provider_ckpt.times import parse_duration_ms
 
 PAGE = "audit.html"
+#: Of shuffles on one host: the default of Spark, 200, is for clusters, and each costs a task.
+_LOCAL_PARTITIONS = 8
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,6 +66,13 @@ class Audit:
         """The history."""
         return f"{self.home.rstrip('/')}/history"
 
+    def reader_options(self) -> dict[str, str]:
+        """The options of the stream that reads the fleet. Raises ValueError for one that makes no sense."""
+        storage = storage_texts(self.storage_options)
+        options = {"failOnDataLoss": "false", **self.reading, **storage, "paths": json.dumps(self.roots)}
+        StreamOptions.parse(options)
+        return options
+
     def store(self) -> Store:
         """The home."""
         return Store.open(self.home, **self.storage_options)
@@ -76,12 +85,18 @@ def take_in(session: Any, audit: Audit, *, follow_s: float | None = None) -> Any
         session: A live Spark session.
         audit: What, and where to.
         follow_s: Seconds from one micro-batch to the next; None to end.
+
+    Raises:
+        ValueError: An option of the reader makes no sense.
+        CheckpointNotFoundError: A root is not there.
     """
+    options = audit.reader_options()
+    for root in audit.roots:
+        if not (store := Store.open(root, **audit.storage_options)).exists():
+            raise CheckpointNotFoundError("the location does not exist.", location=store.location)
     register(session)
-    storage = storage_texts(audit.storage_options)
-    reader = session.readStream.format("checkpoint").options(**{"failOnDataLoss": "false", **audit.reading, **storage})
-    rows = reader.option("paths", json.dumps(list(audit.roots))).load()
-    writer = rows.writeStream.format("checkpoint_history").options(**storage)
+    rows = session.readStream.format("checkpoint").options(**options).load()
+    writer = rows.writeStream.format("checkpoint_history").options(**storage_texts(audit.storage_options))
     writer = writer.option("path", audit.table).option("checkpointLocation", audit.checkpoint)
     trigger = {"availableNow": True} if follow_s is None else {"processingTime": f"{follow_s} seconds"}
     return writer.trigger(**trigger).start()
@@ -130,7 +145,7 @@ def _save(session: Any, table: Any, audit: Audit, name: str) -> Any:
     url = hadoop_url(session, store)
     if url is not None:
         table.write.mode("overwrite").parquet(url)
-        return session.read.parquet(url)
+        return session.read.parquet(plain(url))
     import pyarrow.parquet as pq
 
     rows = table.toArrow()
@@ -171,10 +186,20 @@ def maintain(audit: Audit, now_ms: int) -> None:
 
 
 def run(session: Any, audit: Audit) -> dict[str, int]:
-    """Take in what was committed since the last run, and judge it. Returns how many rows each table has."""
+    """Take in what was committed since the last run, and judge it. Returns how many rows each table has.
+
+    Raises CheckpointNotFoundError when no checkpoint has ever committed a batch.
+    """
     take_in(session, audit).awaitTermination()
     maintain(audit, _now_ms())
-    return judge(session, audit, _now_ms())
+    counts = judge(session, audit, _now_ms())
+    if not counts["queries"]:
+        raise CheckpointNotFoundError(
+            f"no checkpoint below {', '.join(audit.roots)} has committed a batch, so there is nothing to audit.",
+            location=audit.home,
+            hint="Give locations of checkpoints, or directories that have some below (--option depth=N).",
+        )
+    return counts
 
 
 def follow(session: Any, audit: Audit, *, batch_s: float, judge_s: float, stopped: Event) -> None:
@@ -196,9 +221,11 @@ def session_on(master: str | None) -> Any:
     from pyspark.sql import SparkSession
 
     builder = SparkSession.builder.appName("checkpoint audit")
-    if master or "PYSPARK_GATEWAY_PORT" not in os.environ:  # which spark-submit sets
-        builder = builder.master(master or "local[2]")
-    return builder.getOrCreate()
+    if "PYSPARK_GATEWAY_PORT" in os.environ and not master:  # spark-submit has chosen all that
+        return builder.getOrCreate()
+    if SparkSession.getActiveSession() is None and (master or "local").startswith("local"):
+        builder = builder.config("spark.sql.shuffle.partitions", _LOCAL_PARTITIONS)
+    return builder.master(master or "local[2]").getOrCreate()
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -215,6 +242,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
         stall_ms=given.stall_after,
         prices=Prices(given.usd_per_million_writes, given.usd_per_million_reads),
     )
+    try:
+        audit.reader_options()
+    except ValueError as error:
+        parser().error(str(error))
     try:
         session = session_on(given.master)
         if not given.follow:
@@ -247,8 +278,8 @@ def parser() -> argparse.ArgumentParser:
     given.add_argument("--option", type=_pair, action="append", default=[], metavar="K=V", help="for the reader")
     given.add_argument("--tiny", type=int, default=100, help="a batch that read so much or less is tiny (%(default)s)")
     given.add_argument("--stall-after", type=parse_duration_ms, default="5m", help="no stall is shorter (%(default)s)")
-    given.add_argument("--usd-per-million-writes", type=float, default=Prices().write_usd, metavar="USD")
-    given.add_argument("--usd-per-million-reads", type=float, default=Prices().read_usd, metavar="USD")
+    given.add_argument("--usd-per-million-writes", type=_price, default=Prices().write_usd, metavar="USD")
+    given.add_argument("--usd-per-million-reads", type=_price, default=Prices().read_usd, metavar="USD")
     given.add_argument("--follow", action="store_true", help="go on until it is stopped")
     given.add_argument("--batch-every", type=parse_duration_ms, default="1m", help="with --follow (%(default)s)")
     given.add_argument("--judge-every", type=parse_duration_ms, default="15m", help="with --follow (%(default)s)")
@@ -260,6 +291,13 @@ def _pair(text: str) -> tuple[str, str]:
     if not separator:
         raise argparse.ArgumentTypeError(f"{text!r} is not KEY=VALUE")
     return key, value
+
+
+def _price(text: str) -> float:
+    price = float(text)
+    if not 0 <= price < float("inf"):
+        raise argparse.ArgumentTypeError(f"{text!r} is no price")
+    return price
 
 
 def _now_ms() -> int:

@@ -12,7 +12,7 @@ import pytest
 
 from airflow_provider_ckpt.history.audit import TABLES
 from airflow_provider_ckpt.spark.audit import PAGE, Audit, main, run
-from airflow_provider_ckpt.spark.read_back import history
+from airflow_provider_ckpt.spark.read_back import history, plain
 from airflow_provider_ckpt.storage.store import Store
 from tests.history.fleet_story import FleetStory
 from tests.spark_lab import activate
@@ -24,7 +24,7 @@ ROOT = Path(__file__).parents[2]
 
 @pytest.fixture
 def audit(tmp_path):
-    home = str(tmp_path / "home")
+    home = str(tmp_path / "home [1] {a,b} 50%")  # Spark's readers take that for a pattern, unless they are told
     return Audit((str(tmp_path / "fleet"),), home, f"{home}/checkpoint", reading={"depth": "2"})
 
 
@@ -36,7 +36,7 @@ def test_what_happened_between_two_audits_is_in_the_second(spark, audit, tmp_pat
     session = activate(spark.newSession())
     first = run(session, audit)
     assert (first["queries"], first["restarts"], first["gaps"]) == (2, 0, 0)
-    page = (tmp_path / "home" / PAGE).read_text()
+    page = Path(audit.home, PAGE).read_text()
     assert "<b>15</b>batches" in page and "The log went back" not in page
 
     story.roll_back("orders", 5)
@@ -45,11 +45,11 @@ def test_what_happened_between_two_audits_is_in_the_second(spark, audit, tmp_pat
     story.purge("clicks", 2)
     second = run(session, audit)
     assert (second["queries"], second["restarts"], second["gaps"]) == (2, 1, 1)
-    page = (tmp_path / "home" / PAGE).read_text()
+    page = Path(audit.home, PAGE).read_text()
     assert "The log went back from batch 8; batch 6 was the first to run again." in page
     assert "Batches 6 to 7 are missing: purged before they were read." in page
     for name in TABLES:
-        assert session.read.parquet(f"{audit.home}/tables/{name}").count() == second[name]
+        assert session.read.parquet(plain(f"{audit.home}/tables/{name}")).count() == second[name]
     rows = history(session, audit.table)
     keys = rows.select("location", "timeline", "batch_id", "source_id")
     assert keys.count() == keys.distinct().count()
@@ -76,7 +76,31 @@ def test_a_place_without_checkpoints_is_an_error_that_says_so(spark, tmp_path, c
     activate(spark)
     (tmp_path / "fleet").mkdir()
     assert main([str(tmp_path / "fleet"), "--home", str(tmp_path / "home"), "--master", "local[2]"]) == 3
-    assert "no epoch was committed here" in capsys.readouterr().err
+    said = capsys.readouterr().err
+    assert f"no checkpoint below {tmp_path}/fleet has committed a batch, so there is nothing to audit" in said
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "said"),
+    [
+        (["--option", "pollIntervall=1s"], 2, "there is no option 'pollintervall' here"),
+        (["--option", "depth=deep"], 2, "the option depth: 'deep' is no number from 0"),
+        (["--usd-per-million-reads", "nan"], 2, "'nan' is no price"),
+        (["--stall-after", "soon"], 2, "argument --stall-after"),
+        ([], 3, "nowhere: the location does not exist"),
+    ],
+)
+def test_what_it_cannot_do_is_said_before_anything_is_written(spark, tmp_path, capsys, arguments, code, said):
+    activate(spark)
+    (tmp_path / "fleet").mkdir()
+    root = tmp_path / "fleet" if arguments else tmp_path / "nowhere"
+    try:
+        ended = main([str(root), "--home", str(tmp_path / "home"), *arguments])
+    except SystemExit as usage:
+        ended = usage.code
+    assert ended == code
+    assert said in capsys.readouterr().err
+    assert not (tmp_path / "home").exists()
 
 
 @pytest.mark.exhaustive
@@ -89,9 +113,9 @@ def test_it_follows_until_it_is_stopped(tmp_path):
     command += ["--option", "pollInterval=1s", "--option", "maxPollInterval=2s"]
     running = subprocess.Popen(command, cwd=ROOT)
     try:
-        seen(page, "orders")
+        seen(page, "orders", running)
         story.commit("orders", 2)
-        seen(page, "<b>5</b>batches")
+        seen(page, "<b>5</b>batches", running)
         running.terminate()
         assert running.wait(60) == 0
     finally:
@@ -99,8 +123,9 @@ def test_it_follows_until_it_is_stopped(tmp_path):
     shutil.rmtree(tmp_path / "home")
 
 
-def seen(page: Path, text: str) -> None:
-    until = time.monotonic() + 240
+def seen(page: Path, text: str, running: subprocess.Popen[bytes]) -> None:
+    until = time.monotonic() + 600
     while not (page.exists() and text in page.read_text()):
+        assert running.poll() is None, "the audit has ended"
         assert time.monotonic() < until, f"{text!r} does not come"
         time.sleep(0.5)
