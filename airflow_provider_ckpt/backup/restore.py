@@ -23,6 +23,7 @@ from airflow_provider_ckpt.change.plan import Plan
 from airflow_provider_ckpt.change.receipt import Receipt
 from airflow_provider_ckpt.checkpoint.find_records import records_of
 from airflow_provider_ckpt.checkpoint.observe import now_ms
+from airflow_provider_ckpt.checkpoint.own_files import PLAN
 from airflow_provider_ckpt.codec import layout
 from airflow_provider_ckpt.codec.embedded_paths import paths_of, with_paths
 from airflow_provider_ckpt.codec.layout import main_name
@@ -82,7 +83,7 @@ def restore(
     require_empty(plan, target, there)
     todo = {action.name: action for action in plan.actions if action.name not in there}
     place = _record(plan, target)
-    if todo or place is None or journal.PLAN not in place.ls()[0]:
+    if todo or place is None or PLAN not in place.ls()[0]:
         _require_of_backup(plan, root, target, tuple(sinks))  # also when it has no steps: they may have been taken out
     accepted = require_accepted(plan, accept_sink) if todo else ()
     record = place if by and todo else None

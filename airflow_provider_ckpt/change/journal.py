@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from airflow_provider_ckpt.change.plan import Plan, plan_from_json
 from airflow_provider_ckpt.checkpoint.find_records import _with_digest, records_of
-from airflow_provider_ckpt.checkpoint.own_files import UNDO_DIRECTORY
+from airflow_provider_ckpt.checkpoint.own_files import PLAN, UNDO_DIRECTORY
 from airflow_provider_ckpt.documents import FORMAT_VERSION
 from airflow_provider_ckpt.errors import ObjectExistsError, PlanError, StoreError, StoreUnavailableError
 from airflow_provider_ckpt.storage.store import Store
@@ -38,7 +38,7 @@ if TYPE_CHECKING:
         UndoneDocument,
     )
 
-PLAN, BEGUN, SAVED, RECEIPT = "plan.json", "begun.json", "saved.json", "receipt.json"
+BEGUN, SAVED, RECEIPT = "begun.json", "saved.json", "receipt.json"
 UNDONE, FORGOTTEN, REFUSED = "undone.json", "forgotten.json", "refused.json"
 SAVED_OBJECTS, STAGED_OBJECTS = "saved", "staged"
 

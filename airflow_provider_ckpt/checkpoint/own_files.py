@@ -12,6 +12,8 @@ INTENT = "intent.json"
 #: The manifest of a backup that a prune has dropped, while objects in its directory are still named by others.
 DROPPED = "dropped.json"
 DATA = "checkpoint"
+#: The plan in the record of a change.
+PLAN = "plan.json"
 UNDO_DIRECTORY = "_ckpt_undo"
 #: Directories that Spark and table formats own: what is in them is read as theirs.
 _LOGS = (layout.SINK_LOG, "_delta_log", ".hoodie")

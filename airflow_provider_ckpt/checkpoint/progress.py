@@ -164,8 +164,7 @@ def advance(
     return [_source_advance(between, source_id, declared) for source_id, _ in end.offsets]
 
 
-@dataclass(frozen=True, slots=True)
-class _Between:
+class _Between(NamedTuple):
     """Entries on both sides of what was read."""
 
     start: OffsetSeq | None

@@ -172,7 +172,7 @@ class TypedOffset:
             known = before.get(partition)
             start, end = span(known, position) if span else (known[0] if known else None, position[0])
             start = origin if start is None else start
-            advanced.append(PartitionAdvance(partition, start, end, end - (start or 0)))
+            advanced.append(PartitionAdvance._make((partition, start, end, end - (start or 0))))
         return tuple(advanced)
 
 
@@ -186,12 +186,12 @@ def _has_numbers(*keys: str) -> Callable[[Any], bool]:
 
 def _is_partitioned(value: Any) -> bool:
     """``{"topic": {"0": 500}}``; the types of 10,000 partitions are read in one go."""
-    return isinstance(value, dict) and all(
-        isinstance(partitions, dict)
-        and set(map(type, partitions.values())) <= {int}
-        and LONG_MIN <= min(partitions.values(), default=0) <= max(partitions.values(), default=0) <= LONG_MAX
-        for partitions in value.values()
-    )
+    if not isinstance(value, dict) or not set(map(type, value.values())) <= {dict}:
+        return False
+    offsets = [offset for partitions in value.values() for offset in partitions.values()]
+    if not set(map(type, offsets)) <= {int}:
+        return False
+    return min(offsets, default=0) >= LONG_MIN and max(offsets, default=0) <= LONG_MAX
 
 
 def _partitions(value: Any) -> Positions:

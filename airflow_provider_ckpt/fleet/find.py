@@ -11,9 +11,8 @@ from dataclasses import dataclass
 
 from tenacity import retry, retry_if_exception, stop_after_attempt, stop_after_delay, wait_exponential, wait_random
 
-from airflow_provider_ckpt.change.journal import PLAN
 from airflow_provider_ckpt.checkpoint.listing import DirectoryListing, list_checkpoint
-from airflow_provider_ckpt.checkpoint.own_files import DATA, DROPPED, INTENT, MANIFEST, UNDO_DIRECTORY
+from airflow_provider_ckpt.checkpoint.own_files import DATA, DROPPED, INTENT, MANIFEST, PLAN, UNDO_DIRECTORY
 from airflow_provider_ckpt.codec import layout
 from airflow_provider_ckpt.errors import CheckpointError, CheckpointNotFoundError
 from airflow_provider_ckpt.fleet.row import FleetRow

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from concurrent.futures import Executor
 from dataclasses import dataclass, field
 
 from airflow_provider_ckpt.errors import CheckpointError
-from airflow_provider_ckpt.fleet.find import Found, patiently
-from airflow_provider_ckpt.fleet.judge import judge_checkpoints
-from airflow_provider_ckpt.fleet.row import FleetRow
+from airflow_provider_ckpt.fleet.find import patiently
 from airflow_provider_ckpt.history.read_logs import (
     LogListing,
     ReadMany,
@@ -96,18 +94,3 @@ def _recent_enough(listing: LogListing, selection: Selection) -> list[int]:
     too_old = (selection.is_too_old(listing.committed_at_ms.get(batch)) for batch in wanted)
     first = next((at for at, is_too_old in enumerate(too_old) if not is_too_old), len(wanted))
     return wanted[first:]
-
-
-def read_checkpoints(stores: Iterable[Store], *, deep: bool, fails_fast: bool, threads: int) -> Iterator[FleetRow]:
-    """One row for each checkpoint, with what the rules find. Raises CheckpointError as :func:`read_rows`.
-
-    Args:
-        stores: Where they are.
-        deep: Whether state and source logs are judged, too.
-        fails_fast: Whether a checkpoint that cannot be read is an error; otherwise it is a row that says why.
-        threads: How many are judged together.
-    """
-    for row in judge_checkpoints(map(Found, stores), deep=deep, threads=threads):
-        if fails_fast and row.error:
-            raise CheckpointError(row.error)
-        yield row

@@ -156,7 +156,7 @@ def digest_of(confs: Mapping[str, str | None]) -> str:
     return _digest(tuple(confs), tuple(confs.values()))
 
 
-@lru_cache(maxsize=1_024)  # nearly all batches of a query have the confs of the one before
+@lru_cache(maxsize=64)  # nearly all batches of a query have the confs of the one before
 def _digest(keys: tuple[str, ...], values: tuple[str | None, ...]) -> str:
     pairs = sorted(zip(keys, values, strict=True))
     return hashlib.sha256(json.dumps(pairs).encode()).hexdigest()[:DIGEST_DIGITS]

@@ -45,6 +45,8 @@ class LocalDisk:
             while piece := os.pread(file, min(end - at, max(size - at, 0) + 1), at):
                 pieces.append(piece)
                 at += len(piece)
+                if at == size:  # a byte more was asked for, and is not there
+                    break
                 size = max(size, at + _GROWN_BYTES)  # another piece comes if it has grown meanwhile
             return b"".join(pieces)
         finally:

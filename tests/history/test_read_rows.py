@@ -8,7 +8,7 @@ import pytest
 
 from airflow_provider_ckpt.errors import CheckpointError, MalformedEntryError
 from airflow_provider_ckpt.history.read_logs import one_after_the_other
-from airflow_provider_ckpt.history.read_rows import Reading, read_checkpoints, read_rows, read_with
+from airflow_provider_ckpt.history.read_rows import Reading, read_rows, read_with
 from airflow_provider_ckpt.history.selection import DeclaredTypes, Selection
 from airflow_provider_ckpt.storage.store import Store
 from tests.fake_query import timestamp_ms
@@ -77,13 +77,3 @@ def test_files_are_read_ahead_where_each_is_a_request(store, s3_store):
     assert [[getattr(row, name) for name in same] for row in rows] == [
         [getattr(row, name) for name in same] for row in read(store)
     ]
-
-
-def test_checkpoints_with_what_the_rules_find(store, tmp_path):
-    store.write("offsets/5", b"nonsense")
-    stores = [store, Store.open(str(tmp_path / "nothing"))]
-    broken, absent = read_checkpoints(stores, deep=False, fails_fast=False, threads=2)
-    assert (broken.latest_committed_batch, broken.worst) == (5, "error")
-    assert "does not exist" in absent.error
-    with pytest.raises(CheckpointError, match="does not exist"):
-        list(read_checkpoints(stores, deep=False, fails_fast=True, threads=2))
