@@ -12,8 +12,8 @@ from itertools import count
 
 from airflow_provider_ckpt.backup.catalog import is_own_id, read_manifest
 from airflow_provider_ckpt.backup.manifest import Manifest
-from airflow_provider_ckpt.checkpoint.observe import now_ms
 from airflow_provider_ckpt.checkpoint.own_files import INTENT, is_backup_id
+from airflow_provider_ckpt.clock import now_ms
 from airflow_provider_ckpt.errors import (
     BackupCorruptError,
     CheckpointError,

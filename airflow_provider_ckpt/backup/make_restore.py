@@ -22,7 +22,8 @@ from airflow_provider_ckpt.backup.take import require_apart
 from airflow_provider_ckpt.backup.verify import read_verified, require_restorable_backup
 from airflow_provider_ckpt.change.plan import Plan
 from airflow_provider_ckpt.checkpoint.file_sink_log import SinkLog
-from airflow_provider_ckpt.checkpoint.observe import decode_entries, now_ms
+from airflow_provider_ckpt.checkpoint.observe import decode_entries
+from airflow_provider_ckpt.clock import now_ms
 from airflow_provider_ckpt.codec import layout
 from airflow_provider_ckpt.codec.embedded_paths import paths_of
 from airflow_provider_ckpt.codec.state_metadata import OperatorStateMetadata

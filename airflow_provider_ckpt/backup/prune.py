@@ -25,20 +25,18 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Collection, Iterable
-from contextlib import suppress
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal
+from typing import Literal
 
-from airflow_provider_ckpt.backup import manifest
 from airflow_provider_ckpt.backup.catalog import list_backups, nothing_found, read_manifest
-from airflow_provider_ckpt.backup.declare import base_of_intent
+from airflow_provider_ckpt.backup.find_named import bases_in_use, named_by
 from airflow_provider_ckpt.backup.folders import Folder, list_folders, sweepable
 from airflow_provider_ckpt.backup.manifest import Manifest
+from airflow_provider_ckpt.backup.prune_plan import PrunePlan, PruneReceipt, Sweep
 from airflow_provider_ckpt.backup.retention import Decision, RetentionPolicy, decide, of_each_query
 from airflow_provider_ckpt.backup.verify import verify_backup
 from airflow_provider_ckpt.change.lock import Held, locked_backups
-from airflow_provider_ckpt.checkpoint.observe import now_ms
 from airflow_provider_ckpt.checkpoint.own_files import DROPPED, INTENT, MANIFEST
+from airflow_provider_ckpt.clock import now_ms
 from airflow_provider_ckpt.errors import (
     BackupCorruptError,
     CheckpointBusyError,
@@ -51,92 +49,8 @@ from airflow_provider_ckpt.storage.concurrency import THREADS, OnStep, in_parall
 from airflow_provider_ckpt.storage.store import Store
 from airflow_provider_ckpt.storage.stored_object import StoredObject
 
-if TYPE_CHECKING:
-    from airflow_provider_ckpt.documents.backups import PrunePlanFields, PruneReceiptFields, SweepFields
-
 #: How long an object that no backup names may be that of a backup under way.
 GRACE_MS = 24 * 3_600_000
-
-
-@dataclass(frozen=True, slots=True)
-class Sweep:
-    """What can be swept from one directory: how many objects, and their bytes."""
-
-    directory: str
-    objects: int
-    bytes: int
-
-    def to_dict(self) -> SweepFields:
-        """JSON-ready."""
-        return {"directory": self.directory, "objects": self.objects, "bytes": self.bytes}
-
-
-@dataclass(frozen=True, slots=True)
-class PrunePlan:
-    """What a prune will do.
-
-    Args:
-        location: The root.
-        planned_at_ms: Epoch milliseconds; ages count from here.
-        policy: What to keep.
-        grace_ms: How old an object that no backup names must be.
-        decisions: Of every backup, oldest first.
-        sweeps: What goes, a row for each directory that loses something.
-        verified: Of every query that loses a backup, one that is left and passed ``ckpt verify``.
-        referred_bytes: Bytes in the directories of dropped backups that stay, because other backups name them.
-    """
-
-    location: str
-    planned_at_ms: int
-    policy: RetentionPolicy
-    grace_ms: int
-    decisions: tuple[Decision, ...]
-    sweeps: tuple[Sweep, ...]
-    referred_bytes: int
-    verified: tuple[str, ...] = ()
-
-    @property
-    def dropped(self) -> tuple[str, ...]:
-        """The backups that no rule keeps."""
-        return tuple(item.backup_id for item in self.decisions if not item.keep)
-
-    def to_dict(self) -> PrunePlanFields:
-        """JSON-ready."""
-        return {
-            "location": self.location,
-            "planned_at_ms": self.planned_at_ms,
-            "policy": self.policy.to_dict(),
-            "grace_ms": self.grace_ms,
-            "decisions": [decision.to_dict() for decision in self.decisions],
-            "sweeps": [sweep.to_dict() for sweep in self.sweeps],
-            "referred_bytes": self.referred_bytes,
-            "verified": list(self.verified),
-        }
-
-
-@dataclass(frozen=True, slots=True)
-class PruneReceipt:
-    """What a prune did. ``objects`` and ``bytes`` count what was swept, manifests not included."""
-
-    location: str
-    status: Literal["applied", "already_applied"]
-    dropped: tuple[str, ...]
-    objects: int
-    bytes: int
-    started_at_ms: int
-    finished_at_ms: int
-
-    def to_dict(self) -> PruneReceiptFields:
-        """JSON-ready."""
-        return {
-            "location": self.location,
-            "status": self.status,
-            "dropped": list(self.dropped),
-            "objects": self.objects,
-            "bytes": self.bytes,
-            "started_at_ms": self.started_at_ms,
-            "finished_at_ms": self.finished_at_ms,
-        }
 
 
 # --- planning ------------------------------------------------------------------------------------------------------
@@ -168,7 +82,7 @@ def make_prune(
         raise nothing_found(root, "there is no backup under this root.")
     before_ms = planned_at_ms - grace_ms
     under_way = [folder for folder in folders if folder.is_under_way(before_ms)]
-    marked = _names([item for item in backups if item.backup_id in kept], _bases_in_use(root, under_way))
+    marked = named_by([item for item in backups if item.backup_id in kept], bases_in_use(root, under_way))
     sweeps, referred = [], 0
     for folder in folders:
         gone = folder.is_dropped or folder.name in dropped
@@ -228,36 +142,6 @@ def _read_all(root: Store) -> tuple[Manifest, ...]:
             "give the backup up, move its directory out of the root, which may break later backups that refer to it."
         )
         raise
-
-
-def _names(*groups: Iterable[Manifest]) -> set[str]:
-    return {item.stored_at for group in groups for backup in group for item in backup.objects}
-
-
-def _bases_in_use(root: Store, under_way: Iterable[Folder]) -> list[Manifest]:
-    """What backups under way may refer to, and those that have finished since they were listed."""
-    bases = []
-    for folder in under_way:
-        name = f"{folder.name}/{INTENT}"
-        try:
-            base = base_of_intent(root.read(name))
-        except CheckpointNotFoundError:  # finished meanwhile, or of a release that never referred to anything
-            base = ""
-        except ValueError as error:
-            raise BackupCorruptError(str(error), location=root.location, name=name) from error
-        found = [_read_any(root, backup_id) for backup_id in (base, folder.name) if backup_id]
-        bases += [item for item in found if item]
-    return bases
-
-
-def _read_any(root: Store, backup_id: str) -> Manifest | None:
-    """The manifest of a backup, also of one that was dropped."""
-    found = read_manifest(root, backup_id)
-    if found is None:
-        name = f"{backup_id}/{DROPPED}"
-        with suppress(CheckpointNotFoundError):
-            return manifest.decode(root.read(name), name)
-    return found
 
 
 # --- carrying out --------------------------------------------------------------------------------------------------
@@ -382,8 +266,8 @@ def _marked_for_sweep(root: Store, folders: Iterable[Folder], ended: Iterable[Fo
     backups = {name: item for name, item in zip(listed, found, strict=True) if item}
     _require_backups(root, listed, backups)
     late = [read_manifest(root, folder.name) for folder in ended if not folder.is_dropped]
-    bases = _bases_in_use(root, [folder for folder in folders if folder.is_under_way(before_ms)])
-    return _names(filter(None, (*backups.values(), *late)), bases)
+    bases = bases_in_use(root, [folder for folder in folders if folder.is_under_way(before_ms)])
+    return named_by(filter(None, (*backups.values(), *late)), bases)
 
 
 def _require_backups(root: Store, kept: Iterable[str], there: Collection[str]) -> None:

@@ -22,8 +22,8 @@ from airflow_provider_ckpt.change.places import Stores, require_own_place
 from airflow_provider_ckpt.change.plan import Plan
 from airflow_provider_ckpt.change.receipt import Receipt
 from airflow_provider_ckpt.checkpoint.find_records import records_of
-from airflow_provider_ckpt.checkpoint.observe import now_ms
 from airflow_provider_ckpt.checkpoint.own_files import PLAN
+from airflow_provider_ckpt.clock import now_ms
 from airflow_provider_ckpt.codec import layout
 from airflow_provider_ckpt.codec.embedded_paths import paths_of, with_paths
 from airflow_provider_ckpt.codec.layout import main_name

@@ -41,7 +41,7 @@ from airflow_provider_ckpt.backup.tags import message_of, tags_of
 from airflow_provider_ckpt.checkpoint.contents import Contents, contents, unknown_names
 from airflow_provider_ckpt.checkpoint.decompressors import decompressors
 from airflow_provider_ckpt.checkpoint.find_restart_set import find_restart_set
-from airflow_provider_ckpt.checkpoint.observe import decode_entries, now_ms, observe, refuse_links
+from airflow_provider_ckpt.checkpoint.observe import decode_entries, observe, refuse_links
 from airflow_provider_ckpt.checkpoint.own_files import DATA, INTENT, MANIFEST
 from airflow_provider_ckpt.checkpoint.restart_set import RestartSet, log_entries, require, restart_set
 from airflow_provider_ckpt.checkpoint.spark_confs import STATE_PROVIDER
@@ -54,6 +54,7 @@ from airflow_provider_ckpt.checks.inspect import (
     with_restart_set,
     without_broken_files,
 )
+from airflow_provider_ckpt.clock import now_ms
 from airflow_provider_ckpt.codec import layout
 from airflow_provider_ckpt.errors import (
     BatchNotRestorableError,

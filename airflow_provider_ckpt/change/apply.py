@@ -23,7 +23,7 @@ from airflow_provider_ckpt.change.plan import Plan
 from airflow_provider_ckpt.change.plan_difference import difference
 from airflow_provider_ckpt.change.receipt import Receipt
 from airflow_provider_ckpt.change.validate import find_facts, validate
-from airflow_provider_ckpt.checkpoint.observe import now_ms
+from airflow_provider_ckpt.clock import now_ms
 from airflow_provider_ckpt.errors import CheckpointBusyError, StalePlanError
 from airflow_provider_ckpt.sinks.memory import remember
 from airflow_provider_ckpt.storage.concurrency import OnStep, no_step

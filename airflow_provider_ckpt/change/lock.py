@@ -25,7 +25,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from airflow_provider_ckpt.checkpoint.find_records import records_of
-from airflow_provider_ckpt.checkpoint.observe import now_ms
+from airflow_provider_ckpt.clock import now_ms
 from airflow_provider_ckpt.errors import (
     CheckpointBusyError,
     CheckpointNotFoundError,

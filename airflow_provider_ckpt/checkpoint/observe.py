@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
 
@@ -24,11 +23,6 @@ MOST_TRIES = 4
 
 class _VanishedError(CheckpointNotFoundError):
     """An entry that was listed was gone when it was read."""
-
-
-def now_ms() -> int:
-    """Epoch milliseconds."""
-    return time.time_ns() // 1_000_000
 
 
 def observe(

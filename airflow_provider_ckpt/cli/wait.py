@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from airflow_provider_ckpt.checkpoint.observe import now_ms
 from airflow_provider_ckpt.cli.options import (
     DURATION,
     PAUSE,
@@ -24,6 +23,7 @@ from airflow_provider_ckpt.cli.options import (
     source_types,
 )
 from airflow_provider_ckpt.cli.render import Bar, print_json, say, waiting_bar
+from airflow_provider_ckpt.clock import now_ms
 from airflow_provider_ckpt.documents import FORMAT_VERSION
 from airflow_provider_ckpt.errors import CheckpointError, StoreUnavailableError
 from airflow_provider_ckpt.storage.requests import answer_from, drive

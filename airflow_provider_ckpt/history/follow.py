@@ -12,8 +12,8 @@ from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 
-from airflow_provider_ckpt.checkpoint.observe import now_ms
 from airflow_provider_ckpt.checkpoint.progress import Progress
+from airflow_provider_ckpt.clock import now_ms
 from airflow_provider_ckpt.codec import layout
 from airflow_provider_ckpt.codec.checkpoint_offset import CheckpointPosition
 from airflow_provider_ckpt.errors import CheckpointError

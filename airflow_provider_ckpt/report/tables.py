@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
     from airflow_provider_ckpt.backup.catalog import BackupListing
     from airflow_provider_ckpt.backup.manifest import Manifest
-    from airflow_provider_ckpt.backup.prune import PrunePlan
+    from airflow_provider_ckpt.backup.prune_plan import PrunePlan
     from airflow_provider_ckpt.backup.rehearse import Rehearsal
     from airflow_provider_ckpt.backup.take import BackupPlan
     from airflow_provider_ckpt.change.journal import Record

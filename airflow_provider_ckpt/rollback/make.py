@@ -19,10 +19,11 @@ from airflow_provider_ckpt.change.requirements import FromBackup
 from airflow_provider_ckpt.change.resume import find_interrupted
 from airflow_provider_ckpt.checkpoint.file_sink_log import SinkLog
 from airflow_provider_ckpt.checkpoint.find_restart_set import find_restart_set, operator_names, restorable_batches
-from airflow_provider_ckpt.checkpoint.observe import now_ms, observe, refuse_links
+from airflow_provider_ckpt.checkpoint.observe import observe, refuse_links
 from airflow_provider_ckpt.checkpoint.restart_set import require
 from airflow_provider_ckpt.checkpoint.view import CheckpointView
 from airflow_provider_ckpt.checks.inspect import read_text_logs, without_broken_files
+from airflow_provider_ckpt.clock import now_ms
 from airflow_provider_ckpt.codec import layout
 from airflow_provider_ckpt.codec.offset_log import OffsetSeq
 from airflow_provider_ckpt.errors import (

@@ -17,7 +17,7 @@ from airflow.providers.common.compat.sdk import (
 )
 from airflow.triggers.base import StartTriggerArgs
 
-from airflow_provider_ckpt.checkpoint.observe import now_ms
+from airflow_provider_ckpt.clock import now_ms
 from airflow_provider_ckpt.documents import FORMAT_VERSION
 from airflow_provider_ckpt.errors import CheckpointError
 from airflow_provider_ckpt.hooks.checkpoint import CheckpointHook, airflow_errors, failure, require_said

@@ -8,7 +8,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from airflow_provider_ckpt.checkpoint.find_records import records_of
-from airflow_provider_ckpt.checkpoint.observe import now_ms
+from airflow_provider_ckpt.clock import now_ms
 from airflow_provider_ckpt.errors import CheckpointNotFoundError, PlanError, StoreError
 from airflow_provider_ckpt.sinks.declared import DeclaredSink
 from airflow_provider_ckpt.storage.store import Store

@@ -11,9 +11,9 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 
 from airflow_provider_ckpt import codec
-from airflow_provider_ckpt.checkpoint.observe import now_ms
 from airflow_provider_ckpt.checkpoint.progress import Progress
 from airflow_provider_ckpt.checkpoint.view import batch_ids
+from airflow_provider_ckpt.clock import now_ms
 from airflow_provider_ckpt.codec import layout
 from airflow_provider_ckpt.codec.offset_log import OffsetSeq
 from airflow_provider_ckpt.codec.query_metadata import QueryMetadata

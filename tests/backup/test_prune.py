@@ -13,7 +13,8 @@ import pytest
 
 from airflow_provider_ckpt.backup import prune as prune_module
 from airflow_provider_ckpt.backup.catalog import list_backups
-from airflow_provider_ckpt.backup.prune import GRACE_MS, PrunePlan, PruneReceipt, make_prune
+from airflow_provider_ckpt.backup.prune import GRACE_MS, make_prune
+from airflow_provider_ckpt.backup.prune_plan import PrunePlan, PruneReceipt
 from airflow_provider_ckpt.backup.retention import RetentionPolicy
 from airflow_provider_ckpt.backup.take import take_backup
 from airflow_provider_ckpt.backup.verify import verify_backup

@@ -21,8 +21,9 @@ from airflow_provider_ckpt.change.apply import apply
 from airflow_provider_ckpt.change.places import Stores
 from airflow_provider_ckpt.checkpoint import listing
 from airflow_provider_ckpt.checkpoint.listing import list_checkpoint, list_logs
-from airflow_provider_ckpt.checkpoint.observe import now_ms, observe
+from airflow_provider_ckpt.checkpoint.observe import observe
 from airflow_provider_ckpt.checks.inspect import inspect
+from airflow_provider_ckpt.clock import now_ms
 from airflow_provider_ckpt.errors import CheckpointNotFoundError, StoreError, StoreUnavailableError
 from airflow_provider_ckpt.fleet.find import DEPTH, Found, find_checkpoints
 from airflow_provider_ckpt.fleet.judge import judge_checkpoints

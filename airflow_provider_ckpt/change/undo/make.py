@@ -15,7 +15,8 @@ from airflow_provider_ckpt.change.resume import find_interrupted
 from airflow_provider_ckpt.change.undo.left import After
 from airflow_provider_ckpt.change.undo.plan import Undo, judge_undo
 from airflow_provider_ckpt.checkpoint.find_restart_set import operator_names
-from airflow_provider_ckpt.checkpoint.observe import now_ms, observe
+from airflow_provider_ckpt.checkpoint.observe import observe
+from airflow_provider_ckpt.clock import now_ms
 from airflow_provider_ckpt.errors import PlanError, StalePlanError
 from airflow_provider_ckpt.restart.real_time import REAL_TIME, trigger_of
 from airflow_provider_ckpt.sinks.change_effects import in_real_time, rollback_effect, undo_effect
