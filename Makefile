@@ -4,6 +4,9 @@ VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 
+# What one process has compiled, the hundreds that the tests start do not compile again, whatever the machine's default is.
+export PYTHONDONTWRITEBYTECODE :=
+
 .DEFAULT_GOAL := help
 .PHONY: help demo unit one test lint fmt exhaustive oracle goldens sinks sparks ends bench java wheels zipapp light provider clean
 

@@ -35,6 +35,8 @@ settings.register_profile(
 settings.register_profile("unit", settings.get_profile("ci"), max_examples=20)
 settings.load_profile("ci")
 
+LEFT_OUT_OF_UNIT = {TESTS / name for name in (*NEEDS_MORE, *SWEEPS)}
+
 
 def is_unit(config: pytest.Config) -> bool:
     """Whether this is ``make unit``."""
@@ -54,8 +56,7 @@ def pytest_configure(config: pytest.Config) -> None:
 
 def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
     """``make unit`` does not even import what it leaves out."""
-    left_out = is_unit(config) and collection_path in {TESTS / name for name in (*NEEDS_MORE, *SWEEPS)}
-    return True if left_out else None
+    return True if is_unit(config) and collection_path in LEFT_OUT_OF_UNIT else None
 
 
 def pytest_make_parametrize_id(config: pytest.Config, val: object, argname: str) -> str | None:
@@ -79,10 +80,10 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         if not any(mark.name in NOT_UNIT for mark in item.iter_markers()):
             item.add_marker("unit")
     if not EXHAUSTIVE:
-        late = [item for item in items if item.get_closest_marker("exhaustive")]
-        config.hook.pytest_deselected(items=late)
+        late = {item for item in items if item.get_closest_marker("exhaustive")}
+        config.hook.pytest_deselected(items=list(late))
         items[:] = [item for item in items if item not in late]
-    starting = {item.path for item in items if any(item.get_closest_marker(name) for name in NOT_UNIT)}
+    starting = {item.path for item in items if not item.get_closest_marker("unit")}
     sweeping = {TESTS / name for name in SWEEPS}
     items.sort(key=lambda item: 0 if item.path in starting else 1 if item.path in sweeping else 2)
 
