@@ -78,7 +78,7 @@ class Turns:
         self.actors.append(actor)
         actor.thread.start()
         with self.changed:
-            self.changed.wait_for(lambda: actor.state != "running", timeout=30)
+            self.changed.wait_for(lambda: actor.state != "running", timeout=300)
         return actor
 
     def run(self, at_each_turn: Callable[[], None]) -> None:
@@ -100,14 +100,14 @@ class Turns:
         with self.changed:
             actor.waits, actor.state = 0, "running"
             self.changed.notify_all()
-            assert self.changed.wait_for(lambda: actor.state != "running", timeout=30), f"{actor.name} hangs"
+            assert self.changed.wait_for(lambda: actor.state != "running", timeout=300), f"{actor.name} hangs"
 
     def wait_for_turn(self, actor: Actor) -> None:
         """Called by an actor's thread before a call."""
         with self.changed:
             actor.state = "waiting"
             self.changed.notify_all()
-            assert self.changed.wait_for(lambda: actor.state == "running", timeout=60)
+            assert self.changed.wait_for(lambda: actor.state == "running", timeout=900)
         if actor.killed:
             raise Killed
 

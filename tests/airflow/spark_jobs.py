@@ -21,7 +21,7 @@ from airflow.models.hitl import HITLDetail
 from airflow.utils.session import create_session
 from sqlalchemy import select
 
-deadline, task = time.monotonic() + 200, None
+deadline, task = time.monotonic() + 800, None
 while task is None or task.state != "awaiting_input":
     assert time.monotonic() < deadline, "nobody was asked"
     time.sleep(1)

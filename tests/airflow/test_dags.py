@@ -58,7 +58,7 @@ def test_every_operator_on_local_disk_with_a_wait_that_defers(airflow_env, golde
             time.sleep(0.5)
         for path in late:
             shutil.copy(tmp_path / path.name, path)
-        assert running.wait(240) == 0, log.read_text()[-4000:]
+        assert running.wait(800) == 0, log.read_text()[-4000:]
     assert "running trigger in line" in log.read_text()
     check_outcome(str(base))
 

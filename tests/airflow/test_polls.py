@@ -80,7 +80,7 @@ def hold_back(opened_as) -> tuple[threading.Event, threading.Event]:
     class HeldBack(Store):
         def ls(self, directory: str = ""):
             asked.set()
-            assert answer.wait(30), "nobody has let it answer"
+            assert answer.wait(300), "nobody has let it answer"
             return super().ls(directory)
 
     opened_as(HeldBack)
@@ -375,7 +375,7 @@ def test_a_slow_storage_never_blocks_the_event_loop(tmp_path, opened_as):
     class Slow(Store):
         def ls(self, directory: str = ""):
             threads.add(threading.get_ident())
-            assert ticked.wait(30), "the event loop stands still"
+            assert ticked.wait(300), "the event loop stands still"
             return super().ls(directory)
 
     opened_as(Slow)
@@ -406,9 +406,9 @@ def test_two_event_loops_in_one_process_do_not_mix(lake):
         async with poll_pool().of("lake", lake.location) as poller:
             progress = await poller.within(0.0, OFFSETS)
             if meet:
-                both.wait(30)
+                both.wait(300)
                 assert len(module._POOLS) == 2
-                both.wait(30)
+                both.wait(300)
             again = await poller.within(0.0, OFFSETS)
             seen.append((progress.batch_id, again.batch_id))
 
@@ -416,7 +416,7 @@ def test_two_event_loops_in_one_process_do_not_mix(lake):
     for thread in threads:
         thread.start()
     for thread in threads:
-        thread.join(60)
+        thread.join(600)
     for _ in range(2):
         asyncio.run(look(False))
     assert seen == [(2, 2)] * 4

@@ -170,7 +170,7 @@ def test_state_is_copied_several_files_at_a_time(goldens, root, tmp_path):
     taken = back_up(goldens["4.3.0/agg-hdfs"], root)
     state = sum(item.name.startswith("state/") for item in taken.objects)
     assert state % 2 == 0
-    source, target = watched(root.location, threading.Barrier(2, timeout=20)), watched(str(tmp_path / "restored"))
+    source, target = watched(root.location, threading.Barrier(2, timeout=300)), watched(str(tmp_path / "restored"))
     restore_module.restore(make_restore(source, taken, target), source, target, threads=2, accept_sink="unknown")
     assert sum(name.startswith("state/") for name in target.events) == state
 

@@ -312,7 +312,7 @@ def test_no_more_than_a_window_is_under_way():
             yield number
 
     def work(number: int) -> int:
-        assert release.wait(10)
+        assert release.wait(300)
         return number
 
     with ThreadPoolExecutor(4) as pool:

@@ -42,7 +42,7 @@ def test_threads_that_open_at_once_get_their_own_locations(monkeypatch):
     both, opened = Barrier(2), Store.open
 
     def open_together(location, **options):
-        both.wait(10)
+        both.wait(300)
         return opened(location, **options)
 
     monkeypatch.setattr(Store, "open", open_together)

@@ -20,14 +20,14 @@ with DAG("all_operators", schedule=None, start_date=datetime(2026, 1, 1, tzinfo=
     common = {"checkpoint": "{{ dag_run.conf['checkpoint'] }}", "checkpoint_conn_id": "lake"}
     (
         CheckpointProgressSensor(
-            task_id="poke", batch_id="{{ dag_run.conf['batch'] }}", poke_interval=1, timeout=20, **common
+            task_id="poke", batch_id="{{ dag_run.conf['batch'] }}", poke_interval=1, timeout=600, **common
         )
         >> CheckpointProgressSensor(
             task_id="reschedule",
             watermark="{{ dag_run.conf['watermark'] }}",
             mode="reschedule",
             poke_interval=1,
-            timeout=20,
+            timeout=600,
             **common,
         )
         >> CheckpointProgressSensor(
@@ -36,7 +36,7 @@ with DAG("all_operators", schedule=None, start_date=datetime(2026, 1, 1, tzinfo=
             sources={"0": "file"},
             deferrable=True,
             poke_interval=1,
-            timeout=60,
+            timeout=600,
             **common,
         )
         >> CheckpointGateOperator(task_id="gate", confs={"spark.sql.shuffle.partitions": "2"}, sources=1, **common)
