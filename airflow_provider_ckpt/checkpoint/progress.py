@@ -9,13 +9,8 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from airflow_provider_ckpt.codec.jvm_text import LONG_MAX
 from airflow_provider_ckpt.codec.offset_log import OffsetSeq
-from airflow_provider_ckpt.codec.source_offset import (
-    KINDS,
-    PartitionAdvance,
-    SourceOffset,
-    TypedOffset,
-    kind_of_provider,
-)
+from airflow_provider_ckpt.codec.source_kinds import KINDS, kind_of_provider
+from airflow_provider_ckpt.codec.source_offset import PartitionAdvance, SourceOffset, TypedOffset
 from airflow_provider_ckpt.errors import CheckpointError, CheckpointFormatError
 
 if TYPE_CHECKING:

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
 
-from airflow_provider_ckpt.codec.source_offset import KINDS
+from airflow_provider_ckpt.codec.source_kinds import KINDS
 
 #: Clocks of drivers and of a storage are no further apart, milliseconds.
 CLOCKS_MS = 3_600_000

@@ -10,7 +10,7 @@ from typing import Any
 
 from airflow_provider_ckpt.checkpoint.sink_marker import FILE_FORMATS
 from airflow_provider_ckpt.checkpoint.spark_confs import SPARK_MAX, SparkVersion, parse_spark_version
-from airflow_provider_ckpt.codec.source_offset import KINDS
+from airflow_provider_ckpt.codec.source_kinds import KINDS
 
 #: More sources than any query has.
 MOST_SOURCES = 10_000

@@ -11,7 +11,8 @@ from airflow_provider_ckpt.checks.findings import Finding
 from airflow_provider_ckpt.checks.logs import entry_before, newest_entry
 from airflow_provider_ckpt.codec import file_offset, layout
 from airflow_provider_ckpt.codec.offset_log import OffsetSeq
-from airflow_provider_ckpt.codec.source_offset import KINDS, SourceOffset
+from airflow_provider_ckpt.codec.source_kinds import KINDS
+from airflow_provider_ckpt.codec.source_offset import SourceOffset
 from airflow_provider_ckpt.errors import MalformedEntryError
 from airflow_provider_ckpt.restart.deploy import DeploySpec
 from airflow_provider_ckpt.restart.hints import NEW_LOCATION, listed

@@ -15,7 +15,7 @@ from importlib import import_module
 from typing import Any, Protocol
 
 from airflow_provider_ckpt.checkpoint.progress import Progress
-from airflow_provider_ckpt.codec.source_offset import KINDS as SOURCE_KINDS
+from airflow_provider_ckpt.codec.source_kinds import KINDS as SOURCE_KINDS
 from airflow_provider_ckpt.codec.source_offset import SourceOffset
 from airflow_provider_ckpt.errors import CheckpointError, StoreError
 from airflow_provider_ckpt.sources.offer import hint_of

@@ -16,7 +16,8 @@ from airflow_provider_ckpt.backup import manifest
 from airflow_provider_ckpt.checkpoint.decompressors import decompressors
 from airflow_provider_ckpt.codec import layout, state_file
 from airflow_provider_ckpt.codec.jvm_text import lines_of, parse_long
-from airflow_provider_ckpt.codec.source_offset import KINDS, SourceOffset
+from airflow_provider_ckpt.codec.source_kinds import KINDS
+from airflow_provider_ckpt.codec.source_offset import SourceOffset
 from airflow_provider_ckpt.errors import BackupCorruptError, CheckpointFormatError
 from tests.goldens import GOLDEN
 

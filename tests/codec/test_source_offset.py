@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from airflow_provider_ckpt.codec.source_offset import SourceOffset, kind_of_provider
+from airflow_provider_ckpt.codec.source_offset import SourceOffset
 from airflow_provider_ckpt.errors import MalformedEntryError
 
 DELTA = '{"sourceVersion":1,"reservoirId":"%s","reservoirVersion":%d,"index":%d,"isStartingVersion":false}'
@@ -106,13 +106,6 @@ def test_the_order_of_delta_is_that_of_its_indices_as_version_3_writes_them():
             ]
 
 
-@pytest.mark.parametrize("version", [0, 2, 4, "1", None])
-def test_delta_refuses_what_it_does_not_write(version):
-    value = {"sourceVersion": version, "reservoirId": "t", "reservoirVersion": 1, "index": 0}
-    with pytest.raises(MalformedEntryError):
-        SourceOffset(json.dumps(value)).view("delta")
-
-
 def kinesis(**shards):
     """Shards as ``TYPE position [sub]``."""
     value = {"metadata": {"streamName": "s", "batchId": "7"}}
@@ -142,26 +135,6 @@ def test_a_shard_that_cannot_be_compared_says_so_and_spoils_no_other(other):
     assert mixed.has_reached(kinesis(b="AFTER_SEQUENCE_NUMBER 4"))
     with pytest.raises(ValueError, match="a is at a"):
         mixed.has_reached(plain)
-
-
-@pytest.mark.parametrize(("kind", "text"), [
-    ("sequential-union", '{"activeSourceName":"a","allSourceNames":["a","b"],"completedSourceNames":["a"]}'),
-    ("sequential-union", '{"activeSourceName":"c","allSourceNames":["a","b"],"completedSourceNames":["a"]}'),
-    ("hudi", '{"commitTime":20240101}'), ("paimon", '{"snapshotId":"3","index":0}'), ("pubsub", '{"fetchEpoch":1}'),
-    ("file", '{"logOffset":9223372036854775808}'), ("kafka", '{"t":{"0":9223372036854775808}}'),
-])  # fmt: skip
-def test_more_shapes_that_are_none(kind, text):
-    with pytest.raises(MalformedEntryError):
-        SourceOffset(text).view(kind)
-
-
-def test_what_only_names_the_kind_tells_apart():
-    """Kinds that are decoded, not measured: their code was read."""
-    assert kind_of_provider("paimon") == "paimon"
-
-
-def test_a_bare_number_is_a_file_offset_of_old():
-    assert SourceOffset("3").view("file").positions == {"log": (3,)}
 
 
 def test_iceberg_snapshots_have_no_order():
@@ -195,11 +168,3 @@ def test_other_shapes_are_format_errors(kind, text):
     with pytest.raises(MalformedEntryError) as caught:
         SourceOffset(text).view(kind, "offsets/6")
     assert caught.value.name == "offsets/6" and len(str(caught.value)) < 300
-
-
-@pytest.mark.parametrize(("provider", "kind"), [
-    ("org.apache.spark.sql.kafka010.KafkaSourceProvider", "kafka"), ("kafka", "kafka"),
-    ("org.apache.spark.sql.execution.streaming.runtime.FileStreamSource", "file"), ("com.example.Other", None),
-])  # fmt: skip
-def test_the_provider_tells_the_kind(provider, kind):
-    assert kind_of_provider(provider) == kind

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from airflow_provider_ckpt import codec
-from airflow_provider_ckpt.codec.source_offset import KINDS, kind_of_provider
+from airflow_provider_ckpt.codec.source_kinds import KINDS, kind_of_provider
 
 
 def declared_types(checkpoint: Path) -> dict[str, str]:
