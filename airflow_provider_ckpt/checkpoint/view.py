@@ -39,6 +39,7 @@ class CheckpointView:
         sink: The log of the file sink, when it was read.
         first_sink: The sink that was declared first and where that is remembered, when the one read is another.
         marker: What a sink that is a table remembers of the query, when it was read.
+        gone_inputs: URIs of input files of the batch in flight that are not in their directory any more.
         long_source_logs: The newest entry that a log of a file source names, of whole ones too large to hold, by name.
     """
 
@@ -58,6 +59,7 @@ class CheckpointView:
     sink: SinkLog | None = None
     first_sink: tuple[str, str] | None = None
     marker: SinkMarker | None = None
+    gone_inputs: tuple[str, ...] = ()
     long_source_logs: Mapping[str, int | None] = field(default_factory=dict)
     #: Batch ids by log, and those that are whole, once they were asked for: the rules ask again and again.
     _batches: dict[str, tuple[int, ...]] = field(init=False, repr=False, compare=False, default_factory=dict)

@@ -8,6 +8,8 @@ from dataclasses import replace
 
 from airflow_provider_ckpt import codec
 from airflow_provider_ckpt.checkpoint.decompressors import decompressors
+from airflow_provider_ckpt.checkpoint.find_inputs import find_inputs
+from airflow_provider_ckpt.checkpoint.input_files import files_in_flight
 from airflow_provider_ckpt.checkpoint.listing import DirectoryListing
 from airflow_provider_ckpt.checkpoint.observe import MOST_TRIES, decode_entries, observe
 from airflow_provider_ckpt.checkpoint.restart_set import RestartSet, restart_set
@@ -74,7 +76,8 @@ def _examine_all(store: Store) -> CheckpointView:
 
 
 def _examine_once(store: Store) -> CheckpointView:
-    return read_deep(store, observe(store, deep=True), store.head, store.chunks)
+    view = read_deep(store, observe(store, deep=True), store.head, store.chunks)
+    return replace(view, gone_inputs=find_inputs(store, files_in_flight(view)).gone)
 
 
 def read_deep(

@@ -186,6 +186,22 @@ def _partial_entry(view: CheckpointView, source_id: str, name: str, lacking: int
     )
 
 
+@rule("CKPT128")
+def inputs_of_batch_in_flight(view: CheckpointView) -> Iterator[Finding]:
+    """CKPT128: input files of the batch in flight are gone."""
+    if view.gone_inputs:
+        count = len(view.gone_inputs)
+        yield Finding(
+            "CKPT128",
+            "error",
+            f"batch {view.in_flight} runs again without {count} of its input files, which no longer exist: their rows "
+            f"are lost; the first is {view.gone_inputs[0]}",
+            view.in_flight,
+            layout.offset_entry(view.in_flight or 0),
+            "Put the files back before the query starts.",
+        )
+
+
 @rule("CKPT115")
 def log_folders(view: CheckpointView) -> Iterator[Finding]:
     """CKPT115: a directory where a file source writes its next entry."""

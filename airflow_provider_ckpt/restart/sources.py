@@ -77,7 +77,8 @@ def source_findings(view: CheckpointView, deploy: DeploySpec) -> Iterator[Findin
 
 
 def next_entries(view: CheckpointView, deploy: DeploySpec) -> Iterator[Finding]:
-    """A file source writes what a new batch will read into its log before the batch is planned."""
+    """A file source reads the files of a planned batch, and writes what a new one will read before that is planned."""
+    yield from sources.inputs_of_batch_in_flight(view)
     yield from sources.log_folders(view)
     yield from sources.orphaned_checksums(view)
 

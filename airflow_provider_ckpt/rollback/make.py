@@ -18,7 +18,9 @@ from airflow_provider_ckpt.change.plan import Plan
 from airflow_provider_ckpt.change.requirements import FromBackup
 from airflow_provider_ckpt.change.resume import find_interrupted
 from airflow_provider_ckpt.checkpoint.file_sink_log import SinkLog
+from airflow_provider_ckpt.checkpoint.find_inputs import find_inputs
 from airflow_provider_ckpt.checkpoint.find_restart_set import find_restart_set, operator_names, restorable_batches
+from airflow_provider_ckpt.checkpoint.input_files import Inputs, files_after, logs_after
 from airflow_provider_ckpt.checkpoint.observe import observe, refuse_links
 from airflow_provider_ckpt.checkpoint.restart_set import require
 from airflow_provider_ckpt.checkpoint.view import CheckpointView
@@ -36,6 +38,7 @@ from airflow_provider_ckpt.restart.real_time import REAL_TIME, trigger_of
 from airflow_provider_ckpt.rollback.exchange_plan import plan_exchange
 from airflow_provider_ckpt.rollback.foresee import doubt, require_no_worse, view_after
 from airflow_provider_ckpt.rollback.goal import RollbackTarget, ToBackup, ToBatch, notes_of
+from airflow_provider_ckpt.rollback.gone_inputs import without_gone_inputs
 from airflow_provider_ckpt.rollback.plan import plan_rollback
 from airflow_provider_ckpt.rollback.read_backup import (
     compare,
@@ -149,6 +152,7 @@ def _fresh_rollback(stores: Stores, target: RollbackTarget, view: CheckpointView
     require_no_worse(plan, view, after)
     if reason := doubt(batch_id, after, _entry_after(checkpoint, view, batch_id)):
         plan = replace(plan, effects=(_doubtful(effect, reason),))
+    plan = without_gone_inputs(plan, _inputs_after(checkpoint, view, batch_id))
     return _told(plan, checkpoint, _notes(view, target, batch_id, view.offset_seq(batch_id), wish.sources))
 
 
@@ -222,11 +226,18 @@ def _exchange(stores: Stores, root: Store, view: CheckpointView, backup: Manifes
         replaced=compared.replaced,
         sha256_of=sha256_of,
     )
-    plan = replace(plan, trigger=wish.trigger)
+    plan = without_gone_inputs(replace(plan, trigger=wish.trigger), _inputs_after(checkpoint, view, batch_id))
     coming = [action.size for action in plan.actions if isinstance(action, Copy) and action.source]
     notes = _notes(view, ToBatch(batch_id), batch_id, held.offset_seq(batch_id), wish.sources)
     note = f"{len(coming)} files, {sum(coming):,} bytes, come back from backup {backup.backup_id}."
     return _told(plan, checkpoint, (*notes, note))
+
+
+def _inputs_after(checkpoint: Store, view: CheckpointView, batch_id: int) -> Inputs:
+    """Whether the files that file sources read after a batch are there to be read again."""
+    names = [name for name in logs_after(view, batch_id) if name not in view.entries]
+    logs = read_text_logs(checkpoint, view, names, checkpoint.head, checkpoint.chunks)
+    return find_inputs(checkpoint, files_after(logs, batch_id))
 
 
 def _entry_after(checkpoint: Store, view: CheckpointView, batch_id: int) -> OffsetSeq | None:

@@ -77,6 +77,13 @@ BY_CODE: dict[str, Shown] = {
     "CKPT125": Shown(("warning", "offsets/4"), mutations=("line offsets/{N} 2 -",)),
     "CKPT106": Shown(("warning", "offsets/4"), mutations=("foreign offsets/4 offsets/3",)),
     "CKPT126": Shown(("error", "offsets/4"), mutations=("line offsets/{N} 2 '{\"logOffset\":0}'",)),
+    "CKPT128": Shown(
+        ("error", "offsets/4"),
+        mutations=(
+            "drop commits/{N}",
+            """text sources/0/4 'v1\n{"path":"file:///gone.json","timestamp":1,"batchId":4}'""",
+        ),
+    ),
     "CKPT130": Shown(("error", "state/0/0/8.delta"), "agg-hdfs", ("drop state/0/0/{V}.delta",)),
     "CKPT131": Shown(("error", "state"), "agg-hdfs", ("drop offsets/*", "drop commits/*")),
     "CKPT132": Shown(("error", "state"), "agg-rocksdb-v2", ("drop state",)),
