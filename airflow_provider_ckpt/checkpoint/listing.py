@@ -6,10 +6,10 @@ Where a storage lists a whole tree in the order of names (S3), the first page of
 
 from __future__ import annotations
 
-import time
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 
+from airflow_provider_ckpt.clock import now_ms
 from airflow_provider_ckpt.codec import layout
 from airflow_provider_ckpt.storage.store import Store
 from airflow_provider_ckpt.storage.stored_object import StoredObject
@@ -47,7 +47,7 @@ class DirectoryListing:
 
 def list_checkpoint(store: Store) -> DirectoryListing:
     """Read a directory: one request for a checkpoint, on S3 at most two for anything else. Raises StoreError."""
-    started_ms = time.time_ns() // 1_000_000
+    started_ms = now_ms()
     page = store.first(PAGE_OBJECTS)
     if page and page[0]:
         listing = _listing_of_page(started_ms, *page)
@@ -116,3 +116,8 @@ def list_logs(store: Store, listing: DirectoryListing) -> DirectoryListing:
         logs_seen=True,
         stateful=stateful,
     )
+
+
+def count_operators(store: Store) -> int:
+    """How many stateful operators have state in a checkpoint: one request. Raises StoreError."""
+    return len(store.ls(layout.STATE)[1])

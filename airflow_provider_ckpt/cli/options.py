@@ -5,7 +5,6 @@ from __future__ import annotations
 import getpass
 import os
 import re
-import time
 from collections.abc import Callable, Iterable
 from functools import partial
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -14,6 +13,7 @@ import click
 
 from airflow_provider_ckpt.checkpoint.progress import SOURCE_TYPES
 from airflow_provider_ckpt.cli.files import WrittenFile
+from airflow_provider_ckpt.clock import now_ms
 from airflow_provider_ckpt.sinks.effects import EFFECTS
 from airflow_provider_ckpt.storage.store import Store
 from airflow_provider_ckpt.times import parse_duration_ms, parse_time_ms
@@ -72,7 +72,7 @@ TIMES = (
 #: Said in the help of every command, where an option shows no default.
 NO_DEFAULT = "An option that shows no default has none; a flag is off until it is given."
 #: A point in time; becomes epoch milliseconds.
-TIME = _Milliseconds("time", lambda text: parse_time_ms(text, now_ms=time.time_ns() // 1_000_000))
+TIME = _Milliseconds("time", lambda text: parse_time_ms(text, now_ms=now_ms()))
 #: A duration; becomes milliseconds.
 DURATION = _Milliseconds("duration", parse_duration_ms)
 #: A pause; becomes seconds.

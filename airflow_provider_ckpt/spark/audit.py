@@ -14,12 +14,13 @@ import json
 import os
 import signal
 import sys
-import time
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from threading import Event
 from typing import Any
 
+from airflow_provider_ckpt.checkpoint.listing import count_operators
+from airflow_provider_ckpt.clock import now_ms
 from airflow_provider_ckpt.epochs.compact import compact
 from airflow_provider_ckpt.epochs.read import list_places
 from airflow_provider_ckpt.epochs.vacuum import vacuum
@@ -173,7 +174,7 @@ def _operators(session: Any, audit: Audit) -> Any:
 
 def _stateful(location: str, options: Mapping[str, Any]) -> int | None:
     try:
-        return len(Store.open(location, **options).ls("state")[1])
+        return count_operators(Store.open(location, **options))
     except CheckpointError:  # it is gone, or nobody may look any more
         return None
 
@@ -191,8 +192,8 @@ def run(session: Any, audit: Audit) -> dict[str, int]:
     Raises CheckpointNotFoundError when no checkpoint has ever committed a batch.
     """
     take_in(session, audit).awaitTermination()
-    maintain(audit, _now_ms())
-    counts = judge(session, audit, _now_ms())
+    maintain(audit, now_ms())
+    counts = judge(session, audit, now_ms())
     if not counts["queries"]:
         raise CheckpointNotFoundError(
             f"no checkpoint below {', '.join(audit.roots)} has committed a batch, so there is nothing to audit.",
@@ -207,9 +208,9 @@ def follow(session: Any, audit: Audit, *, batch_s: float, judge_s: float, stoppe
     query = take_in(session, audit, follow_s=batch_s)
     try:
         while query.isActive and not stopped.wait(judge_s):
-            maintain(audit, _now_ms())
+            maintain(audit, now_ms())
             if list_places(Store.open(audit.table, **audit.storage_options)):
-                _say(audit, judge(session, audit, _now_ms()))
+                _say(audit, judge(session, audit, now_ms()))
     finally:
         query.stop()
     if (failure := query.exception()) is not None:
@@ -298,10 +299,6 @@ def _price(text: str) -> float:
     if not 0 <= price < float("inf"):
         raise argparse.ArgumentTypeError(f"{text!r} is no price")
     return price
-
-
-def _now_ms() -> int:
-    return time.time_ns() // 1_000_000
 
 
 if __name__ == "__main__":
