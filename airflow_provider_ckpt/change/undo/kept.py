@@ -23,14 +23,14 @@ def require_kept(after: After, dropped: Collection[Spot]) -> tuple[str, ...]:
         dropped: What a query has written since, and the undo drops.
 
     Returns:
-        Tables of RocksDB that a query has written since; they stay.
+        What came since and stays: tables of RocksDB that a query has uploaded, and files that nothing of Spark reads.
 
     Raises:
         PlanError: What the change left alone is not as it was.
     """
     done = after.done
     touched = {*done.deleted, *done.written, *dropped}
-    new_tables: tuple[str, ...] = ()
+    newcomers: tuple[str, ...] = ()
     for requirement in done.requirements:
         match requirement:
             case SameQuery() if ("checkpoint", layout.METADATA) in touched:
@@ -38,30 +38,30 @@ def require_kept(after: After, dropped: Collection[Spot]) -> tuple[str, ...]:
             case SameQuery():
                 found = after.view.query_id or "none"
             case KeptObjects():
-                found, new_tables = _kept_but_for_new_tables(after, requirement, touched)
+                found, newcomers = _kept_but_for_newcomers(after, requirement, touched)
             case KeptSinkLog():
                 found = kept_objects(after.objects("sink"), (name for at, name in touched if at == "sink"))
             case _:
                 continue
         if found != requirement.expected:
             raise _refused(after, _changed(after, requirement, touched, found))
-    return new_tables
+    return newcomers
 
 
-def _kept_but_for_new_tables(after: After, requirement: KeptObjects, touched: set[Spot]) -> tuple[str, tuple[str, ...]]:
-    """The digest of what the change left alone, without the tables of RocksDB that came since when it is so right.
+def _kept_but_for_newcomers(after: After, requirement: KeptObjects, touched: set[Spot]) -> tuple[str, tuple[str, ...]]:
+    """The digest of what the change left alone, without what came since and may stay when it is so right.
 
     A query uploads tables before the zip that names them, and each under a name with a new UUID. Those of the batches
-    that are dropped here, and of one that was stopped before its zip, are named by no zip that was there before. The
-    digest shows that all the rest is there, as it was.
+    that are dropped here, and of one that was stopped before its zip, are named by no zip that was there before. Notes
+    of people and of tools are read by nothing. The digest shows that all the rest is there, as it was.
     """
     names = {name for place, name in touched if place == "checkpoint"}
     found = kept_objects(after.view.objects, names)
     if found == requirement.expected:
         return found, ()
-    tables = tuple(name for name in _younger(after, touched, "checkpoint") if _is_table(name))
-    found = kept_objects(after.view.objects, names.union(tables))
-    return found, tables if found == requirement.expected else ()
+    newcomers = tuple(name for name in _younger(after, touched, "checkpoint") if _may_stay(name))
+    found = kept_objects(after.view.objects, names.union(newcomers))
+    return found, newcomers if found == requirement.expected else ()
 
 
 def _younger(after: After, touched: set[Spot], place: Place) -> list[str]:
@@ -81,7 +81,7 @@ def _changed(after: After, requirement: SameQuery | KeptObjects | KeptSinkLog, t
     where = after.view.location if place == "checkpoint" else f"the log of the sink {after.done.sink}"
     if not after.objects(place):
         return f"{where} is gone or empty"
-    young = [name for name in _younger(after, touched, place) if not _is_table(name)]
+    young = [name for name in _younger(after, touched, place) if not _may_stay(name)]
     if not young:
         return f"files of {where} are gone, or others have come that are older than the {after.done.kind}"
     more = f" and {len(young) - _NAMED} more" if len(young) > _NAMED else ""
@@ -114,5 +114,9 @@ def _moved(after: After) -> str:
     )
 
 
-def _is_table(name: str) -> bool:
-    return isinstance(layout.parse(main_name(name)), layout.StateTable)
+def _may_stay(name: str) -> bool:
+    """Whether it does not matter to Spark that a file came: sources and state may keep files of any name."""
+    place = layout.parse(main_name(name))
+    if isinstance(place, layout.Other):
+        return name.partition("/")[0] not in (layout.SOURCES, layout.STATE)
+    return isinstance(place, layout.StateTable)

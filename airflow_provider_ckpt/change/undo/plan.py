@@ -17,6 +17,7 @@ from airflow_provider_ckpt.change.undo.kept import require_kept
 from airflow_provider_ckpt.change.undo.left import After, find_present
 from airflow_provider_ckpt.checkpoint.contents import listed_shortly
 from airflow_provider_ckpt.codec import layout
+from airflow_provider_ckpt.codec.layout import main_name
 from airflow_provider_ckpt.errors import PlanError
 from airflow_provider_ckpt.sinks.effects import SinkEffect
 from airflow_provider_ckpt.storage.stored_object import StoredObject
@@ -34,13 +35,13 @@ class Undo:
         after: The change, and what is there now.
         present: The steps of the change whose object is there.
         peeled: Deletes for what a query has written since.
-        new_tables: Tables of RocksDB that a query has written since; they stay.
+        newcomers: Tables of RocksDB that a query has uploaded since, and files that nothing of Spark reads; they stay.
     """
 
     after: After
     present: frozenset[Action]
     peeled: tuple[Delete, ...]
-    new_tables: tuple[str, ...]
+    newcomers: tuple[str, ...]
 
     @property
     def is_untouched(self) -> bool:
@@ -115,12 +116,23 @@ class Undo:
                 f"A query has written {those} since the {done.kind}. They are dropped first; their files are "
                 "kept in the record of this undo."
             )
-        if tables := self.new_tables:
+        tables = [name for name in self.newcomers if _is_table(name)]
+        if tables:
             yield (
                 f"{len(tables)} files of RocksDB tables that a query has uploaded since the {done.kind} are left "
                 f"as they are: {listed_shortly(tables, _NAMED)}. No state version that will be there names them, so "
                 "Spark does not read them, and its maintenance removes them in time."
             )
+        others = [name for name in self.newcomers if not _is_table(name)]
+        if others:
+            yield (
+                f"{len(others)} files that ckpt does not know have come since the {done.kind} and are left as they "
+                f"are: {listed_shortly(others, _NAMED)}."
+            )
+
+
+def _is_table(name: str) -> bool:
+    return isinstance(layout.parse(main_name(name)), layout.StateTable)
 
 
 def judge_undo(after: After, hashes: Mapping[Spot, str]) -> Undo:
@@ -135,10 +147,10 @@ def judge_undo(after: After, hashes: Mapping[Spot, str]) -> Undo:
     """
     present = find_present(after, hashes)
     if _is_untouched(after, present):
-        return Undo(after, present, peeled=(), new_tables=())
+        return Undo(after, present, peeled=(), newcomers=())
     peeled = _peel(after, {action.spot for action in present})
-    tables = require_kept(after, [action.spot for action in peeled])
-    return Undo(after, present, peeled, tables)
+    newcomers = require_kept(after, [action.spot for action in peeled])
+    return Undo(after, present, peeled, newcomers)
 
 
 def _is_untouched(after: After, present: frozenset[Action]) -> bool:

@@ -37,7 +37,11 @@ def without_its_sink() -> Story:
 
 REFUSED = {
     "a file that it left alone was rewritten": (young("state/0/0/3.delta"), "in c, state/0/0/3.delta were written"),
-    "a file came that no batch has": (young("notes.txt"), "in c, notes.txt were written since"),
+    "a file of a source came that no batch has": (
+        young("sources/0/rocksdb/1.sst"),
+        "sources/0/rocksdb/1.sst were written",
+    ),
+    "so did one of state": (young("state/0/notes.txt"), "in c, state/0/notes.txt were written since"),
     "a file that it left alone is gone": (gone("commits/2"), "files of c are gone, or others have come that are older"),
     "it is another query": (of_another_query(), f"was of query {QUERY_ID}, and is of query none"),
     "the log of the sink is gone": (without_its_sink(), "the log of the sink out is gone or empty"),
@@ -55,8 +59,8 @@ def test_where_what_the_rollback_left_alone_has_changed_it_is_refused(story, pro
 def test_a_refusal_names_three_files_and_counts_the_rest():
     story = rolled_back()
     for number in range(5):
-        story.write(written(f"notes{number}", "other"))
-    with pytest.raises(PlanError, match="notes0, notes1, notes2 and 2 more were written since"):
+        story.write(written(f"state/notes{number}", "other"))
+    with pytest.raises(PlanError, match="state/notes0, state/notes1, state/notes2 and 2 more were written since"):
         story.undo()
 
 
@@ -69,6 +73,23 @@ def test_a_copy_of_the_checkpoint_is_told_from_one_that_ran_on():
         story.undo()
     assert "A query has run since" in ran_on.value.hint
     assert "It was made at c, and the files of a copy are others." in moved.value.hint
+
+
+@pytest.mark.parametrize("name", ["notes.txt", "offsets/.DS_Store", "commits/README", "team/owner.json"])
+def test_a_file_that_nothing_of_spark_reads_stays_and_is_named(name):
+    plan = young(name).plan()
+    assert steps_of(plan) == PUT_BACK
+    said = "1 files that ckpt does not know have come since the rollback and are left as they are"
+    assert plan.warnings[1:] == (f"{said}: {name}.",)
+
+
+def test_such_a_file_that_was_there_before_and_changed_is_refused():
+    story = Story().write(written("notes.txt", "before", 4_000))
+    view = replace(checkpoint(*BEFORE), objects=dict(story.objects["checkpoint"]))
+    story.done = plan_rollback(view, RestartSet(KEEP, (), ()), 5_000)
+    story.apply(story.done.actions).write(written("notes.txt", "other"))
+    with pytest.raises(PlanError, match="what it left alone has changed since"):
+        story.undo()
 
 
 # --- tables of RocksDB that came since -------------------------------------------------------------------------------
@@ -107,8 +128,8 @@ def test_new_tables_do_not_hide_that_an_older_one_was_rewritten():
 
 
 def test_new_tables_do_not_hide_another_file():
-    story = with_old_and_new_tables().write(written("notes.txt", "of a person"))
-    with pytest.raises(PlanError, match="in c, notes.txt were written since"):
+    story = with_old_and_new_tables().write(written("state/0/notes.txt", "of a person"))
+    with pytest.raises(PlanError, match="in c, state/0/notes.txt were written since"):
         story.undo()
 
 
