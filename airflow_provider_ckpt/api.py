@@ -43,6 +43,7 @@ from airflow_provider_ckpt.fleet.changes import Known, parse_known
 from airflow_provider_ckpt.fleet.find import DEPTH, Found, find_checkpoints
 from airflow_provider_ckpt.fleet.judge import judge_checkpoints
 from airflow_provider_ckpt.fleet.row import FleetRow, row_from_dict
+from airflow_provider_ckpt.repartition.make import make_repartition
 from airflow_provider_ckpt.report.tables import fleet_table, render
 from airflow_provider_ckpt.restart.deploy import DeploySpec, declare, parse_deploy, parse_deploy_file
 from airflow_provider_ckpt.restart.forecast import Forecast, forecast
@@ -100,6 +101,7 @@ __all__ = [
     "judge_checkpoints",
     "list_backups",
     "make_prune",
+    "make_repartition",
     "make_restore",
     "make_rollback",
     "make_undo",

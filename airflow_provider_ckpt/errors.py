@@ -173,6 +173,14 @@ class CheckpointBusyError(PlanError):
     code = "CHECKPOINT_BUSY"
 
 
+class SparkFailedError(CheckpointError):
+    """A Spark that a change was handed to has ended before its end; the same change, begun again, goes on."""
+
+    code = "SPARK_FAILED"
+    exit_code = 5
+    retryable = True
+
+
 class WaitLostError(CheckpointError):
     """What was waited for cannot come any more: the checkpoint was replaced, or rolled back below the start."""
 

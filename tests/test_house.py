@@ -94,8 +94,8 @@ NOT_NAMED_FOR_IO = {"cli", "documents", "hooks", "operators", "report", "sensors
 READERS = {"sinks", "sources", "tables"}
 #: What a module that does IO may be named by: the first word of its name.
 VERBS = """
-apply compact compare declare find fit follow foresee forget gate inspect judge make observe open poll publish prune put
-read recognise rehearse require resolve restore rewind resume roll stage take vacuum validate verify write
+apply ask compact compare declare find fit follow foresee forget gate inspect judge make observe open poll publish prune put
+read recognise rehearse repartition require resolve restore rewind resume roll stage take vacuum validate verify write
 """
 #: Nouns that do IO all the same: what others read and write by. It only gets shorter.
 DOES_IO = {

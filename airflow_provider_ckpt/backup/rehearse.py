@@ -7,18 +7,13 @@ state reader. Nothing of it stays.
 from __future__ import annotations
 
 import json
-import os
-import re
 import shutil
 import subprocess
 import sys
 import tempfile
 import uuid
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
-from importlib import metadata
-from importlib.util import find_spec
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
 
@@ -27,11 +22,12 @@ from airflow_provider_ckpt.backup.make_restore import make_restore
 from airflow_provider_ckpt.backup.manifest import Manifest
 from airflow_provider_ckpt.backup.relocation import spark_uri
 from airflow_provider_ckpt.backup.restore import restore
+from airflow_provider_ckpt.checkpoint.find_spark import missing_spark
+from airflow_provider_ckpt.checkpoint.state_reads import STATE_FORMAT, StateRead, state_format, state_reads
 from airflow_provider_ckpt.checkpoint.view import CheckpointView
 from airflow_provider_ckpt.checks.inspect import examine
 from airflow_provider_ckpt.codec import layout
 from airflow_provider_ckpt.codec.offset_log import OffsetSeq
-from airflow_provider_ckpt.codec.state_metadata import OperatorStateMetadata
 from airflow_provider_ckpt.errors import BackupCorruptError, BackupError
 from airflow_provider_ckpt.sinks.effects import EFFECTS
 from airflow_provider_ckpt.storage.secrets import scrub
@@ -43,7 +39,6 @@ if TYPE_CHECKING:
 #: What runs as a process of its own; this layer never loads Spark itself.
 PROGRAM = "airflow_provider_ckpt.spark.rehearse"
 TIMEOUT_S = 3600
-_FORMAT = "spark.sql.streaming.stateStore.checkpointFormatVersion"
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,12 +113,12 @@ def rehearse(
         try:
             restore(make_restore(root, backup, place), root, place, accept_sink=EFFECTS)
             view = examine(place, deep=True)
-            reads = tuple(_reads(view))
+            reads = state_reads(view)
             answer = _ask(
                 {
                     "location": spark_uri(place.location),
                     "batch_id": backup.batch_id,
-                    "confs": {**_state_confs(view), **(confs or {})},
+                    "confs": {STATE_FORMAT: state_format(view.commit(backup.batch_id)), **(confs or {})},
                     "scratch": own,
                     "reads": [read.options for read in reads],
                 }
@@ -138,44 +133,6 @@ def rehearse(
     return Rehearsal(backup.backup_id, backup.batch_id, answer["spark"], state, _unread(view))
 
 
-@dataclass(frozen=True, slots=True)
-class _Read:
-    """A part of the state, and the options with which the state reader reads it."""
-
-    operator_id: int
-    operator: str
-    part: str
-    options: Mapping[str, str]
-
-
-def _reads(view: CheckpointView) -> Iterator[_Read]:
-    for operator_id, operator in view.operators.items():
-        for part, options in _parts(operator):
-            yield _Read(operator_id, operator.operator_name, part, {"operatorId": str(operator_id), **options})
-
-
-def _parts(operator: OperatorStateMetadata) -> Iterator[tuple[str, Mapping[str, str]]]:
-    """The parts that the state reader reads one by one."""
-    properties = json.loads(operator.operator_properties or "{}")
-    if "stateVariables" in properties:
-        for variable in properties["stateVariables"]:
-            yield variable["stateName"], {"stateVarName": variable["stateName"]}
-        if properties.get("timeMode", "NoTime") != "NoTime":
-            yield "timers", {"readRegisteredTimers": "true"}
-    elif operator.version >= 2 and operator.operator_name == "symmetricHashJoin":
-        for side in ("left", "right"):
-            yield side, {"joinSide": side}
-    else:
-        for store in operator.stores:
-            yield ("", {}) if store.store_name == "default" else (store.store_name, {"storeName": store.store_name})
-
-
-def _state_confs(view: CheckpointView) -> dict[str, str]:
-    """What the state reader does not find out by itself: that the state's file names hold ids."""
-    commit = view.commit(view.latest_committed or 0)
-    return {_FORMAT: "2"} if commit.state_unique_ids else {}
-
-
 def _unread(view: CheckpointView) -> tuple[int, ...]:
     places = (layout.parse(stored.name) for stored in view.below(layout.STATE))
     operators = {place.store_id.operator_id for place in places if isinstance(place, layout.StateFile)}
@@ -183,27 +140,8 @@ def _unread(view: CheckpointView) -> tuple[int, ...]:
 
 
 def _require_spark() -> None:
-    found = find_spec("pyspark")
-    if found is None or not found.submodule_search_locations:
-        raise BackupError("a rehearsal needs PySpark.", hint="pip install 'ckpt-cli[spark]'")
-    _require_whole_pyspark(Path(found.submodule_search_locations[0]))
-    if shutil.which("java") is None and not os.environ.get("JAVA_HOME"):
-        hint = "Install Java 17, for example: apt-get install openjdk-17-jre-headless"
-        raise BackupError("a rehearsal needs a Java runtime.", hint=hint)
-
-
-def _require_whole_pyspark(package: Path) -> None:
-    """pyspark-client, which Airflow's Spark provider needs, owns the same files: the one installed last wins."""
-    try:
-        version = metadata.version("pyspark")
-    except metadata.PackageNotFoundError:
-        hint = "pip install 'ckpt-cli[spark]'"
-        raise BackupError("a rehearsal needs PySpark with its Java part; pyspark-client has none.", hint=hint) from None
-    if version not in re.findall(r"[\w.]+", (package / "version.py").read_text(encoding="utf-8")):
-        raise BackupError(
-            f"pyspark-client has overwritten files of pyspark {version}, which does not run like that.",
-            hint=f"pip install --force-reinstall --no-deps pyspark=={version}",
-        )
+    if (missing := missing_spark()) is not None:
+        raise BackupError(f"a rehearsal needs {missing.what}.", hint=missing.hint)
 
 
 def _require_plain(place: Store) -> None:
@@ -230,11 +168,13 @@ def _ask(request: Mapping[str, Any]) -> dict[str, Any]:
     return answer
 
 
-def _refused(root: Store, backup: Manifest, reads: tuple[_Read, ...], failed: Mapping[str, Any]) -> BackupCorruptError:
+def _refused(
+    root: Store, backup: Manifest, reads: tuple[StateRead, ...], failed: Mapping[str, Any]
+) -> BackupCorruptError:
     what = failed.get("log", "")
     read = next((read for read in reads if read.options == failed.get("options")), None)
     if read is not None:
-        what = f"the state of operator {read.operator_id} ({read.operator}{f', {read.part}' if read.part else ''})"
+        what = read.text
         if failed["partition"] is not None:
             what += f", partition {failed['partition']},"
     return BackupCorruptError.of(

@@ -18,6 +18,7 @@ from airflow_provider_ckpt.untrusted.fields import Fields, shown
 PLACES: tuple[Place, ...] = get_args(Place)
 _FIELDS = ("do", "name", "place", "size", "identity", "sha256", "source", "data")
 _SHA256 = re.compile(r"[0-9a-f]{64}")
+_PARTITIONS = re.compile(r"[1-9][0-9]{0,8}")
 
 
 class Executor(Protocol):
@@ -31,6 +32,9 @@ class Executor(Protocol):
 
     def create(self, place: Place, name: str, data: bytes) -> None:
         """Write an object whose name must be free."""
+
+    def repartition(self, step: Repartition) -> None:
+        """Have Spark write the state anew."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -176,7 +180,59 @@ class Create:
         return _to_dict(self, size=self.size, data=self.data)
 
 
-Action = Delete | Copy | Create
+@dataclass(frozen=True, slots=True)
+class Repartition:
+    """Have Spark write the state anew in another number of partitions, as a batch of its own.
+
+    Spark plans the batch, writes its state and commits it; what it writes has names that only Spark knows.
+
+    Args:
+        name: The commit entry that Spark writes last.
+        place: The checkpoint.
+        partitions: How many there will be.
+    """
+
+    do: ClassVar[str] = "repartition"
+    name: str
+    place: Place = "checkpoint"
+    partitions: int = 0
+
+    @property
+    def spot(self) -> Spot:
+        """Where its last object goes."""
+        return self.place, self.name
+
+    @property
+    def size(self) -> int:
+        """Bytes; not known before."""
+        return 0
+
+    @property
+    def sha256(self) -> str:
+        """Hex; not known before."""
+        return ""
+
+    def is_done(self, facts: Facts) -> bool:
+        """Whether the batch is committed, and is this one."""
+        return facts.at(self.place, self.name) is not None and facts.partitions == self.partitions
+
+    def problem(self, facts: Facts) -> str | None:
+        """What is wrong when another batch is in its place."""
+        stored = facts.at(self.place, self.name)
+        if facts.partitions not in (None, self.partitions):
+            return f"expected a batch with {self.partitions} state partitions, found one with {facts.partitions}"
+        return None if stored is None or facts.resuming else f"expected nothing, found {stored.identity}"
+
+    def apply(self, executor: Executor) -> None:
+        """Let Spark do it."""
+        executor.repartition(self)
+
+    def to_dict(self) -> dict[str, Any]:
+        """JSON-ready."""
+        return _to_dict(self, data=str(self.partitions))
+
+
+Action = Delete | Copy | Create | Repartition
 
 
 def action_from_dict(value: Any) -> Action:
@@ -207,7 +263,19 @@ def _create(fields: Fields, name: str, place: Place) -> Action:
     return Create(name, place, fields.text("data", longest=None))
 
 
-_PARSERS: dict[str, Callable[[Fields, str, Place], Action]] = {"delete": _delete, "copy": _copy, "create": _create}
+def _repartition(fields: Fields, name: str, place: Place) -> Action:
+    text = fields.text("data")
+    if not _PARTITIONS.fullmatch(text) or place != "checkpoint":
+        raise fields.wrong("data", "a number of partitions")
+    return Repartition(name, place, int(text))
+
+
+_PARSERS: dict[str, Callable[[Fields, str, Place], Action]] = {
+    "delete": _delete,
+    "copy": _copy,
+    "create": _create,
+    "repartition": _repartition,
+}
 
 
 def _name(fields: Fields) -> str:

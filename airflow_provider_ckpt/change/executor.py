@@ -12,7 +12,7 @@ from contextlib import suppress
 from importlib import import_module
 
 from airflow_provider_ckpt.change import stage
-from airflow_provider_ckpt.change.actions import Action, Copy, Delete
+from airflow_provider_ckpt.change.actions import Action, Copy, Delete, Repartition
 from airflow_provider_ckpt.change.facts import Place, Spot
 from airflow_provider_ckpt.change.places import Stores
 from airflow_provider_ckpt.change.plan import Plan
@@ -110,6 +110,10 @@ class InPlace(ABC):
     def create(self, place: Place, name: str, data: bytes) -> None:
         """Write an object."""
         self.stores.place(place).create(name, data)
+
+    def repartition(self, step: Repartition) -> None:
+        """Have Spark write the state anew. Raises PlanError: a plan of another kind has no such step."""
+        raise PlanError(f"a {self.plan.kind} does not {step.do}.", location=self.plan.location)
 
     def _taken(self, name: str) -> CheckpointBusyError:
         return CheckpointBusyError(

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 from airflow_provider_ckpt.codec import layout
+from airflow_provider_ckpt.codec.layout import main_name
 from airflow_provider_ckpt.storage.stored_object import StoredObject, digest
 
 #: Which of a plan's stores something is in.
@@ -30,6 +31,8 @@ class Facts:
         writer_stopped: Whether somebody gave the word that no query writes to the checkpoint.
         backup_id: The backup that copies come from, as long as it is there.
         sha256_of: Reads an object and tells its SHA-256 (hex).
+        last_kept: Of a plan that adds a batch: the newest batch that it leaves alone. Later ones are the plan's.
+        partitions: State partitions of the batch that such a plan adds; None as long as it is not planned.
     """
 
     query_id: str | None
@@ -42,6 +45,8 @@ class Facts:
     writer_stopped: bool = False
     backup_id: str | None = None
     sha256_of: Callable[[Place, str], str] = lambda place, name: ""
+    last_kept: int | None = None
+    partitions: int | None = None
 
     def at(self, place: Place, name: str) -> StoredObject | None:
         """The object that is there, or None."""
@@ -49,12 +54,37 @@ class Facts:
 
     def touched(self, place: Place) -> set[str]:
         """Names that the plan removes from or adds to one place."""
-        return {name for where, name in (*self.deleted, *self.written) if where == place}
+        names = {name for where, name in (*self.deleted, *self.written) if where == place}
+        if self.last_kept is None or place != "checkpoint":
+            return names
+        return names | names_after(self.objects[place], self.last_kept)
 
     def is_own(self, place: Place, name: str) -> bool:
         """Whether what is there is what the plan adds there."""
         wanted = self.written.get((place, name))
         return bool(wanted) and self.at(place, name) is not None and self.sha256_of(place, name) == wanted
+
+
+def batch_of(name: str) -> int | None:
+    """The batch that a file belongs to; None for files that belong to several, or to none."""
+    match layout.parse(main_name(name)):
+        case layout.LogEntry(batch_id=batch) | layout.SinkLogEntry(batch_id=batch):
+            return batch
+        case layout.StateFile(version=version):
+            return version - 1
+        case layout.OperatorMetadataFile(_, int(batch)) | layout.StateSchemaFile(_, int(batch)):
+            return batch
+    return None
+
+
+def is_table(name: str) -> bool:
+    """Whether a file is a table of RocksDB, or its checksum file. No two tables ever have the same name."""
+    return isinstance(layout.parse(main_name(name)), layout.StateTable)
+
+
+def names_after(names: Iterable[str], batch_id: int) -> set[str]:
+    """Files of batches after one, and the tables of RocksDB, of which no name tells the batch."""
+    return {name for name in names if is_table(name) or (batch_of(name) or 0) > batch_id}
 
 
 def kept_objects(objects: Mapping[str, StoredObject], touched: Iterable[str]) -> str:

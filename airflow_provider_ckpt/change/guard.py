@@ -10,9 +10,9 @@ import itertools
 import time
 from collections.abc import Callable, Mapping
 
-from airflow_provider_ckpt.change.actions import Action, Delete
+from airflow_provider_ckpt.change.actions import Action, Delete, Repartition
 from airflow_provider_ckpt.change.executor import InPlace
-from airflow_provider_ckpt.change.facts import Facts, Place
+from airflow_provider_ckpt.change.facts import Facts, Place, batch_of, is_table
 from airflow_provider_ckpt.codec import layout
 from airflow_provider_ckpt.codec.layout import main_name
 from airflow_provider_ckpt.errors import CheckpointBusyError
@@ -109,11 +109,29 @@ class Guard:
                 raise self.stopped(found, done, total)
 
     def note(self, action: Action, identity: str | None) -> None:
-        """A step was done; ``identity`` is that of what it has put in its place."""
+        """A step was done; ``identity`` is that of what it has put in its place.
+
+        Raises CheckpointBusyError when Spark has written a batch, and somebody has written something else meanwhile.
+        """
         if isinstance(action, Delete):
             self._expected[action.place].pop(action.name, None)
+        elif isinstance(action, Repartition):
+            self._expect_batch()
         else:
             self._expected[action.place][action.name] = identity
+
+    def _expect_batch(self) -> None:
+        """From now on what Spark has written of the batch of the plan is expected; nothing else has changed."""
+        now, batch = self._stores.checkpoint.find(), self._plan.batch_id
+
+        def is_others(name: str) -> bool:
+            return batch_of(name) != batch and not is_table(name)
+
+        expected = {name: identity for name, identity in self._expected["checkpoint"].items() if is_others(name)}
+        found = difference(expected, {name: stored for name, stored in now.items() if is_others(name)})
+        if found is not None:
+            raise self.stopped(found, 1, len(self._plan.actions))
+        self._expected["checkpoint"] = {name: stored.identity for name, stored in now.items()}
 
     def require_as_planned(self, total: int) -> None:
         """After the last step: everything is as the plan leaves it. Raises CheckpointBusyError."""

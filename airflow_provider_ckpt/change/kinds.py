@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Literal
 
-from airflow_provider_ckpt.change.actions import Action, Copy, Create, Delete
+from airflow_provider_ckpt.change.actions import Action, Copy, Create, Delete, Repartition
 from airflow_provider_ckpt.change.requirements import (
     EmptyLocation,
     FromBackup,
@@ -22,7 +22,7 @@ from airflow_provider_ckpt.change.requirements import (
     WriterStopped,
 )
 
-Kind = Literal["restore", "rollback", "undo"]
+Kind = Literal["restore", "rollback", "undo", "repartition"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,6 +40,7 @@ class Rules:
         takes_from_backups: Whether what its copies name as their source is a root of backups.
         puts_back_own: Whether it may put back what it removes itself: that copy names no source and follows the delete.
         replaces: Whether it may remove an object and write another one under the same name.
+        adds_batch: Whether it adds a batch after those that are there, and leaves all of them alone.
     """
 
     requires: tuple[type[Requirement], ...]
@@ -51,6 +52,7 @@ class Rules:
     takes_from_backups: bool = False
     puts_back_own: bool = False
     replaces: bool = False
+    adds_batch: bool = False
 
     @property
     def in_place(self) -> bool:
@@ -81,5 +83,13 @@ KINDS: Mapping[Kind, Rules] = {
         executor="change.undo.put_back",
         takes_back=True,
         replaces=True,
+    ),
+    "repartition": Rules(
+        requires=(SameQuery, LatestCommitted, LatestPlanned, KeptObjects, WriterStopped),
+        may_require=(KeptSinkLog,),
+        steps=(Repartition, Create),
+        executor="repartition.repartition",
+        can_be_undone=True,
+        adds_batch=True,
     ),
 }

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 
 from airflow_provider_ckpt.change.actions import Action, Delete
-from airflow_provider_ckpt.change.facts import Place, kept_objects
+from airflow_provider_ckpt.change.facts import Place, kept_objects, names_after
 from airflow_provider_ckpt.change.requirements import (
     KeptObjects,
     KeptSinkLog,
@@ -30,9 +30,16 @@ from airflow_provider_ckpt.storage.stored_object import StoredObject
 from airflow_provider_ckpt.untrusted.spans import missing_spans
 
 
-def requirements_of(view: CheckpointView, actions: Iterable[Action], sink_log: SinkLog | None) -> list[Requirement]:
-    """What must not have changed when a plan of these actions is applied."""
+def requirements_of(
+    view: CheckpointView, actions: Iterable[Action], sink_log: SinkLog | None, *, last_kept: int | None = None
+) -> list[Requirement]:
+    """What must not have changed when a plan of these actions is applied.
+
+    ``last_kept`` is the newest batch that a plan leaves alone which adds one: later ones are its own.
+    """
     touched = {action.spot for action in actions}
+    if last_kept is not None:
+        touched |= {("checkpoint", name) for name in names_after(view.objects, last_kept)}
     requirements: list[Requirement] = [
         SameQuery(view.query_id or "none"),
         LatestCommitted(or_none(view.latest_committed)),

@@ -79,16 +79,16 @@ class Holder:
     @property
     def is_here(self) -> bool:
         """Whether it is a process of this machine, so that its end can be seen."""
-        return self.machine == _machine()
+        return self.machine == this_machine()
 
     @property
     def is_gone(self) -> bool:
         """Whether its process has surely ended, or let go of the lock."""
         if not self.is_here:
             return False
-        if self.pid == os.getpid() and self.life == _life(self.pid):
+        if self.pid == os.getpid() and self.life == life_of(self.pid):
             return self.token not in _held
-        return not _is_alive(self.pid) or self.life != _life(self.pid)
+        return not _is_alive(self.pid) or self.life != life_of(self.pid)
 
     def encode(self) -> bytes:
         """The bytes to store."""
@@ -189,9 +189,9 @@ def _holding(place: Store, checkpoint: Store, plan_id: str, by: str, break_lock:
         token=uuid.uuid4().hex[:16],
         by=by,
         plan_id=plan_id,
-        machine=_machine(),
+        machine=this_machine(),
         pid=pid,
-        life=_life(pid),
+        life=life_of(pid),
         since_ms=now_ms(),
     )
     _held.add(mine.token)
@@ -290,7 +290,7 @@ def _taken_over(checkpoint: Store, winner: Holder | None) -> CheckpointBusyError
 # --- processes -----------------------------------------------------------------------------------------------------
 
 
-def _machine() -> str:
+def this_machine() -> str:
     """The host, and on Linux its boot and its space of process ids: containers may share the name of a host."""
     parts = [socket.gethostname()]
     with suppress(OSError):
@@ -299,7 +299,7 @@ def _machine() -> str:
     return " ".join(parts)
 
 
-def _life(pid: int) -> str:
+def life_of(pid: int) -> str:
     """When a process was started, in ticks since boot; empty where that cannot be seen, ``ended`` for a zombie."""
     with suppress(OSError, IndexError):
         state, *fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from airflow_provider_ckpt.change import journal
@@ -23,12 +23,14 @@ class Stores:
         sink: The sink: the output directory of a file sink, or a table.
         undo: Root of the records; None for the directory beside the checkpoint.
         backups: Root of backups, for the files of a batch that was purged.
+        spark_confs: With which a Spark reaches the checkpoint; a plan does not hold them, for they may be secret.
     """
 
     checkpoint: Store
     sink: Store | None = None
     undo: Store | None = None
     backups: Store | None = None
+    spark_confs: Mapping[str, str] = field(default_factory=dict)
 
     @classmethod
     def of(
@@ -39,6 +41,7 @@ class Stores:
         sink: DeclaredSink | None = None,
         undo: str | None = None,
         backups: str | None = None,
+        spark_confs: Mapping[str, str] | None = None,
     ) -> Stores:
         """The places of a change that is yet to be planned, from their locations.
 
@@ -48,12 +51,14 @@ class Stores:
             sink: The sink as it was declared; one without a directory has no store.
             undo: Root of the records, or nothing.
             backups: Root of backups, or nothing.
+            spark_confs: Of the Spark that repartitions the state.
         """
         return cls(
             open_store(checkpoint),
             open_sink(sink, open_store),
             open_store(undo) if undo else None,
             open_store(backups) if backups else None,
+            spark_confs or {},
         )
 
     def for_plan(self, plan: Plan, open_store: Callable[[str], Store]) -> Stores:

@@ -13,7 +13,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from airflow_provider_ckpt.change.actions import Action, Copy, Delete, action_from_dict
+from airflow_provider_ckpt.change.actions import Action, Copy, Delete, Repartition, action_from_dict
 from airflow_provider_ckpt.change.facts import Place, Spot
 from airflow_provider_ckpt.change.kinds import KINDS, Kind, Rules
 from airflow_provider_ckpt.change.requirements import (
@@ -79,6 +79,21 @@ class Plan:
     def plan_id(self) -> str:
         """Short digest of the content: a plan has the same id wherever it is read, a new plan has a new one."""
         return hashlib.sha256(json.dumps(self.to_dict(), sort_keys=True).encode()).hexdigest()[:16]
+
+    @property
+    def partitions(self) -> int | None:
+        """The number of partitions that a repartition leads to; None for any other plan."""
+        return next((action.partitions for action in self.actions if isinstance(action, Repartition)), None)
+
+    @property
+    def aim(self) -> str:
+        """What it leads to, in words: ``batch 41``, ``5 partitions``."""
+        return f"{self.partitions} partitions" if self.partitions else f"batch {self.batch_id}"
+
+    @property
+    def last_kept(self) -> int:
+        """The newest batch that it leaves alone."""
+        return self.batch_id - 1 if self.rules.adds_batch else self.batch_id
 
     @property
     def sink_effects(self) -> tuple[Effect, ...]:

@@ -26,7 +26,7 @@ def find_facts(plan: Plan, stores: Stores, *, resuming: bool) -> Facts:
     Raises:
         PlanError: The plan needs a sink or a backup root that was not given.
     """
-    view = observe(stores.checkpoint, deep=True)
+    view = observe(stores.checkpoint, deep=True, batch_id=plan.batch_id if plan.rules.adds_batch else None)
     refuse_links(view)
     backup_id = plan.backup_id
     if backup_id is not None and not resuming:  # once begun, all that comes from the backup is staged
@@ -49,6 +49,8 @@ def find_facts(plan: Plan, stores: Stores, *, resuming: bool) -> Facts:
         resuming=resuming,
         backup_id=None if resuming else backup_id,
         sha256_of=lambda place, name: stores.place(place).sha256(name)[1],
+        last_kept=plan.last_kept if plan.rules.adds_batch else None,
+        partitions=view.partitions_of(plan.batch_id) if plan.rules.adds_batch else None,
     )
 
 

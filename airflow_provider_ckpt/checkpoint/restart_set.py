@@ -18,7 +18,7 @@ from typing import TypeVar
 
 from airflow_provider_ckpt.checkpoint.operator_files import operator_files, operator_metadata, store_names
 from airflow_provider_ckpt.checkpoint.source_log_files import source_files
-from airflow_provider_ckpt.checkpoint.spark_confs import COMPRESSION_CODEC, SHUFFLE_PARTITIONS, STATE_PROVIDER
+from airflow_provider_ckpt.checkpoint.spark_confs import COMPRESSION_CODEC, STATE_PROVIDER, state_partitions
 from airflow_provider_ckpt.checkpoint.state_partitions import Partitions, partitions_of
 from airflow_provider_ckpt.checkpoint.view import CheckpointView
 from airflow_provider_ckpt.codec import jvm_text, layout, state_content, state_file
@@ -222,7 +222,7 @@ def _expected_stores(
     whole: _Chain,
 ) -> Reads[tuple[StateStoreId, ...]]:
     """Every store that a restart opens: what an operator has in one partition, or says it has, it must have in all."""
-    shuffle_partitions = _shuffle_partitions(_conf(view.offset_seq(batch_id)))
+    shuffle_partitions = state_partitions(_conf(view.offset_seq(batch_id)))
     ids = view.commit(batch_id).state_unique_ids or {}
     expected: set[StateStoreId] = set()
     for operator_id in sorted(_operators(view, stores) | ids.keys()):
@@ -268,12 +268,6 @@ def _tell(opened: Partitions, operator_id: int, shuffle_partitions: int | None, 
         )
     for span in opened.lost:  # the first of each means all
         whole.lost += missing_names(span, partial(_partition, operator_id))[1:]
-
-
-def _shuffle_partitions(conf: Mapping[str, str | None]) -> int | None:
-    """The number of state partitions in the log, as Java reads it; None for what is none (see CKPT116)."""
-    number = jvm_text.parse_int(jvm_text.trim(conf.get(SHUFFLE_PARTITIONS) or ""))
-    return number if number is not None and number > 0 else None
 
 
 def _unique_id(commit: CommitMetadata, store_id: StateStoreId, own: Sequence[str]) -> str | None:

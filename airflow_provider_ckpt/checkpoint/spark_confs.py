@@ -199,6 +199,12 @@ def _decide(
     return session or conf.default, "session", f"Conf '{key}' was not found in the offset log. {tip}"
 
 
+def state_partitions(conf: Mapping[str, str | None]) -> int | None:
+    """The number of state partitions in the confs of an offset entry, as Java reads it; None for what is none."""
+    number = jvm_text.parse_int(jvm_text.trim(conf.get(SHUFFLE_PARTITIONS) or ""))
+    return number if number is not None and number > 0 else None
+
+
 def parse_spark_version(text: str) -> SparkVersion:
     """``"4.3.0"`` or ``"4.3"`` as ``(4, 3)``. Raises ValueError for a version outside SPARK_MIN to SPARK_MAX."""
     parts = text.split(".")

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 
 from airflow_provider_ckpt.checkpoint.file_sink_log import SinkLog
 from airflow_provider_ckpt.checkpoint.sink_marker import SinkMarker
+from airflow_provider_ckpt.checkpoint.spark_confs import state_partitions
 from airflow_provider_ckpt.codec import Encodable, layout
 from airflow_provider_ckpt.codec.commit_log import CommitMetadata
 from airflow_provider_ckpt.codec.offset_log import OffsetSeq
@@ -109,6 +110,20 @@ class CheckpointView:
         """The newest batch when it is planned and not committed: running, or left by a crash."""
         planned, committed = self.latest_planned, self.latest_committed
         return planned if planned is not None and (committed is None or planned > committed) else None
+
+    @property
+    def unfinished_repartition(self) -> int | None:
+        """The number of state partitions that the batch in flight leads to, when it is a repartition; else None."""
+        if self.in_flight is None or (before := self.predecessor(self.in_flight)) is None:
+            return None
+        old, new = self.partitions_of(before), self.partitions_of(self.in_flight)
+        return None if old is None or old == new else new
+
+    def partitions_of(self, batch_id: int) -> int | None:
+        """The number of state partitions in the offset entry of a batch, as far as that was read; else None."""
+        entry = self.entries.get(layout.offset_entry(batch_id))
+        metadata = entry.metadata if isinstance(entry, OffsetSeq) else None
+        return None if metadata is None else state_partitions(metadata.conf)
 
     @property
     def next_batch(self) -> int:

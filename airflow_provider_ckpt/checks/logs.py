@@ -10,7 +10,13 @@ from airflow_provider_ckpt.checkpoint.spark_confs import CATALOGUE, SHUFFLE_PART
 from airflow_provider_ckpt.checkpoint.view import CheckpointView
 from airflow_provider_ckpt.checks.findings import Finding, Severity
 from airflow_provider_ckpt.checks.registry import rule
-from airflow_provider_ckpt.checks.remedies import Remedy, back_before, from_backup, from_backup_or_before
+from airflow_provider_ckpt.checks.remedies import (
+    Remedy,
+    back_before,
+    finish_repartition,
+    from_backup,
+    from_backup_or_before,
+)
 from airflow_provider_ckpt.codec import layout
 from airflow_provider_ckpt.codec.commit_log import CommitMetadata
 from airflow_provider_ckpt.codec.jvm_text import INT_MAX, abbreviate, parse_int
@@ -362,7 +368,7 @@ def unfinished_repartition(view: CheckpointView) -> Iterator[Finding]:
             batch_id,
             layout.offset_entry(batch_id),
             spark_error="STREAMING_UNFINISHED_REPARTITION_DETECTED",
-            **back_before(view, batch_id, why="Run the repartition again, or give it up."),
+            **finish_repartition(view, batch_id, parse_int(new) or 0),
         )
 
 

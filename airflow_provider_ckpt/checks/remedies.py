@@ -58,6 +58,14 @@ def back_to(view: CheckpointView, batch_id: int, *, why: str) -> Remedy:
     return Remedy(hint=f"{why} Roll back to batch {batch_id}.", commands=(_rollback(view, f"--to-batch {batch_id}"),))
 
 
+def finish_repartition(view: CheckpointView, batch_id: int, partitions: int) -> Remedy:
+    """Finish the repartition that batch ``batch_id`` is, or take it back."""
+    why = f"Repartition again with the same number, {partitions}, which finishes it; or give it up."
+    remedy = back_before(view, batch_id, why=why)
+    finish = f"ckpt repartition {shlex.quote(view.location)} --partitions {partitions} {_SINK}"
+    return Remedy(hint=remedy["hint"], commands=(finish, *remedy["commands"]))
+
+
 def whole_batch_before(view: CheckpointView, batch_id: int) -> int | None:
     """The newest batch before ``batch_id`` whose entries are whole, and the one that a restart reads beside them."""
     return newest_before(view.whole, batch_id)

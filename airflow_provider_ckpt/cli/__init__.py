@@ -30,6 +30,7 @@ MODULES = {
     **dict.fromkeys(("backup", "backups", "verify", "restore"), "backup"),
     "prune": "prune",
     **dict.fromkeys(("rollback", "undo"), "rollback"),
+    "repartition": "repartition",
     "history": "history",
     "completion": "completion",
 }
@@ -102,7 +103,7 @@ def cli() -> None:
     """Inspect, check, back up, restore and roll back checkpoints of Spark Structured Streaming.
 
     Exit codes: 0 done or clean; 1 findings, gate blocked or wait timed out; 2 usage; 3 not found or unreadable;
-    4 refused; 5 storage unavailable, or stdout cannot be written; 141 the reader of stdout has ended.
+    4 refused; 5 storage or Spark unavailable, or stdout cannot be written; 141 the reader of stdout has ended.
     """
 
 

@@ -50,7 +50,8 @@ def _report_receipt(plan: Plan, receipt: Receipt) -> None:
     if receipt.status == "already_applied":
         say("Nothing was changed: everything in the plan had been done before.", colour="green")
         return
-    kept = f" The removed files are kept in {receipt.record}." if receipt.record and plan.rules.can_be_undone else ""
+    kept = "The record is" if plan.rules.adds_batch else "The removed files are kept"
+    kept = f" {kept} in {receipt.record}." if receipt.record and plan.rules.can_be_undone else ""
     say(f"Done: {counted(receipt.actions, 'step')}.{kept}", colour="green")
     if plan.rules.can_be_undone:
         say(f"To undo it: {undo_command(click.get_current_context().obj or (), plan)}")

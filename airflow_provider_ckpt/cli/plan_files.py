@@ -20,7 +20,7 @@ from airflow_provider_ckpt.storage.store import Store
 #: Options that say where things are.
 _WHERE = ("--storage-option", "--undo-to")
 #: Options that still say something when the plan comes from a file.
-_KEPT = ("--storage-option", "--undo-to", "--quiet-period")
+_KEPT = ("--storage-option", "--undo-to", "--quiet-period", "--conf")
 
 
 def write_plan(path: str, plan: Plan, stores: Iterable[Store | None]) -> None:

@@ -2,48 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 import click
 
-from airflow_provider_ckpt.change.apply import apply
-from airflow_provider_ckpt.change.kinds import Kind
-from airflow_provider_ckpt.change.places import Stores, require_own_place
-from airflow_provider_ckpt.change.plan import Plan
+from airflow_provider_ckpt.change.places import Stores
 from airflow_provider_ckpt.change.undo.make import make_undo
-from airflow_provider_ckpt.cli.change_output import report_change
+from airflow_provider_ckpt.cli.in_place import acting, carry_out, read_own
 from airflow_provider_ckpt.cli.options import (
     TIME,
     TIMES,
-    Command,
     Whole,
-    accepting,
     directories,
     examples,
-    executing,
     opening,
-    planning,
-    shared,
     source_types,
-    stopping,
     triggered,
-    user_and_host,
 )
-from airflow_provider_ckpt.cli.plan_files import read_plan, require_alone, require_consistent, write_plan
-from airflow_provider_ckpt.cli.render import progress_bar, say
+from airflow_provider_ckpt.cli.plan_files import require_alone, require_consistent
 from airflow_provider_ckpt.rollback.goal import ToBackup, parse_target
 from airflow_provider_ckpt.rollback.make import make_rollback
 from airflow_provider_ckpt.sinks.declared import parse_sink
-from airflow_provider_ckpt.storage.store import Store
-
-
-def acting(command: Command) -> Command:
-    """What the commands that change a checkpoint in place have in common."""
-    command = click.option(
-        "--break-lock", is_flag=True, help="Remove the lock of another change, which you know has ended."
-    )(command)
-    return stopping(planning(triggered(accepting(executing(shared(command))))))
 
 
 @click.command(
@@ -114,6 +93,7 @@ def acting(command: Command) -> Command:
     help="Also remove the dropped batches from the file sink's log. Needs --sink file:URI.",
 )
 @acting
+@triggered
 def rollback(
     location: str,
     batch: int | None,
@@ -143,7 +123,7 @@ def rollback(
         others = {"--source": sources, "--backups": backup_root}
         about_sink = {"--sink": sink, "--trim-sink-log": trim_sink_log or None, "--trigger": trigger}
         require_alone("--plan", {**targets, **others, **about_sink})
-        _carry_out(*_read_own(plan_file, "rollback", Stores.of(location, opener, undo=undo_root)), opener, **how)
+        carry_out(*read_own(plan_file, "rollback", Stores.of(location, opener, undo=undo_root)), opener, **how)
         return
     if sum(value is not None for value in targets.values()) != 1:
         raise click.UsageError(f"give exactly one of {', '.join(targets)}, or --plan FILE")
@@ -165,7 +145,7 @@ def rollback(
     declared = parse_sink(sink) if sink else None
     stores = Stores.of(location, opener, sink=declared, undo=undo_root, backups=backup_root)
     plan = make_rollback(stores, target, trim_sink_log=trim_sink_log, sink=declared, sources=types, trigger=trigger)
-    _carry_out(plan, stores, opener, **how)
+    carry_out(plan, stores, opener, **how)
 
 
 @click.command(
@@ -177,9 +157,10 @@ def rollback(
 )
 @click.argument("location", shell_complete=directories)
 @click.option(
-    "--sink", metavar="TYPE[:URI]", help="Sink of the query. By default the one that was declared for the rollback."
+    "--sink", metavar="TYPE[:URI]", help="Sink of the query. By default the one that was declared for the change."
 )
 @acting
+@triggered
 def undo(
     location: str,
     sink: str | None,
@@ -189,58 +170,17 @@ def undo(
     plan_file: str | None,
     **how: Any,
 ) -> None:
-    """Undo the newest rollback. Batches that the query has written since are dropped, and kept in the record.
+    """Undo the newest rollback or repartition. Batches that the query has written since are dropped, and kept.
 
-    An undo cannot be undone: roll back again instead.
+    An undo cannot be undone: make the change again instead.
     """
     require_consistent(how["plan_out"], how["approved_by"], execute=how["execute"])
     opener = opening(storage_options)
     if plan_file:
         require_alone("--plan", {"--sink": sink, "--trigger": trigger})
-        _carry_out(*_read_own(plan_file, "undo", Stores.of(location, opener, undo=undo_root)), opener, **how)
+        carry_out(*read_own(plan_file, "undo", Stores.of(location, opener, undo=undo_root)), opener, **how)
         return
     declared = parse_sink(sink) if sink else None
     stores = Stores.of(location, opener, sink=declared, undo=undo_root)
     plan = make_undo(stores, sink=declared, opened=opener, trigger=trigger)
-    _carry_out(plan, stores, opener, **how)
-
-
-def _read_own(path: str, kind: Kind, stores: Stores) -> tuple[Plan, Stores]:
-    """The plan of a file, which has to be one for this checkpoint."""
-    plan = read_plan(path, kind)
-    require_own_place(plan, stores)
-    return plan, stores
-
-
-def _carry_out(
-    plan: Plan,
-    stores: Stores,
-    opener: Callable[[str], Store],
-    *,
-    execute: bool,
-    query_is_stopped: bool,
-    quiet_s: float | None,
-    break_lock: bool,
-    accept_sink: tuple[str, ...],
-    plan_out: str | None,
-    approved_by: str | None,
-    as_json: bool,
-) -> None:
-    receipt = None
-    if plan_out:
-        write_plan(plan_out, plan, (stores.checkpoint, stores.sink, stores.undo, stores.backups))
-    if execute:
-        with progress_bar(plan.kind) as on_step:
-            receipt = apply(
-                plan,
-                stores.for_plan(plan, opener),
-                by=user_and_host(),
-                query_is_stopped=query_is_stopped,
-                quiet_s=quiet_s,
-                break_lock=break_lock,
-                on_step=on_step,
-                tell=lambda text: say(text, err=True),
-                accept_sink=accept_sink,
-                approved_by=approved_by or "",
-            )
-    report_change(plan, receipt, as_json=as_json, plan_out=plan_out)
+    carry_out(plan, stores, opener, **how)

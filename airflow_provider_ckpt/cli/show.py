@@ -10,7 +10,7 @@ from airflow_provider_ckpt.checkpoint.contents import listed_shortly, unknown_na
 from airflow_provider_ckpt.checkpoint.observe import observe
 from airflow_provider_ckpt.checkpoint.view import CheckpointView
 from airflow_provider_ckpt.cli.options import directories, examples, open_store, shared
-from airflow_provider_ckpt.cli.render import print_json, print_tables, when
+from airflow_provider_ckpt.cli.render import print_json, print_tables, say, when
 from airflow_provider_ckpt.documents import FORMAT_VERSION
 from airflow_provider_ckpt.errors import CheckpointFormatError
 from airflow_provider_ckpt.report.tables import Table, facts
@@ -53,6 +53,13 @@ def show(location: str, storage_options: tuple[str, ...], as_json: bool) -> None
             Table("Once-only confs", ("conf", "value"), tuple(sorted(document["confs"].items()))),
         ]
     )
+    if (partitions := view.unfinished_repartition) is not None:
+        say(
+            f"Batch {view.in_flight} is a repartition to {partitions} partitions that was not finished, and Spark does "
+            f"not start the query. Finish it: ckpt repartition {view.location} --partitions {partitions}; or take it "
+            f"back: ckpt rollback {view.location} --to-batch {view.latest_committed}",
+            colour="yellow",
+        )
 
 
 def _summary(view: CheckpointView) -> ShowDocument:
@@ -67,6 +74,7 @@ def _summary(view: CheckpointView) -> ShowDocument:
         "latest_planned_batch": view.latest_planned,
         "latest_committed_batch": committed,
         "in_flight": view.in_flight,
+        "unfinished_repartition": view.unfinished_repartition,
         "watermark_ms": view.watermark_ms or None,  # 0 is what a query without one has
         "watermark": when(view.watermark_ms or None),
         "batch_timestamp": when(metadata.batch_timestamp_ms) if metadata else None,

@@ -1,4 +1,4 @@
-"""Changes: ``restore``, ``rollback``, ``undo`` and ``history``."""
+"""Changes: ``restore``, ``rollback``, ``repartition``, ``undo`` and ``history``."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ class PlanShownFields(TypedDict):
     """A plan, as commands show it."""
 
     plan_id: Annotated[str, "digest of the content"]
-    kind: Annotated[Literal["restore", "rollback", "undo"], "what it is for"]
+    kind: Annotated[Literal["restore", "rollback", "undo", "repartition"], "what it is for"]
     location: Annotated[str, "URI of the checkpoint that it changes"]
     query_id: Annotated[str, "id of the query, or empty"]
     batch_id: Annotated[int, "committed batch that the checkpoint is at afterwards"]

@@ -19,7 +19,7 @@ class StoredEffectFields(TypedDict):
 class PlanFields(TypedDict):
     """A plan, whose digest is its id: also the whole of `plan.json` in a record, which has no version of its own."""
 
-    kind: Annotated[Literal["restore", "rollback", "undo"], "what it is for"]
+    kind: Annotated[Literal["restore", "rollback", "undo", "repartition"], "what it is for"]
     location: Annotated[str, "URI of the checkpoint that it changes"]
     query_id: Annotated[str, "id of the query, or empty"]
     batch_id: Annotated[int, "committed batch that the checkpoint is at afterwards"]

@@ -5,6 +5,7 @@ from airflow_provider_ckpt.operators.check import CheckpointCheckOperator
 from airflow_provider_ckpt.operators.continuity import CheckpointContinuityOperator
 from airflow_provider_ckpt.operators.gate import CheckpointGateOperator
 from airflow_provider_ckpt.operators.prune import CheckpointPruneOperator
+from airflow_provider_ckpt.operators.repartition import CheckpointRepartitionOperator
 from airflow_provider_ckpt.operators.restore import CheckpointRestoreOperator
 from airflow_provider_ckpt.operators.rollback import CheckpointRollbackOperator
 from airflow_provider_ckpt.operators.verify import CheckpointVerifyOperator
@@ -16,6 +17,7 @@ __all__ = [
     "CheckpointContinuityOperator",
     "CheckpointGateOperator",
     "CheckpointPruneOperator",
+    "CheckpointRepartitionOperator",
     "CheckpointRestoreOperator",
     "CheckpointRollbackOperator",
     "CheckpointVerifyOperator",

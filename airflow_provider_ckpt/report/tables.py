@@ -146,7 +146,7 @@ def plan_tables(plan: Plan, *, most: int = 20) -> list[Table]:
     hidden = len(plan.actions) - len(rows)
     if len(rows) > most:
         rows = [*rows[: most - 5], ("…", "", "", f"{len(rows) - most} more", ""), *rows[-5:]]
-    title = f"Plan {plan.plan_id}: {plan.kind} to batch {plan.batch_id}, {len(plan.actions)} steps"
+    title = f"Plan {plan.plan_id}: {plan.kind} to {plan.aim}, {len(plan.actions)} steps"
     about = [("sink effect", plan.sink_effect), ("checkpoint", plan.location)]
     about += [("trigger", plan.trigger)] if plan.trigger else []
     about += [

@@ -53,6 +53,16 @@ def undo_effect(marker: SinkMarker, newest: int | None, *, trimmed: bool = False
     return SinkEffect(marker.name, "exact", "the undo makes no batch run again")
 
 
+def repartition_effect(marker: SinkMarker, batch_id: int) -> SinkEffect:
+    """What a sink makes of a batch that Spark gives to the state alone; the log of a file sink gets an entry of it."""
+    if not marker.kind:
+        why = f"a file sink gets a hole in its log at batch {batch_id}, at which it stops later; no other sink does"
+        return SinkEffect(marker.name, "unknown", why, "Declare the sink, for example --sink file:URI or --sink kafka.")
+    if marker.kind == "file":
+        return SinkEffect(marker.name, "exact", f"batch {batch_id} gives it no rows, and an empty entry in its log")
+    return SinkEffect(marker.name, "exact", f"batch {batch_id} is none of its batches, and no batch runs again")
+
+
 def in_real_time(effect: SinkEffect, marker: SinkMarker) -> SinkEffect:
     """The same effect of a query in real-time mode, whose logs do not show every batch that the sink has rows of.
 

@@ -23,13 +23,13 @@ _PACKAGES = (
 _LOGS = {"offsets": "OffsetSeqLog", "commits": "CommitLog"}
 #: How some of Spark's errors name a partition of the state.
 _PARTITION = re.compile(r"/state/\d+/(\d+)/")
-_CAUSE = re.compile(r"^\s*(?:Caused by: )?((?:[\w$]+\.)+[\w$]+(?:Exception|Error)[^\n]*)", re.MULTILINE)
+_CAUSE = re.compile(r"^(?:\s*|: )(?:Caused by: )?((?:[\w$]+\.)+[\w$]+(?:Exception|Error)[^\n]*)", re.MULTILINE)
 
 
 def main() -> None:
     """Answer the request on stdin."""
     request = json.loads(sys.stdin.read())
-    spark = _start(request["scratch"], request["confs"])
+    spark = start(request["scratch"], request["confs"])
     try:
         answer = {"spark": spark.version, **_open(spark, request)}
     finally:
@@ -37,7 +37,8 @@ def main() -> None:
     print(json.dumps(answer), flush=True)  # noqa: T201  # the answer of this process
 
 
-def _start(scratch: str, confs: Mapping[str, str]) -> Any:
+def start(scratch: str, confs: Mapping[str, str]) -> Any:
+    """A Spark session of its own, classic and silent, which leaves nothing outside ``scratch``."""
     from pyspark.sql import SparkSession
 
     os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
@@ -66,21 +67,21 @@ def _open(spark: Any, request: Mapping[str, Any]) -> dict[str, Any]:
         logs = {}
         for log in _LOGS:
             what, state = {"log": log}, None
-            logs[log] = _newest_entry(spark, log, f"{location}/{log}")
+            logs[log] = newest_entry(spark, log, f"{location}/{log}")
         rows = []
         for options in request["reads"]:
             what, state = {"options": options}, None
-            state = _state(spark, location, request["batch_id"], options)
+            state = state_frame(spark, location, request["batch_id"], options)
             rows.append(state.count())
         if request["reads"]:
             what, state = {"log": "state-metadata"}, None
             spark.read.format("state-metadata").load(location).collect()
     except (Py4JJavaError, PySparkException) as error:
-        return {"failed": {**what, **_explained(str(error), state)}}
+        return {"failed": {**what, **explained(str(error), state)}}
     return {"logs": logs, "state": rows}
 
 
-def _newest_entry(spark: Any, log: str, directory: str) -> Any:
+def newest_entry(spark: Any, log: str, directory: str) -> Any:
     """The newest entry of a log as Spark would write it again: its batch and its text."""
     jvm, session = spark._jvm, spark._jsparkSession  # noqa: SLF001  # PySpark shows its log classes nowhere else
     for package in _PACKAGES:
@@ -109,7 +110,7 @@ def _construct(jvm: Any, name: str, session: Any, directory: str) -> Any:
     return found(session, directory)
 
 
-def _state(spark: Any, location: str, batch_id: int, options: Mapping[str, str]) -> Any:
+def state_frame(spark: Any, location: str, batch_id: int, options: Mapping[str, str]) -> Any:
     """A part of the state as a frame."""
     reader = spark.read.format("statestore").option("batchId", batch_id)
     for key, value in options.items():
@@ -117,7 +118,7 @@ def _state(spark: Any, location: str, batch_id: int, options: Mapping[str, str])
     return reader.load(location)
 
 
-def _explained(text: str, state: Any) -> dict[str, Any]:
+def explained(text: str, state: Any) -> dict[str, Any]:
     """The partition that does not open, and the innermost cause in a Java stack trace."""
     named = _PARTITION.search(text)
     causes = _CAUSE.findall(text)

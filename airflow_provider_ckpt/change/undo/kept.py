@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection
 
-from airflow_provider_ckpt.change.facts import Place, Spot, kept_objects
+from airflow_provider_ckpt.change.facts import Place, Spot, is_table, kept_objects, names_after
 from airflow_provider_ckpt.change.requirements import KeptObjects, KeptSinkLog, SameQuery
 from airflow_provider_ckpt.change.undo.left import After
 from airflow_provider_ckpt.codec import layout
@@ -56,9 +56,13 @@ def _kept_but_for_newcomers(after: After, requirement: KeptObjects, touched: set
     of people and of tools are read by nothing. The digest shows that all the rest is there, as it was.
     """
     names = {name for place, name in touched if place == "checkpoint"}
+    tables: tuple[str, ...] = ()
+    if after.done.rules.adds_batch:  # only Spark names its tables, so the plan has no word on any
+        tables = tuple(name for name in _younger(after, touched, "checkpoint") if is_table(name))
+        names |= names_after(after.view.objects, after.done.last_kept)
     found = kept_objects(after.view.objects, names)
     if found == requirement.expected:
-        return found, ()
+        return found, tables
     newcomers = tuple(name for name in _younger(after, touched, "checkpoint") if _may_stay(name))
     found = kept_objects(after.view.objects, names.union(newcomers))
     return found, newcomers if found == requirement.expected else ()
@@ -91,7 +95,7 @@ def _changed(after: After, requirement: SameQuery | KeptObjects | KeptSinkLog, t
 def _refused(after: After, problem: str) -> PlanError:
     done = after.done
     return PlanError(
-        f"the {done.kind} to batch {done.batch_id} ({done.plan_id}) cannot be undone in place: what it left alone "
+        f"the {done.kind} to {done.aim} ({done.plan_id}) cannot be undone in place: what it left alone "
         f"has changed since ({problem}).",
         location=after.view.location,
         batch_id=done.batch_id,
@@ -119,4 +123,4 @@ def _may_stay(name: str) -> bool:
     place = layout.parse(main_name(name))
     if isinstance(place, layout.Other):
         return name.partition("/")[0] not in (layout.SOURCES, layout.STATE)
-    return isinstance(place, layout.StateTable)
+    return is_table(name)

@@ -6,12 +6,10 @@ from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
 
 from airflow_provider_ckpt.change.actions import Action, Delete
-from airflow_provider_ckpt.change.facts import Place, Saved, Spot
+from airflow_provider_ckpt.change.facts import Place, Saved, Spot, batch_of
 from airflow_provider_ckpt.change.plan import Plan
 from airflow_provider_ckpt.checkpoint.file_sink_log import SinkLog
 from airflow_provider_ckpt.checkpoint.view import CheckpointView
-from airflow_provider_ckpt.codec import layout
-from airflow_provider_ckpt.codec.layout import main_name
 from airflow_provider_ckpt.storage.stored_object import StoredObject
 
 
@@ -30,6 +28,11 @@ class After:
     view: CheckpointView
     sink_log: SinkLog | None
     saved: Mapping[Spot, Saved]
+
+    @property
+    def is_overtaken(self) -> bool:
+        """Whether a query has run the batch that the change was to add, which was stopped before it was planned."""
+        return self.view.partitions_of(self.done.batch_id) not in (None, self.done.partitions)
 
     def objects(self, place: Place) -> Mapping[str, StoredObject]:
         """What is in a place now."""
@@ -80,22 +83,10 @@ def find_present(after: After, hashes: Mapping[Spot, str]) -> frozenset[Action]:
         if action not in exact and hashes.get(action.spot, "") == after.bytes_wanted(action)
     }
     later = _batches_written_since(after, {action.spot for action in exact | same})
-    return frozenset(exact | {action for action in same if _batch_of(action.name) not in later})
+    return frozenset(exact | {action for action in same if batch_of(action.name) not in later})
 
 
 def _batches_written_since(after: After, own: Collection[Spot]) -> set[int]:
     places: tuple[Place, ...] = ("checkpoint", "sink")
-    since = {_batch_of(name) for place in places for name in after.objects(place) if (place, name) not in own}
+    since = {batch_of(name) for place in places for name in after.objects(place) if (place, name) not in own}
     return {batch for batch in since if batch is not None and batch > after.done.batch_id}
-
-
-def _batch_of(name: str) -> int | None:
-    """The batch that a file belongs to; None for files that belong to several, or to none."""
-    match layout.parse(main_name(name)):
-        case layout.LogEntry(batch_id=batch) | layout.SinkLogEntry(batch_id=batch):
-            return batch
-        case layout.StateFile(version=version):
-            return version - 1
-        case layout.OperatorMetadataFile(_, int(batch)) | layout.StateSchemaFile(_, int(batch)):
-            return batch
-    return None

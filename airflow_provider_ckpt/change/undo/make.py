@@ -66,7 +66,7 @@ def make_undo(
 
 def _fresh_undo(record: journal.Record, stores: Stores, sink: DeclaredSink, trigger: str) -> Plan:
     undo = _observe_undo(record.plan, stores)
-    trigger = trigger_of(trigger, operator_names(stores.checkpoint, undo.after.view, record.plan.batch_id))
+    trigger = trigger_of(trigger, operator_names(stores.checkpoint, undo.after.view, record.plan.last_kept))
     effect = _judge_undo(record, stores, sink, undo, trigger)
     plan = undo.plan(f"{record.location}/{journal.SAVED_OBJECTS}", now_ms(), (effect,))
     return replace(plan, trigger=trigger)
@@ -85,20 +85,23 @@ def _judge_undo(record: journal.Record, stores: Stores, sink: DeclaredSink, undo
     done = record.plan
     if sink.directory and stores.sink is None:
         return SinkEffect(
-            sink.name, "unknown", "the sink was not read since the rollback", "Declare it: --sink TYPE:URI."
+            sink.name, "unknown", f"the sink was not read since the {done.kind}", "Declare it: --sink TYPE:URI."
         )
     store = stores.sink if sink.directory else None
     if done.sink and store is not None and place_of(store) != place_of(store.at(done.sink)):
         raise PlanError(
-            f"the rollback {done.plan_id} has trimmed the log of {done.sink}, and not that of {store.location}.",
+            f"the {done.kind} {done.plan_id} has changed the log of {done.sink}, and not that of {store.location}.",
             location=done.location,
             hint="Nothing was changed. Leave out --sink.",
         )
-    marker = read_marker(sink, store, done.query_id, done.batch_id)
+    marker = read_marker(sink, store, done.query_id, done.last_kept)
     if not done.sink:  # the log of another one was not trimmed
         require_fit(stores.checkpoint, stores.undo, undo.after.view, sink, store, marker)
-    if foreign := undo.foreign_batches:
-        effect = rollback_effect(marker, done.batch_id, foreign[-1], trimmed=bool(done.sink))
+    foreign = undo.foreign_batches
+    if done.rules.adds_batch and not foreign:
+        effect = SinkEffect(sink.name, "exact", "the batch that goes was none of the sink's")
+    elif foreign:
+        effect = rollback_effect(marker, done.last_kept, foreign[-1], trimmed=bool(done.sink))
     else:
         effect = undo_effect(marker, record.from_batch, trimmed=bool(done.sink))
     if trigger == REAL_TIME:

@@ -46,13 +46,14 @@ class Undo:
     @property
     def is_untouched(self) -> bool:
         """Whether the change was stopped before its first step, so that there is nothing to take back."""
+        if self.after.done.rules.adds_batch:
+            return not self.peeled
         return _is_untouched(self.after, self.present)
 
     @property
     def foreign_batches(self) -> tuple[int, ...]:
         """Batches that a query has planned or committed since; ascending."""
-        places = (layout.parse(action.name) for action in self.peeled)
-        return tuple(sorted({place.batch_id for place in places if isinstance(place, layout.LogEntry)}))
+        return _foreign(self.after.done, self.peeled)
 
     def plan(self, saved_at: str, planned_at_ms: int, effects: tuple[SinkEffect, ...] = ()) -> Plan:
         """The plan; ``saved_at`` is where the copies are, under ``checkpoint/`` and ``sink/``."""
@@ -66,7 +67,7 @@ class Undo:
             planned_at_ms=planned_at_ms,
             requirements=tuple(requirements_of(view, actions, self.after.sink_log)),
             actions=tuple(actions),
-            warnings=(f"Undoes the {done.kind} to batch {done.batch_id} ({done.plan_id}).", *self._warnings()),
+            warnings=(f"Undoes the {done.kind} to {done.aim} ({done.plan_id}).", *self._warnings()),
             effects=effects,
             source=saved_at,
             sink=done.sink,
@@ -75,6 +76,8 @@ class Undo:
 
     def _put_back(self) -> Iterable[Action]:
         """The steps backwards. Where the change has put one object in the place of another, that one goes first."""
+        if self.after.done.rules.adds_batch:
+            return  # it has removed nothing
         gone: set[Spot] = set()
         originals = {action.spot for action in self.present if isinstance(action, Delete)}
         for action in reversed(self.after.done.actions):
@@ -106,7 +109,7 @@ class Undo:
                 (names.discard if isinstance(action, Delete) else names.add)(action.name)
         places = map(layout.parse, names)
         commits = (item.batch_id for item in places if isinstance(item, layout.LogEntry) and item.log == layout.COMMITS)
-        return max(commits, default=self.after.done.batch_id)
+        return max(commits, default=self.after.done.last_kept)
 
     def _warnings(self) -> Iterable[str]:
         done = self.after.done
@@ -119,7 +122,7 @@ class Undo:
         tables = [name for name in self.newcomers if _is_table(name)]
         if tables:
             yield (
-                f"{len(tables)} files of RocksDB tables that a query has uploaded since the {done.kind} are left "
+                f"{len(tables)} files of RocksDB tables that Spark has uploaded since the {done.kind} are left "
                 f"as they are: {listed_shortly(tables, _NAMED)}. No state version that will be there names them, so "
                 "Spark does not read them, and its maintenance removes them in time."
             )
@@ -145,12 +148,28 @@ def judge_undo(after: After, hashes: Mapping[Spot, str]) -> Undo:
     Raises:
         PlanError: What the change left alone is not as it was, so that nothing sure would come of an undo.
     """
+    if after.done.rules.adds_batch:
+        return _judge_added(after)
     present = find_present(after, hashes)
     if _is_untouched(after, present):
         return Undo(after, present, peeled=(), newcomers=())
     peeled = _peel(after, {action.spot for action in present})
     newcomers = require_kept(after, [action.spot for action in peeled])
     return Undo(after, present, peeled, newcomers)
+
+
+def _judge_added(after: After) -> Undo:
+    """Of a change that adds a batch: all that is past the batch that it kept goes, and nothing comes back."""
+    peeled = () if after.is_overtaken else _peel(after, ())
+    tables = require_kept(after, [action.spot for action in peeled]) if peeled else ()
+    return Undo(after, frozenset(), peeled, tables)
+
+
+def _foreign(done: Plan, peeled: Iterable[Delete]) -> tuple[int, ...]:
+    places = (layout.parse(action.name) for action in peeled)
+    batches = {place.batch_id for place in places if isinstance(place, layout.LogEntry)}
+    own = {done.batch_id} if done.rules.adds_batch else set()
+    return tuple(sorted(batches - own))
 
 
 def _is_untouched(after: After, present: frozenset[Action]) -> bool:
@@ -167,10 +186,13 @@ def _peel(after: After, own: Collection[Spot]) -> tuple[Delete, ...]:
     def others(place: Place) -> dict[str, StoredObject]:
         return {name: stored for name, stored in after.objects(place).items() if (place, name) not in own}
 
-    target = after.done.batch_id
+    target = after.done.last_kept
     view = replace(after.view, objects=others("checkpoint"))
     sink_log = None if after.sink_log is None else replace(after.sink_log, objects=others("sink"))
     trims = trimmed_entries(target, sink_log) if sink_log is not None else {}
     # Its offsets say where the source logs end; where they are not there, no source log was written since.
     knows_target = layout.offset_entry(target) in view.entries
-    return (*peel(view, target, trims, sink_log), *(source_deletes(view, target) if knows_target else ()))
+    peeled = tuple(peel(view, target, trims, sink_log))
+    if not knows_target or (after.done.rules.adds_batch and not _foreign(after.done, peeled)):
+        return peeled  # the batch that a change adds reads no input, so the log of no source has it
+    return (*peeled, *source_deletes(view, target))

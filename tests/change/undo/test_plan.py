@@ -173,7 +173,7 @@ def test_tables_that_stay_are_named_and_must_stay_as_they_are():
         story.write(written(name, "new"))
     plan = story.plan()
     assert plan.warnings[-1] == (
-        f"3 files of RocksDB tables that a query has uploaded since the rollback are left as they are: {TABLES[0]}, "
+        f"3 files of RocksDB tables that Spark has uploaded since the rollback are left as they are: {TABLES[0]}, "
         f"{TABLES[1]}, {TABLES[2]}. No state version that will be there names them, so Spark does not read them, and "
         "its maintenance removes them in time."
     )

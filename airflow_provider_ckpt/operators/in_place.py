@@ -1,0 +1,175 @@
+"""What the operators have in common that change a checkpoint in place."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Callable, Sequence
+from datetime import datetime, timedelta
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from airflow.providers.common.compat.sdk import AirflowException
+
+from airflow_provider_ckpt.change.acceptance import require_newer
+from airflow_provider_ckpt.change.apply import apply
+from airflow_provider_ckpt.change.kinds import Kind
+from airflow_provider_ckpt.change.places import Stores
+from airflow_provider_ckpt.change.plan import Plan
+from airflow_provider_ckpt.change.plan_file import document
+from airflow_provider_ckpt.errors import CheckpointError, PlanError
+from airflow_provider_ckpt.hooks.checkpoint import airflow_errors, require_flags, require_said
+from airflow_provider_ckpt.operators.base import (
+    PLAN_KEY,
+    CheckpointOperator,
+    duration_ms_of,
+    plan_of,
+    result_of,
+    task_of,
+    text_of,
+    value_of,
+    words,
+)
+from airflow_provider_ckpt.report.tables import plan_tables
+from airflow_provider_ckpt.sinks.declared import DeclaredSink, parse_sink
+
+if TYPE_CHECKING:
+    from airflow_provider_ckpt.documents.tasks import ChangeResultDocument
+
+
+class CheckpointChangeOperator(CheckpointOperator):
+    """Plans a change in place and carries it out, or carries out a plan that was approved.
+
+    :param plan: The plan that another task made with ``plan_only`` and a person has approved (its XCom ``plan``). That
+        plan is carried out and no other; when the checkpoint has changed since, it is refused.
+    :param query_is_stopped: True confirms that no query writes to the checkpoint; or a callable that finds out.
+    :param sink: The sink of the query: ``file:``, ``delta:``, ``iceberg:``, ``hudi:`` or ``history:`` with its URI,
+        ``kafka``, ``foreachBatch``; without it its effect is unknown.
+    :param accept_sink: Effects on the sink that are accepted by name: ``duplicated``, ``skipped``, ``unknown``, one or
+        several. A plan whose effect is not exact is refused without it.
+    :param approved_by: Who has approved the plan, for the history; empty when nobody was asked.
+    :param approved_at: When that was. An approval that is older than the plan was given for another one, as after a
+        clear of the task that plans, and is refused.
+    :param undo_root: Where to keep what is removed; by default beside the checkpoint.
+    :param quiet_period: How long to watch for a writer, such as ``5m``, a timedelta or seconds; by default judged by
+        the rhythm of the commits.
+    :param break_lock: Remove the lock of another change of the checkpoint, which you know has ended.
+    :param plan_only: Show the plan, push it to the XCom ``plan``, and change nothing.
+    """
+
+    #: What its plans are for.
+    kind: ClassVar[Kind]
+    template_fields: Sequence[str] = (
+        *CheckpointOperator.template_fields,
+        "plan",
+        "sink",
+        "accept_sink",
+        "approved_by",
+        "approved_at",
+        "undo_root",
+    )
+
+    def __init__(
+        self,
+        *,
+        plan: Any = None,
+        query_is_stopped: bool | Callable[[], bool] = False,
+        sink: str | None = None,
+        accept_sink: str | Sequence[str] | None = None,
+        approved_by: str | None = None,
+        approved_at: str | datetime | None = None,
+        undo_root: str | None = None,
+        quiet_period: float | str | timedelta | None = None,
+        break_lock: bool = False,
+        plan_only: bool = False,
+        **kwargs: Any,
+    ) -> None:
+        super().__init__(**kwargs)
+        self.plan = plan
+        self.query_is_stopped = query_is_stopped
+        self.sink = sink
+        self.accept_sink = accept_sink
+        self.approved_by = approved_by
+        self.approved_at = approved_at
+        self.undo_root = undo_root
+        self.quiet_period = quiet_period
+        self.break_lock = break_lock
+        self.plan_only = plan_only
+
+    def execute(self, context: Any) -> ChangeResultDocument:
+        """Plan, log the plan, and carry it out."""
+        with airflow_errors():
+            require_flags(self, "break_lock", "plan_only")
+            self.require_arguments()
+            if not callable(self.query_is_stopped):
+                require_flags(self, "query_is_stopped")
+            plan, stores = self._approved() if self.plan else self.planned()
+            self.report(*plan_tables(plan))
+            if self.plan_only:
+                context["ti"].xcom_push(key=PLAN_KEY, value=document(plan))
+                return result_of(plan, None)
+            require_newer(self.approved_at, plan)
+            stopped = self._stopped()
+            receipt = apply(
+                plan,
+                stores,
+                by=task_of(context),
+                query_is_stopped=stopped,
+                quiet_s=self._quiet_s(),
+                break_lock=self.break_lock,
+                tell=self.log.info,
+                accept_sink=words(self.accept_sink),
+                approved_by=text_of(self.approved_by),
+            )
+            return result_of(plan, receipt)
+
+    # --- what differs ----------------------------------------------------------------------------------------------
+
+    @abstractmethod
+    def planned(self) -> tuple[Plan, Stores]:
+        """A plan made now, or one that was begun and interrupted; and where."""
+
+    def require_arguments(self) -> None:
+        """Raise CheckpointError for arguments that make no sense, also where a plan is given."""
+
+    def stores(self) -> Stores:
+        """Where, for a plan that is given."""
+        return Stores.of(self.checkpoint, self.store, undo=self.undo_root)
+
+    # --- what is shared --------------------------------------------------------------------------------------------
+
+    def declared_sink(self) -> DeclaredSink | None:
+        """The sink, when one was declared. Raises CheckpointError, StoreError."""
+        if not isinstance(self.sink, str | None):
+            raise CheckpointError(f"sink is a text, such as file:s3://lake/orders, and not {self.sink!r:.60}")
+        return parse_sink(self.sink) if self.sink else None
+
+    def _stopped(self) -> bool:
+        """The answer to ``query_is_stopped``. One that cannot be had is no yes; Airflow's own errors say what to do."""
+        if not callable(self.query_is_stopped):
+            return self.query_is_stopped
+        try:
+            answer = self.query_is_stopped()
+        except (AirflowException, CheckpointError):
+            raise
+        except Exception as error:  # the user's own function: what it raises is no answer
+            message = f"query_is_stopped found nothing out: {type(error).__name__}: {error}"
+            raise PlanError(message, location=self.checkpoint, hint="Nothing was done.") from error
+        return require_said("query_is_stopped", answer)
+
+    def _quiet_s(self) -> float | None:
+        if self.quiet_period is None:
+            return None
+        return duration_ms_of("quiet_period", self.quiet_period) / 1000
+
+    def _approved(self) -> tuple[Plan, Stores]:
+        """The plan that was given, which must be one of this checkpoint."""
+        stores = self.stores()
+        plan = plan_of(self.plan, self.kind, stores.checkpoint)
+        return plan, stores.for_plan(plan, self.store)
+
+
+def plain(name: str, value: Any) -> Any:
+    """A value that a template may have made text. Raises CheckpointError."""
+    try:
+        return value_of(value)
+    except ValueError as error:
+        raise CheckpointError(f"{name}: {error}") from None

@@ -1,0 +1,74 @@
+"""Making the plans of repartitions: observe, refuse, decide, and find what was begun before."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+
+from airflow_provider_ckpt.change.fit_sink import require_fit
+from airflow_provider_ckpt.change.lock import lock_warnings
+from airflow_provider_ckpt.change.open_sinks import sink_of
+from airflow_provider_ckpt.change.places import Stores
+from airflow_provider_ckpt.change.plan import Plan
+from airflow_provider_ckpt.change.resume import find_interrupted
+from airflow_provider_ckpt.checkpoint.observe import refuse_links
+from airflow_provider_ckpt.checkpoint.view import CheckpointView
+from airflow_provider_ckpt.checks.inspect import examine
+from airflow_provider_ckpt.clock import now_ms
+from airflow_provider_ckpt.codec import layout, state_schema
+from airflow_provider_ckpt.codec.state_metadata import AGGREGATION
+from airflow_provider_ckpt.errors import CheckpointFormatError
+from airflow_provider_ckpt.repartition.plan import plan_repartition
+from airflow_provider_ckpt.repartition.refusals import require_repartitionable
+from airflow_provider_ckpt.sinks.change_effects import repartition_effect
+from airflow_provider_ckpt.sinks.declared import DeclaredSink, read_marker
+from airflow_provider_ckpt.storage.store import Store
+
+
+def make_repartition(stores: Stores, partitions: int, *, sink: DeclaredSink | None = None) -> Plan:
+    """Plan to give the state another number of partitions, or find the plan of such a change that was killed.
+
+    Args:
+        stores: Where.
+        partitions: How many there will be.
+        sink: The sink of the query; a file sink when ``stores.sink`` is given and nothing else is said.
+
+    Raises:
+        PlanError: Spark would refuse it, too late, or would do it wrong; the error says why.
+    """
+    begun = find_interrupted(stores, "repartition", lambda plan: plan.partitions == partitions)
+    return begun if begun is not None else _fresh(stores, partitions, sink)
+
+
+def make_repartition_again(plan: Plan, stores: Stores) -> Plan:
+    """The repartition that would be planned now in the place of one that was not begun yet. Raises PlanError."""
+    return _fresh(stores, plan.partitions or 0, sink_of(plan))
+
+
+def _fresh(stores: Stores, partitions: int, sink: DeclaredSink | None) -> Plan:
+    checkpoint = stores.checkpoint
+    declared = sink or (DeclaredSink("file", stores.sink.location) if stores.sink else DeclaredSink(""))
+    files = stores.sink if declared.kind == "file" else None
+    view = examine(checkpoint, deep=True, sink=files)
+    refuse_links(view)
+    require_repartitionable(view, partitions, frozenset(_keyless(checkpoint, view)))
+    store = stores.sink if declared.directory else None
+    marker = read_marker(declared, store, view.query_id, view.latest_committed or 0)
+    require_fit(checkpoint, stores.undo, view, declared, store, marker)
+    effect = repartition_effect(marker, (view.latest_committed or 0) + 1)
+    plan = plan_repartition(view, partitions, now_ms(), replace(effect, sink=declared.at(store).name), view.sink)
+    return replace(plan, warnings=(*plan.warnings, *lock_warnings(checkpoint)))
+
+
+def _keyless(checkpoint: Store, view: CheckpointView) -> Iterator[int]:
+    """The aggregations whose keys have no column, or whose schema cannot be read."""
+    for operator_id, operator in view.operators.items():
+        if operator.operator_name != AGGREGATION:
+            continue
+        name = f"{layout.STATE}/{operator_id}/0/_metadata/schema"
+        try:
+            families = state_schema.decode(checkpoint.head(name), name).families if name in view.objects else ()
+        except CheckpointFormatError:
+            families = ()
+        if not families or not all(family.key for family in families):
+            yield operator_id

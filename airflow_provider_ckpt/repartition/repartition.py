@@ -1,0 +1,119 @@
+"""The executor of repartitions: Spark writes the batch, which is then read and compared with what was asked for."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from airflow_provider_ckpt.change import journal
+from airflow_provider_ckpt.change.actions import Copy, Repartition
+from airflow_provider_ckpt.change.executor import InPlace, Tick
+from airflow_provider_ckpt.change.facts import batch_of
+from airflow_provider_ckpt.change.plan import Plan
+from airflow_provider_ckpt.checkpoint.observe import observe
+from airflow_provider_ckpt.checkpoint.state_reads import state_reads
+from airflow_provider_ckpt.checkpoint.view import CheckpointView
+from airflow_provider_ckpt.checks.inspect import examine, read_text_logs
+from airflow_provider_ckpt.clock import now_ms
+from airflow_provider_ckpt.codec import layout
+from airflow_provider_ckpt.errors import PlanError, SparkFailedError
+from airflow_provider_ckpt.repartition.ask_spark import ask_spark, require_alone, require_spark
+from airflow_provider_ckpt.repartition.make import make_repartition_again
+from airflow_provider_ckpt.repartition.outcome import problem_after
+from airflow_provider_ckpt.repartition.session import request_of
+from airflow_provider_ckpt.storage.secrets import scrub
+from airflow_provider_ckpt.storage.store import Store
+
+
+class Executor(InPlace):
+    """Has Spark repartition the state."""
+
+    def plan_again(self) -> Plan:
+        """The repartition to the same number, when there is a Spark that can do it."""
+        require_spark(self.plan.location)
+        return make_repartition_again(self.plan, self.stores)
+
+    def lay_ready(self, copies: Sequence[Copy], tick: Tick, *, resuming: bool) -> None:
+        """See that there is a Spark, with confs that fit, and none of an earlier run any more."""
+        require_spark(self.plan.location)
+        require_alone(self.record, self.plan.location)
+        if self.plan.partitions:
+            self._request(self._seen(), self.plan.partitions)
+
+    def source_of(self, copy: Copy) -> tuple[Store, str]:
+        """A repartition copies nothing."""
+        raise PlanError("a repartition has no copies.", location=self.plan.location)
+
+    @property
+    def ways_out(self) -> str:
+        """What was there before comes back."""
+        return f"'ckpt undo {self.plan.location}' puts back what was there before"
+
+    def finish(self, by: str, at_ms: int) -> None:
+        """Nothing is left to clear away."""
+
+    def repartition(self, step: Repartition) -> None:
+        """Ask Spark, and judge what it has left.
+
+        Raises:
+            PlanError: Spark has refused before it wrote anything, or what it has left is not what was asked for.
+            SparkFailedError: It has ended half-way; the same plan goes on.
+        """
+        view = self._seen()
+        answer = ask_spark(self._request(view, step.partitions), self.record, self.mine)
+        if "failed" in answer:
+            raise self._failed(answer["failed"], view)
+        before, after = answer["rows"]
+        for read, old, new in zip(state_reads(view), before, after, strict=True):
+            if old != new:
+                raise self._wrong(f"{read.text} had {old:,} rows, and has {new:,}")
+        problem = problem_after(examine(self.stores.checkpoint, deep=True), self.plan.batch_id, step.partitions)
+        if problem is not None:
+            raise self._wrong(problem)
+
+    def _seen(self) -> CheckpointView:
+        """The checkpoint, with the entries of the batch that is kept and what the operators say of themselves."""
+        checkpoint, kept = self.stores.checkpoint, self.plan.last_kept
+        view = observe(checkpoint, deep=True, batch_id=kept)
+        names = [name for name in view.objects if isinstance(layout.parse(name), layout.OperatorMetadataFile)]
+        names += [name for name in (layout.offset_entry(kept), layout.commit_entry(kept)) if name not in view.entries]
+        return read_text_logs(checkpoint, view, names, checkpoint.head, checkpoint.chunks)
+
+    def _request(self, view: CheckpointView, partitions: int) -> dict[str, Any]:
+        return request_of(view, self.plan.last_kept, partitions, self.stores.spark_confs)
+
+    def _failed(self, failed: dict[str, Any], before: CheckpointView) -> PlanError | SparkFailedError:
+        """The error for a Spark that did not come to its end. When it has written nothing, the change never began."""
+        said = scrub(str(failed["message"]).rstrip("."))
+        now = observe(self.stores.checkpoint, deep=True)
+        own = {name for name in now.objects if batch_of(name) == self.plan.batch_id}
+        if not own:
+            self.mine()
+            journal.refuse(self.record, said, now_ms())
+            return PlanError(
+                f"Spark refused, and has written nothing: {said}.",
+                location=self.plan.location,
+                hint="Nothing was done.",
+            )
+        return SparkFailedError(
+            f"the repartition to {self.plan.partitions} partitions is half done, and the query does not start: {said}.",
+            location=self.plan.location,
+            batch_id=self.plan.batch_id,
+            hint=self._half_done,
+        )
+
+    def _wrong(self, problem: str) -> PlanError:
+        return PlanError(
+            f"the repartition has not led to what it should: {problem}.",
+            location=self.plan.location,
+            batch_id=self.plan.batch_id,
+            hint=f"Do not start the query. Take it back: ckpt undo {self.plan.location}",
+        )
+
+    @property
+    def _half_done(self) -> str:
+        location, partitions = self.plan.location, self.plan.partitions
+        return (
+            f"Finish it with the same number: ckpt repartition {location} --partitions {partitions}; or take it back: "
+            f"ckpt undo {location}"
+        )

@@ -1,0 +1,15 @@
+"""What the commands have in common that change a checkpoint in place."""
+
+from __future__ import annotations
+
+import pytest
+
+from airflow_provider_ckpt.cli import cli
+
+SHARED = {"--execute", "--plan", "--plan-out", "--approved-by", "--accept-sink", "--undo-to", "--quiet-period"}
+SHARED |= {"--break-lock", "--i-know-it-is-stopped", "--storage-option", "--json"}
+
+
+@pytest.mark.parametrize("name", ["rollback", "undo", "repartition"])
+def test_each_takes_the_same_options(name):
+    assert {option for param in cli.commands[name].params for option in param.opts} >= SHARED

@@ -1,0 +1,55 @@
+"""What the operators have in common that change a checkpoint in place: the word, the approval, the sink."""
+
+from __future__ import annotations
+
+import pytest
+from airflow.providers.common.compat.sdk import AirflowFailException
+
+from airflow_provider_ckpt.operators.checkpoint import CheckpointRepartitionOperator, CheckpointRollbackOperator
+from airflow_provider_ckpt.operators.in_place import CheckpointChangeOperator
+from airflow_provider_ckpt.storage.store import Store
+from tests.fake_query import FakeQuery, read_all
+from tests.operators.task import Task
+
+pytestmark = pytest.mark.airflow
+
+
+def answers_nothing() -> bool:
+    raise OSError("no route to host")
+
+
+@pytest.fixture
+def query(tmp_path) -> FakeQuery:
+    query = FakeQuery(Store.open(str(tmp_path / "orders")))
+    for batch_id in range(4):
+        query.commit(batch_id)
+    return query
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        ({}, "needs the query to be stopped"),
+        ({"query_is_stopped": lambda: False}, "needs the query to be stopped"),
+        ({"query_is_stopped": answers_nothing}, "query_is_stopped found nothing out: OSError"),
+        ({"query_is_stopped": "yes"}, "query_is_stopped"),
+        ({"query_is_stopped": True, "sink": 3}, "sink is a text"),
+        ({"query_is_stopped": True, "quiet_period": "soon"}, "quiet_period"),
+        ({"query_is_stopped": True, "quiet_period": 0, "accept_sink": None}, "--accept-sink unknown"),
+        ({"query_is_stopped": True, "quiet_period": 0, "approved_at": "2020-01-01"}, "older than the plan"),
+    ],
+)
+def test_what_is_refused_changes_nothing(query, arguments, said):
+    operator = CheckpointRollbackOperator(
+        task_id="rollback", checkpoint=query.store.location, to_batch=1, **{"accept_sink": "unknown", **arguments}
+    )
+    before = read_all(query.store)
+    with pytest.raises(AirflowFailException, match=said):
+        operator.execute({"ti": Task()})
+    assert read_all(query.store) == before
+
+
+@pytest.mark.parametrize("operator", [CheckpointRollbackOperator, CheckpointRepartitionOperator])
+def test_what_they_share_is_rendered_in_each(operator):
+    assert issubclass(operator, CheckpointChangeOperator)
+    assert set(CheckpointChangeOperator.template_fields) < set(operator.template_fields)

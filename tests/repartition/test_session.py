@@ -1,0 +1,58 @@
+"""The confs of the Spark that repartitions: those of the checkpoint, whatever the user says."""
+
+from __future__ import annotations
+
+import pytest
+
+from airflow_provider_ckpt.checkpoint.observe import observe
+from airflow_provider_ckpt.checkpoint.state_reads import STATE_FORMAT
+from airflow_provider_ckpt.errors import PlanError
+from airflow_provider_ckpt.repartition.session import request_of, session_confs
+from airflow_provider_ckpt.storage.store import Store
+
+PROVIDER = "spark.sql.streaming.stateStore.providerClass"
+
+
+def view_of(checkpoint):
+    return observe(Store.open(str(checkpoint)), deep=True)
+
+
+@pytest.mark.parametrize(("name", "state_format"), [("agg-rocksdb", "1"), ("agg-rocksdb-v2", "2")])
+def test_the_format_of_the_state_is_that_of_the_newest_commit(golden, name, state_format):
+    assert session_confs(view_of(golden(name)), 7, {})[STATE_FORMAT] == state_format
+
+
+def test_every_conf_of_the_log_is_set_but_the_number_of_partitions(golden):
+    view = view_of(golden("agg-rocksdb"))
+    logged = dict(view.offset_seq(7).metadata.conf)
+    del logged["spark.sql.shuffle.partitions"]
+    assert logged.items() <= session_confs(view, 7, {"spark.driver.memory": "1g"}).items()
+
+
+def test_what_a_user_adds_is_kept(golden):
+    assert session_confs(view_of(golden("agg-rocksdb")), 7, {"spark.master": "yarn"})["spark.master"] == "yarn"
+
+
+@pytest.mark.parametrize(
+    ("confs", "said"),
+    [
+        ({STATE_FORMAT: "2"}, "not what the checkpoint was written with"),
+        ({PROVIDER: "x.HDFSBackedStateStoreProvider"}, "not what the checkpoint was written with"),
+        ({"spark.sql.adaptive.enabled": "true"}, "not what the checkpoint was written with"),
+        ({"spark.remote": "sc://host"}, "Spark Connect"),
+        ({"spark.api.mode": "connect"}, "Spark Connect"),
+    ],
+)
+def test_what_would_poison_the_checkpoint_is_refused(golden, confs, said):
+    with pytest.raises(PlanError, match=said):
+        session_confs(view_of(golden("agg-rocksdb")), 7, confs)
+
+
+def test_the_same_value_again_is_fine(golden):
+    assert session_confs(view_of(golden("agg-rocksdb")), 7, {STATE_FORMAT: "1"})[STATE_FORMAT] == "1"
+
+
+def test_a_location_that_spark_cannot_open_is_refused(golden, tmp_path):
+    checkpoint = golden("agg-rocksdb").rename(tmp_path / "with a blank")
+    with pytest.raises(PlanError, match="signs in it"):
+        request_of(view_of(checkpoint), 7, 5, {})

@@ -1,0 +1,163 @@
+"""Real queries whose state real Spark repartitions: right after every restart, and killed at any moment.
+
+``make test`` takes one query of state checkpoint format 2, killed once on its way from 2 to 5 partitions and given 3 then.
+``CKPT_SEED`` is the seed of the moments; the one that is used is printed.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import random
+import re
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from contextlib import suppress
+from pathlib import Path
+
+import pytest
+
+from airflow_provider_ckpt.checks.inspect import inspect
+from airflow_provider_ckpt.storage.store import Store
+from tests.spark_lab import Lab, settle, truth
+
+pytestmark = pytest.mark.spark
+
+EXHAUSTIVE = bool(os.environ.get("CKPT_EXHAUSTIVE"))
+SEED = os.environ.get("CKPT_SEED", "42")
+#: State checkpoint format 1 with and without changelogs, and 2.
+CONFIGS = ["rocksdb", "rocksdb-changelog", "rocksdb-v2"] if EXHAUSTIVE else ["rocksdb-v2"]
+KILLS = 10 if EXHAUSTIVE else 1
+FIRST = 3
+
+
+@pytest.fixture(scope="module")
+def ran(spark, tmp_path_factory) -> Callable[[str, Path], Lab]:
+    """A query that has run its first batches with two partitions, copied below a directory."""
+    labs: dict[str, Lab] = {}
+
+    def copied(config: str, root: Path) -> Lab:
+        if config not in labs:
+            lab = labs[config] = Lab(spark, tmp_path_factory.mktemp(config), config)
+            lab.write(range(FIRST))
+            lab.run()
+            settle(lab.checkpoint)
+        return labs[config].copied(root)
+
+    return copied
+
+
+def command(lab: Lab, name: str, *arguments: object) -> list[str]:
+    options = ["--sink", "foreachBatch", "--execute", "--i-know-it-is-stopped", "--quiet-period", "0", "--json"]
+    ckpt = str(Path(sys.executable).with_name("ckpt"))
+    return [ckpt, name, str(lab.checkpoint), *map(str, arguments), *options]
+
+
+def done(lab: Lab, name: str, *arguments: object) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(command(lab, name, *arguments), capture_output=True, text=True, timeout=800, check=False)
+
+
+def partitions(lab: Lab) -> int:
+    newest = max((path for path in (lab.checkpoint / "offsets").glob("[0-9]*")), key=lambda path: int(path.name))
+    (number,) = re.findall(r'"spark.sql.shuffle.partitions":"(\d+)"', newest.read_text())
+    return int(number)
+
+
+def assert_goes_on_right(lab: Lab, files: int, what: str) -> None:
+    """A restart with one more file of input gives what the whole input gives."""
+    assert [item for item in inspect(Store.open(str(lab.checkpoint)), deep=True) if item.severity == "error"] == [], (
+        what
+    )
+    lab.write([files - 1])
+    assert lab.run().result == truth(dict.fromkeys(range(files), "A")), what
+    settle(lab.checkpoint)
+
+
+@pytest.mark.parametrize("config", CONFIGS)
+def test_from_two_to_five_to_three_partitions(ran, tmp_path, config):
+    """On the way to five it is killed, which the same command completes."""
+    lab = ran(config, tmp_path)
+    killed = kill_at(lab, random.Random(f"{SEED} {config}"), "state", "jvm")
+    assert killed.returncode == 5, killed.stderr
+    assert json.loads(killed.stdout)["error"]["code"] == "SPARK_FAILED"
+    again = done(lab, "repartition", "--partitions", 5)
+    assert again.returncode == 0, again.stderr
+    assert partitions(lab) == 5
+    assert_goes_on_right(lab, FIRST + 1, "after five partitions")
+    again = done(lab, "repartition", "--partitions", 3)
+    assert again.returncode == 0, again.stderr
+    assert partitions(lab) == 3
+    assert_goes_on_right(lab, FIRST + 2, "after three partitions")
+    assert partitions(lab) == 3
+
+
+@pytest.mark.exhaustive
+@pytest.mark.parametrize("config", ["rocksdb", "rocksdb-v2"])
+def test_killed_at_any_moment_it_is_completed_or_taken_back(ran, tmp_path, config):
+    rng = random.Random(f"{SEED} {config}")
+    print(f"CKPT_SEED={SEED}")
+    told = []
+    for number in range(KILLS):
+        moment, target = rng.choice(("begun", "asked", "planned", "state", "committed")), rng.choice(TARGETS)
+        way = ("repartition", "undo")[number % 2]
+        what = f"kill {number}: {target} at {moment}, then {way}"
+        lab = ran(config, tmp_path / str(number))
+        killed = kill_at(lab, rng, moment, target)
+        told.append(f"{what}: exit code {killed.returncode}, {partitions(lab)} partitions planned")
+        print(told[-1], flush=True)
+        after = done(lab, way, *(("--partitions", 5) if way == "repartition" else ()))
+        if way == "undo" and after.returncode == 4:
+            assert "no change that can be undone" in after.stderr, f"{what}: {after.stderr}"
+        else:
+            assert after.returncode == 0 or "has 5 partitions already" in after.stderr, f"{what}: {after.stderr}"
+        assert partitions(lab) == (5 if way == "repartition" else 2), what
+        assert_goes_on_right(lab, FIRST + 1, what)
+
+
+TARGETS = ("command", "spark", "jvm")
+
+
+def kill_at(lab: Lab, rng: random.Random, moment: str, target: str) -> subprocess.CompletedProcess[str]:
+    """Begin a repartition to five, kill one of its processes at a moment, and wait until all of them have ended."""
+    process = subprocess.Popen(
+        command(lab, "repartition", "--partitions", 5), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    )
+    files = rng.randrange(1, 6)  # state has five zips, and some tables
+
+    def has_come() -> bool:
+        match moment:
+            case "begun":
+                return any(records(lab, "begun.json"))
+            case "asked":
+                return any(records(lab, "spark.json"))
+            case "planned":
+                return (lab.checkpoint / "offsets" / str(FIRST)).exists()
+            case "state":
+                return len(list((lab.checkpoint / "state").rglob(f"{FIRST + 1}*.zip"))) >= files
+        return (lab.checkpoint / "commits" / str(FIRST)).exists()
+
+    while process.poll() is None and not has_come():
+        time.sleep(0.0005)
+    time.sleep(rng.choice((0, 0.002, 0.01, 0.05)))
+    pids = [pid for path in records(lab, "spark.json") for pid, _ in json.loads(path.read_text())["processes"]]
+    victim = process.pid if target == "command" or not pids else pids[TARGETS.index(target) - 1]
+    with suppress(ProcessLookupError):
+        os.kill(victim, signal.SIGKILL)
+    stdout, stderr = process.communicate(timeout=800)
+    while any(is_alive(pid) for pid in pids):  # they end by themselves
+        time.sleep(0.05)
+    return subprocess.CompletedProcess([], process.returncode, stdout, stderr)
+
+
+def records(lab: Lab, name: str) -> Iterator[Path]:
+    return (lab.checkpoint.parent / "_ckpt_undo" / lab.checkpoint.name).glob(f"*/{name}")
+
+
+def is_alive(pid: int) -> bool:
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] not in "ZX"
+    except OSError:
+        return False
