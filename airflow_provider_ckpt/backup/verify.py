@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from threading import Lock
 
 from airflow_provider_ckpt.backup.manifest import Manifest, ManifestObject
@@ -24,15 +25,12 @@ from airflow_provider_ckpt.storage.stored_object import StoredObject
 _SMALL_BYTES = 1 << 20
 
 
-def verify_backup(
-    root: Store, backup: Manifest, *, threads: int = THREADS, on_step: OnStep = no_step
-) -> tuple[Finding, ...]:
+def verify_backup(root: Store, backup: Manifest, *, on_step: OnStep = no_step) -> tuple[Finding, ...]:
     """Read every object back and compare, see that a restart is possible, and judge the backup as a checkpoint.
 
     Args:
         root: Where backups live.
         backup: Which one.
-        threads: Reads under way at once.
         on_step: Called after each object.
 
     Returns:
@@ -44,12 +42,19 @@ def verify_backup(
     reader = _Reader(root, backup, on_step)
     view = view_of_backup(root, backup, reader.read, reader.chunks)
     rest = [item.name for item in backup.objects if item.name not in reader.seen]
-    in_parallel(reader.verify, rest, threads)
+    in_parallel(reader.verify, rest, THREADS)
     _require_restartable(root, backup, view)
-    return check(view)
+    return tuple(_of_backup(finding) for finding in check(view))
 
 
-def require_restorable_backup(root: Store, backup: Manifest, *, threads: int = THREADS) -> None:
+def _of_backup(finding: Finding) -> Finding:
+    """A finding of a backup: what mends a checkpoint changes no backup."""
+    if not finding.commands:
+        return finding
+    return replace(finding, hint="Restore another backup, or back the checkpoint up again.", commands=())
+
+
+def require_restorable_backup(root: Store, backup: Manifest) -> None:
     """See that a backup can be restored, before anything of it is written.
 
     The state of a backup was judged before its manifest was written, and its manifest says so: then its files are
@@ -61,9 +66,9 @@ def require_restorable_backup(root: Store, backup: Manifest, *, threads: int = T
         StoreError: A name in its manifest leads outside the root.
     """
     if backup.facts.get("judged") is not True:
-        findings = verify_backup(root, backup, threads=threads)
+        findings = verify_backup(root, backup)
     else:
-        _require_listed(root, backup, threads)
+        _require_listed(root, backup)
         reader = _Reader(root, backup, no_step)
         view = view_of_backup(root, backup, reader.read, reader.chunks, state=False)
         _require_restartable(root, backup, view)
@@ -75,14 +80,14 @@ def require_restorable_backup(root: Store, backup: Manifest, *, threads: int = T
         )
 
 
-def _require_listed(root: Store, backup: Manifest, threads: int) -> None:
+def _require_listed(root: Store, backup: Manifest) -> None:
     """Raise BackupCorruptError when an object is not there, or has another size than the manifest says."""
     for item in backup.objects:
         root.require_inside(item.stored_at)
         if "/" not in item.stored_at:  # no backup keeps anything there
             raise BackupCorruptError.of(root.location, item.stored_at, "the object is not what was backed up")
     directories = sorted({item.stored_at.partition("/")[0] for item in backup.objects})
-    listed = in_parallel(root.find, directories, threads)
+    listed = in_parallel(root.find, directories, THREADS)
     there = {name: stored.size for found in listed for name, stored in found.items()}
     for item in backup.objects:
         if there.get(item.stored_at) != item.size:

@@ -122,7 +122,9 @@ def test_older_files_that_make_up_for_a_broken_snapshot_are_backed_up(golden, tm
     damage(checkpoint, path.relative_to(checkpoint).as_posix(), how)
     for round_ in ("first", "second"):
         taken = take_backup(Store.open(str(checkpoint)), root)
-        assert {"CKPT134"} <= {finding.code for finding in verify_backup(root, taken)}
+        findings = verify_backup(root, taken)
+        assert {"CKPT134"} <= {finding.code for finding in findings}
+        assert not any(finding.commands for finding in findings), "a command that changes a checkpoint, not a backup"
         assert_right(root, taken, tmp_path / round_)
         held = {item.name for item in taken.objects}
         assert any(item.startswith("state/0/0/3_") and item.endswith(".zip") for item in held)
