@@ -19,8 +19,9 @@ from airflow_provider_ckpt.epochs.manifest import (
     newest_of,
     rewinding,
 )
-from airflow_provider_ckpt.epochs.read import list_places
+from airflow_provider_ckpt.epochs.read import list_places, undone_places
 from airflow_provider_ckpt.errors import CheckpointNotFoundError, ObjectExistsError, StoreError
+from airflow_provider_ckpt.storage.concurrency import THREADS, in_parallel
 from airflow_provider_ckpt.storage.store import Store
 
 
@@ -43,32 +44,61 @@ def commit(
         not, and are deleted.
 
     Raises:
-        StoreError: The files are too old: a vacuum may have taken them for garbage. Spark runs the batch again. Or the
-            stream has gone back behind the table, which holds other rows of this epoch, or later epochs.
+        StoreError: The files are too old, or gone: a vacuum took them for garbage. Spark runs the batch again. Or the
+            stream has gone back behind the table, which holds other rows of this epoch, or later epochs; or the table
+            was taken back further than the stream.
         StoreUnavailableError: The manifest may be there or not; :func:`abort` finds out.
     """
     if not written:  # Spark runs one task at least, so there is nothing that an epoch could be of
         return False
     place = Place(written[0].query_id, epoch)
     files = tuple(file for task in written for file in task.files)
-    if now_ms - min(task.since_ms for task in written) > COMMIT_WITHIN_MS:
-        raise StoreError(
-            f"the files of epoch {epoch} were begun more than {COMMIT_WITHIN_MS // 3_600_000} hours ago, so they may "
-            "be deleted already, and the epoch was not committed.",
-            location=table.location,
-            name=place.name,
-            batch_id=epoch,
-            hint="Start the query again: it writes the epoch anew.",
-        )
+    _require_files(table, place, files, now_ms - min(task.since_ms for task in written))
     manifest = Manifest(place, files, schema, now_ms, plan)
     newest = newest_of(list_places(table, place.query_id), place.query_id)
-    if newest is not None and newest.epoch >= epoch:
+    last = -1 if newest is None else newest.epoch
+    if newest is not None and last >= epoch:
         return _commit_again(table, manifest, newest)
+    if last < epoch - 1:
+        _require_none_undone(table, place, last)
     try:
         table.create(place.name, manifest.encode())
     except ObjectExistsError:  # of somebody else, right now; or it is this one, and the answer got lost
         return _commit_again(table, manifest, place)
     return True
+
+
+def _require_files(table: Store, place: Place, files: Sequence[DataFile], age_ms: int) -> None:
+    """Raise StoreError when a vacuum may have taken the files for garbage, or has, by a clock that is wrong."""
+    if age_ms > COMMIT_WITHIN_MS:
+        what = f"were begun more than {COMMIT_WITHIN_MS // 3_600_000} hours ago, so they may be deleted already"
+    elif None in in_parallel(table.stat, [file.name for file in files], THREADS):
+        what = "are deleted in part"
+    else:
+        return
+    raise StoreError(
+        f"the files of epoch {place.epoch} {what}, and the epoch was not committed.",
+        location=table.location,
+        name=place.name,
+        batch_id=place.epoch,
+        hint="Start the query again: it writes the epoch anew.",
+    )
+
+
+def _require_none_undone(table: Store, place: Place, last: int) -> None:
+    """Raise StoreError when the table was taken back further than the checkpoint of its stream."""
+    places = undone_places(table, place.query_id).values()
+    undone = [found.epoch for found in places if last < found.epoch < place.epoch]
+    if undone:
+        raise StoreError(
+            f"epochs {min(undone)} to {max(undone)} of query {place.query_id} were taken out of the table, and its "
+            f"stream goes on with epoch {place.epoch}: they would be lost, so it was not committed.",
+            location=table.location,
+            name=place.name,
+            batch_id=place.epoch,
+            hint=f"Put their manifests back from undone/<time>/epochs/{place.query_id}/ into epochs/{place.query_id}/, "
+            f"or roll the checkpoint of the stream back to batch {min(undone) - 1}.",
+        )
 
 
 def _commit_again(table: Store, manifest: Manifest, newest: Place) -> bool:

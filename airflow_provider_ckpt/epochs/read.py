@@ -72,8 +72,13 @@ def read_manifests(table: Store, places: Iterable[Place]) -> tuple[Manifest, ...
     return tuple(in_parallel(lambda name: decode(table.read(name), by_name[name]), list(by_name), THREADS))
 
 
-def read_undone(table: Store, query_id: str | None = None) -> tuple[Manifest, ...]:
-    """The manifests that were taken out of the table; of one query, or of all."""
-    found = {name: place for name in table.find(UNDONE) if (place := parse_undone(name)) is not None}
-    wanted = [name for name, place in found.items() if query_id in (None, place.query_id)]
-    return tuple(in_parallel(lambda name: decode(table.read(name), found[name]), wanted, THREADS))
+def undone_places(table: Store, query_id: str | None = None) -> dict[str, Place]:
+    """The names of manifests that were taken out of the table, and where they were; of one query, or of all."""
+    found = {name: parse_undone(name) for name in table.find(UNDONE)}
+    return {name: place for name, place in found.items() if place and query_id in (None, place.query_id)}
+
+
+def read_undone(table: Store) -> tuple[Manifest, ...]:
+    """The manifests that were taken out of the table."""
+    found = undone_places(table)
+    return tuple(in_parallel(lambda name: decode(table.read(name), found[name]), list(found), THREADS))

@@ -5,8 +5,7 @@ from __future__ import annotations
 import time
 from contextlib import suppress
 
-from airflow_provider_ckpt.epochs.manifest import UNDONE, Place, visible
-from airflow_provider_ckpt.epochs.read import list_places
+from airflow_provider_ckpt.epochs.manifest import EPOCHS, UNDONE, Place, parse_place, visible
 from airflow_provider_ckpt.errors import CheckpointNotFoundError, ObjectExistsError, StoreError
 from airflow_provider_ckpt.storage.store import Store
 
@@ -31,7 +30,8 @@ def rewind(table: Store, query_id: str, epoch: int, now_ms: int | None = None) -
         CheckpointNotFoundError: The table has no epoch of the query.
         StoreError: Epochs after that one are merged with those before.
     """
-    places = visible(list_places(table, query_id))
+    objects = table.find(f"{EPOCHS}/{query_id}")
+    places = visible(place for place in map(parse_place, objects) if place is not None)
     if not places:
         raise CheckpointNotFoundError(
             f"the table has no epoch of query {query_id}.",
@@ -51,5 +51,5 @@ def rewind(table: Store, query_id: str, epoch: int, now_ms: int | None = None) -
     for place in reversed(later):
         with suppress(ObjectExistsError):
             table.create(f"{kept}/{place.name}", table.read(place.name))
-        table.delete(place.name)
+        table.delete_if(place.name, objects[place.name].identity)  # another one may be there, should the query run
     return tuple(later)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from airflow_provider_ckpt.checkpoint.sink_marker import SinkCommit, SinkMarker
 from airflow_provider_ckpt.epochs.manifest import visible
-from airflow_provider_ckpt.epochs.read import list_places, read_undone
+from airflow_provider_ckpt.epochs.read import list_places, undone_places
 from airflow_provider_ckpt.errors import StoreError
 from airflow_provider_ckpt.storage.store import Store
 
@@ -24,6 +24,6 @@ def read(sink: DeclaredSink, store: Store, query_id: str, batch_id: int) -> Sink
         raise StoreError("is no table of checkpoint_history: it has no manifest below epochs/", location=store.location)
     own = [place for place in visible(places) if place.query_id == query_id]
     commits = tuple(SinkCommit(str(place.epoch), place.epoch, "merge" if place.compact else "epoch") for place in own)
-    undone = tuple(manifest.place.epoch for manifest in read_undone(store, query_id))
+    undone = tuple(place.epoch for place in undone_places(store, query_id).values())
     last = own[-1].epoch if own else None
     return SinkMarker("history", store.location, query_id, last, commits, undone)

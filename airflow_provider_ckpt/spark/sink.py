@@ -92,9 +92,9 @@ class HistoryWriter(DataSourceStreamArrowWriter):
 
     def plan_of(self, epoch: int) -> str | None:
         """A digest of the offset entry of an epoch: equal when Spark runs it again, another when it plans it anew."""
-        if not self.checkpoint:
-            return None
         try:
+            if not self.checkpoint:
+                raise StoreError("the option checkpointLocation is not set on the writer.")
             store = Store.open(self.checkpoint, **self.options)
             return hashlib.sha256(store.read(layout.offset_entry(epoch))).hexdigest()
         except CheckpointError as error:

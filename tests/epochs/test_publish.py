@@ -72,6 +72,15 @@ def test_files_that_a_vacuum_may_have_taken_for_garbage_are_not_committed(table)
     assert not table.find("epochs")
 
 
+def test_files_that_a_vacuum_has_taken_by_a_wrong_clock_are_not_committed(table):
+    written = [task(table, [1]), task(table, [2])]
+    table.delete(written[1].files[0].name)
+    with pytest.raises(StoreError, match=r"epochs/q/3: the files of epoch 3 are deleted in part") as lost:
+        commit(table, 3, written, "{}", NOW_MS)
+    assert lost.value.hint == "Start the query again: it writes the epoch anew."
+    assert not table.find("epochs")
+
+
 # --- the stream has gone back behind its table ----------------------------------------------------------------------
 
 
@@ -169,7 +178,7 @@ def test_abort_without_a_message_does_nothing(tmp_path, messages):
 @pytest.mark.parametrize("place", ["local", pytest.param("s3", marks=pytest.mark.exhaustive)])
 @pytest.mark.parametrize("after", [False, True], ids=["before", "after"])
 @pytest.mark.parametrize("again", [False, True], ids=["first", "second"])
-@pytest.mark.parametrize("at", range(1, 8))
+@pytest.mark.parametrize("at", range(1, 10))
 def test_whatever_call_fails_the_epoch_is_there_once(request, tmp_path, place, at, again, after):
     """As Spark does it: tasks, commit; after a failure abort, then a restart runs the batch again."""
     plain = table_on(place, request, tmp_path)

@@ -6,7 +6,7 @@ import pytest
 
 from airflow_provider_ckpt.epochs.compact import compact
 from airflow_provider_ckpt.epochs.manifest import GRACE_MS, Place
-from airflow_provider_ckpt.epochs.read import list_places, read_undone
+from airflow_provider_ckpt.epochs.read import list_places, undone_places
 from airflow_provider_ckpt.epochs.rewind import rewind
 from airflow_provider_ckpt.epochs.vacuum import vacuum
 from airflow_provider_ckpt.errors import CheckpointNotFoundError, StoreError, StoreUnavailableError
@@ -29,8 +29,8 @@ def table(tmp_path):
 def test_the_epochs_after_one_are_no_rows_any_more(table):
     assert rewind(table, "q", 2, NOW_MS) == (Place("q", 3), Place("q", 4))
     assert rows(table) == [0, 1, 2, 70]
-    assert [place.place for place in read_undone(table, "q")] == [Place("q", 3), Place("q", 4)]
-    assert read_undone(table, "other") == ()
+    assert list(undone_places(table, "q").values()) == [Place("q", 3), Place("q", 4)]
+    assert undone_places(table, "other") == {}
     assert epoch(table, 3, 30)
     assert rows(table) == [0, 1, 2, 30, 70]
 
@@ -66,6 +66,25 @@ def test_epochs_that_are_merged_cannot_be_told_apart(table):
     assert rewind(table, "q", 2) == (Place("q", 3), Place("q", 4))
 
 
+@pytest.mark.parametrize("to", [2, -1])
+def test_a_table_that_went_back_further_than_its_stream_is_refused(table, to):
+    """Somebody took it back for the error of a driver that was no longer the query's."""
+    rewind(table, "q", to, NOW_MS)
+    with pytest.raises(
+        StoreError, match=f"epochs {to + 1} to 4 of query q were taken out of the table, and its"
+    ) as lost:
+        epoch(table, 5, 50)
+    assert f"roll the checkpoint of the stream back to batch {to}" in (lost.value.hint or "")
+    for name in table.find("undone"):
+        table.create(name.removeprefix(f"undone/{NOW_MS}/"), table.read(name))
+    assert epoch(table, 5, 50)
+    assert rows(table) == [0, 1, 2, 3, 4, 50, 70]
+
+
+def test_a_stream_that_wrote_elsewhere_meanwhile_goes_on(table):
+    assert epoch(table, 8, 80)
+
+
 def test_of_a_query_that_it_does_not_know_it_says_so(table):
     with pytest.raises(CheckpointNotFoundError, match="the table has no epoch of query 7"):
         rewind(table, "7", 1)
@@ -80,4 +99,4 @@ def test_whatever_call_fails_it_is_the_table_of_some_epoch_and_goes_on(table, at
     assert rows(table) == [*range(last + 1), 70] and last >= 2
     rewind(table, "q", 2, NOW_MS + 1)
     assert rows(table) == [0, 1, 2, 70]
-    assert {undone.place.epoch for undone in read_undone(table)} == {3, 4}
+    assert {place.epoch for place in undone_places(table).values()} == {3, 4}
