@@ -45,8 +45,9 @@ class Finding:
         """What to do, with the commands, for people."""
         if not self.commands:
             return self.hint
-        shows = "this shows its plan" if len(self.commands) == 1 else "each of these shows its plan"
-        return f"{self.hint or ''} To begin with, {shows}: {'; '.join(self.commands)}".strip()
+        shows = "This command shows its plan" if len(self.commands) == 1 else "Each of these commands shows its plan"
+        told = f"{shows}, and changes nothing without --execute: {'; '.join(self.commands)}"
+        return f"{self.hint} {told}" if self.hint else told
 
     @property
     def doc(self) -> str:

@@ -109,8 +109,8 @@ def test_a_location_is_typed_as_a_shell_takes_it():
     ("commands", "expected"),
     [
         ((), "Do it."),
-        (("a",), "Do it. To begin with, this shows its plan: a"),
-        (("a", "b"), "Do it. To begin with, each of these shows its plan: a; b"),
+        (("a",), "Do it. This command shows its plan, and changes nothing without --execute: a"),
+        (("a", "b"), "Do it. Each of these commands shows its plan, and changes nothing without --execute: a; b"),
     ],
 )
 def test_people_read_the_hint_and_the_commands(commands, expected):
