@@ -20,21 +20,21 @@ def golden_archives() -> list[Path]:
 
 
 @cache
-def _members(archive: Path) -> tuple[tuple[str, bytes | None, float], ...]:
-    """Name, content (None of a directory) and time of all that is packed: unzipped once, as hundreds of tests unpack it."""
+def packed(archive: Path) -> tuple[tuple[str, bytes | None, float], ...]:
+    """Name, content (None of a directory) and time of all that is in it: unzipped once, as hundreds of tests want it."""
     with tarfile.open(archive) as tar:
         found = []
         for member in tar:
-            packed = tar.extractfile(member)  # None of a directory
-            assert packed is not None or member.isdir(), f"{archive}: {member.name} is no plain file"
-            found.append((member.name, packed and packed.read(), member.mtime))
+            file = tar.extractfile(member)  # None of a directory
+            assert file is not None or member.isdir(), f"{archive}: {member.name} is no plain file"
+            found.append((member.name, file and file.read(), member.mtime))
     return tuple(found)
 
 
 def unpack(archive: Path, target: Path) -> Path:
     """Unpack a golden; returns the directory that holds checkpoint/ and output/."""
     made = set()
-    for name, content, mtime in _members(archive):
+    for name, content, mtime in packed(archive):
         path = target / name
         directory = path if content is None else path.parent
         if directory not in made:

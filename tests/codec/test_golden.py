@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-from pathlib import Path
 
 import pytest
 
@@ -13,16 +12,12 @@ from airflow_provider_ckpt.codec import layout
 from airflow_provider_ckpt.codec.offset_log import OffsetSeq
 from airflow_provider_ckpt.codec.verbatim import Verbatim
 from airflow_provider_ckpt.storage.store import Store
-from tests.goldens import CASES, EXPECTED
+from tests.goldens import ARCHIVES, CASES, EXPECTED, packed
 
 
-def files_of(golden: Path) -> list[tuple[str, bytes]]:
+def files_of(case: str) -> list[tuple[str, bytes]]:
     """Name inside the checkpoint (or the output directory) and bytes of every file."""
-    found = []
-    for part in ("checkpoint", "output"):
-        base = golden / part
-        found += [(path.relative_to(base).as_posix(), path.read_bytes()) for path in base.rglob("*") if path.is_file()]
-    return sorted(found)
+    return sorted((name.partition("/")[2], data) for name, data, _ in packed(ARCHIVES[case]) if data is not None)
 
 
 def is_log(name: str) -> bool:
@@ -33,16 +28,16 @@ def is_log(name: str) -> bool:
 
 
 @pytest.mark.parametrize("case", CASES)
-def test_every_file_round_trips_to_the_same_bytes(goldens, case):
-    names = [name for name, data in files_of(goldens[case]) if codec.decode(name, data).encode() == data]
-    assert names == [name for name, _ in files_of(goldens[case])]
+def test_every_file_round_trips_to_the_same_bytes(case):
+    names = [name for name, data in files_of(case) if codec.decode(name, data).encode() == data]
+    assert names == [name for name, _ in files_of(case)]
 
 
 @pytest.mark.parametrize("case", CASES)
-def test_a_new_value_serialises_as_spark_wrote_it(goldens, case):
+def test_a_new_value_serialises_as_spark_wrote_it(case):
     """Decoded values are rebuilt without their bytes: what is written then is what Spark wrote."""
     compared = 0
-    for name, data in files_of(goldens[case]):
+    for name, data in files_of(case):
         value = codec.decode(name, data)
         if isinstance(value, Verbatim):
             assert rebuilt(value).encode() == data, name
@@ -57,24 +52,24 @@ def rebuilt(value: Verbatim) -> Verbatim:
 
 
 @pytest.mark.parametrize("case", CASES)
-def test_every_name_has_a_place(goldens, case):
-    others = [name for name, _ in files_of(goldens[case]) if isinstance(layout.parse(name), layout.Other)]
+def test_every_name_has_a_place(case):
+    others = [name for name, _ in files_of(case) if isinstance(layout.parse(name), layout.Other)]
     assert others == []
 
 
 @pytest.mark.parametrize("case", CASES)
-def test_hadoop_checksums_fit_and_are_written_as_hadoop_writes_them(goldens, case):
-    files = dict(files_of(goldens[case]))
+def test_hadoop_checksums_fit_and_are_written_as_hadoop_writes_them(case):
+    files = dict(files_of(case))
     for name, data in files.items():
         place = layout.parse(name)
         if isinstance(place, layout.Sidecar) and place.hidden and not name.endswith(".crc.crc"):
             assert codec.checksum.HadoopChecksum.of(files[place.of]).encode() == data, name
 
 
-def test_sparks_own_checksums_fit(goldens):
+def test_sparks_own_checksums_fit():
     checked = 0
     for case in CASES:
-        files = dict(files_of(goldens[case]))
+        files = dict(files_of(case))
         for name, data in files.items():
             place = layout.parse(name)
             if isinstance(place, layout.Sidecar) and not place.hidden:
