@@ -198,3 +198,24 @@ def test_the_reference_has_every_parameter_of_a_class_and_no_other(name):
 def test_the_reference_has_every_name_of_the_python_api():
     named = set(re.findall(r"`(\w+)`", sections("##")["Python API"].partition("| names |")[2]))
     assert named == set(api.__all__)
+
+
+def test_the_plan_for_a_very_large_fleet_is_what_its_formulas_give():
+    """The table below the formulas of docs/pipeline.md, for both sizes."""
+    section = (ROOT / "docs/pipeline.md").read_text().partition("### A plan for")[2].partition("\n## ")[0]
+    formulas = re.search(r"```python\n(.*?)```", section, re.DOTALL)[1]
+    shown = [line.strip("| ").split(" | ")[1:] for line in section.split("\n") if line.startswith("| ")][1:]
+    for column, checkpoints in enumerate((100_000, 1_000_000)):
+        plan: dict[str, float] = {}
+        exec(formulas.replace("checkpoints, batches = 1_000_000,", f"checkpoints, batches = {checkpoints},"), plan)
+        assert plan["checkpoints"] == checkpoints
+        expected = (
+            f"${plan['usd']:.0f}",
+            f"{plan['partitions']:,}",
+            f"{plan['executors_cpu_h']:.1f} CPU hours: {plan['executors_min']:.0f} minutes on 100 cores",
+            f"{plan['driver_min']:.0f} minutes",
+            f"${plan['stream_usd_a_day']:.0f} a day",
+            f"{plan['offsets_s']:.1f} s",
+        )
+        for text, cells in zip(expected, shown, strict=True):
+            assert text in cells[column]

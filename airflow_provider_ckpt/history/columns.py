@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from operator import attrgetter
 from typing import Any
 
 from airflow_provider_ckpt.fleet.row import FleetRow
@@ -53,8 +54,7 @@ def _of_source(attribute: str) -> Callable[[BatchRow], Any]:
     return lambda row: getattr(row.source, attribute) if row.source else None
 
 
-def _of_row(attribute: str) -> Callable[[Any], Any]:
-    return lambda row: getattr(row, attribute)
+_of_row = attrgetter
 
 
 #: One row for each batch and source. The key is (location, timeline, batch_id, source_id).
