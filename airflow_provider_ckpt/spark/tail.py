@@ -6,6 +6,7 @@ the same whenever they are read, and an offset is all that a restart needs.
 
 from __future__ import annotations
 
+import logging
 import os
 from collections.abc import Collection, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -29,6 +30,8 @@ from airflow_provider_ckpt.storage.shared_drivers import SharedDrivers
 
 if TYPE_CHECKING:
     import pyarrow as pa
+
+log = logging.getLogger(__name__)
 
 #: A partition costs what some hundred rows cost, so it has so many batches if there are.
 BATCHES_A_PARTITION = 3_000
@@ -112,7 +115,9 @@ class TailReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
 
     def _discover(self, known: Collection[str]) -> list[str]:
         found, others = discover(self.options.places, known)
-        for row in others:
-            if row.error:
-                raise CheckpointError(row.error)
+        errors = [row.error for row in others if row.error]
+        for error in errors:
+            log.warning("A directory cannot be searched for checkpoints, and is searched again later: %s", error)
+        if errors and not found and not known:
+            raise CheckpointError(errors[0])
         return [location for location in found if location not in known]

@@ -12,9 +12,12 @@ import pytest
 from pyspark.sql.streaming.datasource import ReadAllAvailable, ReadMaxRows
 
 from airflow_provider_ckpt.cli import run
+from airflow_provider_ckpt.errors import CheckpointError
+from airflow_provider_ckpt.fleet.row import FleetRow
 from airflow_provider_ckpt.history.columns import BATCHES, named
 from airflow_provider_ckpt.history.rows import PURGED
-from airflow_provider_ckpt.spark import register
+from airflow_provider_ckpt.spark import register, tail
+from airflow_provider_ckpt.spark.discovery import discover
 from airflow_provider_ckpt.spark.options import StreamOptions
 from airflow_provider_ckpt.spark.tail import TailReader
 from tests.history.fleet_story import FleetStory
@@ -106,6 +109,19 @@ def test_available_now_reads_what_was_there_and_ends(story):
     assert sorted(row[::2] for row in read) == sorted(
         (*(("orders", n) for n in range(4)), ("clicks", 0), ("clicks", 1))
     )
+
+
+def test_a_directory_that_nobody_may_list_ends_no_stream_over_others(story, monkeypatch, caplog):
+    closed = FleetRow(f"{story.root}/closed", error=f"{story.root}/closed: Permission denied")
+    found = discover(StreamOptions.parse({"path": str(story.root)}).places)[0]
+    monkeypatch.setattr(tail, "discover", lambda places, known: (found, [closed]))
+    stream = reader(story)
+    end = stream.latestOffset(stream.initialOffset(), ALL)
+    assert len(rows(stream, stream.initialOffset(), end)) == 6
+    assert "is searched again later" in caplog.text and "closed: Permission denied" in caplog.text
+    monkeypatch.setattr(tail, "discover", lambda places, known: ([], [closed]))
+    with pytest.raises(CheckpointError, match="closed: Permission denied"):
+        reader(story).latestOffset(stream.initialOffset(), ALL)
 
 
 def test_purged_batches_end_the_query_or_are_rows(story):
