@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import shutil
+import tempfile
 from collections.abc import Callable
 from pathlib import Path
 
@@ -132,15 +133,13 @@ def test_names_that_are_no_batch_ids(capsys, checkpoint):
 
 
 def test_permission_denied(capsys, checkpoint):
-    commits = checkpoint / "commits"
-    commits.chmod(0)
-    for parent in (checkpoint, *checkpoint.parents):
-        if "pytest" in str(parent):
-            parent.chmod(0o755)  # what pytest makes is for its own user alone
-    try:
+    assert ckpt(capsys, "show", checkpoint)[0] == 0, "and has loaded what another user may not read"
+    with tempfile.TemporaryDirectory() as place:  # the directories that pytest makes are for its own user alone
+        Path(place).chmod(0o755)
+        commits = shutil.copytree(checkpoint, Path(place) / "checkpoint") / "commits"
+        commits.chmod(0)
         with without_rights():
-            code, _, err = ckpt(capsys, "show", checkpoint)
-    finally:
+            code, _, err = ckpt(capsys, "show", commits.parent)
         commits.chmod(0o755)
     assert code == 3 and "permission denied" in err and "commits" in err
 
