@@ -112,8 +112,10 @@ def _newest_first(entry: layout.SourceLogEntry) -> tuple[int, bool]:
 def trimmed_entries(batch_id: int, sink: SinkLog) -> dict[int, list[str]]:
     """Sink log entries past the target, by batch.
 
-    A compacted entry past the target can go only when the entries it was made from are still there.
+    A compacted entry past the target can go only when the entries it was made from are still there and, as far as
+    they were read, whole.
     """
+    _require_whole(batch_id, sink)
     entries = sink.entries
     base = max((entry.batch_id for entry in entries if entry.compact and entry.batch_id <= batch_id), default=-1)
     own = [entry.batch_id for entry in entries if not entry.compact]
@@ -132,3 +134,15 @@ def trimmed_entries(batch_id: int, sink: SinkLog) -> dict[int, list[str]]:
         if entry.batch_id > batch_id:
             trims.setdefault(entry.batch_id, []).append(name)
     return trims
+
+
+def _require_whole(batch_id: int, sink: SinkLog) -> None:
+    for name, error in sink.damaged.items():
+        raise BatchNotRestorableError(
+            f"the sink log cannot be trimmed to batch {batch_id}: {name} cannot be read ({error.message}), and every "
+            "reader of the table would stop there once the compacted entry that holds the batch too is removed.",
+            location=sink.location,
+            name=name,
+            batch_id=batch_id,
+            hint="Restore the file from a copy of the table, or roll back to a batch from that compacted entry on.",
+        )

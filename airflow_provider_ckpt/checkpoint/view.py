@@ -33,6 +33,8 @@ class CheckpointView:
         missing: What the restart set of the newest committed batch lacks; None when that was not read.
         repaired: What is broken of snapshots that an older one makes up for.
         unjudged: What of the state nobody can judge from the files.
+        unread_tables: Whether the restart after the newest commit reads tables of RocksDB that have no checksum file, so
+            that their lengths alone are known.
         unfinished: State files that the batch in flight left broken.
         single_partition: Ids of the operators that have one partition whatever the shuffle partitions are.
         folders: Directories in the place of log entries, the query metadata or state files, and those at the top
@@ -54,6 +56,7 @@ class CheckpointView:
     missing: tuple[str, ...] | None = None
     repaired: tuple[str, ...] = ()
     unjudged: tuple[str, ...] = ()
+    unread_tables: bool = False
     unfinished: tuple[str, ...] = ()
     single_partition: tuple[int, ...] = ()
     folders: tuple[str, ...] = ()

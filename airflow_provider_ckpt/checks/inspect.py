@@ -159,6 +159,9 @@ def with_restart_set(view: CheckpointView, needed: RestartSet) -> CheckpointView
         missing=needed.missing,
         repaired=needed.repaired,
         unjudged=needed.unknown,
+        unread_tables=any(
+            isinstance(layout.parse(name), layout.StateTable) and not _is_judged(view, name) for name in needed.names
+        ),
         single_partition=needed.single,
     )
 

@@ -15,6 +15,8 @@ from airflow_provider_ckpt.restart.continuous import CONTINUOUS
 from airflow_provider_ckpt.restart.deploy import DeploySpec
 
 STATE, SOURCE_LOGS, CHECKSUM_FILES, SINK_LOG = "state", "source logs", "checksum files", "sink log"
+#: RocksDB alone reads them; without a checksum file nothing else tells that one is damaged.
+STATE_TABLES = "state tables"
 #: A check knows no deploy, which alone says how many stateful operators there are.
 OPERATOR_COUNT = "number of operators"
 
@@ -22,7 +24,8 @@ OPERATOR_COUNT = "number of operators"
 def not_read(view: CheckpointView) -> tuple[str, ...]:
     """What of the checkpoint was not read."""
     partitions = (f"partitions of {problem.partition(':')[0]}" for problem in view.unjudged)
-    return (*(() if view.complete else (STATE, SOURCE_LOGS, CHECKSUM_FILES)), *partitions)
+    tables = (STATE_TABLES,) if view.unread_tables else ()
+    return (*(() if view.complete else (STATE, SOURCE_LOGS, CHECKSUM_FILES)), *tables, *partitions)
 
 
 def not_checked(view: CheckpointView) -> tuple[str, ...]:

@@ -49,8 +49,9 @@ from airflow_provider_ckpt.rollback.read_backup import (
 )
 from airflow_provider_ckpt.rollback.resolve import backups_hint, resolve
 from airflow_provider_ckpt.sinks.change_effects import in_real_time, rollback_effect
-from airflow_provider_ckpt.sinks.declared import DeclaredSink, read_file_sink, read_marker
+from airflow_provider_ckpt.sinks.declared import DeclaredSink, read_marker
 from airflow_provider_ckpt.sinks.effects import SinkEffect
+from airflow_provider_ckpt.sinks.file import read_trimmed
 from airflow_provider_ckpt.storage.store import Store
 
 
@@ -264,7 +265,7 @@ def _not_known(effect: SinkEffect, batch_id: int) -> SinkEffect:
 
 def _judge_sink(stores: Stores, view: CheckpointView, batch_id: int, wish: _Wish) -> tuple[SinkEffect, SinkLog | None]:
     """What becomes of the sink, and its log when it is to be trimmed."""
-    sink_log = _log_to_trim(stores, wish.sink) if wish.trim_sink_log else None
+    sink_log = _log_to_trim(stores, wish.sink, batch_id) if wish.trim_sink_log else None
     declared = wish.sink or (DeclaredSink("file", stores.sink.location) if stores.sink else DeclaredSink(""))
     store = stores.sink if declared.directory else None
     marker = read_marker(declared, store, view.query_id, batch_id)
@@ -275,10 +276,10 @@ def _judge_sink(stores: Stores, view: CheckpointView, batch_id: int, wish: _Wish
     return replace(effect, sink=declared.at(store).name), sink_log
 
 
-def _log_to_trim(stores: Stores, sink: DeclaredSink | None) -> SinkLog:
+def _log_to_trim(stores: Stores, sink: DeclaredSink | None, batch_id: int) -> SinkLog:
     if stores.sink is None or (sink is not None and sink.kind != "file"):
         raise PlanError("only a file sink has a log that can be trimmed", hint="Declare it: --sink file:URI.")
-    sink_log = read_file_sink(stores.sink)
+    sink_log = read_trimmed(stores.sink, batch_id)
     links = [name for name in (layout.SINK_LOG, *sink_log.objects) if stores.sink.is_link(name)]
     if links:
         raise PlanError(

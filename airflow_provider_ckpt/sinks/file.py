@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from contextlib import suppress
 from dataclasses import replace
 from typing import TYPE_CHECKING
@@ -32,15 +33,34 @@ def read_file_sink(store: Store, *, deep: bool = False) -> SinkLog:
     """
     objects, directories = store.ls(layout.SINK_LOG)
     log = SinkLog(store.location, objects, tuple(sorted(directories)))
-    return _read_entries(log, store) if deep else log
+    return _read_entries(log, store, log.live.values()) if deep else log
 
 
-def _read_entries(log: SinkLog, store: Store) -> SinkLog:
+def read_trimmed(store: Store, batch_id: int) -> SinkLog:
+    """See the log, and read what readers of the table will read once every batch after one is removed from it.
+
+    Removing a compacted entry makes the entries live again that it was made from, which nobody has read since.
+    """
+    log = read_file_sink(store)
+    left = {name: stored for name, stored in log.objects.items() if _is_up_to(batch_id, layout.main_name(name))}
+    now = log.live.values()
+    trimmed = replace(log, objects=left)
+    again = [name for name in trimmed.live.values() if name not in now]
+    read = _read_entries(trimmed, store, again)
+    return replace(log, damaged=read.damaged, unread=read.unread)
+
+
+def _is_up_to(batch_id: int, name: str) -> bool:
+    place = layout.parse(name)
+    return isinstance(place, layout.SinkLogEntry) and place.batch_id <= batch_id
+
+
+def _read_entries(log: SinkLog, store: Store, names: Collection[str]) -> SinkLog:
     damaged: dict[str, CheckpointFormatError] = {}
     repeated: dict[str, str] = {}
     stale, unread, named_by = [], [], dict[str, str]()
     left = MOST_BYTES
-    for count, name in enumerate(log.live.values()):
+    for count, name in enumerate(names):
         left -= log.objects[name].size
         if left < 0 or count >= MOST_ENTRIES:
             unread.append(name)

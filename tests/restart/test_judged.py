@@ -127,6 +127,21 @@ def test_the_first_line_says_the_decision_and_what_was_not_judged(
     assert document["decision"] == first.split()[0].lower()
 
 
+def test_tables_without_a_checksum_file_are_named(golden, capsys):
+    """RocksDB alone reads what is in them; of those beside a checksum file every byte is read."""
+    checkpoint = golden("agg-rocksdb")
+    deploy = {**DEPLOY, "confs": {}}
+    assert (gate(checkpoint, deploy).unknown, gate(checkpoint, deploy).decision) == ((), "pass")
+    for table in checkpoint.glob("state/0/*/SSTs/*.sst"):
+        table.write_bytes(b"\0" * table.stat().st_size)
+    assert gate(checkpoint, deploy).decision == "block"
+    for sidecar in checkpoint.glob("state/0/*/SSTs/.*.crc"):
+        sidecar.unlink()
+    assert (gate(checkpoint, deploy).unknown, gate(checkpoint, deploy).decision) == (("state tables",), "warn")
+    assert run(["check", str(checkpoint), "--deep"]) == 0
+    assert "not judged: state tables" in capsys.readouterr().out
+
+
 def test_a_check_says_that_it_read_the_logs_alone(golden, capsys):
     checkpoint = golden("agg-hdfs")
     assert run(["check", str(checkpoint)]) == 0
