@@ -14,7 +14,7 @@ from airflow_provider_ckpt.checkpoint.spark_confs import (
     forecast_confs,
 )
 from airflow_provider_ckpt.checkpoint.view import CheckpointView
-from airflow_provider_ckpt.checks import state
+from airflow_provider_ckpt.checks import operators, state
 from airflow_provider_ckpt.checks.findings import Finding
 from airflow_provider_ckpt.checks.logs import entry_before, newest_commit, newest_entry
 from airflow_provider_ckpt.checks.remedies import from_backup, from_backup_or_before
@@ -227,6 +227,8 @@ def _load(view: CheckpointView, deploy: DeploySpec) -> Iterator[Finding]:
     yield from (f for f in _provider_class(view, deploy) if f.spark_error != _NO_CLASS)
     yield from state.commit_without_ids(view)
     yield from state.ids_of_rerun(view)
+    yield from operators.ids_of_fewer_partitions(view)
+    yield from operators.metadata_of_another(view)
     yield from state_partitions(view, deploy)
     yield from state.folders(view)
     yield from state.incomplete_chain(view)
