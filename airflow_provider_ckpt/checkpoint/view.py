@@ -33,8 +33,8 @@ class CheckpointView:
         missing: What the restart set of the newest committed batch lacks; None when that was not read.
         repaired: What is broken of snapshots that an older one makes up for.
         unjudged: What of the state nobody can judge from the files.
-        unread_tables: Whether the restart after the newest commit reads tables of RocksDB that have no checksum file, so
-            that their lengths alone are known.
+        unread_tables: Whether the restart after the newest commit reads tables of RocksDB that have no checksum file;
+            of those the length alone is known.
         unfinished: State files that the batch in flight left broken.
         single_partition: Ids of the operators that have one partition whatever the shuffle partitions are.
         folders: Directories in the place of log entries, the query metadata or state files, and those at the top

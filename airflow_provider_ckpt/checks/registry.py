@@ -44,6 +44,7 @@ RULES: Mapping[str, str] = {
     "CKPT126": "Source offset goes backwards",
     "CKPT127": "Source log entry of another batch",
     "CKPT128": "Input file gone",
+    "CKPT129": "Input file from the future",
     "CKPT130": "State chain incomplete",
     "CKPT131": "State under an empty log",
     "CKPT132": "State directory missing",

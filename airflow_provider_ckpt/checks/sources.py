@@ -11,10 +11,14 @@ from airflow_provider_ckpt.checks.logs import entry_before, newest_entry
 from airflow_provider_ckpt.checks.registry import rule
 from airflow_provider_ckpt.checks.remedies import from_backup_or_before
 from airflow_provider_ckpt.codec import layout
-from airflow_provider_ckpt.codec.jvm_text import INT_MAX
-from airflow_provider_ckpt.codec.source_log import FileSourceLog
+from airflow_provider_ckpt.codec.jvm_text import INT_MAX, abbreviate
+from airflow_provider_ckpt.codec.source_log import FileEntry, FileSourceLog
 from airflow_provider_ckpt.errors import IncompleteLogFileError, TooLargeError, UnsupportedVersionError
+from airflow_provider_ckpt.times import time_text
 from airflow_provider_ckpt.untrusted.spans import spans_text
+
+#: How far a file may be dated after the newest batch, a year in milliseconds: clocks differ, and none by so much.
+_AHEAD_MS = 365 * 86_400_000
 
 
 @rule("CKPT125")
@@ -200,6 +204,36 @@ def inputs_of_batch_in_flight(view: CheckpointView) -> Iterator[Finding]:
             layout.offset_entry(view.in_flight or 0),
             "Put the files back before the query starts.",
         )
+
+
+@rule("CKPT129")
+def inputs_from_the_future(view: CheckpointView) -> Iterator[Finding]:
+    """CKPT129: a source has read a file that is dated long after the batches, and takes all others for too old."""
+    newest = newest_entry(view)
+    batch_ms = newest.metadata.batch_timestamp_ms if newest is not None and newest.metadata is not None else 0
+    for source_id in _file_sources(view) if batch_ms > 0 else ():
+        entries = source_entries(view, source_id)
+        for entry, name in entries.items():
+            log = view.entries.get(name)
+            if not _is_read(entry, entries) or not isinstance(log, FileSourceLog):
+                continue
+            latest = max(log.entries, key=lambda file: file.timestamp_ms, default=None)
+            if latest is not None and latest.timestamp_ms > batch_ms + _AHEAD_MS:
+                yield _from_the_future(view, source_id, name, latest)
+
+
+def _from_the_future(view: CheckpointView, source_id: str, name: str, file: FileEntry) -> Finding:
+    return Finding(
+        "CKPT129",
+        "warning",
+        f"source {source_id} has read {abbreviate(file.path)}, which is dated {time_text(file.timestamp_ms)}: Spark "
+        "ignores files that are older than it by more than maxFileAge (7 days, unless it is set), so new files are not "
+        "read, and there is no error",
+        view.latest_planned,
+        name,
+        "Set the option maxFileAge of the source to more than the file is ahead, or start the query with a new "
+        "checkpoint location once the file is dated right.",
+    )
 
 
 @rule("CKPT115")

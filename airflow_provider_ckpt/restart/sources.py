@@ -79,6 +79,7 @@ def source_findings(view: CheckpointView, deploy: DeploySpec) -> Iterator[Findin
 def next_entries(view: CheckpointView, deploy: DeploySpec) -> Iterator[Finding]:
     """A file source reads the files of a planned batch, and writes what a new one will read before that is planned."""
     yield from sources.inputs_of_batch_in_flight(view)
+    yield from sources.inputs_from_the_future(view)
     yield from sources.log_folders(view)
     yield from sources.orphaned_checksums(view)
 

@@ -84,6 +84,10 @@ BY_CODE: dict[str, Shown] = {
             """text sources/0/4 'v1\n{"path":"file:///gone.json","timestamp":1,"batchId":4}'""",
         ),
     ),
+    "CKPT129": Shown(
+        ("warning", "sources/0/4"),
+        mutations=("""text sources/0/4 'v1\n{"path":"file:///a.json","timestamp":9999999999999,"batchId":4}'""",),
+    ),
     "CKPT130": Shown(("error", "state/0/0/8.delta"), "agg-hdfs", ("drop state/0/0/{V}.delta",)),
     "CKPT131": Shown(("error", "state"), "agg-hdfs", ("drop offsets/*", "drop commits/*")),
     "CKPT132": Shown(("error", "state"), "agg-rocksdb-v2", ("drop state",)),

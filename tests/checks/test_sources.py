@@ -76,6 +76,39 @@ def test_without_a_newest_entry_nothing_is_compared():
     assert list(sources.orphaned_checksums(view_of())) == []
 
 
+YEAR_MS = 366 * 86_400_000
+#: When the newest batch was planned, and the date of the newest file that the source has read.
+DATES = {
+    "before the batch": (5_000, 4_000, False),
+    "within the year after it": (5_000, 5_000 + YEAR_MS // 2, False),
+    "later": (5_000, 5_000 + YEAR_MS, True),
+    "a time that nobody reads": (5_000, 10**18, True),
+    "after a batch without a time": (0, YEAR_MS, False),
+}
+
+
+@pytest.mark.parametrize(("batch_ms", "file_ms", "is_found"), DATES.values(), ids=DATES)
+def test_a_file_that_is_dated_long_after_the_batches(batch_ms, file_ms, is_found):
+    metadata = json.dumps({"batchWatermarkMs": 0, "batchTimestampMs": batch_ms, "conf": {}})
+    log = "\n".join(["v1", FileEntry("file:/in/a", 1, 0).json(), FileEntry("file:/in/b", file_ms, 0).json()])
+    view = view_of(**{"offsets/0": f'v1\n{metadata}\n{{"logOffset":0}}'.encode(), "sources/0/0": log.encode()})
+    said = list(sources.inputs_from_the_future(view))
+    assert [(item.code, item.severity, item.name) for item in said] == (
+        [("CKPT129", "warning", "sources/0/0")] if is_found else []
+    )
+    assert all("file:/in/b" in item.message for item in said)
+
+
+def test_a_file_from_the_future_is_forgotten_with_the_entries_before_a_compacted_one():
+    metadata = json.dumps({"batchWatermarkMs": 0, "batchTimestampMs": 1, "conf": {}})
+    late = f"v1\n{FileEntry('file:/in/b', 9 * YEAR_MS, 0).json()}".encode()
+    view = view_of(
+        **{"offsets/0": f'v1\n{metadata}\n{{"logOffset":1}}'.encode(), "sources/0/0": late},
+        **{"sources/0/1.compact": log_entry(0, 1)},
+    )
+    assert list(sources.inputs_from_the_future(view)) == []
+
+
 # --- the log of a file source ---------------------------------------------------------------------------------------
 
 BACK = ("CKPT126", "error", "offsets/1", "AssertionError")
