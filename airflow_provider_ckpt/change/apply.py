@@ -22,6 +22,7 @@ from airflow_provider_ckpt.change.places import Stores, require_own_place
 from airflow_provider_ckpt.change.plan import Plan
 from airflow_provider_ckpt.change.plan_difference import difference
 from airflow_provider_ckpt.change.receipt import Receipt
+from airflow_provider_ckpt.change.require_alone import require_alone
 from airflow_provider_ckpt.change.validate import find_facts, validate
 from airflow_provider_ckpt.clock import now_ms
 from airflow_provider_ckpt.errors import CheckpointBusyError, StalePlanError
@@ -56,7 +57,7 @@ def apply(
     accept_sink: str | Collection[str] = (),
     approved_by: str = "",
 ) -> Receipt:
-    """Carry out a plan that changes a checkpoint in place: a rollback or an undo.
+    """Carry out a plan that changes a checkpoint in place: a rollback, a repartition or an undo.
 
     Args:
         plan: What to do.
@@ -99,6 +100,7 @@ def _carry_out(executor: InPlace, run: _Run, lock: Held) -> Receipt:
     plan, stores, record = executor.plan, executor.stores, executor.record
     files, _ = record.ls()
     _refuse_taken_back(executor, files)
+    require_alone(stores)
     resuming = journal.may_have_taken_steps(files)
     facts = find_facts(plan, stores, resuming=resuming)
     todo = [action for action in plan.actions if not action.is_done(facts)]

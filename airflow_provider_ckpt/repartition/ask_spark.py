@@ -9,25 +9,22 @@ import subprocess
 import sys
 import tempfile
 import threading
-import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import IO, Any
 
 from airflow_provider_ckpt.change.lock import life_of, this_machine
+from airflow_provider_ckpt.change.require_alone import PROCESSES
 from airflow_provider_ckpt.checkpoint.find_spark import missing_spark, spark_version
-from airflow_provider_ckpt.errors import CheckpointBusyError, CheckpointNotFoundError, PlanError
+from airflow_provider_ckpt.errors import PlanError
 from airflow_provider_ckpt.repartition.refusals import SINCE
 from airflow_provider_ckpt.storage.secrets import scrub
 from airflow_provider_ckpt.storage.store import Store
-from airflow_provider_ckpt.untrusted.bounded_json import parse_json
 
 #: What runs as a process of its own; this layer never loads Spark itself.
 PROGRAM = "airflow_provider_ckpt.spark.repartition"
-#: In the record of the change: which processes have been let to write.
-PROCESSES = "spark.json"
-#: How often the lock is looked at while Spark works, and how long an earlier Spark is waited for.
+#: How often the lock is read while Spark works, and how long its end is waited for.
 TICK_S, END_S = 5.0, 30.0
 #: Of what Spark has said last.
 _SAID_BYTES = 2_000
@@ -52,30 +49,6 @@ def require_spark(location: str) -> None:
             location=location,
             hint="Unset SPARK_REMOTE and SPARK_CONNECT_MODE_ENABLED. Nothing was done.",
         )
-
-
-def require_alone(record: Store, location: str, wait_s: float = END_S) -> None:
-    """See that no Spark of an earlier run is still there: it ends by itself, right after the one who asked it.
-
-    Raises:
-        CheckpointBusyError: One is, on this machine, after ``wait_s`` seconds.
-    """
-    try:
-        noted = parse_json(record.read(PROCESSES))
-        running = (
-            [(int(pid), str(life)) for pid, life in noted["processes"]] if noted["machine"] == this_machine() else []
-        )
-    except (CheckpointNotFoundError, ValueError, KeyError, TypeError):
-        return
-    until = time.monotonic() + wait_s
-    while alive := [pid for pid, life in running if life and life_of(pid) == life]:
-        if time.monotonic() > until:
-            raise CheckpointBusyError(
-                f"the Spark of an earlier run is still there (process {alive[0]}).",
-                location=location,
-                hint="Nothing was done. End that process, and run the same command again.",
-            )
-        time.sleep(0.1)
 
 
 def ask_spark(request: Mapping[str, Any], record: Store, tick: Callable[[], None]) -> dict[str, Any]:

@@ -17,7 +17,7 @@ from airflow_provider_ckpt.checks.inspect import examine, read_text_logs
 from airflow_provider_ckpt.clock import now_ms
 from airflow_provider_ckpt.codec import layout
 from airflow_provider_ckpt.errors import PlanError, SparkFailedError
-from airflow_provider_ckpt.repartition.ask_spark import ask_spark, require_alone, require_spark
+from airflow_provider_ckpt.repartition.ask_spark import ask_spark, require_spark
 from airflow_provider_ckpt.repartition.make import make_repartition_again
 from airflow_provider_ckpt.repartition.outcome import problem_after
 from airflow_provider_ckpt.repartition.session import request_of
@@ -34,9 +34,8 @@ class Executor(InPlace):
         return make_repartition_again(self.plan, self.stores)
 
     def lay_ready(self, copies: Sequence[Copy], tick: Tick, *, resuming: bool) -> None:
-        """See that there is a Spark, with confs that fit, and none of an earlier run any more."""
+        """See that there is a Spark, and that the confs fit."""
         require_spark(self.plan.location)
-        require_alone(self.record, self.plan.location)
         if self.plan.partitions:
             self._request(self._seen(), self.plan.partitions)
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from airflow_provider_ckpt.change.actions import Copy, Create, Delete
+from airflow_provider_ckpt.change.actions import Copy, Create, Delete, Repartition
 from airflow_provider_ckpt.change.plan import Plan
 from airflow_provider_ckpt.change.requirements import (
     EmptyLocation,
@@ -56,4 +56,15 @@ RESTORE = Plan(
     (EmptyLocation(),),
     (Copy("offsets/5", size=4, sha256=SHA, source="b/offsets/5"), Create("metadata", data="{}")),
     source="s3://lake/backups",
+)
+REPARTITION = Plan(
+    "repartition",
+    "s3://lake/orders",
+    "q",
+    6,
+    1,
+    (*IN_PLACE, KeptSinkLog("s")),
+    (Repartition("commits/6", partitions=5), Create("_spark_metadata/6", "sink", "v1")),
+    effects=(SinkEffect("file:s3://lake/out", "exact", "why"),),
+    sink="s3://lake/out",
 )

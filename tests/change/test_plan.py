@@ -24,7 +24,7 @@ from airflow_provider_ckpt.change.requirements import (
 )
 from airflow_provider_ckpt.errors import PlanError
 from airflow_provider_ckpt.storage.stored_object import StoredObject
-from tests.change.plans import RESTORE, ROLLBACK, SHA, UNDO
+from tests.change.plans import REPARTITION, RESTORE, ROLLBACK, SHA, UNDO
 
 
 def test_a_plan_without_a_trigger_has_the_id_that_it_had_before_there_were_any():
@@ -33,7 +33,7 @@ def test_a_plan_without_a_trigger_has_the_id_that_it_had_before_there_were_any()
     assert said.plan_id != ROLLBACK.plan_id and plan_from_dict(said.to_dict()) == said
 
 
-@pytest.mark.parametrize("plan", [ROLLBACK, UNDO, RESTORE], ids=lambda plan: plan.kind)
+@pytest.mark.parametrize("plan", [ROLLBACK, UNDO, RESTORE, REPARTITION], ids=lambda plan: plan.kind)
 def test_what_was_written_reads_back_with_the_same_id(plan):
     again = plan_from_dict(json.loads(json.dumps(plan.to_dict())))
     assert again == plan and again.plan_id == plan.plan_id

@@ -7,18 +7,17 @@ from __future__ import annotations
 
 import json
 import os
-import subprocess
-import sys
 import time
 from pathlib import Path
 
 import pytest
 
 from airflow_provider_ckpt.change.lock import life_of, this_machine
+from airflow_provider_ckpt.change.require_alone import PROCESSES
 from airflow_provider_ckpt.checkpoint.find_spark import Missing
 from airflow_provider_ckpt.errors import CheckpointBusyError, PlanError
 from airflow_provider_ckpt.repartition import ask_spark as module
-from airflow_provider_ckpt.repartition.ask_spark import PROCESSES, ask_spark, require_alone, require_spark
+from airflow_provider_ckpt.repartition.ask_spark import ask_spark, require_spark
 from airflow_provider_ckpt.storage.store import Store
 from tests.package import PACKAGE
 
@@ -76,7 +75,6 @@ def test_its_processes_are_noted_before_it_may_write(program, record):
     assert noted["machine"] == this_machine()
     ((pid, life),) = noted["processes"]
     assert life and life_of(pid) != life, "it has ended"
-    require_alone(record, "somewhere")
 
 
 def test_a_lock_that_was_taken_over_ends_it(program, record, monkeypatch):
@@ -91,26 +89,6 @@ def test_a_lock_that_was_taken_over_ends_it(program, record, monkeypatch):
         ask_spark({}, record, tick)
     ((pid, life),) = json.loads(record.read(PROCESSES))["processes"]
     assert life_of(pid) != life
-
-
-def test_an_earlier_one_that_is_still_there_is_waited_for(record):
-    process = subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE)
-    try:
-        noted = {"machine": this_machine(), "processes": [[process.pid, life_of(process.pid)]]}
-        record.write(PROCESSES, json.dumps(noted).encode())
-        with pytest.raises(CheckpointBusyError, match=f"process {process.pid}"):
-            require_alone(record, "somewhere", wait_s=0)
-    finally:
-        process.communicate(b"\n")
-    require_alone(record, "somewhere", wait_s=0)
-
-
-@pytest.mark.parametrize(
-    "noted", [b"", b"{", b"[]", b"{}", b'{"machine": 1, "processes": [[1, "x"]]}', b'{"machine": "m", "processes": 1}']
-)
-def test_a_note_that_says_nothing_is_passed_over(record, noted):
-    record.write(PROCESSES, noted)
-    require_alone(record, "somewhere", wait_s=0)
 
 
 def test_what_to_install_is_named(monkeypatch):

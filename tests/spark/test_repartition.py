@@ -20,8 +20,14 @@ from pathlib import Path
 
 import pytest
 
+from airflow_provider_ckpt.change.apply import apply
+from airflow_provider_ckpt.change.places import Stores
 from airflow_provider_ckpt.checks.inspect import inspect
+from airflow_provider_ckpt.errors import PlanError
+from airflow_provider_ckpt.repartition.make import make_repartition
+from airflow_provider_ckpt.sinks.declared import DeclaredSink
 from airflow_provider_ckpt.storage.store import Store
+from tests.spark.operators import OPERATORS, Bench
 from tests.spark_lab import Lab, settle, truth
 
 pytestmark = pytest.mark.spark
@@ -115,6 +121,42 @@ def test_killed_at_any_moment_it_is_completed_or_taken_back(ran, tmp_path, confi
             assert after.returncode == 0 or "has 5 partitions already" in after.stderr, f"{what}: {after.stderr}"
         assert partitions(lab) == (5 if way == "repartition" else 2), what
         assert_goes_on_right(lab, FIRST + 1, what)
+
+
+#: What is refused, by operator, and why; all others go on right.
+REFUSED = {
+    "count of everything": "has no grouping keys",
+    "limit": "does not repartition the state",
+    "count by window, then limit": "does not repartition the state",
+}
+
+
+@pytest.mark.exhaustive
+@pytest.mark.parametrize("store", ["rocksdb", "rocksdb-v2"])
+@pytest.mark.parametrize("name", OPERATORS)
+def test_every_operator_goes_on_right_or_is_refused(spark, tmp_path, name, store):
+    """Against the same query that was never repartitioned."""
+    operator = OPERATORS[name]
+    if store not in operator.stores:
+        return
+    benches = [Bench(spark, tmp_path / which, operator, store) for which in ("repartitioned", "as it was")]
+    for bench in benches:
+        bench.write(range(3))
+        bench.run(bench.checkpoint)
+    ours = benches[0].checkpoint
+    settle(ours)
+    stores = Stores(Store.open(str(ours)))
+    if name in REFUSED:
+        with pytest.raises(PlanError, match=REFUSED[name]):
+            make_repartition(stores, 5)
+        return
+    plan = make_repartition(stores, 5, sink=DeclaredSink("foreachBatch"))
+    apply(plan, stores, query_is_stopped=True, quiet_s=0)
+    gone_on = []
+    for bench in benches:
+        bench.write(range(3, 6))
+        gone_on.append(sorted(str(row) for rows in bench.run(bench.checkpoint).values() for row in rows))
+    assert gone_on[0] == gone_on[1]
 
 
 TARGETS = ("command", "spark", "jvm")
