@@ -7,34 +7,25 @@ and return their result. A backup answers by copying, a check by reading.
 
 from __future__ import annotations
 
-from bisect import bisect_left, bisect_right
-from collections.abc import Collection, Generator, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
 from functools import partial
 from itertools import count
-from operator import itemgetter
 from types import MappingProxyType
-from typing import TypeVar
 
 from airflow_provider_ckpt.checkpoint.operator_files import operator_files, operator_metadata, store_names
 from airflow_provider_ckpt.checkpoint.source_log_files import source_files
 from airflow_provider_ckpt.checkpoint.spark_confs import COMPRESSION_CODEC, STATE_PROVIDER, state_partitions
+from airflow_provider_ckpt.checkpoint.state_chain import Chain, Reads, StateStore, chain_v1, chain_v2
 from airflow_provider_ckpt.checkpoint.state_partitions import Partitions, partitions_of
 from airflow_provider_ckpt.checkpoint.view import CheckpointView
 from airflow_provider_ckpt.codec import jvm_text, layout, state_content, state_file
 from airflow_provider_ckpt.codec.commit_log import CommitMetadata
 from airflow_provider_ckpt.codec.layout import StateFile, StateStoreId
 from airflow_provider_ckpt.codec.offset_log import OffsetSeq
-from airflow_provider_ckpt.errors import BatchNotRestorableError, CheckpointFormatError
+from airflow_provider_ckpt.errors import BatchNotRestorableError
 from airflow_provider_ckpt.storage.stored_object import StoredObject
-from airflow_provider_ckpt.untrusted.spans import missing_names, missing_spans
-
-Result = TypeVar("Result")
-#: A computation that asks for the bytes of objects by name.
-Reads = Generator[str, bytes, Result]
-
-#: What is said where changelogs are left, and no zip; measured on 4.3: then Spark does not know the column families.
-NO_SNAPSHOT = "missing (changelogs alone do not bring back a store with column families)"
+from airflow_provider_ckpt.untrusted.spans import missing_names
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,18 +47,6 @@ class RestartSet:
     repaired: tuple[str, ...] = ()
     unknown: tuple[str, ...] = ()
     single: tuple[int, ...] = ()
-
-
-@dataclass(slots=True)
-class _Chain:
-    """One state store's part of the set, or that of all."""
-
-    names: list[str] = field(default_factory=list)
-    missing: list[str] = field(default_factory=list)
-    repaired: list[str] = field(default_factory=list)
-    unknown: list[str] = field(default_factory=list)
-    single: list[int] = field(default_factory=list)
-    lost: list[str] = field(default_factory=list)
 
 
 def restart_set(
@@ -132,33 +111,14 @@ def require(chosen: RestartSet, view: CheckpointView, hint: str) -> RestartSet:
     )
 
 
-@dataclass(frozen=True, slots=True)
-class _StateStore:
-    """What was listed of one state store."""
-
-    store_id: StateStoreId
-    files: Mapping[StateFile, StoredObject]
-    tables: Mapping[str, StoredObject]
-    broken: Mapping[str, str] = field(default_factory=dict)
-    families: bool = False  # has column families, which a zip names and no changelog
-
-    def name(self, file: StateFile) -> str:
-        return f"{self.store_id.directory}/{state_file_name(file.version, file.unique_id, file.kind)}"
-
-
-def state_file_name(version: int, unique_id: str | None, kind: str) -> str:
-    """The base name of a state file."""
-    return f"{version}_{unique_id}.{kind}" if unique_id else f"{version}.{kind}"
-
-
 def _state_files(
     view: CheckpointView,
     batch_id: int,
     decompressors: Mapping[str, state_file.Decompress],
     broken: Mapping[str, str],
-) -> Reads[_Chain]:
+) -> Reads[Chain]:
     stores = _state_stores(view, broken)
-    whole = _Chain()
+    whole = Chain()
     conf = _conf(view.offset_seq(batch_id))
     commit = view.commit(batch_id)
     operators = yield from operator_files(view, batch_id)
@@ -172,13 +132,13 @@ def _state_files(
     for store_id in expected:
         stores_of.setdefault((store_id.operator_id, store_id.partition), []).append(store_id.store)
     for store_id in expected:
-        store = stores.get(store_id, _StateStore(store_id, {}, {}))
+        store = stores.get(store_id, StateStore(store_id, {}, {}))
         unique_id = _unique_id(commit, store_id, stores_of[store_id.operator_id, store_id.partition])
         if unique_id is None:
             kinds = [file.kind for file in store.files] or siblings.get(store_id.operator_id) or _kinds_of(conf)
-            chain = yield from _chain_v1(store, batch_id + 1, kinds)
+            chain = yield from chain_v1(store, batch_id + 1, kinds)
         else:
-            chain = yield from _chain_v2(store, batch_id + 1, unique_id, codec, decompressors)
+            chain = yield from chain_v2(store, batch_id + 1, unique_id, codec, decompressors)
         whole.names += chain.names
         whole.missing += chain.missing
         whole.repaired += chain.repaired
@@ -194,7 +154,7 @@ def _conf(offsets: OffsetSeq) -> Mapping[str, str | None]:
     return offsets.metadata.conf if offsets.metadata else {}
 
 
-def _state_stores(view: CheckpointView, broken: Mapping[str, str]) -> dict[StateStoreId, _StateStore]:
+def _state_stores(view: CheckpointView, broken: Mapping[str, str]) -> dict[StateStoreId, StateStore]:
     files: dict[StateStoreId, dict[StateFile, StoredObject]] = {}
     tables: dict[StateStoreId, dict[str, StoredObject]] = {}
     for stored in view.below(layout.STATE):
@@ -204,7 +164,7 @@ def _state_stores(view: CheckpointView, broken: Mapping[str, str]) -> dict[State
             case layout.StateTable(store_id):
                 tables.setdefault(store_id, {})[stored.name] = stored
     return {
-        store_id: _StateStore(
+        store_id: StateStore(
             store_id,
             files.get(store_id, {}),
             tables.get(store_id, {}),
@@ -217,9 +177,9 @@ def _state_stores(view: CheckpointView, broken: Mapping[str, str]) -> dict[State
 
 def _expected_stores(
     view: CheckpointView,
-    stores: Mapping[StateStoreId, _StateStore],
+    stores: Mapping[StateStoreId, StateStore],
     batch_id: int,
-    whole: _Chain,
+    whole: Chain,
 ) -> Reads[tuple[StateStoreId, ...]]:
     """Every store that a restart opens: what an operator has in one partition, or says it has, it must have in all."""
     shuffle_partitions = state_partitions(_conf(view.offset_seq(batch_id)))
@@ -257,7 +217,7 @@ def _operators(view: CheckpointView, stores: Collection[StateStoreId]) -> set[in
     return seen | {missing} if seen and missing < max(seen) else seen
 
 
-def _tell(opened: Partitions, operator_id: int, shuffle_partitions: int | None, whole: _Chain) -> None:
+def _tell(opened: Partitions, operator_id: int, shuffle_partitions: int | None, whole: Chain) -> None:
     place = f"{layout.STATE}/{operator_id}"
     if opened.single:
         whole.single.append(operator_id)
@@ -281,128 +241,3 @@ def _unique_id(commit: CommitMetadata, store_id: StateStoreId, own: Sequence[str
     ids = partitions[store_id.partition]
     position = own.index(store_id.store) if len(ids) == len(own) else 0
     return ids[position] if position < len(ids) else None
-
-
-def _chain_v1(store: _StateStore, version: int, kinds: Collection[str]) -> Reads[_Chain]:
-    """Format 1: a whole version up to ``version`` and every change after it.
-
-    Spark takes the newest whole version; where that is broken, 4.1 and later repair it from the one before it.
-    """
-    whole: layout.StateFileKind = "snapshot" if set(kinds) & {"delta", "snapshot"} else "zip"
-    change: layout.StateFileKind = "delta" if whole == "snapshot" else "changelog"
-    bases = [file.version for file in store.files if file.kind == whole and file.version <= version]
-    held = sorted((file.version, "") for file in store.files if file.kind == change and file.unique_id is None)
-    tried: list[_Chain] = []
-    changes, upper = _Chain(), version  # the changes after the whole version that is tried
-    for base in [*sorted(bases, reverse=True), *([] if bases and store.families else [0])]:
-        chain = _Chain(repaired=tried[0].missing if tried else [])
-        if base:
-            yield from _add(chain, store, StateFile(store.store_id, base, None, whole))
-        elif store.families:
-            chain.missing.append(f"{store.name(StateFile(store.store_id, 1, None, whole))}: {NO_SNAPSHOT}")
-        earlier = yield from _changes(store, base + 1, upper, held, change)
-        changes.names[:0], changes.missing[:0] = earlier.names, earlier.missing
-        upper = base
-        chain.names += changes.names
-        chain.missing += changes.missing
-        if not chain.missing:
-            return chain
-        tried = [*tried[:1], chain]
-    return tried[-1] if any(file.kind == change for file in store.files) else tried[0]
-
-
-def _changes(
-    store: _StateStore, first: int, last: int, held: Sequence[tuple[int, str]], kind: layout.StateFileKind
-) -> Reads[_Chain]:
-    """The changes of versions ``first`` to ``last`` (inclusive); ``held`` are versions and ids or "", ascending."""
-    chain = _Chain()
-    start, end = bisect_left(held, first, key=itemgetter(0)), bisect_right(held, last, key=itemgetter(0))
-    for version, unique_id in held[start:end]:
-        yield from _add(chain, store, StateFile(store.store_id, version, unique_id or None, kind))
-    no_id = "?" if any(unique_id for _, unique_id in held) else None
-    for span in missing_spans((version for version, _ in held[start:end]), first, last):
-        chain.missing += missing_names(
-            span, lambda version: store.name(StateFile(store.store_id, version, no_id, kind))
-        )
-    return chain
-
-
-def _chain_v2(
-    store: _StateStore,
-    version: int,
-    unique_id: str,
-    codec: str,
-    decompressors: Mapping[str, state_file.Decompress],
-    *,
-    by_zip: bool = True,
-) -> Reads[_Chain]:
-    """Format 2: the commit names the version, its changelog names the ones before it.
-
-    Where the zip that they end in is broken, Spark goes on to the changelog of the same version.
-    """
-    chain = _Chain()
-    final = StateFile(store.store_id, version, unique_id, "zip")
-    if by_zip and final in store.files:
-        yield from _add(chain, store, final)
-        return chain
-    changelog = StateFile(store.store_id, version, unique_id, "changelog")
-    if changelog not in store.files:
-        chain.missing.append(store.name(changelog))
-        return chain
-    name = store.name(changelog)
-    data = yield name
-    try:
-        lineage = dict(state_file.read_lineage(data, codec, name, decompressors))
-    except CheckpointFormatError as error:
-        chain.missing.append(f"{name}: {error.message}")
-        return chain
-    lineage[version] = unique_id
-    zips = {(file.version, file.unique_id) for file in store.files if file.kind == "zip"}
-    usable = lineage.items() if by_zip else lineage.items() - {(version, unique_id)}
-    base = max((step for step, step_id in usable if (step, step_id) in zips), default=0)
-    if base:
-        yield from _add(chain, store, StateFile(store.store_id, base, lineage[base], "zip"))
-    elif store.families:
-        first = min(lineage)
-        chain.missing.append(f"{store.name(StateFile(store.store_id, first, lineage[first], 'zip'))}: {NO_SNAPSHOT}")
-    if base and chain.missing:
-        earlier = yield from _chain_v2(store, base, lineage[base], codec, decompressors, by_zip=False)
-        # Spark searches for that very zip before it goes on to older files, so it belongs to them
-        chain = _Chain([*earlier.names, *chain.names], earlier.missing, [*earlier.repaired, *chain.missing])
-    changes = yield from _changes(store, base + 1, version, sorted(lineage.items()), "changelog")
-    chain.names += changes.names
-    chain.missing += changes.missing
-    return chain
-
-
-def _add(chain: _Chain, store: _StateStore, file: StateFile) -> Reads[None]:
-    name = store.name(file)
-    stored = store.files.get(file)
-    if stored is None:
-        chain.missing.append(name)
-    elif stored.size == 0 or name in store.broken:
-        chain.missing.append(f"{name}: {store.broken.get(name, 'empty')}")
-        chain.names.append(name)
-    else:
-        chain.names.append(name)
-        if file.kind == "zip":
-            _add_tables(chain, store, name, (yield name))
-
-
-def _add_tables(chain: _Chain, store: _StateStore, name: str, data: bytes) -> None:
-    try:
-        tables = state_file.read_zip(data, name)
-    except CheckpointFormatError as error:
-        chain.missing.append(f"{name}: {error.message}")
-        return
-    for table in tables:
-        table_name = f"{store.store_id.directory}/{table.name}"
-        stored = store.tables.get(table_name)
-        if stored is None:
-            chain.missing.append(table_name)
-            continue
-        chain.names.append(table_name)
-        if stored.size != table.size:  # Spark reads that first
-            chain.missing.append(f"{table_name}: {stored.size} {state_file.OTHER_SIZE} {table.size}")
-        elif table_name in store.broken:
-            chain.missing.append(f"{table_name}: {store.broken[table_name]}")
