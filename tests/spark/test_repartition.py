@@ -98,6 +98,11 @@ def test_from_two_to_five_to_three_partitions(ran, tmp_path, config):
     assert partitions(lab) == 3
     assert_goes_on_right(lab, FIRST + 2, "after three partitions")
     assert partitions(lab) == 3
+    if EXHAUSTIVE:  # also when the query has run since
+        again = done(lab, "undo", "--accept-sink", "duplicated")
+        assert again.returncode == 0, again.stderr
+        assert partitions(lab) == 5
+        assert_goes_on_right(lab, FIRST + 3, "after the second of them was undone")
 
 
 @pytest.mark.exhaustive
@@ -107,8 +112,8 @@ def test_killed_at_any_moment_it_is_completed_or_taken_back(ran, tmp_path, confi
     print(f"CKPT_SEED={SEED}")
     told = []
     for number in range(KILLS):
-        moment, target = rng.choice(("begun", "asked", "planned", "state", "committed")), rng.choice(TARGETS)
-        way = ("repartition", "undo")[number % 2]
+        moment, target = MOMENTS[number % len(MOMENTS)], rng.choice(TARGETS)
+        way = ("repartition", "undo")[number % 2]  # so each moment is met with both
         what = f"kill {number}: {target} at {moment}, then {way}"
         lab = ran(config, tmp_path / str(number))
         killed = kill_at(lab, rng, moment, target)
@@ -159,6 +164,8 @@ def test_every_operator_goes_on_right_or_is_refused(spark, tmp_path, name, store
     assert gone_on[0] == gone_on[1]
 
 
+#: After the record was begun; when Spark was let to write; when it had planned the batch, some of its state, its commit.
+MOMENTS = ("begun", "asked", "planned", "state", "committed")
 TARGETS = ("command", "spark", "jvm")
 
 
