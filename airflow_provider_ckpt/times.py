@@ -53,7 +53,7 @@ def parse_time_ms(value: str | datetime, *, now_ms: int | None = None) -> int:
     relative = _relative_ms(text)
     if relative is not None:
         if now_ms is None:
-            raise ValueError(f"{value!r} is relative to now, which is for the command line alone")
+            raise ValueError(f"{value!r} is relative to now, which only the command line accepts")
         return _within_calendar(now_ms + relative, value)
     if re.fullmatch(r"-?[0-9]{1,20}", text):
         return _within_calendar(int(text), value)
@@ -75,17 +75,17 @@ def _calendar_ms(text: str, value: str) -> int:
     try:
         parsed = pendulum.parse(text, exact=True)
     except (ValueError, OverflowError, TypeError) as error:  # TypeError: intervals of times of day
-        raise ValueError(f"no time: {_short(value)}; {TIMES}") from error
+        raise ValueError(f"{_short(value)} is not a time; {TIMES}") from error
     if isinstance(parsed, pendulum.Date) and not isinstance(parsed, pendulum.DateTime):
         parsed = pendulum.datetime(parsed.year, parsed.month, parsed.day)
     if not isinstance(parsed, pendulum.DateTime):
-        raise ValueError(f"{_short(value)} is no point in time; {TIMES}")
+        raise ValueError(f"{_short(value)} is not a point in time; {TIMES}")
     return int(parsed.timestamp() * 1000)
 
 
 def _within_calendar(at_ms: int, value: str) -> int:
     if not FIRST_MS <= at_ms <= LAST_MS:
-        raise ValueError(f"{_short(value)} is in no year from 1 to 9999; {TIMES}")
+        raise ValueError(f"{_short(value)} is not in the years 1 to 9999; {TIMES}")
     return at_ms
 
 
@@ -108,7 +108,7 @@ def parse_duration_ms(value: str | timedelta) -> int:
         numbers = zip(match.groups(), _ISO_MS, strict=True)
         return _bounded(sum(float(number.replace(",", ".")) * unit for number, unit in numbers if number), value)
     if _CALENDAR.fullmatch(text) and re.search(r"[YM]", text.upper().partition("T")[0]):
-        raise ValueError(f"{_short(value)} has months or years, which have no length of their own; give days")
+        raise ValueError(f"{_short(value)} has months or years, whose length varies; give days")
     return _bounded(_in_units_ms(text, value), value)
 
 
@@ -125,7 +125,7 @@ def _in_units_ms(text: str, value: str) -> float:
         total_ms += float(part[1].replace(",", ".")) * _UNITS_MS[part[2].lower()]
         at = part.end()
     if not units or at < len(text):
-        raise ValueError(f"no duration: {_short(value)}; {DURATIONS}")
+        raise ValueError(f"{_short(value)} is not a duration; {DURATIONS}")
     return total_ms
 
 

@@ -124,7 +124,7 @@ with DAG(
         for item in errors:
             log.error("%s: %s %s", item["code"], item["message"], item["hint"] or "")
         codes = ", ".join(dict.fromkeys(item["code"] for item in errors))
-        raise AirflowFailException(f"The gate is closed: {codes or forecast['spark_error']}. The log says why.")
+        raise AirflowFailException(f"The gate blocks the deploy: {codes or forecast['spark_error']}. The log says why.")
 
     backup = CheckpointBackupOperator(task_id="backup", backup_root="{{ params.backup_root }}", **checkpoint)
 

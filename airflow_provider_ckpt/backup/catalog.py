@@ -111,26 +111,26 @@ def find_backup(root: Store, backup_id: str = LATEST, query_id: str | None = Non
         raise BackupNotFoundError(
             f"backup {found.backup_id} is of query {found.query_id}, and not of {query_id}.",
             location=root.location,
-            hint="Name a backup of the query that is meant (ckpt backups ROOT), or leave out the one or the other.",
+            hint="Give a backup of that query (ckpt backups ROOT lists them), or leave out the query id.",
         )
     return found
 
 
 def _named(root: Store, backup_id: str) -> Manifest:
     if not isinstance(backup_id, str) or not backup_id:
-        raise nothing_found(root, f"the id of a backup is a text that is not empty, and not {backup_id!r:.60}.")
+        raise nothing_found(root, f"a backup id is a text that is not empty, not {backup_id!r:.60}.")
     if is_backup_id(backup_id) and (found := read_manifest(root, backup_id)):
         return found
     meant = [name for name in sorted(root.ls()[1]) if backup_id and name.startswith(backup_id) and _has(root, name)]
     if len(meant) > 1:
         raise BackupNotFoundError(
-            f"{len(meant)} backups begin with {backup_id!r}.",
+            f"{len(meant)} backups have an id that begins with {backup_id!r}.",
             location=root.location,
-            hint=f"Give more of the id: {listed_shortly(meant)}.",
+            hint=f"Give more characters of the id. It is one of {listed_shortly(meant)}.",
         )
     if meant and (found := read_manifest(root, meant[0])):
         return found
-    raise nothing_found(root, f"no backup {backup_id!r} here.")
+    raise nothing_found(root, f"there is no backup {backup_id!r} under this root.")
 
 
 def _has(root: Store, name: str) -> bool:
@@ -145,7 +145,10 @@ def _latest(root: Store, query_id: str | None) -> Manifest:
     if later:
         error = listing.unreadable[later[-1]]
         error.hint = (
-            f"It is the latest backup here. The latest that can be read is {newest}: name it, or move this one away."
+            (
+                "This is the latest backup of the root, and its manifest cannot be read. Give the id of the latest "
+                f"readable one, {newest}, or move the directory of this one out of the root."
+            )
             if newest
             else "No backup under this root can be read."
         )
@@ -155,16 +158,18 @@ def _latest(root: Store, query_id: str | None) -> Manifest:
     queries = sorted({backup.query_id for backup in listing.backups})
     if query_id is None and len(queries) > 1:
         raise PlanError(
-            f"the root has backups of {len(queries)} queries, so the latest says nothing: {listed_shortly(queries)}.",
+            f'"latest" is not clear, because the root has backups of {len(queries)} queries: '
+            f"{listed_shortly(queries)}.",
             location=root.location,
-            hint="Choose the query (--query-id ID, query_id in a DAG), or name the backup (ckpt backups ROOT).",
+            hint="Give the query (--query-id ID, query_id in a DAG), or the id of the backup (ckpt backups ROOT lists "
+            "them).",
         )
     own = [backup for backup in listing.backups if query_id in (None, backup.query_id)]
     if not own:
         raise BackupNotFoundError(
-            f"there is no backup of query {query_id}, but of {listed_shortly(queries)}.",
+            f"there is no backup of query {query_id}. There are backups of {listed_shortly(queries)}.",
             location=root.location,
-            hint="See `ckpt backups ROOT` for those there are.",
+            hint="`ckpt backups ROOT` lists the backups.",
         )
     return own[-1]
 
@@ -172,12 +177,15 @@ def _latest(root: Store, query_id: str | None) -> Manifest:
 def nothing_found(root: Store, problem: str) -> BackupNotFoundError:
     """The error for a root without the backup that was asked for; it says so when the location is no root at all."""
     listing = list_checkpoint(root)
-    hint = "See `ckpt backups ROOT` for those there are."
+    hint = "`ckpt backups ROOT` lists the backups."
     if listing.is_checkpoint:
-        problem, hint = "this is a checkpoint, not a backup root.", "Give the root that `ckpt backup --to` was given."
+        problem, hint = (
+            "this is a checkpoint, not a backup root.",
+            "Give the directory that `ckpt backup --to` wrote to.",
+        )
     elif not listing.objects and not listing.directories:
         problem = "the backup root is empty." if root.exists() else "the backup root does not exist."
-        hint = "Give the root that `ckpt backup --to` was given."
+        hint = "Give the directory that `ckpt backup --to` wrote to."
     return BackupNotFoundError(problem, location=root.location, hint=hint)
 
 
@@ -202,7 +210,9 @@ def read_manifest(
     except CheckpointError as error:
         raise error.at(root.location) from None
     if found.backup_id != backup_id:
-        raise BackupCorruptError(f"the manifest is that of {found.backup_id}", location=root.location, name=name)
+        raise BackupCorruptError(
+            f"the manifest belongs to another backup, {found.backup_id}", location=root.location, name=name
+        )
     return found
 
 

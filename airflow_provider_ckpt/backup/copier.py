@@ -31,7 +31,7 @@ def refuse_too_large(store: Store, name: str, size: int) -> None:
             f"the file is larger than {size_text(most)}, so it is not copied.",
             location=store.location,
             name=name,
-            hint="Spark writes no such file. Restore it from a backup.",
+            hint="Spark never writes such a large file. Restore it from a backup.",
         )
 
 

@@ -65,9 +65,9 @@ def base_of_intent(data: bytes) -> str:
     try:
         base = parse_json(data)["base"]
     except (KeyError, TypeError) as error:
-        raise ValueError(f"no intent: {error!r}") from error
+        raise ValueError(f"the intent file is not a JSON object with the key base: {error!r}") from error
     if base != "" and not is_backup_id(base):
-        raise ValueError("no intent: its base is no backup id")
+        raise ValueError("the intent file names a base that is not a backup id")
     return str(base)
 
 
@@ -83,6 +83,9 @@ def nothing_left(root: Store, backup_id: str) -> Iterator[None]:
             root.delete(intent)
             root.remove_empty(backup_id)
         except CheckpointError:
-            left = f"What was copied is left in {root.location}/{backup_id}: `ckpt prune` deletes it a day later."
+            left = (
+                f"The files that were copied remain in {root.location}/{backup_id}; `ckpt prune` deletes them after a "
+                "day."
+            )
             error.hint = " ".join(filter(None, (error.hint, left)))
         raise

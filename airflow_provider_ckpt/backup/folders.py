@@ -53,10 +53,10 @@ def list_folders(root: Store) -> list[Folder]:
     names = sorted(name for name in root.ls()[1] if is_backup_id(name))
     if links := [name for name in names if root.is_link(name)]:
         raise StoreError(
-            "this directory is a link, and nothing behind it is removed.",
+            "this directory is a link, so nothing in it is removed.",
             location=root.location,
             name=links[0],
-            hint="Replace it by what it leads to.",
+            hint="Replace the link with the directory that it points to.",
         )
     folders = in_parallel(lambda name: _list_folder(root, name), names, THREADS)
     return [folder for folder in folders if is_own_id(folder.name) or folder.is_backup or folder.is_dropped]

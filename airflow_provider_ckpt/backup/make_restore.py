@@ -79,10 +79,10 @@ def make_restore(
         raise PlanError(
             f"the paths in {unread[0]} cannot be rewritten: the file is larger than {size_text(FILE_LOG_BYTES)}.",
             location=root.location,
-            hint="Nothing was done. Restore without --rewrite-paths, to the paths that the query has read so far.",
+            hint="Nothing was done. Restore without --rewrite-paths, and leave the input files where they are.",
         )
     moved = relocate(entries, {item.name for item in backup.objects}, target.location, path_rules)
-    own_unread = tuple(f"{name} is too large to be read: its paths stay as they are." for name in unread)
+    own_unread = tuple(f"{name} is too large to be read, so its paths are not changed." for name in unread)
     fork, sinks = new_query_id is not None, tuple(sinks)
     operators = (entry.operator_name for entry in entries.values() if isinstance(entry, OperatorStateMetadata))
     trigger = trigger_of(trigger, operators)
@@ -110,9 +110,9 @@ def _require_outside_original(backup: Manifest, target: Store) -> None:
         return
     if original.exists():
         raise PlanError(
-            f"the location is inside {backup.location}, the checkpoint that the backup is of.",
+            f"the location is inside {backup.location}, the checkpoint that was backed up.",
             location=target.location,
-            hint="Nothing was done. Restore to a location outside of it.",
+            hint="Nothing was done. Give a location outside of it.",
         )
 
 

@@ -179,42 +179,46 @@ def decode(data: bytes, name: str, known: dict[ManifestObject, ManifestObject] |
         raise BackupCorruptError(f"no manifest: {error}", name=name) from error
     unknown = set(manifest.features) - KNOWN_FEATURES
     if unknown:
-        raise UnsupportedVersionError(f"the manifest needs {', '.join(sorted(unknown))}", name=name)
+        raise UnsupportedVersionError(
+            f"the manifest needs features that this release does not have: {', '.join(sorted(unknown))}", name=name
+        )
     return manifest
 
 
 def _require_version(fields: Mapping[str, Any], name: str) -> None:
     if (version := fields["format_version"]) != FORMAT_VERSION or type(version) is not int:
-        said = f"manifest format {abbreviate(str(version))}; this release reads {FORMAT_VERSION}"
+        said = (
+            f"the manifest has format version {abbreviate(str(version))}; this release reads version {FORMAT_VERSION}"
+        )
         raise UnsupportedVersionError(said, name=name)
 
 
 def _object(item: Any) -> ManifestObject:
     stored = ManifestObject(**item)
     if not _is_count(stored.size) or not _SHA256.match(stored.sha256):
-        raise ValueError(f"size or SHA-256 of {abbreviate(str(stored.name))} is none")
+        raise ValueError(f"the size or the SHA-256 of {abbreviate(str(stored.name))} is not valid")
     for name in (stored.name, stored.stored_at):
         if not is_inside(name):
-            raise ValueError(f"{abbreviate(str(name))} leads outside the backup")
+            raise ValueError(f"the name {abbreviate(str(name))} points outside the backup")
     return stored
 
 
 def _validate(manifest: Manifest) -> None:
     if not is_backup_id(manifest.backup_id):
-        raise ValueError(f"{abbreviate(str(manifest.backup_id))} is no backup id")
+        raise ValueError(f"{abbreviate(str(manifest.backup_id))} is not a backup id")
     if not _is_count(manifest.batch_id) or not _is_count(manifest.created_at_ms):
-        raise ValueError("batch id or time is no number")
+        raise ValueError("the batch id or the time is not a number")
     if manifest.watermark_ms is not None and not _is_count(abs(manifest.watermark_ms)):
-        raise ValueError("the watermark is no number")
+        raise ValueError("the watermark is not a number")
     if not isinstance(manifest.location, str) or not isinstance(manifest.query_id, str):
-        raise ValueError("location or query id is no text")
+        raise ValueError("the location or the query id is not a text")
     _validate_facts(manifest.facts)
     names = [stored.name for stored in manifest.objects]
     if len(set(names)) != len(names):
-        raise ValueError("a name is given twice")
+        raise ValueError("the manifest lists a name twice")
     directories = {parent for name in names for parent in _parents(name)}
     if directories & set(names):
-        raise ValueError(f"{abbreviate(min(directories & set(names)))} is a file and a directory")
+        raise ValueError(f"{abbreviate(min(directories & set(names)))} is listed as a file and as a directory")
 
 
 def _validate_facts(facts: Any) -> None:
@@ -226,20 +230,22 @@ def _validate_facts(facts: Any) -> None:
     ):
         names = facts.get(key, [])
         if not isinstance(names, list) or not all(isinstance(name, str) for name in names):
-            raise ValueError(f"the {what} are no list of names")
+            raise ValueError(f"the {what} are not a list of names")
     if not isinstance(facts.get("message", ""), str):
-        raise ValueError("the message is no text")
+        raise ValueError("the message is not a text")
 
 
 def require_names(names: Collection[str], location: str) -> None:
     """Raise PlanError when a manifest cannot hold some names, so that no backup is taken that cannot be read again."""
     for name in names:
         if not is_inside(name):
-            raise PlanError(f"{abbreviate(name)} is a name that no backup can hold.", location=location, hint=_RENAME)
+            raise PlanError(
+                f"a file has the name {abbreviate(name)}, which a backup cannot store.", location=location, hint=_RENAME
+            )
     both = {parent for name in names for parent in _parents(name)} & set(names)
     if both:
         raise PlanError(
-            f"{abbreviate(min(both))} is a file and a directory, which no disk can hold.",
+            f"{abbreviate(min(both))} is both a file and a directory, which a disk cannot store.",
             location=location,
             hint=_RENAME,
         )

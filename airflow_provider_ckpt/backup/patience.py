@@ -55,9 +55,10 @@ class Patience:
 def _hint_in_flight(view: CheckpointView, wait_s: float) -> str:
     waited = duration_text(wait_s * 1000)
     return (
-        f"Batch {view.in_flight} is planned and was not committed within {waited}, and Spark has purged what a "
-        f"restart after batch {view.latest_committed} needs: the query retains too few batches. Back up when the batch "
-        "is committed, or set spark.sql.streaming.minBatchesToRetain to 2 or more. If the query was killed, start it."
+        f"Batch {view.in_flight} was not committed within {waited}, and Spark has purged files that a restart after "
+        f"batch {view.latest_committed} needs, because the query retains too few batches. Take the backup after the "
+        "batch is committed, or set spark.sql.streaming.minBatchesToRetain to 2 or more. If the query was killed, "
+        "start it again."
     )
 
 

@@ -117,7 +117,7 @@ def _with_a_whole_one(
         whole = next((item for item in (*kept, *dropped) if _verifies(root, item)), None)
         if whole is not None:
             verified.append(whole.backup_id)
-        reason = "none of this query verifies" if whole is None else "the newest that verifies"
+        reason = "no backup of this query passes verify" if whole is None else "the newest backup that passes verify"
         spared = dropped if whole is None else [item for item in dropped if item is whole]
         decided.update({item.backup_id: Decision(item.backup_id, keep=True, reasons=(reason,)) for item in spared})
     return tuple(decided.values()), tuple(verified)
@@ -138,8 +138,9 @@ def _read_all(root: Store) -> tuple[Manifest, ...]:
         return list_backups(root)
     except (BackupCorruptError, UnsupportedVersionError) as error:
         error.hint = (
-            "Nothing was dropped or swept: what this backup refers to is not known. Put its manifest.json back; or, to "
-            "give the backup up, move its directory out of the root, which may break later backups that refer to it."
+            "Nothing was deleted, because it is not known which objects this backup references. Put its manifest.json "
+            "back. Or move its directory out of the root; later backups that reference its objects may then be "
+            "damaged."
         )
         raise
 
@@ -274,10 +275,10 @@ def _require_backups(root: Store, kept: Iterable[str], there: Collection[str]) -
     """Raise CheckpointBusyError when a backup that is kept is none any more."""
     if lost := sorted(set(kept).difference(there)):
         raise CheckpointBusyError(
-            f"the backup {lost[0]}, which this prune keeps, was deleted by another process meanwhile.",
+            f"another process deleted the backup {lost[0]}, which this prune keeps.",
             location=root.location,
-            hint="Nothing was swept. What a prune has dropped is a backup again when its dropped.json is renamed to "
-            "manifest.json. Then run the prune again.",
+            hint="No unreferenced object was deleted. To get a backup back that a prune has deleted, rename its "
+            "dropped.json to manifest.json while its objects are there. Then run the prune again.",
         )
 
 

@@ -147,8 +147,10 @@ def _require_spark() -> None:
 def _require_plain(place: Store) -> None:
     """Spark's state reader takes the URL-encoded spelling of a location for its name, and finds nothing there."""
     if quote(place.location, safe="/:@") != place.location:
-        hint = "Rehearse at a location of plain letters and digits."
-        raise BackupError("Spark's state reader cannot open such a location.", location=place.location, hint=hint)
+        hint = "Give --scratch a location with only letters, digits and - _ . ~ in its names."
+        raise BackupError(
+            "Spark's state reader cannot open a location with special characters.", location=place.location, hint=hint
+        )
 
 
 def _ask(request: Mapping[str, Any]) -> dict[str, Any]:
@@ -189,7 +191,9 @@ def _require_same_logs(root: Store, backup: Manifest, view: CheckpointView, logs
         theirs = (newest[0], codec.decode(f"{log}/{newest[0]}", newest[1].encode())) if newest else (None, None)
         if (ours[0], _content(ours[1])) != (theirs[0], _content(theirs[1])):
             raise BackupCorruptError.of(
-                root.location, backup.backup_id, f"Spark reads another newest entry in {log} (batch {theirs[0]})"
+                root.location,
+                backup.backup_id,
+                f"Spark takes batch {theirs[0]} for the newest entry of {log}, or reads other content in it",
             )
 
 

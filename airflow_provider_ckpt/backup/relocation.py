@@ -34,7 +34,8 @@ _ALIASES = {"": "file", "s3a": "s3", "s3n": "s3", "gcs": "gs", "abfss": "abfs"}
 NOT_JUDGED = SinkEffect(
     NOT_DECLARED,
     "unknown",
-    "what the query has written since the backup is skipped by a sink that remembers it, and comes again to any other",
+    "the query writes the batches after the backup again: a sink that remembers batches skips them, any other "
+    "sink gets them twice",
     "Declare the sink, for example --sink file:URI.",
 )
 
@@ -50,7 +51,10 @@ def effect_of_move(marker: SinkMarker, batch_id: int) -> SinkEffect:
         return _unmarked(marker, batch_id)
     effect = rollback_effect(marker, batch_id, None)
     if marker.kind == "file" and effect.remedy and marker.skipped_after(batch_id):
-        remedy = f"Accept it, then trim its log: ckpt rollback --to-batch {batch_id}, with --sink and --trim-sink-log."
+        remedy = (
+            f"Accept the effect, restore, then trim the sink log: ckpt rollback --to-batch {batch_id}, with --sink "
+            "and --trim-sink-log."
+        )
         return replace(effect, remedy=remedy)
     return effect
 
@@ -72,38 +76,45 @@ def effect_of_fork(marker: SinkMarker, batch_id: int, *, own_writer: bool = Fals
         return _unmarked(marker, batch_id)
     if own_writer:
         effect = effect_of_move(marker, batch_id)
-        both = f"It tells the fork and the original apart by {marker.writer} alone: give the fork another."
+        both = f"The sink knows a writer only by the id {marker.writer}: give the fork another id."
         return replace(effect, remedy=f"{effect.remedy} {both}".strip())
     held = marker.held_after(batch_id)
-    remedy = f"Give the fork a table of its own, or take the table back to batch {batch_id} before the start."
+    remedy = f"Give the fork its own table, or restore the table to batch {batch_id} before the fork starts."
     if held:
-        why = f"it holds {batches_text(held[0], held[-1])} of the original, and takes them again from an id new to it"
+        why = (
+            f"it has {batches_text(held[0], held[-1])} of the original query, and accepts them a second time from the "
+            "new query id"
+        )
         return SinkEffect(marker.name, "duplicated", why, remedy)
     if marker.last_batch is None:
-        why = "it knows no batch of the original, and takes every batch from an id that is new to it"
+        why = "it has no record of a batch of the original query, and accepts every batch from the new query id"
         return SinkEffect(marker.name, "unknown", why, remedy)
-    why = f"it holds nothing after batch {batch_id}; should the original go on, both write the same rows"
+    why = f"it has no batch after batch {batch_id}; if the original query continues, both queries write the same rows"
     return SinkEffect(marker.name, "exact", why)
 
 
 def _fork_to_files(marker: SinkMarker, batch_id: int) -> SinkEffect:
     """A file sink knows batches, not queries."""
     entries = (
-        f"Its log needs an entry for each batch up to {batch_id} since the last compaction; one that holds the line v1 "
-        "alone says that the batch wrote nothing."
+        f"That log needs an entry for each batch from its last compaction up to {batch_id}; an entry "
+        "with only the line v1 means that the batch wrote nothing."
     )
     if marker.last_batch is None:
         return SinkEffect(
-            marker.name, "exact", "its log holds no batch of the original, nor of any other query", entries
+            marker.name, "exact", "its log has no batch of the original query, nor of any other query", entries
         )
     skipped = marker.skipped_after(batch_id)
     if skipped:
-        why = f"its log counts batches and knows no ids: what the fork writes as {batches_text(*skipped)} is dropped"
-        return SinkEffect(marker.name, "skipped", why, f"Give the fork a directory of its own. {entries}")
+        why = (
+            "its log knows batch numbers but no query ids, so the rows that the fork writes in "
+            f"{batches_text(*skipped)} are dropped"
+        )
+        return SinkEffect(marker.name, "skipped", why, f"Give the fork its own directory. {entries}")
     why = (
-        f"its log holds nothing after batch {batch_id}; should the original write here, each drops what the other wrote"
+        f"its log has no batch after batch {batch_id}; if the original query also writes here, each query loses the "
+        "batches that the other one has written"
     )
-    remedy = f"Where the original writes here, give the fork another directory. {entries}"
+    remedy = f"If the original query continues to write here, give the fork another directory. {entries}"
     return SinkEffect(marker.name, "exact", why, remedy)
 
 
@@ -111,15 +122,16 @@ def _unmarked(marker: SinkMarker, batch_id: int) -> SinkEffect:
     effect = rollback_effect(marker, batch_id, batch_id + 1)
     if effect.effect == "exact":
         return effect
-    why = f"it remembers no batches: what the original wrote after batch {batch_id} is written again"
+    why = f"it remembers no batches, so the batches of the original query after batch {batch_id} are written again"
     return replace(effect, reason=why)
 
 
 def same_id_warning(query_id: str, location: str) -> str:
     """What to know of a query that was moved."""
     return (
-        f"The query keeps its id {query_id}, which the original at {location} has as well. Never run both: sinks take "
-        "them for one query and drop the batches of the slower one. For two queries, restore with a new query id."
+        f"The restored query has the same id, {query_id}, as the original at {location}. Never run both: sinks take "
+        "them for one query and drop the batches of the slower one. To run two queries, restore with --new-query-id "
+        "(new_query_id=True in a DAG)."
     )
 
 
@@ -180,7 +192,7 @@ def relocate(
         if moved:
             warnings.append(_warning(group, moved, names))
     warnings += _offsets_with_paths(entries, location, rules)
-    unused = [f"{rule.old}={rule.new} matches no path." for rule in rules if rule not in mover.used]
+    unused = [f"--rewrite-paths {rule.old}={rule.new} matches no path." for rule in rules if rule not in mover.used]
     return Relocation(rewritten, (*warnings, *unused))
 
 
@@ -190,9 +202,9 @@ def sink_log_warning(location: str, paths: Collection[str]) -> str | None:
     if not outside:
         return None
     return (
-        f"The log of the sink {location} names {len(outside)} of {len(paths)} files outside of it, such as "
-        f"{outside[0]}: Spark reads those, and of a directory that was moved only what is written from now on. The log "
-        "stays as it is."
+        f"The log of the sink {location} lists {len(outside)} of {len(paths)} files outside of that directory, such "
+        f"as {outside[0]}. If the directory was moved, readers of the table go on reading the files at the old "
+        "paths. The restore does not change this log."
     )
 
 
@@ -200,14 +212,16 @@ def unknown_warnings(backup: Manifest) -> tuple[str, ...]:
     """What to know of files in a backup that are not known."""
     if not backup.unknown:
         return ()
-    many = f"{len(backup.unknown)} files that ckpt does not know are restored as they are: "
+    many = f"{len(backup.unknown)} files that ckpt does not know are restored unchanged: "
     paths = f"{many}{listed_shortly(backup.unknown)}. Paths and ids inside them are not rewritten."
     if not backup.unknown_changed:
         return (paths,)
     return (
         paths,
-        f"They changed while they were copied and are not known to be consistent with batch {backup.batch_id}: "
-        f"{listed_shortly(backup.unknown_changed)}.",
+        (
+            f"These of them changed while they were copied, so they may not match batch {backup.batch_id}: "
+            f"{listed_shortly(backup.unknown_changed)}."
+        ),
     )
 
 
@@ -218,16 +232,17 @@ def _offsets_with_paths(entries: Mapping[str, Encodable], location: str, rules: 
         for source_id, path in paths_of_offsets(entry):
             if any(_moved(path, rule.old, "/") or _moved(path, _encode(rule.old), "/") for rule in rules):
                 raise PlanError(
-                    f"the paths of source {source_id} cannot be rewritten: its offset names {path}, as those of "
-                    "Auto Loader do, and the files that it has seen are in a database of its own, "
+                    f"the paths of source {source_id} cannot be rewritten: its offset contains {path}, so it is "
+                    "an Auto Loader source, which keeps its list of files in the database "
                     f"sources/{source_id}/rocksdb.",
                     location=location,
                     name=name,
-                    hint="Nothing was done. Restore without that rule, and keep the input files where they are.",
+                    hint="Nothing was done. Restore without this --rewrite-paths, and leave the input files where they "
+                    "are.",
                 )
             warnings.append(
-                f"{name}: the offset of source {source_id} names {path}, which stays as it is, as does what Auto "
-                "Loader keeps of its input files: they cannot move."
+                f"{name}: the offset of source {source_id} contains the path {path}, and Auto Loader keeps its own "
+                "list of input files. Neither is rewritten, so these files must stay where they are."
             )
     return warnings
 
@@ -306,9 +321,9 @@ def _warning(group: str, moved: Mapping[str, str], names: Collection[str]) -> st
     kept = next(iter(moved))
     if not group.startswith(layout.STATE):
         what = "output" if group == layout.SINK_LOG else "input"
-        hint = f"If the {what} files move as well, rewrite them: --rewrite-paths FROM=TO."
+        hint = f"If the {what} files are moved too, give --rewrite-paths FROM=TO."
     else:
         schema = _SCHEMA_PATH.fullmatch(kept)
         inside = schema is not None and schema[2] in names
-        hint = "They lead to this very place." if inside else "They lead outside the backup: keep those files."
-    return f"{group}: {count} absolute paths stay as they are, such as {kept}. {hint}"
+        hint = "They point to this location." if inside else "They point outside the backup: keep those files."
+    return f"{group}: {count} absolute paths are not changed, such as {kept}. {hint}"

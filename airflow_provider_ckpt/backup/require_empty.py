@@ -39,7 +39,7 @@ def require_empty(plan: Plan, target: Store, there: Mapping[str, StoredObject]) 
                 "the location is not empty.",
                 location=target.location,
                 name=name,
-                hint="Restore to a new location; a restore never writes over anything.",
+                hint="Give a new or empty location; a restore never overwrites anything.",
             )
 
 

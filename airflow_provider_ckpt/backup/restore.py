@@ -129,9 +129,9 @@ def _telling_what_is_left(plan: Plan, target: Store) -> Iterator[None]:
             left = f"Some of {len(wanted)} files may be"
         backup_id = plan.backup_id or "BACKUP_ID"
         said = (
-            f"{left} in {target.location}: start no query from it. When the cause is mended, `ckpt restore "
-            f"{plan.source} {backup_id} --to {target.location} --execute` completes it; for another backup, "
-            "give a new location, or remove this one first."
+            f"{left} in {target.location}: start no query from it. When the cause is fixed, complete the restore with "
+            f"`ckpt restore {plan.source} {backup_id} --to {target.location} --execute`. To restore another backup, "
+            "give a new location, or delete this one first."
         )
         error.hint = f"{error.hint} {said}" if error.hint else said
         raise
@@ -168,11 +168,11 @@ def _write_all(
 def _require_of_backup(plan: Plan, root: Store, target: Store, sinks: Sinks) -> None:
     """See that a plan writes a backup to this place, and nothing else: the same files, but for paths that they hold."""
     if plan.kind != "restore":
-        raise PlanError(f"the plan is a {plan.kind}, and no restore.", location=target.location)
+        raise PlanError(f"this is the plan of a {plan.kind}, not of a restore.", location=target.location)
     require_own_place(plan, Stores(target))
     backup_id = plan.backup_id
     if backup_id is None:  # of an earlier version, and so made before this one
-        raise StalePlanError("the plan does not say which backup it is of.", hint="Nothing was done. Plan again.")
+        raise StalePlanError("the plan does not say which backup it restores.", hint="Nothing was done. Plan again.")
     backup = find_backup(root, backup_id)
     again_fork = plan.query_id != backup.query_id
     stored = {item.name: item for item in backup.objects}
@@ -196,10 +196,11 @@ def _require_of_backup(plan: Plan, root: Store, target: Store, sinks: Sinks) -> 
         own = dict.fromkeys(again.actions)
         other = next((action.name for action in plan.actions if action not in own), None)
         raise StalePlanError(
-            f"the plan is no restore of backup {backup_id}: it {'writes something else' if other else 'is not whole'}.",
+            f"the plan does not restore backup {backup_id}: it "
+            f"{'writes other files' if other else 'does not write all of its files'}.",
             location=target.location,
             name=other,
-            hint="Nothing was done. The plan was edited, or the backup is another one: plan again.",
+            hint="Nothing was done. The plan was edited, or the backup was replaced. Make the plan again.",
         )
 
 
@@ -233,11 +234,11 @@ def _require_alone(plan: Plan, target: Store, before: Mapping[str, StoredObject]
     for name, stored in sorted(target.find().items()):
         if name not in before and stored.size != sizes.get(name):
             raise CheckpointBusyError(
-                "another process has written this file while the backup was restored.",
+                "another process wrote this file while the backup was restored.",
                 location=target.location,
                 name=name,
                 batch_id=plan.batch_id,
-                hint="Do not start a query here. Stop the process that writes, and restore to a new location.",
+                hint="Do not start a query here. Stop that process, and restore to a new location.",
             )
 
 

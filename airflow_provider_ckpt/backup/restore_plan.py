@@ -77,7 +77,7 @@ def require_free_place(location: str) -> None:
     inside = UNDO_DIRECTORY if UNDO_DIRECTORY in location.split("/") else log_in(location)
     if inside is not None:
         raise PlanError(
-            f"the location is inside {inside}, which is no place for a checkpoint.",
+            f"the location is inside {inside}, where a checkpoint must not be.",
             location=location,
             hint="Nothing was done. Restore to a location outside of it.",
         )

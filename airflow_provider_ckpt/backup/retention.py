@@ -53,11 +53,13 @@ class RetentionPolicy:
         object.__setattr__(self, "keep_tags", tags_of(self.keep_tags))
         counts = [self.keep_last, *map(self.periods_kept, _PERIODS)]
         if any(type(count) is not int for count in (*counts, self.min_redundancy)):
-            raise ValueError("numbers of backups to keep are whole numbers")
+            raise ValueError("the number of backups to keep must be a whole number")
         if min(counts) < 0 or self.min_redundancy < 1:
-            raise ValueError("numbers of backups to keep are not negative, and the minimum redundancy is at least 1")
+            raise ValueError(
+                "the number of backups to keep must not be negative, and the minimum redundancy must be at least 1"
+            )
         if not any(counts) and not self.keep_tags:
-            raise ValueError("a retention policy needs a rule that keeps something")
+            raise ValueError("no rule says which backups to keep")
 
     def periods_kept(self, period: str) -> int:
         """How many periods of a kind (``hourly``, …) keep their newest backup."""
@@ -120,7 +122,7 @@ def _reasons(newest_first: Sequence[Manifest], policy: RetentionPolicy, now_ms: 
     reasons: dict[str, list[str]] = {backup.backup_id: [] for backup in newest_first}
     past = [backup for backup in newest_first if backup.created_at_ms <= now_ms]
     for backup in newest_first[: len(newest_first) - len(past)]:
-        reasons[backup.backup_id].append("dated in the future")
+        reasons[backup.backup_id].append("its time is in the future")
     for number, backup in enumerate(past[: policy.keep_last], start=1):
         reasons[backup.backup_id].append(f"last {number}")
     for period in _PERIODS:

@@ -16,11 +16,11 @@ def tags_of(given: object) -> tuple[str, ...]:
     tags = [given] if isinstance(given, str) and given else given or ()
     if isinstance(tags, Collection) and all(isinstance(tag, str) and tag for tag in tags):
         return tuple(str(tag) for tag in tags)
-    raise ValueError(f"the tags of a backup are texts, such as ['release'], and not {given!r}")
+    raise ValueError(f"the tags of a backup must be a list of texts, such as ['release'], not {given!r}")
 
 
 def message_of(given: object) -> str:
     """The reason of a backup; None is no reason. Raises ValueError for what is no text."""
     if given is None or isinstance(given, str):
         return given or ""
-    raise ValueError(f"the message of a backup is a text, and not {given!r}")
+    raise ValueError(f"the message of a backup must be a text, not {given!r}")

@@ -189,7 +189,7 @@ def _fill(
     raise CheckpointBusyError(
         f"no consistent copy in {ATTEMPTS} attempts: Spark purges files faster than they can be copied.",
         location=checkpoint.location,
-        hint="Raise spark.sql.streaming.minBatchesToRetain, or back up to a faster store.",
+        hint="Raise spark.sql.streaming.minBatchesToRetain, or back up to a faster storage.",
     )
 
 
@@ -298,8 +298,8 @@ def _require_sound(plan: BackupPlan, errors: Sequence[Finding]) -> None:
 
 def _hint_to_check(view: CheckpointView) -> str:
     return (
-        f"No backup was taken; earlier backups are kept. `ckpt check {view.location} --deep` shows all that is "
-        "wrong, and what to do about it."
+        f"No backup was taken; earlier backups are kept. `ckpt check {view.location} --deep` shows every finding, and "
+        "what to do."
     )
 
 
@@ -408,10 +408,11 @@ def _finish(root: Store, taken: Manifest) -> Manifest:
     if intent not in root.ls(taken.backup_id)[0]:
         root.delete(f"{taken.backup_id}/{MANIFEST}")
         raise CheckpointBusyError(
-            "the backup took longer than the grace period of a prune, which has removed it.",
+            "a prune has deleted this backup while it was taken, because it took longer than the grace period of "
+            "the prune.",
             location=root.location,
             name=taken.backup_id,
-            hint="Give `ckpt prune` a longer --grace.",
+            hint="Run `ckpt prune` with a longer --grace, and take the backup again.",
         )
     root.flush()
     root.delete(intent)

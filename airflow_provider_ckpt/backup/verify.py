@@ -196,7 +196,7 @@ def _require_restartable(root: Store, backup: Manifest, view: CheckpointView) ->
             root.location, manifest, "; ".join(f"{name}: {error.message}" for name, error in view.damaged.items())
         )
     if view.missing:
-        raise BackupCorruptError.of(root.location, manifest, f"the backup lacks {', '.join(view.missing[:3])}")
+        raise BackupCorruptError.of(root.location, manifest, f"the backup does not have {', '.join(view.missing[:3])}")
 
 
 def require_own_batch(root: Store, backup: Manifest, view: CheckpointView) -> None:
@@ -204,7 +204,7 @@ def require_own_batch(root: Store, backup: Manifest, view: CheckpointView) -> No
     planned, committed = view.latest_planned, view.latest_committed
     if (planned, committed) != (backup.batch_id, backup.batch_id):
         problem = (
-            f"the manifest is of batch {backup.batch_id}, and the newest batch of the files is "
-            f"{or_none(planned)} (planned) and {or_none(committed)} (committed)"
+            f"the manifest says batch {backup.batch_id}, but the newest batch in the files is {or_none(planned)} "
+            f"(planned) and {or_none(committed)} (committed)"
         )
         raise BackupCorruptError.of(root.location, f"{backup.backup_id}/manifest.json", problem)

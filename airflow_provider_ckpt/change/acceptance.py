@@ -18,7 +18,7 @@ def effects_of(words: str | Collection[str] | None) -> tuple[Effect, ...]:
     given = words.replace(",", " ").split() if isinstance(words, str) else list(words or ())
     for word in given:
         if word not in EFFECTS:
-            raise ValueError(f"a sink effect that can be accepted is one of {', '.join(EFFECTS)}, not {word!r}")
+            raise ValueError(f"{word!r} is not a sink effect that can be accepted; give one of {', '.join(EFFECTS)}")
     return tuple(effect for effect in EFFECTS if effect in given)
 
 
@@ -48,7 +48,7 @@ def require_accepted(plan: Plan, accept_sink: str | Collection[str] | None) -> t
         f"the effect of this {plan.kind} on {sink} is {worst}{reason}.",
         location=plan.location,
         batch_id=plan.batch_id,
-        hint=f"{hint} To accept it: {options} (in a DAG: accept_sink={' '.join(missing)!r}).",
+        hint=f"{hint} To accept the effect, add {options} (in a DAG: accept_sink={' '.join(missing)!r}).",
     )
 
 
@@ -61,7 +61,7 @@ def require_names(location: str, **people: object) -> None:
     for what, name in people.items():
         if not isinstance(name, str) or len(name) > LONGEST_NAME:
             raise PlanError(
-                f"{what} is {shown(name)}, and must be a text of at most {LONGEST_NAME} characters.",
+                f"{what} must be a text of at most {LONGEST_NAME} characters, not {shown(name)}.",
                 location=location,
                 hint="Nothing was done.",
             )
@@ -76,14 +76,14 @@ def require_newer(approved_at: str | datetime | None, plan: Plan) -> None:
         return
     try:
         if not isinstance(approved_at, str | datetime):
-            raise ValueError(f"{approved_at!r:.60} is neither a text nor a datetime")
+            raise ValueError(f"approved_at must be a text or a datetime, not {approved_at!r:.60}")
         approved_ms = parse_time_ms(approved_at)
     except ValueError as error:
-        raise PlanError(f"approved_at is no time: {error}", location=plan.location) from None
+        raise PlanError(f"approved_at is not a time: {error}", location=plan.location) from None
     if approved_ms < plan.planned_at_ms:
         raise PlanError(
-            f"the approval of {time_text(approved_ms)} is older than the plan {plan.plan_id} of "
-            f"{time_text(plan.planned_at_ms)}: it was given for another plan.",
+            f"the approval was given at {time_text(approved_ms)}, before plan {plan.plan_id} was made at "
+            f"{time_text(plan.planned_at_ms)}, so it is for another plan.",
             location=plan.location,
-            hint="Nothing was done. Clear the task that asks, and approve this plan.",
+            hint="Nothing was done. Clear the approval task, and approve this plan.",
         )

@@ -70,10 +70,10 @@ class Delete:
         """What is wrong when neither the object is there nor what the plan leaves behind."""
         stored = facts.at(self.place, self.name)
         if stored is None:
-            return None if facts.resuming or not self.identity else f"expected {self.identity}, found nothing"
+            return None if facts.resuming or not self.identity else f"expected {self.identity}, found no such object"
         if self._is(stored.identity, facts) or (facts.resuming and facts.is_own(self.place, self.name)):
             return None
-        expected = self.identity or f"what has the SHA-256 {self.sha256}, or nothing"
+        expected = self.identity or f"an object with the SHA-256 {self.sha256}, or no object"
         return f"expected {expected}, found {stored.identity}"
 
     def apply(self, executor: Executor) -> None:
@@ -121,7 +121,7 @@ class Copy:
     def problem(self, facts: Facts) -> str | None:
         """What is wrong when something else is in its place, or when what it is cannot be verified."""
         if not self.sha256:
-            return "expected a SHA-256 to verify the copy with, found none"
+            return "the plan has no SHA-256 to verify the copy with"
         return _taken(self, facts)
 
     def apply(self, executor: Executor) -> None:
@@ -248,7 +248,7 @@ def action_from_dict(value: Any) -> Action:
 def _delete(fields: Fields, name: str, place: Place) -> Action:
     action = Delete(name, place, fields.number("size"), fields.text("identity"), _sha256(fields))
     if not (action.identity or action.sha256):
-        raise PlanError(f"not a plan: the delete of {shown(name)} does not say what is to be deleted.")
+        raise PlanError(f"not a plan: the delete of {shown(name)} does not say which content is to be deleted.")
     return action
 
 
@@ -285,7 +285,7 @@ def _name(fields: Fields) -> str:
 def _require_relative(name: str) -> str:
     inside = f"/{name}/"
     if "//" in inside or "/../" in inside or "/./" in inside or "\\" in name or "\0" in name:
-        raise PlanError(f"not a plan: {shown(name)} is no name inside a location.")
+        raise PlanError(f"not a plan: {shown(name)} is not a name inside a location.")
     return name
 
 
@@ -319,4 +319,4 @@ def _taken(action: Copy | Create, facts: Facts) -> str | None:
         return None
     if stored.size == action.size and facts.is_own(action.place, action.name):
         return None
-    return f"expected nothing, found {stored.identity}"
+    return f"expected no object, found {stored.identity}"

@@ -146,11 +146,12 @@ def _refuse_taken_back(executor: InPlace, files: Mapping[str, StoredObject]) -> 
     plan = executor.plan
     given_up = journal.FORGOTTEN in files and journal.RECEIPT not in files
     if journal.UNDONE in files or given_up:
+        done = "begun, and then its saved files were deleted (--forget)" if given_up else "carried out, and then undone"
         raise StalePlanError(
-            f"plan {plan.plan_id} was {'given up' if given_up else 'undone'} since it was made.",
+            f"plan {plan.plan_id} was {done}.",
             location=plan.location,
             batch_id=plan.batch_id,
-            hint="Nothing was done. Plan again.",
+            hint="Nothing was done. Make a new plan.",
         )
 
 
@@ -163,7 +164,8 @@ def _require_own_plan(executor: InPlace) -> None:
             f"the plan is not the one that would be made for this checkpoint now: {found}.",
             location=plan.location,
             batch_id=plan.batch_id,
-            hint="Nothing was done. The sink has changed since, or the plan was edited: plan again.",
+            hint="Nothing was done. The sink has changed since the plan was made, or the plan was edited. Make a new "
+            "plan.",
         )
 
 

@@ -117,7 +117,7 @@ class InPlace(ABC):
 
     def _taken(self, name: str) -> CheckpointBusyError:
         return CheckpointBusyError(
-            f"a query has started during the {self.plan.kind} and has written this file.",
+            f"a query started during the {self.plan.kind} and wrote this file.",
             location=self.plan.location,
             name=name,
             hint=self.what_next,
@@ -126,7 +126,7 @@ class InPlace(ABC):
     @property
     def what_next(self) -> str:
         """What to do when a query has started after the first step."""
-        return f"The removed files are saved. Stop the query, and what restarts it; then {self.ways_out}."
+        return f"The removed files are saved. Stop the query and everything that restarts it. Then {self.ways_out}."
 
 
 def executor_of(plan: Plan) -> type[InPlace]:
@@ -136,6 +136,8 @@ def executor_of(plan: Plan) -> type[InPlace]:
         PlanError: A plan of this kind is not carried out in place.
     """
     if not plan.rules.in_place:
-        raise PlanError(f"a {plan.kind} is not carried out in place.", location=plan.location)
+        raise PlanError(
+            f"this plan is a {plan.kind}, which does not change a checkpoint in place.", location=plan.location
+        )
     executor: type[InPlace] = import_module(f"airflow_provider_ckpt.{plan.rules.executor}").Executor
     return executor

@@ -77,10 +77,10 @@ def _require_remembered(checkpoint: Store, query_id: str | None, sink: DeclaredS
         return False
     if sink.name not in memory.sinks if store is None else not memory.knows(store):
         raise PlanError(
-            f"the sink {sink.at(store).name} is not the one that was declared first for this checkpoint, which "
+            f"the sink {sink.at(store).name} is not the sink that was declared before for this checkpoint, which "
             f"is {' and '.join(memory.sinks)}{f' (declared by {memory.by})' if memory.by else ''}.",
             location=checkpoint.location,
-            hint="Nothing was changed. When the query has been given another sink on purpose, remove "
+            hint="Nothing was changed. If the query now writes to another sink on purpose, delete the file "
             f"{memory.location}.",
         )
     return True

@@ -69,12 +69,12 @@ class Guard:
         watched_s = watch_s(self._first["checkpoint"], storage_now_ms) if quiet_s is None else quiet_s
         watched = duration_text(watched_s * 1000)
         if watched_s > 0:
-            tell(f"Checking {self._plan.location} for writes for {watched}: a query that still runs would write.")
+            tell(f"Checking for {watched} whether a query still writes to {self._plan.location}.")
             time.sleep(watched_s)
         found = self._difference()
         if found is not None:
             raise CheckpointBusyError(
-                f"something was written within {watched}: the query is running ({found}).",
+                f"a query is running: it wrote to the checkpoint within {watched} ({found}).",
                 location=self._plan.location,
                 hint="Nothing was done. Stop the query, then run the same command again.",
             )
@@ -144,7 +144,7 @@ class Guard:
         """The error for a writer that appeared after the first step."""
         plan = self._plan
         return CheckpointBusyError(
-            f"a query has started during the {plan.kind}: {found}. {done} of {total} steps were done.",
+            f"a query started during the {plan.kind}: {found}. {done} of {total} steps were done.",
             location=plan.location,
             batch_id=plan.batch_id,
             hint=self._executor.what_next,
@@ -156,10 +156,11 @@ class Guard:
         if found is not None:
             plan = self._plan
             raise CheckpointBusyError(
-                f"a query has started while the {plan.kind} was prepared: {found}.",
+                f"a query started while the {plan.kind} was prepared: {found}.",
                 location=plan.location,
                 batch_id=plan.batch_id,
-                hint="No step was done. Stop the query, and what restarts it; then run the same command again.",
+                hint="No step was done. Stop the query and everything that restarts it, then run the same command "
+                "again.",
             )
 
     def _difference(self) -> str | None:
@@ -191,7 +192,7 @@ def difference(expected: Mapping[str, str | None], now: Mapping[str, StoredObjec
     for name in sorted(now.keys() - expected.keys()):
         return f"{name} is new"
     for name in sorted(expected.keys() - now.keys()):
-        return f"{name} is gone"
+        return f"{name} was removed"
     for name, identity in sorted(expected.items()):
         if identity is not None and now[name].identity != identity:
             return f"{name} was rewritten"

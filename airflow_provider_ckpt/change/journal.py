@@ -153,13 +153,15 @@ def next_number(checkpoint: Store, undo: Store | None = None) -> int:
 def _record(store: Store, files: Mapping[str, StoredObject]) -> Record:
     data = _read_bytes(store, PLAN)
     if hashlib.sha256(data).hexdigest()[:16] != store.base_name:  # the id of a plan is a digest of its bytes
-        raise _damaged(store, PLAN, "is not what was recorded")
+        raise _damaged(store, PLAN, "is not the plan that was recorded")
     try:
         plan = plan_from_json(data)
     except ValueError:
         raise _damaged(store, PLAN, "is not valid") from None
     except PlanError as error:
-        raise _damaged(store, PLAN, f"has a version that this ckpt does not know ({error.message})") from None
+        raise _damaged(
+            store, PLAN, f"has a version that this release of ckpt does not read ({error.message})"
+        ) from None
     begun = _Note(store, BEGUN, files)
     return Record(
         plan=plan,
@@ -228,7 +230,10 @@ def _parsed(store: Store, name: str, data: bytes) -> dict[str, Any]:
 
 
 def _damaged(store: Store, name: str, problem: str) -> StoreError:
-    hint = "Do not use this record. Move its directory away; the files that it has saved are in its saved/."
+    hint = (
+        "ckpt cannot use this record. Move its directory away; its directory saved/ has the files that the change "
+        "removed."
+    )
     return StoreError(f"the record of a change {problem}", location=store.location, name=name, hint=hint)
 
 
@@ -262,7 +267,7 @@ def saved_files(record: Store) -> dict[str, tuple[int, str]] | None:
     try:
         return {str(name): (int(item["size"]), str(item["sha256"])) for name, item in files.items()}
     except (AttributeError, KeyError, TypeError, ValueError):
-        raise _damaged(record, SAVED, "has no valid list of saved files") from None
+        raise _damaged(record, SAVED, "does not have a valid list of saved files") from None
 
 
 def begin(
@@ -311,7 +316,10 @@ def find_record(checkpoint: Store, plan_id: str, undo: Store | None = None) -> R
     found = {record.plan.plan_id: record for record in history(checkpoint, undo)}
     if plan_id not in found:
         known = ", ".join(found) or "none"
-        raise PlanError(f"no plan {plan_id!r} was applied here; known are: {known}.", location=checkpoint.location)
+        raise PlanError(
+            f"this checkpoint has no record of a plan {plan_id!r}. The recorded plans are: {known}.",
+            location=checkpoint.location,
+        )
     return found[plan_id]
 
 
@@ -326,15 +334,15 @@ def last_change(checkpoint: Store, undo: Store | None = None) -> Record:
         raise PlanError(
             "this checkpoint has no change that can be undone.",
             location=checkpoint.location,
-            hint="Only changes that this tool made, and that were not undone yet, can be undone. Records that are "
-            "elsewhere are found with --undo-to ROOT (undo_root= in a DAG).",
+            hint="ckpt can undo only its own changes, each one once. If their records are in another directory, give "
+            "it: --undo-to ROOT (undo_root= in a DAG).",
         )
     if changes[-1].forgotten:
         raise PlanError(
-            f"what the {changes[-1].plan.kind} {changes[-1].plan.plan_id} had removed was given up since (--forget), "
-            "so it cannot be undone, nor can anything before it.",
+            f"the {changes[-1].plan.kind} {changes[-1].plan.plan_id} cannot be undone, nor can any change before "
+            "it, because the files that it removed were deleted for good (--forget).",
             location=checkpoint.location,
-            hint="Restore a backup to a new location: ckpt restore ROOT ID --to NEW_LOCATION",
+            hint="Restore a backup to a new location: ckpt restore ROOT ID --to NEW_LOCATION.",
         )
     return changes[-1]
 
@@ -383,7 +391,7 @@ def write_once(record: Store, name: str, data: bytes) -> None:
         raise PlanError(
             f"the record {name} of this change would be larger than {size_text(RECORD_BYTES)}.",
             location=record.location,
-            hint="Nothing was done. Change less at a time, such as fewer batches.",
+            hint="Nothing was done. Make a smaller change, such as a rollback of fewer batches.",
         )
     try:
         record.create(name, data)

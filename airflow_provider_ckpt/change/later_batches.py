@@ -123,8 +123,9 @@ def trimmed_entries(batch_id: int, sink: SinkLog) -> dict[int, list[str]]:
     lost = missing_spans(own, base + 1, batch_id) if compacted_later else ()
     if lost:
         raise BatchNotRestorableError(
-            f"the sink log cannot be trimmed to batch {batch_id}: batch {lost[0].first} lives on only inside "
-            f"{entries[min(compacted_later, key=lambda entry: entry.batch_id)]}, which holds later batches too.",
+            f"the sink log cannot be trimmed to batch {batch_id}: the entry of batch {lost[0].first} is only in "
+            f"the compacted file {entries[min(compacted_later, key=lambda entry: entry.batch_id)]}, which also "
+            "has later batches.",
             location=sink.location,
             batch_id=batch_id,
             hint="Roll back to a later batch, or rewrite the sink with a new query id.",

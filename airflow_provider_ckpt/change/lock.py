@@ -41,8 +41,8 @@ from airflow_provider_ckpt.untrusted.fields import Fields
 LOCK = "lock.json"
 #: A warning.
 NO_EXCLUSIVE_CREATE = (
-    "This storage cannot create an object exclusively, so the lock is written and read back: "
-    "two operators who begin at the very same time may both go on."
+    "This storage cannot create an object exclusively, so the lock is written and then read back: two changes that "
+    "begin at the same moment may both go on. Make sure that nobody else changes this checkpoint now."
 )
 #: Where a store has no exclusive create: how long a lock must be unchanged before it counts.
 SETTLE_S = 1.0
@@ -264,7 +264,7 @@ def _read(place: Store, name: str) -> Holder | None:
     except CheckpointNotFoundError:
         return None
     except StoreError as error:
-        error.hint = error.hint or "This is a lock. Remove it when no change and no prune is running here."
+        error.hint = error.hint or "This file is a lock. Delete it when no change and no prune runs at this location."
         raise
 
 
@@ -272,18 +272,19 @@ def _busy(checkpoint: Store, holder: Holder) -> CheckpointBusyError:
     since = time_text(holder.since_ms)
     who = f"{holder.by or 'somebody'} (process {holder.pid}, plan {holder.plan_id or 'unknown'}, since {since})"
     return CheckpointBusyError(
-        f"{who} is changing this location now.",
+        f"another run of ckpt has the lock of this location: {who}.",
         location=checkpoint.location,
-        hint="Nothing was done. When that process has ended, remove its lock: --break-lock (break_lock=True in a DAG).",
+        hint="Nothing was done. Wait until that process has ended. If it was killed, add --break-lock (break_lock=True "
+        "in a DAG) to remove its lock.",
     )
 
 
 def _taken_over(checkpoint: Store, winner: Holder | None) -> CheckpointBusyError:
     who = f"{winner.by or 'somebody'} (process {winner.pid})" if winner is not None else "a process that has ended"
     return CheckpointBusyError(
-        f"the lock was taken over by {who} while this run was going on.",
+        f"the lock of this run was removed, or taken over by {who}.",
         location=checkpoint.location,
-        hint="This run stops, and deletes nothing more. 'ckpt history LOCATION' tells what was done to a checkpoint.",
+        hint="This run stops, and deletes nothing more. 'ckpt history LOCATION' shows the changes to a checkpoint.",
     )
 
 

@@ -71,7 +71,7 @@ class Stores:
         """The store that an action works on."""
         store = self.sink if name == "sink" else self.checkpoint
         if store is None:
-            raise PlanError("the plan trims a sink log, and no sink was given")
+            raise PlanError("the plan trims the log of a sink, but no sink was given")
         return store
 
     def record(self, plan_id: str) -> Store:
@@ -97,9 +97,9 @@ def require_own_place(plan: Plan, stores: Stores) -> None:
     if not journal.may_have_taken_steps(files):
         to = "of" if plan.rules.in_place else "to"
         raise PlanError(
-            f"the plan is a {plan.kind} {to} {plan.location}, and not {to} this location.",
+            f"the plan is a {plan.kind} {to} {plan.location}, not {to} this location.",
             location=checkpoint.location,
-            hint="Nothing was done. Give the location as it was given when the plan was made, or plan again.",
+            hint="Nothing was done. Give the location for which the plan was made, or make a new plan.",
         )
 
 
@@ -110,5 +110,5 @@ def require_reachable(store: Store) -> None:
         raise PlanError(
             f"the location is a symbolic link to {store.real_root}, which does not exist.",
             location=store.location,
-            hint="Nothing was done. Make that directory, or name another location.",
+            hint="Nothing was done. Make that directory, or give another location.",
         )

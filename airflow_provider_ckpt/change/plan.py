@@ -269,14 +269,14 @@ def _requirements_problem(plan: Plan) -> str | None:
     kinds = [type(requirement) for requirement in plan.requirements]
     for kind in plan.rules.requires:
         if kind not in kinds:
-            return f"a {plan.kind} has to require {kind.kind}"
+            return f"the {plan.kind} does not have the requirement {kind.kind}"
     for kind in kinds:
         if kind not in (*plan.rules.requires, *plan.rules.may_require):
-            return f"a {plan.kind} cannot require {kind.kind}"
+            return f"a {plan.kind} cannot have the requirement {kind.kind}"
         if kinds.count(kind) > 1:
-            return f"it requires {kind.kind} twice"
+            return f"it has the requirement {kind.kind} twice"
     if (KeptSinkLog in kinds) != bool(plan.sink):
-        return "a log of a sink is required and there is no sink, or the other way round"
+        return "it must have both a sink and a requirement on the log of the sink, or neither"
     return None
 
 
@@ -284,20 +284,20 @@ def _actions_problem(plan: Plan) -> str | None:
     rules, seen = plan.rules, set[tuple[str, Spot]]()
     for action in plan.actions:
         if not isinstance(action, rules.steps):
-            return f"a {plan.kind} has no step {action.do!r}"
+            return f"a {plan.kind} cannot have a step of the type {action.do!r}"
         if (action.do, action.spot) in seen:
-            return f"two steps {action.do} {shown(action.name)}"
+            return f"it has the step {action.do} {shown(action.name)} twice"
         if rules.puts_back_own and isinstance(action, Delete) and ("copy", action.spot) in seen:
-            return f"{shown(action.name)} is written and removed"
+            return f"it writes {shown(action.name)} and then removes it"
         seen.add((action.do, action.spot))
         if action.place == "sink" and not plan.sink:
-            return f"a step is about {shown(action.name)} of a sink, and there is no sink"
+            return f"a step changes {shown(action.name)} of a sink, but the plan has no sink"
         goes_before = rules.puts_back_own and ("delete", action.spot) in seen
         if isinstance(action, Copy) and not (plan.source and (action.source or goes_before)):
             return f"it does not say where {shown(action.name)} comes from"
     both = plan.deleted.keys() & plan.written.keys()
     if both and not (rules.replaces or plan.backup_id is not None):
-        return f"{shown(min(both)[1])} is removed and written"
+        return f"it removes and writes {shown(min(both)[1])}"
     return None
 
 
@@ -305,7 +305,7 @@ def _fields_problem(plan: Plan) -> str | None:
     if not plan.location:
         return "it has no location"
     if plan.rules.takes_back and not _PLAN_ID.fullmatch(plan.undoes):
-        return f"it undoes {shown(plan.undoes)}, which is no id of a plan"
+        return f"it undoes {shown(plan.undoes)}, which is not an id of a plan"
     if not plan.rules.takes_back and plan.undoes:
-        return f"a {plan.kind} undoes nothing"
+        return f"a {plan.kind} cannot undo another plan"
     return None

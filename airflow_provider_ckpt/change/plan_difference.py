@@ -15,19 +15,21 @@ def difference(plan: Plan, again: Plan) -> str | None:
     for what in ("query_id", "batch_id", "source", "sink", "undoes"):
         old, new = getattr(plan, what), getattr(again, what)
         if old != new:
-            return f"{what} is {old!r}, and would be {new!r}"
+            return f"in the plan {what} is {old!r}, now it would be {new!r}"
     steps = zip(plan.actions, again.actions, strict=False)
     for number, (old, new) in enumerate(steps, 1):
         if old != new:
-            return f"step {number} is to {_text(old)}, and would be to {_text(new)}"
+            return f"step {number} of the plan is to {_text(old)}, now it would be to {_text(new)}"
     if len(plan.actions) != len(again.actions):
-        return f"it has {len(plan.actions)} steps, and would have {len(again.actions)}"
+        return f"the plan has {len(plan.actions)} steps, now it would have {len(again.actions)}"
     if set(plan.requirements) != set(again.requirements):
-        return "it requires something else"
+        return "the plan has other requirements than it would have now"
     old_effects = [(item.sink, item.effect) for item in plan.effects]
     new_effects = [(item.sink, item.effect) for item in again.effects]
     if old_effects != new_effects:
-        return f"its effects on sinks are {_effects(old_effects)}, and would be {_effects(new_effects)}"
+        return (
+            f"in the plan the effects on sinks are {_effects(old_effects)}, now they would be {_effects(new_effects)}"
+        )
     return None
 
 

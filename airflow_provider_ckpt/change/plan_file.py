@@ -39,7 +39,7 @@ def encode(plan: Plan) -> bytes:
             f"the plan has {len(plan.actions):,} steps and {len(data):,} bytes, and a plan file has at most "
             f"{MOST_BYTES:,}.",
             location=plan.location,
-            hint="Carry it out without a file: --execute.",
+            hint="Apply it without a plan file: leave out --plan-out, and add --execute.",
         )
     return data
 
@@ -69,18 +69,23 @@ def plan_of_document(fields: Mapping[str, Any], kind: Kind) -> Plan:
     """
     if not is_current(fields["format_version"]):
         raise PlanError(
-            f"the plan has a format that this ckpt does not read: it reads version {FORMAT_VERSION}.", hint=_AGAIN
+            "the plan file has a format version that this release of ckpt does not read; it reads version "
+            f"{FORMAT_VERSION}.",
+            hint=_AGAIN,
         )
     plan = plan_from_dict(fields["plan"])
     if plan.plan_id != fields["plan_id"]:
-        raise PlanError(f"the plan was edited since it was written: its content is plan {plan.plan_id}.", hint=_AGAIN)
+        raise PlanError(
+            f"the plan was edited after it was written: its content now has the plan id {plan.plan_id}.", hint=_AGAIN
+        )
     shown = {"sink_effect": plan.sink_effect, "accept_sink": list(plan.to_accept)}
     if any(fields.get(key, value) != value for key, value in shown.items()):
         raise PlanError(
-            "the plan was edited since it was written: its effect on the sink is not that of its plan.", hint=_AGAIN
+            "the plan was edited after it was written: the sink effect beside the plan is not the one in the plan.",
+            hint=_AGAIN,
         )
     if plan.kind != kind:
-        raise PlanError(f"this is the plan of a {plan.kind}, and not of a {kind}.", hint=_AGAIN)
+        raise PlanError(f"this is the plan of a {plan.kind}, not of a {kind}.", hint=_AGAIN)
     return plan
 
 
@@ -95,18 +100,20 @@ def plan_of_value(value: Any, kind: Kind) -> Plan:
     try:
         return plan_of_document(value, kind)
     except PlanError as error:
-        raise PlanError(error.message, hint="Nothing was done. Clear the task that plans.") from None
+        raise PlanError(error.message, hint="Nothing was done. Clear the task that makes the plan.") from None
 
 
 def _fields(data: bytes) -> dict[str, Any]:
     if len(data) > MOST_BYTES:
-        raise PlanError(f"the plan is larger than {MOST_BYTES:,} bytes, so no ckpt has written it.", hint=_AGAIN)
+        raise PlanError(f"the file is larger than {MOST_BYTES:,} bytes, so ckpt did not write it.", hint=_AGAIN)
     try:
         fields = parse_json(data)
     except ValueError as error:
         raise PlanError(
-            f"this is no plan file, or it was cut off: it is not JSON that can be read ({error}).", hint=_AGAIN
+            f"this is not a plan file, or it was cut off: its JSON cannot be read ({error}).", hint=_AGAIN
         ) from None
     if not isinstance(fields, dict) or not {"format_version", "plan_id", "plan"} <= fields.keys():
-        raise PlanError("this is no plan file: it has no format_version, plan_id and plan.", hint=_AGAIN)
+        raise PlanError(
+            "this is not a plan file: it does not have the keys format_version, plan_id and plan.", hint=_AGAIN
+        )
     return fields

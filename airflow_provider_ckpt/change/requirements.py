@@ -76,7 +76,7 @@ class KeptObjects(_Fact):
     def check(self, facts: Facts) -> str | None:
         """None when it holds, else what was expected and what was found."""
         found = kept_objects(facts.objects["checkpoint"], facts.touched("checkpoint"))
-        return self._compared("the digest of the files that the plan leaves alone", found)
+        return self._compared("the digest of the files that the plan does not change", found)
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,7 +90,7 @@ class KeptSinkLog(_Fact):
         if "sink" not in facts.objects:
             return f"the log of the sink: expected {self.expected}, found no sink"
         found = kept_objects(facts.objects["sink"], facts.touched("sink"))
-        return self._compared("the digest of the sink log entries that the plan leaves alone", found)
+        return self._compared("the digest of the sink log entries that the plan does not change", found)
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,7 +115,7 @@ class FromBackup(_Fact):
         """None when it holds, else what was expected and what was found."""
         if facts.resuming or facts.backup_id == self.expected:
             return None
-        return f"the backup {self.expected} is not there any more: it was pruned since the plan was made"
+        return f"the backup {self.expected} was deleted after the plan was made"
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,7 +128,7 @@ class EmptyLocation(_Fact):
     def check(self, facts: Facts) -> str | None:
         """None when it holds, else what was expected and what was found."""
         others = facts.objects["checkpoint"].keys() - facts.touched("checkpoint")
-        return f"the location: expected nothing there, found {min(others)}" if others else None
+        return f"the location: expected no file, found {min(others)}" if others else None
 
 
 Requirement = (

@@ -69,7 +69,9 @@ def save(
         name = f"{action.place}/{action.name}"
         if name in files and not _is_whole(whole.get(name), action):
             raise StoreError(
-                "the file could not be saved before its removal", location=record.location, name=action.name
+                "the copy of this file, which is made before its removal, differs from the file",
+                location=record.location,
+                name=action.name,
             )
     if not resuming:
         record.flush()
@@ -85,10 +87,10 @@ def _is_in_place(action: Delete, place: Callable[[str], Store]) -> bool:
 def _require_in_place(action: Delete, place: Callable[[str], Store]) -> None:
     if not _is_in_place(action, place):
         raise CheckpointBusyError(
-            "the file was removed or rewritten while it was saved: another process changes the checkpoint.",
+            "another process removed or rewrote this file while ckpt copied it.",
             location=place(action.place).location,
             name=action.name,
-            hint="No step was done, and the earlier copy is kept. Stop the process that writes, and plan again.",
+            hint="No step was done, and the earlier copy is kept. Stop that process, and make a new plan.",
         )
 
 
@@ -139,7 +141,7 @@ def verify_saved(copies: Iterable[Copy], record: Store, tick: Tick) -> None:
         if found != (action.size, action.sha256):
             problem = "missing" if found is None else "not what was saved"
             raise StoreError(
-                f"a saved file is {problem}, so the change cannot be undone.",
+                f"the change cannot be undone, because a saved file is {problem}.",
                 location=saved.location,
                 name=action.source,
                 hint="Nothing was done. Restore a backup to a new location (ckpt restore).",
@@ -178,7 +180,7 @@ def stage(
         if not action.source:
             _copy_own(action, stores, record, mine)
         elif stores.backups is None:
-            raise PlanError(f"the plan takes files from {plan.source}, and no backup root was given")
+            raise PlanError(f"the plan takes files from {plan.source}, but no backup root was given")
         else:
             _copy_verified(action, plan, stores.backups, staged, mine)
         tick()
@@ -197,10 +199,10 @@ def _copy_own(action: Copy, stores: Stores, record: Store, mine: Mine) -> None:
         mine()
         staged.delete(action.name)
         raise StoreError(
-            "the file is not what it was when the plan was made, so it could not be put back.",
+            "the file in the backup changed after the plan was made, so it was not copied back.",
             location=store.location,
             name=name,
-            hint="Nothing more was done. Plan again, or undo what was done (ckpt undo).",
+            hint="No further step was done. Make a new plan, or undo the steps that were done (ckpt undo).",
         )
 
 
@@ -210,11 +212,11 @@ def _copy_verified(action: Copy, plan: Plan, backups: Store, staged: Store, mine
         found = backups.copy(action.source, staged, action.name)
     except CheckpointNotFoundError:
         raise StalePlanError(
-            "the file is missing: the backup was pruned since the plan was made.",
+            "the file is missing: the backup was deleted after the plan was made.",
             location=backups.location,
             name=action.source,
             batch_id=plan.batch_id,
-            hint="Nothing was removed from the checkpoint. Plan again, with another backup.",
+            hint="Nothing was removed from the checkpoint. Make a new plan with another backup.",
         ) from None
     if found != (action.size, action.sha256):
         mine()

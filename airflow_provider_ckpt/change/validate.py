@@ -32,7 +32,7 @@ def find_facts(plan: Plan, stores: Stores, *, resuming: bool) -> Facts:
     if backup_id is not None and not resuming:  # once begun, all that comes from the backup is staged
         if stores.backups is None:
             raise PlanError(
-                f"the plan takes files from {plan.source}, and no backup root was given", location=plan.location
+                f"the plan takes files from {plan.source}, but no backup root was given", location=plan.location
             )
         if MANIFEST not in stores.backups.child(backup_id).ls()[0]:
             backup_id = None
@@ -69,7 +69,7 @@ def validate(plan: Plan, facts: Facts) -> None:
         if isinstance(requirement, WriterStopped):
             raise _no_word(plan)
         raise StalePlanError(
-            f"the checkpoint has changed since the plan: {problem}.",
+            f"the checkpoint has changed since the plan was made: {problem}.",
             location=plan.location,
             batch_id=plan.batch_id,
             hint=hint,
@@ -78,7 +78,7 @@ def validate(plan: Plan, facts: Facts) -> None:
         problem = action.problem(facts)
         if problem is not None:
             raise StalePlanError(
-                f"the checkpoint has changed since the plan: {problem}.",
+                f"the checkpoint has changed since the plan was made: {problem}.",
                 location=plan.location,
                 batch_id=plan.batch_id,
                 name=action.name,
@@ -90,7 +90,8 @@ def validate(plan: Plan, facts: Facts) -> None:
 
 def _no_word(plan: Plan) -> CheckpointBusyError:
     return CheckpointBusyError(
-        f"this {plan.kind} needs the query to be stopped, and files cannot show that: an idle query writes nothing.",
+        f"this {plan.kind} needs a statement that the query is stopped, because files cannot show that: an idle "
+        "query writes nothing.",
         location=plan.location,
-        hint="Stop the query, then confirm it: --i-know-it-is-stopped (query_is_stopped=True in a DAG).",
+        hint="Stop the query, then add --i-know-it-is-stopped (query_is_stopped=True in a DAG).",
     )

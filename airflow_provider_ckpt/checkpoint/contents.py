@@ -18,7 +18,9 @@ from airflow_provider_ckpt.codec import layout
 from airflow_provider_ckpt.codec.offset_log import OffsetSeq
 
 #: Why a backup of a batch leaves an object out.
-Reason = Literal["of a later batch", "older than needed", "temporary", "checksum of what is left out", "misspelt entry"]
+Reason = Literal[
+    "of a later batch", "older than needed", "temporary", "checksum file of a file that is left out", "misspelt entry"
+]
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,7 +97,7 @@ class _Judge:
         if main in needed or _is_unknown(main):
             return None
         left_out = main not in self._view.objects or self._reason_of(layout.parse(main)) is not None
-        return "checksum of what is left out" if left_out else None
+        return "checksum file of a file that is left out" if left_out else None
 
     def _reason_of(self, place: layout.Place) -> Reason | None:
         match place:

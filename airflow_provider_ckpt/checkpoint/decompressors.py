@@ -73,9 +73,9 @@ def _lz4_block(block: bytes, plain_size: int) -> bytearray:
         # not decompress_block, which fills a block that is too short with zeros, and does not say so
         written = cramjam.lz4.decompress_block_into(block, plain)
     except cramjam.DecompressionError as error:
-        raise ValueError(f"no LZ4 block: {error}") from error
+        raise ValueError(f"not an LZ4 block: {error}") from error
     if written != plain_size:
-        raise ValueError("an LZ4 block of another size than its header says")
+        raise ValueError("an LZ4 block has another size than its header says")
     return plain
 
 
@@ -84,10 +84,10 @@ def _snappy_block(block: bytes, most: int) -> bytes:
 
     try:
         if cramjam.snappy.decompress_raw_len(block) > most:  # cramjam takes that much memory, whatever is in the block
-            raise ValueError("no snappy block: it claims to be too large")
+            raise ValueError("not a snappy block: its header gives too large a size")
         return bytes(cramjam.snappy.decompress_raw(block))
     except cramjam.DecompressionError as error:
-        raise ValueError(f"no snappy block: {error}") from error
+        raise ValueError(f"not a snappy block: {error}") from error
 
 
 def _zstd(data: bytes, wanted: int) -> bytearray:

@@ -22,21 +22,21 @@ def records_of(checkpoint: Store, undo: Store | None = None) -> Store:
             return checkpoint.sibling(UNDO_DIRECTORY).child(checkpoint.base_name)
         except StoreError as error:
             raise PlanError(
-                f"{error.message[:-1]}, so the records of changes cannot be kept beside it.",
+                f"{error.message[:-1]}, so the records of changes cannot be kept beside the checkpoint.",
                 location=checkpoint.location,
-                hint="Give a directory for them: --undo-to ROOT (undo_root= in a DAG).",
+                hint="Give a directory for the records: --undo-to ROOT (undo_root= in a DAG).",
             ) from None
     if undo.is_within(checkpoint):
         raise PlanError(
             f"the records of changes would be written into the checkpoint: {undo.location} is inside it.",
             location=checkpoint.location,
-            hint="Keep them elsewhere: --undo-to ROOT (undo_root= in a DAG).",
+            hint="Give another directory for the records: --undo-to ROOT (undo_root= in a DAG).",
         )
     if (log := log_in(undo.location)) is not None:
         raise PlanError(
             f"the records of changes would be written into {log}, the log of a sink: {undo.location}.",
             location=checkpoint.location,
-            hint="Keep them elsewhere: --undo-to ROOT (undo_root= in a DAG).",
+            hint="Give another directory for the records: --undo-to ROOT (undo_root= in a DAG).",
         )
     where = checkpoint.real_root if checkpoint.is_local else checkpoint.location
     return undo.child(_with_digest(checkpoint.base_name, where))

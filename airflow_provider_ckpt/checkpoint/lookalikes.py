@@ -24,15 +24,24 @@ def what_it_is(objects: Collection[str], directories: Collection[str]) -> tuple[
     tables = {"_delta_log": "a Delta table", ".hoodie": "a Hudi table"}
     for directory, table in tables.items():
         if directory in directories:
-            return table, f"{_CHECKPOINT} As a sink it is declared with --sink."
+            return table, f"{_CHECKPOINT} To declare this as the sink of a query, use --sink."
     if layout.METADATA in directories and "data" in directories:
-        return "an Iceberg table", f"{_CHECKPOINT} As a sink it is declared with --sink iceberg:URI."
+        return "an Iceberg table", f"{_CHECKPOINT} To declare this as the sink of a query, use --sink iceberg:URI."
     if layout.SINK_LOG in directories:
-        return "the output directory of a file sink", f"{_CHECKPOINT} As a sink it is declared with --sink file:URI."
+        return (
+            "the output directory of a file sink",
+            f"{_CHECKPOINT} To declare this as the sink of a query, use --sink file:URI.",
+        )
     if "manifest.json" in objects and "checkpoint" in directories:
-        return "a backup", "Give the directory checkpoint in it, when it is a full one, or restore it: ckpt restore."
+        return (
+            "a backup",
+            "Restore the backup (ckpt restore). If it is a full backup, you can also give its directory checkpoint.",
+        )
     if any(_BACKUP_ID.fullmatch(name) for name in directories):
-        return "the root of backups", "ckpt backups lists them; ckpt restore makes a checkpoint of one."
+        return (
+            "the root of backups",
+            "ckpt backups lists the backups; ckpt restore writes one to a new checkpoint location.",
+        )
     if any(name.endswith(_DATA) for name in objects) and layout.METADATA not in objects:
         return "a directory of data files", _CHECKPOINT
     return None

@@ -106,10 +106,11 @@ def refuse_links(view: CheckpointView) -> None:
     """Raise PlanError when there are links in a checkpoint: behind one may be what is none of it."""
     if view.links:
         raise PlanError(
-            "this checkpoint contains a link; following it may copy or remove files of something else.",
+            "this checkpoint contains a link; to follow it could copy or remove files of something else.",
             location=view.location,
             name=view.links[0],
-            hint=f"Replace it by the files that it leads to. Links in this checkpoint: {listed_shortly(view.links)}.",
+            hint="Replace the link with the files that it points to. Links in this checkpoint: "
+            f"{listed_shortly(view.links)}.",
         )
 
 
@@ -125,13 +126,13 @@ def require_checkpoint(store: Store, listing: DirectoryListing) -> None:
     if not seen:
         problem = "is empty" if store.exists() else "does not exist"
         hint = (
-            "Give the checkpointLocation of the query, the directory that holds offsets/ and commits/. When it was "
-            f"lost, restore it from a backup: ckpt restore ROOT latest --to {store.location}"
+            "Give the checkpointLocation of the query, the directory that holds offsets/ and commits/. If the "
+            f"checkpoint was lost, restore it from a backup: ckpt restore ROOT latest --to {store.location}."
         )
         raise CheckpointNotFoundError(f"the location {problem}.", location=store.location, hint=hint)
     found = ", ".join(sorted(seen)[:5])
     raise CheckpointNotFoundError(
-        f"this is not a checkpoint: neither offsets/ nor commits/ nor metadata is here, but {found}.",
+        f"this is not a checkpoint: it has neither offsets/ nor commits/ nor metadata, but {found}.",
         location=store.location,
         hint="Give the checkpointLocation of the query.",
     )

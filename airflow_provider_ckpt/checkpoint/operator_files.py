@@ -10,9 +10,9 @@ from airflow_provider_ckpt.codec import layout, state_metadata, state_schema
 from airflow_provider_ckpt.errors import CheckpointFormatError
 
 #: What is said of a schema that another store of a join has.
-OTHER_STORE = "the schema of another store"
+OTHER_STORE = "the schema of another state store"
 #: What is said of operator metadata by which Spark searches for a schema where it never writes one.
-OTHER_PLACE = "inconsistent with the location of the schemas that it names"
+OTHER_PLACE = "it points to state schemas at another location"
 #: What a store of a join has as its value, and as the last column of its key.
 _COUNT, _INDEX = (("value", "long"),), (("index", "long"),)
 #: The stores of a join that has no column families: all four in every partition. Other operators have the default one.
@@ -86,7 +86,7 @@ def _problem_of_schema(data: bytes, name: str) -> list[str]:
     try:
         schema = state_schema.decode(data, name)
     except CheckpointFormatError as error:
-        return [f"{name}: no schema ({error.message})"]
+        return [f"{name}: not a state schema ({error.message})"]
     return [] if _is_of_its_store(schema, name) else [f"{name}: {OTHER_STORE}"]
 
 
@@ -111,7 +111,7 @@ def _named_schemas(
     try:
         metadata = state_metadata.decode((yield name), name)
     except CheckpointFormatError as error:
-        whole.missing.append(f"{name}: no operator metadata ({error.message})")
+        whole.missing.append(f"{name}: not operator metadata ({error.message})")
         return []
     named = []
     for store in metadata.stores:

@@ -13,7 +13,7 @@ def lz4_block(block: bytes, plain_size: int) -> bytes:
         token = block[at]
         size, at = _lz4_length(block, at + 1, token >> 4)
         if len(plain) + size > plain_size:
-            raise ValueError("an LZ4 block of another size than its header says")
+            raise ValueError("an LZ4 block has another size than its header says")
         plain += block[at : at + size]
         at += size
         if at >= len(block):
@@ -22,7 +22,7 @@ def lz4_block(block: bytes, plain_size: int) -> bytes:
         size, at = _lz4_length(block, at + 2, token & 15)
         _repeat(plain, distance, size + 4, plain_size)
     if len(plain) != plain_size:
-        raise ValueError("an LZ4 block of another size than its header says")
+        raise ValueError("an LZ4 block has another size than its header says")
     return bytes(plain)
 
 
@@ -51,7 +51,7 @@ def snappy_block(block: bytes, most: int) -> bytes:
                 size = int.from_bytes(block[at + 1 : at + 1 + extra], "little")
             literal = block[at + 1 + extra : at + 2 + extra + size]
             if len(literal) <= size:
-                raise ValueError("a snappy block that ends early")
+                raise ValueError("a snappy block ends early")
             plain += literal
             at += 2 + extra + size
         elif kind == 1:
@@ -60,12 +60,12 @@ def snappy_block(block: bytes, most: int) -> bytes:
         else:
             width = 2 if kind == 2 else 4
             if at + 1 + width > len(block):
-                raise ValueError("a snappy block that ends early")
+                raise ValueError("a snappy block ends early")
             distance = int.from_bytes(block[at + 1 : at + 1 + width], "little")
             _repeat(plain, distance, (tag >> 2) + 1, plain_size)
             at += 1 + width
     if len(plain) != plain_size:
-        raise ValueError("a snappy block of another size than it says")
+        raise ValueError("a snappy block has another size than its header says")
     return bytes(plain)
 
 
@@ -84,6 +84,6 @@ def _repeat(plain: bytearray, distance: int, size: int, limit: int) -> None:
     """Append ``size`` bytes that are ``distance`` back; the two may overlap."""
     start = len(plain) - distance
     if distance == 0 or start < 0 or len(plain) + size > limit:
-        raise ValueError("a copy from outside the block")
+        raise ValueError("a snappy block refers to bytes outside of it")
     piece = bytes(plain[start : start + size])
     plain += (piece * (size // len(piece) + 1))[:size]

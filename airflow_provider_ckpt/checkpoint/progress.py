@@ -92,7 +92,7 @@ def source_kind(offsets: OffsetSeq, source_id: str, declared: Mapping[str, str])
     kind = kind or declared.get(source_id)
     if kind is not None and kind not in KINDS:
         known = ", ".join(sorted(KINDS))
-        raise CheckpointError(f"unknown source type {kind!r} for source {source_id}; known are {known}")
+        raise CheckpointError(f"source {source_id} has the unknown source type {kind!r}; the known types are {known}")
     return kind
 
 
@@ -179,7 +179,7 @@ class _Between(NamedTuple):
         if kind is None:
             return "the type of the source is not declared"
         if KINDS[kind].marks == "begin" and None in self.later:
-            return "a batch of this source ends where the next one begins, and no next one is planned"
+            return "the end of a batch of this source is in the entry of the next batch, which is not planned yet"
         if after is None:
             return "the source has no offset"
         if self.start is None and before is None and not self.is_first:
@@ -219,7 +219,7 @@ def _counted(
     counts = [part.advanced for part in partitions]
     total = sum(counts)
     if max(total, -total, *counts) > LONG_MAX or min(counts, default=0) < -LONG_MAX:
-        return (), None, "more than 64 bits can count"
+        return (), None, "the number does not fit into 64 bits"
     return partitions, total, None
 
 

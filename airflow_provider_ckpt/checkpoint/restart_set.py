@@ -223,7 +223,7 @@ def _tell(opened: Partitions, operator_id: int, shuffle_partitions: int | None, 
         whole.single.append(operator_id)
     if opened.single is None:
         whole.unknown.append(
-            f"{place}: only partition 0 has state, and no file shows whether the operator has one partition or "
+            f"{place}: only partition 0 has state, and no file says whether the operator has one partition or "
             f"{shuffle_partitions or 'more'}"
         )
     for span in opened.lost:  # the first of each means all

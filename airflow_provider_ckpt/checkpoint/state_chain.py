@@ -23,7 +23,7 @@ Result = TypeVar("Result")
 Reads = Generator[str, bytes, Result]
 
 #: What is said where changelogs are left, and no zip; measured on 4.3: then Spark does not know the column families.
-NO_SNAPSHOT = "missing (changelogs alone do not bring back a store with column families)"
+NO_SNAPSHOT = "missing (a store with column families cannot be restored from changelogs only)"
 
 
 @dataclass(slots=True)

@@ -268,7 +268,7 @@ class CheckpointView:
             raise self.damaged[name].at(self.location)
         if name not in self.entries:
             raise CheckpointNotFoundError(
-                "the checkpoint has no such log entry", location=self.location, name=name, batch_id=batch_id
+                "the checkpoint does not have this log entry", location=self.location, name=name, batch_id=batch_id
             )
         return self.entries[name]
 

@@ -126,10 +126,10 @@ def parse_baseline(text: str) -> Baseline:
         raise ValueError(f"not JSON: {error}") from None
     version = document.get("format_version", document.get("version")) if isinstance(document, dict) else None
     if not is_current(version):
-        raise ValueError(f"no baseline of version {FORMAT_VERSION}, but {version!r}")
+        raise ValueError(f"the baseline has the version {version!r}; this release reads version {FORMAT_VERSION}")
     accepted = document.get("accepted")
     if not isinstance(accepted, dict) or not all(isinstance(entries, list) for entries in accepted.values()):
-        raise ValueError("'accepted' has to map each location to a list of findings")
+        raise ValueError("'accepted' must map each location to a list of findings")
     return Baseline({location: frozenset(map(_parse_entry, entries)) for location, entries in accepted.items()})
 
 
@@ -148,8 +148,8 @@ _VALID: Mapping[str, Callable[[Any], bool]] = {
 
 def _parse_entry(entry: Any) -> Fingerprint:
     if not isinstance(entry, dict) or entry.keys() != _VALID.keys():
-        raise ValueError(f"an accepted finding has the keys {', '.join(_VALID)}, and this has not: {entry!r:.100}")
+        raise ValueError(f"an accepted finding must have the keys {', '.join(_VALID)}, not: {entry!r:.100}")
     for key, valid in _VALID.items():
         if not valid(entry[key]):
-            raise ValueError(f"{entry[key]!r:.100} is no {key} of a finding")
+            raise ValueError(f"{entry[key]!r:.100} is not a {key} of a finding")
     return Fingerprint(**entry)

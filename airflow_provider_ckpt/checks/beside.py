@@ -25,7 +25,7 @@ def unknown(view: CheckpointView) -> Iterator[Finding]:
             "note",
             f"{len(names)} files are not known to ckpt: {listed_shortly(names)}",
             name=names[0],
-            hint="A backup copies them as they are, a rollback leaves them as they are.",
+            hint="A backup copies them unchanged; a rollback does not touch them.",
         )
 
 
@@ -38,8 +38,8 @@ def links(view: CheckpointView) -> Iterator[Finding]:
             "warning",
             f"{len(view.links)} files or directories are links: {listed_shortly(view.links)}",
             name=view.links[0],
-            hint="Spark follows them. ckpt takes no backup and changes nothing here until each link is replaced by "
-            "what it leads to.",
+            hint="Spark follows links. ckpt takes no backup and makes no change here until you replace each link with "
+            "the file or directory that it points to.",
         )
 
 
@@ -53,7 +53,7 @@ def backup_roots(view: CheckpointView) -> Iterator[Finding]:
             "warning",
             f"the checkpoint contains backups, in {listed_shortly(roots)}",
             name=roots[0],
-            hint="Move the directory out of the checkpoint, and give `ckpt backup --to` a place outside.",
+            hint="Move the directory out of the checkpoint, and give `ckpt backup --to` a directory outside of it.",
         )
 
 

@@ -24,7 +24,7 @@ def orphans(view: CheckpointView) -> Iterator[Finding]:
         yield Finding(
             "CKPT120",
             "error",
-            f"a checksum file without {place.of}; writing that again fails with "
+            f"there is a checksum file without its file {place.of}; Spark then fails to write {place.of} with "
             "'Multiple streaming queries are concurrently using'",
             main.batch_id,
             name,
@@ -44,10 +44,11 @@ def stale(view: CheckpointView) -> Iterator[Finding]:
             yield Finding(
                 "CKPT121",
                 "warning",
-                f"the checksum file does not fit {place.of}: it was changed by something other than Hadoop"
+                f"the checksum file does not match {place.of}: that file was changed without Hadoop"
                 + _effect(layout.parse(place.of)),
                 name=name,
-                hint="Spark does not verify it for its logs, `hadoop fs` does. Remove the checksum file.",
+                hint="Spark does not verify checksums of its logs, but `hadoop fs` does. Remove the checksum file if "
+                "the entry is right; else restore both from a backup.",
             )
 
 
@@ -55,12 +56,12 @@ def _effect(place: layout.Place) -> str:
     """What a change of an entry may do without a word of Spark."""
     match place:
         case layout.SourceLogEntry():
-            return ", and a file that it named before is read again"
+            return ", and Spark reads an input file again if its line was lost"
         case layout.LogEntry(layout.OFFSETS):
-            return ", and Spark takes offsets, watermark and confs as they are now"
+            return ", and Spark uses the offsets, watermark and confs that it has now"
         case layout.LogEntry():
-            return ", and Spark takes watermark and state ids as they are now"
+            return ", and Spark uses the watermark and state ids that it has now"
         case layout.QueryMetadataFile():
-            return ", and a sink that knows batches by query id may not know the query"
+            return ", and if the query id was changed, sinks take the query for a new one"
         case _:
             return ""

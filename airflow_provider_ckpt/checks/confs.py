@@ -74,7 +74,7 @@ def refused_confs(view: CheckpointView) -> Iterator[Finding]:
             yield Finding(
                 "CKPT116",
                 "error",
-                f"the conf {key} is {jvm_text.abbreviate(value)}, which Spark refuses",
+                f"the conf {key} is {jvm_text.abbreviate(value)}, a value that Spark refuses",
                 view.latest_planned,
                 layout.offset_entry(view.latest_planned),
                 spark_error=error,

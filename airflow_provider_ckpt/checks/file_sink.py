@@ -25,18 +25,18 @@ def ahead(view: CheckpointView) -> Iterator[Finding]:
     yield Finding(
         "CKPT140",
         "error" if state_is_lost or not crash else "note",
-        f"the sink holds batches up to {sink.latest}, and Spark goes on with batch {view.next_batch}: "
+        f"the sink has batches up to {sink.latest}, and Spark continues with batch {view.next_batch}: "
         + (
-            "it will not write it again"
+            "the sink skips this batch, which it already has"
             if crash
-            else "what it recomputes up to there is dropped, which loses data if it differs"
+            else "the sink drops every batch up to {sink.latest}, so new rows in them are lost"
         )
         + (", and state checkpoint format 2 then finds no state" if state_is_lost else ""),
         view.next_batch,
         f"{layout.SINK_LOG}/{sink.latest}",
         "Trim the sink log: ckpt rollback with --sink and --trim-sink-log."
         if state_is_lost or not crash
-        else "Spark stopped between the sink and the commit; nothing is to be done.",
+        else "Spark stopped after the write to the sink and before the commit. You need not do anything.",
         "AssertionError" if state_is_lost else None,
     )
 
@@ -55,7 +55,8 @@ def state_not_written_again(view: CheckpointView) -> Iterator[Finding]:
         yield Finding(
             "CKPT140",
             "error",
-            f"the sink skips batch {view.in_flight}, and {store_id.directory} lacks the state that it would write",
+            f"the sink skips batch {view.in_flight}, so Spark does not write its state, which "
+            f"{store_id.directory} does not have",
             view.in_flight,
             store_id.directory,
             "Trim the sink log: ckpt rollback with --sink and --trim-sink-log.",
@@ -73,11 +74,11 @@ def behind(view: CheckpointView) -> Iterator[Finding]:
         yield Finding(
             "CKPT141",
             "warning",
-            f"batch {committed} is committed, and the sink holds {held}",
+            f"batch {committed} is committed, but the sink has {held}",
             committed,
             layout.SINK_LOG,
-            "Is this the sink of the query? If so, its log was deleted or restored: roll back to the newest batch that "
-            "it holds, without --sink and with --accept-sink unknown.",
+            "If this is the sink of the query, its log was deleted or restored: roll back to the newest batch "
+            "that it has, without --sink and with --accept-sink unknown. Else declare the right sink.",
         )
 
 
@@ -92,11 +93,12 @@ def holes(view: CheckpointView) -> Iterator[Finding]:
     yield Finding(
         "CKPT142",
         "error",
-        f"the sink log lacks {_batches(sink.holes[0])}; batch {batch_id} compacts the log and stops there",
+        f"the sink log does not have {_batches(sink.holes[0])}; batch {batch_id} compacts the log, and Spark "
+        "stops at the missing entry",
         batch_id,
         f"{layout.SINK_LOG}/{sink.holes[0].first}",
-        "A repartition leaves such a hole (Spark 4.2 to 4.3), a deletion too. An entry that holds the line v1 alone "
-        "says that the batch wrote nothing.",
+        "A repartition by Spark 4.2 or 4.3 leaves out the entry, or somebody deleted it. If the batch wrote "
+        "nothing, create the file with only the line v1; else restore it from a copy.",
         "BATCH_METADATA_NOT_FOUND" if now else None,
     )
 
@@ -113,10 +115,10 @@ def another(view: CheckpointView) -> Iterator[Finding]:
         yield Finding(
             "CKPT143",
             "warning",
-            f"the sink that was declared first for this checkpoint is {declared}, and this is another one",
+            f"the declared sink is not the sink that was declared before for this checkpoint, {declared}",
             None,
             None,
-            f"Declare that one. When the query has been given another sink on purpose, remove {memory}.",
+            f"Declare that sink. If the query now writes to another sink on purpose, delete the file {memory}.",
         )
 
 
@@ -130,12 +132,21 @@ def table_ahead(view: CheckpointView) -> Iterator[Finding]:
     yield Finding(
         "CKPT140",
         "note" if crash else "error",
-        f"{marker.name} holds batches of the query up to {marker.last_batch}, and Spark goes on with batch "
-        f"{view.next_batch}: "
-        + ("it will not write it again" if crash else "what it recomputes up to there is dropped, which loses data"),
+        (
+            f"{marker.name} has batches of the query up to {marker.last_batch}, and Spark continues with batch "
+            f"{view.next_batch}: "
+        )
+        + (
+            "the sink skips this batch, which it already has"
+            if crash
+            else "the table drops every batch up to {marker.last_batch}, so new rows in them are lost"
+        ),
         view.next_batch,
         None,
-        "Spark stopped between the sink and the commit; nothing is to be done."
+        "Spark stopped after the write to the sink and before the commit. You need not do anything."
         if crash
-        else "Put the table back to the batch before: the plan of ckpt rollback with --sink says how.",
+        else (
+            "Restore the table to the version before that batch: the plan of ckpt rollback with --sink prints the "
+            "command."
+        ),
     )

@@ -83,7 +83,7 @@ def damaged_entries(view: CheckpointView) -> Iterator[Finding]:
         yield Finding(
             "CKPT102",
             "warning",
-            f"{others - MOST_NAMED:,} more log entries that no restart reads cannot be read either",
+            f"{others - MOST_NAMED:,} more log entries cannot be read, but a restart does not need them",
             **from_backup(view, "the checkpoint", otherwise="leave them: Spark deletes old entries"),
         )
 
@@ -114,7 +114,7 @@ def missing_metadata(view: CheckpointView) -> Iterator[Finding]:
         yield Finding(
             "CKPT104",
             "error",
-            "a directory has the name of the file metadata, which holds the query id",
+            "there is a directory where the file metadata with the query id should be",
             name=layout.METADATA,
             spark_error="FileNotFoundException",
             **from_backup(view, "the file", why="Move the directory out of the checkpoint."),
@@ -129,8 +129,8 @@ def missing_metadata(view: CheckpointView) -> Iterator[Finding]:
             **from_backup(
                 view,
                 "it",
-                why="Spark before 4.2 would go on under a new id, which duplicates data in sinks that know queries by "
-                "id; Spark 4.2 and later refuses to start.",
+                why="Spark before 4.2 would continue under a new query id, which duplicates data in sinks that know "
+                "queries by id; Spark 4.2 and later refuses to start.",
             ),
         )
 
@@ -170,8 +170,8 @@ def repeated_entry(view: CheckpointView) -> Iterator[Finding]:
     yield Finding(
         "CKPT106",
         "warning",
-        f"offsets/{view.latest_planned} is a copy of the entry before it: what batch {view.latest_planned} read is "
-        "read again",
+        f"offsets/{view.latest_planned} is a copy of the entry before it, so the input of batch "
+        f"{view.latest_planned} is read again",
         view.latest_planned,
         layout.offset_entry(view.latest_planned or 0),
         **from_backup_or_before(view, "the entry", view.latest_planned),
@@ -185,7 +185,8 @@ def ids_too_far_apart(view: CheckpointView, log: str) -> Iterator[Finding]:
         yield Finding(
             "CKPT115",
             "error",
-            f"{log}/{batches[-1]} is more than {INT_MAX} batches after {log}/{batches[0]}, and Spark counts them all",
+            f"{log}/{batches[-1]} is more than {INT_MAX} batches after {log}/{batches[0]}, which is more than "
+            "Spark can count",
             batches[-1],
             f"{log}/{batches[-1]}",
             "Move the file out of the checkpoint.",
@@ -222,7 +223,7 @@ def gaps(view: CheckpointView) -> Iterator[Finding]:
             "CKPT111",
             "note",
             f"the offset log has gaps (batches {spans_text(skipped)})",
-            hint="Normal with async progress tracking; such a query restarts in that mode alone.",
+            hint="This is normal with async progress tracking. Such a query restarts only in that mode.",
         )
 
 
@@ -242,7 +243,8 @@ def commits_ahead(view: CheckpointView) -> Iterator[Finding]:
         **back_before(
             view,
             committed,
-            why="A byte-level copy of a running query is like this. The commits past the newest offsets have to go.",
+            why="A plain copy of a running query's checkpoint can be like this. The commits after the newest offset "
+            "entry must be removed.",
         ),
     )
 
@@ -258,7 +260,7 @@ def commits_trail(view: CheckpointView) -> Iterator[Finding]:
         yield Finding(
             "CKPT113",
             "warning",
-            f"batches {between[0]} to {planned} are planned and not committed; Spark runs again batch {planned} alone",
+            f"batches {between[0]} to {planned} are planned and not committed; Spark runs only batch {planned} again",
             planned,
             **back_before(view, between[0], why="If the sink holds the others, nothing is to be done."),
         )
@@ -275,7 +277,8 @@ def odd_names(view: CheckpointView) -> Iterator[Finding]:
             yield Finding(
                 "CKPT115",
                 "error" if newest and not known else "warning",
-                f"Spark counts this name as batch {place.batch_id} and then searches for {place.log}/{place.batch_id}",
+                f"Spark reads this name as batch {place.batch_id}, and then opens {place.log}/{place.batch_id}, "
+                "which is another file",
                 place.batch_id,
                 name,
                 "Move the file out of the checkpoint.",
@@ -294,7 +297,7 @@ def folders(view: CheckpointView) -> Iterator[Finding]:
         yield Finding(
             "CKPT115",
             "error" if place.batch_id >= view.next_batch else "warning",
-            f"a directory has the name of the file that Spark writes for batch {place.batch_id}",
+            f"there is a directory where Spark writes the file of batch {place.batch_id}",
             place.batch_id,
             name,
             "Move the directory out of the checkpoint.",
@@ -342,7 +345,8 @@ def watermark_goes_back(view: CheckpointView) -> Iterator[Finding]:
                 **from_backup(
                     view,
                     "the file",
-                    why="State that was dropped as too old does not come back: late rows would be counted anew.",
+                    why="Spark has already dropped the state before the later watermark, so late rows would start new "
+                    "aggregations.",
                 ),
             )
 
@@ -376,7 +380,7 @@ def _no_number(view: CheckpointView, batch_id: int, value: str) -> Finding:
     return Finding(
         "CKPT116",
         "error",
-        f"{SHUFFLE_PARTITIONS} is no number but {abbreviate(value)}",
+        f"{SHUFFLE_PARTITIONS} is not a number but {abbreviate(value)}",
         batch_id,
         layout.offset_entry(batch_id),
         spark_error="NumberFormatException",
@@ -398,10 +402,10 @@ def two_writers(view: CheckpointView) -> Iterator[Finding]:
             yield Finding(
                 "CKPT150",
                 "warning",
-                f"batch {view.latest_planned} was planned {earlier - later} ms before the batch that it follows",
+                f"batch {view.latest_planned} has a time {earlier - later} ms before that of the batch before it",
                 view.latest_planned,
                 layout.offset_entry(view.latest_planned),
-                "Two queries may share the checkpoint, or a clock was set back. Make sure that one query alone runs.",
+                "Two queries may share the checkpoint, or a clock was set back. Make sure that only one query runs.",
             )
     temporary: dict[str, int] = {}
     for name in view.objects:
@@ -414,7 +418,7 @@ def two_writers(view: CheckpointView) -> Iterator[Finding]:
             yield Finding(
                 "CKPT150",
                 "warning",
-                f"{count} writers left a temporary file for {entry}",
+                f"{count} writers have left temporary files of {entry}",
                 name=entry,
-                hint="Two queries may share the checkpoint. Make sure that one query alone runs.",
+                hint="Two queries may share the checkpoint. Make sure that only one query runs.",
             )

@@ -31,7 +31,7 @@ RULES: Mapping[str, str] = {
     "CKPT112": "Commit log ahead of the offset log",
     "CKPT113": "Commit log trails by more than one batch",
     "CKPT115": "Name that Spark counts as a batch",
-    "CKPT116": "Conf without a value that Spark takes",
+    "CKPT116": "Conf with a value that Spark refuses",
     "CKPT117": "Offset entry without shuffle partitions (SPARK-59662)",
     "CKPT118": "Watermark goes backwards",
     "CKPT119": "Unfinished repartition",
@@ -46,7 +46,7 @@ RULES: Mapping[str, str] = {
     "CKPT128": "Input file gone",
     "CKPT129": "Input file from the future",
     "CKPT130": "State chain incomplete",
-    "CKPT131": "State under an empty log",
+    "CKPT131": "State without an offset log",
     "CKPT132": "State directory missing",
     "CKPT133": "Commit without state ids",
     "CKPT134": "Broken snapshot",
@@ -66,7 +66,7 @@ RULES: Mapping[str, str] = {
     "CKPT162": "Backups inside the checkpoint",
     "CKPT201": "Conf will be ignored",
     "CKPT202": "Conf absent from the log",
-    "CKPT203": "Shuffle partitions do not reach the state",
+    "CKPT203": "Shuffle partitions do not change the state",
     "CKPT204": "Legacy state format",
     "CKPT205": "Number of state partitions changed",
     "CKPT210": "Number of sources changed",
@@ -99,7 +99,7 @@ _Check = TypeVar("_Check", bound=Check)
 def rule(*codes: str) -> Callable[[_Check], _Check]:
     """Register a check under the codes that it can give. Raises ValueError for a code that is no rule."""
     if unknown := set(codes) - RULES.keys():
-        raise ValueError(f"no rule has the code {min(unknown)}")
+        raise ValueError(f"there is no rule {min(unknown)}; ckpt explain lists all rules")
 
     def register(check: _Check) -> _Check:
         CHECKS[check] = codes

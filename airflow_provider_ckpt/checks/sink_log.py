@@ -37,8 +37,8 @@ def repeated(view: CheckpointView) -> Iterator[Finding]:
         yield Finding(
             "CKPT145",
             "error",
-            f"{name} of the sink names a file that {other} names too: one has the content of the other, and readers of "
-            "the table do not see the files that it named",
+            f"{name} and {other} of the sink list the same file: one has the content of the other, so readers of "
+            "the table miss the files that it listed before",
             None,
             name,
             "Restore the file from a copy of the table.",
@@ -52,11 +52,11 @@ def changed(view: CheckpointView) -> Iterator[Finding]:
         yield Finding(
             "CKPT121",
             "warning",
-            f"the checksum file does not fit {name} of the sink: it was changed by something other than Hadoop, and "
-            "readers of the table may miss a file that it named",
+            f"the checksum file does not match {name} of the sink: that file was changed without Hadoop, and "
+            "readers of the table may miss a file that it listed",
             None,
             name,
-            "Compare it with the files in the output directory.",
+            "Compare the entry with the files in the output directory.",
         )
 
 
@@ -71,7 +71,7 @@ def folders(view: CheckpointView) -> Iterator[Finding]:
             yield Finding(
                 "CKPT115",
                 "error",
-                f"a directory has the name of the entry that the sink writes for batch {place.batch_id}, which fails",
+                f"there is a directory where the sink writes the entry of batch {place.batch_id}, so the write fails",
                 place.batch_id,
                 name,
                 "Move the directory out of the sink's log.",
@@ -111,8 +111,8 @@ def partly_read(view: CheckpointView) -> Iterator[Finding]:
         yield Finding(
             "CKPT144",
             "note",
-            f"{unread[0]} of the sink{more} was not read: the log is too large",
+            f"{unread[0]} of the sink{more} was not read, because the log is too large",
             None,
             unread[0],
-            "Damage in it would stop readers of the table. Read the table once with Spark.",
+            "If it is damaged, readers of the table fail. Read the table once with Spark to find out.",
         )

@@ -34,9 +34,9 @@ def void_offsets(view: CheckpointView) -> Iterator[Finding]:
             continue
         in_flight = view.in_flight is not None
         then = (
-            "batch runs empty, and the next one may read everything again"
+            "batch reads nothing, and the next one may read everything again"
             if in_flight
-            else "source is read again from the offset before"
+            else "source is read again from the offset before that one"
         )
         yield Finding(
             "CKPT125",
@@ -72,7 +72,7 @@ def _goes_back(view: CheckpointView, source_id: str, now: int, earlier: int | No
         yield Finding(
             "CKPT126",
             "error",
-            f"source {source_id} goes back from log entry {earlier} to {now}",
+            f"the offset of source {source_id} goes back from log entry {earlier} to {now}",
             view.latest_planned,
             layout.offset_entry(view.latest_planned or 0),
             spark_error="AssertionError",
@@ -91,7 +91,7 @@ def _log_of_source(view: CheckpointView, source_id: str, log_offset: int, earlie
         yield Finding(
             "CKPT124",
             "error",
-            f"the log of source {source_id} has holes (entries {spans_text(holes)})",
+            f"the log of source {source_id} does not have the entries {spans_text(holes)}",
             view.latest_planned,
             f"{layout.SOURCES}/{source_id}/{holes[0].first}",
             spark_error="FileNotFoundException",
@@ -106,17 +106,19 @@ def _ends_early(view: CheckpointView, source_id: str, end: int, log_offset: int,
     idle = earlier is not None and earlier >= log_offset
     consequence, error = "", "IllegalStateException" if log_offset - (earlier or 0) <= INT_MAX else _TOO_MANY
     if idle and log_offset - end > 1:
-        consequence = f"; Spark lists the directory again, writes entry {end + 1} and finds that the source went back"
+        consequence = (
+            f"; Spark lists the directory again, writes entry {end + 1}, and stops because the offset went back"
+        )
         error = "AssertionError"
     elif idle:
         consequence = (
-            "; the newest batch read nothing, so Spark starts, lists the directory again and writes what it finds into "
-            f"entry {log_offset}, which counts as read: those files, new ones too, are never read"
+            "; the newest batch read nothing, so Spark starts, lists the directory again and writes all files into "
+            f"entry {log_offset}, which counts as read: these files, new ones too, are never read"
         )
     return Finding(
         "CKPT123",
         "error",
-        f"source {source_id} has read up to log entry {log_offset}, and its log ends at {_end_text(end)}{consequence}",
+        f"source {source_id} has read up to log entry {log_offset}, but its log ends at {_end_text(end)}{consequence}",
         view.latest_planned,
         f"{layout.SOURCES}/{source_id}/{log_offset}",
         spark_error=None if idle and log_offset - end == 1 else error,
@@ -154,7 +156,7 @@ def _entry_of_source(
         yield Finding(
             "CKPT102",
             "error",
-            f"the log of file source {source_id} holds something that is no entry of such a log",
+            f"the log of file source {source_id} has a file that is not an entry of such a log",
             None,
             name,
             spark_error="MappingException" if read.encode().startswith(b"v") else "MALFORMED_LOG_FILE",
@@ -165,7 +167,7 @@ def _entry_of_source(
 def _other_entry(
     view: CheckpointView, source_id: str, entry: layout.SourceLogEntry, name: str, says: int | None
 ) -> Finding:
-    what = "names no file" if says is None else f"says that it is entry {says}"
+    what = "names no file" if says is None else f"says that it is the entry {says}"
     return Finding(
         "CKPT127",
         "error",
@@ -250,8 +252,8 @@ def log_folders(view: CheckpointView) -> Iterator[Finding]:
             yield Finding(
                 "CKPT115",
                 "error",
-                f"a directory has the name of entry {place.entry_id} of the log of source {place.source_id}, so Spark "
-                "fails to write it",
+                f"there is a directory where Spark writes entry {place.entry_id} of the log of source "
+                f"{place.source_id}, so the write fails",
                 None,
                 name,
                 "Move the directory out of the checkpoint.",
@@ -273,7 +275,7 @@ def _unreadable(view: CheckpointView, name: str) -> Finding:
     elif isinstance(error, UnsupportedVersionError):
         code = "CKPT103"
     if isinstance(error, TooLargeError):
-        return Finding(code, "warning", error.message, None, name, "ckpt does not know what the file holds.")
+        return Finding(code, "warning", error.message, None, name, "ckpt does not know the format of the file.")
     remedy = from_backup_or_before(view, "the file", None)
     return Finding(code, "error", error.message, None, name, spark_error=error.spark_error, **remedy)
 
@@ -296,7 +298,7 @@ def orphaned_checksums(view: CheckpointView) -> Iterator[Finding]:
         yield Finding(
             "CKPT120",
             "error",
-            f"a checksum file without {place.of}; writing that again fails with "
+            f"there is a checksum file without its file {place.of}; Spark then fails to write {place.of} with "
             "'Multiple streaming queries are concurrently using'",
             None,
             name,

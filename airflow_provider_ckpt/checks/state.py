@@ -18,7 +18,7 @@ from airflow_provider_ckpt.errors import IncompleteLogFileError
 _CANNOT_LOAD = "CANNOT_LOAD_STATE_STORE"
 _NO_STATE = "STREAMING_STATEFUL_OPERATOR_MISSING_STATE_DIRECTORY"
 #: What is said of a state file that is not what its checksum file says.
-MISMATCH = "inconsistent with its checksum file"
+MISMATCH = "not what its checksum file says"
 
 
 @rule("CKPT131")
@@ -28,7 +28,7 @@ def state_without_log(view: CheckpointView) -> Iterator[Finding]:
         yield Finding(
             "CKPT131",
             "error",
-            "there is state, and the offset log is empty",
+            "there is state, but the offset log is empty",
             name=layout.STATE,
             spark_error="STATE_STORE_CHECKPOINT_LOCATION_NOT_EMPTY",
             **from_backup(view, "the logs", otherwise=NEW_LOCATION),
@@ -44,20 +44,20 @@ def missing_state_directory(view: CheckpointView) -> Iterator[Finding]:
     if commit is not None and commit.state_unique_ids:
         yield _lost_state(view, "error", "the newest commit names state files", view.latest_committed)
     elif (batch_id := _batch_without_data(view)) is not None:
-        reason = f"batch {batch_id} read nothing and moved the watermark, as only a query with state does"
+        reason = f"batch {batch_id} read nothing and moved the watermark, which only a stateful query does"
         yield _lost_state(view, "error", reason, batch_id)
     elif newest is not None and newest.metadata is not None and newest.metadata.batch_watermark_ms > 0:
         yield _lost_state(
-            view, "warning", "the query has a watermark, which few queries without state have", view.latest_planned
+            view, "warning", "the query has a watermark, as most stateful queries do", view.latest_planned
         )
 
 
 def _lost_state(view: CheckpointView, severity: Severity, reason: str, batch_id: int | None) -> Finding:
-    message = f"{reason}, and the directory state is missing"
+    message = f"{reason}, but the directory state is missing"
     if severity == "error":
         error, remedy = _NO_STATE, from_backup(view, "it", otherwise=NEW_LOCATION)
     else:
-        why = "A query without state needs none; ckpt gate --operator NAME tells what Spark will do."
+        why = "A query without state does not need the directory; ckpt gate --operator NAME says what Spark will do."
         error, remedy = None, from_backup(view, "it", why=why)
     return Finding("CKPT132", severity, message, batch_id, layout.STATE, spark_error=error, **remedy)
 
@@ -91,7 +91,7 @@ def ids_of_rerun(view: CheckpointView) -> Iterator[Finding]:
         yield Finding(
             "CKPT133",
             "error",
-            f"batch {view.in_flight} runs again on the state of batch {before}, which is not committed",
+            f"batch {view.in_flight} will run again on the state of batch {before}, which is not committed",
             before,
             layout.commit_entry(before),
             spark_error=f"{_CANNOT_LOAD}.CANNOT_READ_STREAMING_STATE_FILE",
@@ -105,7 +105,8 @@ def _no_commit_at_all(view: CheckpointView) -> Iterator[Finding]:
         yield Finding(
             "CKPT133",
             "error",
-            f"batch {view.in_flight} runs on state files that carry ids, and no commit is left to name them",
+            f"the state files have unique ids, and batch {view.in_flight} has no commit entry that says which of "
+            "them are valid",
             view.in_flight,
             layout.COMMITS,
             spark_error=f"{_CANNOT_LOAD}.UNCATEGORIZED",
@@ -127,7 +128,7 @@ def commit_without_ids(view: CheckpointView) -> Iterator[Finding]:
         yield Finding(
             "CKPT133",
             "error",
-            "the state files carry ids, and the newest commit names none of them",
+            "the state files have unique ids, but the newest commit entry does not say which of them are valid",
             view.latest_committed,
             layout.commit_entry(view.latest_committed or 0),
             spark_error=f"{_CANNOT_LOAD}.UNCATEGORIZED",
@@ -145,7 +146,7 @@ def incomplete_chain(view: CheckpointView) -> Iterator[Finding]:
         yield Finding(
             "CKPT122" if reason.startswith(MISMATCH) else "CKPT130",
             "error",
-            f"{_shown(view, name)} is {reason or 'missing'}, and the restart after batch {view.latest_committed} "
+            f"{_shown(view, name)} is {reason or 'missing'}, and a restart after batch {view.latest_committed} "
             "needs it",
             view.latest_committed,
             name,
@@ -157,7 +158,7 @@ def incomplete_chain(view: CheckpointView) -> Iterator[Finding]:
 def _remedy_of_chain(view: CheckpointView, name: str) -> Remedy:
     """A batch before that which wrote a state file does not read it."""
     if name.endswith("/_metadata/schema"):
-        return Remedy(hint="Delete the file: Spark then writes it anew.", commands=())
+        return Remedy(hint="Delete the file; Spark then writes it again.", commands=())
     place = layout.parse(name)
     return from_backup_or_before(view, "it", place.version - 1 if isinstance(place, layout.StateFile) else None)
 
@@ -179,7 +180,7 @@ def damaged_operator_metadata(view: CheckpointView) -> Iterator[Finding]:
             yield Finding(
                 "CKPT102",
                 "warning",
-                f"{error.message}; Spark does not read it, and what it would tell is unknown here",
+                f"{error.message}; Spark does not read this file, but ckpt needs it to judge the state",
                 name=name,
                 **from_backup(view, "it"),
             )
@@ -193,12 +194,12 @@ def unfinished_state(view: CheckpointView) -> Iterator[Finding]:
         yield Finding(
             "CKPT137",
             "error",
-            f"{name} is {reason}; where the sink holds batch {view.in_flight} already, Spark does not compute it "
-            "again, and the batch after it stops there",
+            f"{name} is {reason}; if the sink already has batch {view.in_flight}, Spark does not compute it "
+            "again, and the batch after it stops at this file",
             view.in_flight,
             name,
-            "Roll back to the newest committed batch, with --sink and --trim-sink-log. Where the sink does not hold "
-            "the batch, Spark writes the file again, and ckpt gate with --sink says so.",
+            "Roll back to the newest committed batch, with --sink and --trim-sink-log. If the sink does not have "
+            "the batch, Spark writes the file again; ckpt gate with --sink says which case it is.",
         )
 
 
@@ -223,9 +224,9 @@ def state_ahead(view: CheckpointView) -> Iterator[Finding]:
         yield Finding(
             "CKPT138",
             "warning",
-            f"there is state of batch {ahead.version - 1}, and the newest batch of the offset log is "
-            f"{view.latest_planned}: when batch {view.latest_planned + 1} holds other rows this time, Spark mixes the "
-            "state of both",
+            f"there is state of batch {ahead.version - 1}, but the newest batch of the offset log is "
+            f"{view.latest_planned}: if batch {view.latest_planned + 1} reads other rows this time, Spark mixes "
+            "old and new state",
             view.latest_planned,
             ahead.store_id.directory,
             **back_to(
@@ -247,7 +248,7 @@ def unknown_codec(view: CheckpointView) -> Iterator[Finding]:
     yield Finding(
         "CKPT116",
         "warning" if is_class else "error",
-        f"the conf {COMPRESSION_CODEC} is {jvm_text.abbreviate(codec)!r}, which is no codec of Spark's",
+        f"the conf {COMPRESSION_CODEC} is {jvm_text.abbreviate(codec)!r}, which is not a codec that Spark has",
         view.latest_planned,
         layout.offset_entry(view.latest_planned or 0),
         spark_error=None if is_class else f"{_CANNOT_LOAD}.UNCATEGORIZED",
@@ -271,15 +272,15 @@ def repaired_snapshot(view: CheckpointView) -> Iterator[Finding]:
         name, _, reason = problem.partition(": ")
         if name in missing:
             continue
-        made_up = "older files make up for it, which Spark 4.1 and later uses"
+        made_up = "Spark 4.1 and later uses older files instead, earlier versions stop"
         yield Finding(
             "CKPT134",
             "warning",
             f"{name} is {reason or 'missing'}; "
-            + ("older files do not make up for it" if _store_of(name) in lost else made_up),
+            + ("older files cannot replace it" if _store_of(name) in lost else made_up),
             view.latest_committed,
             name,
-            **from_backup(view, "the file", otherwise="let the query take a new snapshot"),
+            **from_backup(view, "the file", otherwise="run the query until it has written a new snapshot"),
         )
 
 
@@ -300,7 +301,7 @@ def unknown_partitions(view: CheckpointView) -> Iterator[Finding]:
             f"{place}: {reason}",
             view.latest_committed,
             place,
-            "Compare with a backup, or with numStateStoreInstances in the progress of the query.",
+            "Compare the partitions with a backup, or with numStateStoreInstances in the progress of the query.",
         )
 
 
@@ -357,7 +358,7 @@ def folders(view: CheckpointView) -> Iterator[Finding]:
             yield Finding(
                 "CKPT115",
                 "error",
-                "a directory has the name of a state schema",
+                "there is a directory where a state schema should be",
                 None,
                 name,
                 spark_error="FileNotFoundException",
@@ -370,7 +371,7 @@ def folders(view: CheckpointView) -> Iterator[Finding]:
             yield Finding(
                 "CKPT115",
                 "error",
-                f"a directory has the name of a state file of version {place.version} belongs"
+                f"there is a directory where a state file of version {place.version} belongs"
                 + (", and Spark takes it for a snapshot" if snapshot else ""),
                 None,
                 name,

@@ -78,7 +78,7 @@ def _refuse_repeated_and_empty(command: click.Command, context: click.Context, a
     given = Counter(param for param in order if isinstance(param, click.Option) and not param.multiple)
     for option, times in given.items():
         if times > 1 and not option.is_flag and not option.count:
-            raise click.UsageError(f"{option.opts[0]} is given {times} times, and takes one value", context)
+            raise click.UsageError(f"{option.opts[0]} is given {times} times, but takes one value", context)
     for option in given:
         value = values.get(option.name or "")
         _refuse_empty(option, value, context)
@@ -89,7 +89,7 @@ def _refuse_repeated_and_empty(command: click.Command, context: click.Context, a
 
 def _refuse_empty(option: click.Option, value: object, context: click.Context) -> None:
     if isinstance(value, str) and not value.strip() and option.default != "":
-        raise click.UsageError(f"{option.opts[0]} is given without a value: it is empty", context)
+        raise click.UsageError(f"the value of {option.opts[0]} is empty", context)
 
 
 @click.group(

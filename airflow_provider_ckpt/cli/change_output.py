@@ -42,13 +42,13 @@ def report_change(plan: Plan, receipt: Receipt | None, *, as_json: bool, plan_ou
     else:
         accepting = f" and accept that the sink effect is {' and '.join(plan.to_accept)}" if plan.to_accept else ""
         written = f"The plan is in {plan_out}. " if plan_out else ""
-        say(f"{written}Nothing was changed. To carry the plan out{accepting}:", colour="yellow")
+        say(f"{written}Nothing was changed. To apply the plan{accepting}:", colour="yellow")
         click.echo(next_command(click.get_current_context().obj or (), plan, plan_out))
 
 
 def _report_receipt(plan: Plan, receipt: Receipt) -> None:
     if receipt.status == "already_applied":
-        say("Nothing was changed: everything in the plan had been done before.", colour="green")
+        say("Nothing was changed, because every step of the plan was done before.", colour="green")
         return
     kept = "The record is" if plan.rules.adds_batch else "The removed files are kept"
     kept = f" {kept} in {receipt.record}." if receipt.record and plan.rules.can_be_undone else ""

@@ -23,7 +23,9 @@ def explain(codes: tuple[str, ...], as_json: bool) -> None:
     """Explain a rule: what it means, why Spark behaves so, what to do. Without a code, list all rules."""
     unknown = [code for code in codes if text_of(code) is None]
     if unknown:
-        raise click.BadParameter(f"there is no rule {unknown[0]!r}; ckpt explain lists them all", param_hint="CODE")
+        raise click.BadParameter(
+            f"there is no rule {unknown[0]!r}; ckpt explain without a code lists all rules", param_hint="CODE"
+        )
     wanted = [code.strip().upper() for code in codes] or list(RULES)
     explanations: list[ExplanationFields] = [
         {"code": code, "title": RULES[code], "text": text_of(code)} for code in wanted

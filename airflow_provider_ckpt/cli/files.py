@@ -25,7 +25,11 @@ class WrittenFile(click.Path):
         path = super().convert(value, param, ctx)
         directory = Path(os.fsdecode(path)).parent
         if not directory.is_dir():
-            self.fail(f"{value} cannot be written: there is no directory {directory}; make it first", param, ctx)
+            self.fail(
+                f"{value} cannot be written, because the directory {directory} does not exist; make it first",
+                param,
+                ctx,
+            )
         return path
 
 
@@ -63,4 +67,6 @@ def require_outside(option: str, path: Path, stores: Iterable[Store | None] = ()
 
 
 def _refused(option: str, path: Path, place: str) -> click.BadParameter:
-    return click.BadParameter(f"{path} is inside {place}: nothing of ckpt is written there", param_hint=option)
+    return click.BadParameter(
+        f"{path} is inside {place}, where ckpt writes no files; give another path", param_hint=option
+    )

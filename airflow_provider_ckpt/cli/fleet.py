@@ -174,7 +174,7 @@ def fleet(
     (_stream if as_json else _print_for_people)(rows, summary)
     if not summary.found and not allow_empty:
         error = CheckpointNotFoundError(
-            f"no checkpoint was found here or in the {depth} directory levels below.",
+            f"there is no checkpoint here, nor in the {depth} directory levels below.",
             location=" ".join(store.location for store in stores),
             hint="Give the directory that holds the checkpoints, or a greater --depth.",
         )

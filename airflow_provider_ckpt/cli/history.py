@@ -88,7 +88,7 @@ def _print_changes(where: str, changes: Sequence[Record], unreadable: int) -> No
     if changes:
         print_tables([history_table(where, changes)])
     elif not unreadable:
-        say(f"No change of {where} is recorded.")
+        say(f"There is no record of a change to {where}.")
 
 
 def _show_plan(stores: Stores, plan_id: str, as_json: bool) -> None:
@@ -120,7 +120,10 @@ def _forget(stores: Stores, plan_id: str, execute: bool, as_json: bool) -> None:
         }
         print_json(document)
     elif deleted is None:
-        say(f"The files that the {record.plan.kind} {plan_id} has saved will be deleted. It cannot be undone then.")
-        say("Nothing was changed. Add --execute to do it.", colour="yellow")
+        say(
+            f"This deletes the files that are kept to undo the {record.plan.kind} {plan_id}. Then this change cannot "
+            "be undone."
+        )
+        say("Nothing was changed. Nothing was deleted. Add --execute to delete them.", colour="yellow")
     else:
         say(f"Done: {counted(deleted, 'saved object')} deleted.", colour="green")

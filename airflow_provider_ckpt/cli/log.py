@@ -60,7 +60,9 @@ def log(
     store = open_store(location, storage_options)
     listing = list_log(store)
     if batch_id is not None and batch_id not in listing.batches:
-        raise CheckpointNotFoundError("neither log has this batch", location=store.location, batch_id=batch_id)
+        raise CheckpointNotFoundError(
+            "neither the offset log nor the commit log has this batch", location=store.location, batch_id=batch_id
+        )
     wanted = [batch_id] if batch_id is not None else listing.batches[-last:]
     batches = [
         batch

@@ -66,11 +66,11 @@ class _Seconds(_Milliseconds):
 
 #: How times and durations are written, for the help of a command.
 TIMES = (
-    "A TIME is ISO 8601 (UTC when it names no zone), epoch milliseconds, `2 hours ago` or `now-2h`. A DURATION is 36h, "
-    "1h30m, ISO 8601 such as PT5M, or a number of seconds."
+    "A TIME is ISO 8601 (UTC when it has no time zone), epoch milliseconds, `2 hours ago` or `now-2h`. A DURATION is "
+    "36h, 1h30m, ISO 8601 such as PT5M, or a number of seconds."
 )
 #: Said in the help of every command, where an option shows no default.
-NO_DEFAULT = "An option that shows no default has none; a flag is off until it is given."
+NO_DEFAULT = "An option without a shown default has none; a flag is off unless you give it."
 #: A point in time; becomes epoch milliseconds.
 TIME = _Milliseconds("time", lambda text: parse_time_ms(text, now_ms=now_ms()))
 #: A duration; becomes milliseconds.
@@ -227,7 +227,7 @@ def source_types(texts: Iterable[str]) -> dict[str, str]:
         if name not in SOURCE_TYPES:
             known = ", ".join(sorted(SOURCE_TYPES))
             raise click.BadParameter(
-                f"unknown type {name!r} of source {source_id}; known are {known}", param_hint="--source"
+                f"source {source_id} has the unknown type {name!r}; the known types are {known}", param_hint="--source"
             )
     return types
 

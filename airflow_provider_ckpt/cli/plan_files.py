@@ -57,15 +57,15 @@ def require_alone(option: str, others: Mapping[str, Any]) -> None:
     """Raise a usage error for options that say what a plan file says already."""
     given = [name for name, value in others.items() if value or value == 0]
     if given:
-        raise click.UsageError(f"{option} holds the whole plan; leave out {', '.join(given)}")
+        raise click.UsageError(f"{option} gives the whole plan, so leave out {', '.join(given)}")
 
 
 def require_consistent(plan_out: str | None, approved_by: str | None, *, execute: bool) -> None:
     """Raise a usage error for a plan that is both written and carried out, or approved and not carried out."""
     if plan_out and execute:
-        raise click.UsageError("--plan-out writes a plan to be approved; carry it out with --plan and --execute")
+        raise click.UsageError("--plan-out only writes the plan; apply it later with --plan and --execute")
     if approved_by and not execute:
-        raise click.UsageError("--approved-by is recorded when the plan is carried out; add --execute")
+        raise click.UsageError("--approved-by is recorded when the plan is applied, so add --execute")
 
 
 def next_command(arguments: Sequence[str], plan: Plan, plan_out: str | None) -> str:

@@ -126,7 +126,7 @@ def prune(
     try:
         policy = RetentionPolicy(**rules)  # type: ignore[arg-type]  # click has checked them
     except ValueError as error:
-        raise click.UsageError(f"{error}: give one of the --keep options") from None
+        raise click.UsageError(f"{error}; give at least one --keep option") from None
     store = open_store(root, storage_options)
     plan = make_prune(store, policy, grace_ms=grace_ms, allow_empty=allow_empty)
     if not as_json:
@@ -137,7 +137,7 @@ def prune(
             receipt = prune_module.prune(plan, store, by=user_and_host(), break_lock=break_lock, on_step=on_step)
         dropped = counted(len(receipt.dropped), "backup")
         swept = counted(receipt.objects, "object")
-        has_done(f"Done: {dropped} dropped, {swept} swept.")
+        has_done(f"Done: {dropped} deleted, and {swept} that no backup references.")
     if as_json:
         document: PruneDocument = {
             "format_version": FORMAT_VERSION,
@@ -146,8 +146,8 @@ def prune(
         }
         print_json(document)
     elif receipt is None:
-        say("Nothing was deleted. Add --execute to carry the plan out.", colour="yellow")
+        say("Nothing was deleted. Nothing was deleted. Add --execute to apply the plan.", colour="yellow")
     elif receipt.status == "already_applied":
-        say("Nothing was left to do.", colour="green")
+        say("There was nothing to delete.", colour="green")
     else:
-        say(f"Done: {dropped} dropped, {swept} and {size(receipt.bytes)} swept.", colour="green")
+        say(f"Done: {dropped} deleted, and {swept} ({size(receipt.bytes)}) that no backup references.", colour="green")

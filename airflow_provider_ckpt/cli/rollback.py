@@ -140,7 +140,7 @@ def rollback(
         raise click.UsageError(str(error)) from None
     if isinstance(target, ToBackup):
         if backup_root:
-            raise click.UsageError("--to-backup names its root; --backups is for the other targets")
+            raise click.UsageError("--to-backup already gives the root; use --backups only with the other --to options")
         backup_root = target.root
     declared = parse_sink(sink) if sink else None
     stores = Stores.of(location, opener, sink=declared, undo=undo_root, backups=backup_root)

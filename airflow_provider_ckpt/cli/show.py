@@ -29,9 +29,7 @@ def show(location: str, storage_options: tuple[str, ...], as_json: bool) -> None
         view = observe(store)
         document = _summary(view)
     except CheckpointFormatError as error:
-        error.hint = " ".join(
-            filter(None, [error.hint, f"See all that is damaged: ckpt check --deep {store.location}"])
-        )
+        error.hint = " ".join(filter(None, [error.hint, f"To list all damage: ckpt check --deep {store.location}"]))
         raise
     if as_json:
         print_json(document)

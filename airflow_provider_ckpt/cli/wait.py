@@ -37,9 +37,8 @@ if TYPE_CHECKING:
     from airflow_provider_ckpt.documents.waits import WaitDocument
 
 _SOURCE_HELP = (
-    "Type of a source by its id, such as 0=kafka; --offsets needs it. --caught-up, --until and --lag also need the "
-    "place that it reads from: 0=kafka:host:9092, 0=delta:URI, 0=iceberg:URI, 0=file:DIRECTORY. Can be given more than "
-    "once."
+    "Type of a source by its id, such as 0=kafka; --offsets needs it. --caught-up, --until and --lag also need what "
+    "it reads from: 0=kafka:host:9092, 0=delta:URI, 0=iceberg:URI, 0=file:DIRECTORY. Can be given more than once."
 )
 
 
@@ -80,20 +79,21 @@ _SOURCE_HELP = (
 @click.option(
     "--lag",
     metavar="LAG",
-    help="Wait until the query is behind by at most a duration with a unit (5m, PT5M) or a number of records (1000).",
+    help="Wait until the query is behind its sources by at most this duration with a unit (5m, PT5M) or this number of "
+    "records (1000).",
 )
 @click.option(
     "--idle",
     type=DURATION,
     metavar="DURATION",
-    help="Wait until all planned batches are committed and no commit has come for this time, such as 10m; a plain "
+    help="Wait until all planned batches are committed and nothing was committed for this long, such as 10m; a plain "
     "number is seconds.",
 )
 @click.option(
     "--stalled",
     type=DURATION,
     metavar="DURATION",
-    help="Wait until no commit has come for this time, for any reason, such as 30m; a plain number is seconds.",
+    help="Wait until nothing was committed for this long, whatever the reason, such as 30m; a plain number is seconds.",
 )
 @click.option(
     "--condition",
@@ -126,8 +126,8 @@ _SOURCE_HELP = (
     show_default=True,
     type=PAUSE,
     metavar="DURATION",
-    help="Pause between two polls of the storage, such as 5s; a plain number is seconds. It is shorter when the "
-    "condition is nearly met.",
+    help="Usual pause between two polls of the storage, such as 5s; a plain number is seconds. ckpt polls sooner when "
+    "the condition is nearly met.",
 )
 @click.option(
     "--fail-fast",
@@ -158,7 +158,9 @@ def wait(
     source_types(sources)
     conditions = _conditions(given, declared)
     if not conditions:
-        raise click.UsageError("say what to wait for, such as --batch, --watermark or --caught-up")
+        raise click.UsageError(
+            "no condition is given; give one to wait for, such as --batch, --watermark or --caught-up"
+        )
     condition = any_of(*conditions) if one_is_enough else all_of(*conditions)
     store = open_store(location, storage_options)
     deadlines_ms = [deadline, None if timeout is None else now_ms() + timeout]
@@ -279,7 +281,7 @@ def _ends(
 
     if not declared:
         raise click.UsageError(
-            "the condition asks where the data of the sources ends, and no source was declared. "
+            "the condition needs the latest offsets of the sources, but no source was declared. "
             + hint_of(store, option="--source ")
         )
     config = dict(pairs(kafka_config, "--kafka-config"))

@@ -58,11 +58,11 @@ def encode(positions: Mapping[str, CheckpointPosition]) -> dict[str, Any]:
 def decode(value: Any) -> Mapping[str, CheckpointPosition]:
     """Positions by location. Raises ValueError for anything that is no offset of this source."""
     if not isinstance(value, dict) or value.get("v") != VERSION or not isinstance(value.get("at"), dict | str):
-        raise ValueError("no offset of the source checkpoint")
+        raise ValueError("not an offset of the source checkpoint")
     if isinstance(value["at"], dict):
         return {str(name): _position(numbers) for name, numbers in value["at"].items()}
     if not isinstance(value.get("names"), str):
-        raise ValueError("no names of checkpoints")
+        raise ValueError("the names of checkpoints are not valid")
     return _unpacked(value["names"], value["at"])
 
 
@@ -87,10 +87,10 @@ def read_between(earlier: tuple[int, ...] | None, later: tuple[int, ...]) -> tup
 
 def _position(numbers: Any) -> CheckpointPosition:
     if not isinstance(numbers, list) or len(numbers) != len(CheckpointPosition._fields):
-        raise ValueError("no position of a checkpoint")
+        raise ValueError("the position of a checkpoint is not valid")
     known = [number for number in numbers[:3] if type(number) is int and LONG_MIN <= number <= LONG_MAX]
     if len(known) < 3 or not (numbers[3] is None or (type(numbers[3]) is int and abs(numbers[3]) <= LONG_MAX)):
-        raise ValueError("no position of a checkpoint")
+        raise ValueError("the position of a checkpoint is not valid")
     return CheckpointPosition(*numbers)
 
 
@@ -103,7 +103,7 @@ def _compressed_names(names: tuple[str, ...]) -> str:
 def _names(text: str) -> tuple[str, ...]:
     names = json.loads(_inflated(text))
     if not isinstance(names, list) or not all(isinstance(name, str) for name in names):
-        raise ValueError("no names of checkpoints")
+        raise ValueError("the names of checkpoints are not valid")
     return tuple(names)
 
 
@@ -112,7 +112,7 @@ def _unpacked(names_text: str, text: str) -> Mapping[str, CheckpointPosition]:
     names, data = _names(names_text), _inflated(text)
     size = len(names) * _NUMBER_BYTES
     if len(data) != size * len(CheckpointPosition._fields):
-        raise ValueError("not as many positions as checkpoints")
+        raise ValueError("the number of positions is not the number of checkpoints")
     timelines, firsts, batches, commits = (_numbers(data[size * at : size * (at + 1)]) for at in range(4))
     known = (None if commit == LONG_MIN else commit for commit in commits)
     positions = map(CheckpointPosition, timelines, firsts, batches, known)
@@ -148,7 +148,7 @@ def _inflated(text: str) -> bytes:
     try:
         data = inflate.decompress(b64decode(text, validate=True), MOST_UNPACKED_BYTES)
     except (NoBase64Error, zlib.error) as error:
-        raise ValueError("no compressed positions") from error
+        raise ValueError("the compressed positions cannot be read") from error
     if inflate.unconsumed_tail or not inflate.eof:
-        raise ValueError("no compressed positions, or too many")
+        raise ValueError("the compressed positions cannot be read, or are too many")
     return data

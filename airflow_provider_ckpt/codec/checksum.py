@@ -70,10 +70,10 @@ def decode_hadoop(data: bytes, name: str) -> HadoopChecksum:
     if not data:
         raise IncompleteLogFileError("the checksum file is empty", name=name)
     if len(data) % 4 or not is_hadoop(data):
-        raise MalformedEntryError("no checksum file of Hadoop", name=name)
+        raise MalformedEntryError("not a checksum file of Hadoop", name=name)
     step, *checksums = struct.unpack(f">{len(data) // 4 - 1}I", data[4:])
     if not step:
-        raise MalformedEntryError("a checksum file with chunks of 0 bytes", name=name)
+        raise MalformedEntryError("the checksum file says that a chunk has 0 bytes", name=name)
     return HadoopChecksum(tuple(checksums), step)
 
 

@@ -98,7 +98,7 @@ def _decode_ids(fields: jvm_text.Fields) -> StateUniqueIds | None:
     for operator, partitions in fields.object(key).items():
         operator_id = jvm_text.parse_long(operator)
         if operator_id is None:
-            raise fields.error(key, f"has an operator {jvm_text.abbreviate(operator)}")
+            raise fields.error(key, f"has an operator that is not a number: {jvm_text.abbreviate(operator)}")
         ids[operator_id] = _partition_ids(partitions, fields)
     return ids
 
@@ -106,10 +106,10 @@ def _decode_ids(fields: jvm_text.Fields) -> StateUniqueIds | None:
 def _partition_ids(partitions: Any, fields: jvm_text.Fields) -> tuple[tuple[str, ...], ...]:
     key = "stateUniqueIds"
     if not isinstance(partitions, list) or not all(isinstance(stores, list) for stores in partitions):
-        raise fields.error(key, "holds no list of lists")
+        raise fields.error(key, "does not have a list of lists")
     ids = tuple(tuple(jvm_text.as_text(item) for item in stores) for stores in partitions)
     if any(item is None for stores in ids for item in stores):
-        raise fields.error(key, "holds an id that is no text")
+        raise fields.error(key, "has an id that is not a text")
     return ids  # type: ignore[return-value]  # None was refused above
 
 
@@ -120,7 +120,7 @@ def _decode_sinks(fields: jvm_text.Fields, name: str) -> dict[str, SinkMetadataI
         raise fields.error(key, "is missing")
     for sink_name, value in fields.object(key).items():
         if not isinstance(value, dict):
-            raise fields.error(key, f"holds no object for {jvm_text.abbreviate(sink_name)}")
+            raise fields.error(key, f"does not have an object for {jvm_text.abbreviate(sink_name)}")
         sink = jvm_text.Fields(value, name, f"sink {jvm_text.abbreviate(sink_name)}")
         sinks[sink_name] = SinkMetadataInfo(
             sink.text("sinkName"),

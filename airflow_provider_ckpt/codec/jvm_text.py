@@ -98,7 +98,7 @@ def read_json(text: str, name: str, what: str) -> Any:
             raise ValueError(f"nested deeper than {MAX_JSON_DEPTH} levels")
         value, end = _DECODER.raw_decode(start)
         if type(value) in (int, float) and start[end : end + 1].strip():
-            raise json.JSONDecodeError("a number goes on with something else", start, end)
+            raise json.JSONDecodeError("a number is followed by other characters", start, end)
     except (ValueError, RecursionError) as error:
         detail = error.msg if isinstance(error, json.JSONDecodeError) else str(error)
         message = f"the {what} is not JSON ({detail}): {abbreviate(text)}"
@@ -122,7 +122,7 @@ def read_json_object(text: str, name: str, what: str) -> dict[str, Any]:
     if value is None:
         raise MalformedEntryError(f"the {what} is null", name=name, spark_error="NullPointerException")
     if not isinstance(value, dict):
-        raise MalformedEntryError(f"the {what} is no JSON object: {abbreviate(text)}", name=name)
+        raise MalformedEntryError(f"the {what} is not a JSON object: {abbreviate(text)}", name=name)
     return value
 
 
@@ -153,7 +153,7 @@ def _number(text: str) -> int:
 
 
 def _no_constant(text: str) -> None:
-    raise json.JSONDecodeError(f"{text} is no JSON", text, 0)
+    raise json.JSONDecodeError(f"{text} is not JSON", text, 0)
 
 
 def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
@@ -198,14 +198,14 @@ class Fields:
         if value is None and default is not None:
             return default
         if isinstance(value, bool) or not isinstance(value, int | float):
-            raise self.error(key, f"is no number but {abbreviate(str(value))}")
+            raise self.error(key, f"is not a number but {abbreviate(str(value))}")
         return _to_long(value)
 
     def text(self, key: str) -> str:
         """A string; numbers are taken by their spelling, a missing field is an error."""
         value = as_text(self._get(key))
         if value is None:
-            raise self.error(key, f"is no text but {abbreviate(str(self._fields.get(key)))}")
+            raise self.error(key, f"is not a text but {abbreviate(str(self._fields.get(key)))}")
         return value
 
     def flag(self, key: str) -> bool:
@@ -221,7 +221,7 @@ class Fields:
         if value is None:
             return {}
         if not isinstance(value, dict):
-            raise self.error(key, f"is no object but {abbreviate(str(value))}")
+            raise self.error(key, f"is not an object but {abbreviate(str(value))}")
         return value
 
     def array(self, key: str) -> list[Any]:
@@ -230,7 +230,7 @@ class Fields:
         if value is None:
             return []
         if not isinstance(value, list):
-            raise self.error(key, f"is no array but {abbreviate(str(value))}")
+            raise self.error(key, f"is not an array but {abbreviate(str(value))}")
         return value
 
 

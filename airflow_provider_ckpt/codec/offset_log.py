@@ -108,7 +108,7 @@ class OffsetSeq(Verbatim):
             text = VOID_OFFSET if offset is None else offset.json
             lines.append(f"{source_id}:{text}" if self.version >= 2 else text)
         if any("\n" in line or "\r" in line for line in lines):
-            raise ValueError("a source offset or a source id holds a line break")
+            raise ValueError("a source offset or a source id has a line break")
         return jvm_text.encode_utf8("\n".join(lines))
 
 
@@ -137,14 +137,14 @@ def _decode_offsets(lines: Iterator[str], version: int, name: str) -> tuple[tupl
     offsets: dict[str, SourceOffset | None] = {}
     for position, line in enumerate(lines):
         if position == MAX_SOURCES:
-            raise MalformedEntryError(f"more than {MAX_SOURCES:,} source offsets", name=name)
+            raise MalformedEntryError(f"the entry has more than {MAX_SOURCES:,} source offsets", name=name)
         if version == 1:
             offsets[str(position)] = _offset(line)
             continue
         source_id, colon, text = line.partition(":")
         if not colon:
             raise MalformedEntryError(
-                f"a line without a source id: {jvm_text.abbreviate(line)}",
+                f"the entry has a line without a source id: {jvm_text.abbreviate(line)}",
                 name=name,
                 spark_error="IllegalStateException",
             )
@@ -213,7 +213,7 @@ def _decode_conf(fields: jvm_text.Fields, name: str) -> dict[str, str | None]:
         conf[key] = jvm_text.as_text(value)
         if conf[key] is None and value is not None:
             raise MalformedEntryError(
-                f"the conf {key!r} is no text but {jvm_text.abbreviate(str(value))}",
+                f"the conf {key!r} is not a text but {jvm_text.abbreviate(str(value))}",
                 name=name,
                 hint="Spark would stop here with a MappingException.",
             )
@@ -224,7 +224,7 @@ def _decode_sources(fields: jvm_text.Fields, name: str) -> dict[str, SourceMetad
     sources = {}
     for key, value in fields.object("sourceMetadataInfo").items():
         if not isinstance(value, dict):
-            raise fields.error("sourceMetadataInfo", f"holds no object for {key!r}")
+            raise fields.error("sourceMetadataInfo", f"does not have an object for {key!r}")
         info = jvm_text.Fields(value, name, f"sourceMetadataInfo of {key!r}")
         sources[key] = SourceMetadataInfo(info.text("sourceId"), info.text("providerName"), info.text("apiVersion"))
     return sources

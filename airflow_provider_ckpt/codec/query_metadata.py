@@ -39,7 +39,7 @@ def decode(data: bytes, name: str) -> QueryMetadata:
     query_id = fields.text("id")
     if not _UUID.match(query_id):
         raise MalformedEntryError(
-            f"the query id is no UUID but {jvm_text.abbreviate(query_id)}",
+            f"the query id is not a UUID but {jvm_text.abbreviate(query_id)}",
             name=name,
             spark_error="IllegalArgumentException",
         )

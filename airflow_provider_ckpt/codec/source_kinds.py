@@ -121,7 +121,7 @@ _SCALES: Mapping[str, str] = {
     "AT_TIMESTAMP": "timestamp",
     "LATEST": "moving end",
 }
-_UNREADABLE = "position that cannot be read"
+_UNREADABLE = "position that ckpt cannot read"
 
 
 def _iterator(shard: Mapping[str, Any]) -> str:

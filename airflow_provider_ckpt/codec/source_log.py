@@ -174,7 +174,9 @@ def newest_entry_in(lines: Iterable[bytes], name: str) -> int | None:
             batch_id = _file_entry(jvm_text.decode_utf8(line, name), name).batch_id
             unusual += 1
         if unusual > MOST_UNUSUAL_LINES:
-            raise MalformedEntryError(f"more than {MOST_UNUSUAL_LINES:,} lines are not as Spark writes them", name=name)
+            raise MalformedEntryError(
+                f"more than {MOST_UNUSUAL_LINES:,} lines are not in the form in which Spark writes them", name=name
+            )
         newest = batch_id if newest is None else max(newest, batch_id)
     return newest
 

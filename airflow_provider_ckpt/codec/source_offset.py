@@ -33,13 +33,13 @@ class SourceOffset:
         """
         if kind not in KINDS:
             known = ", ".join(sorted(KINDS))
-            raise MalformedEntryError(f"unknown source type {kind!r}; known are {known}", name=name or None)
+            raise MalformedEntryError(f"unknown source type {kind!r}; the known types are {known}", name=name or None)
         try:
             value = _DECODER.decode(self.json)
             if not KINDS[kind].fits(value):
                 raise ValueError("other shape")
         except (ValueError, RecursionError) as error:
-            message = f"no {kind} offset: {abbreviate(self.json)}"
+            message = f"not an offset of the source type {kind}: {abbreviate(self.json)}"
             raise MalformedEntryError(message, name=name or None) from error
         return TypedOffset(KINDS[kind], value)
 
@@ -79,15 +79,15 @@ class TypedOffset:
     def why_not_comparable(self, other: TypedOffset) -> str | None:
         """The reason why two offsets have no order, or None when they have one."""
         if self.kind is not other.kind:
-            return f"one is a {self.kind.name} offset, the other a {other.kind.name} offset"
+            return f"one offset has the source type {self.kind.name}, the other one {other.kind.name}"
         if not self.kind.ordered:
-            return f"the positions of a {self.kind.name} source have no order of their own"
+            return f"offsets of a {self.kind.name} source cannot be ordered without the table"
         if self.kind.identity(self.value) != self.kind.identity(other.value):
-            return f"they belong to two tables: {self.kind.identity(self.value)}, {self.kind.identity(other.value)}"
+            return f"the tables are not the same: {self.kind.identity(self.value)}, {self.kind.identity(other.value)}"
         mine, theirs = self.kind.scales(self.value), self.kind.scales(other.value)
         mixed = [partition for partition in theirs if partition in mine and mine[partition] != theirs[partition]]
         if mixed:
-            return f"{mixed[0]} is at a {mine[mixed[0]]} in one and at a {theirs[mixed[0]]} in the other"
+            return f"{mixed[0]} is a {mine[mixed[0]]} in one offset and a {theirs[mixed[0]]} in the other"
         return None
 
     def has_reached(self, target: TypedOffset) -> bool:
@@ -121,7 +121,7 @@ class TypedOffset:
         Raises ValueError when distance has no meaning, or where the source begins is not known.
         """
         if self.kind.unit is None:
-            raise ValueError(f"positions of a {self.kind.name} source can be ordered, not counted")
+            raise ValueError(f"offsets of a {self.kind.name} source can be ordered but not counted")
         if earlier is not None and (problem := self.why_not_comparable(earlier)):
             raise ValueError(problem)
         if earlier is None and self.kind.origin is None:
@@ -137,7 +137,7 @@ class TypedOffset:
 
 
 def _no_constant(text: str) -> None:
-    raise ValueError(f"{text} is no JSON")
+    raise ValueError(f"{text} is not JSON")
 
 
 _DECODER = json.JSONDecoder(parse_constant=_no_constant)

@@ -38,7 +38,7 @@ def problem_of_start(data: bytes, codec: str) -> str | None:
     """Whether a file begins as one that a codec has written; see :func:`problem_of`."""
     if not data:
         return "empty"
-    return None if data.startswith(_MAGIC[codec]) else f"no {codec} stream, which the conf of the log asks for"
+    return None if data.startswith(_MAGIC[codec]) else f"not a {codec} stream, which is the codec of the offset log"
 
 
 def problem_of(data: bytes, codec: str, decompressors: Mapping[str, Decompress]) -> str | None:
@@ -59,7 +59,7 @@ def problem_of(data: bytes, codec: str, decompressors: Mapping[str, Decompress])
             plain = decompress(data, _MOST_PLAIN_BYTES)
             _require_end(plain[:4], plain[-4:])
     except (ValueError, IndexError, EOFError, struct.error) as error:
-        return f"no whole {codec} stream ({error})"
+        return f"the {codec} stream is damaged or cut off ({error})"
     return None
 
 
@@ -81,13 +81,13 @@ def problem_of_blocks(pieces: Iterable[bytes], codec: str) -> str | None:
         while skip == 0 and at + _LZ4_HEADER.size <= len(data):
             magic, _, size, plain_size, _ = _LZ4_HEADER.unpack_from(data, at)
             if magic != b"LZ4Block" or size < 0 or plain_size < 0:
-                return "no whole lz4 stream (a block has no header)"
+                return "the lz4 stream is cut off (a block has no header)"
             if plain_size == 0:
                 return None
             at += _LZ4_HEADER.size + size
             skip = max(0, at - len(data))
         rest = data[at:]
-    return "no whole lz4 stream (it ends early)"
+    return "the lz4 stream is cut off"
 
 
 def _walk_lz4(data: bytes, decompress: Decompress | None) -> None:
@@ -99,7 +99,7 @@ def _walk_lz4(data: bytes, decompress: Decompress | None) -> None:
     while at + _LZ4_HEADER.size <= len(data):
         magic, _, size, plain_size, checksum = _LZ4_HEADER.unpack_from(data, at)
         if magic != b"LZ4Block" or size < 0 or plain_size < 0:
-            raise ValueError(f"byte {at} begins no block")
+            raise ValueError(f"there is no block at byte {at}")
         if plain_size == 0:
             if decompress is not None:
                 _require_end(start, end)
@@ -108,7 +108,7 @@ def _walk_lz4(data: bytes, decompress: Decompress | None) -> None:
         if decompress is not None and after <= len(data):
             plain = decompress(data[at:after], plain_size)
             if xxhash32(plain, _LZ4_SEED) & 0x0FFFFFFF != checksum:
-                raise ValueError(f"the block at byte {at} does not fit its checksum")
+                raise ValueError(f"the block at byte {at} does not match its checksum")
             start, end = (start + plain[:4])[:4], (end + plain[-4:])[-4:]
         at = after
     raise ValueError("it ends early")
@@ -118,4 +118,4 @@ def _require_end(start: bytes | bytearray, end: bytes | bytearray) -> None:
     """The first and the last four plain bytes of a stream."""
     marker = b"\0" if start in _WITH_FAMILIES else b"\xff\xff\xff\xff"
     if not end.endswith(marker):
-        raise ValueError("it lacks its end marker")
+        raise ValueError("it does not have an end marker")

@@ -41,7 +41,7 @@ def read_zip(data: bytes, name: str) -> tuple[StateTableRef, ...]:
     try:
         text = jvm_text.decode_utf8(_zip_metadata(data), name)
     except (zipfile.BadZipFile, KeyError, zlib.error, EOFError, NotImplementedError, RuntimeError) as error:
-        raise MalformedEntryError(f"no RocksDB snapshot: {error}", name=name) from error
+        raise MalformedEntryError(f"not a RocksDB snapshot: {error}", name=name) from error
     version, _, body = text.partition("\n")
     parse_version(version, 1, "RocksDB checkpoint metadata", name)
     what = "RocksDB checkpoint metadata"
@@ -54,7 +54,7 @@ def read_zip(data: bytes, name: str) -> tuple[StateTableRef, ...]:
 def _zip_metadata(data: bytes) -> bytes:
     """The entry ``metadata`` of a zip whose entries fit their checksums. Raises BadZipFile and what zipfile raises."""
     if data.count(_ZIP_ENTRY) > MOST_ZIP_ENTRIES:
-        raise zipfile.BadZipFile(f"more than {MOST_ZIP_ENTRIES:,} entries")
+        raise zipfile.BadZipFile(f"it has more than {MOST_ZIP_ENTRIES:,} entries")
     metadata, left = None, MOST_ZIP_BYTES
     with zipfile.ZipFile(io.BytesIO(data)) as archive:
         for entry in archive.infolist():
@@ -64,11 +64,11 @@ def _zip_metadata(data: bytes) -> bytes:
                 while piece := file.read(_PIECE):
                     left -= len(piece)
                     if left < 0:
-                        raise zipfile.BadZipFile(f"more than {MOST_ZIP_BYTES:,} bytes once it is unpacked")
+                        raise zipfile.BadZipFile(f"it has more than {MOST_ZIP_BYTES:,} bytes when it is unpacked")
             if entry.filename == "metadata":
                 metadata = head
     if metadata is None:
-        raise KeyError("there is no entry metadata")
+        raise KeyError("it has no entry metadata")
     if len(metadata) > MOST_METADATA_BYTES:
         raise zipfile.BadZipFile(f"its metadata has more than {MOST_METADATA_BYTES:,} bytes")
     return metadata
@@ -76,11 +76,13 @@ def _zip_metadata(data: bytes) -> bytes:
 
 def _table_ref(item: object, directory: str, key: str, name: str) -> StateTableRef:
     if not isinstance(item, dict):
-        raise MalformedEntryError(f"{key} is in no object", name=name)
+        raise MalformedEntryError(f"{key} is not in an object", name=name)
     fields = jvm_text.Fields(item, name, "RocksDB checkpoint metadata")
     base = fields.text(key)
     if "/" in base or base in ("", ".", ".."):
-        raise MalformedEntryError(f"a file name that is none: {jvm_text.abbreviate(base)}", name=name)
+        raise MalformedEntryError(
+            f"its metadata has a file name that is not valid: {jvm_text.abbreviate(base)}", name=name
+        )
     return StateTableRef(f"{directory}/{base}", fields.long("sizeBytes"))
 
 
@@ -103,14 +105,14 @@ def read_lineage(
         raise MalformedEntryError(
             f"the changelog is compressed with {codec!r}",
             name=name,
-            hint=f"Readable here are {known}; lz4, snappy and zstd with ckpt-cli as pip installs it.",
+            hint=f"This installation reads {known}; ckpt-cli as pip installs it also reads lz4, snappy and zstd.",
         )
     try:
         return _read_lineage(data, decompressors[codec], name)
     except CheckpointFormatError:
         raise
     except (ValueError, IndexError, struct.error, EOFError) as error:
-        raise MalformedEntryError(f"no changelog of state checkpoint format 2: {error}", name=name) from error
+        raise MalformedEntryError(f"not a changelog of state checkpoint format 2: {error}", name=name) from error
 
 
 def _read_lineage(data: bytes, decompress: Decompress, name: str) -> tuple[tuple[int, str], ...]:
@@ -120,7 +122,7 @@ def _read_lineage(data: bytes, decompress: Decompress, name: str) -> tuple[tuple
     text, _ = _read_utf(data, decompress, rest)
     items = jvm_text.read_json(text, name, "lineage")
     if not isinstance(items, list) or not all(isinstance(item, dict) for item in items):
-        raise ValueError("the lineage is no list of objects")
+        raise ValueError("the lineage is not a list of objects")
     fields = [jvm_text.Fields(item, name, "lineage") for item in items]
     return tuple((item.long("version"), item.text("checkpointUniqueId")) for item in fields)
 
@@ -131,5 +133,5 @@ def _read_utf(data: bytes, decompress: Decompress, at: int) -> tuple[str, int]:
     end = at + 2 + size
     plain = decompress(data, end)
     if len(plain) < end:
-        raise EOFError("the stream ends early")
+        raise EOFError("the stream is cut off")
     return plain[at + 2 : end].decode("utf-8"), end

@@ -93,7 +93,7 @@ def decode(data: bytes, name: str) -> OperatorStateMetadata:
 
 def _store_info(item: Any, version: int, name: str) -> StateStoreInfo:
     if not isinstance(item, dict):
-        raise MalformedEntryError("stateStoreInfo holds something that is no object", name=name)
+        raise MalformedEntryError("stateStoreInfo has an element that is not an object", name=name)
     fields = jvm_text.Fields(item, name, "stateStoreInfo")
     paths = tuple(map(str, fields.array("stateSchemaFilePaths"))) if version >= 2 else None
     return StateStoreInfo(

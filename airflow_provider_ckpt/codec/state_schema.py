@@ -100,7 +100,7 @@ def _columns(text: str, name: str) -> tuple[tuple[str, str], ...]:
     unknown = unknown_type(schema)
     if unknown is not None or schema["type"] != "struct":
         unknown = jvm_text.abbreviate(text if unknown is None else unknown)
-        message = f"the state schema has {unknown}, which is no {DATA_TYPE}"
+        message = f"the state schema has {unknown}, which is not a {DATA_TYPE}"
         raise MalformedEntryError(message, name=name, spark_error=NO_TYPE)
     kinds = ((field["name"], field["type"]) for field in schema["fields"])
     return tuple((column, kind if isinstance(kind, str) else "struct") for column, kind in kinds)
@@ -115,7 +115,7 @@ class _Stream:
     def _take(self, size: int) -> bytes:
         taken = self._data[self.at : self.at + size]
         if len(taken) < size:
-            raise MalformedEntryError("the state schema ends early", name=self._name, spark_error="EOFException")
+            raise MalformedEntryError("the state schema is cut off", name=self._name, spark_error="EOFException")
         self.at += size
         return taken
 
@@ -127,7 +127,9 @@ class _Stream:
         """A number of things that follow, by ``readInt``."""
         value = int.from_bytes(self._take(4), "big", signed=True)
         if not 0 <= value <= _MOST_CHUNKS:
-            raise MalformedEntryError(f"the state schema says that {value} parts follow", name=self._name)
+            raise MalformedEntryError(
+                f"the state schema says that {value} parts follow, which is too many", name=self._name
+            )
         return value
 
     def text(self) -> str:

@@ -16,15 +16,15 @@ def parse_version(line: str, max_version: int, log: str, name: str) -> int:
     version = jvm_text.parse_int(line[1:]) if line.startswith("v") else None
     if version is None or version < 1:
         raise MalformedEntryError(
-            f"the first line is no log version but {jvm_text.abbreviate(line)}",
+            f"the first line is not a log version but {jvm_text.abbreviate(line)}",
             name=name,
             spark_error="MALFORMED_LOG_FILE",
             hint="Spark would stop here with MALFORMED_LOG_FILE.",
         )
     if version > max_version:
         raise UnsupportedVersionError(
-            f"{log} version v{version}; the latest known is v{max_version}",
+            f"the {log} entry has version v{version}; the latest known version is v{max_version}",
             name=name,
-            hint="A later Spark wrote it; use a release of airflow-provider-ckpt that knows that Spark.",
+            hint="A later Spark wrote it; use a release of ckpt that supports that Spark.",
         )
     return version

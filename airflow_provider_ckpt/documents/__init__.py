@@ -20,7 +20,7 @@ def is_current(version: object) -> bool:
 class Document(TypedDict):
     """Every document begins with its version."""
 
-    format_version: Annotated[int, "version of the document's form"]
+    format_version: Annotated[int, "version of the document's format"]
 
 
 class ErrorFields(TypedDict):
@@ -28,8 +28,8 @@ class ErrorFields(TypedDict):
 
     code: Annotated[str, "stable name of what went wrong, such as `NOT_FOUND`; `USAGE` for a usage error"]
     message: Annotated[str, "one sentence"]
-    location: Annotated[str | None, "URI that it is about"]
-    name: Annotated[str | None, "file below the location"]
+    location: Annotated[str | None, "URI of the checkpoint, backup root or table in which it happened"]
+    name: Annotated[str | None, "file, relative to the location"]
     batch_id: Annotated[int | None, "batch"]
     hint: Annotated[str | None, "what to do next"]
 
@@ -37,4 +37,4 @@ class ErrorFields(TypedDict):
 class ErrorDocument(Document):
     """What every command prints instead when it fails, also for a usage error (exit code 2)."""
 
-    error: Annotated[ErrorFields, "why it failed; the exit code tells the class"]
+    error: Annotated[ErrorFields, "why the command failed; the exit code says of which class the error is"]

@@ -11,20 +11,20 @@ from airflow_provider_ckpt.documents.findings import FindingFields
 class BackupFields(TypedDict):
     """One backup."""
 
-    backup_id: Annotated[str, "id, unique under its root; ids sort by time"]
-    location: Annotated[str, "URI of the checkpoint that it was taken from"]
+    backup_id: Annotated[str, "id of the backup, unique under its root; ids sort by time"]
+    location: Annotated[str, "URI of the checkpoint that was backed up"]
     query_id: Annotated[str, "id of the query"]
-    batch_id: Annotated[int, "committed batch after which a restart goes on"]
-    created_at: Annotated[str | None, "when it was taken, ISO 8601"]
+    batch_id: Annotated[int, "committed batch of the backup; a restart from it runs the next batch"]
+    created_at: Annotated[str | None, "when the backup was taken, ISO 8601"]
     watermark_ms: Annotated[int | None, "watermark of that batch, epoch milliseconds"]
     objects: Annotated[int, "number of objects"]
-    bytes_copied: Annotated[int, "bytes that were copied for it"]
-    bytes_reused: Annotated[int, "bytes of objects that earlier backups hold"]
-    tags: Annotated[list[str], "names that a prune can keep it for"]
-    message: Annotated[str, "why it was taken; may be empty"]
-    unknown: Annotated[list[str], "files in it that ckpt does not know"]
-    unknown_changed: Annotated[list[str], "those of them that changed while they were copied"]
-    not_judged: Annotated[list[str], "what of the state no file tells"]
+    bytes_copied: Annotated[int, "bytes that this backup copied"]
+    bytes_reused: Annotated[int, "bytes that it references in earlier backups"]
+    tags: Annotated[list[str], "tags, for `ckpt prune --keep-tag`"]
+    message: Annotated[str, "reason that was given for the backup; may be empty"]
+    unknown: Annotated[list[str], "files in the backup that ckpt does not know"]
+    unknown_changed: Annotated[list[str], "those of the unknown files that changed while they were copied"]
+    not_judged: Annotated[list[str], "parts of the state that no file describes, so they were not judged"]
 
 
 class BackupDocument(BackupFields, Document):
@@ -35,10 +35,10 @@ class BackupPlanDocument(Document):
     """What a full backup would copy (`--dry-run`)."""
 
     location: Annotated[str, "URI of the checkpoint"]
-    batch_id: Annotated[int, "committed batch after which a restart would go on"]
+    batch_id: Annotated[int, "committed batch that the backup would have"]
     objects: Annotated[list[str], "objects that would be copied"]
-    unknown: Annotated[list[str], "those of them that ckpt does not know"]
-    not_judged: Annotated[list[str], "what of the state no file tells"]
+    unknown: Annotated[list[str], "those of the objects that ckpt does not know"]
+    not_judged: Annotated[list[str], "parts of the state that no file describes, so they were not judged"]
     left_out: Annotated[dict[str, int], "number of objects that are left out, by reason"]
 
 
@@ -59,7 +59,7 @@ class OpenedStateFields(TypedDict):
     """Rows that a Spark read from one part of the state."""
 
     operator_id: Annotated[int, "id of the stateful operator"]
-    operator: Annotated[str, "Spark's name of it"]
+    operator: Annotated[str, "Spark's name of the operator"]
     part: Annotated[str, "state store, side of a join or state variable; empty when there is one store"]
     rows: Annotated[int, "number of rows"]
 
@@ -68,8 +68,8 @@ class RehearsalFields(TypedDict):
     """A restore that was tried with a real Spark."""
 
     backup_id: Annotated[str, "the backup"]
-    batch_id: Annotated[int, "batch that Spark goes on from"]
-    spark_version: Annotated[str, "Spark that opened it"]
+    batch_id: Annotated[int, "latest committed batch that Spark found"]
+    spark_version: Annotated[str, "version of the Spark that opened the backup"]
     state: Annotated[list[OpenedStateFields], "parts of the state that were read"]
     unread: Annotated[list[int], "ids of operators without metadata, whose state was not read"]
 
@@ -77,21 +77,21 @@ class RehearsalFields(TypedDict):
 class VerifyDocument(BackupFields, Document):
     """A backup that was read back."""
 
-    verified: Annotated[bool, "true: each object is what was backed up"]
+    verified: Annotated[bool, "true: each object has the size and SHA-256 that were recorded"]
     findings: Annotated[list[FindingFields], "what the rules found, worst first"]
-    rehearsal: Annotated[RehearsalFields | None, "null when no Spark was asked"]
+    rehearsal: Annotated[RehearsalFields | None, "what Spark read; null without a rehearsal"]
 
 
 class RetentionFields(TypedDict):
     """Which backups are kept."""
 
-    keep_last: Annotated[int, "newest of each query"]
-    keep_hourly: Annotated[int, "hours of which the newest is kept"]
+    keep_last: Annotated[int, "number of newest backups to keep of each query"]
+    keep_hourly: Annotated[int, "number of hours of which the newest backup is kept"]
     keep_daily: Annotated[int, "days (UTC)"]
     keep_weekly: Annotated[int, "ISO weeks"]
     keep_monthly: Annotated[int, "months"]
     keep_tags: Annotated[list[str], "tags whose backups are kept"]
-    min_redundancy: Annotated[int, "backups of each query that are left in any case"]
+    min_redundancy: Annotated[int, "backups of each query that are always kept"]
 
 
 class RetentionDecisionFields(TypedDict):
@@ -99,13 +99,13 @@ class RetentionDecisionFields(TypedDict):
 
     backup_id: Annotated[str, "the backup"]
     keep: Annotated[bool, "whether it stays"]
-    reasons: Annotated[list[str], "rules that keep it"]
+    reasons: Annotated[list[str], "rules that keep the backup"]
 
 
 class SweepFields(TypedDict):
     """What is deleted from one directory."""
 
-    directory: Annotated[str, "the directory below the root"]
+    directory: Annotated[str, "directory below the root"]
     objects: Annotated[int, "number of objects"]
     bytes: Annotated[int, "their size"]
 
@@ -116,20 +116,22 @@ class PrunePlanFields(TypedDict):
     location: Annotated[str, "the root"]
     planned_at_ms: Annotated[int, "epoch milliseconds"]
     policy: Annotated[RetentionFields, "what is kept"]
-    grace_ms: Annotated[int, "how old an object must be that no backup names"]
-    decisions: Annotated[list[RetentionDecisionFields], "of every backup, oldest first"]
-    sweeps: Annotated[list[SweepFields], "what goes, by directory"]
-    referred_bytes: Annotated[int, "bytes of dropped backups that stay, because others refer to them"]
-    verified: Annotated[list[str], "backups that were read back before others are dropped"]
+    grace_ms: Annotated[int, "age from which on an object that no backup references is deleted"]
+    decisions: Annotated[list[RetentionDecisionFields], "a decision for each backup, oldest first"]
+    sweeps: Annotated[list[SweepFields], "what is deleted, by directory"]
+    referred_bytes: Annotated[int, "bytes of deleted backups that are kept, because other backups reference them"]
+    verified: Annotated[list[str], "backups that were verified before others are deleted"]
 
 
 class PruneReceiptFields(TypedDict):
     """What a prune did."""
 
     location: Annotated[str, "the root"]
-    status: Annotated[Literal["applied", "already_applied"], "whether there was anything to do"]
-    dropped: Annotated[list[str], "backups that are none any more"]
-    objects: Annotated[int, "objects that were deleted, without manifests"]
+    status: Annotated[
+        Literal["applied", "already_applied"], "`applied`, or `already_applied` when there was nothing to delete"
+    ]
+    dropped: Annotated[list[str], "ids of the backups that were deleted"]
+    objects: Annotated[int, "number of objects that were deleted, manifests not counted"]
     bytes: Annotated[int, "their size"]
     started_at_ms: Annotated[int, "epoch milliseconds"]
     finished_at_ms: Annotated[int, "epoch milliseconds"]
@@ -139,4 +141,4 @@ class PruneDocument(Document):
     """A prune."""
 
     plan: Annotated[PrunePlanFields, "what it does"]
-    receipt: Annotated[PruneReceiptFields | None, "what was done; null when nothing was"]
+    receipt: Annotated[PruneReceiptFields | None, "what was done; null when nothing was done"]

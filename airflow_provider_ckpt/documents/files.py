@@ -11,28 +11,32 @@ class StoredEffectFields(TypedDict):
     """What a plan does to one sink; the name of the key `verdict` belongs to the digest that names a plan."""
 
     sink: Annotated[str, "type and location of the sink"]
-    verdict: Annotated[Literal["exact", "duplicated", "skipped", "unknown"], "effect on its rows"]
+    verdict: Annotated[
+        Literal["exact", "duplicated", "skipped", "unknown"], "`exact`, `duplicated`, `skipped` or `unknown`"
+    ]
     reason: Annotated[str, "why"]
-    remedy: Annotated[str, "what to do about it; empty when nothing"]
+    remedy: Annotated[str, "what makes the effect exact; may be empty"]
 
 
 class PlanFields(TypedDict):
     """A plan, whose digest is its id: also the whole of `plan.json` in a record, which has no version of its own."""
 
-    kind: Annotated[Literal["restore", "rollback", "undo", "repartition"], "what it is for"]
-    location: Annotated[str, "URI of the checkpoint that it changes"]
+    kind: Annotated[Literal["restore", "rollback", "undo", "repartition"], "type of change, such as `rollback`"]
+    location: Annotated[str, "URI of the checkpoint that the plan changes"]
     query_id: Annotated[str, "id of the query, or empty"]
-    batch_id: Annotated[int, "committed batch that the checkpoint is at afterwards"]
+    batch_id: Annotated[int, "latest committed batch after the change"]
     planned_at_ms: Annotated[int, "epoch milliseconds"]
-    requirements: Annotated[list[dict[str, Any]], "what must still hold; the class in `kind`"]
-    actions: Annotated[list[dict[str, Any]], "steps in order; the class in `do`"]
-    warnings: Annotated[list[str], "what a person should know"]
-    verdicts: Annotated[list[StoredEffectFields], "what it does to each sink"]
-    source: Annotated[str, "URI that copies come from, or empty"]
+    requirements: Annotated[
+        list[dict[str, Any]], "what must still be true when the plan is applied; `kind` names the requirement"
+    ]
+    actions: Annotated[list[dict[str, Any]], "steps in order; `do` says what a step does"]
+    warnings: Annotated[list[str], "warnings for the person who approves the plan"]
+    verdicts: Annotated[list[StoredEffectFields], "sink effect of each sink"]
+    source: Annotated[str, "URI of the backup from which files are copied, or empty"]
     sink: Annotated[str, "URI of the sink whose log is trimmed, or empty"]
     undoes: Annotated[str, "id of the plan that an undo takes back, or empty"]
-    notes: Annotated[list[str], "how the batch was found"]
-    trigger: NotRequired[Annotated[str, "trigger of the query, such as `realTime`; absent when nobody has said"]]
+    notes: Annotated[list[str], "how the target batch was found"]
+    trigger: NotRequired[Annotated[str, "trigger of the query, such as `realTime`; absent when it was not declared"]]
 
 
 class PlanFileDocument(Document):
@@ -41,7 +45,7 @@ class PlanFileDocument(Document):
     plan_id: Annotated[str, "digest of the plan"]
     sink_effect: Annotated[str, "worst effect on a sink"]
     accept_sink: Annotated[list[str], "effects that have to be accepted by name"]
-    plan: Annotated[PlanFields, "the plan, byte for byte what its id is a digest of"]
+    plan: Annotated[PlanFields, "the plan; its id is the digest of these bytes"]
 
 
 class BookmarkDocument(Document):
@@ -49,10 +53,12 @@ class BookmarkDocument(Document):
 
     query_id: Annotated[str | None, "id of the query"]
     batch_id: Annotated[int | None, "latest committed batch; null before the first one"]
-    offsets: Annotated[dict[str, str | None], "where that batch ended, JSON text by source id"]
+    offsets: Annotated[dict[str, str | None], "end offset of each source in that batch, JSON text by source id"]
     watermark_ms: Annotated[int | None, "watermark, epoch milliseconds"]
     in_flight: Annotated[int | None, "batch that is planned and not committed"]
-    in_flight_offsets: Annotated[dict[str, str | None], "where that batch was to end"]
+    in_flight_offsets: Annotated[
+        dict[str, str | None], "end offset of each source in the in-flight batch, JSON text by source id"
+    ]
 
 
 class AcceptedFields(TypedDict):
@@ -60,9 +66,9 @@ class AcceptedFields(TypedDict):
 
     code: Annotated[str, "code of the rule"]
     severity: Annotated[str, "severity that was accepted"]
-    name: Annotated[str | None, "file, with `*` for the batch where every batch shows it again"]
-    batch_id: Annotated[int | None, "batch, of a finding that happened once"]
-    about: Annotated[str | None, "the sentence; null where the file says it all"]
+    name: Annotated[str | None, "file; with `*` in the place of the batch when every batch shows the finding again"]
+    batch_id: Annotated[int | None, "batch, for a finding about one batch"]
+    about: Annotated[str | None, "the message; null where the file identifies the finding"]
 
 
 class BaselineDocument(Document):
@@ -74,19 +80,19 @@ class BaselineDocument(Document):
 class KnownDocument(Document):
     """What a survey of a fleet found the last time (`Known.to_json`)."""
 
-    findings: Annotated[BaselineDocument, "what was found, as a baseline"]
+    findings: Annotated[BaselineDocument, "the findings, as a baseline"]
     unreadable: Annotated[list[str], "locations that could not be read"]
 
 
 class BegunDocument(Document):
     """`begun.json` of a record."""
 
-    by: Annotated[str, "who began the change"]
+    by: Annotated[str, "person or task that began the change"]
     at_ms: Annotated[int, "when, epoch milliseconds"]
-    from_batch: Annotated[int | None, "latest committed batch before it"]
-    number: Annotated[int, "its place in the order in which changes began, from 1"]
+    from_batch: Annotated[int | None, "latest committed batch before the change"]
+    number: Annotated[int, "number of the change in the order in which changes began, from 1"]
     approved_by: Annotated[str, "who approved it; empty when nobody was asked"]
-    accepted_sink: Annotated[list[str], "effects on a sink that were accepted"]
+    accepted_sink: Annotated[list[str], "sink effects that were accepted"]
 
 
 class SavedObjectFields(TypedDict):
@@ -100,7 +106,7 @@ class SavedDocument(Document):
     """`saved.json` of a record: everything is saved, and the change can be completed or undone."""
 
     objects: Annotated[int, "number of objects that the plan removes"]
-    files: Annotated[dict[str, SavedObjectFields], "what was saved, by name below `saved/`"]
+    files: Annotated[dict[str, SavedObjectFields], "the saved files, by name below `saved/`"]
 
 
 class RefusedDocument(Document):
@@ -138,8 +144,8 @@ class ManifestObjectFields(TypedDict):
     name: Annotated[str, "its name in the checkpoint"]
     size: Annotated[int, "bytes"]
     sha256: Annotated[str, "hexadecimal"]
-    stored_at: Annotated[str, "where it is, relative to the root of the backups"]
-    identity: Annotated[str, "what the storage called its content when it was copied"]
+    stored_at: Annotated[str, "path of the object, relative to the backup root"]
+    identity: Annotated[str, "version that the storage gave to the content when it was copied, such as an ETag"]
 
 
 class ManifestDocument(Document):
@@ -151,15 +157,15 @@ class ManifestDocument(Document):
     batch_id: Annotated[int, "committed batch after which a restart goes on"]
     created_at_ms: Annotated[int, "epoch milliseconds"]
     watermark_ms: Annotated[int | None, "watermark of that batch, epoch milliseconds"]
-    objects: Annotated[list[ManifestObjectFields], "in the order of copying"]
-    facts: Annotated[dict[str, Any], "tags, message, versions, and which objects were not known"]
-    features: Annotated[list[str], "what a reader must understand"]
+    objects: Annotated[list[ManifestObjectFields], "objects of the backup, in the order of copying"]
+    facts: Annotated[dict[str, Any], "tags, message, versions, and which objects ckpt does not know"]
+    features: Annotated[list[str], "features that a reader must support"]
 
 
 class DataFileFields(TypedDict):
     """A file with rows of a table."""
 
-    name: Annotated[str, "its name, relative to the table"]
+    name: Annotated[str, "path of the file, relative to the table"]
     rows: Annotated[int, "number of rows"]
     bytes: Annotated[int, "its size"]
 
@@ -168,8 +174,8 @@ class EpochDocument(Document):
     """The manifest of an epoch of the format `checkpoint_history`, `epochs/QUERY_ID/N`; merged, `….compact`."""
 
     query_id: Annotated[str, "id of the streaming query that wrote it"]
-    epoch: Annotated[int, "batch of that query; of a merged manifest the last one"]
-    compact: Annotated[bool, "whether it covers all epochs of the query up to this one"]
+    epoch: Annotated[int, "epoch (batch) of that query; in a merged manifest the last one"]
+    compact: Annotated[bool, "whether the manifest covers all epochs of the query up to this one"]
     created_at_ms: Annotated[int, "epoch milliseconds"]
     schema: Annotated[str, "Spark's `StructType` of the rows, as JSON text"]
     plan: NotRequired[
@@ -177,4 +183,4 @@ class EpochDocument(Document):
             str | None, "SHA-256 of the offset entry of that batch; null where it could not be read, absent before"
         ]
     ]
-    files: Annotated[list[DataFileFields], "the files that are rows of the table by this manifest"]
+    files: Annotated[list[DataFileFields], "data files that this manifest adds to the table"]

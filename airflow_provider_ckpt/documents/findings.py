@@ -11,20 +11,22 @@ class FindingFields(TypedDict):
     """One thing that a rule found."""
 
     code: Annotated[str, "stable code of the rule, `CKPT` and three digits"]
-    severity: Annotated[Literal["error", "warning", "note"], "how bad it is"]
-    message: Annotated[str, "what was found, one sentence"]
-    batch_id: Annotated[int | None, "batch that it is about"]
-    name: Annotated[str | None, "file that it is about"]
+    severity: Annotated[Literal["error", "warning", "note"], "`error`, `warning` or `note`"]
+    message: Annotated[str, "the finding in one sentence"]
+    batch_id: Annotated[int | None, "batch that the finding is about"]
+    name: Annotated[str | None, "file that the finding is about"]
     hint: Annotated[str | None, "what to do"]
     commands: Annotated[list[str], "what does it, as it is typed: each shows its plan, and needs `--execute` to act"]
-    spark_error: Annotated[str | None, "what a restart stops with because of it; null when Spark goes on"]
+    spark_error: Annotated[
+        str | None, "error with which a restart stops because of the finding; null when Spark starts"
+    ]
     doc: Annotated[str, "command that explains the rule"]
 
 
 class JudgedFindingFields(FindingFields):
     """A finding, compared with a baseline."""
 
-    known: Annotated[bool, "whether the baseline accepts it; false without a baseline"]
+    known: Annotated[bool, "whether the baseline has this finding; false without a baseline"]
 
 
 class CheckFields(TypedDict):
@@ -39,7 +41,7 @@ class NotJudgedFields(TypedDict):
     """A checkpoint that could not be judged."""
 
     location: Annotated[str, "URI of the checkpoint"]
-    error: Annotated[ErrorFields, "why it could not be judged"]
+    error: Annotated[ErrorFields, "why the checkpoint could not be judged"]
 
 
 class CheckDocument(CheckFields, Document):
@@ -53,19 +55,25 @@ class NotJudgedDocument(NotJudgedFields, Document):
 class ChecksDocument(Document):
     """Several checkpoints that were checked."""
 
-    checkpoints: Annotated[list[CheckFields | NotJudgedFields], "in the order of the command line"]
+    checkpoints: Annotated[
+        list[CheckFields | NotJudgedFields], "a result for each location, in the order of the command line"
+    ]
 
 
 class ConfFields(TypedDict):
     """What a restart does with one once-only conf."""
 
-    key: Annotated[str, "key in the offset log"]
-    session_key: Annotated[str, "key in the session; another one for shuffle partitions from Spark 4.1"]
-    log_value: Annotated[str | None, "what the offset log holds"]
-    deploy_value: Annotated[str | None, "what the deploy sets explicitly"]
-    effective: Annotated[str | None, "what the query will run with"]
-    outcome: Annotated[Literal["kept", "overridden", "defaulted", "session"], "where that value comes from"]
-    message: Annotated[str | None, "line that Spark logs about it"]
+    key: Annotated[str, "key of the conf in the offset log"]
+    session_key: Annotated[
+        str, "key of the conf in the Spark session; for shuffle partitions it differs from Spark 4.1 on"
+    ]
+    log_value: Annotated[str | None, "value in the offset log"]
+    deploy_value: Annotated[str | None, "value that the deploy sets"]
+    effective: Annotated[str | None, "value that Spark will use"]
+    outcome: Annotated[
+        Literal["kept", "overridden", "defaulted", "session"], "where the value that Spark uses comes from"
+    ]
+    message: Annotated[str | None, "line that Spark logs about the conf"]
 
 
 class ForecastFields(TypedDict):
@@ -75,17 +83,22 @@ class ForecastFields(TypedDict):
     resumes_at_batch: Annotated[int | None, "first batch that Spark will run; null when it does not start"]
     reruns_batch: Annotated[int | None, "that batch when it is already planned"]
     spark_error: Annotated[str | None, "Spark's error condition or Java exception; null when Spark starts"]
-    start_offsets: Annotated[dict[str, str | None], "where each source begins (exclusive), JSON text by source id"]
-    end_offsets: Annotated[dict[str, str | None] | None, "where the first batch ends when it is already planned"]
+    start_offsets: Annotated[
+        dict[str, str | None], "start offset of each source in that batch (exclusive), JSON text by source id"
+    ]
+    end_offsets: Annotated[
+        dict[str, str | None] | None,
+        "end offset of each source when that batch is already planned, JSON text by source id",
+    ]
     watermark_ms: Annotated[int | None, "watermark of the first batch, epoch milliseconds"]
-    confs: Annotated[list[ConfFields], "what happens to each once-only conf"]
+    confs: Annotated[list[ConfFields], "outcome of each once-only conf"]
 
 
 class ForecastWithFindingsFields(ForecastFields):
     """The next restart, and what speaks against it."""
 
     unknown: Annotated[list[str], "what was not judged, because it was neither declared nor read"]
-    findings: Annotated[list[FindingFields], "what speaks against it, worst first"]
+    findings: Annotated[list[FindingFields], "findings against the restart, worst first"]
 
 
 class GateFields(ForecastFields, CheckFields):
@@ -109,39 +122,42 @@ class FleetRowFields(TypedDict):
     findings: Annotated[list[FindingFields], "what the rules found, worst first"]
     decision: Annotated[str | None, "`pass`, `warn` or `block`; null without a deploy"]
     unknown: Annotated[list[str], "what was not judged"]
-    error: Annotated[str | None, "why it could not be read; all else is then empty"]
-    replaced_by: Annotated[str | None, "version of a pipeline's flow that has replaced it; all else is then empty"]
+    error: Annotated[str | None, "why the checkpoint could not be read; the other fields are then empty"]
+    replaced_by: Annotated[
+        str | None,
+        "version of a declarative pipeline's flow that has replaced this checkpoint; the other fields are then empty",
+    ]
 
 
 class FleetSummaryFields(TypedDict):
     """What the rows add up to."""
 
     decision: Annotated[str | None, "worst decision; null without a deploy"]
-    unknown: Annotated[list[str], "what was not judged in at least one of them"]
+    unknown: Annotated[list[str], "what was not judged in at least one checkpoint"]
     checkpoints: Annotated[int, "checkpoints that were read"]
     errors: Annotated[int, "checkpoints with an error"]
     warnings: Annotated[int, "checkpoints with warnings at worst"]
     notes: Annotated[int, "checkpoints with notes at worst"]
     unreadable: Annotated[int, "directories that could not be read"]
     replaced: Annotated[int, "checkpoints that were replaced by a full refresh"]
-    blocked: Annotated[int, "checkpoints whose gate is closed"]
-    requests: Annotated[int, "requests to the storage"]
-    requests_per_checkpoint: Annotated[float | None, "the same divided by the checkpoints"]
+    blocked: Annotated[int, "number of checkpoints whose gate decision is `block`"]
+    requests: Annotated[int, "number of requests to the storage"]
+    requests_per_checkpoint: Annotated[float | None, "number of requests to the storage per checkpoint"]
 
 
 class FleetDocument(Document):
     """Every checkpoint under some roots."""
 
     checkpoints: Annotated[list[FleetRowFields], "a row each, in the order of their directories"]
-    summary: Annotated[FleetSummaryFields, "what the rows add up to"]
+    summary: Annotated[FleetSummaryFields, "totals of all rows"]
 
 
 class ExplanationFields(TypedDict):
     """One rule."""
 
     code: Annotated[str, "code of the rule"]
-    title: Annotated[str, "what it is about"]
-    text: Annotated[str | None, "what it means, why Spark behaves so, and what to do"]
+    title: Annotated[str, "title of the rule"]
+    text: Annotated[str | None, "what the rule means, why Spark behaves so, and what to do"]
 
 
 class ExplainDocument(Document):

@@ -21,16 +21,16 @@ class CheckResultDocument(Document):
 class GateResultDocument(ForecastWithFindingsFields, Document):
     """What `CheckpointGateOperator` returns; under the key `bookmark` it pushes a bookmark."""
 
-    headline: Annotated[str, "the answer in one line, for people"]
+    headline: Annotated[str, "the result in one line, for people"]
 
 
 class ContinuityResultDocument(Document):
     """What `CheckpointContinuityOperator` returns."""
 
-    status: Annotated[str, "`continued`, `doubtful`, `pending`, or `begun` the first time on a schedule"]
-    batch_id: Annotated[int | None, "batch of the bookmark"]
+    status: Annotated[str, "`continued`, `doubtful`, `pending`, or `begun` on the first run of a schedule"]
+    batch_id: Annotated[int | None, "latest committed batch in the bookmark"]
     latest_committed_batch: Annotated[int | None, "latest committed batch now"]
-    findings: Annotated[list[FindingFields], "what speaks against a continuation, worst first"]
+    findings: Annotated[list[FindingFields], "findings against a continuation, worst first"]
 
 
 class SinkResultFields(TypedDict):
@@ -38,21 +38,21 @@ class SinkResultFields(TypedDict):
 
     sink: Annotated[str, "type and location of the sink"]
     effect: Annotated[str, "`exact`, `duplicated`, `skipped` or `unknown`"]
-    remedy: Annotated[str, "what to do about it; empty when nothing"]
+    remedy: Annotated[str, "what makes the effect exact; may be empty"]
 
 
 class ChangeResultDocument(Document):
     """What `CheckpointRestoreOperator` and `CheckpointRollbackOperator` return."""
 
     plan_id: Annotated[str, "the plan"]
-    kind: Annotated[str, "what it is for"]
-    batch_id: Annotated[int, "committed batch that the checkpoint is at afterwards"]
+    kind: Annotated[str, "type of change, such as `rollback`"]
+    batch_id: Annotated[int, "latest committed batch after the change"]
     actions: Annotated[int, "number of steps"]
     sink_effect: Annotated[str, "worst effect on a sink"]
     accept_sink: Annotated[list[str], "effects that have to be accepted by name"]
-    notes: Annotated[list[str], "how the batch was found"]
-    warnings: Annotated[list[str], "what a person should know"]
-    sink_effects: Annotated[list[SinkResultFields], "what it does to each sink"]
+    notes: Annotated[list[str], "how the target batch was found"]
+    warnings: Annotated[list[str], "warnings for the person who approves the plan"]
+    sink_effects: Annotated[list[SinkResultFields], "sink effect of each sink"]
     receipt: Annotated[ReceiptFields | None, "what was done; null with `plan_only`"]
 
 
@@ -61,16 +61,16 @@ class VerifyResultDocument(Document):
 
     backup_id: Annotated[str, "the backup"]
     query_id: Annotated[str, "id of the query"]
-    batch_id: Annotated[int, "committed batch after which a restart goes on"]
+    batch_id: Annotated[int, "committed batch of the backup; a restart from it runs the next batch"]
     findings: Annotated[list[FindingFields], "what the rules found, worst first"]
-    rehearsal: Annotated[RehearsalFields | None, "null when no Spark was asked"]
+    rehearsal: Annotated[RehearsalFields | None, "what Spark read; null without a rehearsal"]
 
 
 class WindowsResultDocument(Document):
     """What `CheckpointWindowsOperator` returns."""
 
-    windows: Annotated[list[str], "newest keys that were emitted, at most ten"]
-    count: Annotated[int, "how many were emitted"]
+    windows: Annotated[list[str], "newest partition keys that were added to the asset, at most ten"]
+    count: Annotated[int, "number of partition keys that were added"]
     windows_until_ms: Annotated[int | None, "end of the newest window, epoch milliseconds"]
     batch_id: Annotated[int | None, "latest committed batch"]
-    watermark_ms: Annotated[int | None, "its watermark, epoch milliseconds"]
+    watermark_ms: Annotated[int | None, "watermark of that batch, epoch milliseconds"]

@@ -11,9 +11,9 @@ class ProgressFields(TypedDict):
     """The position of the query when a wait ended."""
 
     batch_id: Annotated[int | None, "latest committed batch"]
-    watermark_ms: Annotated[int | None, "watermark that it ran with, epoch milliseconds"]
+    watermark_ms: Annotated[int | None, "watermark with which that batch ran, epoch milliseconds"]
     query_id: Annotated[str | None, "id of the query"]
-    met: Annotated[list[str], "names of the conditions that are reached"]
+    met: Annotated[list[str], "names of the conditions that are met"]
 
 
 class OutcomeFields(ProgressFields):
@@ -26,9 +26,9 @@ class WaitDocument(OutcomeFields, Document):
     """How a wait ended."""
 
     location: Annotated[str, "URI of the checkpoint"]
-    reached: Annotated[bool, "whether the condition was reached"]
-    text: Annotated[str, "the same for people"]
-    condition: Annotated[dict[str, Any], "what was waited for: its name in `condition`, and its arguments"]
+    reached: Annotated[bool, "whether the condition was met"]
+    text: Annotated[str, "the result as a sentence"]
+    condition: Annotated[dict[str, Any], "the condition: its name in `condition`, and its arguments"]
 
 
 class WaitResultDocument(ProgressFields, Document):

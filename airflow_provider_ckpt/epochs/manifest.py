@@ -190,19 +190,19 @@ def decode(data: bytes, place: Place) -> Manifest:
     try:
         value = parse_json(data)
         if (version := value["format_version"]) != FORMAT_VERSION or type(version) is not int:
-            said = f"manifest format {version!r:.40}; this release reads {FORMAT_VERSION}"
+            said = f"the manifest has format version {version!r:.40}; this release reads version {FORMAT_VERSION}"
             raise UnsupportedVersionError(said, name=place.name)
         return _manifest(value, place)
     except (ValueError, TypeError, KeyError, AttributeError) as error:
-        raise MalformedEntryError(f"is no manifest of an epoch: {error!r:.200}", name=place.name) from None
+        raise MalformedEntryError(f"is not a manifest of an epoch: {error!r:.200}", name=place.name) from None
 
 
 def _manifest(value: Mapping[str, Any], place: Place) -> Manifest:
     if (value["query_id"], value["epoch"], value["compact"]) != (place.query_id, place.epoch, place.compact):
-        raise ValueError("it says that it is the manifest of another epoch")
+        raise ValueError("it names another epoch than its file name")
     files = tuple(DataFile(item["name"], _count(item["rows"]), _count(item["bytes"])) for item in value["files"])
     if not all(is_data_file(file.name) for file in files) or len({file.name for file in files}) != len(files):
-        raise ValueError("it names what is no file of the table, or a file twice")
+        raise ValueError("it lists a path that is not a file of the table, or lists a file twice")
     plan = value.get("plan")  # manifests of earlier versions have none
     if not isinstance(value["schema"], str) or not isinstance(plan, str | None):
         raise TypeError("the schema or the plan is no text")
@@ -211,7 +211,7 @@ def _manifest(value: Mapping[str, Any], place: Place) -> Manifest:
 
 def _count(value: Any) -> int:
     if type(value) is not int or not 0 <= value < 1 << 63:
-        raise ValueError(f"{value!r:.40} is no count")
+        raise ValueError(f"{value!r:.40} is not a count")
     return value
 
 

@@ -81,7 +81,7 @@ def _require_files(table: Store, place: Place, files: Sequence[DataFile], age_ms
         location=table.location,
         name=place.name,
         batch_id=place.epoch,
-        hint="Start the query again: it writes the epoch anew.",
+        hint="Start the query again; it then writes the epoch again.",
     )
 
 

@@ -72,7 +72,10 @@ def parse_known(text: str) -> Known:
     """Read what :meth:`Known.to_json` wrote; the first had no version. Raises ValueError for anything else."""
     document = parse_json(text)
     if not isinstance(document, dict) or document.keys() - {"format_version"} != {"findings", "unreadable"}:
-        raise ValueError("the record of the last fleet survey has to have the keys findings and unreadable")
+        raise ValueError("the record of the last fleet check must have the keys findings and unreadable")
     if not is_current(document.get("format_version", FORMAT_VERSION)):
-        raise ValueError(f"what a survey has kept in version {document['format_version']!r:.60}, not {FORMAT_VERSION}")
+        raise ValueError(
+            f"the record of the last fleet check has version {document['format_version']!r:.60}; this release reads "
+            f"version {FORMAT_VERSION}"
+        )
     return Known(parse_baseline(json.dumps(document["findings"])), frozenset(map(str, document["unreadable"])))

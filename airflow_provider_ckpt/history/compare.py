@@ -58,7 +58,7 @@ def read_between(store: Store, first: int, second: int) -> Between:
     for batch_id, entry in ((first, start), (second, end)):
         if entry is None:
             raise CheckpointNotFoundError(
-                "the offset log has no entry of this batch",
+                "the offset log does not have an entry of this batch",
                 location=location,
                 name=offset_entry(batch_id),
                 batch_id=batch_id,

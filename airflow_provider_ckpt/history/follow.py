@@ -120,7 +120,7 @@ class Tail:
                 wait_ms: float = self.rhythm.least_ms
                 if isinstance(progress, CheckpointError):
                     errors.append(progress)
-                    log.warning("A checkpoint cannot be polled, and is polled again later: %s", progress)
+                    log.warning("A checkpoint cannot be polled now; it is polled again later: %s", progress)
                 else:
                     self._note(location, positions.get(location), progress, moved)
                     wait_ms = poll_again_after_ms(progress, self.rhythm.least_ms, self.rhythm.most_ms)

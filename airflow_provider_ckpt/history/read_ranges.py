@@ -78,7 +78,7 @@ def _lost(origin: Origin, first: int, last: int, reading: RangeReading) -> Itera
             f"batches {first} to {last} were purged before the stream had read them.",
             location=origin.location,
             batch_id=last,
-            hint="Set failOnDataLoss to false to go on without them, and poll more often than Spark purges "
-            "(spark.sql.streaming.minBatchesToRetain of the query).",
+            hint="Set failOnDataLoss to false to continue without them. To avoid this, poll more often than Spark "
+            "purges (spark.sql.streaming.minBatchesToRetain of the query).",
         )
     yield from lost_rows(origin, first, last, PURGED)

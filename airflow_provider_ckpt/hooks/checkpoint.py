@@ -68,7 +68,7 @@ class CheckpointHook(BaseHook):
         Raises CheckpointError when no fsspec driver is known for it.
         """
         if not isinstance(location, str):
-            raise CheckpointError(f"a location is a path or a URI as text, and not {location!r:.60}")
+            raise CheckpointError(f"a location must be a path or a URI as a text, not {location!r:.60}")
         connection = self.get_conn()
         if connection is None:
             return Store.open(location)
@@ -96,7 +96,7 @@ class CheckpointHook(BaseHook):
         try:
             base = self.get_conn().host if self.checkpoint_conn_id else None
             if not base:
-                return False, "the connection has no host, the base location, so there is nothing to test."
+                return False, "the connection has no host (the base location), so there is nothing to test."
             store = self.store("")
             objects, directories = store.ls()
             if not objects and not directories and not store.exists():
@@ -117,9 +117,9 @@ def _options(text: str, conn_id: str) -> dict[str, Any]:
     try:
         options = parse_json(text)
     except ValueError as error:
-        raise StorageOptionError(f"the storage_options of the connection {conn_id} are no JSON: {error}") from None
+        raise StorageOptionError(f"the storage_options of the connection {conn_id} are not JSON: {error}") from None
     if not isinstance(options, dict):
-        raise StorageOptionError(f"the storage_options of the connection {conn_id} are no JSON object")
+        raise StorageOptionError(f"the storage_options of the connection {conn_id} are not a JSON object")
     return options
 
 
@@ -148,7 +148,7 @@ def require_said(name: str, value: Any) -> bool:
     if value is True or value is False:
         return value
     raise PlanError(
-        f"{name} is {value!r:.60}, and neither True nor False.",
+        f"{name} must be True or False, not {value!r:.60}.",
         hint="Nothing was done. Give True, False, or (query_is_stopped alone) a callable that returns one of them.",
     )
 

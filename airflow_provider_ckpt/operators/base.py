@@ -79,7 +79,7 @@ def _plain(key: str, value: Any) -> Any:
         try:
             return parse_yaml(value)
         except ValueError as error:
-            raise ValueError(f"{key} is text, but not YAML: {error}") from None
+            raise ValueError(f"{key} is a text that is not YAML: {error}") from None
     if isinstance(value, Mapping):
         return dict(value)
     return list(value) if isinstance(value, tuple) else (value if value != "" else None)
@@ -140,7 +140,7 @@ def words(value: Any) -> tuple[str, ...]:
     if isinstance(value, str) and not value.lstrip().startswith("{"):
         return tuple(re.findall(r"\w+", value))
     if not isinstance(value, list | tuple | set | frozenset) or not all(isinstance(word, str) for word in value):
-        raise PlanError(f"effects are a list or a text, such as ['duplicated'], not {value!r:.60}")
+        raise PlanError(f"accept_sink must be a list of texts or one text, such as ['duplicated'], not {value!r:.60}")
     return tuple(value)
 
 
@@ -156,7 +156,7 @@ def texts_of(name: str, value: Any) -> tuple[str, ...]:
     given = [value] if isinstance(value, str) and value else value or ()
     if isinstance(given, list | tuple) and all(isinstance(item, str) for item in given):
         return tuple(given)
-    raise CheckpointError(f"{name} is a list of texts, or one text, and not {value!r:.60}")
+    raise CheckpointError(f"{name} must be a list of texts or one text, not {value!r:.60}")
 
 
 def texts_by_text(name: str, value: Any) -> dict[str, str]:
@@ -164,7 +164,7 @@ def texts_by_text(name: str, value: Any) -> dict[str, str]:
     given = {} if value is None or value == "" else value
     if isinstance(given, Mapping) and all(isinstance(item, str) for pair in given.items() for item in pair):
         return dict(given)
-    raise CheckpointError(f"{name} is a mapping of texts to texts, and not {value!r:.60}")
+    raise CheckpointError(f"{name} must be a mapping from text to text, not {value!r:.60}")
 
 
 def duration_ms_of(name: str, value: Any) -> int:

@@ -34,7 +34,7 @@ class CheckpointCheckOperator(CheckpointOperator):
     ) -> None:
         super().__init__(**kwargs)
         if fail_on not in _FAILING:
-            raise ValueError(f"fail_on is one of {', '.join(_FAILING)}, not {fail_on!r}")
+            raise ValueError(f"fail_on must be one of {', '.join(_FAILING)}, not {fail_on!r}")
         self.deep = deep
         self.fail_on = fail_on
 

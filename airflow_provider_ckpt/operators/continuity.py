@@ -74,7 +74,7 @@ class CheckpointContinuityOperator(CheckpointOperator):
                 self._remember(view)
             if result.status == "broken":
                 reasons = "; ".join(item.message for item in result.findings if item.severity == "error")
-                message = f"the query did not go on where it had stopped: {reasons}"
+                message = f"the query did not continue where it had stopped: {reasons}"
                 raise GateFailedError(message, location=view.location, findings=result.findings)
         if result.status == "pending" and not self.bookmark_variable:
             raise AirflowException(f"{view.location}: no batch was committed after batch {bookmark.batch_id}")
@@ -109,7 +109,9 @@ def _read_bookmark(value: Any) -> Bookmark:
     try:
         fields = parse_json(value) if isinstance(value, str) else value
     except ValueError as error:
-        raise CheckpointError(f"the bookmark is no JSON: {error}") from error
+        raise CheckpointError(f"the bookmark is not JSON: {error}") from error
     if not isinstance(fields, Mapping):
-        raise CheckpointError(f"no bookmark: {fields!r}", hint="Give that of a gate, gate.output['bookmark'].")
+        raise CheckpointError(
+            f"no bookmark: {fields!r}", hint="Give the bookmark of a gate task: gate.output['bookmark']."
+        )
     return bookmark_from_dict(fields)

@@ -84,11 +84,11 @@ class CheckpointGateOperator(CheckpointOperator, BranchMixIn):
     ) -> None:
         super().__init__(**kwargs)
         if on_block not in ("fail", "skip", "branch"):
-            raise ValueError(f"on_block is fail, skip or branch, not {on_block!r}")
+            raise ValueError(f"on_block must be fail, skip or branch, not {on_block!r}")
         if fail_on not in ("block", "warn"):
-            raise ValueError(f"fail_on is block or warn, not {fail_on!r}")
+            raise ValueError(f"fail_on must be block or warn, not {fail_on!r}")
         if (on_block == "branch") != (branch_pass is not None and branch_block is not None):
-            raise ValueError("branch_pass and branch_block belong to on_block='branch', both of them")
+            raise ValueError("give branch_pass and branch_block both, and only with on_block='branch'")
         self.confs = confs
         self.conf_file = conf_file
         self.spark_task = task_id_of(spark_task)  # the id alone: an operator inside an operator does not serialise
@@ -134,7 +134,9 @@ class CheckpointGateOperator(CheckpointOperator, BranchMixIn):
         else:
             errors = [finding.message for finding in foretold.findings if finding.severity == "error"]
             reasons = "; ".join(errors) or f"{foretold.sentence}{not_judged_text(foretold.unknown)}"
-            raise GateFailedError(f"the gate is closed: {reasons}", location=location, findings=foretold.findings)
+            raise GateFailedError(
+                f"the gate blocks the deploy: {reasons}", location=location, findings=foretold.findings
+            )
 
     def _deploy(self, context: Any) -> DeploySpec:
         deploy = _read_deploy(self.conf_file) if self.conf_file else DeploySpec()

@@ -139,7 +139,7 @@ class CheckpointChangeOperator(CheckpointOperator):
     def declared_sink(self) -> DeclaredSink | None:
         """The sink, when one was declared. Raises CheckpointError, StoreError."""
         if not isinstance(self.sink, str | None):
-            raise CheckpointError(f"sink is a text, such as file:s3://lake/orders, and not {self.sink!r:.60}")
+            raise CheckpointError(f"sink must be a text, such as file:s3://lake/orders, not {self.sink!r:.60}")
         return parse_sink(self.sink) if self.sink else None
 
     def _stopped(self) -> bool:
@@ -151,7 +151,10 @@ class CheckpointChangeOperator(CheckpointOperator):
         except (AirflowException, CheckpointError):
             raise
         except Exception as error:  # the user's own function: what it raises is no answer
-            message = f"query_is_stopped found nothing out: {type(error).__name__}: {error}"
+            message = (
+                "the callable query_is_stopped failed, so it is not known whether the query is stopped: "
+                f"{type(error).__name__}: {error}"
+            )
             raise PlanError(message, location=self.checkpoint, hint="Nothing was done.") from error
         return require_said("query_is_stopped", answer)
 

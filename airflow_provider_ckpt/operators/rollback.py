@@ -85,7 +85,9 @@ class CheckpointRollbackOperator(CheckpointChangeOperator):
         """A plan made now, or one that was begun and interrupted."""
         sources = plain("sources", self.sources) or {}
         if not isinstance(sources, Mapping):
-            raise CheckpointError(f"sources are types by source id, such as {{'0': 'kafka'}}, not {sources!r:.60}")
+            raise CheckpointError(
+                f"sources must be source types by source id, such as {{'0': 'kafka'}}, not {sources!r:.60}"
+            )
         source_types = {str(source_id): str(kind) for source_id, kind in sources.items()}
         target = self._target(source_types)
         sink = self.declared_sink()

@@ -29,7 +29,7 @@ def confs_of(dag: Any, task_id: str, context: Any) -> dict[str, str]:
     """
     if task_id not in dag.task_ids:
         raise CheckpointError(
-            f"the DAG {dag.dag_id} has no task {task_id!r}", hint=f"spark_task is {SUPPORTED} of the same DAG."
+            f"the DAG {dag.dag_id} has no task {task_id!r}", hint=f"spark_task must be {SUPPORTED} of the same DAG."
         )
     task = dag.get_task(task_id)
     kinds = {kind.__name__ for kind in type(task).__mro__}
@@ -39,8 +39,8 @@ def confs_of(dag: Any, task_id: str, context: Any) -> dict[str, str]:
         confs = _of_session(task, context)
     else:
         raise CheckpointError(
-            f"the confs of task {task_id} ({type(task).__name__}) are not known",
-            hint=f"spark_task is {SUPPORTED}, and not a mapped one; for other tasks give confs or conf_file.",
+            f"ckpt cannot read the confs of task {task_id} ({type(task).__name__})",
+            hint=f"spark_task must be {SUPPORTED} that is not mapped; for other tasks give confs or conf_file.",
         )
     return {str(key): conf_text(value) for key, value in confs.items()}
 

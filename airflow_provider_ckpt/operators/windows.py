@@ -138,11 +138,11 @@ class CheckpointWindowsOperator(CheckpointOperator):
         found = list(islice(windows.closed(after_ms, progress.watermark_ms), self.max_windows + 1))
         if len(found) > self.max_windows:
             raise CheckpointError(
-                f"more than {self.max_windows} windows of {windows.length} are closed between {time_text(after_ms)} "
-                f"and the watermark, {time_text(progress.watermark_ms)}",
+                f"more than max_windows={self.max_windows} windows of {windows.length} are complete between "
+                f"{time_text(after_ms)} and the watermark, {time_text(progress.watermark_ms)}",
                 location=self.store().location,
                 batch_id=progress.batch_id,
-                hint="Raise max_windows if that watermark is right; else a row of the stream has a wrong event time.",
+                hint="If that watermark is right, raise max_windows. Else a row of the stream has a wrong event time.",
             )
         return found
 
@@ -158,9 +158,10 @@ class CheckpointWindowsOperator(CheckpointOperator):
         if emitted.window is None or (emitted.window, emitted.timezone) == (windows.length, windows.timezone):
             return
         raise CheckpointError(
-            f"the asset {self.asset.name!r} has windows of {emitted.window} in {emitted.timezone}, and cannot get such "
-            f"of {windows.length} in {windows.timezone}",
-            hint=f"Give them an asset of their own, with start={time_text(emitted.until_ms)!r} to go on from there.",
+            f"the asset {self.asset.name!r} already has windows of {emitted.window} in {emitted.timezone}, so it "
+            f"cannot get windows of {windows.length} in {windows.timezone}",
+            hint=f"Use another asset for the new windows, with start={time_text(emitted.until_ms)!r} to continue from "
+            "there.",
         )
 
     def _emitted(self, context: Any) -> Emitted | None:

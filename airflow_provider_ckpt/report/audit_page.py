@@ -64,9 +64,10 @@ polyline { fill: none; stroke-width: 1.8; stroke-linejoin: round }
 """
 
 _ABOUT = (
-    "Times are UTC. A delay is from when a batch was planned, by the clock of its driver, to when it was committed, by "
-    "the clock of the storage. Money is an estimate for the requests of the checkpoint alone, by the prices that the "
-    "audit was given. A query that is silent may be idle, stopped or stuck: its checkpoint does not tell."
+    "Times are UTC. A delay is the time from the planning of a batch (clock of the driver) to its commit (clock of "
+    "the storage). Costs are an estimate for only the storage requests of the checkpoint, with the prices that were "
+    "given to the audit. A query without new batches may be idle, stopped or stuck: its checkpoint does not show "
+    "which."
 )
 
 
@@ -138,7 +139,7 @@ def _kind(kind: str) -> str:
 
 
 def _queries(queries: Sequence[Row], events: Mapping[str, Sequence[Row]]) -> str:
-    columns = ("query", "what happened", "last commit", *(f"{name}|n" for name in _NUMBERS), "what makes it cheaper")
+    columns = ("query", "what happened", "last commit", *(f"{name}|n" for name in _NUMBERS), "how to make it cheaper")
     rows = (
         (
             ("t", f'<code title="{_text(row["location"])}">{_text(_name(row["location"]))}</code>'),

@@ -150,7 +150,7 @@ def plan_tables(plan: Plan, *, most: int = 20) -> list[Table]:
     about = [("sink effect", plan.sink_effect), ("checkpoint", plan.location)]
     about += [("trigger", plan.trigger)] if plan.trigger else []
     about += [
-        ("guard", f"{name} goes first and is put back last: without it Spark cannot start in between")
+        ("guard", f"{name} is removed first and put back last, so that Spark cannot start in between")
         for name in guards
     ]
     tables = [facts(title, [*about, *(("target", note) for note in plan.notes)])]
@@ -160,7 +160,7 @@ def plan_tables(plan: Plan, *, most: int = 20) -> list[Table]:
     if plan.warnings:
         tables.append(Table("Warnings", ("",), tuple((warning,) for warning in plan.warnings)))
     if rows:
-        steps = f"Steps, and {hidden} on checksum files beside these" if hidden else "Steps"
+        steps = f"Steps, without {hidden} on checksum files" if hidden else "Steps"
         tables.append(Table(steps, ("step", "do", "where", "object", "bytes"), tuple(rows)))
     return tables
 
@@ -186,7 +186,7 @@ def history_table(location: str, changes: Sequence[Record]) -> Table:
             record.plan.kind,
             record.from_batch,
             record.plan.batch_id if record.plan.kind != "undo" else f"undoes {record.plan.undoes}",
-            f"{record.state}, not to be undone" if record.forgotten else record.state,
+            f"{record.state}, cannot be undone" if record.forgotten else record.state,
             time_text(record.begun_at_ms or record.plan.planned_at_ms),
             _people(record),
             record.approved_by or None,
@@ -233,7 +233,7 @@ def backups_table(root: str, listing: BackupListing) -> Table:
             item.batch_id,
             None if item.watermark_ms is None else time_text(item.watermark_ms),
             f"{len(item.objects)}, {len(item.unknown)} unknown" if item.unknown else len(item.objects),
-            f"{decimal(item.total_bytes)}, {decimal(item.own_bytes)} of its own",
+            f"{decimal(item.total_bytes)}, of which {decimal(item.own_bytes)} are not shared",
             ", ".join(item.tags) or None,
             item.message or None,
             item.location,
@@ -273,7 +273,7 @@ def sentences_on_unknown(taken: Manifest) -> list[str]:
 def prune_tables(plan: PrunePlan) -> list[Table]:
     """What a prune keeps and why, and what it sweeps."""
     decisions = tuple(
-        (item.backup_id, "keep" if item.keep else "drop", ", ".join(item.reasons) or "no rule keeps it")
+        (item.backup_id, "keep" if item.keep else "drop", ", ".join(item.reasons) or "no --keep rule keeps it")
         for item in plan.decisions
     )
     sweeps = tuple((item.directory, item.objects, item.bytes) for item in plan.sweeps)
@@ -281,7 +281,7 @@ def prune_tables(plan: PrunePlan) -> list[Table]:
     if sweeps:
         tables.append(Table("To be swept", ("directory", "objects", "bytes"), sweeps))
     if plan.referred_bytes:
-        title = "Of dropped backups, because others refer to it"
+        title = "Kept of deleted backups, because other backups reference it"
         tables.append(facts(title, [("bytes that stay", plan.referred_bytes)]))
     return tables
 

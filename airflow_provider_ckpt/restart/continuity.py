@@ -85,10 +85,11 @@ def bookmark_from_dict(fields: Mapping[str, Any]) -> Bookmark:
     Raises CheckpointError for anything else.
     """
     if not isinstance(fields, Mapping):
-        raise CheckpointError(f"no bookmark: {fields!r:.60} is no object")
+        raise CheckpointError(f"not a bookmark: {fields!r:.60} is not an object")
     if not is_current(fields.get("format_version", FORMAT_VERSION)):
         raise CheckpointError(
-            f"no bookmark of version {FORMAT_VERSION}, but of {fields['format_version']!r:.60}",
+            f"the bookmark has the version {fields['format_version']!r:.60}; this release reads version "
+            f"{FORMAT_VERSION}",
             hint="Take a new bookmark before the deploy, with this version of ckpt.",
         )
     try:
@@ -97,10 +98,10 @@ def bookmark_from_dict(fields: Mapping[str, Any]) -> Bookmark:
         raise CheckpointError(f"no bookmark: {error}") from error
     for name in ("batch_id", "watermark_ms", "in_flight"):
         if type(value := getattr(bookmark, name)) not in (int, type(None)):
-            raise CheckpointError(f"no bookmark: {name} is {value!r:.60}, and no whole number")
+            raise CheckpointError(f"not a bookmark: {name} is {value!r:.60}, not a whole number")
     for name in ("offsets", "in_flight_offsets"):
         if not isinstance(value := getattr(bookmark, name), Mapping):
-            raise CheckpointError(f"no bookmark: {name} is {value!r:.60}, and no object by source id")
+            raise CheckpointError(f"not a bookmark: {name} is {value!r:.60}, not an object by source id")
     return bookmark
 
 
@@ -193,7 +194,7 @@ def _query_id(bookmark: Bookmark, view: CheckpointView) -> Iterator[Finding]:
         yield Finding(
             "CKPT301",
             "error",
-            f"the query id was {bookmark.query_id} and is {view.query_id or 'gone'}",
+            f"the query id was {bookmark.query_id} and is now {view.query_id or 'missing'}",
             name=layout.METADATA,
             hint="Restore the file metadata from a backup before the query runs again.",
             commands=(RESTORE_COMMAND,),
@@ -208,12 +209,18 @@ def _history(bookmark: Bookmark, view: CheckpointView) -> Iterator[Finding]:
     name = layout.offset_entry(last)
     if view.latest_committed is None or view.latest_committed < last:
         newest = "none" if view.latest_committed is None else view.latest_committed
-        message = f"batch {last} was committed, and the newest committed batch is now {newest}"
-        yield Finding("CKPT302", "error", message, last, hint="After a rollback past it, take a new bookmark.")
+        message = f"batch {last} was committed, but the newest committed batch is now {newest}"
+        yield Finding(
+            "CKPT302",
+            "error",
+            message,
+            last,
+            hint="If the query was rolled back to an earlier batch, take a new bookmark.",
+        )
     elif last not in view.planned:
         yield _missing(last, view, name)
     elif rewritten := _rewritten(bookmark, view.offset_seq(last)):
-        yield Finding("CKPT302", "error", rewritten, last, name, "Find out who has written to the checkpoint.")
+        yield Finding("CKPT302", "error", rewritten, last, name, "Else find out who has written to the checkpoint.")
 
 
 def _rewritten(bookmark: Bookmark, entry: OffsetSeq) -> str | None:
@@ -221,10 +228,10 @@ def _rewritten(bookmark: Bookmark, entry: OffsetSeq) -> str | None:
     offsets, batch_id = offsets_of(entry), bookmark.batch_id
     watermark_ms = entry.metadata.batch_watermark_ms if entry.metadata else None
     if offsets != dict(bookmark.offsets):
-        return f"batch {batch_id} had ended at {_shown(bookmark.offsets)}, and now ends at {_shown(offsets)}"
+        return f"batch {batch_id} ended at {_shown(bookmark.offsets)} before, and now ends at {_shown(offsets)}"
     if watermark_ms != bookmark.watermark_ms:
         before, now = _watermark(bookmark.watermark_ms), _watermark(watermark_ms)
-        return f"batch {batch_id} had run with the watermark {before}, and now says {now}"
+        return f"batch {batch_id} ran with the watermark {before} before, and its entry now says {now}"
     return None
 
 
@@ -234,14 +241,15 @@ def _watermark(watermark_ms: int | None) -> str:
 
 def _missing(last: int, view: CheckpointView, name: str) -> Finding:
     if view.planned and view.planned[0] < last:
-        return Finding("CKPT302", "error", f"the entry of batch {last} is gone", last, name)
+        return Finding("CKPT302", "error", f"the offset entry of batch {last} was removed", last, name)
     return Finding(
         "CKPT302",
         "warning",
-        f"the entry of batch {last} was purged, so nothing shows what came right after it",
+        f"Spark has purged the entry of batch {last}, so it cannot be checked that the next batch continued from there",
         last,
         name,
-        "Run the check sooner after the restart, or let Spark keep more (spark.sql.streaming.minBatchesToRetain).",
+        "Run the check sooner after the restart, or let Spark retain more batches "
+        "(spark.sql.streaming.minBatchesToRetain).",
     )
 
 
@@ -255,11 +263,12 @@ def _batch_in_flight(bookmark: Bookmark, view: CheckpointView) -> Iterator[Findi
         yield Finding(
             "CKPT302",
             "warning",
-            f"batch {batch_id} was in flight up to {_shown(bookmark.in_flight_offsets)}, "
-            f"and has been planned anew up to {_shown(offsets)}",
+            f"batch {batch_id} was in flight up to {_shown(bookmark.in_flight_offsets)}, and was planned again up "
+            f"to {_shown(offsets)}",
             batch_id,
             layout.offset_entry(batch_id),
-            "This is normal right after a rollback that dropped it. Check whether the sink holds a part of it.",
+            "This is normal right after a rollback that dropped the batch. Check whether the sink has some of its "
+            "rows.",
         )
 
 
@@ -300,13 +309,13 @@ class _Step:
     def _renamed(self, gone: list[str], new: list[str]) -> Iterator[Finding]:
         """Spark starts a source that the log does not know from scratch."""
         for source_id in new:
-            was = f", and {', '.join(gone)} is gone" if gone else ""
-            hint = "Give the source the name it had." if gone else ""
+            was = f", and {', '.join(gone)} is no longer there" if gone else ""
+            hint = "Give the source the name that it had." if gone else ""
             yield self._finding(
                 "error" if gone else "note", f"source {source_id} is read from its beginning{was}", hint
             )
         for source_id in gone:
-            yield self._finding("warning", f"source {source_id} is gone: nothing is read of it any more")
+            yield self._finding("warning", f"source {source_id} is no longer there: nothing is read from it")
 
     def _moved(self, source_id: str, kind: str, before: str, after: str) -> Iterator[Finding]:
         name = layout.offset_entry(self.batch_id)
@@ -314,15 +323,15 @@ class _Step:
         if not start.kind.ordered:
             return
         if problem := end.why_not_comparable(start):
-            yield self._finding("error", f"source {source_id} reads something else: {problem}")
+            yield self._finding("error", f"source {source_id} now reads other data: {problem}")
             return
         was, now = start.positions, end.positions
         back = [partition for partition in was if partition in now and now[partition] < was[partition]]
         gone = [partition for partition in was if partition not in now and kind not in _PARTITIONS_END]
         if back:
-            hint = "Rows since then are read again: check the sink for duplicates."
+            hint = "The rows after that are read again: check the sink for duplicates."
             steps = _listed([f"{partition} from {_at(was[partition])} to {_at(now[partition])}" for partition in back])
-            yield self._finding("error", f"source {source_id} went back: {steps}", hint)
+            yield self._finding("error", f"the offsets of source {source_id} went back: {steps}", hint)
         if gone:
             yield self._finding("warning", f"source {source_id} no longer reads {_listed(gone)}")
 
@@ -340,10 +349,10 @@ def _jump(bookmark: Bookmark, view: CheckpointView) -> Iterator[Finding]:
     yield Finding(
         "CKPT304",
         "note" if elsewhere else "error",
-        f"after batch {last} comes batch {first}",
+        f"the batch after batch {last} is batch {first}",
         first,
         layout.offset_entry(first),
-        "Normal with async progress tracking." if elsewhere else "Find out what wrote the entry.",
+        "This is normal with async progress tracking." if elsewhere else "Else find out what wrote the entry.",
     )
 
 
@@ -356,10 +365,10 @@ def _never_committed(bookmark: Bookmark, view: CheckpointView) -> Iterator[Findi
             yield Finding(
                 "CKPT304",
                 "error",
-                f"batch {batch_id} was planned and never committed, and batch {newest} was",
+                f"batch {batch_id} was planned and never committed, but the later batch {newest} was",
                 batch_id,
                 layout.commit_entry(batch_id),
-                f"If the sink lacks it, roll back to batch {batch_id - 1}.",
+                f"If the sink does not have the batch, roll back to batch {batch_id - 1}.",
             )
 
 

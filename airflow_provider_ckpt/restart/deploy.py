@@ -116,7 +116,7 @@ def parse_deploy_file(text: str) -> DeploySpec:
     if document is None:
         return DeploySpec()
     if not isinstance(document, dict):
-        raise ValueError("not a mapping with keys such as confs and spark_version")
+        raise ValueError("the deploy file is not a mapping with keys such as confs and spark_version")
     return declare(DeploySpec(), document)
 
 
@@ -146,7 +146,8 @@ def parse_yaml(text: str) -> Any:
         for event in yaml.parse(text, yaml.SafeLoader):
             if isinstance(event, yaml.AliasEvent):
                 raise ValueError(
-                    f"line {event.start_mark.line + 1} has an alias (*{event.anchor}); write the value out"
+                    f"line {event.start_mark.line + 1} has the alias *{event.anchor}, which is refused; write the "
+                    "value itself"
                 )
             depth += isinstance(event, yaml.CollectionStartEvent) - isinstance(event, yaml.CollectionEndEvent)
             if depth > MOST_YAML_DEPTH:
@@ -155,7 +156,7 @@ def parse_yaml(text: str) -> Any:
     except yaml.YAMLError as error:
         raise ValueError(f"not YAML: {error}") from None
     except (RecursionError, OverflowError) as error:
-        raise ValueError(f"not YAML that can be read: {error}") from None
+        raise ValueError(f"the YAML cannot be read: {error}") from None
 
 
 @functools.cache
@@ -206,7 +207,7 @@ def _parse_confs(confs: Any) -> dict[str, str]:
         raise ValueError("confs is not a mapping from key to value")
     for key, value in confs.items():
         if not isinstance(key, str) or not key:
-            raise ValueError(f"confs has the key {key!r}, which is no name of a conf")
+            raise ValueError(f"confs has the key {key!r}, which is not the name of a conf")
         if value is None:
             raise ValueError(f'the conf {key} has no value; write "" for an empty one, or leave it out')
         if isinstance(value, dict | list | set):
@@ -221,7 +222,7 @@ def _parse_sources(sources: Any) -> tuple[DeclaredSource, ...]:
         return tuple(DeclaredSource(str(position), _source_type(kind)) for position, kind in enumerate(sources))
     if isinstance(sources, dict) and sources:
         return tuple(DeclaredSource(str(name), _source_type(kind)) for name, kind in sources.items())
-    raise ValueError(f"sources is neither a number, a list of types nor a mapping from name to type: {sources!r}")
+    raise ValueError(f"sources must be a number, a list of types, or a mapping from name to type, not {sources!r}")
 
 
 def _source_type(kind: Any) -> str | None:
@@ -230,28 +231,29 @@ def _source_type(kind: Any) -> str | None:
         return None
     if kind not in KINDS:
         raise ValueError(
-            f"unknown source type {kind!r}; known are {', '.join(sorted(KINDS))}, and an empty one for any other"
+            f"unknown source type {kind!r}; the known types are {', '.join(sorted(KINDS))}; leave the type empty for "
+            "any other"
         )
     return str(kind)
 
 
 def _parse_operators(operators: Any) -> tuple[str, ...]:
     if not isinstance(operators, list):
-        raise ValueError(f"operators is not a list of names: {operators!r}")
+        raise ValueError(f"operators must be a list of names, not {operators!r}")
     return tuple(map(str, operators))
 
 
 def _parse_version(version: Any) -> SparkVersion:
     if isinstance(version, float):  # YAML has made 4.1 of 4.10
         raise ValueError(
-            f"spark_version is the number {version}, in which 4.1 and 4.10 are the same: write it in quotes"
+            f"spark_version is the number {version}, and as a number 4.10 is the same as 4.1: write it in quotes"
         )
     return parse_spark_version(str(version))
 
 
 def _parse_trigger(trigger: Any) -> str:
     if trigger not in TRIGGERS:
-        raise ValueError(f"trigger is none of {', '.join(TRIGGERS)}: {trigger!r}")
+        raise ValueError(f"trigger must be one of {', '.join(TRIGGERS)}, not {trigger!r}")
     return str(trigger)
 
 
@@ -285,10 +287,10 @@ def parse_conf_file(text: str) -> dict[str, str]:
         if line and not line.startswith(("#", "!")):
             match = _PROPERTY.fullmatch(line)
             if match is None:
-                raise ValueError(f"{line[:60]!r} is no line of spark-defaults.conf: key value, or key=value")
+                raise ValueError(f"{line[:60]!r} is not a line of spark-defaults.conf; write key value, or key=value")
             key, value = match[1], (match[2] or "").strip()
             if confs.setdefault(key, value) != value:
-                raise ValueError(f"{key} is given twice, as {confs[key]!r} and as {value!r}; give it once")
+                raise ValueError(f"the conf {key} is given twice, as {confs[key]!r} and as {value!r}; give it once")
     return confs
 
 

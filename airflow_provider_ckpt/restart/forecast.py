@@ -164,14 +164,14 @@ def _conf_finding(conf: ConfOutcome, view: CheckpointView, deploy: DeploySpec) -
         return Finding(
             "CKPT203",
             "note",
-            f"{SHUFFLE_PARTITIONS} = {conf.deploy_value} is used for shuffles; the {conf.log_value} of the offset log "
-            "is for state, and the query has none",
+            f"{SHUFFLE_PARTITIONS} = {conf.deploy_value} will be used for shuffles; the value {conf.log_value} of "
+            "the offset log applies only to state, and the query has none",
             batch_id,
         )
     reason = (
         f"the offset log says {conf.log_value}"
         if conf.log_value is not None
-        else "the offset log has no value, and Spark fills in the one from before the conf existed"
+        else "the offset log has no value, and Spark then uses the behaviour from before the conf existed"
     )
     return Finding(
         "CKPT201",

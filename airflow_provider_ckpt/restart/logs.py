@@ -54,7 +54,7 @@ def newest_offsets(view: CheckpointView, deploy: DeploySpec) -> Iterator[Finding
         yield Finding(
             "CKPT220",
             "error",
-            f"the offset log has version {entry.version}, and Spark {_text(deploy.spark_version)} reads version 1",
+            f"the offset log has version {entry.version}, but Spark {_text(deploy.spark_version)} reads only version 1",
             view.latest_planned,
             layout.offset_entry(view.latest_planned),
             f"Stay on Spark {_text(_OFFSET_LOG_2_SINCE)} or later, {NEW_LOCATION}",
@@ -83,7 +83,8 @@ def newest_commits(view: CheckpointView, deploy: DeploySpec) -> Iterator[Finding
         yield Finding(
             "CKPT221",
             "error",
-            f"the commit log has version {commit.version}, and Spark {_text(deploy.spark_version)} reads up to {known}",
+            f"the commit log has version {commit.version}, but Spark {_text(deploy.spark_version)} reads only "
+            f"versions up to {known}",
             view.latest_committed,
             layout.commit_entry(view.latest_committed),
             f"Stay on the Spark that wrote it, {NEW_LOCATION}",
@@ -98,8 +99,8 @@ def _exact_version(commit: CommitMetadata, view: CheckpointView, deploy: DeployS
         yield Finding(
             "CKPT221",
             "error",
-            f"the commit log has version {commit.version}, and Spark {_text(deploy.spark_version)} "
-            f"with {STATE_FORMAT} = {wanted} reads version {wanted} alone",
+            f"the commit log has version {commit.version}, but Spark {_text(deploy.spark_version)} with "
+            f"{STATE_FORMAT} = {wanted} reads only version {wanted}",
             view.latest_committed,
             layout.commit_entry(view.latest_committed or 0),
             f"Deploy with {STATE_FORMAT}={commit.version}, or a later Spark."
@@ -126,7 +127,7 @@ def entry_before_newest(view: CheckpointView, deploy: DeploySpec) -> Iterator[Fi
         yield Finding(
             "CKPT231",
             "error",
-            f"offsets/{newest - 1} was skipped by async progress tracking, and the deploy does not use that mode",
+            f"async progress tracking left out offsets/{newest - 1}, and the deploy does not use that mode",
             newest,
             layout.offset_entry(newest - 1),
             "Deploy with asyncProgressTrackingEnabled=true.",
@@ -163,10 +164,11 @@ def shuffle_partitions_missing(view: CheckpointView) -> Iterator[Finding]:
     yield Finding(
         "CKPT117",
         "warning",
-        f"offsets/{view.latest_planned} does not say how many partitions the state has (SPARK-59662)",
+        f"offsets/{view.latest_planned} has no {SHUFFLE_PARTITIONS}, so Spark does not know how many partitions "
+        "the state has (SPARK-59662)",
         view.latest_planned,
         layout.offset_entry(view.latest_planned or 0),
-        f"Deploy with {SHUFFLE_PARTITIONS} as it was, and upgrade Spark.",
+        f"Deploy with the value of {SHUFFLE_PARTITIONS} that the query had before, and upgrade Spark.",
     )
 
 
@@ -184,22 +186,22 @@ def _other_spark(view: CheckpointView, deploy: DeploySpec) -> Iterator[Finding]:
         yield Finding(
             "CKPT202",
             "note",
-            f"an earlier Spark wrote the log; for the life of the query Spark will use {values}",
+            f"an earlier Spark wrote the log; as long as this checkpoint is used, Spark will use {values}",
             newest,
             layout.offset_entry(newest),
-            "These are the values from before the confs existed. To have the new ones, start with a new checkpoint "
-            "location.",
+            "These values give the behaviour from before the confs existed. For the new defaults, start the query "
+            "with a new checkpoint location.",
         )
     later = sorted({conf.key for conf in CATALOGUE} & logged - known.keys())
     if later:
         yield Finding(
             "CKPT224",
             "warning",
-            f"a later Spark than {_text(deploy.spark_version)} wrote the log, which has {', '.join(later)}",
+            f"a later Spark than {_text(deploy.spark_version)} wrote the log; it has the confs {', '.join(later)}",
             newest,
             layout.offset_entry(newest),
-            "Spark drops what it does not know, and reads state as that version does. Stay on the later Spark, or try "
-            "the downgrade on a copy first.",
+            "An earlier Spark ignores confs that it does not know, and may read the state in another way. Stay on "
+            "the later Spark, or try the downgrade on a copy first.",
         )
 
 

@@ -39,7 +39,7 @@ def trigger_of(said: str | None, operators: Iterable[str]) -> str:
         PlanError: What was said is no trigger.
     """
     if said and said not in TRIGGERS:
-        raise PlanError(f"a trigger is one of {', '.join(TRIGGERS)}, and not {said!r}.", hint="Nothing was done.")
+        raise PlanError(f"{said!r} is not a trigger; give one of {', '.join(TRIGGERS)}.", hint="Nothing was done.")
     return said or (REAL_TIME if REAL_TIME_AGGREGATION in operators else "")
 
 
@@ -51,7 +51,7 @@ def sink(view: CheckpointView, deploy: DeploySpec) -> Iterator[Finding]:
     yield Finding(
         "CKPT232",
         "error",
-        f"real-time mode does not write to the sink {kind}",
+        f"real-time mode does not support the sink {kind}",
         hint="Keep the trigger that the query has, or write to Kafka or with foreach.",
         spark_error=_NO_SINK,
     )
@@ -86,14 +86,14 @@ def _format_1(view: CheckpointView, deploy: DeploySpec) -> Iterator[Finding]:
 
 def _repeats(view: CheckpointView, newest: int) -> Finding:
     if view.in_flight is None:
-        message = f"in real-time mode the log does not tell whether a batch after {newest} was running"
+        message = f"in real-time mode the log does not say whether a batch after {newest} was running"
     else:
-        message = f"real-time mode does not run batch {newest} again as it was planned, but cuts it anew"
+        message = f"real-time mode does not repeat batch {newest} with its planned offsets, but plans it again"
     return Finding(
         "CKPT232",
         "warning",
-        f"{message}: the sink gets the rows again that it has got of it",
+        f"{message}: the sink gets rows of that batch again that it already has",
         newest,
         layout.offset_entry(newest),
-        "Let readers of the sink drop rows that they have seen, by a key of the record.",
+        "Let readers of the sink drop duplicates by a key of the record.",
     )

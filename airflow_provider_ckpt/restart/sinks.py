@@ -40,7 +40,7 @@ def evolution(view: CheckpointView, deploy: DeploySpec) -> Iterator[Finding]:
         yield Finding(
             "CKPT223",
             "error",
-            "the commit log has version 3, which belongs to sink evolution, and the deploy switches that off",
+            "the commit log has version 3, which needs sink evolution, but the deploy switches it off",
             view.latest_committed,
             layout.commit_entry(view.latest_committed or 0),
             f"Deploy with {SINK_EVOLUTION}=true and a named sink.",
@@ -51,8 +51,8 @@ def evolution(view: CheckpointView, deploy: DeploySpec) -> Iterator[Finding]:
         yield Finding(
             "CKPT240",
             "warning",
-            f"the checkpoint wrote to the sink {active[0]}, and the deploy writes to {deploy.sink_name}",
+            f"the query wrote to the sink {active[0]} before, and the deploy writes to {deploy.sink_name}",
             view.latest_committed,
             layout.commit_entry(view.latest_committed or 0),
-            "What was written so far stays in the old sink. Keep the name, if the sink is the same.",
+            "The rows that were written so far stay in the old sink. Keep the name if the sink is the same.",
         )

@@ -39,7 +39,7 @@ def names(view: CheckpointView, deploy: DeploySpec) -> Iterator[Finding]:
             yield Finding(
                 "CKPT214",
                 "error",
-                f"source {named[0]} has a name, and source evolution is off",
+                f"source {named[0]} has a name, but source evolution is off",
                 hint=f"Deploy with {SOURCE_EVOLUTION}=true.",
                 spark_error=f"{_EVOLUTION_ERROR}.SOURCE_NAMING_NOT_SUPPORTED",
             )
@@ -52,7 +52,7 @@ def source_evolution(view: CheckpointView, deploy: DeploySpec) -> Iterator[Findi
         yield Finding(
             "CKPT213",
             "error",
-            "source evolution is switched on over an offset log of version 1",
+            "source evolution is on, but the offset log has version 1, which does not support it",
             view.latest_planned,
             layout.offset_entry(view.latest_planned or 0),
             f"Deploy without {SOURCE_EVOLUTION}, {NEW_LOCATION}",
@@ -118,7 +118,7 @@ def _names_fit(
         yield Finding(
             "CKPT214",
             "error",
-            f"the checkpoint has named sources ({listed(recorded)}), and those of the deploy have no names",
+            f"the checkpoint has named sources ({listed(recorded)}), but the sources of the deploy have no names",
             batch_id,
             entry_name,
             f"Name the sources and deploy with {SOURCE_EVOLUTION}=true.",
@@ -133,17 +133,17 @@ def _names_fit(
             f"source {name} is not in the checkpoint, and Spark reads it from the beginning",
             batch_id,
             entry_name,
-            f"The checkpoint has {listed(recorded)}. Keep the name, or be sure that the source is new.",
+            f"The checkpoint has {listed(recorded)}. Keep the name, unless the source is new.",
         )
     gone = sorted(recorded.keys() - declared.keys())
     if gone:
         yield Finding(
             "CKPT210",
             "warning",
-            f"the deploy drops the source {listed(gone)}; records that the query has not read yet are never read",
+            f"the deploy drops the source {listed(gone)}; its records that the query has not read yet are never read",
             batch_id,
             entry_name,
-            "Make sure that the source was drained before the deploy.",
+            "Make sure that the query has read all records of the source before the deploy.",
         )
 
 
@@ -182,7 +182,7 @@ def _type_fits(source_name: str, kind: str, offset: SourceOffset, batch_id: int)
         yield Finding(
             "CKPT212",
             "error",
-            f"the offset of source {source_name} is not that of a {kind} source: {error.message}",
+            f"the offset of source {source_name} is not an offset of a {kind} source: {error.message}",
             batch_id,
             layout.offset_entry(batch_id),
             f"Keep the sources, their types and their order, {NEW_LOCATION}",

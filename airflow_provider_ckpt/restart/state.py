@@ -39,7 +39,7 @@ def encoding(view: CheckpointView, deploy: DeploySpec) -> Iterator[Finding]:
         yield Finding(
             "CKPT230",
             "error",
-            f"{ENCODING} = avro is for transformWithState alone",
+            f"{ENCODING} = avro works only with transformWithState",
             hint=f"Deploy without {ENCODING}.",
             spark_error="_LEGACY_ERROR_TEMP_3102",
         )
@@ -78,8 +78,8 @@ def state_partitions(view: CheckpointView, deploy: DeploySpec) -> Iterator[Findi
         yield Finding(
             "CKPT205",
             "error",
-            f"operator {operator_id} has state in {written} partitions, and the query opens {opened}"
-            + ("" if more else ": the state of the others is silently lost"),
+            f"operator {operator_id} has state in {written} partitions, but the query opens {opened}"
+            + ("" if more else ": the state of the other partitions is lost without an error"),
             view.latest_planned,
             f"{layout.STATE}/{operator_id}",
             spark_error=_error_of_more_partitions(view, operator_id) if more else None,
@@ -116,10 +116,10 @@ def _provider_class(view: CheckpointView, deploy: DeploySpec) -> Iterator[Findin
             yield Finding(
                 "CKPT136",
                 "warning",
-                f"the state store provider {abbreviate(provider)} is not known, and its state was not judged",
+                f"ckpt does not know the state store provider {abbreviate(provider)}, so its state was not judged",
                 newest,
                 layout.offset_entry(newest),
-                "Is the class on the class path of the deploy?",
+                "Make sure that the class is on the class path of the deploy.",
             )
 
 
@@ -127,7 +127,7 @@ def _no_class(view: CheckpointView, key: str, value: str, batch_id: int, error: 
     return Finding(
         "CKPT116",
         "error",
-        f"the conf {key} is {abbreviate(value)}, and Spark has no such class",
+        f"the conf {key} is {abbreviate(value)}, but Spark has no such class",
         batch_id,
         layout.offset_entry(batch_id),
         spark_error=error,
@@ -145,7 +145,7 @@ def stateful_operators(view: CheckpointView, deploy: DeploySpec) -> Iterator[Fin
         yield Finding(
             "CKPT132",
             "error",
-            f"the deploy has the stateful operator {deploy.operators[0]}, and the checkpoint has no state",
+            f"the deploy has the stateful operator {deploy.operators[0]}, but the checkpoint has no state",
             view.latest_planned,
             layout.STATE,
             "Start the query with a new checkpoint location.",
@@ -156,7 +156,7 @@ def stateful_operators(view: CheckpointView, deploy: DeploySpec) -> Iterator[Fin
         yield Finding(
             "CKPT230",
             "error",
-            f"the state belongs to {listed(recorded)}, and the deploy has {listed(deploy.operators)}",
+            f"the state belongs to the operators {listed(recorded)}, but the deploy has {listed(deploy.operators)}",
             view.latest_planned,
             layout.STATE,
             "Keep the stateful operators and their order, " + NEW_LOCATION,
@@ -166,10 +166,10 @@ def stateful_operators(view: CheckpointView, deploy: DeploySpec) -> Iterator[Fin
         yield Finding(
             "CKPT230",
             "warning",
-            "the checkpoint has state, and the deploy has no stateful operator",
+            "the checkpoint has state, but the deploy has no stateful operator",
             view.latest_planned,
             layout.STATE,
-            "Is this the checkpoint of the query? ckpt gate without --quick compares the operators.",
+            "Make sure that this is the checkpoint of the query. ckpt gate without --quick compares the operators.",
         )
 
 
@@ -204,7 +204,8 @@ def state_format(view: CheckpointView, deploy: DeploySpec) -> Iterator[Finding]:
         yield Finding(
             "CKPT204",
             "error",
-            f"{key} is {'missing, so Spark falls back to' if missing else 'now'} {now}; the state has format {was}",
+            f"the conf {key} is {'missing, so Spark falls back to' if missing else 'now'} {now}, but the state "
+            f"has format {was}",
             view.latest_planned,
             layout.offset_entry(view.latest_planned or 0),
             spark_error="IllegalArgumentException" if was == "3" else "STATE_STORE_VALUE_SCHEMA_NOT_COMPATIBLE",
@@ -270,7 +271,7 @@ def _switched(view: CheckpointView, problem: str, has: str, error: str | None) -
     return Finding(
         "CKPT222",
         "error",
-        f"{problem}; the checkpoint has format {has}",
+        f"{problem}, but the checkpoint has format {has}",
         view.latest_committed,
         layout.commit_entry(view.latest_committed or 0),
         f"Deploy with {STATE_FORMAT}={has}, {NEW_LOCATION}",

@@ -53,8 +53,8 @@ from airflow_provider_ckpt.untrusted.spans import batches_text
 #: Without one of these Spark refuses, or goes by others that are as right; a batch without its commit runs again.
 _SAFE = (layout.StateFile, layout.StateTable, layout.LogEntry)
 EXCHANGE_WARNING = (
-    "On the way there is a stretch in which Spark refuses to start from this checkpoint. Should the rollback be "
-    "interrupted there, run the same command again, or undo it."
+    "Between some of the steps Spark cannot start from this checkpoint. If the rollback is interrupted there, run the "
+    "same command again, or undo it."
 )
 
 
@@ -137,7 +137,8 @@ def require_left_behind(view: CheckpointView, backup: Manifest, replaced: Collec
         return False
     planned = batches_text(view.planned[0], view.planned[-1]) if view.planned else "no batch"
     raise BatchNotRestorableError(
-        f"the offset log holds {planned}, so batch {batch_id} of the backup is none that was left behind and purged.",
+        f"the offset log has {planned}, so batch {batch_id} of the backup is not an earlier batch that Spark has "
+        "purged.",
         location=view.location,
         batch_id=batch_id,
     )
@@ -258,7 +259,8 @@ class _Exchange:
     def _refused(self, steps: Iterable[Action]) -> BatchNotRestorableError:
         first = next((action.name for action in steps if isinstance(action, Delete)), self._newest)
         return BatchNotRestorableError(
-            "cannot be replaced in place: so near to the first batch nothing would keep Spark from starting meanwhile.",
+            "cannot be replaced in place: so close to the first batch, Spark could start between two steps and "
+            "read a half-replaced checkpoint.",
             location=self._view.location,
             name=first,
             batch_id=self._batch_id,

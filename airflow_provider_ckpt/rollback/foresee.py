@@ -53,12 +53,12 @@ def require_no_worse(plan: Plan, now: CheckpointView, after: CheckpointView) -> 
     new += [item for item in _errors(forecast(after, DeploySpec()).findings) if item.code not in stops]
     if new:
         raise BatchNotRestorableError(
-            f"the checkpoint would not be sound after it: {new[0].code}: {new[0].message}.",
+            f"after the rollback the checkpoint would be damaged: {new[0].code}: {new[0].message}.",
             location=plan.location,
             batch_id=plan.batch_id,
             name=new[0].name,
-            hint="Nothing was done. Choose another batch, or take the file from a backup: "
-            f"ckpt rollback {plan.location} --to-backup ROOT/ID",
+            hint="Nothing was done. Choose another batch, or take the file from a backup: ckpt rollback "
+            f"{plan.location} --to-backup ROOT/ID.",
         )
 
 
@@ -79,10 +79,10 @@ def doubt(batch_id: int, after: CheckpointView, following: OffsetSeq | None) -> 
         if finding.code == "CKPT106":
             return f"{name} is a copy of the entry before it"
         if finding.code == "CKPT121" and finding.name in layout.sidecars(name):
-            return f"{name} was changed after Spark wrote it: its checksum file does not fit"
+            return f"{name} was changed after Spark wrote it: it does not match its checksum file"
     own = after.offset_seq(batch_id)
     if following is not None and _is_not_before(own, following):
-        return f"{name} is not older than the entry after it, as a copy of a later entry is"
+        return f"{name} is not older than the entry after it, so it may be a copy of a later entry"
     return None
 
 

@@ -53,7 +53,7 @@ class ToBatch(RollbackTarget):
 
     def describe(self) -> str:
         """See :class:`RollbackTarget`."""
-        return f"is {self.batch_id} or an older one"
+        return f"is {self.batch_id} or older"
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,7 +111,7 @@ class ToOffsets(RollbackTarget):
         if kind is None:
             raise CheckpointError(
                 f"offsets of source {source_id} cannot be ordered, because its type is not known",
-                hint=f"Declare it, for example {source_id}=kafka.",
+                hint=f"Declare the type, for example {source_id}=kafka.",
             )
         goal = SourceOffset(text).view(kind)
         if goal.kind.marks == "begin" and later is None:
@@ -131,7 +131,7 @@ class ToOffsets(RollbackTarget):
     def describe(self) -> str:
         """See :class:`RollbackTarget`."""
         wanted = ", ".join(f"source {source_id} {text}" for source_id, text in self.offsets.items())
-        return f"did not read past {wanted}"
+        return f"has not read beyond {wanted}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -167,7 +167,8 @@ def require_watermark(target: RollbackTarget, watermarks: Iterable[int]) -> None
     """Raise PlanError when a watermark is asked for and the query has none; ``watermarks`` are those it shows now."""
     if isinstance(target, ToWatermark) and not any(watermarks):
         raise PlanError(
-            "the query has no watermark.", hint="Give a batch or a time instead: --to-batch or --to-timestamp."
+            "the query has no watermark, so no batch can be found by a watermark.",
+            hint="Give a batch or a time instead: --to-batch or --to-timestamp.",
         )
 
 
@@ -186,7 +187,7 @@ def notes_of(
 def facts_of(entry: OffsetSeq) -> str:
     """When a batch began and with which watermark."""
     if entry.metadata is None:
-        return "does not say when it began"
+        return "began at a time that its entry does not say"
     watermark = entry.metadata.batch_watermark_ms
     began = f"began at {time_text(entry.metadata.batch_timestamp_ms)}"
     return f"{began} with the watermark {time_text(watermark)}" if watermark else f"{began} without a watermark"
@@ -199,7 +200,7 @@ def _read_again(entry: OffsetSeq, newest: OffsetSeq, source_types: Mapping[str, 
             yield f"{source} is read again: {item.total:,} {item.unit or ''}".rstrip() + "."
         else:
             between = f"from {item.start_offset} to {item.end_offset}"
-            yield f"{source} is read again {between}; not counted: {item.problem}."
+            yield f"{source} is read again {between}; the amount is not known: {item.problem}."
 
 
 def parse_target(
@@ -228,7 +229,7 @@ def parse_target(
     named = [name for name, value in given.items() if value is not None and value != ""]
     if len(named) != 1:
         found = " and ".join(named) or "none"
-        raise ValueError(f"the point to roll back to is given by exactly one of {', '.join(given)}; given: {found}")
+        raise ValueError(f"give exactly one of {', '.join(given)}, which say where to roll back to; given: {found}")
     match named[0]:
         case "batch":
             return ToBatch(_batch_id(str(batch)))
@@ -244,18 +245,18 @@ def parse_target(
 def _to_backup(text: str) -> ToBackup:
     root, _, backup_id = text.rstrip("/").rpartition("/")
     if not root or not backup_id:
-        raise ValueError(f"{text!r} is not ROOT/ID of a backup")
+        raise ValueError(f"{text!r} is not a backup; give it as ROOT/ID")
     return ToBackup(root, backup_id)
 
 
 def _batch_id(text: str) -> int:
     if not re.fullmatch(r"\s*[0-9]{1,19}\s*", text):
-        raise ValueError(f"{text!r:.60} is no batch id")
+        raise ValueError(f"{text!r:.60} is not a batch id")
     return int(text)
 
 
 def _offsets(given: Any) -> dict[str, str]:
     wanted = parse_json(given) if isinstance(given, str) else given
     if not isinstance(wanted, Mapping) or not wanted:
-        raise ValueError('offsets are an object by source id, such as {"0": {"topic": {"0": 5}}}')
+        raise ValueError('offsets must be a JSON object by source id, such as {"0": {"topic": {"0": 5}}}')
     return {str(key): json.dumps(value, separators=(",", ":")) for key, value in wanted.items()}

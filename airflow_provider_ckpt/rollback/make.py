@@ -163,10 +163,12 @@ def _restorable_text(found: Sequence[int], view: CheckpointView) -> str:
         return "Nothing was done. None of the batches in the logs can be restored."
     others = len(set(view.committed) - set(found))
     more = (
-        f" Of the {others} other committed batches it is not known, or they cannot be restored." if others > 1 else ""
+        f" The {others} other committed batches cannot be restored, or it is not known whether they can."
+        if others > 1
+        else ""
     )
     if others == 1:
-        more = " Of the other committed batch it is not known, or it cannot be restored."
+        more = " The other committed batch cannot be restored, or it is not known whether it can."
     return f"Nothing was done. Batches that can be restored: {', '.join(map(str, found))}.{more}"
 
 
@@ -174,7 +176,7 @@ def _make_rollback_to_backup(stores: Stores, target: ToBackup, wish: _Wish) -> P
     """An ordinary rollback as long as the checkpoint holds all that it needs; else the backup's files come back."""
     checkpoint, root = stores.checkpoint, stores.backups
     if root is None:
-        raise PlanError(f"the root {target.root} of the backup was not opened.", location=checkpoint.location)
+        raise PlanError(f"the root {target.root} of the backup was not given to open.", location=checkpoint.location)
     wanted = FromBackup(target.backup_id)
     if (interrupted := find_interrupted(stores, "rollback", lambda plan: wanted in plan.requirements)) is not None:
         return interrupted  # everything was copied before it began: it does not matter whether the backup is there
@@ -184,8 +186,8 @@ def _make_rollback_to_backup(stores: Stores, target: ToBackup, wish: _Wish) -> P
         return _back_to(stores, root, backup, wish)
     except BatchNotRestorableError as error:
         error.hint = error.hint or (
-            f"Restore it to a new location and start the query there: ckpt restore {root.location} {backup.backup_id} "
-            f"--to {checkpoint.location}-batch-{backup.batch_id} --sink FORMAT:URI --execute"
+            f"Restore the backup to a new location, and start the query there: ckpt restore {root.location} "
+            f"{backup.backup_id} --to {checkpoint.location}-batch-{backup.batch_id} --sink FORMAT:URI --execute"
         )
         raise
 
@@ -230,7 +232,7 @@ def _exchange(stores: Stores, root: Store, view: CheckpointView, backup: Manifes
     plan = without_gone_inputs(replace(plan, trigger=wish.trigger), _inputs_after(checkpoint, view, batch_id))
     coming = [action.size for action in plan.actions if isinstance(action, Copy) and action.source]
     notes = _notes(view, ToBatch(batch_id), batch_id, held.offset_seq(batch_id), wish.sources)
-    note = f"{len(coming)} files, {sum(coming):,} bytes, come back from backup {backup.backup_id}."
+    note = f"{len(coming)} files ({sum(coming):,} bytes) are copied from backup {backup.backup_id}."
     return _told(plan, checkpoint, (*notes, note))
 
 
@@ -253,13 +255,15 @@ def _entry_after(checkpoint: Store, view: CheckpointView, batch_id: int) -> Offs
 
 def _doubtful(effect: SinkEffect, reason: str) -> SinkEffect:
     """The effect when the entry of the target may not be that of its batch."""
-    remedy = "Take the entry from a backup (--to-backup), or compare the rows of the batches after it in the sink."
+    remedy = "Take the entry from a backup (--to-backup), or compare the rows of the later batches in the sink."
     return replace(effect, effect="unknown", reason=reason, remedy=remedy)
 
 
 def _not_known(effect: SinkEffect, batch_id: int) -> SinkEffect:
     """The effect when the offset entry of the batch is lost, so that nobody can compare it with the backup's."""
-    reason = f"the offset entry of batch {batch_id} cannot be read, so the sink may have got another batch {batch_id}"
+    reason = (
+        f"the offset entry of batch {batch_id} cannot be read, so the sink may hold other rows for batch {batch_id}"
+    )
     return replace(effect, effect="unknown", reason=reason, remedy="Compare the rows of that batch in the sink.")
 
 
@@ -278,15 +282,18 @@ def _judge_sink(stores: Stores, view: CheckpointView, batch_id: int, wish: _Wish
 
 def _log_to_trim(stores: Stores, sink: DeclaredSink | None, batch_id: int) -> SinkLog:
     if stores.sink is None or (sink is not None and sink.kind != "file"):
-        raise PlanError("only a file sink has a log that can be trimmed", hint="Declare it: --sink file:URI.")
+        raise PlanError(
+            "--trim-sink-log is only for a file sink, because only a file sink has a log that ckpt can trim",
+            hint="Declare the sink: --sink file:URI.",
+        )
     sink_log = read_trimmed(stores.sink, batch_id)
     links = [name for name in (layout.SINK_LOG, *sink_log.objects) if stores.sink.is_link(name)]
     if links:
         raise PlanError(
-            "the log of the sink is a link, so what it leads to is not trimmed.",
+            "the log of the sink is a link, so it is not trimmed.",
             location=stores.sink.location,
             name=links[0],
-            hint="Replace it by what it leads to.",
+            hint="Replace the link with the directory that it points to.",
         )
     return sink_log
 
@@ -316,6 +323,6 @@ def make_rollback_again(plan: Plan, stores: Stores) -> Plan:
         view = _observed(stores.checkpoint, plan.batch_id)
         return _fresh_rollback(stores, ToBatch(plan.batch_id), view, plan.batch_id, wish)
     if stores.backups is None:
-        raise PlanError(f"the root {plan.source} of the backup was not opened.", location=plan.location)
+        raise PlanError(f"the root {plan.source} of the backup was not given to open.", location=plan.location)
     backup = find_backup(stores.backups, plan.backup_id)
     return _exchange(stores, stores.backups, _observed(stores.checkpoint, backup.batch_id), backup, wish)

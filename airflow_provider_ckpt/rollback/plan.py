@@ -88,7 +88,7 @@ def in_flight_warnings(view: CheckpointView, batch_id: int) -> tuple[str, ...]:
     """What becomes of a batch that is planned and not committed."""
     if view.in_flight is None or view.in_flight <= batch_id:
         return ()
-    return (f"Batch {view.in_flight} was planned and not committed; it is dropped as well.",)
+    return (f"Batch {view.in_flight} is in flight (planned, not committed); it is dropped too.",)
 
 
 def unknown_warnings(view: CheckpointView) -> tuple[str, ...]:
@@ -97,8 +97,10 @@ def unknown_warnings(view: CheckpointView) -> tuple[str, ...]:
     if not unknown:
         return ()
     return (
-        f"{len(unknown)} files that ckpt does not know are left as they are: {listed_shortly(unknown)}. "
-        "What wrote them (a source, a catalog) does not go back with the query.",
+        (
+            f"{len(unknown)} files that ckpt does not know are not changed: {listed_shortly(unknown)}. The program "
+            "that wrote them (a source, a catalog) is not rolled back with the query."
+        ),
     )
 
 
@@ -109,7 +111,7 @@ def _source_warnings(view: CheckpointView, batch_id: int) -> tuple[str, ...]:
         entries = source_entries(view, source_id)
         if log_offset is not None and entries and source_log_end(entries.keys(), log_offset) != log_offset:
             warnings.append(
-                f"The log of file source {source_id} is compacted past the target: "
-                "the files of the dropped batches come back in one batch."
+                f"The log of file source {source_id} was compacted after the target batch, so the next batch reads "
+                "all files of the dropped batches at once."
             )
     return tuple(warnings)

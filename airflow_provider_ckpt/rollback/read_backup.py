@@ -60,11 +60,12 @@ def require_same_query(view: CheckpointView, backup: Manifest, compared: Compare
     is_same = backup.query_id == view.query_id or compared.was_same(entry)
     if not backup.query_id or not is_same:
         raise BatchNotRestorableError(
-            f"backup {backup.backup_id} is of query {backup.query_id or 'without an id'}, and this is the checkpoint "
-            f"of {view.query_id or 'one without an id'}.",
+            f"backup {backup.backup_id} belongs to query {backup.query_id or '(without an id)'}, and this "
+            f"checkpoint to query {view.query_id or '(without an id)'}.",
             location=view.location,
             batch_id=backup.batch_id,
-            hint="Nothing was done. Name a backup of this query: ckpt backups ROOT lists them with their queries.",
+            hint="Nothing was done. Give a backup of this query: ckpt backups ROOT lists the backups with their "
+            "queries.",
         )
 
 
@@ -93,7 +94,9 @@ def read_restart_set(root: Store, backup: Manifest) -> tuple[CheckpointView, Man
     require_own_batch(root, backup, view)
     chosen = drive(restart_set(view, backup.batch_id, decompressors()), read)
     if chosen.missing:
-        raise BackupCorruptError.of(root.location, manifest, f"the backup lacks {', '.join(chosen.missing[:3])}")
+        raise BackupCorruptError.of(
+            root.location, manifest, f"the backup does not have {', '.join(chosen.missing[:3])}"
+        )
     return view, replace(backup, objects=tuple(stored[name] for name in chosen.names))
 
 
@@ -118,14 +121,14 @@ def require_exchangeable(
         broken = _broken(checkpoint, view, sorted(compared.replaced))
         for name in sorted(compared.replaced - broken):
             raise BatchNotRestorableError(
-                f"is not what it was when {backup.backup_id} was taken: another file has its name by now.",
+                f"is not the file of backup {backup.backup_id}: another file has this name now.",
                 location=view.location,
                 name=name,
                 batch_id=backup.batch_id,
             )
     for name in _with_paths_elsewhere(checkpoint, view, root, backup, compared.replaced):
         raise BatchNotRestorableError(
-            f"this file of backup {backup.backup_id} names schema files of a checkpoint at another location.",
+            f"this file of backup {backup.backup_id} points to schema files of a checkpoint at another location.",
             location=view.location,
             name=name,
             batch_id=backup.batch_id,

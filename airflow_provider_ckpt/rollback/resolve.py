@@ -58,9 +58,11 @@ def resolve(checkpoint: Store, target: RollbackTarget) -> int:
     batch_id = choose(target, entries, planned)
     if batch_id is None:
         kept = entries.oldest
-        oldest = f"the oldest is batch {kept[0]}, which {facts_of(kept[1])}" if kept else "none can be read"
+        oldest = (
+            f"the oldest is batch {kept[0]}, which {facts_of(kept[1])}" if kept else "none of the entries can be read"
+        )
         raise BatchNotRestorableError(
-            f"no committed batch that is kept {target.describe()}: {oldest}.", location=checkpoint.location
+            f"no committed batch in the logs {target.describe()}: {oldest}.", location=checkpoint.location
         )
     return batch_id
 
@@ -86,7 +88,7 @@ def backups_hint(root: Store, target: RollbackTarget, query_id: str | None) -> s
             break
     if not held:
         return f"None of the {len(own)} backups of this query in {root.location} {target.describe()}."
-    return f"Backups that hold such a batch: {'; '.join(held)}."
+    return f"These backups have such a batch: {'; '.join(held)}."
 
 
 def _entry_of(root: Store, backup: Manifest) -> OffsetSeq | None:

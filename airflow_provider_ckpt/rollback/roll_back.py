@@ -32,8 +32,8 @@ class Executor(InPlace):
         """What was there before comes back, or only what the query has written goes."""
         location, batch_id = self.plan.location, self.plan.batch_id
         return (
-            f"'ckpt undo {location}' puts back what was there before, 'ckpt rollback {location} --to-batch {batch_id}' "
-            "drops what the query has written"
+            f"run 'ckpt undo {location}' to put the removed files back, or 'ckpt rollback {location} --to-batch "
+            f"{batch_id}' to drop what the query has written"
         )
 
     def finish(self, by: str, at_ms: int) -> None:

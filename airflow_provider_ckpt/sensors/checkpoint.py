@@ -157,7 +157,9 @@ class CheckpointProgressSensor(BaseSensorOperator):
         """Poll once."""
         step = self._step(context)
         if isinstance(step, TimedOut):
-            raise AirflowSensorTimeout(f"{self.checkpoint} has not reached its condition by {self.deadline}")
+            raise AirflowSensorTimeout(
+                f"the condition on {self.checkpoint} was not met by the deadline {self.deadline}"
+            )
         return PokeReturnValue(True, self._result(step)) if isinstance(step, Reached) else False
 
     def _step(self, context: Any) -> Reached | Pending:
@@ -185,8 +187,9 @@ class CheckpointProgressSensor(BaseSensorOperator):
         condition, start = read_wait(kept) if kept else (self.wanted(), None)
         if self.reschedule and memory is None and is_relative(condition.to_dict()):
             raise AirflowFailException(
-                f"{self.task_id}: a condition that means now has to be remembered from poke to poke, which Airflow "
-                "does in reschedule mode from 3.3 on; use deferrable=True or mode='poke'"
+                f"{self.task_id}: a condition that refers to the time at which the wait begins must be remembered "
+                "from poke to poke, which Airflow does in reschedule mode only from 3.3 on; use deferrable=True or "
+                "mode='poke'"
             )
         return Waiting(
             self._store.location,
@@ -246,10 +249,11 @@ class CheckpointProgressSensor(BaseSensorOperator):
         """What the scheduler hands to the triggerer, templates and all; raises ValueError for what that cannot do."""
         spelled = self._spelled()
         if len(spelled) != 1 or self.deadline is not None:
-            raise ValueError("start_from_trigger takes one condition (combine several with all_of) and no deadline")
+            raise ValueError("start_from_trigger supports one condition (combine several with all_of) and no deadline")
         if is_relative(spelled[0]):
             raise ValueError(
-                "start_from_trigger takes no condition that means now: a restarted triggerer would mean another time"
+                "start_from_trigger does not support a condition that refers to the time at which the wait begins, "
+                "because a restarted triggerer would begin it again"
             )
         names = ("checkpoint", "sources", "kafka_conn_id", "checkpoint_conn_id", "poke_interval")
         return StartTriggerArgs(
@@ -275,11 +279,11 @@ class CheckpointProgressSensor(BaseSensorOperator):
         if event["status"] == "reached":
             return self._result(event)
         if event["status"] == "timeout":
-            raise AirflowSensorTimeout(f"{self.checkpoint} has not reached its condition in time: {event}")
+            raise AirflowSensorTimeout(f"the condition on {self.checkpoint} was not met in time: {event}")
         error = CheckpointError(event["message"], location=event["location"], name=event["name"], hint=event["hint"])
         raise failure(event["code"], error, retryable=bool(event.get("retryable")))
 
     def _result(self, ended: Reached | dict[str, Any]) -> dict[str, Any]:
         event = {**outcome("reached", ended.progress, ended.condition)} if isinstance(ended, Reached) else ended
-        self.log.info("%s has reached its condition: %s", self.checkpoint, event)
+        self.log.info("The condition on %s is met: %s", self.checkpoint, event)
         return {"format_version": FORMAT_VERSION, **{key: event[key] for key in event if key != "status"}}

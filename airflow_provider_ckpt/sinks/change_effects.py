@@ -17,7 +17,7 @@ from airflow_provider_ckpt.untrusted.spans import batches_text
 
 _KEEPING_NOTHING = ("console", "noop", "memory")
 #: Batches that a query in real-time mode may run again, in the reason of its effect.
-_NOT_IN_THE_LOGS = "a batch that was stopped before its end, which real-time mode leaves no entry of,"
+_NOT_IN_THE_LOGS = "the batch that was stopped before its end, of which real-time mode writes no entry,"
 
 
 def rollback_effect(marker: SinkMarker, batch_id: int, newest: int | None, *, trimmed: bool = False) -> SinkEffect:
@@ -47,10 +47,13 @@ def undo_effect(marker: SinkMarker, newest: int | None, *, trimmed: bool = False
     lost = marker.lost_up_to(newest) if newest is not None else ()
     gone = newest is not None and (marker.last_batch is None or marker.last_batch < newest)
     if marker.kind in MARKING and not trimmed and (gone or lost):
-        why = f"it was taken back since the rollback, and the undo makes batches up to {newest} committed again"
-        remedy = "Put the table back to what it was before the rollback first, or leave the rollback as it is."
+        why = (
+            "the table was restored to an earlier version after the rollback, and the undo makes the batches up to "
+            f"{newest} committed again"
+        )
+        remedy = "First restore the table to its version before the rollback, or do not undo."
         return SinkEffect(marker.name, "skipped", why, remedy)
-    return SinkEffect(marker.name, "exact", "the undo makes no batch run again")
+    return SinkEffect(marker.name, "exact", "no batch runs again after the undo")
 
 
 def repartition_effect(marker: SinkMarker, batch_id: int) -> SinkEffect:
@@ -73,7 +76,7 @@ def in_real_time(effect: SinkEffect, marker: SinkMarker) -> SinkEffect:
     if effect.effect != "exact" or marker.kind in _KEEPING_NOTHING:
         return effect
     if marker.kind in MARKING:
-        why = f"real-time mode is not known to write to a sink such as {marker.kind}, nor how rows reach it there"
+        why = f"it is not known how real-time mode writes rows to a sink of the type {marker.kind}"
         return SinkEffect(marker.name, "unknown", why, "Compare the rows of the newest batches in the sink.")
     return _unmarked(marker, _NOT_IN_THE_LOGS)
 
@@ -87,22 +90,27 @@ def _marked(marker: SinkMarker, batch_id: int, *, trimmed: bool) -> SinkEffect:
         return SinkEffect(
             marker.name,
             "exact",
-            f"the log entries of {batches_text(held[0], held[-1])} are removed as well; the data files that they name "
-            "stay in the directory, where only readers that ignore _spark_metadata see them",
+            f"the log entries of {batches_text(held[0], held[-1])} are removed too; their data files stay in the "
+            "directory, but only readers that ignore _spark_metadata read them",
         )
     if skipped:
         return SinkEffect(marker.name, "skipped", _why_skipped(marker, skipped, held), _remedy(marker, batch_id))
     if held:
-        why = f"it holds {batches_text(held[0], held[-1])} and no longer knows that it does, so it takes them again"
+        why = (
+            f"it has the rows of {batches_text(held[0], held[-1])}, but its record of these batches has expired, so "
+            "it accepts them a second time"
+        )
         return SinkEffect(marker.name, "duplicated", why, _remedy(marker, batch_id))
     if lost:
-        why = f"the table was restored to before batch {lost[0]}, which is committed and does not run again"
+        why = (
+            f"the table was restored to a version before batch {lost[0]}, which is committed and so does not run again"
+        )
         remedy = f"Roll back to batch {lost[0] - 1}, or restore the table to a later version."
         return SinkEffect(marker.name, "skipped", why, remedy)
     if marker.last_batch is None:
         known_as = f" of {marker.writer}" if marker.writer else ""
-        why = f"it knows no batch{known_as}: it is not the sink of this query, or its memory has expired"
-        return SinkEffect(marker.name, "unknown", why, "Check what the sink holds before the query starts again.")
+        why = f"it has no record of a batch{known_as}: it is not the sink of this query, or its record has expired"
+        return SinkEffect(marker.name, "unknown", why, "Before the query starts again, check which rows the sink has.")
     return SinkEffect(marker.name, "exact", f"{_memory(marker)} ends at or before batch {batch_id}")
 
 
@@ -113,10 +121,13 @@ def _why_skipped(marker: SinkMarker, skipped: tuple[int, int], held: tuple[int, 
             f"{_memory(marker)} goes up to batch {last}, so it refuses {batches_text(first, last)} when they run again "
             "with other rows, and the query stops"
         )
-    why = f"{_memory(marker)} goes up to batch {last}, so the next run of {batches_text(first, last)} is dropped"
+    why = (
+        f"{_memory(marker)} goes up to batch {last}, so the sink drops the rows of {batches_text(first, last)} when "
+        "they run again"
+    )
     if marker.commits and not held:
-        return f"{why}; the table was restored without its marker, so their rows are in it neither old nor new"
-    return f"{why}, and what they wrote before stays" if held else why
+        return f"{why}; the table was restored but its marker was not, so it has neither the old nor the new rows"
+    return f"{why}, and keeps the old rows" if held else why
 
 
 def _memory(marker: SinkMarker) -> str:
@@ -138,25 +149,25 @@ def _remedy(marker: SinkMarker, batch_id: int) -> str:
     version = marker.version_of(batch_id)
     if version is None:
         return (
-            f"The table no longer remembers its state before batch {batch_id + 1}: roll back to a later batch, or "
-            "rewrite the table and let the query start on it with a new checkpoint."
+            f"The version of the table before batch {batch_id + 1} has expired. Roll back to a later batch, or "
+            "rewrite the table and start the query with a new checkpoint."
         )
     remedy = {"delta": _restore_delta, "iceberg": _restore_iceberg, "hudi": _restore_hudi, "history": _rewind_history}[
         marker.kind
     ]
     others = ", ".join(f"{commit.operation} {commit.version}" for commit in marker.others_after(batch_id))
-    also = f" That also takes back what others did: {others}." if others else ""
-    return f"Before the query goes on, {remedy(marker, batch_id, version)}{also}"
+    also = f" That also reverts the commits of others: {others}." if others else ""
+    return f"Before the query starts again, {remedy(marker, batch_id, version)}{also}"
 
 
 def _restore_delta(marker: SinkMarker, batch_id: int, version: str) -> str:
     if marker.skipped_after(batch_id) is None:
         return f"restore the table: RESTORE TABLE delta.`{marker.location}` TO VERSION AS OF {version}."
     return (
-        "restore the table and its marker in one commit: "
-        f"python -c {shlex.quote(delta_restore(marker.location, version, marker.writer, batch_id))}. "
-        "RESTORE TABLE in SQL leaves the marker as it is: after it the query also needs a new id (ckpt backup of the "
-        "checkpoint rolled back, then ckpt restore --new-query-id), or a new txnAppId where it sets one."
+        "restore the table and its marker in one commit: python -c "
+        f"{shlex.quote(delta_restore(marker.location, version, marker.writer, batch_id))}. RESTORE TABLE in SQL does "
+        "not restore the marker: after it the query also needs a new id (roll back, then ckpt backup and ckpt "
+        "restore --new-query-id), or a new txnAppId if it sets one."
     )
 
 
@@ -171,8 +182,8 @@ def delta_restore(location: str, version: str, writer: str, batch_id: int) -> st
 
 def _restore_iceberg(marker: SinkMarker, batch_id: int, version: str) -> str:
     return (
-        "roll the table back, which takes the marker back as well; the query keeps its id: "
-        f"CALL <catalog>.system.rollback_to_snapshot(table => '<table>', snapshot_id => {version})."
+        "roll the table back, which also resets the marker, so the query can keep its id: CALL "
+        f"<catalog>.system.rollback_to_snapshot(table => '<table>', snapshot_id => {version})."
     )
 
 
@@ -181,7 +192,7 @@ def _restore_hudi(marker: SinkMarker, batch_id: int, version: str) -> str:
     calls = "; ".join(
         f"CALL rollback_to_instant(table => '<table>', instant_time => '{instant}')" for instant in reversed(later)
     )
-    return f"roll back the later instants, newest first: {calls}."
+    return f"roll back the later instants of the table, newest first: {calls}."
 
 
 def _rewind_history(marker: SinkMarker, batch_id: int, version: str) -> str:
@@ -197,23 +208,25 @@ def _unmarked(marker: SinkMarker, again: str) -> SinkEffect:
             return SinkEffect(
                 marker.name,
                 "duplicated",
-                f"it gets {again} a second time: Spark writes to Kafka at least once, without transactions or a marker",
-                "Let consumers drop what they have seen by a key of the record; isolation.level=read_committed does "
-                "not help, because nothing is in a transaction.",
+                f"it gets the rows of {again} a second time: Spark writes to Kafka at least once, without "
+                "transactions or a marker",
+                "Let consumers drop duplicates by a key of the record; isolation.level=read_committed does not "
+                "help, because Spark writes without transactions.",
             )
         case "foreachBatch" | "foreach":
             return SinkEffect(
                 marker.name,
                 "unknown",
-                f"the function gets the ids of {again} again, with rows that may be cut otherwise: exact only if it "
-                "replaces what it wrote for an id, duplicated if it appends, lost if it skips ids that it knows",
+                f"the function is called again with the ids of {again}, perhaps with other rows: the effect is "
+                "exact only if it replaces what it wrote for an id, duplicated if it appends, skipped if it "
+                "ignores ids that it has seen",
                 "If it writes to Delta with txnAppId, declare that: delta:URI#txnAppId=ID.",
             )
         case kind if kind in _KEEPING_NOTHING:
-            return SinkEffect(marker.name, "exact", "it keeps nothing beyond a run")
+            return SinkEffect(marker.name, "exact", "it keeps no rows after the query ends")
     return SinkEffect(
         marker.name,
         "unknown",
-        "a sink that remembers batch ids drops the batches that run again; any other gets them twice",
+        "a sink that remembers batch ids drops the batches that run again; any other sink gets them twice",
         "Declare the sink, for example --sink file:URI.",
     )

@@ -72,10 +72,10 @@ def parse_sink(text: str) -> DeclaredSink:
     kind = _KINDS.get(name.lower())
     if kind is None or (kind in MARKING and not location):
         raise StoreError(
-            f"cannot read a sink {text!r}",
-            hint=f"Declare it as {', '.join(f'{known}:URI' for known in MARKING)}, or as one of "
-            f"{', '.join(_UNMARKED)}; for example file:/data/out. The formats "
-            f"{', '.join(FILE_FORMATS)} mean file.",
+            f"{text!r} is not a sink",
+            hint=f"Declare the sink as {', '.join(f'{known}:URI' for known in MARKING)}, or as one of "
+            f"{', '.join(_UNMARKED)}; for example file:/data/out. For the formats {', '.join(FILE_FORMATS)} "
+            "write file.",
         )
     if location.startswith("//"):
         location = f"file:{location}"
@@ -96,7 +96,9 @@ def read_marker(sink: DeclaredSink, store: Store | None, query_id: str | None, b
         StoreError: It cannot be read.
     """
     if store is None and sink.kind in MARKING:
-        raise StoreError(f"the {sink.kind} sink was declared, and its location was not opened", location=sink.location)
+        raise StoreError(
+            f"the {sink.kind} sink was declared, but its location was not given to open", location=sink.location
+        )
     if sink.kind not in MARKING:
         return SinkMarker(sink.kind, sink.location)
     marker: SinkMarker = import_module(f"{__package__}.{sink.kind}").read(sink, store, query_id or "", batch_id)

@@ -40,7 +40,9 @@ class Misfit:
 
 
 #: What can always be done about a sink that does not fit.
-_OTHERWISE = "Declare the sink that the query writes to, or none: its effect is then unknown and has to be accepted."
+_OTHERWISE = (
+    "Declare the sink that the query writes to. Or declare none: the effect is then unknown and must be accepted."
+)
 
 
 def misfit(
@@ -60,8 +62,8 @@ def misfit(
         return None
     if marker.last_batch is None and not marker.held_after(-1) and not marker.undone:
         return Misfit(
-            f"knows no batch of {marker.writer}, and the query has committed batch {now.written}: it is the table of "
-            "another query, or it has forgotten this one",
+            f"has no record of a batch of {marker.writer}, but the query has committed batch {now.written}: it is "
+            "the table of another query, or its record of this query has expired",
             _OTHERWISE,
         )
     return None
@@ -79,10 +81,10 @@ def _misfit_of_files(
     if latest is None:
         if now.written is None:
             return None
-        return Misfit(f"has no log of batches, and the query has committed batch {now.written}", _OTHERWISE)
+        return Misfit(f"has no log of batches, but the query has committed batch {now.written}", _OTHERWISE)
     if now.written is not None and latest < now.written:
         return Misfit(
-            f"holds batches up to {latest}, and the query has committed batch {now.written}: it is not the sink of "
+            f"has batches up to {latest}, but the query has committed batch {now.written}: it is not the sink of "
             "this query, or its log was restored or deleted",
             _OTHERWISE,
         )
@@ -90,10 +92,10 @@ def _misfit_of_files(
         return None
     planned = "none" if now.planned is None else f"none after {now.planned}"
     return Misfit(
-        f"holds batch {latest}, and the query has planned {planned}: it is not the sink of this query, or the "
-        "checkpoint was put back by other means than ckpt",
-        f"{_OTHERWISE} If it is its sink, remove by hand what its _spark_metadata holds after the newest committed "
-        "batch.",
+        f"has batch {latest}, but the query has planned {planned}: it is not the sink of this query, or the "
+        "checkpoint was rolled back without ckpt",
+        f"{_OTHERWISE} If this is the sink of the query, delete from its _spark_metadata the entries after the "
+        "newest committed batch.",
     )
 
 

@@ -34,7 +34,7 @@ def read(sink: DeclaredSink, store: Store, query_id: str, batch_id: int) -> Sink
     identifier = sink.writer or DEFAULT_IDENTIFIER
     files = {**store.ls(_HOODIE)[0], **store.ls(f"{_HOODIE}/timeline")[0]}
     if f"{_HOODIE}/hoodie.properties" not in files:
-        raise StoreError("is no Hudi table: it has no .hoodie/hoodie.properties", location=store.location)
+        raise StoreError("is not a Hudi table: it has no .hoodie/hoodie.properties", location=store.location)
     instants = sorted(((match[1], name) for name in files if (match := _COMPLETED.fullmatch(name))), reverse=True)
     last: int | None = None
     made_of: list[SinkCommit] = []
@@ -66,5 +66,7 @@ def _avro(data: bytes, store: Store) -> Any:
         import fastavro
     except ImportError as error:
         hint = "pip install 'ckpt-cli[hudi]'"
-        raise StoreError("its commits are Avro", location=store.location, hint=hint) from error
+        raise StoreError(
+            "its commits are in Avro, which ckpt does not read", location=store.location, hint=hint
+        ) from error
     return next(iter(fastavro.reader(io.BytesIO(data))))

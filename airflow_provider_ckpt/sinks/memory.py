@@ -73,8 +73,13 @@ def memory_of(checkpoint: Store, query_id: str | None) -> Memory | None:
             str(fields.get("by", "")),
         )
     except (ValueError, TypeError, KeyError, AttributeError):
-        hint = "Read the file, and remove it if the sink of the query is known in another way."
-        raise StoreError("is no memory of a sink", location=place.location, name=MEMORY, hint=hint) from None
+        hint = (
+            "Open the file to see which sink was declared, then delete it; the next change records the sink that you "
+            "declare."
+        )
+        raise StoreError(
+            "is not a record of the declared sink", location=place.location, name=MEMORY, hint=hint
+        ) from None
     return memory if fields.get("query_id") == (query_id or "") else None
 
 

@@ -95,9 +95,9 @@ def parse_end(text: str) -> DeclaredEnd:
     kind = kind.lower()
     if kind not in KINDS or (kind != "kafka" and not location):
         raise StoreError(
-            f"cannot read a source {scrub(text)!r}",
-            hint=f"Declare it as TYPE:URI with one of {', '.join(KINDS)}; for example delta:s3://lake/orders, "
-            "or kafka:broker:9092/orders.",
+            f"{scrub(text)!r} is not a source",
+            hint=f"Declare a source as TYPE:URI with one of {', '.join(KINDS)}; for example delta:s3://lake/orders, or "
+            "kafka:broker:9092/orders.",
         )
     if kind == "kafka":
         servers, _, topics = location.removeprefix("//").partition("/")
@@ -151,7 +151,7 @@ class DeclaredEnds:
         self._access = access
         if not self._ends:
             raise CheckpointError(
-                "the condition asks where the data of the sources ends, and no source was declared",
+                "the condition needs the latest offsets of the sources, but no source was declared",
                 location=access.checkpoint.location if access.checkpoint is not None else None,
                 hint=hint_of(access.checkpoint, option=access.option),
             )
@@ -164,8 +164,8 @@ class DeclaredEnds:
         """
         if at_ms is not None and progress.polled_at_ms and at_ms > progress.polled_at_ms:
             raise CheckpointError(
-                f"what will have been written until {time_text(at_ms)} cannot be known yet",
-                hint="Wait until then first.",
+                f"{time_text(at_ms)} is in the future, so the end of the data at that time is not known yet",
+                hint="Start the wait after that time.",
             )
         self._require_all(progress)
         conditions = [
@@ -189,8 +189,9 @@ class DeclaredEnds:
         if missing:
             offered = hint_of(self._access.checkpoint, missing, option=self._access.option).rstrip(".")
             raise CheckpointError(
-                f"source {missing[0]} was not declared, so the end of its data is not known",
-                hint=f"{offered}; or its mere type, such as {missing[0]}=rate, when it is not to be waited for.",
+                f"source {missing[0]} was not declared, so its latest offsets are not known",
+                hint=f"{offered}. Or declare only its type, such as {missing[0]}=rate, if the wait should not include "
+                "it.",
             )
 
     def _position(self, source_id: str, progress: Progress) -> SourceOffset | None:

@@ -55,8 +55,8 @@ class End:
         at = _position(committed, self.source_id)
         if at and at["reservoirId"] != table_id:
             raise StoreError(
-                f"the query reads table {at['reservoirId']}, and this is table {table_id}: it was created anew, or "
-                "is not the one that the query reads",
+                f"the query reads the table with the id {at['reservoirId']}, but this table has the id "
+                f"{table_id}: it was created again, or is not the one that the query reads",
                 location=self.store.location,
             )
         end = self._next_version(at_ms, at)
@@ -80,8 +80,8 @@ class End:
         oldest = min(log.commits)
         if at and at["reservoirVersion"] > log.newest + 1:
             raise StoreError(
-                f"the query is before version {at['reservoirVersion']}, and the newest is {log.newest}: the "
-                "table was created anew, or has lost versions",
+                f"the query is at version {at['reservoirVersion']}, but the newest version is {log.newest}: the "
+                "table was created again, or has lost versions",
                 location=self.store.location,
             )
         start = oldest if at is None else max(oldest, at["reservoirVersion"])
@@ -126,5 +126,5 @@ def _position(committed: SourceOffset | None, source_id: str) -> dict[str, Any] 
     try:
         position: dict[str, Any] = committed.view("delta").value
     except MalformedEntryError as error:
-        raise StoreError(f"source {source_id} is no Delta source: {error.message}") from error
+        raise StoreError(f"source {source_id} is not a Delta source: {error.message}") from error
     return position

@@ -53,7 +53,7 @@ class End:
 
     def __init__(self, declared: DeclaredEnd, source_id: str, access: Access) -> None:
         if access.checkpoint is None:
-            raise StoreError("a file source is known by its log in the checkpoint, which was not given")
+            raise StoreError("the log of a file source is in the checkpoint, which was not given")
         self.source_id = source_id
         self.pattern = declared.pattern
         self.store = access.open_store(declared.directory)
@@ -85,7 +85,7 @@ class End:
         if len(open_files) == len(listed):  # none of them was read: is this the place?
             self._require_same_directory(read, prefix)
         if not listed and not read and not self.store.exists():
-            hint = "Declare the directory as the query names it; before its first file there is nothing to wait for."
+            hint = "Declare the directory that the query reads. If it is right, wait until it has a first file."
             raise StoreError("the directory is missing or empty", location=self.store.location, hint=hint)
         newest = max(open_files, default=(0, None))[1]
         return FilesRead(self.source_id, max(0, len(open_files) - slack), newest)
@@ -137,7 +137,9 @@ class End:
             for name in self._entries(log_offset):
                 entry = self._decode(self.checkpoint, name)
                 if not isinstance(entry, FileSourceLog):
-                    raise MalformedEntryError("no entry of a file source", location=self.checkpoint.location, name=name)
+                    raise MalformedEntryError(
+                        "not an entry of a file source", location=self.checkpoint.location, name=name
+                    )
                 self._read.update(_key(file.path) for file in entry.entries if file.batch_id <= log_offset)
             self._read_up_to = log_offset
         return self._read
@@ -171,11 +173,11 @@ class End:
             such = min(read)
             offer = offers_of(self.checkpoint, [self.source_id]).get(self.source_id)
             raise StoreError(
-                f"the query reads files of another directory, such as {f'/{such}' if self.store.is_local else such}",
+                f"the query reads files in another directory, such as {f'/{such}' if self.store.is_local else such}",
                 location=self.store.location,
-                hint=f"Declare it as {self.source_id}={offer}"
+                hint=f"Declare the source as {self.source_id}={offer}."
                 if offer
-                else "Declare the directory as the query names it.",
+                else "Declare the directory that the query reads.",
             )
 
 
@@ -210,7 +212,7 @@ def _without_braces(pattern: str) -> list[str]:
     if math.prod(map(len, choices)) > MOST_PATTERNS:
         raise StoreError(
             f"the pattern has more than {MOST_PATTERNS:,} alternatives",
-            hint="Give fewer alternatives in braces; * means any.",
+            hint="Give fewer alternatives in braces, or use *.",
         )
     return ["".join(choice) for choice in product(*choices)]
 
@@ -235,5 +237,5 @@ def _log_offset(committed: SourceOffset | None, source_id: str) -> int:
     try:
         positions: Mapping[str, tuple[int, ...]] = committed.view("file").positions
     except MalformedEntryError as error:
-        raise StoreError(f"source {source_id} is no file source: {error.message}") from error
+        raise StoreError(f"source {source_id} is not a file source: {error.message}") from error
     return positions["log"][0]

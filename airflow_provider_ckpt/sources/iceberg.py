@@ -37,16 +37,16 @@ class End:
         """See :meth:`~airflow_provider_ckpt.sources.declared.SourceEnd.end_at`; snapshots are not counted: no slack."""
         if slack:
             raise CheckpointError(
-                f"source {self.source_id} is an Iceberg table, whose lag is not counted in units",
-                hint="Wait for a lag in time.",
+                f"source {self.source_id} is an Iceberg table, whose lag cannot be counted in records",
+                hint="Give the lag as a duration, such as PT5M.",
             )
         at = self._snapshot_of(committed)
         ancestors = list(ancestors_of(current_metadata(self.store, self.metadata_file), self.store))
         ids = [snapshot.snapshot_id for snapshot in ancestors]
         if at not in (NO_SNAPSHOT, *ids):
             raise StoreError(
-                f"the query is at snapshot {at}, which the current one does not come from: it has expired, or was "
-                "rolled back, or the table is not the one that the query reads",
+                f"the query is at snapshot {at}, which is not an ancestor of the current snapshot: it has "
+                "expired, or was rolled back, or the query reads another table",
                 location=self.store.location,
             )
         unread = len(ids) if at == NO_SNAPSHOT else ids.index(at) + 1
@@ -64,7 +64,7 @@ class End:
         try:
             snapshot_id: int = committed.view("iceberg").value["snapshot_id"]
         except MalformedEntryError as error:
-            raise StoreError(f"source {self.source_id} is no Iceberg source: {error.message}") from error
+            raise StoreError(f"source {self.source_id} is not an Iceberg source: {error.message}") from error
         return snapshot_id
 
     def _appended(self, snapshot: Any) -> int:

@@ -92,13 +92,15 @@ class End:
             hint = "pip install 'ckpt-cli[kafka]'"
             raise StoreError("Kafka sources need confluent-kafka", hint=hint) from error
         if not config.get(_SERVERS):
-            raise StoreError("no Kafka brokers are known", hint="Declare the source as kafka:HOST:PORT/TOPIC.")
+            raise StoreError("no Kafka broker was given", hint="Declare the source as kafka:HOST:PORT/TOPIC.")
         try:
             return AdminClient({**config, "error_cb": self._complaints.append}, logger=_LOG)
         except (KafkaException, TypeError, ValueError) as error:
             said = error.args[0].str() if isinstance(error, KafkaException) else error
-            hint = "The keys are those of librdkafka, with kafka. before them or without."
-            raise StoreError(f"the configuration is refused: {self._scrub(said)}", hint=hint, **self._place) from None
+            hint = "Use the keys of librdkafka, with or without the prefix kafka."
+            raise StoreError(
+                f"the Kafka client refuses the configuration: {self._scrub(said)}", hint=hint, **self._place
+            ) from None
 
     def _partitions(self, topics: Iterable[str]) -> list[Partition]:
         from confluent_kafka import TopicCollection
@@ -106,8 +108,8 @@ class End:
         names = list(topics)
         if not names:
             raise StoreError(
-                "the topics of the source are not known: none was declared, and no batch is committed",
-                hint="Declare them, for example kafka:broker:9092/orders.",
+                "the topics of the source are not known, because none was declared and no batch is committed",
+                hint="Declare the topics, for example kafka:broker:9092/orders.",
                 **self._place,
             )
         # Unlike list_topics with a name, this never creates a topic.
@@ -135,8 +137,8 @@ class End:
             if partition in latest and offset > latest[partition]:
                 name = "-".join(map(str, partition))
                 raise StoreError(
-                    f"the query is at {offset} of partition {name}, which ends at {latest[partition]}: the topic "
-                    "was created anew, or has lost records, or another isolation.level applies to the query",
+                    f"the query is at offset {offset} of partition {name}, which ends at {latest[partition]}: the "
+                    "topic was created again, or has lost records, or the query uses another isolation.level",
                     **self._place,
                 )
 
@@ -157,7 +159,7 @@ class End:
         if codes & {KafkaError.UNKNOWN_TOPIC_OR_PART, KafkaError.TOPIC_EXCEPTION}:
             raise StoreError(f"{about} does not exist", hint="Check the declared topics.", **self._place)
         if codes & {getattr(KafkaError, name) for name in _REFUSALS}:
-            hint = "Check the credentials and the access rights: Describe on the topics is needed."
+            hint = "Check the credentials and the ACLs: the operation Describe on the topics is needed."
             raise StoreError(f"{about}: {said}", hint=hint, **self._place)
         raise StoreUnavailableError(f"{about}: the broker did not answer: {said}", **self._place)
 
@@ -180,7 +182,7 @@ def _positions(committed: SourceOffset | None, source_id: str) -> dict[Partition
     try:
         value = committed.view("kafka").value
     except MalformedEntryError as error:
-        raise StoreError(f"source {source_id} is no Kafka source: {error.message}") from error
+        raise StoreError(f"source {source_id} is not a Kafka source: {error.message}") from error
     return {
         (topic, int(partition)): offset
         for topic, partitions in value.items()

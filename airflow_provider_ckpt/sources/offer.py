@@ -30,7 +30,7 @@ def hint_of(checkpoint: Store | None, source_ids: Iterable[str] | None = None, *
     if not offers:
         return f"Declare where each source reads from, {_EXAMPLE}."
     declarations = " ".join(f"{option}{source_id}={place}" for source_id, place in offers.items())
-    return f"Declare where each source reads from; by their logs in the checkpoint that is: {declarations}"
+    return f"Declare where each source reads from. According to their logs in the checkpoint: {declarations}"
 
 
 def offers_of(checkpoint: Store, source_ids: Iterable[str] | None = None) -> dict[str, str]:

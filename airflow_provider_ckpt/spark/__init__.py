@@ -74,7 +74,7 @@ def register(session: Any) -> None:
     release = parse_spark_version(session.version)
     if release < READS_FROM:
         raise CheckpointError(
-            f"Spark {session.version} has no data sources in Python; the first release that has is 4.0."
+            f"Spark {session.version} does not support data sources in Python; Spark 4.0 and later does."
         )
     from airflow_provider_ckpt.spark.table import CheckpointSource, FilteredCheckpointSource
 

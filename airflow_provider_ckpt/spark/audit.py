@@ -271,17 +271,26 @@ def _say(audit: Audit, counts: Mapping[str, int]) -> None:
 def parser() -> argparse.ArgumentParser:
     """The options of the command."""
     given = argparse.ArgumentParser(prog="python -m airflow_provider_ckpt.spark.audit", description="Audit a fleet.")
-    given.add_argument("roots", nargs="+", help="checkpoints, and directories that have some below")
-    given.add_argument("--home", required=True, help="where history/, tables/ and audit.html are")
-    given.add_argument("--checkpoint", help="of the stream of the audit itself; HOME/checkpoint by default")
-    given.add_argument("--master", help="of Spark; spark-submit gives its own, else it is local[2]")
+    given.add_argument(
+        "roots", nargs="+", help="checkpoint locations, and directories below which to search for checkpoints"
+    )
+    given.add_argument("--home", required=True, help="directory for history/, tables/ and audit.html")
+    given.add_argument("--checkpoint", help="checkpoint location of the audit's own stream; HOME/checkpoint by default")
+    given.add_argument("--master", help="master of Spark; by default that of spark-submit, or local[2]")
     given.add_argument("--storage-option", type=_pair, action="append", default=[], metavar="K=V", help="for fsspec")
     given.add_argument("--option", type=_pair, action="append", default=[], metavar="K=V", help="for the reader")
-    given.add_argument("--tiny", type=int, default=100, help="a batch that read so much or less is tiny (%(default)s)")
-    given.add_argument("--stall-after", type=parse_duration_ms, default="5m", help="no stall is shorter (%(default)s)")
+    given.add_argument(
+        "--tiny", type=int, default=100, help="a batch that read at most this many records counts as tiny (%(default)s)"
+    )
+    given.add_argument(
+        "--stall-after",
+        type=parse_duration_ms,
+        default="5m",
+        help="shortest time without a commit that counts as a stall (%(default)s)",
+    )
     given.add_argument("--usd-per-million-writes", type=_price, default=Prices().write_usd, metavar="USD")
     given.add_argument("--usd-per-million-reads", type=_price, default=Prices().read_usd, metavar="USD")
-    given.add_argument("--follow", action="store_true", help="go on until it is stopped")
+    given.add_argument("--follow", action="store_true", help="run until it is stopped (SIGTERM)")
     given.add_argument("--batch-every", type=parse_duration_ms, default="1m", help="with --follow (%(default)s)")
     given.add_argument("--judge-every", type=parse_duration_ms, default="15m", help="with --follow (%(default)s)")
     return given

@@ -117,7 +117,7 @@ class _Options:
         self.texts = {key.lower(): value for key, value in texts.items()}
         unknown = [key for key in self.texts if key not in known | {"path", "paths"} and not key.startswith(STORAGE)]
         if unknown:
-            raise ValueError(f"there is no option {unknown[0]!r} here; the options are in docs/pipeline.md")
+            raise ValueError(f"there is no option {unknown[0]!r}; docs/pipeline.md lists the options")
 
     def get(self, name: str, parse: Callable[[str], Value], default: Any = None) -> Any:
         """The parsed value, or the default. Raises ValueError, which names the option."""
@@ -127,13 +127,13 @@ class _Options:
         try:
             return parse(text)
         except (ValueError, TypeError) as error:
-            raise ValueError(f"the option {name}: {error}") from None
+            raise ValueError(f"the option {name} is not valid: {error}") from None
 
     def one_of(self, name: str, values: tuple[str, ...]) -> str:
         """One of some values; the first by default."""
         text = self.texts.get(name.lower(), values[0]).lower()
         if text not in values:
-            raise ValueError(f"the option {name} is {text!r}; it may be {', '.join(values)}")
+            raise ValueError(f"the option {name} must be {', '.join(values)}, not {text!r}")
         return text
 
 
@@ -142,7 +142,10 @@ def _places(options: _Options) -> Places:
     path = options.texts.get("path")
     roots = (*paths, *((path,) if path else ()))
     if not roots:
-        raise ValueError("no location is given: load(LOCATION), with checkpoints or directories that have some below")
+        raise ValueError(
+            "no location is given; give load() one or more checkpoint locations, or directories below which to search "
+            "for them"
+        )
     return Places(roots, options.get("depth", _at_least(0), DEPTH), storage_options(options.texts))
 
 
@@ -190,7 +193,7 @@ def _paths(text: str) -> tuple[str, ...]:
 def _at_least(least: int) -> Callable[[str], int]:
     def parse(text: str) -> int:
         if not text.strip().isdecimal() or len(text) > 18 or int(text) < least:
-            raise ValueError(f"{text!r} is no number from {least}")
+            raise ValueError(f"{text!r} is not a whole number of at least {least}")
         return int(text)
 
     return parse

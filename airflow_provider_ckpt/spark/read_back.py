@@ -68,9 +68,9 @@ def merged_schema(schemas: Iterable[str], location: str) -> dict[str, Any]:
             if known["type"] != field["type"]:
                 raise StoreError(
                     f"the column {field['name']!r} has the type {json.dumps(known['type'])} in some epochs and "
-                    f"{json.dumps(field['type'])} in later ones, so they are no one table.",
+                    f"{json.dumps(field['type'])} in later ones, so they cannot be read as one table.",
                     location=location,
-                    hint="Let the stream write to another path, with another checkpoint.",
+                    hint="Write the stream with the new type to another path, with another checkpoint location.",
                 )
     return {"type": "struct", "fields": list(fields.values())}
 

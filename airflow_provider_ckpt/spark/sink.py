@@ -44,9 +44,9 @@ class CheckpointHistory(DataSource):
     def streamWriter(self, schema: StructType, overwrite: bool) -> HistoryWriter:
         """The writer. Raises ValueError for options that it cannot follow."""
         if overwrite:
-            raise ValueError("checkpoint_history appends: use outputMode('append') or 'update', not 'complete'.")
+            raise ValueError("checkpoint_history does not support outputMode('complete'); use 'append' or 'update'.")
         if not self.options.get("path"):
-            raise ValueError("checkpoint_history needs the option path: where the table is.")
+            raise ValueError("checkpoint_history needs the option path, the location of the table.")
         options = storage_options(self.options)
         path = absolute(self.options["path"], options)
         return HistoryWriter(path, options, schema.json(), self.options.get("checkpointLocation"))
@@ -116,7 +116,7 @@ def _query_id() -> str:
     context: Any = TaskContext.get()
     query_id = context.getLocalProperty(_QUERY_ID) if context else None
     if not query_id:
-        raise StoreError("checkpoint_history is written by streaming queries alone, and this task belongs to none.")
+        raise StoreError("only a streaming query can write checkpoint_history, and this task does not belong to one.")
     return str(query_id)
 
 

@@ -54,7 +54,7 @@ class CheckpointSource(DataSource):
         try:
             from airflow_provider_ckpt.spark.tail import TailReader
         except ImportError as error:
-            message = f"a stream of checkpoints needs Spark 4.2; this is {pyspark.__version__}."
+            message = f"a stream of checkpoints needs Spark 4.2 or later; this is Spark {pyspark.__version__}."
             raise CheckpointError(message) from error
         return TailReader(StreamOptions.parse(self.options), columns_of(schema, TABLES["batches"]))
 
@@ -74,7 +74,10 @@ def columns_of(schema: StructType, known: Sequence[Column]) -> tuple[Column, ...
     for asked, column in zip(schema, columns, strict=True):
         if asked.dataType.simpleString() != column.type or not asked.nullable:
             asked_type = asked.dataType.simpleString() + ("" if asked.nullable else " not null")
-            raise ValueError(f"the column {column.name} is {column.type}, and may be null; asked for is {asked_type}")
+            raise ValueError(
+                f"the column {column.name} has the type {column.type} and may be null, but the given schema says "
+                f"{asked_type}"
+            )
     return columns
 
 

@@ -135,6 +135,6 @@ def split(infos: Iterable[Mapping[str, Any]], prefix: str) -> tuple[dict[str, St
             directories.append(name)
         elif name and not is_folder_marker(info):
             if not is_name(name):
-                raise ValueError(f"the key {name!r} has no name inside a location.")
+                raise ValueError(f"the storage has the object {name!r}, which cannot be named inside a location.")
             objects[name] = stored_object(name, info)
     return objects, directories

@@ -124,7 +124,7 @@ def require_regular(path: str) -> int:
     if not modes.S_ISREG(seen.st_mode):
         what = next((name for is_it, name in _SPECIAL if is_it(seen.st_mode)), None)
         if what is not None:
-            raise OSError(errno.EINVAL, f"this is {what} and no regular file, so it was not opened")
+            raise OSError(errno.EINVAL, f"this is {what}, not a regular file, so it was not opened")
     return seen.st_size
 
 

@@ -22,8 +22,8 @@ _EXTRAS = {
     **dict.fromkeys(("abfs", "abfss", "az", "adl"), "azure"),
 }
 _HDFS = (
-    "It needs pyarrow (pip install pyarrow), Java (JAVA_HOME) and Hadoop (HADOOP_HOME and "
-    "CLASSPATH=$(hadoop classpath --glob)); webhdfs://HOST:PORT/PATH needs none of them."
+    "hdfs:// needs pyarrow (pip install pyarrow), Java (JAVA_HOME) and Hadoop (HADOOP_HOME and CLASSPATH=$(hadoop "
+    "classpath --glob)); webhdfs://HOST:PORT/PATH needs none of them."
 )
 _HINTS = {
     **{scheme: f"pip install 'ckpt-cli[{extra}]'" for scheme, extra in _EXTRAS.items()},
@@ -45,14 +45,18 @@ def require_location(location: str) -> None:
     if not location.strip():
         raise StoreError("the location is empty", hint="Give a path, or a URI such as s3://lake/checkpoints/orders.")
     if "\0" in location:
-        raise StoreError("the location holds a zero byte", location=scrub(location.replace("\0", "\\0")))
+        raise StoreError("the location has a zero byte", location=scrub(location.replace("\0", "\\0")))
     if _NO_BUCKET.fullmatch(location):
-        raise StoreError("the location names no bucket", location=location, hint="Write s3://bucket/path, for example.")
+        raise StoreError(
+            "the location does not have a bucket", location=location, hint="Write s3://bucket/path, for example."
+        )
     scheme = _ONE_SLASH.match(location)
     if scheme and scheme[1].lower() not in ("file", "local"):
         name = scheme[1].lower()
         hint = _HINTS["dbfs"] if name == "dbfs" else f"Write {name}://…, or ./{name}:/… for a local directory."
-        raise StoreError(f"{name}:/ is no URI of a storage that can be opened", location=scrub(location), hint=hint)
+        raise StoreError(
+            f"{name}:/ is not the beginning of a URI that ckpt can open", location=scrub(location), hint=hint
+        )
 
 
 def opening_error(error: Exception, location: str, options: Mapping[str, Any]) -> CheckpointError:
@@ -82,6 +86,6 @@ def opening_error(error: Exception, location: str, options: Mapping[str, Any]) -
 def options_refused(said: str, place: Mapping[str, Any]) -> StorageOptionError:
     """The error for options that a driver does not take, or lacks."""
     return StorageOptionError(
-        f"the driver does not take these storage options, or lacks some: {said}",
-        **{**place, "hint": "Give them with --storage-option KEY=VALUE; their names are those of the fsspec driver."},
+        f"the driver refuses these storage options, or needs others: {said}",
+        **{**place, "hint": "Give the options of the fsspec driver with --storage-option KEY=VALUE."},
     )

@@ -117,7 +117,7 @@ class Store:
         root, location = (self.real_root, self.real_root) if self.is_local else (self.root, self.location)
         parent = root.rpartition("/")[0]
         if root == "/" or "/" not in root:
-            raise StoreError("this is a whole bucket or disk, and nothing can be beside it.", location=self.location)
+            raise StoreError("this is a whole bucket or disk, so nothing can be beside it.", location=self.location)
         return type(self)(self.fs, f"{parent}/{name}", f"{location.rpartition('/')[0]}/{name}", self.calls)
 
     @property
@@ -263,7 +263,7 @@ class Store:
         with self._errors(name):
             inside = not self.is_local or is_inside(self.root, self._path(name))
         if not inside:
-            raise StoreError("this is a link that leads outside", location=self.location, name=name)
+            raise StoreError("this is a link that points outside of the location", location=self.location, name=name)
 
     # --- changing ----------------------------------------------------------------------------------------------
 
@@ -362,14 +362,14 @@ class Store:
                 name=name,
                 hint=""
                 if is_any_size(name)
-                else "Spark writes no such file. Restore it from a backup: ckpt rollback LOCATION --to-backup ROOT/ID",
+                else "Spark writes smaller files. Restore it from a backup: ckpt rollback LOCATION --to-backup ROOT/ID",
             )
         return data
 
     def _path(self, name: str) -> str:
         if not is_name(name) or is_foreign(name, self.fs):
             raise StoreError(
-                f"{name!r} is no name that can be used inside this location.",
+                f"{name!r} is not a name that can be used inside this location.",
                 location=self.location,
                 hint="Rename the file, or move it away.",
             )
@@ -382,7 +382,7 @@ class Store:
         try:
             return split(infos, self.root.strip("/"))
         except ValueError as error:
-            hint = "A part of a name between two slashes must not be empty, a dot or two dots. Rename it."
+            hint = 'No part of a name between slashes may be empty, "." or "..". Rename it.'
             raise StoreError(str(error), location=self.location, hint=hint) from None
 
     def _create_from(self, name: str, head: bytes, source: IO[bytes]) -> tuple[int, str]:

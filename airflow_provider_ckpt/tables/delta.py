@@ -56,7 +56,7 @@ class DeltaLog:
             int(match[1]): stored for name, stored in objects.items() if (match := _COMMIT.fullmatch(name))
         }
         if not self.commits:
-            raise StoreError("is no Delta table: it has no commits in _delta_log", location=store.location)
+            raise StoreError("is not a Delta table: it has no commits in _delta_log", location=store.location)
         self._left = DELTA_LOG_BYTES
 
     @property
@@ -71,7 +71,7 @@ class DeltaLog:
             numbers = [int(base) for name in names if (base := name.rpartition("/")[2].partition(".")[0]).isdecimal()]
             if max(numbers, default=-1) > self.newest:
                 raise StoreError(
-                    f"version {max(numbers)} is staged, and its catalog alone knows whether it is committed",
+                    f"version {max(numbers)} is only staged, and only its catalog knows whether it is committed",
                     location=self._store.location,
                 )
 
@@ -91,7 +91,7 @@ class DeltaLog:
         try:
             return tell(self._actions(name, kinds))
         except CheckpointNotFoundError as error:
-            hint = "The log of the table was cleaned at this moment; ask again."
+            hint = "The log of the table was cleaned up at this moment; try again."
             raise StoreError("is gone", location=self._store.location, name=name, hint=hint) from error
         except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
             message = f"version {version} of the Delta log cannot be read: {error}"

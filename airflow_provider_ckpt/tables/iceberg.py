@@ -30,7 +30,7 @@ def ancestors_of(metadata: Any, store: Store) -> Iterator[Any]:
         yield snapshot
         snapshot_id = snapshot.parent_snapshot_id
     if snapshot_id in known:
-        raise StoreError(f"snapshot {snapshot_id} comes from itself", location=store.location)
+        raise StoreError(f"snapshot {snapshot_id} is its own ancestor", location=store.location)
 
 
 def current_metadata(store: Store, metadata_file: str = "") -> Any:
@@ -48,7 +48,7 @@ def _current(store: Store) -> str:
     if len(chosen) != 1:
         found = "no metadata file" if not chosen else f"{len(chosen)} metadata files of version {newest}"
         raise StoreError(
-            f"the table has {found}; the catalog alone knows which one is current",
+            f"the table has {found}; only the catalog knows which one is current",
             location=store.location,
             hint="Declare the metadata file: iceberg:<URI of the metadata.json>.",
         )

@@ -162,7 +162,7 @@ class CheckpointProgressTrigger(BaseEventTrigger):
     def _say(self, step: Pending) -> None:
         """A line in the log: for each poll without an answer, else when there is news and the last line is old."""
         if step.unanswered:
-            self.log.warning("The checkpoint or a source cannot be read now, and is polled again: %s", step.text)
+            self.log.warning("The checkpoint or a source cannot be read now; it is polled again: %s", step.text)
             return
         said_at, said = self._said
         if step.text != said and time.monotonic() - said_at >= LOG_S:

@@ -94,7 +94,7 @@ def _parse_with_list(
     reader.each("{", "}", add_field)
     reader.expect("")
     if items is None:
-        raise ValueError(f"it has no {key!r}")
+        raise ValueError(f"it does not have the key {key!r}")
     return fields, items
 
 
@@ -192,4 +192,4 @@ def _counted(text: bytes | str, start: int, end: int) -> int:
 
 def _require_memory(needed: int, most: int) -> None:
     if needed > most:
-        raise ValueError(f"once parsed it would take more than {most // MIB} MiB")
+        raise ValueError(f"it would take more than {most // MIB} MiB of memory")

@@ -155,7 +155,7 @@ def any_of(*conditions: Condition) -> Condition:
 def _one_or(several: type[AllOf] | type[AnyOf], conditions: tuple[Condition, ...]) -> Condition:
     if not conditions:
         raise CheckpointError(
-            "nothing to wait for", hint="Give at least one condition, such as a batch or a watermark."
+            "no condition is given", hint="Give at least one condition, such as a batch or a watermark."
         )
     return conditions[0] if len(conditions) == 1 else several(conditions)
 
@@ -192,7 +192,7 @@ def condition_from_dict(fields: Mapping[str, Any]) -> Condition:
     numbers may be text. Raises CheckpointError for anything else.
     """
     if not isinstance(fields, Mapping):
-        raise CheckpointError(f"this is no condition: {shown(fields)} is no object with the key condition")
+        raise CheckpointError(f"this is not a condition: {shown(fields)} is not an object with the key condition")
     values = _renamed(fields)
     name = values.pop("condition", None)
     try:
@@ -202,7 +202,7 @@ def condition_from_dict(fields: Mapping[str, Any]) -> Condition:
     except (ValueError, OverflowError) as error:
         said = json.dumps(dict(fields), default=str)
         known = ", ".join(sorted({*_CONDITIONS, *_SEVERAL}))
-        raise CheckpointError(f"this is no condition: {said} ({error})", hint=f"Conditions: {known}.") from error
+        raise CheckpointError(f"this is not a condition: {said} ({error})", hint=f"Conditions: {known}.") from error
 
 
 def _renamed(fields: Mapping[str, Any]) -> dict[str, Any]:
@@ -222,9 +222,11 @@ def _parts(values: Mapping[str, Any]) -> tuple[Condition, ...]:
     """The conditions that a condition is made of. Raises ValueError for none: nothing would have to be reached."""
     parts = values.get("conditions")
     if values.keys() != {"conditions"} or not isinstance(parts, list | tuple) or not parts:
-        raise ValueError("conditions has to be a list of at least one, and the only key beside condition")
+        raise ValueError(
+            "conditions must be a list with at least one element, and no key beside condition and conditions is allowed"
+        )
     if not all(isinstance(part, Mapping) for part in parts):
-        raise ValueError("each of the conditions has to be an object")
+        raise ValueError("each of the conditions must be an object")
     return tuple(map(condition_from_dict, parts))
 
 
@@ -233,7 +235,7 @@ def _arguments(name: Any, values: Mapping[str, Any]) -> dict[str, Any]:
     known = {argument.name: argument for argument in dataclass_fields(_CONDITIONS[_known(name)])}  # type: ignore[arg-type]  # each is a dataclass, the base is not
     needed = {key for key, item in known.items() if item.default is MISSING and item.default_factory is MISSING}
     problems = [f"{key} is missing" for key in sorted(needed - values.keys())]
-    problems += [f"{key} is no key of {name}" for key in sorted(map(str, values.keys() - known.keys()))]
+    problems += [f"{key} is not a key of {name}" for key in sorted(map(str, values.keys() - known.keys()))]
     problems += [f"{key} has no value" for key in sorted(needed & values.keys()) if values[key] is None]
     if problems:
         raise ValueError(problems[0])
@@ -263,7 +265,7 @@ def _whole(key: str, value: Any) -> int:
     if not isinstance(value, int) or isinstance(value, bool) or not -MOST <= value <= MOST:
         raise ValueError(f"{key} is {shown(value)}, not a whole number that Spark can hold")
     if key == "batch_id" and value < 0:
-        raise ValueError(f"{key} is {value}, and the first batch is 0")
+        raise ValueError(f"{key} is {value}, but the first batch is 0")
     return value
 
 

@@ -146,7 +146,9 @@ class NextBatch(Condition):
         if self.after_ms is None or progress.offsets is None:
             return False
         if progress.offsets.metadata is None:
-            raise CheckpointError("the offset log does not say when a batch began, so there is no next batch after now")
+            raise CheckpointError(
+                "the offset log does not say when a batch began, so the next batch after now cannot be known"
+            )
         return progress.offsets.metadata.batch_timestamp_ms > self.after_ms
 
     def explain(self, progress: Progress) -> str:
@@ -175,8 +177,8 @@ class WatermarkPassed(Condition):
         # 0 is what a query without withWatermark has, and one with it before its first data was committed
         if progress.offsets is not None and not progress.watermark_ms and (progress.batch_id or 0) >= 1:
             yield (
-                f"The query has no watermark up to batch {progress.batch_id}, so it passes none: wait for a batch or "
-                "for offsets, unless it calls withWatermark and has only not seen an event time yet."
+                f"The query has no watermark up to batch {progress.batch_id}. If it does not call withWatermark, wait "
+                "for a batch or for offsets instead."
             )
 
     def explain(self, progress: Progress) -> str:
@@ -225,8 +227,8 @@ class Idle(Condition):
         """See :class:`Condition`."""
         if progress.batch_id is None:
             return "no batch is committed"
-        busy = f", batch {progress.planned} is under way" if (progress.planned or 0) > progress.batch_id else ""
-        return f"{_quiet(progress)}{busy}, waiting for {duration_text(self.for_ms)} of that"
+        busy = f", batch {progress.planned} is in flight" if (progress.planned or 0) > progress.batch_id else ""
+        return f"{_quiet(progress)}{busy}, waiting for {duration_text(self.for_ms)} without a commit"
 
     def eta_ms(self, earlier: Progress, latest: Progress) -> float | None:
         """Until the time is up, when nothing comes."""
@@ -264,7 +266,7 @@ class Stalled(Condition):
 
     def explain(self, progress: Progress) -> str:
         """See :class:`Condition`."""
-        return f"{_quiet(progress)}, a stall after {duration_text(self.for_ms)}"
+        return f"{_quiet(progress)}, it counts as stalled after {duration_text(self.for_ms)}"
 
     def eta_ms(self, earlier: Progress, latest: Progress) -> float | None:
         """Until the time is up, when nothing comes."""
@@ -286,6 +288,6 @@ def _shorter_than_rhythm(for_ms: int, progress: Progress, what: str) -> Iterable
     gap_ms = progress.gap_ms
     if gap_ms is not None and gap_ms > for_ms:
         yield (
-            f"The query commits about every {duration_text(gap_ms)}, so {duration_text(for_ms)} without a commit says "
-            f"nothing of whether it is {what}. In real-time mode a batch shows only at its end."
+            f"The query commits about every {duration_text(gap_ms)}, so {duration_text(for_ms)} without a commit does "
+            f"not show that it is {what}. In real-time mode a batch is in the logs only after its end."
         )

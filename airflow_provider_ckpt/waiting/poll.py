@@ -160,10 +160,10 @@ def why_absent(store: Store) -> str | None:
         return None
     if objects or directories:
         such = min({*objects, *directories})
-        return f"{store.location} is no checkpoint: neither offsets/ nor commits/ nor metadata is there, but {such}."
+        return f"{store.location} is not a checkpoint: it has neither offsets/ nor commits/ nor metadata, but {such}."
     above = _nearest_existing(store)
     there = f"; {above} does" if above else ""
-    return f"{store.location} does not exist{there}. It is waited for, in case the query has yet to make it."
+    return f"{store.location} does not exist{there}. The wait goes on, because a query may still create the checkpoint."
 
 
 def _nearest_existing(store: Store) -> str | None:

@@ -64,7 +64,7 @@ class OffsetsReached(Condition):
         if kind is None:
             raise CheckpointError(
                 f"offsets of source {source_id} cannot be ordered, because its type is not known",
-                hint=f"Declare it, for example {source_id}=kafka.",
+                hint=f"Declare the type, for example {source_id}=kafka.",
             )
         return current.view(kind), SourceOffset(self.offsets[source_id]).view(kind)
 
@@ -77,7 +77,7 @@ class OffsetsReached(Condition):
                 unread = [partition for partition in goal.positions if partition not in stands]
                 if unread:
                     more = f" and {len(unread) - 1} more" if len(unread) > 1 else ""
-                    yield f"Source {source_id} has not read {unread[0]}{more}; does the query subscribe to it?"
+                    yield f"Source {source_id} has not read {unread[0]}{more}; check that the query subscribes to it."
 
     def remaining(self, progress: Progress) -> float | None:
         """Units of the sources (records, for Kafka); None where they cannot be counted."""
@@ -100,13 +100,13 @@ class OffsetsReached(Condition):
         current = progress.offsets.offsets if progress.offsets else ()
         stands = {source_id: offset.json if offset else "-" for source_id, offset in current}
         waits = ", ".join(
-            f"source {source_id} at {visible(stands.get(source_id, 'none'))} for {visible(text)}"
+            f"source {source_id} to go from {visible(stands.get(source_id, 'none'))} to {visible(text)}"
             for source_id, text in self.offsets.items()
         )
-        slack = f", give or take {self.slack:,}" if self.slack else ""
+        slack = f", or at most {self.slack:,} less" if self.slack else ""
         late = [source_id for source_id in self.offsets if _marks_begin(self.source_types.get(source_id))]
-        note = f" (source {late[0]} writes where a batch ended into the entry of the next one)" if late else ""
-        return f"committed batch {or_none(progress.batch_id)}, waiting with {waits}{slack}{note}"
+        note = f" (the end of a batch of source {late[0]} is known only when the next batch is planned)" if late else ""
+        return f"committed batch {or_none(progress.batch_id)}, waiting for {waits}{slack}{note}"
 
 
 def _marks_begin(kind: str | None) -> bool:
@@ -179,7 +179,7 @@ class FilesRead(Condition):
     def explain(self, progress: Progress) -> str:
         """See :class:`Condition`."""
         such = f", such as {self.newest}" if self.newest else ""
-        return f"source {self.source_id} has {self.unread:,} files to read{such}"
+        return f"source {self.source_id} still has to read {self.unread:,} files{such}"
 
     def remaining(self, progress: Progress) -> float | None:
         """Files."""

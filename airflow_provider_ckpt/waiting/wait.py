@@ -109,7 +109,7 @@ class Waiting:
     def __post_init__(self) -> None:
         if self.condition.asks_ends and self.ends is None:
             raise CheckpointError(
-                "the condition asks where the data of the sources ends, and no source was declared",
+                "the condition needs the latest offsets of the sources, but no source was declared",
                 location=self.location,
                 hint="Declare where each source reads from, for example 0=kafka:host:9092 or 0=delta:s3://lake/orders.",
             )
@@ -127,7 +127,7 @@ class Waiting:
         self._progress = progress
         try:
             if problem := why_lost(self.start or self._begin(progress), progress):
-                hint = "Find out who changed the checkpoint (ckpt history), then begin the wait anew."
+                hint = "Find out who changed the checkpoint (ckpt history), then start the wait again."
                 return Lost(self._lost(f"{problem}.", hint))
             condition = self.condition.at_poll(self.ends, progress) if self.ends else self.condition
             if condition.reached(progress):
@@ -164,7 +164,9 @@ class Waiting:
         doubts = (absent,) if absent else condition.doubts(progress)
         if self.fail_fast and (absent or condition.is_hopeless(progress)):
             problem = f"the condition will not be met in the present state of the checkpoint. {' '.join(doubts)}"
-            raise self._lost(problem, "Wait for another condition, or without --fail-fast (fail_fast=False in a DAG).")
+            raise self._lost(
+                problem, "Wait for another condition, or leave out --fail-fast (fail_fast=False in a DAG)."
+            )
         new = tuple(doubt for doubt in doubts if doubt not in self._warned)
         self._warned.update(new)
         self._doubted = progress.batch_id
@@ -185,9 +187,9 @@ def read_wait(fields: Mapping[str, Any]) -> tuple[Condition, Start]:
     try:
         condition, start = fields["condition" if "condition" in fields else "target"], fields["start"]
     except (KeyError, TypeError):
-        hint = "Clear the task, so that the wait begins again."
+        hint = "Clear the task, so that the wait starts again."
         raise CheckpointError(
-            "the record of this wait cannot be read: it has no condition and no start", hint=hint
+            "the record of this wait cannot be read: it does not have a condition and a start", hint=hint
         ) from None
     return condition_from_dict(condition), start_from_dict(start)
 

@@ -39,7 +39,7 @@ def start_from_dict(fields: Mapping[str, Any]) -> Start:
     try:
         return Start(**fields)
     except TypeError as error:
-        raise CheckpointError(f"no start of a wait: {error}") from error
+        raise CheckpointError(f"not the start of a wait: {error}") from error
 
 
 def why_lost(start: Start, progress: Progress) -> str | None:
@@ -49,15 +49,21 @@ def why_lost(start: Start, progress: Progress) -> str | None:
     point again since, as long as the commit log still holds it.
     """
     if start.query_id and progress.query_id and start.query_id != progress.query_id:
-        return f"the checkpoint belongs to another query now: {progress.query_id}, it was {start.query_id}"
+        return (
+            f"the checkpoint now belongs to query {progress.query_id}; when the wait began it belonged to "
+            f"{start.query_id}"
+        )
     if start.batch_id is None:
         return None
     if progress.batch_id is None or progress.batch_id < start.batch_id:
         return (
-            f"the query was rolled back, or its checkpoint replaced: its newest committed batch is "
-            f"{or_none(progress.batch_id)}, and was {start.batch_id} when the wait began"
+            "the query was rolled back, or its checkpoint was replaced: its newest committed batch is "
+            f"{or_none(progress.batch_id)}, but it was {start.batch_id} when the wait began"
         )
     committed_at_ms = progress.commits.get(start.batch_id)
     if committed_at_ms is not None and start.committed_at_ms is not None and committed_at_ms != start.committed_at_ms:
-        return f"batch {start.batch_id} was committed anew since the wait began: the query was rolled back below it"
+        return (
+            f"batch {start.batch_id} was committed again after the wait began, so the query was rolled back to an "
+            "earlier batch"
+        )
     return None

@@ -135,7 +135,7 @@ class Windows:
             anchor, days = self._days
             return anchor + timedelta(days=days * index)
         except (ValueError, OverflowError) as error:
-            raise CheckpointError(f"no calendar reaches the end of a window of {self.length} there") from error
+            raise CheckpointError(f"the window of {self.length} at that time ends after the year 9999") from error
 
     def _midnight_ms(self, day: date) -> int:
         # pendulum takes the later of two midnights, and moves one that does not exist forward
@@ -155,11 +155,11 @@ def _measure(length: str | timedelta) -> tuple[Unit, int]:
     rest = timedelta(seconds=duration.total_seconds()) - timedelta(days=nominal_days)
     seconds = rest // timedelta(seconds=1)
     if rest % timedelta(seconds=1):
-        raise CheckpointError(f"a window of {length} is not of whole seconds", hint=LENGTHS)
+        raise CheckpointError(f"the window {length} is not a whole number of seconds", hint=LENGTHS)
     if months < 0 or seconds < 0 or months == seconds == 0:
-        raise CheckpointError(f"a window of {length} has no length", hint=LENGTHS)
+        raise CheckpointError(f"the window {length} has the length 0", hint=LENGTHS)
     if (months and seconds) or (seconds > DAY_SECONDS and seconds % DAY_SECONDS):
-        raise CheckpointError(f"a window of {length} mixes units", hint=LENGTHS)
+        raise CheckpointError(f"the window {length} mixes units", hint=LENGTHS)
     if months:
         return "months", months
     days = seconds // DAY_SECONDS
@@ -176,7 +176,7 @@ def _parse(length: str) -> timedelta:
             return timedelta(milliseconds=parse_duration_ms(length))
         raise ValueError("no unit")
     except ValueError as error:
-        raise CheckpointError(f"no length of a window: {length!r}", hint=LENGTHS) from error
+        raise CheckpointError(f"{length!r} is not the length of a window", hint=LENGTHS) from error
 
 
 def _spell(unit: Unit, count: int) -> str:
@@ -191,6 +191,6 @@ def _spell(unit: Unit, count: int) -> str:
 
 def _beyond(at_ms: int) -> CheckpointError:
     return CheckpointError(
-        f"no calendar reaches {at_ms} ms since the epoch",
-        hint="If that is the watermark, a row of the stream has a wrong event time.",
+        f"{at_ms} ms since the epoch is not in the years 1 to 9999",
+        hint="If this is the watermark, a row of the stream has a wrong event time.",
     )

@@ -37,7 +37,7 @@ def test_a_rollback_alerts(look_back, golden):
     assert look_back(checkpoint)[:2] == (0, "begun")
     drop_batch(checkpoint, 7)
     code, verdict, log = look_back(checkpoint)
-    assert (code, verdict) == (1, None) and "batch 7 was committed, and the newest committed batch is now 6" in log
+    assert (code, verdict) == (1, None) and "batch 7 was committed, but the newest committed batch is now 6" in log
 
 
 @pytest.mark.exhaustive

@@ -51,7 +51,7 @@ def test_the_plan_that_a_person_approved_is_applied_and_the_query_goes_on(spark_
     said = done.stdout[-4000:] + done.stderr[-4000:]
     assert states == dict.fromkeys(("plan", "ask", "approve", "rollback", "restart", "wait"), "success"), said
     assert "Sink effect: **duplicated**. To approve is to accept that." in asked
-    assert "newest committed one that did not read past" in asked and "is read again" in asked
+    assert "newest committed one that has not read beyond" in asked and "is read again" in asked
     assert "Sink kafka" in asked and "Approve only when the query is stopped" in asked
     kept = values["plan"]["batch_id"]
     assert values["rollback"]["plan_id"] == values["plan"]["plan_id"], "what was approved is what ran"

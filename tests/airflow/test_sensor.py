@@ -133,12 +133,12 @@ def test_a_checkpoint_that_does_not_exist_yet_is_waited_for(tmp_path):
 
 
 @pytest.mark.parametrize(("arguments", "message"), [
-    ({}, "nothing to wait for"), ({"batch_id": "five"}, "five"), ({"watermark": "soon"}, "no time"),
+    ({}, "no condition is given"), ({"batch_id": "five"}, "five"), ({"watermark": "soon"}, "is not a time"),
     ({"watermark": datetime(2026, 1, 1)}, "no time zone"), ({"offsets": "{"}, "wait"),
     ({"offsets": {"0": 5}}, "type is not known"), ({"offsets": {"7": 5}}, "no source '7'"),
     ({"offsets": {"0": 5}, "sources": {"0": "nokind"}}, "unknown source type"),
-    ({"condition": {"condition": "bach"}}, "no condition"), ({"condition": SourceEndReached()}, "no source was declared"),
-    ({"batch_id": 99, "deadline": "soon"}, "deadline: no time"),
+    ({"condition": {"condition": "bach"}}, "not a condition"), ({"condition": SourceEndReached()}, "no source was declared"),
+    ({"batch_id": 99, "deadline": "soon"}, "deadline: 'soon' is not a time"),
     ({"batch_id": 99, "deadline": datetime(2026, 1, 1)}, "deadline: .* no time zone"),
 ])  # fmt: skip
 def test_arguments_that_make_no_sense_fail_at_once(checkpoint, arguments, message):
@@ -342,7 +342,7 @@ def test_the_scheduler_is_told_what_the_trigger_needs(checkpoint):
     {"condition": AnyOf((BatchCommitted(5), SourceEndReached()))}, {"condition": {"condition": "source_end"}},
 ])  # fmt: skip
 def test_what_cannot_start_from_the_trigger_is_refused_when_the_dag_is_parsed(checkpoint, arguments):
-    with pytest.raises(ValueError, match="start_from_trigger takes"):
+    with pytest.raises(ValueError, match="start_from_trigger supports"):
         sensor(checkpoint, start_from_trigger=True, **arguments)
 
 

@@ -88,7 +88,7 @@ def test_nobody_gets_an_older_backup_for_the_latest_without_a_word(query, root, 
     empty(tmp_path / "backups" / second.backup_id / "manifest.json")
     with pytest.raises(BackupCorruptError) as caught:
         find_backup(root)
-    assert second.backup_id in str(caught.value) and f"can be read is {first.backup_id}" in str(caught.value)
+    assert second.backup_id in str(caught.value) and f"latest readable one, {first.backup_id}" in str(caught.value)
 
 
 def test_what_another_program_keeps_there_does_not_stand_in_the_way_of_the_latest(query, root, tmp_path):
@@ -116,7 +116,7 @@ def test_an_id_may_be_shortened_as_long_as_it_is_one(query, root):
     first, second = query.back_up(root, 3), query.back_up(root, 4)
     unique = next(i for i, (a, b) in enumerate(zip(first.backup_id, second.backup_id, strict=True), 1) if a != b)
     assert find_backup(root, second.backup_id[:unique]) == second
-    with pytest.raises(BackupNotFoundError, match="2 backups begin with '20'") as caught:
+    with pytest.raises(BackupNotFoundError, match="2 backups have an id that begins with '20'") as caught:
         find_backup(root, "20")
     assert first.backup_id in caught.value.hint and second.backup_id in caught.value.hint
     for wrong in ("", "9", "../x"):
@@ -157,7 +157,7 @@ def test_nothing_at_all_is_no_success(query, tmp_path, capsys, command):
         arguments = [text.format(tmp_path / place) for text in COMMANDS[command]]
         assert run(arguments) == 3, place
         assert (
-            said if command != "fleet" or place == "typo" else "no checkpoint was found here"
+            said if command != "fleet" or place == "typo" else "there is no checkpoint here"
         ) in capsys.readouterr().err
     if command in ("backups", "prune", "fleet"):
         assert run([*[text.format(tmp_path / "empty") for text in COMMANDS[command]], "--allow-empty"]) == 0
@@ -249,9 +249,7 @@ def test_a_backup_waits_for_the_commit_of_a_batch_that_runs(running, root, golde
 
 
 def test_when_it_is_not_committed_in_time_it_is_said_what_to_do(running, root):
-    with pytest.raises(
-        BatchNotRestorableError, match=r"Batch 6 is planned and was not committed within 0\.2 s"
-    ) as caught:
+    with pytest.raises(BatchNotRestorableError, match=r"Batch 6 was not committed within 0\.2 s") as caught:
         take_backup(running.store, root, commit_wait_s=0.2)
     assert "minBatchesToRetain" in caught.value.hint
 

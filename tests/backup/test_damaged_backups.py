@@ -142,7 +142,7 @@ def test_what_a_base_of_an_earlier_release_holds_is_judged(golden, tmp_path, mon
 
 
 def unjudged(checkpoint: Path, root: Store, monkeypatch: pytest.MonkeyPatch) -> Manifest:
-    """A backup of an earlier release, which took a state file inconsistent with its checksum file."""
+    """A backup of an earlier release, which took a state file not what its checksum file says."""
     damage(checkpoint, "state/0/0/.8.delta.crc", "foreign")
     with monkeypatch.context() as earlier:
         earlier.setattr("airflow_provider_ckpt.backup.take.without_broken_files", lambda view, chosen, *_, **__: chosen)
@@ -166,14 +166,14 @@ def test_a_prune_keeps_the_newest_backup_that_verifies(golden, tmp_path, monkeyp
     plan = make_prune(root, RetentionPolicy(keep_last=1))
     assert [(item.backup_id, item.reasons) for item in plan.decisions] == [
         (first.backup_id, ()),
-        (second.backup_id, ("the newest that verifies",)),
+        (second.backup_id, ("the newest backup that passes verify",)),
         (bad.backup_id, ("last 1",)),
     ]
     assert plan.verified == (second.backup_id,)
     assert prune(plan, root).dropped == (first.backup_id,)
     rotten(root, second)
     plan = make_prune(root, RetentionPolicy(keep_last=1))
-    assert plan.dropped == () and plan.decisions[0].reasons == ("none of this query verifies",)
+    assert plan.dropped == () and plan.decisions[0].reasons == ("no backup of this query passes verify",)
 
 
 def test_a_prune_drops_nothing_once_the_backup_that_was_verified_is_gone(golden, tmp_path):
@@ -211,14 +211,14 @@ def test_what_a_listing_shows_of_a_damaged_backup_stops_a_restore_before_it_writ
 
 #: What somebody has taken out of the manifest of ``file-to-parquet-12`` or ``agg-hdfs``, and what is said of it.
 TAKEN_OUT = {
-    "everything": (lambda name, newest: True, "is of batch"),
-    "the newest offset entry": (lambda name, newest: name == f"offsets/{newest}", "is of batch"),
-    "the newest commit entry": (lambda name, newest: name == f"commits/{newest}", "is of batch"),
-    "the offset entry before": (lambda name, newest: name == f"offsets/{newest - 1}", "CKPT|lacks"),
-    "metadata": (lambda name, newest: name == "metadata", "CKPT|lacks"),
-    "the logs of the source": (lambda name, newest: name.startswith("sources/"), "CKPT|lacks"),
-    "the state": (lambda name, newest: name.startswith("state/"), "CKPT|lacks"),
-    "a state file": (lambda name, newest: name == f"state/0/0/{newest + 1}.delta", "lacks"),
+    "everything": (lambda name, newest: True, "says batch"),
+    "the newest offset entry": (lambda name, newest: name == f"offsets/{newest}", "says batch"),
+    "the newest commit entry": (lambda name, newest: name == f"commits/{newest}", "says batch"),
+    "the offset entry before": (lambda name, newest: name == f"offsets/{newest - 1}", "CKPT|does not have"),
+    "metadata": (lambda name, newest: name == "metadata", "CKPT|does not have"),
+    "the logs of the source": (lambda name, newest: name.startswith("sources/"), "CKPT|does not have"),
+    "the state": (lambda name, newest: name.startswith("state/"), "CKPT|does not have"),
+    "a state file": (lambda name, newest: name == f"state/0/0/{newest + 1}.delta", "does not have"),
 }
 
 
@@ -272,4 +272,4 @@ def test_what_is_said_of_a_broken_file_and_of_those_that_make_up_for_it_agrees(g
     found = inspect(Store.open(str(checkpoint)), deep=True)
     said = [item for item in found if item.code in ("CKPT122", "CKPT130", "CKPT134")]
     assert [item.name for item in said if item.name == name] == [name]
-    assert not [item for item in said if "older files make up" in item.message]
+    assert not [item for item in said if "uses older files instead" in item.message]

@@ -56,4 +56,6 @@ def test_a_moved_file_sink_is_told_of(goldens, root, tmp_path):
     taken, output = back_up(home, root), Store.open(str(home / "output"))
     sinks = [(parse_sink(f"file:{output.location}"), output)]
     warned = make_restore(root, taken, Store.open(str(tmp_path / "new")), sinks=sinks).warnings
-    assert any("names 12 of 12 files outside of it, such as file:///golden/" in warning for warning in warned)
+    assert any(
+        "lists 12 of 12 files outside of that directory, such as file:///golden/" in warning for warning in warned
+    )

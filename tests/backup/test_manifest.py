@@ -77,26 +77,26 @@ def test_an_object_of_two_manifests_is_held_once():
         (b"[]", "no manifest"),
         (changed(more=1), "unexpected keyword argument 'more'"),
         (with_object(more=1), "unexpected keyword argument 'more'"),
-        (with_object(size=-1), "size or SHA-256 of 'offsets/0' is none"),
-        (with_object(size="5"), "size or SHA-256 of 'offsets/0' is none"),
-        (with_object(size=1 << 63), "size or SHA-256 of 'offsets/0' is none"),
-        (with_object(sha256="A" * 64), "size or SHA-256 of 'offsets/0' is none"),
-        (with_object(name="../x"), "'../x' leads outside the backup"),
-        (with_object(stored_at="/etc/x"), "'/etc/x' leads outside the backup"),
-        (changed(backup_id="../x"), "'../x' is no backup id"),
-        (changed(batch_id=-1), "batch id or time is no number"),
-        (changed(batch_id=True), "batch id or time is no number"),
-        (changed(created_at_ms=1.5), "batch id or time is no number"),
-        (changed(watermark_ms=1 << 63), "the watermark is no number"),
+        (with_object(size=-1), "the size or the SHA-256 of 'offsets/0' is not valid"),
+        (with_object(size="5"), "the size or the SHA-256 of 'offsets/0' is not valid"),
+        (with_object(size=1 << 63), "the size or the SHA-256 of 'offsets/0' is not valid"),
+        (with_object(sha256="A" * 64), "the size or the SHA-256 of 'offsets/0' is not valid"),
+        (with_object(name="../x"), "'../x' points outside the backup"),
+        (with_object(stored_at="/etc/x"), "'/etc/x' points outside the backup"),
+        (changed(backup_id="../x"), "'../x' is not a backup id"),
+        (changed(batch_id=-1), "the batch id or the time is not a number"),
+        (changed(batch_id=True), "the batch id or the time is not a number"),
+        (changed(created_at_ms=1.5), "the batch id or the time is not a number"),
+        (changed(watermark_ms=1 << 63), "the watermark is not a number"),
         (changed(watermark_ms="1"), "no manifest"),
-        (changed(location=None), "location or query id is no text"),
-        (changed(query_id=7), "location or query id is no text"),
-        (changed(facts={"tags": "weekly"}), "the tags are no list of names"),
-        (changed(facts={"unknown": [1]}), "the unknown files are no list of names"),
-        (changed(facts={"unknown_changed": {}}), "the changed files are no list of names"),
-        (changed(facts={"not_judged": [None]}), "the questions are no list of names"),
-        (changed(facts={"message": 1}), "the message is no text"),
-        (changed(objects=[json.loads(MANIFEST.encode())["objects"][0]] * 2), "a name is given twice"),
+        (changed(location=None), "the location or the query id is not a text"),
+        (changed(query_id=7), "the location or the query id is not a text"),
+        (changed(facts={"tags": "weekly"}), "the tags are not a list of names"),
+        (changed(facts={"unknown": [1]}), "the unknown files are not a list of names"),
+        (changed(facts={"unknown_changed": {}}), "the changed files are not a list of names"),
+        (changed(facts={"not_judged": [None]}), "the questions are not a list of names"),
+        (changed(facts={"message": 1}), "the message is not a text"),
+        (changed(objects=[json.loads(MANIFEST.encode())["objects"][0]] * 2), "the manifest lists a name twice"),
     ],
 )
 def test_what_is_no_manifest(data, problem):
@@ -107,15 +107,15 @@ def test_what_is_no_manifest(data, problem):
 
 def test_a_name_is_a_file_or_a_directory_and_never_both():
     both = replace(MANIFEST, objects=(OBJECT, replace(OBJECT, name="offsets/1/x")))
-    with pytest.raises(BackupCorruptError, match="'offsets/1' is a file and a directory"):
+    with pytest.raises(BackupCorruptError, match="'offsets/1' is listed as a file and as a directory"):
         decode(both.encode(), "m")
 
 
 @pytest.mark.parametrize(
     ("data", "problem"),
     [
-        (changed(format_version=2), "manifest format '2'; this release reads 1"),
-        (changed(features=["delta"]), "the manifest needs delta"),
+        (changed(format_version=2), "format version '2'; this release reads version 1"),
+        (changed(features=["delta"]), "does not have: delta"),
     ],
 )
 def test_a_later_manifest_is_refused_and_not_half_understood(data, problem):
@@ -134,7 +134,7 @@ def test_names_inside(name):
 )
 def test_names_that_lead_outside_or_that_no_disk_holds(name):
     assert not is_inside(name)
-    with pytest.raises(PlanError, match="is a name that no backup can hold"):
+    with pytest.raises(PlanError, match=", which a backup cannot store"):
         require_names(["good", name], "/lake")
 
 
@@ -144,5 +144,5 @@ def test_what_is_no_name_is_not_inside(name):
 
 
 def test_no_backup_is_taken_of_a_file_that_is_a_directory_as_well():
-    with pytest.raises(PlanError, match="'a/b' is a file and a directory"):
+    with pytest.raises(PlanError, match="'a/b' is both a file and a directory"):
         require_names(["a/b", "a/b/c"], "/lake")

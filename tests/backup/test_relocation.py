@@ -61,7 +61,10 @@ def test_a_rule_about_files_of_auto_loader_is_refused(old):
 @pytest.mark.parametrize("rules", [(), (PathRule("abfss://out@lake.dfs.core.windows.net", "/out"),)])
 def test_files_of_auto_loader_are_said_to_stay(rules):
     moved = relocate({"offsets/7": offsets_of(AUTO_LOADER)}, (), "/new", rules)
-    assert not moved.rewritten and "offsets/7: the offset of source 0 names abfss://in@lake" in moved.warnings[0]
+    assert (
+        not moved.rewritten
+        and "offsets/7: the offset of source 0 contains the path abfss://in@lake" in moved.warnings[0]
+    )
 
 
 @pytest.mark.parametrize("text", ['{"0":{"lastInputPath":3}}', "lastInputPath", '{"lastInputPath":null}', "[" * 9_999 + '"lastInputPath"'])  # fmt: skip
@@ -130,10 +133,10 @@ def test_the_plan_says_what_becomes_of_paths():
     entries = {LOG: log_of("file:///in/a"), OPERATOR: operator_of(f"file:/old/{SCHEMA}")}
     said = relocate(entries, {*entries, SCHEMA}, "/new", [PathRule("/nowhere", "/x")]).warnings
     assert said == (
-        "sources/0: 1 absolute paths stay as they are, such as file:///in/a. If the input files move as well, rewrite "
-        "them: --rewrite-paths FROM=TO.",
+        "sources/0: 1 absolute paths are not changed, such as file:///in/a. If the input files are moved too, "
+        "give --rewrite-paths FROM=TO.",
         f"state/0: 1 of 1 absolute paths are rewritten, such as file:/old/{SCHEMA} to file:/new/{SCHEMA}.",
-        "/nowhere=/x matches no path.",
+        "--rewrite-paths /nowhere=/x matches no path.",
     )
 
 
@@ -203,8 +206,8 @@ def test_a_directory_that_is_not_the_originals_is_no_danger_to_it():
     assert own.effect == "exact"
     assert "drops" not in own.reason and "directory" not in own.remedy
     shared = effect_of_fork(marker("file", AT), AT)
-    assert "should the original write here, each drops what the other wrote" in shared.reason
-    assert "Where the original writes here, give the fork another directory." in shared.remedy
+    assert "each query loses the batches that the other one has written" in shared.reason
+    assert "If the original query continues to write here, give the fork another directory." in shared.remedy
 
 
 def test_a_fork_whose_writer_has_a_name_of_its_own_is_the_same_to_the_table():

@@ -101,7 +101,7 @@ def test_a_backup_of_the_future_is_kept_and_takes_no_place():
     backups = [backup("2026-11-21T15:00"), backup("2031-01-01T00:00")]
     assert kept(backups, keep_last=1) == {
         "2026-11-21T15:00": ("last 1",),
-        "2031-01-01T00:00": ("dated in the future",),
+        "2031-01-01T00:00": ("its time is in the future",),
     }
 
 

@@ -30,21 +30,21 @@ def test_one_text_is_one_tag(given, tags):
 
 @pytest.mark.parametrize("given", [5, [5], [""], ["release", None], b"release", 2.5, True, [["release"]]])
 def test_what_is_no_tag_is_refused(given):
-    with pytest.raises(ValueError, match="the tags of a backup are texts"):
+    with pytest.raises(ValueError, match="the tags of a backup must be a list"):
         tags_of(given)
-    with pytest.raises(ValueError, match="the tags of a backup are texts"):
+    with pytest.raises(ValueError, match="the tags of a backup must be a list"):
         RetentionPolicy(keep_last=1, keep_tags=given)
 
 
 def test_a_message_is_a_text_or_none():
     assert (message_of(None), message_of(""), message_of("before the release")) == ("", "", "before the release")
-    with pytest.raises(ValueError, match="is a text, and not 5"):
+    with pytest.raises(ValueError, match="must be a text, not 5"):
         message_of(5)
 
 
 @pytest.mark.parametrize("count", ["3", 2.5, True, None])
 def test_numbers_to_keep_are_whole_numbers(count):
-    with pytest.raises(ValueError, match="whole numbers"):
+    with pytest.raises(ValueError, match="whole number"):
         RetentionPolicy(keep_last=count)
 
 

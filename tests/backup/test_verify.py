@@ -87,7 +87,7 @@ def test_damage_that_was_backed_up_is_found(golden, root):
 def test_a_restart_that_would_fail_is_a_corrupt_backup(golden, root):
     taken = back_up(golden("agg-hdfs"), root)
     state = next(item.name for item in taken.objects if item.name.endswith((".delta", ".snapshot")))
-    with pytest.raises(BackupCorruptError, match="lacks"):
+    with pytest.raises(BackupCorruptError, match="does not have"):
         verified(root, change(root, taken, state, lambda data: data[:-1] + bytes([data[-1] ^ 1])))
 
 
@@ -101,7 +101,7 @@ def test_a_manifest_that_names_another_batch_than_its_files_is_corrupt(golden, r
     taken = back_up(golden("file-to-parquet-5"), root)
     with pytest.raises(
         BackupCorruptError,
-        match=r"the manifest is of batch 3, and the newest batch of the files is 4 \(planned\) and 4 \(committed\)",
+        match=r"the manifest says batch 3, but the newest batch in the files is 4 \(planned\) and 4 \(committed\)",
     ):
         verified(root, replace(taken, batch_id=3))
 
@@ -111,7 +111,7 @@ def test_a_backup_that_holds_a_batch_planned_past_its_own_is_corrupt(golden, roo
     renamed = (replace(item, name=item.name.replace("commits/4", "commits/3")) for item in taken.objects)
     with pytest.raises(
         BackupCorruptError,
-        match=r"the manifest is of batch 3, and the newest batch of the files is 4 \(planned\) and 3 \(committed\)",
+        match=r"the manifest says batch 3, but the newest batch in the files is 4 \(planned\) and 3 \(committed\)",
     ):
         verified(root, replace(taken, batch_id=3, objects=tuple(item for item in renamed if "crc" not in item.name)))
 

@@ -33,7 +33,7 @@ def test_effects_come_from_the_best_to_the_worst(words, effects):
 
 
 def test_an_effect_that_there_is_not_is_refused():
-    with pytest.raises(PlanError, match="one of exact, duplicated, skipped, unknown, not 'lost'"):
+    with pytest.raises(PlanError, match="'lost' is not a sink effect .* one of exact, duplicated, skipped, unknown"):
         require_accepted(ROLLBACK, "lost")
 
 
@@ -71,7 +71,7 @@ def test_names_can_be_written_into_the_history(name, accepted):
     if accepted:
         require_names("here", approved_by=name)
     else:
-        with pytest.raises(PlanError, match="approved_by is .* must be a text of at most"):
+        with pytest.raises(PlanError, match="approved_by must be a text of at most"):
             require_names("here", approved_by=name)
 
 
@@ -85,7 +85,7 @@ def test_an_approval_is_given_after_the_plan(approved_at):
 
 @pytest.mark.parametrize(
     ("approved_at", "message"),
-    [("2023-11-14T22:13:19Z", "is older than the plan"), ("", "approved_at is no time"), ("None", "is no time")],
+    [("2023-11-14T22:13:19Z", "before plan"), ("", "approved_at is not a time"), ("None", "is not a time")],
 )
 def test_an_approval_of_another_plan_is_refused(approved_at, message):
     with pytest.raises(PlanError, match=message):

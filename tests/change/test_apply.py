@@ -44,6 +44,6 @@ def test_the_way_of_a_plan_through_apply_is_short(stores):
 
 
 def test_a_plan_that_is_not_carried_out_in_place_is_refused_with_nothing_done(stores):
-    with pytest.raises(PlanError, match="a restore is not carried out in place"):
+    with pytest.raises(PlanError, match="a restore, which does not change a checkpoint in place"):
         apply(RESTORE, stores, **STOPPED)
     assert stores.record(RESTORE.plan_id).find() == {}

@@ -145,7 +145,8 @@ def test_a_saved_object_of_the_same_size_with_other_bytes_is_not_put_back(query)
     left = read_all(query.store)
     other_bytes(Path(stores.record(plan.plan_id).location) / "saved/checkpoint/state/0/1/4.delta")
     with pytest.raises(
-        CheckpointError, match=r"state/0/1/4.delta: a saved file is not what was saved.*Nothing was done"
+        CheckpointError,
+        match=r"state/0/1/4.delta: the change cannot be undone, because a saved file is not what was saved.*Nothing was done",
     ):
         apply(make_undo(stores), stores, **STOPPED)
     assert read_all(query.store) == left
@@ -184,7 +185,7 @@ def test_a_directory_in_the_place_of_the_lock(query):
     place = Path(records_of(query.store).location) / LOCK
     place.mkdir(parents=True)
     with (
-        pytest.raises(CheckpointError, match="Remove it when no change and no prune"),
+        pytest.raises(CheckpointError, match="Delete it when no change and no prune"),
         locked(query.store, "p1", "ann", break_lock=True),
     ):
         pass

@@ -81,9 +81,9 @@ def test_one_that_is_at_the_same_batch_is_told_by_the_sink_that_was_declared_fir
     code, said = ckpt(*back(revenue, output, *DO_IT))
     assert code == 4 and everything(revenue) == before
     memory = revenue / "_ckpt_undo" / "checkpoint" / MEMORY
-    assert f"file:{output} is not the one that was declared first" in said["error"]["message"]
+    assert f"file:{output} is not the sink that was declared before" in said["error"]["message"]
     assert f"which is file:{revenue / 'output'} (declared by ann@host)" in said["error"]["message"]
-    assert said["error"]["hint"].endswith(f"remove {memory}.")
+    assert said["error"]["hint"].endswith(f"delete the file {memory}.")
     memory.unlink()
     assert ckpt(*back(revenue, output, "--json"))[0] == 0, "on purpose"
 
@@ -97,7 +97,7 @@ def test_an_undo_puts_the_log_back_where_it_was_trimmed(revenue, ckpt):
     before = everything(revenue)
     code, said = ckpt("undo", revenue / "checkpoint", "--sink", f"file:{other}", *DO_IT)
     assert code == 4 and everything(revenue) == before
-    assert f"has trimmed the log of {revenue / 'output'}, and not that of {other}" in said["error"]["message"]
+    assert f"trimmed the log of {revenue / 'output'}, not the log of {other}" in said["error"]["message"]
 
 
 def test_an_undo_looks_at_the_sink_that_it_is_given(revenue):
@@ -144,7 +144,7 @@ def test_a_sink_without_a_place_is_not_the_one_that_was_declared_first(revenue, 
     before = everything(revenue)
     code, said = ckpt("rollback", revenue / "checkpoint", "--to-batch", 2, "--sink", sink, *DO_IT)
     assert code == 4 and everything(revenue) == before
-    assert f"the sink {sink} is not the one that was declared first" in said["error"]["message"]
+    assert f"the sink {sink} is not the sink that was declared before" in said["error"]["message"]
     code, said = ckpt("rollback", revenue / "checkpoint", "--to-batch", 2, "--json")
     assert code == 0 and said["plan"]["sink_effects"][0]["effect"] == "unknown", "no declaration is no other one"
 
@@ -240,7 +240,7 @@ def test_a_restore_refuses_a_sink_that_never_had_the_batch(revenue, ckpt):
     output = other_output(revenue, range(3))
     restore = ["restore", root, "latest", "--to", revenue / "new", "--json"]
     code, said = ckpt(*restore, "--sink", f"file:{output}")
-    assert code == 4 and "holds batches up to 2, and the query has committed batch 4" in said["error"]["message"]
+    assert code == 4 and "has batches up to 2, but the query has committed batch 4" in said["error"]["message"]
     assert ckpt(*restore, "--sink", f"file:{output}", "--new-query-id")[0] == 0, "a fork has a sink of its own"
     shutil.rmtree(output)
     assert ckpt(*restore, "--sink", f"file:{revenue / 'output'}")[0] == 0

@@ -64,7 +64,7 @@ def test_what_is_waited_for_and_how_long_is_told(tmp_path, monkeypatch):
     stores = Stores(checkpoint)
     plan = make_rollback(stores, 1)
     apply(plan, stores, query_is_stopped=True, accept_sink="unknown", tell=told.append)
-    assert told == [f"Checking {checkpoint.location} for writes for 0.2 s: a query that still runs would write."]
+    assert told == [f"Checking for 0.2 s whether a query still writes to {checkpoint.location}."]
 
 
 @pytest.mark.parametrize("name", ["offsets/99", "state/0/0/9.delta", "notes"])
@@ -79,7 +79,7 @@ def test_a_location_that_fills_while_a_backup_is_restored(golden, tmp_path, name
         if done == when:
             target.create(name, b"of somebody else")
 
-    with pytest.raises(CheckpointBusyError, match="another process has written") as refused:
+    with pytest.raises(CheckpointBusyError, match="another process wrote") as refused:
         restore(plan, root, target, by="ann", accept_sink="unknown", on_step=intrude)
     assert refused.value.name == name
     assert read_all(target)[name] == b"of somebody else"

@@ -95,7 +95,10 @@ def test_an_undo_without_the_place_of_a_later_record_names_that_cause(stores, tm
     apply(make_rollback(elsewhere, 2), elsewhere, by="ann@host", **STOPPED)
     with pytest.raises(PlanError, match="cannot be undone in place") as refused:
         make_undo(stores)
-    assert "a later change has its record elsewhere" in refused.value.hint and "--undo-to ROOT" in refused.value.hint
+    assert (
+        "a later change whose record is in another directory" in refused.value.hint
+        and "--undo-to ROOT" in refused.value.hint
+    )
     for place in (elsewhere, stores):
         apply(make_undo(place), place, by="ann@host", **STOPPED)
 
@@ -134,11 +137,11 @@ def test_what_was_given_up_is_gone_and_cannot_be_undone(query, stores):
     assert forget(plan.plan_id, stores) == len(plan.actions)
     (change,) = history(stores.checkpoint)
     assert change.forgotten and Store.open(change.location).child("saved").find() == {}
-    with pytest.raises(PlanError, match="given up"):
+    with pytest.raises(PlanError, match="deleted for good"):
         make_undo(stores)
     assert apply(plan, stores, **STOPPED).status == "already_applied"
     assert read_all(query.store) == after
-    with pytest.raises(PlanError, match="known are"):
+    with pytest.raises(PlanError, match="The recorded plans are"):
         forget("no-such-plan", stores)
 
 
@@ -164,7 +167,9 @@ def test_what_an_interrupted_undo_needs_is_not_given_up(query, stores):
 
     with pytest.raises(KeyboardInterrupt):
         apply(make_undo(stores), stores, on_step=stop, **STOPPED)
-    with pytest.raises(PlanError, match=f"{plan.plan_id} has saved is still needed: the undo .* was interrupted"):
+    with pytest.raises(
+        PlanError, match=f"{plan.plan_id} has saved are still needed, because the undo .* was interrupted"
+    ):
         forget(plan.plan_id, stores)
     apply(make_undo(stores), stores, **STOPPED)
     assert read_all(query.store) == query.files
@@ -176,26 +181,26 @@ def test_a_plan_that_was_undone_is_not_applied_again(query, stores):
     plan = plan_from_dict(make_rollback(stores, 2).to_dict())
     apply(plan, stores, **STOPPED)
     apply(make_undo(stores), stores, **STOPPED)
-    with pytest.raises(StalePlanError, match="was undone"):
+    with pytest.raises(StalePlanError, match="and then undone"):
         apply(plan, stores, **STOPPED)
     assert read_all(query.store) == query.files
 
 
 def test_a_plan_that_was_given_up_is_not_applied_again(query, stores):
-    """What it would save was given up before it was saved: it could not be undone."""
+    """What it would save its saved files were deleted before it was saved: it could not be undone."""
     plan = make_rollback(stores, 2)
     refused = stores.record(plan.plan_id)
     journal.begin(refused, plan, by="ann", at_ms=1, from_batch=5, number=1)
     journal.refuse(refused, "a query was running", 2)
     forget(plan.plan_id, stores)
-    with pytest.raises(StalePlanError, match="was given up"):
+    with pytest.raises(StalePlanError, match="its saved files were deleted"):
         apply(plan, stores, **STOPPED)
     assert read_all(query.store) == query.files
 
 
 def test_nothing_is_done_without_the_word_that_the_query_is_stopped(query, stores):
     plan = make_rollback(stores, 2)
-    with pytest.raises(CheckpointBusyError, match="needs the query to be stopped"):
+    with pytest.raises(CheckpointBusyError, match="needs a statement that the query is stopped"):
         apply(plan, stores, quiet_s=0, accept_sink="unknown")
     assert read_all(query.store) == query.files and history(query.store) == ()
 
@@ -235,7 +240,7 @@ class AtRemoval(Fault):
 def test_a_plan_whose_steps_were_taken_out_is_not_done_before(query, stores):
     """It requires nothing, and has nothing left to do."""
     plan = replace(make_rollback(stores, 2), actions=(), requirements=())
-    with pytest.raises(StalePlanError, match="it has 0 steps, and would have"):
+    with pytest.raises(StalePlanError, match="the plan has 0 steps, now it would have"):
         apply(plan, stores, **STOPPED)
     done = make_rollback(stores, 5)
     assert apply(done, stores, **STOPPED).status == "already_applied", "a plan that never had any"
@@ -341,7 +346,8 @@ def test_a_checkpoint_that_was_moved_with_its_records(query, stores, tmp_path, c
     moved = Stores(Store.open(str(there / query.store.base_name)))
     if not is_undone:
         with pytest.raises(
-            PlanError, match=rf"It was made at {query.store.location}.* move the checkpoint and its _ckpt_undo here"
+            PlanError,
+            match=rf"The change was made at {query.store.location}.* move the checkpoint and its directory _ckpt_undo here",
         ):
             make_undo(moved)
         return

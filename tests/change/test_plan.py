@@ -78,51 +78,57 @@ NO_PLANS: dict[str, tuple[Change, str]] = {
     "the writer need not be stopped": (requirement(4, expected="no"), "not one of yes"),
     "the word that the writer is stopped is left out": (
         lambda plan: plan["requirements"].pop(4),
-        "has to require writer_stopped",
+        "does not have the requirement writer_stopped",
     ),
-    "what is left alone may change": (lambda plan: plan["requirements"].pop(3), "has to require kept_objects"),
+    "what is left alone may change": (
+        lambda plan: plan["requirements"].pop(3),
+        "does not have the requirement kept_objects",
+    ),
     "the same requirement twice": (
         lambda plan: plan["requirements"].append({"kind": "query_id", "expected": "other"}),
-        "requires query_id twice",
+        "it has the requirement query_id twice",
     ),
     "a requirement of a restore": (
         lambda plan: plan["requirements"].append({"kind": "location", "expected": "empty"}),
-        "cannot require location",
+        "cannot have the requirement location",
     ),
-    "a sink log that need not be the same": (lambda plan: plan["requirements"].pop(5), "log of a sink"),
+    "a sink log that need not be the same": (
+        lambda plan: plan["requirements"].pop(5),
+        "the log of the sink, or neither",
+    ),
     "an unknown step": (action(0, do="move"), "'do' of an action is 'move'"),
     "a step that is null": (lambda plan: plan["actions"].append(None), "an action is None"),
     "a step with another field": (action(0, recursive=True), "unknown field 'recursive'"),
     "a step without its name": (lambda plan: plan["actions"][0].pop("name"), "lacks 'name'"),
     "a step in an unknown place": (action(0, place="backup"), "'place' of an action"),
-    "a step that climbs": (action(0, name="../other/offsets/1"), "no name inside"),
-    "a step at the root": (action(0, name="/etc/passwd"), "no name inside"),
-    "a step without a name": (action(0, name=""), "no name inside"),
-    "a copy from outside": (action(2, source="b/../../secret"), "no name inside"),
+    "a step that climbs": (action(0, name="../other/offsets/1"), "not a name inside"),
+    "a step at the root": (action(0, name="/etc/passwd"), "not a name inside"),
+    "a step without a name": (action(0, name=""), "not a name inside"),
+    "a copy from outside": (action(2, source="b/../../secret"), "not a name inside"),
     "a copy from nowhere": (action(2, source=""), "does not say where"),
     "a hash that is none": (action(2, sha256="abc"), "SHA-256 in hex"),
     "a size below zero": (action(0, size=-1), "'size' of an action"),
-    "a delete of anything that has the name": (action(0, identity=""), "does not say what is to be deleted"),
+    "a delete of anything that has the name": (action(0, identity=""), "does not say which content is to be deleted"),
     "a delete with content": (action(0, data="x"), "fields of another action"),
     "a create in a rollback": (
         action(2, do="create", data="x", size=1, sha256="", source=""),
-        "a rollback has no step 'create'",
+        "a rollback cannot have a step of the type 'create'",
     ),
-    "the same step twice": (lambda plan: plan["actions"].append(plan["actions"][0]), "two steps delete"),
+    "the same step twice": (lambda plan: plan["actions"].append(plan["actions"][0]), "it has the step delete"),
     "removed and written without a backup": (
         lambda plan: (action(2, name="commits/5")(plan), plan["requirements"].pop()),
-        "is removed and written",
+        "it removes and writes",
     ),
-    "written and removed": (
+    "and then removes it": (
         lambda plan: (action(2, name="commits/5")(plan), plan["actions"].reverse()),
-        "is written and removed",
+        "and then removes it",
     ),
     "a step in a sink that is not named": (
         lambda plan: (plan.update(sink=""), plan["requirements"].pop(5)),
-        "there is no sink",
+        "the plan has no sink",
     ),
     "a copy without a source of the plan": (having(source=""), "does not say where"),
-    "a rollback that undoes": (having(undoes="0123456789abcdef"), "undoes nothing"),
+    "a rollback that undoes": (having(undoes="0123456789abcdef"), "cannot undo another plan"),
     "an unknown effect": (lambda plan: plan["verdicts"][0].update(verdict="fine"), "'verdict' of a sink effect"),
 }
 
@@ -144,7 +150,7 @@ def test_anything_else_is_refused(value):
 
 
 def test_an_undo_names_what_it_undoes():
-    with pytest.raises(PlanError, match="no id of a plan"):
+    with pytest.raises(PlanError, match="not an id of a plan"):
         plan_from_dict({**UNDO.to_dict(), "undoes": "../x"})
 
 
@@ -172,8 +178,8 @@ REQUIREMENTS = {
     KeptObjects(EMPTY): (replace(HOLDING, objects=FACTS.objects), f"expected {EMPTY}, found "),
     KeptSinkLog(EMPTY): (replace(HOLDING, objects={"checkpoint": {}}), "found no sink"),
     WriterStopped(): (replace(HOLDING, writer_stopped=False), "expected yes, found no"),
-    FromBackup("b"): (replace(HOLDING, backup_id=None), "pruned since the plan was made"),
-    EmptyLocation(): (replace(HOLDING, objects=FACTS.objects), "expected nothing there, found offsets/3"),
+    FromBackup("b"): (replace(HOLDING, backup_id=None), "was deleted after the plan was made"),
+    EmptyLocation(): (replace(HOLDING, objects=FACTS.objects), "expected no file, found offsets/3"),
 }
 
 
@@ -215,11 +221,11 @@ def facts_of(what: str, *actions: Delete | Copy, resuming: bool) -> Facts:
     ("actions", "what", "resuming", "done", "problem"),
     [
         ((DELETE,), THERE, False, [False], [None]),
-        ((DELETE,), NOTHING, False, [True], ["expected etag, found nothing"]),
+        ((DELETE,), NOTHING, False, [True], ["expected etag, found no such object"]),
         ((DELETE,), NOTHING, True, [True], [None]),
         ((DELETE,), OTHER, True, [False], ["expected etag, found other"]),
         ((COPY,), NOTHING, False, [False], [None]),
-        ((COPY,), OTHER, False, [True], ["expected nothing, found other"]),
+        ((COPY,), OTHER, False, [True], ["expected no object, found other"]),
         ((COPY,), "what is written", True, [True], [None]),
         ((DELETE, COPY), THERE, False, [False, False], [None, None]),
         ((DELETE, COPY), NOTHING, True, [True, False], [None, None]),

@@ -18,31 +18,40 @@ FIRST, *REST = ROLLBACK.actions
 Edit = Callable[[Plan], Plan]
 
 OTHERS: dict[str, tuple[Edit, str]] = {
-    "the query": (lambda plan: replace(plan, query_id="p"), "query_id is 'q', and would be 'p'"),
-    "the batch": (lambda plan: replace(plan, batch_id=4), "batch_id is 3, and would be 4"),
+    "the query": (lambda plan: replace(plan, query_id="p"), "query_id is 'q', now it would be 'p'"),
+    "the batch": (lambda plan: replace(plan, batch_id=4), "batch_id is 3, now it would be 4"),
     "where copies come from": (lambda plan: replace(plan, source="s3://x"), "source is 's3://lake/backups'"),
-    "the sink": (lambda plan: replace(plan, sink="s3://x"), "sink is 's3://lake/out', and would be 's3://x'"),
+    "the sink": (lambda plan: replace(plan, sink="s3://x"), "sink is 's3://lake/out', now it would be 's3://x'"),
     "what it undoes": (lambda plan: replace(plan, undoes="0" * 16), "undoes is ''"),
     "another step": (
         lambda plan: replace(plan, actions=(Delete("offsets/5", identity="etag"), *REST)),
-        "step 1 is to delete commits/5, and would be to delete offsets/5",
+        "step 1 of the plan is to delete commits/5, now it would be to delete offsets/5",
     ),
     "a step in the sink": (
         lambda plan: replace(plan, actions=(FIRST, FIRST, *REST[1:])),
-        "step 2 is to delete _spark_metadata/5 in the sink, and would be to delete commits/5",
+        "step 2 of the plan is to delete _spark_metadata/5 in the sink, now it would be to delete commits/5",
     ),
-    "the order of the steps": (lambda plan: replace(plan, actions=(*REST, FIRST)), "step 1 is to delete commits/5"),
-    "a step more": (lambda plan: replace(plan, actions=(FIRST, *REST, FIRST)), "it has 3 steps, and would have 4"),
-    "a step less": (lambda plan: replace(plan, actions=(FIRST, *REST[:1])), "it has 3 steps, and would have 2"),
+    "the order of the steps": (
+        lambda plan: replace(plan, actions=(*REST, FIRST)),
+        "step 1 of the plan is to delete commits/5",
+    ),
+    "a step more": (
+        lambda plan: replace(plan, actions=(FIRST, *REST, FIRST)),
+        "the plan has 3 steps, now it would have 4",
+    ),
+    "a step less": (
+        lambda plan: replace(plan, actions=(FIRST, *REST[:1])),
+        "the plan has 3 steps, now it would have 2",
+    ),
     "a requirement": (
         lambda plan: replace(plan, requirements=(SameQuery("p"), *plan.requirements[1:])),
-        "it requires something else",
+        "the plan has other requirements",
     ),
     "the effect on the sink": (
         lambda plan: replace(plan, effects=(SinkEffect("file:s3://lake/out", "skipped", "why"),)),
-        "its effects on sinks are exact (file:s3://lake/out), and would be skipped (file:s3://lake/out)",
+        "in the plan the effects on sinks are exact (file:s3://lake/out), now they would be skipped (file:s3://lake/out)",
     ),
-    "no effect": (lambda plan: replace(plan, effects=()), "and would be none"),
+    "no effect": (lambda plan: replace(plan, effects=()), "now they would be none"),
 }
 
 

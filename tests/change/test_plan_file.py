@@ -22,14 +22,20 @@ def test_a_plan_comes_back_as_it_was_written(plan):
 
 
 NOT_CARRIED_OUT = {
-    "cut off": (encode(ROLLBACK)[:-1], "it was cut off: it is not JSON"),
-    "a list": (b"[]", "it has no format_version, plan_id and plan"),
-    "another document": (json.dumps({"plan_id": "p", "plan": {}}).encode(), "it has no format_version"),
+    "cut off": (encode(ROLLBACK)[:-1], "it was cut off: its JSON cannot be read"),
+    "a list": (b"[]", "it does not have the keys format_version, plan_id and plan"),
+    "another document": (json.dumps({"plan_id": "p", "plan": {}}).encode(), "it does not have the keys format_version"),
     "too large": (b" " * (MOST_BYTES + 1), "larger than 25,165,824 bytes"),
-    "of a later ckpt": (json.dumps({**WRITTEN, "format_version": 99}).encode(), "a format that this ckpt does not"),
+    "of a later ckpt": (
+        json.dumps({**WRITTEN, "format_version": 99}).encode(),
+        "a format version that this release of ckpt does not",
+    ),
     "other content": (encode(replace(ROLLBACK, batch_id=2)).replace(b'"batch_id": 2', b'"batch_id": 1'), "edited"),
-    "another effect": (json.dumps({**WRITTEN, "accept_sink": ["skipped"]}).encode(), "effect on the sink is not"),
-    "another kind": (encode(UNDO), "the plan of a undo, and not of a rollback"),
+    "another effect": (
+        json.dumps({**WRITTEN, "accept_sink": ["skipped"]}).encode(),
+        "sink effect beside the plan is not",
+    ),
+    "another kind": (encode(UNDO), "the plan of a undo, not of a rollback"),
 }
 
 
@@ -42,7 +48,7 @@ def test_what_is_not_carried_out(data, problem):
 def test_an_edited_plan_between_tasks_says_which_task_to_clear():
     with pytest.raises(PlanError, match="was edited") as refused:
         plan_of_value({**WRITTEN, "plan_id": "p"}, "rollback")
-    assert refused.value.hint == "Nothing was done. Clear the task that plans."
+    assert refused.value.hint == "Nothing was done. Clear the task that makes the plan."
 
 
 def test_a_plan_that_could_not_be_read_back_is_not_written(monkeypatch):

@@ -123,7 +123,7 @@ def test_who_wakes_up_late_is_told_so(tmp_path):
                     apply(place, plan, "bob")
             return False
 
-    with pytest.raises(CheckpointBusyError, match="was taken over by a process that has ended") as stopped:
+    with pytest.raises(CheckpointBusyError, match="taken over by a process that has ended") as stopped:
         apply(place, plan, "ann", AsleepAfterSaving())
     assert "ckpt history" in stopped.value.hint
     assert [(change.by, change.state) for change in history(place)] == [("ann", "applied")]

@@ -49,7 +49,7 @@ UNKNOWN = [
 LEFT_OUT = {
     "offsets/99": "of a later batch",
     "commits/99": "of a later batch",
-    "commits/.99.crc": "checksum of what is left out",
+    "commits/.99.crc": "checksum file of a file that is left out",
     "offsets/.99.0b1f3a9c.tmp": "temporary",
     "offsets/07": "misspelt entry",
     "state/0/0/99.delta": "of a later batch",
@@ -167,7 +167,7 @@ def test_no_plan_removes_what_is_unknown(goldens, case):
         chosen = chosen_of(known, data, batch_id)
         plan = plan_rollback(view, chosen, 1)
         assert not plan.deletes() & unknown
-        assert any("left as they are" in warning for warning in plan.warnings) == bool(unknown_names(view))
+        assert any("are not changed" in warning for warning in plan.warnings) == bool(unknown_names(view))
         backup = manifest_of(data, chosen)
         try:
             exchange = plan_exchange(view, backup, "root", 1, sha256_of=lambda name: "")

@@ -37,10 +37,10 @@ def names(*paths: str, operator: str = TRANSFORM) -> bytes:
 CASES: dict[str, tuple[Mapping[str, bytes], set[str], list[str]]] = {
     "nothing": ({}, set(), []),
     "a schema": ({SCHEMA: schema_file()}, {SCHEMA}, []),
-    "a schema that is none": ({SCHEMA: b"?"}, {SCHEMA}, [f"{SCHEMA}: no schema (the state schema ends early)"]),
+    "a schema that is none": ({SCHEMA: b"?"}, {SCHEMA}, [f"{SCHEMA}: no schema (the state schema is cut off)"]),
     "operator metadata of version 1 is never read": ({V1: b"?"}, {V1}, []),
     "the schema of its store of a join": ({LEFT: COUNT, RIGHT: INDEX}, {LEFT, RIGHT}, []),
-    "the schema of another store of a join": (
+    "the schema of another state store of a join": (
         {LEFT: INDEX, RIGHT: COUNT},
         {LEFT, RIGHT},
         [f"{LEFT}: {OTHER_STORE}", f"{RIGHT}: {OTHER_STORE}"],
@@ -63,7 +63,7 @@ def test_what_a_restart_reads_beside_the_state(files, copied, missing):
 def test_operator_metadata_that_is_none_is_missing():
     found = drive(operator_files(view_of(V2_0), 5), lambda _: b"?")
     (problem,) = found.missing
-    assert problem.startswith(f"{V2_0}: no operator metadata (")
+    assert problem.startswith(f"{V2_0}: not operator metadata (")
 
 
 @pytest.mark.parametrize(

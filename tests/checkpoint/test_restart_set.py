@@ -133,7 +133,7 @@ HDFS = {
     "partition 0 alone, and no file tells whether there are more": Case(
         deltas(1, 8),
         (*LOGS, *deltas(1, 8)),
-        unknown=("state/0: only partition 0 has state, and no file shows whether the operator has one partition or 3",),
+        unknown=("state/0: only partition 0 has state, and no file says whether the operator has one partition or 3",),
         partitions=3,
     ),
     "an operator below another that is lost as a whole": Case(

@@ -76,7 +76,7 @@ def test_an_idle_batch_hides_that_the_log_is_shorter_and_spark_loses_files(golde
     told = forecast(view, DeploySpec())
     lost = next(finding for finding in told.findings if finding.code == "CKPT123")
     assert told.spark_error is None and lost.severity == "error"
-    assert "those files, new ones too, are never read" in lost.message
+    assert "these files, new ones too, are never read" in lost.message
 
 
 def test_a_checksum_file_that_was_left_stops_the_next_entry(golden_home):

@@ -105,7 +105,7 @@ def test_unknown_files_are_backed_up_verified_and_restored(query, root, tmp_path
     assert next(finding.message for finding in findings if finding.code == "CKPT160").startswith("10 files")
     target = Store.open(str(tmp_path / "restored"))
     plan = make_restore(root, taken, target, "fork", path_rules=[PathRule("/data/in", "/data/other")])
-    assert any("10 files that ckpt does not know are restored as they are" in warning for warning in plan.warnings)
+    assert any("10 files that ckpt does not know are restored unchanged" in warning for warning in plan.warnings)
     restore(plan, root, target, accept_sink="unknown")
     there = files(tmp_path / "restored")
     assert {name: there[name] for name in UNKNOWN} == UNKNOWN
@@ -198,14 +198,14 @@ def test_the_command_names_them_everywhere(query, root, capsys):
     shown = json.loads(said("show", location, "--json"))["unknown"]
     assert {"offsets/notes.txt", ".hidden", "_schemas/"} <= {*shown}
     assert "_schemas/" in said("show", location)
-    assert "left as they are" in said("rollback", location, "--to-batch", "5")
+    assert "are not changed" in said("rollback", location, "--to-batch", "5")
 
 
 def test_a_backup_names_what_no_file_tells(query, root, capsys):
     """Whether the operator has one partition or has lost the others: the backup is taken, and says it for ever."""
     orders = query("count-all-hdfs")
     mutate(orders.checkpoint, ("drop state/0/_metadata", "drop state/0/0/_metadata"))
-    problem = "state/0: only partition 0 has state, and no file shows whether"
+    problem = "state/0: only partition 0 has state, and no file says whether"
 
     def said(*arguments: object) -> str:
         assert run([str(argument) for argument in arguments]) == 0
@@ -238,7 +238,7 @@ def test_a_name_that_no_backup_can_hold_is_refused_before_anything_is_copied(que
     orders = query()
     (orders.checkpoint / "_schemas").mkdir()
     (orders.checkpoint / name).write_bytes(b"")
-    with pytest.raises(PlanError, match="no backup can hold"):
+    with pytest.raises(PlanError, match="a backup cannot store"):
         orders.back_up(root)
     assert list_backups(root) == ()
 
@@ -276,7 +276,7 @@ def test_on_s3_they_survive_and_a_key_without_a_name_is_refused(query, s3_store,
         take_backup(there, backups)
     there.fs.call_s3("delete_object", Bucket=bucket, Key=f"{key}/_schemas//x")
     there.fs.call_s3("put_object", Bucket=bucket, Key=f"{key}/_schemas", Body=b"1")
-    with pytest.raises(PlanError, match="'_schemas' is a file and a directory"):
+    with pytest.raises(PlanError, match="'_schemas' is listed as a file and as a directory"):
         take_backup(there, backups)
 
 

@@ -82,7 +82,7 @@ def test_of_many_damaged_entries_some_are_named_and_the_others_counted(monkeypat
     *named, counted = logs.damaged_entries(view)
     assert [finding.name for finding in named] == names[:2]
     assert (counted.name, counted.severity) == (None, "warning")
-    assert counted.message == "3 more log entries that no restart reads cannot be read either"
+    assert counted.message == "3 more log entries cannot be read, but a restart does not need them"
 
 
 @pytest.mark.parametrize(
@@ -204,7 +204,7 @@ def test_commits_that_trail(files, text):
     assert messages == (
         []
         if text is None
-        else [f"{text} are planned and not committed; Spark runs again batch {text.split()[-1]} alone"]
+        else [f"{text} are planned and not committed; Spark runs only batch {text.split()[-1]} again"]
     )
 
 

@@ -44,7 +44,7 @@ def test_an_unreadable_entry_stops_the_batch_that_compacts(last, compacting, err
 def test_an_entry_with_the_content_of_another():
     (finding,) = found(sink_log.repeated, 3, repeated={"_spark_metadata/2": "_spark_metadata/1"})
     assert (finding.code, finding.severity, finding.name) == ("CKPT145", "error", "_spark_metadata/2")
-    assert "names a file that _spark_metadata/1 names too" in finding.message
+    assert "_spark_metadata/1 of the sink list the same file" in finding.message
 
 
 def test_an_entry_that_does_not_fit_its_checksum_file():
@@ -71,10 +71,10 @@ def test_a_directory_where_the_sink_writes(folder, expected):
 @pytest.mark.parametrize(
     ("unread", "text"),
     [
-        (("_spark_metadata/2",), "_spark_metadata/2 of the sink was not read: the log is too large"),
+        (("_spark_metadata/2",), "_spark_metadata/2 of the sink was not read, because the log is too large"),
         (
             ("_spark_metadata/2", "_spark_metadata/3", "_spark_metadata/4"),
-            "_spark_metadata/2 of the sink and 2 more was not read: the log is too large",
+            "_spark_metadata/2 of the sink and 2 more was not read, because the log is too large",
         ),
     ],
 )

@@ -147,18 +147,18 @@ def test_it_is_said_what_spark_does_where_the_newest_batch_read_nothing():
     (far,) = sources.file_source_logs(at(3, 3, **own(0, 1)))
     (near,) = sources.file_source_logs(at(3, 3, **own(0, 1, 2)))
     (none,) = sources.file_source_logs(at(3, 0))
-    assert "writes entry 2 and finds that the source went back" in far.message
-    assert "into entry 3, which counts as read: those files, new ones too, are never read" in near.message
-    assert none.message == "source 0 has read up to log entry 3, and its log ends at none"
+    assert "writes entry 2, and stops because the offset went back" in far.message
+    assert "into entry 3, which counts as read: these files, new ones too, are never read" in near.message
+    assert none.message == "source 0 has read up to log entry 3, but its log ends at none"
 
 
 @pytest.mark.parametrize(
     ("data", "expected"),
     [
         (log_entry(1), []),
-        (log_entry(0), [("CKPT127", "says that it is entry 0")]),
+        (log_entry(0), [("CKPT127", "says that it is the entry 0")]),
         (log_entry(), [("CKPT127", "names no file")]),
-        (b"\x00v1\n{}", [("CKPT102", "holds something that is no entry of such a log")]),
+        (b"\x00v1\n{}", [("CKPT102", "has a file that is not an entry of such a log")]),
     ],
 )
 def test_what_an_entry_names(data, expected):

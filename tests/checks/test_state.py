@@ -116,11 +116,11 @@ LACKED = {
     f"{SCHEMA}: no schema (not UTF-8 at byte 3)": "UTFDataFormatException",
     f"{SCHEMA}: no schema (the state schema has 'x', which is no data type of Spark's)": "UNSUPPORTED_DATATYPE",
     f"{SCHEMA}: no schema (the state schema is not JSON)": "UNSUPPORTED_DATATYPE",
-    f"{SCHEMA}: no schema (the state schema ends early)": "EOFException",
+    f"{SCHEMA}: no schema (the state schema is cut off)": "EOFException",
     f"{SCHEMA}: {OTHER_STORE}": "STATE_STORE_KEY_SCHEMA_NOT_COMPATIBLE",
     f"state/0/_metadata/v2/0: {OTHER_PLACE}": "FileNotFoundException",
-    "state/2/_metadata/v2/0: no operator metadata (empty)": "INTERNAL_ERROR",
-    "state/3/_metadata/v2/0: no operator metadata (wrong)": "MappingException",
+    "state/2/_metadata/v2/0: not operator metadata (empty)": "INTERNAL_ERROR",
+    "state/3/_metadata/v2/0: not operator metadata (wrong)": "MappingException",
 }
 
 
@@ -214,4 +214,4 @@ def test_a_snapshot_that_older_files_make_up_for():
     view = replace(view_of("offsets/1", "commits/1"), repaired=repaired, missing=("state/0/1/1.delta",))
     said = list(state.repaired_snapshot(view))
     assert [item.name for item in said] == ["state/0/0/2.snapshot", "state/0/1/2.snapshot"]
-    assert ["do not make up" in item.message for item in said] == [False, True]
+    assert ["cannot replace it" in item.message for item in said] == [False, True]

@@ -40,7 +40,7 @@ def test_every_way_to_write_a_file_of_this_machine(capsys, checkpoint, scheme):
 @pytest.mark.parametrize("location", ["s3://", "s3a:///", "gs://"])
 def test_a_store_without_a_bucket(capsys, location):
     code, _, err = ckpt(capsys, "show", location)
-    assert code == 3 and "names no bucket" in err
+    assert code == 3 and "does not have a bucket" in err
 
 
 def test_the_option_of_offsets_that_cannot_be_read_is_named(capsys, checkpoint):
@@ -77,9 +77,9 @@ DAMAGE = {
     "empty last entry": (damage(f"offsets/{NEWEST}", lambda data: b""), f"offsets/{NEWEST}", "Incomplete log file"),
     "truncated last entry": (damage(f"offsets/{NEWEST}", lambda data: data[:100]), f"offsets/{NEWEST}", "not JSON"),
     "version line alone": (damage(f"offsets/{NEWEST}", lambda data: b"v1"), f"offsets/{NEWEST}", "ends after its version"),
-    "later format version": (damage(f"offsets/{NEWEST}", lambda data: b"v9" + data[2:]), f"offsets/{NEWEST}", "v9; the latest known is v2"),
-    "later commit version": (damage(f"commits/{NEWEST}", lambda data: b"v7" + data[2:]), f"commits/{NEWEST}", "v7; the latest known is v3"),
-    "a conf that is not a string": (damage(f"offsets/{NEWEST}", lambda data: data.replace(b'"conf":{', b'"conf":{"x.y":true,')), f"offsets/{NEWEST}", "the conf 'x.y' is no text but 'True'"),
+    "later format version": (damage(f"offsets/{NEWEST}", lambda data: b"v9" + data[2:]), f"offsets/{NEWEST}", "v9; the latest known version is v2"),
+    "later commit version": (damage(f"commits/{NEWEST}", lambda data: b"v7" + data[2:]), f"commits/{NEWEST}", "v7; the latest known version is v3"),
+    "a conf that is not a string": (damage(f"offsets/{NEWEST}", lambda data: data.replace(b'"conf":{', b'"conf":{"x.y":true,')), f"offsets/{NEWEST}", "the conf 'x.y' is not a text but 'True'"),
     "garbage": (damage(f"offsets/{NEWEST}", lambda data: os.urandom(100_000_000)), f"offsets/{NEWEST}", ""),
 }  # fmt: skip
 
@@ -164,9 +164,9 @@ LOCATIONS = {
     "gs://lake/orders": (3, "gcsfs", "ckpt-cli[gcs]"),
     "wasbs://c@a/orders": (3, "no fsspec driver is known for wasbs://", "abfss://"),
     "viewfs://c/orders": (3, "no fsspec driver is known for viewfs://", "hdfs://"),
-    "dbfs:/orders": (3, "dbfs:/ is no URI", "/dbfs/"),
-    "s3:/lake/orders": (3, "s3:/ is no URI", "s3://"),
-    "dbfs://orders": (2, "does not take these storage options, or lacks some", "--storage-option"),
+    "dbfs:/orders": (3, "dbfs:/ is not the beginning of a URI", "/dbfs/"),
+    "s3:/lake/orders": (3, "s3:/ is not the beginning of a URI", "s3://"),
+    "dbfs://orders": (2, "refuses these storage options", "--storage-option"),
     "ftp://no.such.host.invalid/orders": (5, "does not answer", ""),
     "zip://orders::/no/such.zip": (3, "not found", ""),
     "": (3, "the location is empty", "Give a path"),

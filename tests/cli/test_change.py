@@ -64,7 +64,7 @@ def test_forgetting_is_shown_first(query, capsys):
     assert ckpt(capsys, "history", where, "--forget", plan_id)[1]["objects_deleted"] is None
     assert ckpt(capsys, "history", where, "--forget", plan_id, "--execute")[1]["objects_deleted"] > 0
     code, refused = ckpt(capsys, "undo", where, *DO_IT)
-    assert code == 4 and "given up" in refused["error"]["message"]
+    assert code == 4 and "deleted for good" in refused["error"]["message"]
 
 
 def test_people_get_tables(query, capsys):

@@ -53,18 +53,18 @@ USAGE = {
     ),
     "a key too many": (
         ["wait", "C", "--condition", '{"condition":"batch","batch_id":1,"x":1}'],
-        "x is no key of batch",
+        "x is not a key of batch",
     ),
     "a target that is a list": (
         ["wait", "C", "--condition", '{"condition":["batch"]}'],
         "list is not the name of a condition",
     ),
-    "forget nothing": (["history", "C", "--forget", "", "--execute"], "--forget is given without a value"),
-    "no sink": (["rollback", "C", "--to-batch", "1", "--sink", ""], "--sink is given without a value"),
-    "no plan": (["rollback", "C", "--plan", ""], "--plan is given without a value"),
-    "no root": (["rollback", "C", "--to-batch", "1", "--undo-to", ""], "--undo-to is given without a value"),
-    "no backups": (["rollback", "C", "--to-batch", "1", "--backups", " "], "--backups is given without a value"),
-    "no tag": (["backup", "C", "--to", "B", "--tag", "x", "--tag", ""], "--tag is given without a value"),
+    "forget nothing": (["history", "C", "--forget", "", "--execute"], "the value of --forget is empty"),
+    "no sink": (["rollback", "C", "--to-batch", "1", "--sink", ""], "the value of --sink is empty"),
+    "no plan": (["rollback", "C", "--plan", ""], "the value of --plan is empty"),
+    "no root": (["rollback", "C", "--to-batch", "1", "--undo-to", ""], "the value of --undo-to is empty"),
+    "no backups": (["rollback", "C", "--to-batch", "1", "--backups", " "], "the value of --backups is empty"),
+    "no tag": (["backup", "C", "--to", "B", "--tag", "x", "--tag", ""], "the value of --tag is empty"),
     "a document in the checkpoint": (["check", "C", "--output", "C/offsets/9"], "is inside"),
     "a baseline in the checkpoint": (["gate", "C", "--write-baseline", "C/known.json"], "is inside"),
     "a plan in the checkpoint": (["rollback", "C", "--to-batch", "1", "--plan-out", "C/p"], "is inside"),
@@ -93,7 +93,7 @@ def test_refused_as_usage(query, capsys, tmp_path, case):
         (parse_deploy_file, "confs: {a: [1]}", "a is a list"),
         (parse_deploy_file, f"confs: {DEEP}", "nested"),
         (parse_conf_file, "spark.x 1\nspark.x 2", "given twice"),
-        (parse_conf_file, "[]", "no line of spark-defaults.conf"),
+        (parse_conf_file, "[]", "not a line of spark-defaults.conf"),
     ],
 )
 def test_a_deploy_file_that_does_not_say_one_thing(parse, text, message):
@@ -148,7 +148,7 @@ def test_a_named_pipe_is_never_opened(query, capsys, tmp_path, case):
     os.mkfifo(tmp_path / name)
     places = {"C": query.store.location, "T": str(tmp_path)}
     code, out, err = ckpt(capsys, *(places[word[0]] + word[1:] if word[0] in places else word for word in arguments))
-    assert (code, "a named pipe and no regular file" in out + err) == (expected, True), out + err
+    assert (code, "a named pipe, not a regular file" in out + err) == (expected, True), out + err
 
 
 SPECIAL = {
@@ -176,7 +176,7 @@ def test_what_is_no_file_in_a_checkpoint_never_blocks_and_is_named(query, capsys
     path.parent.mkdir(parents=True, exist_ok=True)
     path.unlink(missing_ok=True)
     SPECIAL[what](path)
-    says = f"this is {what} and no regular file, so it was not opened"
+    says = f"this is {what}, not a regular file, so it was not opened"
     code, out, err = ckpt(capsys, "backup", query.store.location, "--to", tmp_path / "backups")
     assert (code, f"{place}: {says}" in err) == (3, True), err
     code, out, err = ckpt(capsys, "check", "--deep", query.store.location, "--json")
@@ -224,7 +224,7 @@ def test_a_file_without_its_directory_is_said_before_any_work(query, capsys, tmp
     places = {"C": query.store.location, "T": str(tmp_path)}
     code, out, err = ckpt(capsys, *(places[word[0]] + word[1:] if word[0] in places else word for word in arguments))
     assert (code, out, opened) == (2, "", []), err
-    assert f"there is no directory {tmp_path}/none; make it first" in err
+    assert f"the directory {tmp_path}/none does not exist; make it first" in err
 
 
 @pytest.mark.parametrize("command", ["check LOC", "gate LOC", "gate LOC --json"])

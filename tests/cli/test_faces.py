@@ -63,7 +63,7 @@ def test_the_width_that_is_asked_for_is_kept(ckpt, golden, monkeypatch):
 @pytest.mark.parametrize(("command", "said"), [
     (("log", "--source", "7=file"), "the query has no source '7'; it has 0"),
     (("diff", 3, 5, "--source", "orders=file"), "the query has no source 'orders'"),
-    (("log", "--source", "0=fiel"), "unknown type 'fiel' of source 0"),
+    (("log", "--source", "0=fiel"), "source 0 has the unknown type 'fiel'"),
     (("wait", "--batch", 1, "--source", "0=kafak:host:9092"), "unknown type 'kafak'"),
     (("rollback", "--to-batch", 1, "--source", "0=fiel"), "unknown type 'fiel'"),
 ])  # fmt: skip

@@ -94,7 +94,7 @@ def test_json_is_one_document_with_rows_in_the_order_of_directories(capsys, flee
 
 def test_an_empty_fleet(capsys, tmp_path):
     code, out, err = ckpt(capsys, tmp_path, "--json")
-    assert code == 3 and json.loads(out)["checkpoints"] == [] and "no checkpoint was found here" in err
+    assert code == 3 and json.loads(out)["checkpoints"] == [] and "there is no checkpoint here" in err
     assert json.loads(out)["summary"]["requests_per_checkpoint"] is None
     code, out, _ = ckpt(capsys, tmp_path, "--allow-empty")
     assert code == 0 and out.startswith("0 checkpoints")

@@ -83,4 +83,4 @@ def test_an_option_names_its_unit(name, option):
 def test_a_command_with_times_says_how_they_are_written(name):
     metavars = {option.metavar for option in COMMANDS[name].params if isinstance(option, click.Option)}
     if "TIME" in metavars:
-        assert "A TIME is ISO 8601 (UTC when it names no zone)" in help_of(name)
+        assert "A TIME is ISO 8601 (UTC when it has no time zone)" in help_of(name)

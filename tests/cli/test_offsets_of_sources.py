@@ -64,7 +64,7 @@ def test_the_log_shows_a_kinesis_batch_from_its_own_entry_to_the_next(capsys, ki
     read = [(row["sources"][0]["start_offset"], row["sources"][0]["end_offset"]) for row in rows]
     texts = {batch: seq.offsets[0][1].json for batch, seq in KINESIS.items()}
     assert read == [(texts[0], texts[1]), (texts[1], texts[2]), (texts[2], None)]
-    assert "next one is planned" in rows[2]["sources"][0]["problem"]
+    assert "the entry of the next batch" in rows[2]["sources"][0]["problem"]
     found = ask(capsys, "diff", kinesis_checkpoint, 0, 1, "--source", "0=kinesis")["sources"][0]
     assert (found["start_offset"], found["end_offset"]) == (texts[1], texts[2])
 

@@ -98,7 +98,7 @@ def test_the_output_file_has_the_document_and_stdout_has_text(ckpt, broken, tmp_
 
 def test_an_output_that_cannot_be_written_is_a_usage_error(ckpt, sound, tmp_path):
     code, _, err = ckpt("check", sound, "--format", "junit", "--output", tmp_path / "nope" / "junit.xml")
-    assert code == 2 and "--output" in err and "there is no directory" in err
+    assert code == 2 and "--output" in err and "does not exist; make it first" in err
 
 
 @pytest.mark.sweep

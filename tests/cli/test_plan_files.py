@@ -215,7 +215,7 @@ def test_undo_and_restore_take_plans_as_well(query, tmp_path, capsys):
     assert ckpt(capsys, *apply)[0] == 0
     assert observe(Store.open(str(new))).query_id == plan["query_id"] != observe(query.store).query_id
     assert ckpt(capsys, *restore, "latest", "--plan", path, "--to", new)[0] == 2
-    assert "and not to this location" in refused(capsys, *restore, "--to", tmp_path / "x", *apply[4:])["message"]
+    assert "not to this location" in refused(capsys, *restore, "--to", tmp_path / "x", *apply[4:])["message"]
 
 
 @pytest.mark.parametrize("options", [[], DO_IT], ids=["shown", "carried out"])
@@ -255,11 +255,11 @@ NO_PLANS = {
     "cut off": (truncate, "cut off"),
     "200 MB": (enlarge, f"larger than {MOST_BYTES:,} bytes"),
     "edited": (lambda path: edit(path, lambda plan: plan.update(batch_id=4), sign=False), "was edited"),
-    "with another effect": (lambda path: change_document(path, accept_sink=[]), "not that of its plan"),
-    "with a better effect": (lambda path: change_document(path, sink_effect="exact"), "not that of its plan"),
+    "with another effect": (lambda path: change_document(path, accept_sink=[]), "is not the one in the plan"),
+    "with a better effect": (lambda path: change_document(path, sink_effect="exact"), "is not the one in the plan"),
     "of another kind": (lambda path: edit(path, lambda plan: None), None),
-    "not a plan": (lambda path: path.write_text('{"a": 1}'), "no format_version"),
-    "deep": (lambda path: path.write_text("[" * 100_000), "not JSON"),
+    "not a plan": (lambda path: path.write_text('{"a": 1}'), "does not have the keys format_version"),
+    "deep": (lambda path: path.write_text("[" * 100_000), "its JSON cannot be read"),
     "of a later version": (
         lambda path: path.write_text(path.read_text().replace('"format_version": 1', '"format_version": 2')),
         "reads version 1",
@@ -272,7 +272,7 @@ def test_what_is_no_plan_file_is_refused_by_one_sentence(query, planned, capsys,
     spoil(planned)
     command = "undo" if says is None else "rollback"
     error = refused(capsys, command, query.store.location, "--plan", planned, *DO_IT, "--accept-sink", "duplicated")
-    assert (says or "is the plan of a rollback, and not of a undo") in error["message"]
+    assert (says or "is the plan of a rollback, not of a undo") in error["message"]
     assert error["location"] == str(planned) and read_all(query.store) == query.files
 
 
@@ -339,7 +339,7 @@ def test_a_plan_of_an_undo_that_requires_less_is_refused(query, tmp_path, capsys
     kept = read_all(query.store)
     edit(path, lambda plan: without(plan, kind))
     error = refused(capsys, "undo", where, "--plan", path, *DO_IT)
-    assert error["code"] == "STALE_PLAN" and "requires something else" in error["message"]
+    assert error["code"] == "STALE_PLAN" and "the plan has other requirements" in error["message"]
     assert read_all(query.store) == kept
 
 

@@ -23,4 +23,4 @@ def test_the_history_of_an_untouched_checkpoint_is_a_sentence(tmp_path, capsys):
     query = FakeQuery(Store.open(str(tmp_path / "orders")))
     query.commit(0)
     assert run(["history", query.store.location]) == 0
-    assert capsys.readouterr().out == f"No change of {query.store.location} is recorded.\n"
+    assert capsys.readouterr().out == f"There is no record of a change to {query.store.location}.\n"

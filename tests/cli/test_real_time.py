@@ -129,7 +129,7 @@ def test_a_plan_that_waits_to_be_approved_keeps_its_trigger(golden_home, capsys,
 def test_a_word_that_is_no_trigger_is_refused(golden_home):
     """A word in other letters must not mean that the query is in no real-time mode."""
     checkpoint = golden_home("real-time") / "checkpoint"
-    with pytest.raises(PlanError, match="a trigger is one of .*realTime, and not 'realtime'"):
+    with pytest.raises(PlanError, match="'realtime' is not a trigger; give one of .*realTime"):
         make_rollback(Stores(Store.open(str(checkpoint))), 1, trigger="realtime")
     assert run(["rollback", str(checkpoint), "--to-batch", "1", "--trigger", "realtime"]) == 2
 

@@ -88,7 +88,7 @@ NOT_REACHED = {
     "none of two": ("--batch", 8, "--watermark", "2030-01-01", "--any"),
 }
 NO_USAGE = {
-    "nothing to wait for": (),
+    "no condition is given": (),
     "no time": ("--watermark", "yesterday-ish"),
     "no duration": ("--idle", "P1M"),
     "no JSON": ("--offsets", "{"),
@@ -110,7 +110,7 @@ NO_USAGE = {
 NO_SENSE = {
     "a source that the query does not have": (("--offsets", '{"7": 5}'), "no source '7'"),
     "a source without a type": (("--offsets", '{"0": 5}'), "type is not known"),
-    "an end that is still to come": (("--until", "2999-01-01", "--source", "0=file:/landing"), "cannot be known yet"),
+    "an end that is still to come": (("--until", "2999-01-01", "--source", "0=file:/landing"), "is in the future"),
 }
 
 
@@ -153,7 +153,7 @@ NEVER = {
     "a watermark that the query has not": ("watermark", ("--watermark", "2026-01-01"), "has no watermark up to batch 11"),
     "the same beside what will be met": ("watermark", ("--watermark", "2026-01-01", "--batch", 99), "has no watermark"),
     "a location that is not there": ("nowhere", ("--batch", 1), "does not exist; "),
-    "a location that is no checkpoint": ("other", ("--batch", 1), "is no checkpoint: neither offsets/ nor commits/"),
+    "a location that is no checkpoint": ("other", ("--batch", 1), "is not a checkpoint: it has neither offsets/ nor commits/"),
     "a partition that is not read": ("kafka", ("--offsets", KAFKA_OFFSETS, "--source", "0=kafka"), "has not read orders-7"),
 }  # fmt: skip
 
@@ -219,7 +219,7 @@ def test_the_declaration_that_is_missing_is_offered_as_the_log_has_it(ckpt, chec
     assert code == 2 and err.endswith("--source 0=file:/golden/agg-hdfs/input/orders\n")
     code, _, err = ckpt(checkpoint, "--caught-up", "--source", "0=file:/nowhere", *NOW)
     assert code == 3 and "such as /golden/agg-hdfs/input/orders/000.json" in err
-    assert err.endswith("0=file:/golden/agg-hdfs/input/orders\n")
+    assert err.endswith("0=file:/golden/agg-hdfs/input/orders.\n")
 
 
 def test_a_damaged_checkpoint_ends_with_3(ckpt, checkpoint):
@@ -292,7 +292,7 @@ def test_the_end_of_a_directory_is_waited_for(ckpt, checkpoint, tmp_path):
     (landing / "unread.json").write_text("{}")
     for option in (("--caught-up",), ("--lag", "PT0S")):
         code, _, err = ckpt(checkpoint, *option, *declared, *NOW)
-        assert code == 1 and "1 files to read, such as" in err and "unread.json" in err
+        assert code == 1 and "still has to read 1 files, such as" in err and "unread.json" in err
     assert ckpt(checkpoint, "--until", "2026-01-01", *declared, *FAST)[0] == 0, "it came later"
 
 

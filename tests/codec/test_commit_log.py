@@ -34,13 +34,16 @@ def test_none_and_several_are_refused(active):
     ("data", "problem"),
     [
         (b"v1\nnull", "the metadata line is null"),
-        (b'v2\n{"stateUniqueIds":{"x":[]}}', "'stateUniqueIds' in the metadata line has an operator 'x'"),
-        (b'v2\n{"stateUniqueIds":{"0":{}}}', "holds no list of lists"),
-        (b'v2\n{"stateUniqueIds":{"0":["id"]}}', "holds no list of lists"),
-        (b'v2\n{"stateUniqueIds":{"0":[[null]]}}', "holds an id that is no text"),
+        (
+            b'v2\n{"stateUniqueIds":{"x":[]}}',
+            "'stateUniqueIds' in the metadata line has an operator that is not a number: 'x'",
+        ),
+        (b'v2\n{"stateUniqueIds":{"0":{}}}', "does not have a list of lists"),
+        (b'v2\n{"stateUniqueIds":{"0":["id"]}}', "does not have a list of lists"),
+        (b'v2\n{"stateUniqueIds":{"0":[[null]]}}', "has an id that is not a text"),
         (b"v3\n{}", "'sinkMetadataMap' in the metadata line is missing"),
-        (b'v3\n{"sinkMetadataMap":{"lake":1}}', "holds no object for 'lake'"),
-        (b'v3\n{"sinkMetadataMap":{"lake":{"sinkName":"lake"}}}', "'commitOffset' in the sink 'lake' is no text"),
+        (b'v3\n{"sinkMetadataMap":{"lake":1}}', "does not have an object for 'lake'"),
+        (b'v3\n{"sinkMetadataMap":{"lake":{"sinkName":"lake"}}}', "'commitOffset' in the sink 'lake' is not a text"),
     ],
 )
 def test_what_spark_stops_at(data, problem):

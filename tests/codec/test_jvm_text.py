@@ -99,13 +99,13 @@ FIELDS = Fields({"text": "t", "flag": True, "null": None, "list": [1], "object":
 @pytest.mark.parametrize(
     ("kind", "key", "problem"),
     [
-        ("long", "flag", "is no number but 'True'"),
-        ("long", "none", "is no number but 'None'"),
-        ("text", "list", r"is no text but '\[1\]'"),
-        ("text", "none", "is no text but 'None'"),
+        ("long", "flag", "is not a number but 'True'"),
+        ("long", "none", "is not a number but 'None'"),
+        ("text", "list", r"is not a text but '\[1\]'"),
+        ("text", "none", "is not a text but 'None'"),
         ("flag", "text", "is neither true nor false but 't'"),
-        ("object", "list", r"is no object but '\[1\]'"),
-        ("array", "object", "is no array but"),
+        ("object", "list", r"is not an object but '\[1\]'"),
+        ("array", "object", "is not an array but"),
     ],
 )
 def test_a_field_of_another_type_is_named(kind, key, problem):

@@ -29,16 +29,28 @@ def entry(version: int, *offsets: str, **metadata: object) -> bytes:
     ("data", "problem", "spark_error"),
     [
         (b"v1", "ends after its version line", "NoSuchElementException"),
-        (b"x\n{}", "no log version but 'x'", "MALFORMED_LOG_FILE"),
-        (entry(2, "no colon"), "a line without a source id: 'no colon'", "IllegalStateException"),
+        (b"x\n{}", "not a log version but 'x'", "MALFORMED_LOG_FILE"),
+        (
+            entry(2, "no colon"),
+            "the entry has a line without a source id: 'no colon'",
+            "IllegalStateException",
+        ),
         (entry(1, *["-"] * (MAX_SOURCES + 1)), "more than 1,000 source offsets", None),
         (b"v2\n \na:-", "the metadata line is empty", None),
-        (entry(1, conf={"k": [1]}), r"the conf 'k' is no text but '\[1\]'", None),
-        (entry(1, conf={"k": True}), "the conf 'k' is no text but 'True'", None),
-        (entry(1, conf=["k"]), "'conf' in the metadata line is no object", None),
-        (entry(2, sourceMetadataInfo={"a": 1}), "'sourceMetadataInfo' in the metadata line holds no object", None),
-        (entry(2, sourceMetadataInfo={"a": {}}), "'sourceId' in the sourceMetadataInfo of 'a' is no text", None),
-        (entry(2, controlBatchInfo={"operationInfo": "x"}), "'operationType' in the controlBatchInfo is no text", None),
+        (entry(1, conf={"k": [1]}), r"the conf 'k' is not a text but '\[1\]'", None),
+        (entry(1, conf={"k": True}), "the conf 'k' is not a text but 'True'", None),
+        (entry(1, conf=["k"]), "'conf' in the metadata line is not an object", None),
+        (
+            entry(2, sourceMetadataInfo={"a": 1}),
+            "'sourceMetadataInfo' in the metadata line does not have an object",
+            None,
+        ),
+        (entry(2, sourceMetadataInfo={"a": {}}), "'sourceId' in the sourceMetadataInfo of 'a' is not a text", None),
+        (
+            entry(2, controlBatchInfo={"operationInfo": "x"}),
+            "'operationType' in the controlBatchInfo is not a text",
+            None,
+        ),
     ],
 )
 def test_what_spark_stops_at(data, problem, spark_error):
@@ -105,8 +117,8 @@ def test_a_read_metadata_line_is_written_as_it_was():
     ("made", "problem"),
     [
         (OffsetSeq(2, None, ()), "version 2 needs metadata"),
-        (OffsetSeq(1, None, (("0", SourceOffset("1\n2")),)), "holds a line break"),
-        (OffsetSeq(2, OffsetSeqMetadata(), (("a\rb", None),)), "holds a line break"),
+        (OffsetSeq(1, None, (("0", SourceOffset("1\n2")),)), "has a line break"),
+        (OffsetSeq(2, OffsetSeqMetadata(), (("a\rb", None),)), "has a line break"),
     ],
 )
 def test_what_could_not_be_read_again_is_not_written(made, problem):

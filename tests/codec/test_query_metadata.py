@@ -21,8 +21,8 @@ def test_the_id_is_read_and_the_file_stays_as_it_was():
     [
         (b'{"id":null}', "the query id is null", "NullPointerException"),
         (b"null", "the query metadata is null", "NullPointerException"),
-        (b'{"id":"x"}', "the query id is no UUID but 'x'", None),
-        (b"{}", "'id' in the query metadata is no text", None),
+        (b'{"id":"x"}', "the query id is not a UUID but 'x'", None),
+        (b"{}", "'id' in the query metadata is not a text", None),
     ],
 )
 def test_what_spark_stops_at(data, problem, spark_error):

@@ -54,9 +54,9 @@ def test_a_made_file_is_read_as_it_was_made(made):
     [
         (b"", IncompleteLogFileError, "is empty"),
         (b"\0v1", MalformedEntryError, "the initial offset ends after its version line"),
-        (b"\0v2\n5", UnsupportedVersionError, "initial offset version v2"),
-        (b"v2\n5", UnsupportedVersionError, "source log version v2"),
-        (b"v1\n5\n6", MalformedEntryError, "the log line is no JSON object"),
+        (b"\0v2\n5", UnsupportedVersionError, "initial offset entry has version v2"),
+        (b"v2\n5", UnsupportedVersionError, "source log entry has version v2"),
+        (b"v1\n5\n6", MalformedEntryError, "the log line is not a JSON object"),
         (b'v1\n{"path":"f"}', MalformedEntryError, "in the log line"),
     ],
 )

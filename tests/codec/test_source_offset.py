@@ -53,7 +53,7 @@ def test_order_and_distance(kind, step):
     assert later.has_reached(later)
     assert not earlier.has_reached(later)
     if step[2] is None:
-        with pytest.raises(ValueError, match="can be ordered, not counted"):
+        with pytest.raises(ValueError, match="can be ordered but not counted"):
             later.minus(earlier)
     else:
         assert later.minus(earlier) == step[2]
@@ -133,7 +133,7 @@ def test_a_shard_that_cannot_be_compared_says_so_and_spoils_no_other(other):
     mixed, plain = kinesis(a=other, b="AFTER_SEQUENCE_NUMBER 5"), kinesis(a="AFTER_SEQUENCE_NUMBER 5")
     assert "b" in mixed.positions
     assert mixed.has_reached(kinesis(b="AFTER_SEQUENCE_NUMBER 4"))
-    with pytest.raises(ValueError, match="a is at a"):
+    with pytest.raises(ValueError, match="a is a "):
         mixed.has_reached(plain)
 
 
@@ -141,17 +141,17 @@ def test_iceberg_snapshots_have_no_order():
     first = SourceOffset('{"version":1,"snapshot_id":5,"position":0,"scan_all_files":false}').view("iceberg")
     second = SourceOffset('{"version":1,"snapshot_id":4,"position":0,"scan_all_files":false}').view("iceberg")
     assert first.has_reached(first)
-    with pytest.raises(ValueError, match="no order of their own"):
+    with pytest.raises(ValueError, match="cannot be ordered without the table"):
         first.has_reached(second)
 
 
 def test_two_delta_tables_cannot_be_compared():
-    with pytest.raises(ValueError, match="two tables"):
+    with pytest.raises(ValueError, match="the tables are not the same"):
         SourceOffset(DELTA % ("a", 1, 0)).view("delta").has_reached(SourceOffset(DELTA % ("b", 1, 0)).view("delta"))
 
 
 def test_kinds_are_not_mixed():
-    with pytest.raises(ValueError, match="kafka offset, the other a eventhubs"):
+    with pytest.raises(ValueError, match="source type kafka, the other one eventhubs"):
         SourceOffset('{"t":{"0":1}}').view("kafka").has_reached(SourceOffset('{"t":{"0":2}}').view("eventhubs"))
 
 

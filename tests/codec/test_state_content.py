@@ -37,17 +37,17 @@ def test_a_small_stream_is_read_to_its_end_marker():
     turned = bytearray(whole)
     turned[1500] ^= 1
     assert "checksum" in (problem_of(bytes(turned), "lz4", decompressors()) or "")
-    assert problem_of(whole, "snappy", decompressors()) == "no snappy stream, which the conf of the log asks for"
+    assert problem_of(whole, "snappy", decompressors()) == "not a snappy stream, which is the codec of the offset log"
 
 
 @pytest.mark.parametrize("block", [1, 2, 3, 5, 1000])
 @pytest.mark.parametrize(("plain", "problem"), [
     (b"some rows" + END, None),
-    (b"some rows" + END[:3], "no whole lz4 stream (it lacks its end marker)"),
+    (b"some rows" + END[:3], "no whole lz4 stream (it does not have an end marker)"),
     (END, None),
     (b"\0\2v2 and records\0", None),
-    (b"\0\2v2 and records", "no whole lz4 stream (it lacks its end marker)"),
-    (b"\0\2v3 and records\0", "no whole lz4 stream (it lacks its end marker)"),
+    (b"\0\2v2 and records", "no whole lz4 stream (it does not have an end marker)"),
+    (b"\0\2v3 and records\0", "no whole lz4 stream (it does not have an end marker)"),
 ])  # fmt: skip
 def test_the_start_and_the_end_of_a_stream_may_be_in_several_blocks(plain, problem, block):
     assert problem_of(lz4_stream(plain, block), "lz4", decompressors()) == problem

@@ -42,14 +42,14 @@ def test_a_snapshot_names_its_tables_and_logs():
 @pytest.mark.parametrize(
     ("data", "problem"),
     [
-        (b"", "no RocksDB snapshot: File is not a zip file"),
-        (snapshot(entries=1), "there is no entry metadata"),
-        (snapshot(metadata={})[:-30], "no RocksDB snapshot"),
-        (snapshot(text="x\n{}"), "no log version"),
+        (b"", "not a RocksDB snapshot: File is not a zip file"),
+        (snapshot(entries=1), "it has no entry metadata"),
+        (snapshot(metadata={})[:-30], "not a RocksDB snapshot"),
+        (snapshot(text="x\n{}"), "not a log version"),
         (snapshot(text="v1\nnull"), "is null"),
-        (snapshot(metadata={"sstFiles": ["1.sst"]}), "dfsSstFileName is in no object"),
+        (snapshot(metadata={"sstFiles": ["1.sst"]}), "dfsSstFileName is not in an object"),
         *(
-            (snapshot(metadata={"sstFiles": [table(name)]}), "a file name that is none")
+            (snapshot(metadata={"sstFiles": [table(name)]}), "a file name that is not valid")
             for name in ("../x", "", ".", "..")
         ),
         (snapshot(metadata={"sstFiles": [table("1.sst", "big")]}), "'sizeBytes' in the RocksDB checkpoint metadata"),
@@ -66,7 +66,7 @@ def test_what_is_no_snapshot(data, problem):
     ("data", "problem"),
     [
         (snapshot(text="v1\n" + "{}".rjust(1_000)), "its metadata has more than 1,000 bytes"),
-        (snapshot(metadata={}, padding=4_000), "more than 3,000 bytes once it is unpacked"),
+        (snapshot(metadata={}, padding=4_000), "more than 3,000 bytes when it is unpacked"),
     ],
 )
 def test_a_snapshot_is_not_unpacked_beyond_its_bounds(monkeypatch, data, problem):
@@ -111,11 +111,11 @@ def test_a_codec_that_cannot_be_read_is_named():
         (b"", "unpack requires a buffer of 2 bytes"),
         (utf("v3"), "unpack requires a buffer of 2 bytes"),
         (utf("v2") + utf("[]"), "version 'v2'"),
-        (utf("v3") + utf("{}"), "the lineage is no list of objects"),
-        (utf("v3") + utf("[1]"), "the lineage is no list of objects"),
+        (utf("v3") + utf("{}"), "the lineage is not a list of objects"),
+        (utf("v3") + utf("[1]"), "the lineage is not a list of objects"),
         (utf("v3") + utf("["), "the lineage is not JSON"),
-        (utf("v3") + utf('[{"version":6}]'), "'checkpointUniqueId' in the lineage is no text"),
-        (LINEAGE[:-1], "the stream ends early"),
+        (utf("v3") + utf('[{"version":6}]'), "'checkpointUniqueId' in the lineage is not a text"),
+        (LINEAGE[:-1], "the stream is cut off"),
         (utf("v3") + b"\0\1\xff", "codec can't decode byte 0xff"),
     ],
 )

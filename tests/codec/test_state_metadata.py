@@ -37,11 +37,11 @@ def test_an_operator_names_its_stores(data, paths, properties):
     ("data", "error", "problem"),
     [
         (b"", IncompleteLogFileError, "the operator state metadata is empty"),
-        (b"v3\n{}", UnsupportedVersionError, "operator state metadata version v3"),
-        (b"v1\n{}", MalformedEntryError, "'operatorId' in the operatorInfo is no number"),
-        (file(1, stateStoreInfo=[7]), MalformedEntryError, "stateStoreInfo holds something that is no object"),
-        (file(1, stateStoreInfo=[{}]), MalformedEntryError, "'storeName' in the stateStoreInfo is no text"),
-        (file(2), MalformedEntryError, "'operatorPropertiesJson' in the operator state metadata is no text"),
+        (b"v3\n{}", UnsupportedVersionError, "operator state metadata entry has version v3"),
+        (b"v1\n{}", MalformedEntryError, "'operatorId' in the operatorInfo is not a number"),
+        (file(1, stateStoreInfo=[7]), MalformedEntryError, "stateStoreInfo has an element that is not an object"),
+        (file(1, stateStoreInfo=[{}]), MalformedEntryError, "'storeName' in the stateStoreInfo is not a text"),
+        (file(2), MalformedEntryError, "'operatorPropertiesJson' in the operator state metadata is not a text"),
     ],
 )
 def test_what_spark_stops_at(data, error, problem):

@@ -58,7 +58,7 @@ def test_an_empty_schema_is_incomplete():
 
 
 def test_a_later_schema_is_refused():
-    with pytest.raises(UnsupportedVersionError, match="state schema version v4"):
+    with pytest.raises(UnsupportedVersionError, match="state schema entry has version v4"):
         state_schema.decode(utf("v4"), NAME)
 
 
@@ -76,13 +76,17 @@ def test_a_cut_schema_ends_early_wherever_it_is_cut(data):
         (utf("v2") + struct.pack(">i", -1), "says that -1 parts follow", None),
         (utf("v2") + struct.pack(">i", 5_000), "says that 5000 parts follow", None),
         (utf("v1") + utf("x") + utf(VALUE), "the state schema is not JSON", "UNSUPPORTED_DATATYPE"),
-        (utf("v1") + utf("[]") + utf(VALUE), "the state schema is no JSON object", "UNSUPPORTED_DATATYPE"),
+        (utf("v1") + utf("[]") + utf(VALUE), "the state schema is not a JSON object", "UNSUPPORTED_DATATYPE"),
         (
             utf("v1") + utf(struct_type(("k", "longg"))) + utf(VALUE),
-            "longg.*, which is no data type",
+            "longg.*, which is not a data type",
             "UNSUPPORTED_DATATYPE",
         ),
-        (utf("v1") + utf('{"type":"array"}') + utf(VALUE), "which is no data type of Spark's", "UNSUPPORTED_DATATYPE"),
+        (
+            utf("v1") + utf('{"type":"array"}') + utf(VALUE),
+            "which is not a data type of Spark's",
+            "UNSUPPORTED_DATATYPE",
+        ),
     ],
 )
 def test_what_is_no_schema(data, problem, spark_error):

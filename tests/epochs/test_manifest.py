@@ -120,12 +120,12 @@ def edited(**keys: object) -> bytes:
     ids=range(16),
 )
 def test_anything_else_is_refused_by_name(data):
-    with pytest.raises(MalformedEntryError, match=r"epochs/q/5: is no manifest"):
+    with pytest.raises(MalformedEntryError, match=r"epochs/q/5: is not a manifest"):
         decode(data, E5)
 
 
 def test_a_later_format_is_refused_as_such():
-    with pytest.raises(UnsupportedVersionError, match="manifest format 2; this release reads 1"):
+    with pytest.raises(UnsupportedVersionError, match="has format version 2; this release reads version 1"):
         decode(edited(format_version=2), E5)
 
 

@@ -67,7 +67,10 @@ def test_streams_of_two_queries_share_a_table(table):
 
 def test_files_that_a_vacuum_may_have_taken_for_garbage_are_not_committed(table):
     old = task(table, [1], since_ms=NOW_MS - COMMIT_WITHIN_MS - 1)
-    with pytest.raises(StoreError, match=r"epochs/q/3: the files of epoch 3 were begun more than 12 hours ago"):
+    with pytest.raises(
+        StoreError,
+        match=r"epochs/q/3: the files of epoch 3 were begun more than 12 hours ago",
+    ):
         commit(table, 3, [task(table, [2]), old], "{}", NOW_MS)
     assert not table.find("epochs")
 
@@ -77,7 +80,7 @@ def test_files_that_a_vacuum_has_taken_by_a_wrong_clock_are_not_committed(table)
     table.delete(written[1].files[0].name)
     with pytest.raises(StoreError, match=r"epochs/q/3: the files of epoch 3 are deleted in part") as lost:
         commit(table, 3, written, "{}", NOW_MS)
-    assert lost.value.hint == "Start the query again: it writes the epoch anew."
+    assert lost.value.hint == "Start the query again; it then writes the epoch again."
     assert not table.find("epochs")
 
 

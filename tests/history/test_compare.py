@@ -28,7 +28,7 @@ def test_the_sources_and_the_batches_after_each_are_known(store):
 
 @pytest.mark.parametrize(("first", "second", "missing"), [(1, 9, 9), (8, 3, 8), (8, 9, 8)])
 def test_a_batch_that_is_not_there_is_named(store, first, second, missing):
-    with pytest.raises(CheckpointNotFoundError, match="the offset log has no entry of this batch") as refused:
+    with pytest.raises(CheckpointNotFoundError, match="the offset log does not have an entry of this batch") as refused:
         read_between(store, first, second)
     assert refused.value.batch_id == missing and refused.value.name == f"offsets/{missing}"
 

@@ -79,13 +79,13 @@ def test_without_a_watermark_there_is_none():
     ("batch", "why"),
     [
         (LoggedBatch(7, offsets=entry('{"t":{"0":5}}')), "the offset entry before it is missing"),
-        (LoggedBatch(7, offsets=entry("5"), previous=entry("4")), "no kafka offset: '5'"),
+        (LoggedBatch(7, offsets=entry("5"), previous=entry("4")), "not an offset of the source type kafka: '5'"),
         (LoggedBatch(7, offsets=entry(None), previous=entry("4")), "the source has no offset"),
         (
             LoggedBatch(
                 7, offsets=entry(f'{{"t":{{"0":{2**63 - 1}}}}}'), previous=entry(f'{{"t":{{"0":{-(2**63)}}}}}')
             ),
-            "more than 64 bits can count",
+            "the number does not fit into 64 bits",
         ),
     ],
 )

@@ -8,7 +8,7 @@ from airflow_provider_ckpt.change.actions import Copy, Delete
 from airflow_provider_ckpt.report.tables import plan_tables
 from tests.change.plans import ROLLBACK
 
-GUARD = "offsets/5 goes first and is put back last: without it Spark cannot start in between"
+GUARD = "offsets/5 is removed first and put back last, so that Spark cannot start in between"
 DAMAGED = (Delete("offsets/7", size=3), Copy("offsets/7", size=9, sha256="a", source="b"))
 GUARDED = (Delete("offsets/5", size=9), *DAMAGED, Copy("offsets/5", size=9, sha256="c"))
 

@@ -187,7 +187,7 @@ def test_confs_of_another_spark(conf, version, expected):
 
 def test_confs_of_another_spark_are_named():
     (later,) = logs.confs(view_of(**{"offsets/3": entry(**all_confs((4, 0)))}), DeploySpec((3, 5)))
-    assert later.message.endswith("which has spark.sql.streaming.stateStore.encodingFormat")
+    assert later.message.endswith("it has the confs spark.sql.streaming.stateStore.encodingFormat")
     (earlier,) = logs.confs(view_of(**{"offsets/3": entry(**all_confs((3, 4)))}), DeploySpec((3, 5)))
     assert earlier.message.endswith("spark.sql.optimizer.pruneFiltersCanPruneStreamingSubplan = true")
     assert found(logs.confs, view_of("offsets/3")) == found(logs.confs, view_of()) == []

@@ -13,8 +13,8 @@ from airflow_provider_ckpt.storage.store import Store
 from tests.oracle.mutations import mutate
 
 FORMAT_1 = "STREAMING_REAL_TIME_MODE.CHECKPOINT_FORMAT_V1_NOT_SUPPORTED"
-RUNNING = "the log does not tell whether a batch after 7 was running"
-CUT_ANEW = "does not run batch 7 again as it was planned, but cuts it anew"
+RUNNING = "the log does not say whether a batch after 7 was running"
+CUT_ANEW = "does not repeat batch 7 with its planned offsets, but plans it again"
 NO_COMMIT = ("drop commits/*", "drop state", "drop offsets/*")
 
 #: A golden, what is done to it, the deploy, the error that it stops with, what is said of rows that come again.

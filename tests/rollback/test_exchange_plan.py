@@ -242,7 +242,7 @@ REFUSED = {
 @pytest.mark.parametrize(("case", "batch_id", "name"), REFUSED.values(), ids=REFUSED)
 def test_where_nothing_would_keep_spark_from_starting_meanwhile(case, batch_id, name):
     view = checkpoint(*case.here, batch_id=batch_id)
-    with pytest.raises(BatchNotRestorableError, match="nothing would keep Spark from starting") as refused:
+    with pytest.raises(BatchNotRestorableError, match="Spark could start between two steps") as refused:
         plan_exchange(
             view, manifest(*case.here, batch_id=batch_id), "root", 5, replaced=case.replaced, sha256_of=SHA256_OF
         )
@@ -271,6 +271,6 @@ def test_only_a_batch_that_was_left_behind_is_gone_back_to(here, replaced, purge
     if purged is not None:
         assert require_left_behind(view, backup, replaced) is purged
         return
-    with pytest.raises(BatchNotRestorableError, match="is none that was left behind and purged") as refused:
+    with pytest.raises(BatchNotRestorableError, match="is not an earlier batch that Spark has purged") as refused:
         require_left_behind(view, backup, replaced)
     assert refused.value.batch_id == BATCH

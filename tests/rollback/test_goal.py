@@ -66,7 +66,7 @@ def test_entries_are_read_only_as_far_as_needed():
     [
         (ToOffsets({"0": '{"t":{"0":1}}'}), "type is not known"),
         (ToOffsets({"1": '{"t":{"0":1}}'}, KAFKA), "no source '1'"),
-        (ToOffsets({"0": "5"}, KAFKA), "no kafka offset"),
+        (ToOffsets({"0": "5"}, KAFKA), "not an offset of the source type kafka"),
     ],
 )
 def test_offsets_that_cannot_be_compared_are_refused(target, problem):
@@ -106,4 +106,4 @@ def test_the_notes_say_how_and_what_is_read_again():
         "Source 0 (kafka) is read again: 14 records.",
     )
     untyped = notes_of(ToBatch(6), 6, LOG[1][1], LOG[0][1], {})
-    assert "not counted: the type of the source is not declared" in untyped[-1]
+    assert "the amount is not known: the type of the source is not declared" in untyped[-1]

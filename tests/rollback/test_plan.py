@@ -141,7 +141,7 @@ def test_the_log_of_a_file_sink_is_trimmed_with_the_batches(entries, steps):
 @pytest.mark.parametrize("entries", [("0", "2", "3.compact"), ("3.compact",), ("0.compact", "2", "3.compact")])
 def test_a_batch_that_lives_on_only_in_a_later_compacted_entry_is_not_lost(entries):
     view = view_of("metadata", *LOGS, "offsets/3")
-    with pytest.raises(BatchNotRestorableError, match="lives on only inside _spark_metadata/3.compact"):
+    with pytest.raises(BatchNotRestorableError, match="is only in the compacted file _spark_metadata/3.compact"):
         steps_of(view, sink_of(*entries))
 
 
@@ -149,7 +149,7 @@ def test_a_source_log_that_is_compacted_past_the_batch_stays_and_is_told():
     view = view_of("metadata", *LOGS, "offsets/3", "sources/0/3.compact", "sources/0/4")
     plan = plan_rollback(view, RestartSet(KEEP, (), ()), 1)
     assert [action.name for action in plan.actions] == ["offsets/3", "sources/0/4"]
-    assert "compacted past the target" in plan.warnings[-1]
+    assert "compacted after the target" in plan.warnings[-1]
 
 
 def test_what_nobody_can_judge_of_the_state_is_told():

@@ -119,7 +119,7 @@ def test_afterwards_the_checkpoint_holds_what_the_backup_holds_and_undo_gives_ev
     before = house.now
     assert not {f"offsets/{KEEP}", f"commits/{KEEP}"} & before.keys()
     plan = plan_from_dict(json.loads(json.dumps(house.plan().to_dict())))
-    assert plan.batch_id == KEEP and plan.notes[-1].endswith(f"come back from backup {house.backup_id}.")
+    assert plan.batch_id == KEEP and plan.notes[-1].endswith(f"are copied from backup {house.backup_id}.")
     assert house.now == before, "a plan changes nothing"
     house.apply(plan)
     assert house.now == house.backed_up
@@ -213,8 +213,8 @@ def gone_back_further(house: House) -> None:
 @pytest.mark.parametrize(
     ("change", "problem"),
     [
-        (rewritten, "another file has its name by now"),
-        (gone_back_further, "left behind and purged"),
+        (rewritten, "another file has this name now"),
+        (gone_back_further, "an earlier batch that Spark has purged"),
     ],
 )
 def test_what_cannot_be_done_in_place_is_refused_with_the_way_to_do_it_elsewhere(house, change, problem):
@@ -229,7 +229,7 @@ def test_what_cannot_be_done_in_place_is_refused_with_the_way_to_do_it_elsewhere
 
 def test_a_backup_of_another_query_is_refused_and_nobody_is_told_to_start_the_query_on_it(house):
     of_another_query(house)
-    with pytest.raises(BatchNotRestorableError, match="is of query") as refused:
+    with pytest.raises(BatchNotRestorableError, match="belongs to query") as refused:
         house.plan()
     assert refused.value.batch_id == KEEP and "ckpt restore" not in refused.value.hint
 
@@ -247,7 +247,7 @@ def drop_backup(house: House) -> None:
 def test_a_backup_that_was_pruned_since_the_plan_is_refused_before_anything_is_removed(house):
     plan, before = house.plan(), house.now
     drop_backup(house)
-    with pytest.raises(StalePlanError, match="pruned since the plan was made"):
+    with pytest.raises(StalePlanError, match="was deleted after the plan was made"):
         house.apply(plan)
     assert house.now == before
 
@@ -311,7 +311,7 @@ def test_a_backup_with_entries_past_its_batch_is_refused(house):
         fields["objects"].append({**entry, "name": "offsets/99"})
 
     change_manifest(house, add_later_offsets)
-    with pytest.raises(BackupCorruptError, match="is of batch"):
+    with pytest.raises(BackupCorruptError, match="says batch"):
         house.plan()
 
 

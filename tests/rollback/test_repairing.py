@@ -153,7 +153,7 @@ def test_a_batch_of_another_history_is_not_mended(golden, tmp_path):
     entry = made.path / "offsets/7"
     entry.write_bytes(entry.read_bytes().replace(b'"batchTimestampMs":1', b'"batchTimestampMs":2'))
     (made.path / "offsets/.7.crc").unlink()
-    with pytest.raises(BatchNotRestorableError, match="another file has its name by now"):
+    with pytest.raises(BatchNotRestorableError, match="another file has this name now"):
         made.plan()
 
 

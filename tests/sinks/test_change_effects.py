@@ -35,7 +35,7 @@ CASES = {
     "a file sink holds the batches": (sink("file", 0, 1, 2, 3, last=3), "skipped", "--trim-sink-log"),
     "a file sink ends where the rollback goes": (sink("file", 0, 1, 2, last=2), "exact", ""),
     "a file sink is behind": (sink("file", 0, 1, last=1), "exact", ""),
-    "a directory without a sink log": (sink("file"), "unknown", "Check what the sink holds"),
+    "a directory without a sink log": (sink("file"), "unknown", "check which rows the sink has"),
     "a Delta table holds the batches": (sink("delta", 1, 2, 3, 4, 5, last=5), "skipped", ".restore(101,"),
     "a Delta table was restored, its marker not": (RESTORED, "skipped", ".restore(102,"),
     "a Delta table and its marker were restored": (sink("delta", 1, 2, last=2), "exact", ""),
@@ -45,8 +45,8 @@ CASES = {
         "Roll back to batch 0",
     ),
     "a Delta marker has expired": (sink("delta", 2, 3, 4), "duplicated", "RESTORE TABLE delta.`/lake/orders`"),
-    "a Delta table of another query": (sink("delta", None, None), "unknown", "Check what the sink holds"),
-    "a Delta log that begins after the target": (sink("delta", 4, 5, last=5), "skipped", "no longer remembers"),
+    "a Delta table of another query": (sink("delta", None, None), "unknown", "check which rows the sink has"),
+    "a Delta log that begins after the target": (sink("delta", 4, 5, last=5), "skipped", "has expired"),
     "an Iceberg table holds the batches": (sink("iceberg", 2, 3, 4, last=4), "skipped", "snapshot_id => 100"),
     "an Iceberg table was rolled back": (sink("iceberg", 1, 2, last=2, undone=(3, 4)), "exact", ""),
     "a Hudi table holds the batches": (sink("hudi", 2, 3, 4, last=4), "skipped", "instant_time => '102'"),
@@ -79,13 +79,13 @@ def test_kafka_gets_nothing_twice_when_no_batch_runs_again():
 
 
 def test_rows_that_are_gone_are_told_from_rows_that_stay():
-    assert "neither old nor new" in rollback_effect(RESTORED, 2, 5).reason
-    assert "what they wrote before stays" in rollback_effect(sink("delta", 2, 3, last=3), 2, 3).reason
+    assert "neither the old nor the new rows" in rollback_effect(RESTORED, 2, 5).reason
+    assert "keeps the old rows" in rollback_effect(sink("delta", 2, 3, last=3), 2, 3).reason
 
 
 def test_what_others_wrote_is_named_when_a_restore_takes_it_back():
     remedy = rollback_effect(sink("delta", 2, 3, None, 4, last=4), 2, 4).remedy
-    assert "also takes back what others did: OPTIMIZE 102." in remedy
+    assert "also reverts the commits of others: OPTIMIZE 102." in remedy
     assert ".restore(100," in remedy
 
 
@@ -145,4 +145,4 @@ def test_in_real_time_mode_only_a_sink_that_keeps_nothing_is_exact(marker, effec
 
 def test_kafka_may_have_rows_of_a_batch_that_is_in_no_log():
     found = in_real_time(rollback_effect(SinkMarker("kafka"), 5, 5), SinkMarker("kafka"))
-    assert found.effect == "duplicated" and "leaves no entry" in found.reason
+    assert found.effect == "duplicated" and "writes no entry" in found.reason

@@ -52,5 +52,5 @@ def test_a_sink_that_remembers_nothing_needs_no_storage():
 
 
 def test_a_sink_that_remembers_has_to_be_opened():
-    with pytest.raises(StoreError, match="not opened"):
+    with pytest.raises(StoreError, match="not given to open"):
         read_marker(DeclaredSink("delta", "/t"), None, "q", 1)

@@ -135,7 +135,7 @@ def test_the_same_on_s3(s3_server, s3_store):
 
 
 def test_another_directory_is_no_delta_table(tmp_path):
-    with pytest.raises(StoreError, match="no Delta table"):
+    with pytest.raises(StoreError, match="not a Delta table"):
         marker(f"delta:{tmp_path}", "q", 2)
 
 

@@ -37,13 +37,13 @@ FITS = {
     "no sink": (SinkMarker(""), IDLE),
 }
 DOES_NOT = {
-    "a file sink that lacks the newest batch": (files(4), IDLE, "holds batches up to 4, and the query has committed"),
-    "a file sink that is ahead": (files(6), IDLE, "holds batch 6, and the query has planned none after 5"),
-    "far ahead, with a batch in flight": (files(57), RUNNING, "holds batch 57"),
+    "a file sink that lacks the newest batch": (files(4), IDLE, "has batches up to 4, but the query has committed"),
+    "a file sink that is ahead": (files(6), IDLE, "has batch 6, but the query has planned none after 5"),
+    "far ahead, with a batch in flight": (files(57), RUNNING, "has batch 57"),
     "a directory without a log": (files(None), IDLE, "has no log of batches"),
-    "a table that knows nothing of the query": (table("delta"), IDLE, "knows no batch of query-1"),
-    "an Iceberg table of another query": (table("iceberg"), IDLE, "knows no batch of query-1"),
-    "a Hudi table of another writer": (table("hudi"), IDLE, "knows no batch of query-1"),
+    "a table that knows nothing of the query": (table("delta"), IDLE, "has no record of a batch of query-1"),
+    "an Iceberg table of another query": (table("iceberg"), IDLE, "has no record of a batch of query-1"),
+    "a Hudi table of another writer": (table("hudi"), IDLE, "has no record of a batch of query-1"),
 }
 
 

@@ -54,7 +54,7 @@ def test_a_table_that_was_taken_back_too_far_is_told(table):
 
 def test_merged_epochs_cannot_go_back(table):
     compact(table, NOW_MS, least_epochs=2, kept_epochs=2)
-    assert "no longer remembers its state before batch 3" in rollback_effect(of(table), 2, 5).remedy
+    assert "The version of the table before batch 3 has expired" in rollback_effect(of(table), 2, 5).remedy
     assert of(table).version_of(4) == "4"
 
 

@@ -29,7 +29,7 @@ def test_instants_that_were_rolled_back_are_forgotten(recorded):
 
 
 def test_another_directory_is_no_hudi_table(tmp_path):
-    with pytest.raises(StoreError, match="no Hudi table"):
+    with pytest.raises(StoreError, match="not a Hudi table"):
         marker(f"hudi:{tmp_path}", "q", 2)
 
 

@@ -58,7 +58,7 @@ def test_the_slack_is_for_all_sources_together(ends, tmp_path, lake):
 def test_a_time_that_is_still_to_come_is_refused(ends, tmp_path, lake):
     declared = ends(tmp_path, s0=lake[0])
     assert declared.end_at(2_000, standing(s0=lake[1]))
-    with pytest.raises(CheckpointError, match="cannot be known yet"):
+    with pytest.raises(CheckpointError, match="is in the future"):
         declared.end_at(2_001, standing(s0=lake[1]))
 
 
@@ -69,7 +69,7 @@ def test_a_source_that_the_query_does_not_have_is_refused(ends, tmp_path, lake):
 
 def test_a_source_that_was_forgotten_is_an_error_and_one_without_an_end_is_named_by_its_type(ends, tmp_path, lake):
     progress = standing(s0=lake[1], s1="5")
-    with pytest.raises(CheckpointError, match="source 1 was not declared, so the end of its data is not known"):
+    with pytest.raises(CheckpointError, match="source 1 was not declared, so its latest offsets are not known"):
         ends(tmp_path, s0=lake[0]).end_at(None, progress)
     assert ends(tmp_path, s0=lake[0], s1="rate").end_at(None, progress).reached(progress)
 

@@ -181,13 +181,13 @@ def logged(tmp_path):
 
 def test_a_directory_that_the_query_does_not_read_is_refused(unread, logged, tmp_path):
     write(tmp_path / "in", "a")
-    with pytest.raises(StoreError, match="reads files of another directory, such as /data/in/a"):
+    with pytest.raises(StoreError, match="reads files in another directory, such as /data/in/a"):
         unread(tmp_path / "in", logged("file:///data/in/a"), 0)
 
 
 @pytest.mark.parametrize(
     ("read", "said"),
-    [([], "the directory is missing or empty"), (["file:///data/in/a"], "reads files of another directory")],
+    [([], "the directory is missing or empty"), (["file:///data/in/a"], "reads files in another directory")],
 )
 def test_a_directory_that_is_not_there_is_never_read_to_its_end(unread, logged, tmp_path, read, said):
     with pytest.raises(StoreError, match=said):
@@ -235,7 +235,7 @@ def test_a_log_with_a_hole_is_an_error(unread, logged, tmp_path):
 
 def test_an_offset_of_another_source_is_refused(end, tmp_path):
     declared = f"file:{tmp_path}"
-    with pytest.raises(StoreError, match="source 0 is no file source"):
+    with pytest.raises(StoreError, match="source 0 is not a file source"):
         end(declared, '{"orders":{"0":1}}', slack=1, checkpoint=Store.open(str(tmp_path)))
-    with pytest.raises(StoreError, match="log in the checkpoint, which was not given"):
+    with pytest.raises(StoreError, match="is in the checkpoint, which was not given"):
         end(declared)

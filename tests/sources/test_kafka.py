@@ -117,7 +117,9 @@ def test_at_a_time_the_end_is_the_first_later_record(kafka, offsets, at_ms, unti
 def test_a_topic_that_was_created_anew_is_no_end_that_the_query_has_passed(kafka, offsets):
     topic = kafka.create()
     kafka.produce(topic, 5)
-    with pytest.raises(StoreError, match=r"is at 500 of partition .*, which ends at 5: the topic was created anew"):
+    with pytest.raises(
+        StoreError, match=r"is at offset 500 of partition .*, which ends at 5: the topic was created again"
+    ):
         offsets(topic, {topic: {"0": 500}})
 
 
@@ -152,11 +154,11 @@ def test_a_broker_that_does_not_answer_can_be_asked_again(end, monkeypatch):
     ],
 )
 def test_a_configuration_that_is_refused_is_named_without_its_secrets(end, config):
-    with pytest.raises(StoreError, match="configuration is refused") as refused:
+    with pytest.raises(StoreError, match="refuses the configuration") as refused:
         end("kafka:127.0.0.1:1/orders", kafka_config=config)
     assert "hunter2" not in str(refused.value)
 
 
 def test_an_offset_of_another_source_is_refused(kafka, end):
-    with pytest.raises(StoreError, match="source 0 is no Kafka source"):
+    with pytest.raises(StoreError, match="source 0 is not a Kafka source"):
         end(f"kafka:{kafka.bootstrap}/orders", '{"logOffset":3}')

@@ -108,10 +108,10 @@ def test_the_log_of_another_query_is_never_trimmed(lab, spark, tmp_path):
     other.write(range(3))
     other.run_into_sink()
     stores = Stores(Store.open(str(lab.checkpoint)), Store.open(str(other.output)))
-    with pytest.raises(PlanError, match=f"holds batches up to 2, and the query has committed batch {BATCHES - 1}"):
+    with pytest.raises(PlanError, match=f"has batches up to 2, but the query has committed batch {BATCHES - 1}"):
         make_rollback(stores, KEEP, trim_sink_log=True)
     stores = Stores(Store.open(str(other.checkpoint)), Store.open(str(lab.output)))
-    with pytest.raises(PlanError, match=f"holds batch {BATCHES - 1}, and the query has planned none after 2"):
+    with pytest.raises(PlanError, match=f"has batch {BATCHES - 1}, but the query has planned none after 2"):
         make_rollback(stores, 1, trim_sink_log=True)
 
 

@@ -135,7 +135,7 @@ class StructTypeOf:
 
 @pytest.mark.parametrize(
     ("options", "mode", "said"),
-    [({}, "append", "needs the option path"), ({"path": "{}"}, "complete", "use outputMode")],
+    [({}, "append", "needs the option path"), ({"path": "{}"}, "complete", "does not support outputMode")],
 )
 def test_what_it_cannot_do_is_said_at_the_start(sink_lab, options, mode, said):
     stream = stream_of(sink_lab)

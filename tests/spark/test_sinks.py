@@ -99,7 +99,7 @@ def test_a_delta_restore_in_sql_alone_loses_the_rows(lab):
     lab.worker.sql(f"RESTORE TABLE delta.`{lab.table}` TO VERSION AS OF {KEEP}")
     effect = roll_back(lab)
     assert effect.effect == "skipped"
-    assert "neither old nor new" in effect.reason
+    assert "neither the old nor the new rows" in effect.reason
     lab.drain()
     assert lab.rows() == KEPT, "batches 3 to 5 have run again, and none of their rows is there"
 

@@ -176,7 +176,7 @@ def test_a_release_without_data_sources_is_refused():
     ("schema", "message"),
     [
         ("offset string", "there is no column 'offset'"),
-        ("batch_id int", "the column batch_id is bigint, and may be null; asked for is int"),
+        ("batch_id int", "the column batch_id is bigintand may be null, but the given schema says int"),
         ("batch_id bigint not null", "asked for is bigint not null"),
     ],
 )

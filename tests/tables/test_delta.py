@@ -66,7 +66,7 @@ def test_the_line_of_an_action_is_its_json(table):
 
 
 def test_another_directory_is_no_delta_table(tmp_path):
-    with pytest.raises(StoreError, match="is no Delta table"):
+    with pytest.raises(StoreError, match="is not a Delta table"):
         log_of(tmp_path)
 
 
@@ -88,7 +88,7 @@ def test_a_commit_that_was_cleaned_meanwhile_is_gone(table):
     (table / "_delta_log" / "00000000000000000001.json").unlink()
     with pytest.raises(StoreError, match="is gone") as raised:
         kinds_read(log, 1, "add")
-    assert "ask again" in raised.value.hint
+    assert "try again" in raised.value.hint
 
 
 def test_no_more_than_the_limit_is_read_of_all_commits_together(table, monkeypatch):
@@ -115,7 +115,7 @@ def test_a_version_that_its_catalog_alone_knows_is_refused(table, directory, sta
     path.write_text("{}")
     log = log_of(table)
     if refused:
-        with pytest.raises(StoreError, match="version 3 is staged"):
+        with pytest.raises(StoreError, match="version 3 is only staged"):
             log.require_no_staged()
     else:
         log.require_no_staged()

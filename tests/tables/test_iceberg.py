@@ -95,5 +95,5 @@ def test_ancestors_are_followed_as_far_as_they_are_kept(tmp_path, metadata, ids)
 
 
 def test_a_snapshot_that_comes_from_itself_is_an_error(tmp_path):
-    with pytest.raises(StoreError, match="snapshot 2 comes from itself"):
+    with pytest.raises(StoreError, match="snapshot 2 is its own ancestor"):
         list(ancestors_of(snapshots((1, 2), (2, 1), current=2), Store.open(str(tmp_path))))

@@ -114,7 +114,7 @@ def test_avro_within_its_bounds_or_an_error_that_names_the_commit(tmp_path, case
 # --- YAML ------------------------------------------------------------------------------------------------------------
 
 YAML = {
-    "aliases": ("a: &a [x, x]\nb: &b [*a, *a]\nc: [*b, *b]", r"line 2 has an alias \(\*a\)"),
+    "aliases": ("a: &a [x, x]\nb: &b [*a, *a]\nc: [*b, *b]", r"line 2 has the alias \*a"),
     "the JSON is nested too deep": (
         "confs: " + "[" * (MOST_YAML_DEPTH + 1),
         f"nested deeper than {MOST_YAML_DEPTH} levels",

@@ -137,16 +137,19 @@ EXPLAINED = {
         WatermarkPassed(NOON_MS),
         replace(stands(5), offsets=None),
     ),
-    'committed batch 5, waiting with source 0 at {"events": {"0": 4}} for {"events": {"0": 5}}': (
+    'committed batch 5, waiting for source 0 to go from {"events": {"0": 4}} to {"events": {"0": 5}}': (
         at(p0=5),
         stands(5, kafka(p0=4)),
     ),
-    "batch 5 was committed 90 s ago, batch 6 is under way, waiting for 3 min of that": (
+    "batch 5 was committed 90 s ago, batch 6 is in flight, waiting for 3 min without a commit": (
         Idle(3 * MINUTE_MS),
         stands(5, quiet_ms=90_000, planned=6),
     ),
-    "batch 5 was committed 90 s ago, a stall after 3 min": (Stalled(3 * MINUTE_MS), stands(5, quiet_ms=90_000)),
-    "source 0 has 1,200 files to read, such as f": (FilesRead("0", 1200, "f"), NOTHING),
+    "batch 5 was committed 90 s ago, it counts as stalled after 3 min": (
+        Stalled(3 * MINUTE_MS),
+        stands(5, quiet_ms=90_000),
+    ),
+    "source 0 still has to read 1,200 files, such as f": (FilesRead("0", 1200, "f"), NOTHING),
     "committed batch 5, source 0 at file 1 of snapshot 4, waiting for file 2 of snapshot 9": (
         SnapshotReached("0", 9, 2),
         stands(5, {"snapshot_id": 4, "position": 1}),
@@ -158,7 +161,7 @@ EXPLAINED = {
         SnapshotReached("0", 9, 2),
         stands(5, None),
     ),
-    "no batch is committed, a stall after 3 min": (Stalled(3 * MINUTE_MS), NOTHING),
+    "no batch is committed, it counts as stalled after 3 min": (Stalled(3 * MINUTE_MS), NOTHING),
     "no batch is committed": (Idle(MINUTE_MS), NOTHING),
     "waiting for source 0 to read the files of 2026-01-01T12:00:00.000Z": (FilesWritten("0", NOON_MS), NOTHING),
 }
@@ -174,7 +177,7 @@ REFUSED = {
     "a source that the query does not have": (OffsetsReached({"7": "5"}), "no source '7'; its sources are 0"),
     "a source without a type": (OffsetsReached({"0": "5"}), "type is not known.*0=kafka"),
     "a type that is unknown": (OffsetsReached({"0": "5"}, {"0": "carrier pigeon"}), "unknown source type"),
-    "an offset of another kind": (OffsetsReached({"0": "5"}, KAFKA), "no kafka offset"),
+    "an offset of another kind": (OffsetsReached({"0": "5"}, KAFKA), "not an offset of the source type kafka"),
     "positions without order": (OffsetsReached({"0": '{"snapshot_id":5,"position":1}'}, {"0": "iceberg"}), "ordered"),
 }
 
@@ -229,8 +232,8 @@ DOUBTED: dict[str, tuple[Condition, Progress, str | None]] = {
     "idle for more": (Idle(6 * MINUTE_MS), SLOW, None),
     "a stall of less than between two batches": (Stalled(MINUTE_MS), SLOW, "so 60 s .* it is stalled"),
     "one commit has no rhythm": (Stalled(MINUTE_MS), stands(5), None),
-    "a partition that is not read": (at(p0=9, p1=1), stands(5, kafka(p0=5)), "Source 0 has not read events-1; does"),
-    "partitions that are not read": (at(p1=1, p2=1), stands(5, kafka(p0=5)), "has not read events-1 and 1 more; does"),
+    "a partition that is not read": (at(p0=9, p1=1), stands(5, kafka(p0=5)), "Source 0 has not read events-1; check"),
+    "partitions that are not read": (at(p1=1, p2=1), stands(5, kafka(p0=5)), "has not read events-1 and 1 more; check"),
     "partitions that are read": (at(p0=9), stands(5, kafka(p0=5)), None),
     "a source that has read nothing": (at(p0=9), stands(5, None), None),
     "no batch": (at(p0=9), NOTHING, None),
@@ -456,7 +459,7 @@ def test_what_people_and_templates_write(fields, condition):
     ],
 )
 def test_what_is_no_condition(fields):
-    with pytest.raises(CheckpointError, match="no condition: "):
+    with pytest.raises(CheckpointError, match="not a condition: "):
         condition_from_dict(fields)
 
 
@@ -466,7 +469,7 @@ def test_what_is_no_condition(fields):
 def test_one_target_is_itself_and_none_is_refused():
     assert all_of(BatchCommitted(1)) == any_of(BatchCommitted(1)) == BatchCommitted(1)
     for combine in (all_of, any_of):
-        with pytest.raises(CheckpointError, match="nothing to wait for"):
+        with pytest.raises(CheckpointError, match="no condition is given"):
             combine()
 
 

@@ -247,14 +247,14 @@ WRITTEN = {
     ),
 }
 DAMAGED = {
-    "nothing": ("{}", "no condition and no start"),
-    "no object": ("5", "no condition and no start"),
-    "no start": ('{"condition": {"condition": "batch", "batch_id": 9}}', "no condition and no start"),
+    "nothing": ("{}", "does not have a condition and a start"),
+    "no object": ("5", "does not have a condition and a start"),
+    "no start": ('{"condition": {"condition": "batch", "batch_id": 9}}', "does not have a condition and a start"),
     "another start": (
         '{"condition": {"condition": "batch", "batch_id": 9}, "start": {"batch": 5}}',
-        "no start of a wait",
+        "not the start of a wait",
     ),
-    "a condition of a later version": ('{"condition": {"condition": "moon"}, "start": {}}', "no condition"),
+    "a condition of a later version": ('{"condition": {"condition": "moon"}, "start": {}}', "not a condition"),
 }
 
 

@@ -20,12 +20,12 @@ def stands(*batches: int, query: str | None = "one", at: dict[int, int | None] |
 
 BEGAN = stands(3, 4, 5)
 LOST = {
-    "another query": (stands(3, 4, 5, query="two"), "another query now: two, it was one"),
-    "another query that is further": (stands(7, 8, query="two"), "another query now"),
-    "rolled back below": (stands(3, 4), "newest committed batch is 4, and was 5 when the wait began"),
+    "another query": (stands(3, 4, 5, query="two"), "now belongs to query two; when the wait began it belonged to one"),
+    "another query that is further": (stands(7, 8, query="two"), "now belongs to query"),
+    "rolled back below": (stands(3, 4), "newest committed batch is 4, but it was 5 when the wait began"),
     "everything is gone": (stands(), "newest committed batch is none"),
-    "rolled back below and come back to it": (stands(3, 4, 5, at={5: 9}), "batch 5 was committed anew"),
-    "rolled back below and come past it": (stands(4, 5, 6, 7, at={5: 9}), "batch 5 was committed anew"),
+    "rolled back below and come back to it": (stands(3, 4, 5, at={5: 9}), "batch 5 was committed again"),
+    "rolled back below and come past it": (stands(4, 5, 6, 7, at={5: 9}), "batch 5 was committed again"),
 }
 NOT_LOST = {
     "nothing new": BEGAN,
@@ -54,5 +54,5 @@ def test_a_query_that_has_not_run_yet_has_nothing_to_lose():
 
 def test_a_start_goes_through_json():
     assert start_from_dict(json.loads(json.dumps(take_start(BEGAN).to_dict()))) == Start("one", 5, 5)
-    with pytest.raises(CheckpointError, match="no start of a wait"):
+    with pytest.raises(CheckpointError, match="not the start of a wait"):
         start_from_dict({"batch": 5})

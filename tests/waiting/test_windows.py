@@ -168,9 +168,9 @@ def test_an_unknown_zone_is_refused():
 @pytest.mark.parametrize("watermark_ms", [2**62, -(2**62), 253_402_300_800_000])
 @pytest.mark.parametrize("length", ["PT1H", "P1D", "P1M"])
 def test_a_watermark_beyond_all_calendars_is_an_error(watermark_ms, length):
-    with pytest.raises(CheckpointError, match="no calendar reaches"):
+    with pytest.raises(CheckpointError, match=".*year"):
         Windows(length).boundary(watermark_ms)
-    with pytest.raises(CheckpointError, match="no calendar reaches"):
+    with pytest.raises(CheckpointError, match=".*year"):
         list(islice(Windows(length).closed(0, watermark_ms), 2))
 
 

@@ -80,28 +80,28 @@ def _younger(after: After, touched: set[Spot], place: Place) -> list[str]:
 def _changed(after: After, requirement: SameQuery | KeptObjects | KeptSinkLog, touched: set[Spot], found: str) -> str:
     """Which place is not as it was, and the first files of it that are younger than the plan of the change."""
     if isinstance(requirement, SameQuery):
-        return f"the checkpoint was of query {requirement.expected}, and is of query {found}"
+        return f"the checkpoint belonged to query {requirement.expected}, and now belongs to query {found}"
     place: Place = "sink" if isinstance(requirement, KeptSinkLog) else "checkpoint"
     where = after.view.location if place == "checkpoint" else f"the log of the sink {after.done.sink}"
     if not after.objects(place):
-        return f"{where} is gone or empty"
+        return f"{where} was removed or emptied"
     young = [name for name in _younger(after, touched, place) if not _may_stay(name)]
     if not young:
-        return f"files of {where} are gone, or others have come that are older than the {after.done.kind}"
+        return f"in {where} files were removed, or files were added that are older than the {after.done.kind}"
     more = f" and {len(young) - _NAMED} more" if len(young) > _NAMED else ""
-    return f"in {where}, {', '.join(young[:_NAMED])}{more} were written since, or others are gone"
+    return f"in {where} the files {', '.join(young[:_NAMED])}{more} were written since, or other files were removed"
 
 
 def _refused(after: After, problem: str) -> PlanError:
     done = after.done
     return PlanError(
-        f"the {done.kind} to {done.aim} ({done.plan_id}) cannot be undone in place: what it left alone "
-        f"has changed since ({problem}).",
+        f"the {done.kind} to {done.aim} ({done.plan_id}) cannot be undone in place, because files that it did not "
+        f"change are no longer the same ({problem}).",
         location=after.view.location,
         batch_id=done.batch_id,
-        hint=f"Nothing was done. {_moved(after)}What the change removed is kept under {done.plan_id}/saved in its "
-        "record (ckpt history). Roll back to a batch that is there (ckpt rollback), or restore a backup to a new "
-        "location (ckpt restore).",
+        hint=f"Nothing was done. {_moved(after)}The removed files are kept in {done.plan_id}/saved in the record of "
+        "the change (ckpt history). Roll back to a batch of this checkpoint (ckpt rollback), or restore a backup "
+        "to a new location (ckpt restore).",
     )
 
 
@@ -109,12 +109,13 @@ def _moved(after: After) -> str:
     """What may have changed everything, and what helps."""
     if after.view.location == after.done.location:
         return (
-            "A query has run since and purged or rewritten older files, or they were copied over; or a later "
-            "change has its record elsewhere, and is undone first: give --undo-to ROOT (undo_root= in a DAG). "
+            "A query has run since and has purged or rewritten older files, or somebody has copied files here. Or "
+            "there is a later change whose record is in another directory and which must be undone first: give "
+            "--undo-to ROOT (undo_root= in a DAG). "
         )
     return (
-        f"It was made at {after.done.location}, and the files of a copy are others. Undo it there; or remove the "
-        "copy, and move the checkpoint and its _ckpt_undo here instead. "
+        f"The change was made at {after.done.location}, and this is a copy with other files. Undo it there. Or delete "
+        "the copy, and move the checkpoint and its directory _ckpt_undo here. "
     )
 
 

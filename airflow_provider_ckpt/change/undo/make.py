@@ -85,12 +85,15 @@ def _judge_undo(record: journal.Record, stores: Stores, sink: DeclaredSink, undo
     done = record.plan
     if sink.directory and stores.sink is None:
         return SinkEffect(
-            sink.name, "unknown", f"the sink was not read since the {done.kind}", "Declare it: --sink TYPE:URI."
+            sink.name,
+            "unknown",
+            "the sink was not declared for the undo, so its present content was not read",
+            "Declare the sink: --sink TYPE:URI.",
         )
     store = stores.sink if sink.directory else None
     if done.sink and store is not None and place_of(store) != place_of(store.at(done.sink)):
         raise PlanError(
-            f"the {done.kind} {done.plan_id} has changed the log of {done.sink}, and not that of {store.location}.",
+            f"the {done.kind} {done.plan_id} changed the log of {done.sink}, not the log of {store.location}.",
             location=done.location,
             hint="Nothing was changed. Leave out --sink.",
         )
@@ -117,8 +120,8 @@ def make_undo_again(plan: Plan, stores: Stores) -> Plan:
     record = journal.last_change(stores.checkpoint, stores.undo)
     if record.plan.plan_id != plan.undoes:
         raise StalePlanError(
-            f"the newest change is {record.plan.plan_id}, and the plan undoes {plan.undoes}.",
+            f"the plan undoes {plan.undoes}, but the newest change is now {record.plan.plan_id}.",
             location=plan.location,
-            hint="Nothing was done. Plan again.",
+            hint="Nothing was done. Make a new plan.",
         )
     return _fresh_undo(record, stores, sink_of(plan), plan.trigger)

@@ -92,9 +92,9 @@ class Undo:
     def _copy_of(self, action: Delete) -> Copy:
         done, saved = self.after.done, self.after.saved.get(action.spot)
         if saved is None or saved.size != action.size:
-            problem = "is not there any more" if saved is None else "is not what was saved"
+            problem = "is missing" if saved is None else "is not what was saved"
             raise PlanError(
-                f"the {done.kind} {done.plan_id} cannot be undone: what it saved of this file {problem}.",
+                f"the {done.kind} {done.plan_id} cannot be undone: the saved copy of this file {problem}.",
                 location=self.after.view.location,
                 name=action.name,
                 hint="Nothing was done. Restore a backup to a new location (ckpt restore).",
@@ -116,15 +116,15 @@ class Undo:
         if batches := self.foreign_batches:
             those = batches_text(batches[0], batches[-1])
             yield (
-                f"A query has written {those} since the {done.kind}. They are dropped first; their files are "
-                "kept in the record of this undo."
+                f"A query has written {those} since the {done.kind}. The undo drops them first, and keeps their files "
+                "in its own record."
             )
         tables = [name for name in self.newcomers if _is_table(name)]
         if tables:
             yield (
-                f"{len(tables)} files of RocksDB tables that Spark has uploaded since the {done.kind} are left "
-                f"as they are: {listed_shortly(tables, _NAMED)}. No state version that will be there names them, so "
-                "Spark does not read them, and its maintenance removes them in time."
+                f"{len(tables)} RocksDB files that Spark has uploaded since the {done.kind} are not removed: "
+                f"{listed_shortly(tables, _NAMED)}. No state version after the undo uses them, so Spark does not "
+                "read them and its maintenance deletes them later."
             )
         others = [name for name in self.newcomers if not _is_table(name)]
         if others:

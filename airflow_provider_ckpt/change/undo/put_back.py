@@ -35,7 +35,7 @@ class Executor(InPlace):
     @property
     def ways_out(self) -> str:
         """The same command goes on."""
-        return f"'ckpt undo {self.plan.location}' again: it drops what the query has written, and goes on"
+        return f"run 'ckpt undo {self.plan.location}' again: it drops what the query has written, and continues"
 
     def finish(self, by: str, at_ms: int) -> None:
         """The change counts as undone."""

@@ -36,21 +36,29 @@ def without_its_sink() -> Story:
 
 
 REFUSED = {
-    "a file that it left alone was rewritten": (young("state/0/0/3.delta"), "in c, state/0/0/3.delta were written"),
+    "a file that it left alone was rewritten": (
+        young("state/0/0/3.delta"),
+        "in c the files state/0/0/3.delta were written",
+    ),
     "a file of a source came that no batch has": (
         young("sources/0/rocksdb/1.sst"),
         "sources/0/rocksdb/1.sst were written",
     ),
-    "so did one of state": (young("state/0/notes.txt"), "in c, state/0/notes.txt were written since"),
-    "a file that it left alone is gone": (gone("commits/2"), "files of c are gone, or others have come that are older"),
-    "it is another query": (of_another_query(), f"was of query {QUERY_ID}, and is of query none"),
-    "the log of the sink is gone": (without_its_sink(), "the log of the sink out is gone or empty"),
+    "so did one of state": (young("state/0/notes.txt"), "in c the files state/0/notes.txt were written since"),
+    "a file that it left alone is gone": (
+        gone("commits/2"),
+        "in c files were removed, or files were added that are older",
+    ),
+    "it is another query": (of_another_query(), f"belonged to query {QUERY_ID}, and now belongs to query none"),
+    "the log of the sink is gone": (without_its_sink(), "the log of the sink out was removed or emptied"),
 }
 
 
 @pytest.mark.parametrize(("story", "problem"), REFUSED.values(), ids=REFUSED)
 def test_where_what_the_rollback_left_alone_has_changed_it_is_refused(story, problem):
-    with pytest.raises(PlanError, match="cannot be undone in place: what it left alone has changed since") as refused:
+    with pytest.raises(
+        PlanError, match="cannot be undone in place, because files that it did not change are no longer the same"
+    ) as refused:
         story.undo()
     assert problem in refused.value.message and (refused.value.location, refused.value.batch_id) == ("c", KEEP)
     assert "Nothing was done." in refused.value.hint
@@ -72,7 +80,7 @@ def test_a_copy_of_the_checkpoint_is_told_from_one_that_ran_on():
     with pytest.raises(PlanError) as moved:
         story.undo()
     assert "A query has run since" in ran_on.value.hint
-    assert "It was made at c, and the files of a copy are others." in moved.value.hint
+    assert "The change was made at c, and this is a copy with other files." in moved.value.hint
 
 
 @pytest.mark.parametrize("name", ["notes.txt", "offsets/.DS_Store", "commits/README", "team/owner.json"])
@@ -88,7 +96,7 @@ def test_such_a_file_that_was_there_before_and_changed_is_refused():
     view = replace(checkpoint(*BEFORE), objects=dict(story.objects["checkpoint"]))
     story.done = plan_rollback(view, RestartSet(KEEP, (), ()), 5_000)
     story.apply(story.done.actions).write(written("notes.txt", "other"))
-    with pytest.raises(PlanError, match="what it left alone has changed since"):
+    with pytest.raises(PlanError, match="because files that it did not change are no longer the same"):
         story.undo()
 
 
@@ -117,19 +125,21 @@ def test_new_tables_do_not_hide_that_an_older_one_is_gone():
     story = with_old_and_new_tables()
     assert steps_of(story.plan()) == PUT_BACK
     del story.objects["checkpoint"][OLD_TABLE]
-    with pytest.raises(PlanError, match="files of c are gone, or others have come that are older than the rollback"):
+    with pytest.raises(
+        PlanError, match="in c files were removed, or files were added that are older than the rollback"
+    ):
         story.undo()
 
 
 def test_new_tables_do_not_hide_that_an_older_one_was_rewritten():
     story = with_old_and_new_tables().write(written(OLD_TABLE, "other"))
-    with pytest.raises(PlanError, match="what it left alone has changed since"):
+    with pytest.raises(PlanError, match="because files that it did not change are no longer the same"):
         story.undo()
 
 
 def test_new_tables_do_not_hide_another_file():
     story = with_old_and_new_tables().write(written("state/0/notes.txt", "of a person"))
-    with pytest.raises(PlanError, match="in c, state/0/notes.txt were written since"):
+    with pytest.raises(PlanError, match="in c the files state/0/notes.txt were written since"):
         story.undo()
 
 

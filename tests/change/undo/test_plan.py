@@ -173,9 +173,9 @@ def test_tables_that_stay_are_named_and_must_stay_as_they_are():
         story.write(written(name, "new"))
     plan = story.plan()
     assert plan.warnings[-1] == (
-        f"3 files of RocksDB tables that Spark has uploaded since the rollback are left as they are: {TABLES[0]}, "
-        f"{TABLES[1]}, {TABLES[2]}. No state version that will be there names them, so Spark does not read them, and "
-        "its maintenance removes them in time."
+        f"3 RocksDB files that Spark has uploaded since the rollback are not removed: {TABLES[0]}, "
+        f"{TABLES[1]}, {TABLES[2]}. No state version after the undo uses them, so Spark does not read them and "
+        "its maintenance deletes them later."
     )
     (kept,) = (item.expected for item in plan.requirements if item.kind == "kept_objects")
     assert kept == kept_objects(story.objects["checkpoint"], ())
@@ -232,9 +232,7 @@ def test_what_an_undo_has_put_back_of_the_batch_itself_before_it_was_stopped_is_
 # --- refused --------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
-    ("saved", "problem"), [(None, "is not there any more"), (Saved(1, "cut"), "is not what was saved")]
-)
+@pytest.mark.parametrize(("saved", "problem"), [(None, "is missing"), (Saved(1, "cut"), "is not what was saved")])
 def test_nothing_is_done_where_what_was_saved_is_lost(saved, problem):
     story = rolled_back()
     del story.saved["checkpoint", "commits/3"]
