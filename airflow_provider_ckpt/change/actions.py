@@ -38,7 +38,20 @@ class Executor(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class Delete:
+class _OnObject:
+    """What every action has: an object, and the place that it is in."""
+
+    name: str
+    place: Place = "checkpoint"
+
+    @property
+    def spot(self) -> Spot:
+        """Where the object is, or will be."""
+        return self.place, self.name
+
+
+@dataclass(frozen=True, slots=True)
+class Delete(_OnObject):
     """Remove an object.
 
     Args:
@@ -50,16 +63,9 @@ class Delete:
     """
 
     do: ClassVar[str] = "delete"
-    name: str
-    place: Place = "checkpoint"
     size: int = 0
     identity: str = ""
     sha256: str = ""
-
-    @property
-    def spot(self) -> Spot:
-        """Where it is."""
-        return self.place, self.name
 
     def is_done(self, facts: Facts) -> bool:
         """Whether the object is gone; what the plan itself has put in its place does not count as the object."""
@@ -91,7 +97,7 @@ class Delete:
 
 
 @dataclass(frozen=True, slots=True)
-class Copy:
+class Copy(_OnObject):
     """Put an object in its place.
 
     Args:
@@ -103,16 +109,9 @@ class Copy:
     """
 
     do: ClassVar[str] = "copy"
-    name: str
-    place: Place = "checkpoint"
     size: int = 0
     sha256: str = ""
     source: str = ""
-
-    @property
-    def spot(self) -> Spot:
-        """Where it goes."""
-        return self.place, self.name
 
     def is_done(self, facts: Facts) -> bool:
         """Whether it is there."""
@@ -134,7 +133,7 @@ class Copy:
 
 
 @dataclass(frozen=True, slots=True)
-class Create:
+class Create(_OnObject):
     """Write an object whose content is in the plan.
 
     Args:
@@ -144,14 +143,7 @@ class Create:
     """
 
     do: ClassVar[str] = "create"
-    name: str
-    place: Place = "checkpoint"
     data: str = ""
-
-    @property
-    def spot(self) -> Spot:
-        """Where it goes."""
-        return self.place, self.name
 
     @property
     def size(self) -> int:
@@ -181,7 +173,7 @@ class Create:
 
 
 @dataclass(frozen=True, slots=True)
-class Repartition:
+class Repartition(_OnObject):
     """Have Spark write the state anew in another number of partitions, as a batch of its own.
 
     Spark plans the batch, writes its state and commits it; what it writes has names that only Spark knows.
@@ -193,14 +185,7 @@ class Repartition:
     """
 
     do: ClassVar[str] = "repartition"
-    name: str
-    place: Place = "checkpoint"
     partitions: int = 0
-
-    @property
-    def spot(self) -> Spot:
-        """Where its last object goes."""
-        return self.place, self.name
 
     @property
     def size(self) -> int:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 import click
@@ -28,7 +29,21 @@ from airflow_provider_ckpt.report.tables import prune_tables
 if TYPE_CHECKING:
     from airflow_provider_ckpt.documents.backups import PruneDocument
 
-_COUNT = Whole(min=0)
+#: Options that keep a number of backups: name, metavar, help.
+_NUMBERS = (
+    ("--keep-last", "BACKUPS", "Keep this number of newest backups of each query."),
+    ("--keep-hourly", "HOURS", "Keep the newest backup of each hour, for this number of hours that have backups."),
+    ("--keep-daily", "DAYS", "Keep the newest backup of each day (UTC), for this number of days that have backups."),
+    ("--keep-weekly", "WEEKS", "Keep the newest backup of each ISO week, for this number of weeks that have backups."),
+    ("--keep-monthly", "MONTHS", "Keep the newest backup of each month, for this number of months that have backups."),
+)
+
+
+def _keeping_numbers(command: Callable[..., None]) -> Callable[..., None]:
+    for option, metavar, text in reversed(_NUMBERS):
+        declare = click.option(option, type=Whole(min=0), default=0, show_default=True, metavar=metavar, help=text)
+        command = declare(command)
+    return command
 
 
 @click.command(
@@ -39,46 +54,7 @@ _COUNT = Whole(min=0)
     )
 )
 @click.argument("root", shell_complete=directories)
-@click.option(
-    "--keep-last",
-    type=_COUNT,
-    default=0,
-    show_default=True,
-    metavar="BACKUPS",
-    help="Keep this number of newest backups of each query.",
-)
-@click.option(
-    "--keep-hourly",
-    type=_COUNT,
-    default=0,
-    show_default=True,
-    metavar="HOURS",
-    help="Keep the newest backup of each hour, for this number of hours that have backups.",
-)
-@click.option(
-    "--keep-daily",
-    type=_COUNT,
-    default=0,
-    show_default=True,
-    metavar="DAYS",
-    help="Keep the newest backup of each day (UTC), for this number of days that have backups.",
-)
-@click.option(
-    "--keep-weekly",
-    type=_COUNT,
-    default=0,
-    show_default=True,
-    metavar="WEEKS",
-    help="Keep the newest backup of each ISO week, for this number of weeks that have backups.",
-)
-@click.option(
-    "--keep-monthly",
-    type=_COUNT,
-    default=0,
-    show_default=True,
-    metavar="MONTHS",
-    help="Keep the newest backup of each month, for this number of months that have backups.",
-)
+@_keeping_numbers
 @click.option(
     "--keep-tag",
     "keep_tags",
