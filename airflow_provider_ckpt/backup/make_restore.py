@@ -18,6 +18,7 @@ from airflow_provider_ckpt.backup.relocation import (
 )
 from airflow_provider_ckpt.backup.require_empty import require_empty
 from airflow_provider_ckpt.backup.restore_plan import plan_restore, require_free_place
+from airflow_provider_ckpt.backup.retention import date_warnings
 from airflow_provider_ckpt.backup.take import require_apart
 from airflow_provider_ckpt.backup.verify import read_verified, require_restorable_backup
 from airflow_provider_ckpt.change.plan import Plan
@@ -88,14 +89,16 @@ def make_restore(
     trigger = trigger_of(trigger, operators)
     own = () if fork else (same_id_warning(backup.query_id, backup.location),)
     elsewhere = (_sink_paths(store) for sink, store in sinks if sink.kind == "file" and store)
+    planned_at_ms = now_ms()
+    dates = date_warnings(backup, planned_at_ms)
     plan = plan_restore(
         backup,
         root.location,
         target.location,
-        now_ms(),
+        planned_at_ms,
         new_query_id,
         rewritten=moved.rewritten,
-        warnings=(*own, *moved.warnings, *own_unread, *unknown_warnings(backup), *filter(None, elsewhere)),
+        warnings=(*own, *moved.warnings, *own_unread, *unknown_warnings(backup), *dates, *filter(None, elsewhere)),
         effects=effects_of_restore(target, sinks, backup, fork=fork, trigger=trigger),
         trigger=trigger,
     )

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from airflow_provider_ckpt.backup.manifest import Manifest
 from airflow_provider_ckpt.backup.tags import tags_of
-from airflow_provider_ckpt.times import calendar_time
+from airflow_provider_ckpt.times import calendar_time, time_text
 
 if TYPE_CHECKING:
     from airflow_provider_ckpt.documents.backups import RetentionDecisionFields, RetentionFields
@@ -104,6 +104,17 @@ def decide(backups: Iterable[Manifest], policy: RetentionPolicy, now_ms: int) ->
     return tuple(
         Decision(backup.backup_id, bool(reasons[backup.backup_id]), tuple(reasons[backup.backup_id]))
         for backup in backups
+    )
+
+
+def date_warnings(backup: Manifest, now_ms: int) -> tuple[str, ...]:
+    """What to know of a backup that is dated after ``now_ms``, and so is the latest until that time has come."""
+    if backup.created_at_ms <= now_ms:
+        return ()
+    return (
+        f"Backup {backup.backup_id} of batch {backup.batch_id} is dated in the future "
+        f"({time_text(backup.created_at_ms)}): the clock was wrong when it was taken. It is the latest until then, "
+        "also where a later one holds a newer batch: see ckpt backups ROOT, and name the backup that is meant.",
     )
 
 

@@ -12,6 +12,7 @@ from airflow_provider_ckpt.backup.catalog import LATEST, find_backup, nothing_fo
 from airflow_provider_ckpt.backup.make_restore import fork_id, make_restore
 from airflow_provider_ckpt.backup.patience import COMMIT_WAIT_S
 from airflow_provider_ckpt.backup.relocation import PathRule, parse_path_rule
+from airflow_provider_ckpt.backup.retention import date_warnings
 from airflow_provider_ckpt.backup.take import BackupPlan, plan_of_backup, take_backup
 from airflow_provider_ckpt.backup.verify import verify_backup
 from airflow_provider_ckpt.change.open_sinks import open_sinks, sinks_of
@@ -41,6 +42,7 @@ from airflow_provider_ckpt.cli.render import (
     size,
 )
 from airflow_provider_ckpt.cli.streams import has_done
+from airflow_provider_ckpt.clock import now_ms
 from airflow_provider_ckpt.documents import FORMAT_VERSION
 from airflow_provider_ckpt.report.tables import (
     backup_plan_tables,
@@ -230,11 +232,13 @@ def verify(
     if rehearse:
         place = open_store(scratch, storage_options) if scratch else None
         rehearsal = rehearse_module.rehearse(store, found, scratch=place, confs=dict(pairs(confs, "--spark-conf")))
+    warnings = date_warnings(found, now_ms())
     if as_json:
         document: VerifyDocument = {
             "format_version": FORMAT_VERSION,
             **found.summary(),
             "verified": True,
+            "warnings": list(warnings),
             "findings": [finding.to_dict() for finding in findings],
             "rehearsal": rehearsal.to_dict() if rehearsal else None,
         }
@@ -245,6 +249,8 @@ def verify(
         say(f"Backup {found.backup_id}: {len(found.objects)} objects are unchanged since the backup.", colour="green")
         for text in sentences_on_unknown(found):
             say(text)
+        for text in warnings:
+            say(text, colour="yellow")
         if rehearsal:
             print_tables([rehearsal_table(rehearsal)])
     return int(any(finding.severity == "error" for finding in findings))

@@ -78,6 +78,7 @@ class VerifyDocument(BackupFields, Document):
     """A backup that was read back."""
 
     verified: Annotated[bool, "true: each object has the size and SHA-256 that were recorded"]
+    warnings: Annotated[list[str], "warnings about the backup itself, such as a date in the future"]
     findings: Annotated[list[FindingFields], "what the rules found, worst first"]
     rehearsal: Annotated[RehearsalFields | None, "what Spark read; null without a rehearsal"]
 

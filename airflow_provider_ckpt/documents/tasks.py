@@ -62,6 +62,7 @@ class VerifyResultDocument(Document):
     backup_id: Annotated[str, "the backup"]
     query_id: Annotated[str, "id of the query"]
     batch_id: Annotated[int, "committed batch of the backup; a restart from it runs the next batch"]
+    warnings: Annotated[list[str], "warnings about the backup itself, such as a date in the future"]
     findings: Annotated[list[FindingFields], "what the rules found, worst first"]
     rehearsal: Annotated[RehearsalFields | None, "what Spark read; null without a rehearsal"]
 

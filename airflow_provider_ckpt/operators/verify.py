@@ -7,7 +7,9 @@ from typing import TYPE_CHECKING, Any
 
 from airflow_provider_ckpt.backup import rehearse as rehearse_module
 from airflow_provider_ckpt.backup.catalog import find_backup
+from airflow_provider_ckpt.backup.retention import date_warnings
 from airflow_provider_ckpt.backup.verify import verify_backup
+from airflow_provider_ckpt.clock import now_ms
 from airflow_provider_ckpt.documents import FORMAT_VERSION
 from airflow_provider_ckpt.errors import GateFailedError
 from airflow_provider_ckpt.hooks.checkpoint import airflow_errors, require_flags
@@ -69,6 +71,9 @@ class CheckpointVerifyOperator(CheckpointOperator):
             backup = find_backup(root, self.backup_id, self.query_id or None)
             findings = verify_backup(root, backup)
             self.report(findings_table(findings))
+            warnings = date_warnings(backup, now_ms())
+            for text in warnings:
+                self.log.warning("%s", text)
             errors = [f"{item.code}: {item.message}" for item in findings if item.severity == "error"]
             if errors:
                 raise GateFailedError("; ".join(errors), location=root.location, findings=findings)
@@ -82,6 +87,7 @@ class CheckpointVerifyOperator(CheckpointOperator):
             "backup_id": backup.backup_id,
             "query_id": backup.query_id,
             "batch_id": backup.batch_id,
+            "warnings": list(warnings),
             "findings": [finding.to_dict() for finding in findings],
             "rehearsal": rehearsal.to_dict() if rehearsal else None,
         }

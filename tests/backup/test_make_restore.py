@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import pytest
 
+from airflow_provider_ckpt.backup import declare
+from airflow_provider_ckpt.backup.catalog import find_backup
 from airflow_provider_ckpt.backup.make_restore import fork_id, make_restore
 from airflow_provider_ckpt.backup.manifest import Manifest
 from airflow_provider_ckpt.backup.take import take_backup
+from airflow_provider_ckpt.cli import run
 from airflow_provider_ckpt.sinks.declared import parse_sink
 from airflow_provider_ckpt.storage.store import Store
+from airflow_provider_ckpt.times import LAST_MS
 
 FORK_ID = "0b1f3a9c-0000-4000-8000-000000000001"
 
@@ -48,6 +53,28 @@ def test_a_moved_query_comes_with_a_warning_and_a_fork_with_none(goldens, root, 
     assert any(taken.query_id in warning and "Never run both" in warning for warning in warned)
     forked = make_restore(root, taken, target, FORK_ID).warnings
     assert not any("Never run both" in warning for warning in forked)
+
+
+def test_a_backup_from_the_future_is_told_of_where_it_is_the_latest(goldens, root, tmp_path, monkeypatch, capsys):
+    """A clock was a century ahead once: the backup that was taken then hides those that were taken since."""
+    home = goldens["4.3.0/agg-hdfs"]
+    back_up(home, root)
+    target = Store.open(str(tmp_path / "restored"))
+    assert not any("future" in warning for warning in make_restore(root, find_backup(root), target).warnings)
+    assert run(["verify", root.location, "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["warnings"] == []
+    with monkeypatch.context() as ahead:
+        ahead.setattr(declare, "now_ms", lambda: LAST_MS - 86_400_000)
+        hiding = back_up(home, root)
+    latest = find_backup(root)
+    assert latest.backup_id == hiding.backup_id
+    said = f"Backup {hiding.backup_id} of batch 7 is dated in the future"
+    assert any(warning.startswith(said) for warning in make_restore(root, latest, target).warnings)
+    assert run(["verify", root.location, "--json"]) == 0
+    (warning,) = json.loads(capsys.readouterr().out)["warnings"]
+    assert warning.startswith(said)
+    assert run(["verify", root.location]) == 0
+    assert said in capsys.readouterr().out
 
 
 def test_a_moved_file_sink_is_told_of(goldens, root, tmp_path):
