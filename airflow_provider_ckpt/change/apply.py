@@ -16,6 +16,7 @@ from airflow_provider_ckpt.change.acceptance import require_accepted, require_na
 from airflow_provider_ckpt.change.actions import Action
 from airflow_provider_ckpt.change.executor import InPlace, executor_of
 from airflow_provider_ckpt.change.guard import Guard, Tell, silent
+from airflow_provider_ckpt.change.kinds import KINDS
 from airflow_provider_ckpt.change.lock import Held, locked
 from airflow_provider_ckpt.change.open_sinks import sink_of
 from airflow_provider_ckpt.change.places import Stores, require_own_place
@@ -25,7 +26,7 @@ from airflow_provider_ckpt.change.receipt import Receipt
 from airflow_provider_ckpt.change.require_alone import require_alone
 from airflow_provider_ckpt.change.validate import find_facts, validate
 from airflow_provider_ckpt.clock import now_ms
-from airflow_provider_ckpt.errors import CheckpointBusyError, StalePlanError
+from airflow_provider_ckpt.errors import CheckpointBusyError, StalePlanError, StoreError
 from airflow_provider_ckpt.sinks.memory import remember
 from airflow_provider_ckpt.storage.concurrency import OnStep, no_step
 from airflow_provider_ckpt.storage.stored_object import StoredObject
@@ -188,12 +189,25 @@ def _prepare(executor: InPlace, todo: Sequence[Action], guard: Guard, *, resumin
 
 def _take_steps(executor: InPlace, todo: Sequence[Action], guard: Guard, on_step: OnStep) -> None:
     for done, action in enumerate(todo):
-        guard.before(action, done, len(todo))
-        action.apply(executor)
+        try:
+            guard.before(action, done, len(todo))
+            action.apply(executor)
+        except StoreError as error:
+            error.hint = _half_done(executor.plan, done, len(todo), error.hint)
+            raise
         guard.note(action, executor.identities.get(action.spot))
         on_step(done + 1, len(todo), action.name)
     executor.stores.checkpoint.flush()
     guard.require_as_planned(len(todo))
+
+
+def _half_done(plan: Plan, done: int, total: int, hint: str | None) -> str:
+    """What to do about a change that the storage has stopped between its first step and its last."""
+    begun = (
+        f"The {plan.kind} was begun and is not complete: {done} of {total} steps were done; what they removed is saved."
+    )
+    back = f"; 'ckpt undo {plan.location}' takes it back instead" if KINDS[plan.kind].can_be_undone else ""
+    return f"{begun} {hint or ''} Then run the same command again, which completes it{back}.".replace("  ", " ")
 
 
 def _finish(executor: InPlace, receipt: Receipt, by: str, *, is_recorded: bool) -> None:

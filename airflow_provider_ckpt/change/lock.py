@@ -33,6 +33,7 @@ from airflow_provider_ckpt.errors import (
     PlanError,
     StoreError,
 )
+from airflow_provider_ckpt.storage.local import link_to_nowhere
 from airflow_provider_ckpt.storage.store import Store
 from airflow_provider_ckpt.times import time_text
 from airflow_provider_ckpt.untrusted.bounded_json import parse_json
@@ -230,7 +231,12 @@ def _take(place: Store, checkpoint: Store, mine: Holder, break_lock: bool) -> li
     except ObjectExistsError:
         winner = _read(place, names[-1])
         if winner != mine:  # a driver may repeat a request whose answer was lost, and find its own lock
+            _require_reachable(checkpoint, place)
             raise _busy(checkpoint, winner or mine) from None
+    except StoreError as error:
+        if not error.retryable:
+            error.hint = _where(checkpoint, place, error.hint)
+        raise
     if not place.creates_exclusively:
         time.sleep(SETTLE_S)
         if (winner := _read(place, names[-1])) != mine:
@@ -266,6 +272,28 @@ def _read(place: Store, name: str) -> Holder | None:
     except StoreError as error:
         error.hint = error.hint or "This file is a lock. Delete it when no change and no prune runs at this location."
         raise
+
+
+def _require_reachable(checkpoint: Store, place: Store) -> None:
+    """Raise PlanError where the lock would be behind a link that leads nowhere: nobody holds it, and nobody can."""
+    link = link_to_nowhere(place.root) if place.is_local else None
+    if link is not None:
+        raise PlanError(
+            f"no change can take its lock: {link} is a symbolic link that leads nowhere.",
+            location=checkpoint.location,
+            hint="Nothing was done. Make the directory that the link leads to, or remove the link.",
+        )
+
+
+def _where(checkpoint: Store, place: Store, hint: str | None) -> str:
+    """Why the lock is where it cannot be written, and what that means."""
+    beside = (
+        ""
+        if place is checkpoint
+        else ", beside the checkpoint also where --undo-to names another place for the records"
+    )
+    why = f"The lock is written to {place.location}{beside}, so that two operators see one another."
+    return f"Nothing was done. {why} Without it no change is possible: let this user write there. {hint or ''}".rstrip()
 
 
 def _busy(checkpoint: Store, holder: Holder) -> CheckpointBusyError:

@@ -136,6 +136,12 @@ _SPECIAL = (
 )
 
 
+def link_to_nowhere(path: str) -> str | None:
+    """The symbolic link, a path itself or a directory above it, that leads to nothing; None when there is none."""
+    above = (Path(path), *Path(path).parents)
+    return next((str(link) for link in above if link.is_symlink() and not link.exists()), None)
+
+
 def is_below_link(root: str, path: str) -> bool:
     """Whether a link is between a location and what is at a path below it, the last part of the path included."""
     return os.path.realpath(path) != os.path.realpath(root) + path[len(root) :].rstrip("/")

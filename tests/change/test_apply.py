@@ -10,11 +10,12 @@ from airflow_provider_ckpt.change.apply import apply
 from airflow_provider_ckpt.change.places import Stores
 from airflow_provider_ckpt.change.plan import Plan
 from airflow_provider_ckpt.change.undo.make import make_undo
-from airflow_provider_ckpt.errors import PlanError
+from airflow_provider_ckpt.errors import PlanError, StoreError
 from airflow_provider_ckpt.rollback.make import make_rollback
 from airflow_provider_ckpt.storage.store import Store
 from tests.change.plans import RESTORE
 from tests.fake_query import FakeQuery
+from tests.faults import Fault, FaultyStore
 from tests.walks import MOST, given
 
 STOPPED: dict[str, Any] = {"query_is_stopped": True, "quiet_s": 0, "accept_sink": "unknown"}
@@ -47,3 +48,32 @@ def test_a_plan_that_is_not_carried_out_in_place_is_refused_with_nothing_done(st
     with pytest.raises(PlanError, match="a restore, which does not change a checkpoint in place"):
         apply(RESTORE, stores, **STOPPED)
     assert stores.record(RESTORE.plan_id).find() == {}
+
+
+class ThirdRemoval(Fault):
+    """The storage refuses the third removal."""
+
+    def hits(self, call: str, store: Store) -> bool:
+        return call == "delete_if" and super().hits(call, store)
+
+
+def test_a_change_that_the_storage_stops_half_way_says_how_to_go_on(stores):
+    plan = make_rollback(stores, 1)
+    failing = Stores(FaultyStore.of(stores.checkpoint, ThirdRemoval(3)))
+    with pytest.raises(StoreError, match=f"2 of {len(plan.actions)} steps were done") as stopped:
+        apply(plan, failing, **STOPPED)
+    said = str(stopped.value)
+    assert "The rollback was begun and is not complete" in said
+    assert f"run the same command again, which completes it; 'ckpt undo {stores.checkpoint.location}' takes" in said
+    assert apply(make_rollback(stores, 1), stores, **STOPPED).status == "applied"
+    undo = make_undo(stores)
+    with pytest.raises(StoreError, match="The undo was begun and is not complete: 0 of") as stopped:
+        apply(undo, Stores(FaultyStore.of(stores.checkpoint, FirstPut(1))), **STOPPED)
+    assert str(stopped.value).endswith("run the same command again, which completes it.")
+
+
+class FirstPut(Fault):
+    """The storage refuses the first object that is put into the checkpoint."""
+
+    def hits(self, call: str, store: Store) -> bool:
+        return call == "keep" and super().hits(call, store)

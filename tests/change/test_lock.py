@@ -7,17 +7,20 @@ import multiprocessing
 import os
 import subprocess
 import sys
+import tempfile
 import threading
 from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 
 import pytest
 
 from airflow_provider_ckpt.change import lock
 from airflow_provider_ckpt.change.lock import LOCK, Holder, locked
 from airflow_provider_ckpt.checkpoint.find_records import records_of
-from airflow_provider_ckpt.errors import CheckpointBusyError
+from airflow_provider_ckpt.errors import CheckpointBusyError, PlanError, StoreError
 from airflow_provider_ckpt.storage.store import Store
 from tests.faults import Fault, FaultyStore
+from tests.permissions import without_rights
 
 HOLD_AND_WAIT = """
 import sys, time
@@ -229,3 +232,31 @@ def _count(location: str, counter) -> None:
                 done += 1
         except CheckpointBusyError:
             pass
+
+
+def test_a_lock_behind_a_link_to_nowhere_is_not_taken_for_that_of_another(tmp_path):
+    checkpoint = Store.open(str(tmp_path / "orders"))
+    link = tmp_path / "_ckpt_undo"
+    link.symlink_to(tmp_path / "gone")
+    with (
+        pytest.raises(PlanError, match="is a symbolic link that leads nowhere") as refused,
+        locked(checkpoint, "p1", ""),
+    ):
+        pass
+    assert str(link) in str(refused.value) and "--break-lock" not in str(refused.value)
+
+
+def test_where_the_lock_cannot_be_written_the_error_says_why_it_is_there():
+    """Records may go elsewhere, and the lock may not. Nobody else may see into the directories that pytest makes."""
+    with tempfile.TemporaryDirectory() as home, tempfile.TemporaryDirectory() as records:
+        checkpoint = Store.open(f"{home}/orders")
+        Path(home).chmod(0o555)
+        taking = locked(checkpoint, "p1", "", undo=Store.open(records))
+        try:
+            with without_rights(), pytest.raises(StoreError, match="permission denied") as refused, taking:
+                pass
+        finally:
+            Path(home).chmod(0o700)
+    said = str(refused.value)
+    assert f"The lock is written to {home}/_ckpt_undo/orders, beside the checkpoint also where --undo-to" in said
+    assert "let this user write there" in said
