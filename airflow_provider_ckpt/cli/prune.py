@@ -122,7 +122,7 @@ def prune(
         }
         print_json(document)
     elif receipt is None:
-        say("Nothing was deleted. Nothing was deleted. Add --execute to apply the plan.", colour="yellow")
+        say("Nothing was deleted. Add --execute to apply the plan.", colour="yellow")
     elif receipt.status == "already_applied":
         say("There was nothing to delete.", colour="green")
     else:

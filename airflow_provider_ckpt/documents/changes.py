@@ -2,41 +2,23 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any, Literal, TypedDict
+from typing import Annotated, Literal, TypedDict
 
 from airflow_provider_ckpt.documents import Document, ErrorFields
+from airflow_provider_ckpt.documents.plans import EffectText, OnSinkFields, PlannedFields
 
 
-class SinkEffectFields(TypedDict):
+class SinkEffectFields(OnSinkFields):
     """What a change does to one sink."""
 
-    sink: Annotated[str, "type and location of the sink"]
-    effect: Annotated[
-        Literal["exact", "duplicated", "skipped", "unknown"], "`exact`, `duplicated`, `skipped` or `unknown`"
-    ]
-    reason: Annotated[str, "why"]
-    remedy: Annotated[str, "what makes the effect exact; may be empty"]
+    effect: EffectText
 
 
-class PlanShownFields(TypedDict):
+class PlanShownFields(PlannedFields):
     """A plan, as commands show it."""
 
     plan_id: Annotated[str, "digest of the content of the plan"]
-    kind: Annotated[Literal["restore", "rollback", "undo", "repartition"], "type of change, such as `rollback`"]
-    location: Annotated[str, "URI of the checkpoint that the plan changes"]
-    query_id: Annotated[str, "id of the query, or empty"]
-    batch_id: Annotated[int, "latest committed batch after the change"]
-    planned_at_ms: Annotated[int, "epoch milliseconds"]
-    requirements: Annotated[
-        list[dict[str, Any]], "what must still be true when the plan is applied; `kind` names the requirement"
-    ]
-    actions: Annotated[list[dict[str, Any]], "steps in order; `do` says what a step does"]
-    warnings: Annotated[list[str], "warnings for the person who approves the plan"]
     sink_effects: Annotated[list[SinkEffectFields], "sink effect of each sink"]
-    source: Annotated[str, "URI of the backup from which files are copied, or empty"]
-    sink: Annotated[str, "URI of the sink whose log is trimmed, or empty"]
-    undoes: Annotated[str, "id of the plan that an undo takes back, or empty"]
-    notes: Annotated[list[str], "how the target batch was found"]
     trigger: Annotated[str, "trigger of the query, such as `realTime`; empty when it was not declared"]
 
 

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import time
 from contextlib import suppress
 
+from airflow_provider_ckpt import clock
 from airflow_provider_ckpt.epochs.manifest import EPOCHS, UNDONE, Place, parse_place, visible
 from airflow_provider_ckpt.errors import CheckpointNotFoundError, ObjectExistsError, StoreError
 from airflow_provider_ckpt.storage.store import Store
@@ -47,7 +47,7 @@ def rewind(table: Store, query_id: str, epoch: int, now_ms: int | None = None) -
             batch_id=epoch,
             hint=f"Go back to epoch {merged} or a later one; or let the stream begin with a new checkpoint.",
         )
-    kept = f"{UNDONE}/{now_ms if now_ms is not None else time.time_ns() // 1_000_000}"
+    kept = f"{UNDONE}/{now_ms if now_ms is not None else clock.now_ms()}"
     for place in reversed(later):
         with suppress(ObjectExistsError):
             table.create(f"{kept}/{place.name}", table.read(place.name))

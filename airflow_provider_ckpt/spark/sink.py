@@ -8,13 +8,13 @@ from __future__ import annotations
 
 import hashlib
 import logging
-import time
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from pyspark.sql.datasource import DataSource, DataSourceStreamArrowWriter, WriterCommitMessage
 
+from airflow_provider_ckpt.clock import now_ms
 from airflow_provider_ckpt.codec import layout
 from airflow_provider_ckpt.epochs import publish
 from airflow_provider_ckpt.epochs.manifest import Written
@@ -81,14 +81,14 @@ class HistoryWriter(DataSourceStreamArrowWriter):
 
     def write(self, iterator: Iterator[pa.RecordBatch]) -> Message:
         """A task's rows, into files that nobody reads yet."""
-        since_ms = _now_ms()
+        since_ms = now_ms()
         files = tuple(write_rows(self.table(), iterator))
         return Message(Written(_query_id(), files, since_ms))
 
     def commit(self, messages: Sequence[Message | None], batchId: int) -> None:
         """All files of an epoch become rows of the table, unless others are already."""
         written = [message.written for message in messages if message is not None]
-        publish.commit(self.table(), batchId, written, self.schema, _now_ms(), self.plan_of(batchId))
+        publish.commit(self.table(), batchId, written, self.schema, now_ms(), self.plan_of(batchId))
 
     def plan_of(self, epoch: int) -> str | None:
         """A digest of the offset entry of an epoch: equal when Spark runs it again, another when it plans it anew."""
@@ -118,7 +118,3 @@ def _query_id() -> str:
     if not query_id:
         raise StoreError("only a streaming query can write checkpoint_history, and this task does not belong to one.")
     return str(query_id)
-
-
-def _now_ms() -> int:
-    return time.time_ns() // 1_000_000

@@ -1,0 +1,37 @@
+"""What a plan says wherever it is written down: as commands show it, and as its digest is taken."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, Literal, TypedDict
+
+KindText = Annotated[Literal["restore", "rollback", "undo", "repartition"], "type of change, such as `rollback`"]
+EffectText = Annotated[
+    Literal["exact", "duplicated", "skipped", "unknown"], "`exact`, `duplicated`, `skipped` or `unknown`"
+]
+
+
+class OnSinkFields(TypedDict):
+    """What a plan says of one sink, beside the effect itself."""
+
+    sink: Annotated[str, "type and location of the sink"]
+    reason: Annotated[str, "why"]
+    remedy: Annotated[str, "what makes the effect exact; may be empty"]
+
+
+class PlannedFields(TypedDict):
+    """What a plan says, beside the effects on sinks."""
+
+    kind: KindText
+    location: Annotated[str, "URI of the checkpoint that the plan changes"]
+    query_id: Annotated[str, "id of the query, or empty"]
+    batch_id: Annotated[int, "latest committed batch after the change"]
+    planned_at_ms: Annotated[int, "epoch milliseconds"]
+    requirements: Annotated[
+        list[dict[str, Any]], "what must still be true when the plan is applied; `kind` names the requirement"
+    ]
+    actions: Annotated[list[dict[str, Any]], "steps in order; `do` says what a step does"]
+    warnings: Annotated[list[str], "warnings for the person who approves the plan"]
+    source: Annotated[str, "URI of the backup from which files are copied, or empty"]
+    sink: Annotated[str, "URI of the sink whose log is trimmed, or empty"]
+    undoes: Annotated[str, "id of the plan that an undo takes back, or empty"]
+    notes: Annotated[list[str], "how the target batch was found"]
