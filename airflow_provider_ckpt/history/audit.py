@@ -10,6 +10,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+#: Spark had no checkpoints before, 2014-01-01: a batch that was planned earlier has a wrong time. Epoch milliseconds.
+EARLIEST_MS = 1_388_534_400_000
 #: Seconds that a point of a chart may stand for.
 _WINDOWS_S = (1, 5, 10, 30, 60, 300, 900, 3_600, 21_600, 86_400)
 #: About so many points does a chart have.
@@ -66,10 +68,13 @@ def window_for(span_ms: int) -> int:
 
 #: Views that the tables are made of.
 VIEWS: Mapping[str, str] = {
-    # A stream that begins with a new checkpoint reads again: a commit is known by its time, whatever the timeline.
+    # A stream that begins with a new checkpoint reads again: a commit is known by its time, whatever the timeline. A
+    # time that no driver has had (a foreign file, a clock that was not set) would stretch every chart of the fleet.
     "source_rows": """
         SELECT * FROM (
-          SELECT *,
+          SELECT * EXCEPT (batch_time),
+            CASE WHEN batch_time NOT BETWEEN timestamp_millis({earliest_ms}) AND timestamp_millis({now_ms} + 86400000)
+              THEN committed_at ELSE batch_time END AS batch_time,
             row_number() OVER (PARTITION BY location, batch_id, source_id, committed_at ORDER BY timeline) AS nth
           FROM history)
         WHERE nth = 1""",
@@ -77,7 +82,7 @@ VIEWS: Mapping[str, str] = {
         SELECT location, timeline, batch_id, first(query_id) AS query_id, first(batch_time) AS batch_time,
           committed_at, first(watermark) AS watermark, first(confs) AS confs,
           first(confs_digest) AS confs_digest, first(control) AS control, first(offset_log_version) AS log_version,
-          sum(advanced) AS advanced, first(problem) AS problem,
+          try_sum(advanced) AS advanced, first(problem) AS problem,
           bool_and(coalesce(advanced = 0, start_offset = end_offset, false)) AS is_empty,
           sum(length(end_offset)) + first(length(to_json(confs))) AS bytes
         FROM source_rows WHERE batch_id IS NOT NULL GROUP BY location, timeline, batch_id, committed_at""",
@@ -96,7 +101,8 @@ VIEWS: Mapping[str, str] = {
         FROM steps GROUP BY location""",
     "sizes": """
         SELECT location, max_by(query_id, struct(timeline, batch_id)) AS query_id, operators,
-          CAST(max_by(confs['spark.sql.shuffle.partitions'], struct(timeline, batch_id)) AS BIGINT) AS state_partitions,
+          CAST(try_cast(max_by(confs['spark.sql.shuffle.partitions'], struct(timeline, batch_id)) AS INT) AS BIGINT)
+            AS state_partitions,
           avg(bytes) AS bytes_a_batch
         FROM batches LEFT JOIN operators USING (location) WHERE confs IS NOT NULL GROUP BY location, operators""",
 }
@@ -105,7 +111,7 @@ VIEWS: Mapping[str, str] = {
 TABLES: Mapping[str, str] = {
     "throughput": """
         SELECT location, source_id, source_type, unit, w.start AS window_start, count(*) AS batches,
-          sum(advanced) AS advanced, sum(advanced) / {window_s} AS per_second
+          try_sum(advanced) AS advanced, try_sum(advanced) / {window_s} AS per_second
         FROM (SELECT *, window(batch_time, '{window_s} seconds') AS w FROM source_rows WHERE batch_time IS NOT NULL)
         GROUP BY location, source_id, source_type, unit, w.start""",
     "delay": """
@@ -126,7 +132,7 @@ TABLES: Mapping[str, str] = {
         SELECT location, timeline, before + 1 AS first_batch, batch_id - 1 AS last_batch, batch_time AS at,
           'not in the log' AS reason
         FROM (SELECT *, lag(batch_id) OVER (PARTITION BY location, timeline ORDER BY batch_id) AS before FROM batches)
-        WHERE batch_id > before + 1
+        WHERE batch_id - 1 > before
         UNION ALL
         SELECT location, timeline, min(batch_id), max(batch_id), NULL, CASE reason WHEN 'purged'
           THEN 'purged before they were read' ELSE 'deleted with the checkpoint before they were read' END
@@ -185,7 +191,7 @@ TABLES: Mapping[str, str] = {
           saves_usd_a_day, {now_ms} - unix_millis(last_commit) AS silent_ms
         FROM (SELECT location, min(batch_time) AS first_time, count(*) AS batches_read,
             count(DISTINCT timeline) AS timelines, percentile_approx(delay_ms, 0.95) AS p95_ms,
-            sum(advanced) AS advanced,
+            try_sum(advanced) AS advanced,
             max_by(unix_millis(batch_time) - unix_millis(watermark), struct(timeline, batch_id)) AS watermark_lag_ms
           FROM steps GROUP BY location)
         JOIN rhythms USING (location) JOIN empty_batches USING (location) JOIN sizes USING (location)
@@ -220,6 +226,7 @@ def statement(sql: str, measure: Measure) -> str:
     """A statement with the numbers of a measure in it."""
     return sql.format(
         now_ms=measure.now_ms,
+        earliest_ms=EARLIEST_MS,
         window_s=measure.window_s,
         tiny=measure.tiny,
         stall_times=measure.stall_times,

@@ -25,7 +25,7 @@ from airflow_provider_ckpt.epochs.compact import compact
 from airflow_provider_ckpt.epochs.read import list_places
 from airflow_provider_ckpt.epochs.vacuum import vacuum
 from airflow_provider_ckpt.errors import CheckpointError, CheckpointNotFoundError
-from airflow_provider_ckpt.history.audit import TABLES, VIEWS, Measure, Prices, statement, window_for
+from airflow_provider_ckpt.history.audit import EARLIEST_MS, TABLES, VIEWS, Measure, Prices, statement, window_for
 from airflow_provider_ckpt.report.audit_page import MOST_CHARTS, MOST_EVENTS, MOST_QUERIES, audit_page
 from airflow_provider_ckpt.spark import register
 from airflow_provider_ckpt.spark.options import StreamOptions, storage_texts
@@ -107,7 +107,10 @@ def judge(session: Any, audit: Audit, now_ms: int) -> dict[str, int]:
     """Make the tables and the page anew out of the history. Returns how many rows each table has."""
     rows = history(session, audit.table, **audit.storage_options)
     rows.createOrReplaceTempView("history")
-    first_ms = rows.selectExpr("unix_millis(min(batch_time)) AS first").first()["first"]
+    earliest = rows.where(f"batch_time >= timestamp_millis({EARLIEST_MS})").selectExpr(
+        "unix_millis(min(batch_time)) AS ms"
+    )
+    first_ms = earliest.first()["ms"]
     window_s = window_for(now_ms - (first_ms or now_ms))
     measure = Measure(now_ms, window_s, audit.tiny, stall_ms=audit.stall_ms, prices=audit.prices)
     _operators(session, audit).createOrReplaceTempView("operators")

@@ -62,7 +62,10 @@ class Story:
     def moved(self, location: str) -> list[tuple[Any, ...]]:
         """The rows as those of a location, so that the story ends when the fleet is judged."""
         later = timedelta(seconds=NOW_S - self.now_s)
-        times = [{name: found[name] + later for name in TIMES if found[name]} for found in self.rows]
+        times = [
+            {name: found[name] + later for name in TIMES if found[name] and found[name].year == START.year}
+            for found in self.rows
+        ]
         told = [found | moved | {"location": location} for found, moved in zip(self.rows, times, strict=True)]
         return [tuple(found[name] for name in NAMES) for found in told]
 

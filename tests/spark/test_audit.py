@@ -17,8 +17,6 @@ from airflow_provider_ckpt.storage.store import Store
 from tests.history.fleet_story import FleetStory
 from tests.spark_lab import activate
 
-pytestmark = pytest.mark.exhaustive
-
 ROOT = Path(__file__).parents[2]
 
 

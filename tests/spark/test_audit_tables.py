@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-from datetime import UTC, timedelta
+from datetime import UTC, datetime, timedelta
 
 import pytest
 
 from airflow_provider_ckpt.history.rows import DELETED
 from tests.spark.audit_rows import CONFS, NOW_S, Story, at, judged, lost, row
 
-pytestmark = pytest.mark.exhaustive
-
 CHANGED = {**CONFS, "spark.sql.shuffle.partitions": "40"}
+ODD = {"spark.sql.shuffle.partitions": "'; DROP TABLE {history} --", "": "\\u0000"}
 TEN = [row(number, 10 * number) for number in range(5)]
 
 STORIES = {
@@ -41,6 +40,18 @@ STORIES = {
     "purged": Story(
         [*map(lost, (3, 4)), *(row(number, number) for number in range(5, 9)), *map(lost, (9, 10)), row(11, 11)],
         now_s=60,
+    ),
+    # Numbers that are none, that add up to more than there are, and times that nobody has lived through.
+    "foreign": Story(
+        [
+            *(row(number, 10 * number, advanced=2**63 - 1, confs=ODD) for number in range(3)),
+            row(3, 30, batch_time=datetime(1, 1, 2, tzinfo=UTC)),
+            row(4, 40, batch_time=datetime(9999, 12, 30, tzinfo=UTC)),
+            row(2**63 - 1, 50),
+            row(2**63 - 1, 55),
+        ],
+        now_s=60,
+        operators=2,
     ),
     "deleted": Story([*(row(number, number) for number in range(4)), lost(4, DELETED), lost(5, DELETED)], now_s=60),
     # A stream that began anew: its timelines begin at 0 again; what it read again is known by the time of the commit.
@@ -148,6 +159,14 @@ def test_rows_that_were_read_twice_count_once(told):
 def test_a_stream_that_began_anew_reads_on(told):
     assert [query["batches"] for query in told["anew"]["queries"]] == [9]
     assert [event["kind"] for event in told["anew"]["events"]] == ["rolled back"]
+
+
+def test_what_no_query_writes_is_judged_as_far_as_it_goes(told):
+    """One checkpoint of a fleet must not end the audit of all others, nor stretch its charts."""
+    (query,) = told["foreign"]["queries"]
+    assert (query["batches"], query["advanced"]) == (7, None)
+    assert {at(0).year} == {window["window_start"].year for window in told["foreign"]["throughput"]}
+    assert [change["to"] for change in told["foreign"]["conf_changes"] if change["key"] == ""] == [None]
 
 
 def test_two_sources_are_two_rows_and_one_batch(told):
