@@ -24,6 +24,7 @@ def read(sink: DeclaredSink, store: Store, query_id: str, batch_id: int) -> Sink
         raise StoreError("is no table of checkpoint_history: it has no manifest below epochs/", location=store.location)
     own = [place for place in visible(places) if place.query_id == query_id]
     commits = tuple(SinkCommit(str(place.epoch), place.epoch, "merge" if place.compact else "epoch") for place in own)
-    undone = tuple(place.epoch for place in undone_places(store, query_id).values())
+    merged = max((place.epoch for place in own if place.compact), default=-1)  # and all before it are there
+    undone = tuple(place.epoch for place in undone_places(store, query_id).values() if place.epoch > merged)
     last = own[-1].epoch if own else None
     return SinkMarker("history", store.location, query_id, last, commits, undone)

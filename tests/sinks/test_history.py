@@ -52,6 +52,14 @@ def test_a_table_that_was_taken_back_too_far_is_told(table):
     assert (effect.effect, effect.remedy.partition(",")[0]) == ("skipped", "Roll back to batch 1")
 
 
+def test_what_was_written_again_and_merged_is_not_missing(table):
+    rewind(table, "q", 1)
+    for number in range(2, 9):
+        epoch(table, number, number)
+    compact(table, NOW_MS, least_epochs=2, kept_epochs=2)
+    assert rollback_effect(of(table), 8, 8).effect == "exact"
+
+
 def test_merged_epochs_cannot_go_back(table):
     compact(table, NOW_MS, least_epochs=2, kept_epochs=2)
     assert "The version of the table before batch 3 has expired" in rollback_effect(of(table), 2, 5).remedy
