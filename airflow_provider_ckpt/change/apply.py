@@ -127,6 +127,8 @@ def _carry_out(executor: InPlace, run: _Run, lock: Held) -> Receipt:
         if not resuming:  # and so was judged by this run: the sink fits
             remember(stores.checkpoint, facts.query_id, [(sink_of(plan), stores.sink)], run.approved_by or run.by)
         _take_steps(executor, todo, guard, run.on_step)
+    if journal.RECEIPT not in files:
+        executor.judge_outcome()
     receipt = Receipt(
         plan_id=plan.plan_id,
         kind=plan.kind,

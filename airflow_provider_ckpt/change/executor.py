@@ -63,6 +63,13 @@ class InPlace(ABC):
         """Which commands help when a query has started after the first step, and what each does."""
 
     @abstractmethod
+    def judge_outcome(self) -> None:
+        """Judge what the steps led to, taken by this run or an earlier one, before anybody has said that they were.
+
+        Raises PlanError when it is not what it should be.
+        """
+
+    @abstractmethod
     def finish(self, by: str, at_ms: int) -> None:
         """Write down and clear away what is to be when all is done; ``by`` and ``at_ms`` say by whom and when."""
 

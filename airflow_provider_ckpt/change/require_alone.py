@@ -6,6 +6,7 @@ Such a Spark ends by itself right after the one who asked it; on this machine it
 from __future__ import annotations
 
 import time
+from collections.abc import Iterable
 
 from airflow_provider_ckpt.change import journal
 from airflow_provider_ckpt.change.lock import life_of, this_machine
@@ -33,15 +34,22 @@ def require_alone(stores: Stores, wait_s: float = WAIT_S) -> None:
 
 
 def _wait_for(record: Store, location: str, until: float) -> None:
-    left = _left_by(record)
+    if alive := wait_for_end(_left_by(record), until):
+        raise CheckpointBusyError(
+            f"the Spark of an interrupted repartition is still there (process {alive[0]}).",
+            location=location,
+            hint="Nothing was done. End that process, and run the same command again.",
+        )
+
+
+def wait_for_end(processes: Iterable[tuple[int, str]], until: float) -> list[int]:
+    """Wait for the end of processes, each with its life, up to a moment of the monotonic clock; who is there then."""
+    left = list(processes)
     while alive := [pid for pid, life in left if life and life_of(pid) == life]:
         if time.monotonic() > until:
-            raise CheckpointBusyError(
-                f"the Spark of an interrupted repartition is still there (process {alive[0]}).",
-                location=location,
-                hint="Nothing was done. End that process, and run the same command again.",
-            )
-        time.sleep(0.1)
+            return alive
+        time.sleep(0.02)
+    return []
 
 
 def _left_by(record: Store) -> list[tuple[int, str]]:

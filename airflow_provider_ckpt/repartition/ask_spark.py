@@ -5,17 +5,19 @@ from __future__ import annotations
 import json
 import os
 import queue
+import signal
 import subprocess
 import sys
 import tempfile
 import threading
+import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import IO, Any
 
 from airflow_provider_ckpt.change.lock import life_of, this_machine
-from airflow_provider_ckpt.change.require_alone import PROCESSES
+from airflow_provider_ckpt.change.require_alone import PROCESSES, wait_for_end
 from airflow_provider_ckpt.checkpoint.find_spark import missing_spark, spark_version
 from airflow_provider_ckpt.errors import PlanError
 from airflow_provider_ckpt.repartition.refusals import SINCE
@@ -62,16 +64,20 @@ def ask_spark(request: Mapping[str, Any], record: Store, tick: Callable[[], None
     Returns:
         The last answer; with ``failed`` when Spark has ended without one. No process is left.
     """
-    with tempfile.TemporaryDirectory(prefix="ckpt-repartition-") as scratch, _spark(scratch) as (lines, send, said):
-        send({**request, "scratch": scratch})
-        hello = _next(lines, tick)
-        if hello is None or "failed" in hello:
-            return hello or {"failed": {"step": "read", "message": said()}}
-        processes = [(pid, life_of(pid)) for pid in hello["processes"]]
-        tick()
-        record.write(PROCESSES, json.dumps({"machine": this_machine(), "processes": processes}).encode())
-        send("go")
-        return _next(lines, tick) or {"failed": {"step": "repartition", "message": said()}}
+    processes: list[tuple[int, str]] = []
+    try:
+        with tempfile.TemporaryDirectory(prefix="ckpt-repartition-") as scratch, _spark(scratch) as (lines, send, said):
+            send({**request, "scratch": scratch})
+            hello = _next(lines, tick)
+            if hello is None or "failed" in hello:
+                return hello or {"failed": {"step": "read", "message": said()}}
+            processes += [(pid, life_of(pid)) for pid in hello["processes"]]
+            tick()
+            record.write(PROCESSES, json.dumps({"machine": this_machine(), "processes": processes}).encode())
+            send("go")
+            return _next(lines, tick) or {"failed": {"step": "repartition", "message": said()}}
+    finally:
+        wait_for_end(processes, time.monotonic() + END_S)
 
 
 @contextmanager
@@ -122,15 +128,14 @@ def _next(lines: queue.Queue[str | None], tick: Callable[[], None]) -> dict[str,
 
 
 def _end(process: subprocess.Popen[str]) -> None:
-    """Close stdin, at which the process ends its JVM and itself; what does not is killed."""
+    """Close stdin, at which the process ends its JVM and itself; what does not, or is left without it, is killed."""
     with suppress(OSError):
         if process.stdin is not None:
             process.stdin.close()
-    try:
+    with suppress(subprocess.TimeoutExpired):
         process.wait(END_S)
-    except subprocess.TimeoutExpired:
-        with suppress(ProcessLookupError):
-            os.killpg(process.pid, 9)
-        process.wait()
+    with suppress(ProcessLookupError):
+        os.killpg(process.pid, signal.SIGKILL)
+    process.wait()
     if process.stdout is not None:
         process.stdout.close()

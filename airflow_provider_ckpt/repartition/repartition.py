@@ -28,6 +28,9 @@ from airflow_provider_ckpt.storage.store import Store
 class Executor(InPlace):
     """Has Spark repartition the state."""
 
+    #: Whether this run has judged what Spark has left.
+    _is_judged = False
+
     def plan_again(self) -> Plan:
         """The repartition to the same number, when there is a Spark that can do it."""
         require_spark(self.plan.location)
@@ -52,23 +55,37 @@ class Executor(InPlace):
         """Nothing is left to clear away."""
 
     def repartition(self, step: Repartition) -> None:
-        """Ask Spark, and judge what it has left.
+        """Have Spark do it, and judge what it has left.
 
         Raises:
             PlanError: Spark has refused before it wrote anything, or what it has left is not what was asked for.
             SparkFailedError: It has ended half-way; the same plan goes on.
         """
+        self._ask(step.partitions)
+
+    def judge_outcome(self) -> None:
+        """Judge what an earlier run has left that was stopped after the commit. A query that has run since is right.
+
+        Raises as :meth:`repartition`.
+        """
+        if not self._is_judged and observe(self.stores.checkpoint).latest_planned == self.plan.batch_id:
+            self._ask(None)
+
+    def _ask(self, partitions: int | None) -> None:
+        """Have Spark read all state before and after, and in between repartition it, unless it has."""
+        require_spark(self.plan.location)
         view = self._seen()
-        answer = ask_spark(self._request(view, step.partitions), self.record, self.mine)
+        answer = ask_spark(self._request(view, partitions), self.record, self.mine)
         if "failed" in answer:
-            raise self._failed(answer["failed"], view)
-        before, after = answer["rows"]
-        for read, old, new in zip(state_reads(view), before, after, strict=True):
+            raise self._failed(str(answer["failed"]["message"]))
+        for read, (old, new) in zip(state_reads(view), zip(*answer["rows"], strict=True), strict=True):
             if old != new:
                 raise self._wrong(f"{read.text} had {old:,} rows, and has {new:,}")
-        problem = problem_after(examine(self.stores.checkpoint, deep=True), self.plan.batch_id, step.partitions)
+        after = examine(self.stores.checkpoint, deep=True)
+        problem = problem_after(after, self.plan.batch_id, self.plan.partitions or 0)
         if problem is not None:
             raise self._wrong(problem)
+        self._is_judged = True
 
     def _seen(self) -> CheckpointView:
         """The checkpoint, with the entries of the batch that is kept and what the operators say of themselves."""
@@ -78,27 +95,27 @@ class Executor(InPlace):
         names += [name for name in (layout.offset_entry(kept), layout.commit_entry(kept)) if name not in view.entries]
         return read_text_logs(checkpoint, view, names, checkpoint.head, checkpoint.chunks)
 
-    def _request(self, view: CheckpointView, partitions: int) -> dict[str, Any]:
+    def _request(self, view: CheckpointView, partitions: int | None) -> dict[str, Any]:
         return request_of(view, self.plan.last_kept, partitions, self.stores.spark_confs)
 
-    def _failed(self, failed: dict[str, Any], before: CheckpointView) -> PlanError | SparkFailedError:
+    def _failed(self, message: str) -> PlanError | SparkFailedError:
         """The error for a Spark that did not come to its end. When it has written nothing, the change never began."""
-        said = scrub(str(failed["message"]).rstrip("."))
+        plan, said = self.plan, scrub(message.rstrip("."))
         now = observe(self.stores.checkpoint, deep=True)
-        own = {name for name in now.objects if batch_of(name) == self.plan.batch_id}
-        if not own:
+        if not any(batch_of(name) == plan.batch_id for name in now.objects):
             self.mine()
             journal.refuse(self.record, said, now_ms())
             return PlanError(
-                f"Spark refused, and has written nothing: {said}.",
-                location=self.plan.location,
-                hint="Nothing was done.",
+                f"Spark refused, and has written nothing: {said}.", location=plan.location, hint="Nothing was done."
             )
+        is_committed = layout.commit_entry(plan.batch_id) in now.objects
+        state = "committed, and not verified" if is_committed else "half done, and the query does not start"
         return SparkFailedError(
-            f"the repartition to {self.plan.partitions} partitions is half done, and the query does not start: {said}.",
-            location=self.plan.location,
-            batch_id=self.plan.batch_id,
-            hint=self._half_done,
+            f"the repartition to {plan.partitions} partitions is {state}: {said}.",
+            location=plan.location,
+            batch_id=plan.batch_id,
+            hint=f"Run the same command again: ckpt repartition {plan.location} --partitions {plan.partitions}; or "
+            f"take it back: ckpt undo {plan.location}",
         )
 
     def _wrong(self, problem: str) -> PlanError:
@@ -107,12 +124,4 @@ class Executor(InPlace):
             location=self.plan.location,
             batch_id=self.plan.batch_id,
             hint=f"Do not start the query. Take it back: ckpt undo {self.plan.location}",
-        )
-
-    @property
-    def _half_done(self) -> str:
-        location, partitions = self.plan.location, self.plan.partitions
-        return (
-            f"Finish it with the same number: ckpt repartition {location} --partitions {partitions}; or take it back: "
-            f"ckpt undo {location}"
         )

@@ -23,13 +23,13 @@ _CONNECT = ("spark.remote", "spark.api.mode", "spark.connect.grpc.binding.port")
 _HINT = "Nothing was done. Leave it out."
 
 
-def request_of(view: CheckpointView, kept: int, partitions: int, confs: Mapping[str, str]) -> dict[str, Any]:
+def request_of(view: CheckpointView, kept: int, partitions: int | None, confs: Mapping[str, str]) -> dict[str, Any]:
     """What is asked of Spark, JSON-ready.
 
     Args:
         view: The checkpoint, with the entries of the batch ``kept`` and what its operators say of themselves.
         kept: The committed batch whose state is repartitioned.
-        partitions: How many there will be.
+        partitions: How many there will be; None where they are there, and all state is only read.
         confs: Of the user, for the Spark and what it needs to reach the checkpoint.
 
     Raises:
@@ -46,6 +46,7 @@ def request_of(view: CheckpointView, kept: int, partitions: int, confs: Mapping[
         "location": spark_uri(view.location),
         "kept": kept,
         "planned": view.latest_planned,
+        "committed": view.latest_committed,
         "partitions": partitions,
         "confs": session_confs(view, kept, confs),
         "reads": [read.options for read in state_reads(view)],

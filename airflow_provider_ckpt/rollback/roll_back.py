@@ -36,6 +36,9 @@ class Executor(InPlace):
             f"{batch_id}' to drop what the query has written"
         )
 
+    def judge_outcome(self) -> None:
+        """Each object was verified when it came."""
+
     def finish(self, by: str, at_ms: int) -> None:
         """No third copy of what the backup has is kept."""
         if self.plan.source:

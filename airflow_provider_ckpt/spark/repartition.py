@@ -7,7 +7,8 @@ Run as ``python -m airflow_provider_ckpt.spark.repartition``. One JSON object a 
 3. in: ``go``. When stdin ends, whoever asked has ended: this process and the JVM end at once;
 4. out: ``rows`` before and after, by part of the state; or ``failed``, in which of ``STEPS``, and why.
 
-Before it plans anything Spark has to see the batches that the request names, and to read all of the state.
+Before it plans anything Spark has to see the batches that the request names, and to read all of the state. Without
+``partitions`` in the request it only reads.
 """
 
 from __future__ import annotations
@@ -80,6 +81,8 @@ def _answer(spark: Any, request: Mapping[str, Any]) -> dict[str, Any]:
         _require_same_batches(spark, request)
         before = _rows(spark, request, kept)
         step = STEPS[1]
+        if request["partitions"] is None:
+            return {"rows": [before, _rows(spark, request, kept + 1)]}
         manager = spark._streamingCheckpointManager  # noqa: SLF001  # experimental, so with an underscore
         manager.repartition(request["location"], request["partitions"], True)
         step = STEPS[2]
@@ -101,7 +104,7 @@ def _require_manager(spark: Any) -> None:
 
 def _require_same_batches(spark: Any, request: Mapping[str, Any]) -> None:
     """Spark has to see what we have seen: it makes a checkpoint of any location that is not there."""
-    for log, wanted in (("offsets", request["planned"]), ("commits", request["kept"])):
+    for log, wanted in (("offsets", request["planned"]), ("commits", request["committed"])):
         newest = newest_entry(spark, log, f"{request['location']}/{log}")
         if newest is None or newest[0] != wanted:
             seen = "no entry" if newest is None else f"batch {newest[0]}"

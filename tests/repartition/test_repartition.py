@@ -136,6 +136,28 @@ def test_rows_that_are_lost_are_told(case, forge):
     assert errors(case) == set()
 
 
+def test_rows_that_are_lost_are_told_again(case, forge):
+    """The batch is committed by then, so that no step is left: it is judged once more, and never passes for done."""
+    spark = forge(Forged(case.checkpoint, case.batch, rows=((3,), (2,))))
+    plan = make_repartition(case.stores, PARTITIONS, sink=case.sink)
+    for _ in range(2):
+        with pytest.raises(PlanError, match="had 3 rows, and has 2"):
+            carry_out(plan, case.stores)
+    assert state(case) == [("repartition", "interrupted")]
+    assert [request["partitions"] for request in spark.requests] == [PARTITIONS, None]
+
+
+def test_stopped_after_the_commit_it_is_judged_by_the_next_run(case, forge):
+    forge(Forged(case.checkpoint, case.batch, len(case.batch)))
+    plan = make_repartition(case.stores, PARTITIONS, sink=case.sink)
+    with pytest.raises(SparkFailedError, match="is committed, and not verified"):
+        carry_out(plan, case.stores)
+    spark = forge(Forged(case.checkpoint, case.batch))
+    assert carry_out(plan, case.stores).status == "applied", "the entry for the sink was left"
+    assert [request["partitions"] for request in spark.requests] == [None]
+    assert state(case) == [("repartition", "applied")]
+
+
 def test_a_partition_that_was_not_written_is_told(case, forge):
     batch = {name: data for name, data in case.batch.items() if not name.startswith("state/0/3/")}
     forge(Forged(case.checkpoint, batch))

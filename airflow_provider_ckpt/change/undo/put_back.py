@@ -37,6 +37,9 @@ class Executor(InPlace):
         """The same command goes on."""
         return f"run 'ckpt undo {self.plan.location}' again: it drops what the query has written, and continues"
 
+    def judge_outcome(self) -> None:
+        """Each object was verified when it came."""
+
     def finish(self, by: str, at_ms: int) -> None:
         """The change counts as undone."""
         journal.take_back(self._undone, self.plan.plan_id, by=by, at_ms=at_ms)
