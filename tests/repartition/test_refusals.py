@@ -70,6 +70,13 @@ REFUSED: dict[str, tuple[str, Callable[[Path], object], int, str]] = {
     "real-time aggregation": ("agg-real-time", nothing, 5, "does not repartition the state of operator 0"),
     "a global aggregation": ("count-all-rocksdb", nothing, 5, "has no grouping keys"),
     "a global aggregation of format 2": ("count-all-rocksdb-v2", nothing, 5, "has no grouping keys"),
+    "a join of state format 4": ("join-state-format-4", nothing, 5, "has state format 4"),
+    "an aggregation of a query from Spark 2": (
+        "agg-rocksdb",
+        conf("spark.sql.streaming.aggregation.stateFormatVersion", "2", "1"),
+        5,
+        "has state format 1",
+    ),
     "a query that distributes loosely": ("agg-rocksdb", conf(STRICT, "true", "false"), 5, "spread by other keys"),
     "a batch that was planned": ("agg-rocksdb", uncommitted, 5, "planned and not committed"),
     "half done with another number": ("agg-rocksdb", half_done, 5, "a repartition to 7 partitions"),

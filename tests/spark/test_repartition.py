@@ -133,6 +133,7 @@ REFUSED = {
     "count of everything": "has no grouping keys",
     "limit": "does not repartition the state",
     "count by window, then limit": "does not repartition the state",
+    "left outer join, state format 4": "has state format 4",
 }
 
 
