@@ -7,12 +7,16 @@ from collections.abc import Mapping
 from airflow_provider_ckpt.change.facts import Facts, Place
 from airflow_provider_ckpt.change.places import Stores
 from airflow_provider_ckpt.change.plan import Plan
-from airflow_provider_ckpt.change.requirements import WriterStopped
+from airflow_provider_ckpt.change.requirements import KeptObjects, KeptSinkLog, WriterStopped
 from airflow_provider_ckpt.checkpoint.observe import observe, refuse_links
 from airflow_provider_ckpt.checkpoint.own_files import MANIFEST
+from airflow_provider_ckpt.codec import layout
 from airflow_provider_ckpt.errors import CheckpointBusyError, PlanError, StalePlanError
 from airflow_provider_ckpt.sinks.declared import read_file_sink
 from airflow_provider_ckpt.storage.stored_object import StoredObject
+
+#: Files that a refusal names.
+_NAMED = 3
 
 
 def find_facts(plan: Plan, stores: Stores, *, resuming: bool) -> Facts:
@@ -68,6 +72,10 @@ def validate(plan: Plan, facts: Facts) -> None:
             continue
         if isinstance(requirement, WriterStopped):
             raise _no_word(plan)
+        if isinstance(requirement, KeptObjects):
+            problem = _what_changed(plan, facts, "checkpoint")
+        elif isinstance(requirement, KeptSinkLog) and "sink" in facts.objects:
+            problem = _what_changed(plan, facts, "sink")
         raise StalePlanError(
             f"the checkpoint has changed since the plan was made: {problem}.",
             location=plan.location,
@@ -86,6 +94,25 @@ def validate(plan: Plan, facts: Facts) -> None:
             )
     if not facts.writer_stopped:  # whatever the plan says
         raise _no_word(plan)
+
+
+def _what_changed(plan: Plan, facts: Facts, place: Place) -> str:
+    """The files that the plan does not change and that were written since it was made, as far as their dates tell."""
+    touched = facts.touched(place)
+    where = "" if place == "checkpoint" else " in the log of the sink"
+    young = sorted(
+        name
+        for name, stored in facts.objects.get(place, {}).items()
+        if name not in touched
+        and (stored.modified_ms or 0) > plan.planned_at_ms
+        and not isinstance(layout.parse(name), layout.Temporary)
+    )
+    if not young:
+        return (
+            f"files that it does not change{where} were removed, or files with an earlier date were added or replaced"
+        )
+    more = f" and {len(young) - _NAMED} more" if len(young) > _NAMED else ""
+    return f"the files {', '.join(young[:_NAMED])}{more}{where} were written since"
 
 
 def _no_word(plan: Plan) -> CheckpointBusyError:

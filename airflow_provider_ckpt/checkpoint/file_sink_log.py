@@ -24,6 +24,7 @@ class SinkLog:
         repeated: Entries that name a file which another entry names too: the name of that other, by name.
         stale: Entries that do not fit their checksum file.
         unread: Entries that were to be read and are too large, or too many.
+        file_format: Format of the newest file in the entries that were read; None when its name does not say it.
     """
 
     location: str
@@ -33,6 +34,7 @@ class SinkLog:
     repeated: Mapping[str, str] = field(default_factory=dict)
     stale: tuple[str, ...] = ()
     unread: tuple[str, ...] = ()
+    file_format: str | None = None
 
     @property
     def entries(self) -> dict[layout.SinkLogEntry, str]:

@@ -8,12 +8,20 @@ from dataclasses import dataclass
 MARKING = ("file", "delta", "iceberg", "hudi", "history")
 #: Formats of the file sink, by which it is declared as well.
 FILE_FORMATS = ("parquet", "json", "csv", "orc", "text")
+#: What Spark ends the name of a file with, before the ending of its compression or after it, by format.
+_ENDINGS = {**{name: name for name in FILE_FORMATS}, "txt": "text"}
 #: Spark's own sinks that write a micro-batch as a whole.
 SINKS_OF_BATCHES = ("file", *FILE_FORMATS, "foreachbatch")
 #: The name of a sink that nobody has declared.
 NOT_DECLARED = "not declared"
 #: What Delta calls a commit that puts an earlier version back.
 RESTORE = "RESTORE"
+
+
+def format_of(path: str) -> str | None:
+    """The format of a file of a file sink, as its name says: ``part-0.c000.snappy.parquet``, ``part-0.json.gz``."""
+    endings = path.rpartition("/")[2].split(".")[1:]
+    return next((_ENDINGS[ending] for ending in reversed(endings) if ending in _ENDINGS), None)
 
 
 @dataclass(frozen=True, slots=True)

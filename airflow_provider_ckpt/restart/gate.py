@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 
+from airflow_provider_ckpt.checkpoint.sink_marker import FILE_FORMATS
 from airflow_provider_ckpt.checkpoint.view import CheckpointView
 from airflow_provider_ckpt.checks.inspect import examine
 from airflow_provider_ckpt.restart.deploy import DeploySpec
@@ -31,7 +32,9 @@ def forecast_restart(
     if deploy.sink is None:
         return _foretold(examine(store, deep=not quick), deploy)
     sink = parse_sink(deploy.sink)
-    deploy = replace(deploy, sink=f"{sink.kind}:{sink.location}" if sink.location else sink.kind)
+    said = deploy.sink.partition(":")[0].lower()
+    kind = said if said in FILE_FORMATS else sink.kind
+    deploy = replace(deploy, sink=f"{kind}:{sink.location}" if sink.location else kind)
     opened = None if sink.directory is None else open_store(sink.directory)
     view = examine(store, deep=not quick, sink=opened if sink.kind == "file" else None)
     if opened is None or sink.kind == "file":

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from airflow_provider_ckpt.checkpoint.sink_marker import FILE_FORMATS
 from airflow_provider_ckpt.checkpoint.view import CheckpointView
 from airflow_provider_ckpt.checks import file_sink, sink_log
 from airflow_provider_ckpt.checks.findings import Finding
@@ -31,6 +32,22 @@ def sink_takes_it(view: CheckpointView, deploy: DeploySpec) -> Iterator[Finding]
     """The file sink writes the batch, rather than skipping it."""
     for judge in checks_of(file_sink, sink_log):
         yield from judge(view)
+
+
+def file_format(view: CheckpointView, deploy: DeploySpec) -> Iterator[Finding]:
+    """CKPT240: the files in the log of the sink have another format than the deploy writes."""
+    declared, written = (deploy.sink or "").partition(":")[0], view.sink.file_format if view.sink else None
+    if written is not None and declared in FILE_FORMATS and declared != written:
+        yield Finding(
+            "CKPT240",
+            "warning",
+            f"the newest file in the log of the sink has the format {written}, and the deploy writes {declared}: "
+            "readers of the directory cannot read both",
+            None,
+            layout.SINK_LOG,
+            f"Declare the sink as {written}:URI if the query still writes {written}. If not, write to a new directory, "
+            "with a new checkpoint location.",
+        )
 
 
 def evolution(view: CheckpointView, deploy: DeploySpec) -> Iterator[Finding]:

@@ -44,6 +44,7 @@ STEPS: tuple[Step, ...] = (
     state.state_format,
     state.state_loads,
     sinks.sink_takes_it,
+    sinks.file_format,
     compaction.sink_log,
     sinks.evolution,
     logs.batch_can_be_committed,

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from airflow_provider_ckpt import codec
 from airflow_provider_ckpt.checkpoint.file_sink_log import SinkLog
-from airflow_provider_ckpt.checkpoint.sink_marker import SinkCommit, SinkMarker
+from airflow_provider_ckpt.checkpoint.sink_marker import SinkCommit, SinkMarker, format_of
 from airflow_provider_ckpt.codec import layout
 from airflow_provider_ckpt.codec.checksum import HadoopChecksum
 from airflow_provider_ckpt.codec.source_log import FileSinkLog
@@ -59,7 +59,7 @@ def _read_entries(log: SinkLog, store: Store, names: Collection[str]) -> SinkLog
     damaged: dict[str, CheckpointFormatError] = {}
     repeated: dict[str, str] = {}
     stale, unread, named_by = [], [], dict[str, str]()
-    left = MOST_BYTES
+    left, newest = MOST_BYTES, ""
     for count, name in enumerate(names):
         left -= log.objects[name].size
         if left < 0 or count >= MOST_ENTRIES:
@@ -80,9 +80,17 @@ def _read_entries(log: SinkLog, store: Store, names: Collection[str]) -> SinkLog
         if not _fits_checksum(name, data, log, store):
             stale.append(name)
         for status in entry.entries if isinstance(entry, FileSinkLog) else ():
+            newest = status.path
             if named_by.setdefault(status.path, name) != name:
                 repeated[name] = named_by[status.path]
-    return replace(log, damaged=damaged, repeated=repeated, stale=tuple(stale), unread=tuple(unread))
+    return replace(
+        log,
+        damaged=damaged,
+        repeated=repeated,
+        stale=tuple(stale),
+        unread=tuple(unread),
+        file_format=format_of(newest),
+    )
 
 
 def _fits_checksum(name: str, data: bytes, log: SinkLog, store: Store) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from typing import Any
 
 import pytest
@@ -10,7 +11,7 @@ from airflow_provider_ckpt.change.apply import apply
 from airflow_provider_ckpt.change.places import Stores
 from airflow_provider_ckpt.change.plan import Plan
 from airflow_provider_ckpt.change.undo.make import make_undo
-from airflow_provider_ckpt.errors import PlanError, StoreError
+from airflow_provider_ckpt.errors import PlanError, StalePlanError, StoreError
 from airflow_provider_ckpt.rollback.make import make_rollback
 from airflow_provider_ckpt.storage.store import Store
 from tests.change.plans import RESTORE
@@ -77,3 +78,21 @@ class FirstPut(Fault):
 
     def hits(self, call: str, store: Store) -> bool:
         return call == "keep" and super().hits(call, store)
+
+
+@pytest.mark.parametrize(
+    ("after_s", "said"),
+    [
+        (60, "the files notes/0.txt, notes/1.txt, notes/2.txt and 2 more were written since."),
+        (-60, "files that it does not change were removed, or files with an earlier date were added or replaced."),
+    ],
+)
+def test_a_stale_plan_says_in_words_what_has_changed(stores, after_s, said):
+    plan = make_rollback(stores, 1)
+    at = plan.planned_at_ms / 1000 + after_s
+    for number in range(5):
+        stores.checkpoint.create(f"notes/{number}.txt", b"a")
+        os.utime(f"{stores.checkpoint.root}/notes/{number}.txt", (at, at))
+    with pytest.raises(StalePlanError) as refused:
+        apply(plan, stores, **STOPPED)
+    assert said in str(refused.value) and "digest" not in str(refused.value)

@@ -142,6 +142,16 @@ def test_tables_without_a_checksum_file_are_named(golden, capsys):
     assert "not judged: state tables" in capsys.readouterr().out
 
 
+@pytest.mark.parametrize(("sink", "found"), [("parquet", []), ("file", []), ("Parquet", []), ("json", ["CKPT240"])])
+def test_a_sink_that_has_written_files_of_another_format_is_no_pass(golden_home, sink, found):
+    home = golden_home("file-to-parquet-12")
+    foretold = gate(
+        home / "checkpoint", {**DEPLOY, "operators": None, "confs": {}, "sink": f"{sink}:{home / 'output'}"}
+    )
+    assert [item.code for item in foretold.findings] == found
+    assert foretold.decision == ("warn" if found else "pass")
+
+
 def test_a_check_says_that_it_read_the_logs_alone(golden, capsys):
     checkpoint = golden("agg-hdfs")
     assert run(["check", str(checkpoint)]) == 0

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from airflow_provider_ckpt.change.places import Stores
+from airflow_provider_ckpt.checkpoint.sink_marker import format_of
 from airflow_provider_ckpt.errors import BatchNotRestorableError
 from airflow_provider_ckpt.rollback.make import make_rollback
 from airflow_provider_ckpt.sinks.file import read_trimmed
@@ -47,3 +48,17 @@ def test_what_is_read_again_without_a_compacted_entry_has_to_be_whole(golden_hom
         make_rollback(stores, batch_id, trim_sink_log=True)
     assert (refused.value.name, refused.value.batch_id) == (name, batch_id)
     assert (home / "output/_spark_metadata/9.compact").exists()
+
+
+@pytest.mark.parametrize(
+    ("path", "format_"),
+    [
+        ("file:///out/part-00000-7f0c55e2-c000.snappy.parquet", "parquet"),
+        ("file:///out/day=1/part-00000-7f0c55e2-c000.json.gz", "json"),
+        ("file:///out.json/part-00000-7f0c55e2-c000.txt", "text"),
+        ("file:///out/part-00000-7f0c55e2-c000.avro", None),
+        ("", None),
+    ],
+)
+def test_the_name_of_a_file_says_its_format(path, format_):
+    assert format_of(path) == format_
