@@ -74,6 +74,13 @@ def require_repartitionable(view: CheckpointView, partitions: int, keyless: Coll
             "the query has no state, so there is nothing to repartition.",
             f"Deploy it with another {SHUFFLE_PARTITIONS}: without state Spark takes that of the session.",
         )
+    if view.commit(kept).version > 2:
+        _refuse(
+            view,
+            "its commit log names sinks (version 3), which no repartition is known to keep.",
+            "To change the number of partitions, start the query with a new checkpoint location.",
+            kept,
+        )
     _require_provider(view, kept)
     for problem, hint in _problems_of_operators(view, keyless, confs_of_batch(view, kept)):
         _refuse(view, problem, hint)
@@ -165,7 +172,8 @@ def _problems_of_operators(
     if view.has_unread_operators() or not view.operators:
         yield (
             "a stateful operator has no metadata that says what it is; Spark needs it, and writes it from 4.0 on.",
-            "Run the query with Spark 4.0 or later until it has committed a batch, and stop it.",
+            "Run the query with Spark 4.0 or later until it has committed a batch. When there is none then, start it "
+            "with a new checkpoint location.",
         )
     for operator_id, operator in view.operators.items():
         text = f"operator {operator_id} ({operator.operator_name})"

@@ -70,6 +70,7 @@ REFUSED: dict[str, tuple[str, Callable[[Path], object], int, str]] = {
     "real-time aggregation": ("agg-real-time", nothing, 5, "does not repartition the state of operator 0"),
     "a global aggregation": ("count-all-rocksdb", nothing, 5, "has no grouping keys"),
     "a global aggregation of format 2": ("count-all-rocksdb-v2", nothing, 5, "has no grouping keys"),
+    "a commit log that names sinks": ("agg-commit-log-v3", nothing, 5, "names sinks"),
     "a join of state format 4": ("join-state-format-4", nothing, 5, "has state format 4"),
     "an aggregation of a query from Spark 2": (
         "agg-rocksdb",
