@@ -13,9 +13,10 @@ All errors are :class:`CheckpointError`. Importing this module loads neither Air
 """
 
 from airflow_provider_ckpt.backup.catalog import find_backup, list_backups
+from airflow_provider_ckpt.backup.make_prune import make_prune
 from airflow_provider_ckpt.backup.make_restore import fork_id, make_restore
 from airflow_provider_ckpt.backup.manifest import Manifest
-from airflow_provider_ckpt.backup.prune import make_prune, prune
+from airflow_provider_ckpt.backup.prune import prune
 from airflow_provider_ckpt.backup.relocation import PathRule
 from airflow_provider_ckpt.backup.restore import restore
 from airflow_provider_ckpt.backup.retention import RetentionPolicy

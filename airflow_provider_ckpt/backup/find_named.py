@@ -6,13 +6,26 @@ from collections.abc import Iterable
 from contextlib import suppress
 
 from airflow_provider_ckpt.backup import manifest
-from airflow_provider_ckpt.backup.catalog import read_manifest
+from airflow_provider_ckpt.backup.catalog import list_backups, read_manifest
 from airflow_provider_ckpt.backup.declare import base_of_intent
 from airflow_provider_ckpt.backup.folders import Folder
 from airflow_provider_ckpt.backup.manifest import Manifest
 from airflow_provider_ckpt.checkpoint.own_files import DROPPED, INTENT
-from airflow_provider_ckpt.errors import BackupCorruptError, CheckpointNotFoundError
+from airflow_provider_ckpt.errors import BackupCorruptError, CheckpointNotFoundError, UnsupportedVersionError
 from airflow_provider_ckpt.storage.store import Store
+
+
+def read_all(root: Store) -> tuple[Manifest, ...]:
+    """Every backup of a root. Raises BackupCorruptError, UnsupportedVersionError for a manifest that cannot be read."""
+    try:
+        return list_backups(root)
+    except (BackupCorruptError, UnsupportedVersionError) as error:
+        error.hint = (
+            "Nothing was deleted, because it is not known which objects this backup references. Put its manifest.json "
+            "back. Or move its directory out of the root; later backups that reference its objects may then be "
+            "damaged."
+        )
+        raise
 
 
 def named_by(*groups: Iterable[Manifest]) -> set[str]:

@@ -10,6 +10,9 @@ from airflow_provider_ckpt.backup.retention import Decision, RetentionPolicy
 if TYPE_CHECKING:
     from airflow_provider_ckpt.documents.backups import PrunePlanFields, PruneReceiptFields, SweepFields
 
+#: How long an object that no backup names may be that of a backup under way.
+GRACE_MS = 24 * 3_600_000
+
 
 @dataclass(frozen=True, slots=True)
 class Sweep:

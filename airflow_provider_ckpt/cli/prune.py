@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING
 import click
 
 from airflow_provider_ckpt.backup import prune as prune_module
-from airflow_provider_ckpt.backup.prune import GRACE_MS, make_prune
+from airflow_provider_ckpt.backup.make_prune import make_prune
+from airflow_provider_ckpt.backup.prune_plan import GRACE_MS
 from airflow_provider_ckpt.backup.retention import RetentionPolicy
 from airflow_provider_ckpt.cli.options import (
     DURATION,

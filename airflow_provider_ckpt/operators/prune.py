@@ -8,7 +8,9 @@ from typing import TYPE_CHECKING, Any
 
 from airflow.providers.common.compat.sdk import BaseOperator
 
-from airflow_provider_ckpt.backup.prune import GRACE_MS, make_prune, prune
+from airflow_provider_ckpt.backup.make_prune import make_prune
+from airflow_provider_ckpt.backup.prune import prune
+from airflow_provider_ckpt.backup.prune_plan import GRACE_MS
 from airflow_provider_ckpt.backup.retention import RetentionPolicy
 from airflow_provider_ckpt.backup.tags import tags_of
 from airflow_provider_ckpt.documents import FORMAT_VERSION

@@ -15,7 +15,7 @@ import pytest
 
 from airflow_provider_ckpt.backup import prune as prune_module
 from airflow_provider_ckpt.backup.catalog import find_backup
-from airflow_provider_ckpt.backup.prune import make_prune
+from airflow_provider_ckpt.backup.make_prune import make_prune
 from airflow_provider_ckpt.backup.retention import RetentionPolicy
 from airflow_provider_ckpt.backup.take import take_backup
 from airflow_provider_ckpt.errors import CheckpointError

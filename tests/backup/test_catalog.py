@@ -10,8 +10,8 @@ import pytest
 
 from airflow_provider_ckpt.backup import patience
 from airflow_provider_ckpt.backup.catalog import find_backup, survey_backups
+from airflow_provider_ckpt.backup.make_prune import make_prune
 from airflow_provider_ckpt.backup.make_restore import make_restore
-from airflow_provider_ckpt.backup.prune import make_prune
 from airflow_provider_ckpt.backup.retention import RetentionPolicy
 from airflow_provider_ckpt.backup.take import take_backup
 from airflow_provider_ckpt.backup.verify import verify_backup
@@ -334,7 +334,7 @@ def test_a_rollback_to_the_latest_means_that_of_its_own_query(shared, root, quer
     assert json.loads(capsys.readouterr().out)["plan"]["batch_id"] == own.batch_id
     assert run(["rollback", location, "--to-backup", f"{root.location}/{other.backup_id}"]) == 4
     said = capsys.readouterr().err
-    assert "Name a backup of this query" in said and "start the query there" not in said
+    assert "Give a backup of this query" in said and "start the query there" not in said
 
 
 @pytest.mark.parametrize("given", ["", None, 5], ids=repr)

@@ -11,9 +11,10 @@ from pathlib import Path
 
 import pytest
 
+from airflow_provider_ckpt.backup.make_prune import make_prune
 from airflow_provider_ckpt.backup.make_restore import make_restore
 from airflow_provider_ckpt.backup.manifest import Manifest
-from airflow_provider_ckpt.backup.prune import make_prune, prune
+from airflow_provider_ckpt.backup.prune import prune
 from airflow_provider_ckpt.backup.restore import restore
 from airflow_provider_ckpt.backup.retention import RetentionPolicy
 from airflow_provider_ckpt.backup.take import plan_of_backup, take_backup
@@ -187,7 +188,7 @@ def test_a_prune_drops_nothing_once_the_backup_that_was_verified_is_gone(golden,
 def test_a_prune_that_drops_nothing_reads_no_backup(golden, tmp_path, monkeypatch):
     checkpoint, root = golden("agg-hdfs"), Store.open(str(tmp_path / "backups"))
     take_backup(Store.open(str(checkpoint)), root)
-    monkeypatch.setattr("airflow_provider_ckpt.backup.prune.verify_backup", lambda *_: pytest.fail("it was read"))
+    monkeypatch.setattr("airflow_provider_ckpt.backup.make_prune.verify_backup", lambda *_: pytest.fail("it was read"))
     assert make_prune(root, RetentionPolicy(keep_last=1)).verified == ()
 
 

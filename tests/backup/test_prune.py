@@ -13,8 +13,8 @@ import pytest
 
 from airflow_provider_ckpt.backup import prune as prune_module
 from airflow_provider_ckpt.backup.catalog import list_backups
-from airflow_provider_ckpt.backup.prune import GRACE_MS, make_prune
-from airflow_provider_ckpt.backup.prune_plan import PrunePlan, PruneReceipt
+from airflow_provider_ckpt.backup.make_prune import make_prune
+from airflow_provider_ckpt.backup.prune_plan import GRACE_MS, PrunePlan, PruneReceipt
 from airflow_provider_ckpt.backup.retention import RetentionPolicy
 from airflow_provider_ckpt.backup.take import take_backup
 from airflow_provider_ckpt.backup.verify import verify_backup
@@ -42,17 +42,6 @@ def prune(root: Store, policy: RetentionPolicy = LAST, **options: int) -> PruneR
 
 def ids(root: Store) -> list[str]:
     return [item.backup_id for item in list_backups(root)]
-
-
-def test_a_plan_changes_nothing_and_is_json(orders, root, tmp_path):
-    dropped = [orders.back_up(root, batch) for batch in (3, 5)]
-    orders.back_up(root, 7)
-    before = files(tmp_path / "backups")
-    plan = make_prune(root, LAST)
-    assert files(tmp_path / "backups") == before
-    assert plan.dropped == tuple(item.backup_id for item in dropped)
-    document = json.loads(json.dumps(plan.to_dict()))
-    assert document["decisions"][2]["reasons"] == ["last 1"] and document["policy"]["keep_last"] == 1
 
 
 def test_what_a_backup_that_stays_refers_to_stays(orders, root):

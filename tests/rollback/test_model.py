@@ -17,8 +17,9 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule, run_state_machine_as_test
 
 from airflow_provider_ckpt.backup.catalog import find_backup, list_backups
+from airflow_provider_ckpt.backup.make_prune import make_prune
 from airflow_provider_ckpt.backup.make_restore import make_restore
-from airflow_provider_ckpt.backup.prune import make_prune, prune
+from airflow_provider_ckpt.backup.prune import prune
 from airflow_provider_ckpt.backup.restore import restore
 from airflow_provider_ckpt.backup.retention import RetentionPolicy
 from airflow_provider_ckpt.backup.take import take_backup
