@@ -24,8 +24,8 @@ class CheckpointError(Exception):
 
     Args:
         message: What is wrong, in one sentence.
-        location: URI of the checkpoint, backup root or sink; the doing layer fills it in.
-        name: The place inside the location, such as ``offsets/6``.
+        location: URI of the checkpoint, backup root or sink.
+        name: The file inside the location, such as ``offsets/6``.
         batch_id: The batch concerned.
         hint: What a person should do next.
     """
@@ -51,7 +51,7 @@ class CheckpointError(Exception):
         self.hint = hint
 
     def at(self, location: str) -> CheckpointError:
-        """Fill in the location unless a deeper layer already knew it, and return the same error."""
+        """Set the location unless it is set already, and return the same error."""
         self.location = self.location or location
         return self
 

@@ -43,7 +43,7 @@ def parse_time_ms(value: str | datetime, *, now_ms: int | None = None) -> int:
         now_ms: What *now* means, epoch milliseconds.
 
     Raises:
-        ValueError: It is nothing of that, or no calendar reaches it.
+        ValueError: The value is none of these, or is not in the years 1 to 9999.
     """
     if isinstance(value, datetime):
         if value.tzinfo is None:
@@ -97,7 +97,7 @@ def parse_duration_ms(value: str | timedelta) -> int:
             ``P1DT12H``); or seconds as text.
 
     Raises:
-        ValueError: It is nothing of that; also for months and years, which have no length of their own.
+        ValueError: The value is none of these; or it has months or years, whose length varies.
     """
     if isinstance(value, timedelta):
         return _bounded(value.total_seconds() * 1000, str(value))

@@ -100,9 +100,9 @@ def find_backup(root: Store, backup_id: str = LATEST, query_id: str | None = Non
         query_id: The query that the backup must be of; None for any, where the latest is not in doubt.
 
     Raises:
-        BackupNotFoundError: There is none, it is of another query, or there are several that begin so.
+        BackupNotFoundError: There is no such backup, it is of another query, or several ids begin with this text.
         BackupCorruptError: It cannot be read; or a later one than the latest that can be read.
-        PlanError: The latest is asked for, no query is named, and the root has backups of several.
+        PlanError: The latest backup was asked for without a query id, and the root has backups of several queries.
     """
     if backup_id == LATEST:
         return _latest(root, query_id)

@@ -48,7 +48,7 @@ class Copier:
 
     Args:
         checkpoint: Where to copy from.
-        root: Where backups live.
+        root: Location of the backup root.
         prefix: Where the copies go, relative to the root.
         base: The backup that may be referred to.
     """

@@ -25,7 +25,7 @@ def make_prune(
     """Plan a prune; changes nothing.
 
     Args:
-        root: Where backups live.
+        root: Location of the backup root.
         policy: What to keep.
         grace_ms: How old what no backup names must be.
         allow_empty: A root in which no backup was ever taken is no error.

@@ -57,7 +57,7 @@ def make_restore(
     """Plan to write a backup to a new or empty location, or to complete a restore of it that was killed.
 
     Args:
-        root: Where backups live.
+        root: Location of the backup root.
         backup: Which one.
         target: Where to.
         new_query_id: A fork gets an id of its own; None moves the query with its id.
@@ -68,7 +68,8 @@ def make_restore(
     Raises:
         ObjectExistsError: There is something else at the location.
         BackupCorruptError: A file that holds paths is not what was backed up.
-        PlanError: The location is inside the backup root or the other way round, or inside the original checkpoint.
+        PlanError: One of the location and the backup root is inside the other, or the location is inside the original
+            checkpoint.
     """
     require_apart(root, target, "The location to restore to")
     require_free_place(target.location)

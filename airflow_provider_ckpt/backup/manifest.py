@@ -53,13 +53,13 @@ class ManifestObject:
 
 @dataclass(frozen=True, slots=True)
 class Manifest:
-    """What a backup is and holds.
+    """The manifest of a backup: what it is and which objects it has.
 
     Args:
         backup_id: Unique under its root.
-        location: The checkpoint it was taken from, without credentials.
+        location: The checkpoint that was backed up, without credentials.
         query_id: Id of the query.
-        batch_id: The committed batch at which a restart goes on.
+        batch_id: The committed batch of the backup; a restart from it runs the next batch.
         created_at_ms: Epoch milliseconds.
         watermark_ms: Watermark of that batch, or None.
         objects: In the order of copying.

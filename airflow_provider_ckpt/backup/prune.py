@@ -61,15 +61,15 @@ def prune(
 
     Args:
         plan: What :func:`make_prune` gave.
-        root: Where backups live.
-        by: Who does it, for whoever finds the lock.
-        break_lock: The user's word that another prune that holds the lock has ended.
+        root: Location of the backup root.
+        by: Who runs this; it is written into the lock.
+        break_lock: Remove the lock of another prune, which the user knows has ended.
         threads: Requests under way at once.
         on_step: Called after each object that was swept.
 
     Raises:
         BackupCorruptError: A manifest cannot be read; nothing was dropped.
-        CheckpointBusyError: Another prune is at work in this root.
+        CheckpointBusyError: Another prune is running in this root.
     """
     started_ms = now_ms()
     if not (plan.decisions or plan.sweeps):  # a lock would create the root

@@ -97,7 +97,7 @@ def rehearse(
     """Restore a backup to a scratch place and let Spark open it.
 
     Args:
-        root: Where backups live.
+        root: Location of the backup root.
         backup: Which one.
         scratch: Where to restore to, below which a directory of its own is made and removed; else a temporary one.
         confs: For the Spark session, such as what it needs to reach the scratch place.

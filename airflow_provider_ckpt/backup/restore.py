@@ -61,12 +61,12 @@ def restore(
 
     Args:
         plan: What to do.
-        root: Where backups live.
+        root: Location of the backup root.
         target: Where to.
         by: Who does it, for the history of the new checkpoint; when nobody says, nothing is recorded.
         threads: How many files are copied in parallel; by default few on a local disk.
         on_step: Called after each object.
-        accept_sink: Effects on a sink that are accepted by name: ``duplicated``, ``skipped``, ``unknown``.
+        accept_sink: Sink effects that are accepted, by name: ``duplicated``, ``skipped``, ``unknown``.
         approved_by: Who has approved the plan, for the history; empty for ``by``.
         sinks: The sinks that were declared for the plan, to be remembered.
 
@@ -74,7 +74,7 @@ def restore(
         PlanError: The effect on a sink is not exact, and was not accepted.
         ObjectExistsError: There is something else at the location.
         BackupCorruptError: An object of the backup is not what its manifest says.
-        CheckpointBusyError: Somebody else has begun to write to the location.
+        CheckpointBusyError: Another process writes to the location.
     """
     require_names(plan.location, by=by, approved_by=approved_by)
     started_ms = now_ms()

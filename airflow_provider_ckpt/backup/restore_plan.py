@@ -40,7 +40,7 @@ def plan_restore(
         planned_at_ms: Now, epoch milliseconds.
         new_query_id: A fork gets an id of its own; None moves the query with its id.
         rewritten: Objects that get another content, by name; their checksum files are left out.
-        warnings: What a person should know.
+        warnings: Warnings for the person who approves the plan.
         effects: One for each sink.
         trigger: The trigger of the query, or empty.
     """

@@ -26,10 +26,10 @@ _PERIODS: Mapping[str, Callable[[datetime], str]] = {
 
 @dataclass(frozen=True, slots=True)
 class RetentionPolicy:
-    """What is worth keeping, of each query by itself. A backup is kept when one rule wants it.
+    """Which backups to keep, for each query by itself. A backup is kept when one rule wants it.
 
     Args:
-        keep_last: So many of the newest.
+        keep_last: Number of newest backups.
         keep_hourly: The newest of each of the last so many hours that have backups; the others likewise.
         keep_daily: Days, in UTC.
         keep_weekly: ISO weeks.

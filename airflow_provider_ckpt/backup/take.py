@@ -138,8 +138,8 @@ def take_backup(
 
     Args:
         checkpoint: The checkpoint.
-        root: Where backups live; the new one gets a directory of its own.
-        full: Copy everything, also what an earlier backup has; Spark can then start from the backup's directory.
+        root: Location of the backup root; the new backup gets its own directory in it.
+        full: Copy every file, also those that an earlier backup has; Spark can then start from the backup's directory.
         tags: Names that a retention policy can keep a backup for; one text is one tag.
         message: Why it is taken, for people.
         threads: How many files are copied in parallel; by default few on a local disk.

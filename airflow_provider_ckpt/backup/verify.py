@@ -29,7 +29,7 @@ def verify_backup(root: Store, backup: Manifest, *, on_step: OnStep = no_step) -
     """Read every object back and compare, see that a restart is possible, and judge the backup as a checkpoint.
 
     Args:
-        root: Where backups live.
+        root: Location of the backup root.
         backup: Which one.
         on_step: Called after each object.
 

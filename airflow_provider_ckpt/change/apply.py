@@ -64,19 +64,20 @@ def apply(
         plan: What to do.
         stores: Where.
         by: Who does it, for the history: a task of a DAG run, or user and host.
-        query_is_stopped: The user's word that no query writes to the checkpoint; files alone cannot show that.
-        quiet_s: Seconds to watch for a change, on top of that word; None to judge by the rhythm of the commits.
-        break_lock: The user's word that another operator who holds the lock has ended.
+        query_is_stopped: The user's statement that no query writes to the checkpoint, which files cannot show.
+        quiet_s: Seconds to check for writes of a query, also after that statement; None to derive it from the interval
+            between commits.
+        break_lock: Remove the lock of another run, which the user knows has ended.
         on_step: Called after each step.
         tell: Told what is being waited for, and how long.
-        accept_sink: Effects on the sink that are accepted by name: ``duplicated``, ``skipped``, ``unknown``.
+        accept_sink: Sink effects that are accepted, by name: ``duplicated``, ``skipped``, ``unknown``.
         approved_by: Who has approved the plan, and so accepted its effect, for the history; empty for ``by``.
 
     Raises:
         PlanError: The effect on the sink is not exact, and was not accepted; or the plan is of another checkpoint.
         StalePlanError: The checkpoint is not what it was when the plan was made; nothing was done.
-        CheckpointBusyError: No word that the query is stopped, or it wrote something; or another operator is at work.
-            The message says whether something was done by then, and what to do next.
+        CheckpointBusyError: There is no statement that the query is stopped, or the query wrote something, or another
+            change is running. The message says whether something was done by then, and what to do next.
         BackupCorruptError: What comes from a backup is not what was backed up; nothing was removed.
         StoreError: What a change has saved is not whole; nothing was done.
     """

@@ -171,7 +171,7 @@ def locked_backups(root: Store, plan_id: str, by: str, *, break_lock: bool = Fal
     """Hold the lock of a root of backups, for a prune.
 
     Args:
-        root: Where backups live.
+        root: Location of the backup root.
         plan_id: By which rules.
         by: Who does it; the same one may go on with the same rules on another machine.
         break_lock: A person's word that the one who holds it has ended.

@@ -1,4 +1,4 @@
-"""The places that a plan works on."""
+"""The stores that a change works on."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from airflow_provider_ckpt.storage.store import Store
 
 @dataclass(frozen=True, slots=True)
 class Stores:
-    """The places that a plan works on.
+    """The stores that a change works on.
 
     Args:
         checkpoint: What is changed.

@@ -42,11 +42,11 @@ class Plan:
         kind: What it is for.
         location: The checkpoint that it changes.
         query_id: Id of the query, or empty.
-        batch_id: The committed batch that the checkpoint is at afterwards.
+        batch_id: The latest committed batch after the change.
         planned_at_ms: When it was made, epoch milliseconds.
-        requirements: What must still hold.
+        requirements: What must still be true when the plan is applied.
         actions: In order.
-        warnings: What a person should know.
+        warnings: Warnings for the person who approves the plan.
         effects: One for each sink.
         source: Location that copies come from, or empty.
         sink: Location of the sink whose log is trimmed, or empty.

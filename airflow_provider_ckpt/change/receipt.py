@@ -18,7 +18,7 @@ class Receipt:
         kind: Of that plan.
         status: ``applied``, or ``already_applied`` when there was nothing left to do.
         location: The checkpoint.
-        batch_id: The committed batch that the checkpoint is at now.
+        batch_id: The latest committed batch now.
         actions: Steps that were carried out in this run.
         record: Location of the record, with what was saved; empty when there is none.
         started_at_ms: Epoch milliseconds.

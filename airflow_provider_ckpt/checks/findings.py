@@ -17,7 +17,7 @@ SEVERITIES: tuple[Severity, ...] = ("error", "warning", "note")
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """One thing that a rule found.
+    """One result of a rule.
 
     Args:
         code: Stable, ``CKPT`` and three digits.

@@ -8,7 +8,7 @@ from airflow_provider_ckpt.documents import Document, ErrorFields
 
 
 class FindingFields(TypedDict):
-    """One thing that a rule found."""
+    """One result of a rule."""
 
     code: Annotated[str, "stable code of the rule, `CKPT` and three digits"]
     severity: Annotated[Literal["error", "warning", "note"], "`error`, `warning` or `note`"]

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class FleetRow:
-    """What is known of one checkpoint of a fleet.
+    """The row of one checkpoint of a fleet.
 
     Args:
         location: Its URI.

@@ -19,13 +19,13 @@ from airflow_provider_ckpt.waiting import SourceEnds
 
 
 class CheckpointHook(BaseHook):
-    """Opens checkpoint locations, with the storage that Airflow knows.
+    """Opens checkpoint locations with the storage credentials of an Airflow connection.
 
-    A connection of type ``checkpoint`` is optional. Its host is a base that relative locations are put behind.
-    Its extra may name another connection (``storage_conn_id``, such as an AWS one), whose provider then opens the
-    storage, and ``storage_options`` for the fsspec driver.
+    A connection of type ``checkpoint`` is optional. Its host is a base location, to which relative locations are
+    appended. Its extra may name another connection (``storage_conn_id``, such as an AWS one), whose provider then opens
+    the storage, and ``storage_options`` for the fsspec driver.
 
-    :param checkpoint_conn_id: Id of the connection; None to open locations as they are.
+    :param checkpoint_conn_id: Id of the connection; None when all locations are absolute.
     """
 
     conn_name_attr = "checkpoint_conn_id"
@@ -53,7 +53,7 @@ class CheckpointHook(BaseHook):
         return location if connection is None else self._url(connection.host or "", location)
 
     def source_ends(self, checkpoint: str, sources: Mapping[str, str], kafka_conn_id: str | None = None) -> SourceEnds:
-        """Where the data of a query's sources ends.
+        """The latest offsets of the sources of a query.
 
         :param checkpoint: The checkpoint of the query.
         :param sources: Where each source reads from, by id, such as ``{"0": "kafka:host:9092"}``.
@@ -63,7 +63,7 @@ class CheckpointHook(BaseHook):
         return DeclaredEnds(sources, Access(self.store, self.store(checkpoint), config))
 
     def store(self, location: str) -> Store:
-        """Open a location; a relative one is put behind the base location of the connection.
+        """Open a location; a relative one is appended to the base location of the connection.
 
         Raises CheckpointError when no fsspec driver is known for it.
         """
@@ -125,7 +125,7 @@ def _options(text: str, conn_id: str) -> dict[str, Any]:
 
 @contextmanager
 def airflow_errors() -> Iterator[None]:
-    """Errors of this package as Airflow's: what another try can help is an AirflowException, the rest fails at once."""
+    """Errors of this package as Airflow's: AirflowException where a retry may help, else AirflowFailException."""
     try:
         yield
     except CheckpointError as error:

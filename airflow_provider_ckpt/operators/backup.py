@@ -16,15 +16,16 @@ if TYPE_CHECKING:
 
 
 class CheckpointBackupOperator(CheckpointOperator):
-    """Copies what a restart after the newest committed batch needs; also right while the query runs.
+    """Copies all files that a restart after the newest committed batch needs; safe while the query runs.
 
     Returns the backup's id, batch, watermark, number of objects, the bytes copied and reused, and the files in it that
     ckpt does not know; of those, which changed while they were copied.
 
-    :param backup_root: Where backups live.
-    :param full: Copy everything, also what an earlier backup has; Spark can then start from the backup's directory.
-    :param tags: Names that a prune can keep the backup for: a list, or one text for one tag.
-    :param message: Why it is taken, for those who search for a backup.
+    :param backup_root: Location of the backup root.
+    :param full: Copy every file, also those that an earlier backup has; Spark can then start from the backup's
+        directory.
+    :param tags: Tags of the backup, for ``keep_tags`` of a prune: a list, or one text for one tag.
+    :param message: Why the backup is taken; `ckpt backups` shows it.
     """
 
     template_fields: Sequence[str] = (*CheckpointOperator.template_fields, "backup_root", "tags", "message")

@@ -35,7 +35,8 @@ PLAN_KEY = "plan"
 class CheckpointOperator(BaseOperator):
     """What the operators have in common.
 
-    :param checkpoint: The checkpointLocation of the query, relative to the connection's base or any fsspec URL.
+    :param checkpoint: The checkpointLocation of the query: any fsspec URL, or a path relative to the base location of
+        the connection.
     :param checkpoint_conn_id: Connection of type ``checkpoint``.
     """
 
@@ -176,7 +177,7 @@ def duration_ms_of(name: str, value: Any) -> int:
 
 
 def task_of(context: Any) -> str:
-    """Who acts, for the history: the task of a DAG run, the same for each of its tries."""
+    """Who makes the change, for `ckpt history`: the task of a DAG run, the same for each try."""
     ti = context["ti"]
     mapped = f"[{ti.map_index}]" if getattr(ti, "map_index", -1) >= 0 else ""
     return f"{ti.dag_id}/{ti.run_id}/{ti.task_id}{mapped}"

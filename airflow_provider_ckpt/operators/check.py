@@ -21,12 +21,12 @@ _FAILING = {"error": ("error",), "warning": ("error", "warning"), "never": ()}
 
 
 class CheckpointCheckOperator(CheckpointOperator):
-    """Checks a checkpoint for damage and hazards, and fails when there are any.
+    """Checks a checkpoint for damage and hazards, and fails when there is a finding.
 
     Returns the location, what was not judged (``unknown``) and the findings.
 
-    :param deep: Read everything: state chains, source logs, checksum files; otherwise a listing and a few reads.
-    :param fail_on: From which severity on a finding fails the task, ``error`` or ``warning``; or ``never``.
+    :param deep: Also read all state chains, source logs and checksum files; by default only the two logs are read.
+    :param fail_on: Least severity of a finding with which the task fails: ``error``, ``warning`` or ``never``.
     """
 
     def __init__(
@@ -39,7 +39,7 @@ class CheckpointCheckOperator(CheckpointOperator):
         self.fail_on = fail_on
 
     def execute(self, context: Any) -> CheckResultDocument:
-        """Check, log, and fail on what ``fail_on`` names."""
+        """Check, log, and fail for a finding of the severity ``fail_on`` or worse."""
         with airflow_errors():
             require_flags(self, "deep")
             store = self.store()

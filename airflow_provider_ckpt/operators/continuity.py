@@ -25,19 +25,20 @@ if TYPE_CHECKING:
 
 
 class CheckpointContinuityOperator(CheckpointOperator):
-    """Fails when a query did not go on where it had stopped: rescanned, skipped, or lost its identity.
+    """Fails when a query did not continue where it had stopped: data read again, skipped, or another query id.
 
-    After a deploy, compare with the bookmark of the gate. On a schedule, let the operator keep its own from run to run:
-    it then alerts of whatever happened to the stream since the last run, once, by failing without retries.
+    After a deploy, compare with the bookmark of the gate. On a schedule, let the operator store its own bookmark from
+    run to run: it then fails once, without retries, for what happened since the last run.
 
     Returns the status (``continued``, ``doubtful`` with warnings, ``pending`` while nothing new is committed, and on a
-    schedule ``begun`` the first time), the newest committed batch and the findings. After a deploy, ``pending`` fails
-    in a way that retries help with; wait with a
+    schedule ``begun`` the first time), the newest committed batch and the findings. After a deploy, a ``pending``
+    result fails the task, and Airflow retries it; put a
     :class:`~airflow_provider_ckpt.sensors.checkpoint.CheckpointProgressSensor` before it.
 
     :param bookmark: The bookmark that the gate returns: ``gate.output["bookmark"]``, or that as JSON text.
     :param bookmark_variable: Name of the Airflow Variable that keeps the bookmark; instead of ``bookmark``.
-    :param sources: The sources of the query as the gate takes them; offsets of an unknown type have no order.
+    :param sources: The sources of the query, in the form that the gate takes; offsets of an unknown type cannot be
+        compared.
     """
 
     template_fields: Sequence[str] = (
@@ -61,7 +62,7 @@ class CheckpointContinuityOperator(CheckpointOperator):
         self.sources = sources
 
     def execute(self, context: Any) -> ContinuityResultDocument:
-        """Compare, log, and fail on a break."""
+        """Compare, log, and fail when the query did not continue."""
         with airflow_errors():
             kept = Variable.get(self.bookmark_variable, default=None) if self.bookmark_variable else self.bookmark
             if self.bookmark_variable and kept is None:

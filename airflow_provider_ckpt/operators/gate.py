@@ -33,12 +33,13 @@ class CheckpointGateOperator(CheckpointOperator, BranchMixIn):
     """Forecasts the restart of a query with what is about to be deployed, and stops a deploy that must not go ahead.
 
     The forecast (decision, the batch Spark resumes at, what happens to each conf, the findings) is the task's return
-    value in XCom, also when the gate is closed. Under the key ``bookmark`` is where the query was, for
+    value in XCom, also when the gate blocks. Its key ``bookmark`` has the progress of the query, for
     :class:`~airflow_provider_ckpt.operators.checkpoint.CheckpointContinuityOperator`.
 
-    What is deployed is told by any of these, and what comes later in this list wins: ``conf_file``, ``spark_task``, the
-    other arguments. Text in ``confs``, ``sources`` and ``operators``, such as a rendered template, is read as YAML. Not
-    seen are the ``spark-defaults.conf`` of a cluster and confs that the application's own code sets.
+    The deploy is described by ``conf_file``, ``spark_task`` and the other arguments; of the same value the later one in
+    this list is used. Text in ``confs``, ``sources`` and ``operators``, such as a rendered template, is read as YAML.
+    The gate does not know the ``spark-defaults.conf`` of a cluster, nor confs that the application sets in its own
+    code.
 
     :param confs: SQL confs that the deploy sets explicitly.
     :param conf_file: A ``spark-defaults`` file, or a YAML deploy file (``.yaml``, ``.yml``): a path on the worker, or a
@@ -49,15 +50,16 @@ class CheckpointGateOperator(CheckpointOperator, BranchMixIn):
     :param sources: The sources of the query: their number, a list of types in order, or types by name.
     :param sink: The sink, such as ``file:s3://lake/orders``; the log of a file sink is read, too.
     :param operators: Spark's names of the stateful operators by operator id; empty for a stateless query.
-    :param spark_version: Spark of the deploy, such as ``4.3``; the newest known when nothing says it.
+    :param spark_version: Spark version of the deploy, such as ``4.3``; by default the newest supported one.
     :param trigger: The trigger of the query, such as ``realTime``.
-    :param quick: Read the two logs alone; state, source logs and checksum files are then not judged.
-    :param fail_on: What closes the gate: ``block``, or ``warn`` as well, which is also the decision when something was
-        not judged.
-    :param on_block: What a closed gate does: ``fail``; ``skip`` all that is downstream, as ``ShortCircuitOperator``
-        does; or ``branch``: lead to ``branch_block`` alone, as an open gate then leads to ``branch_pass`` alone.
-    :param branch_pass: The task or task group directly downstream, or several, that an open gate leads to.
-    :param branch_block: The same for a closed gate.
+    :param quick: Read only the two logs; state, source logs and checksum files are then not judged.
+    :param fail_on: Least decision that blocks the deploy: ``block``, or ``warn``, which is also the decision when
+        something was not judged.
+    :param on_block: What the task does when the gate blocks: ``fail``; ``skip`` all downstream tasks, as
+        ``ShortCircuitOperator`` does; or ``branch``, which runs only ``branch_block``, or ``branch_pass`` when the gate
+        passes.
+    :param branch_pass: The directly downstream task or task group, or several, to run when the gate passes.
+    :param branch_block: The same for when the gate blocks.
     """
 
     inherits_from_skipmixin = True
@@ -104,7 +106,7 @@ class CheckpointGateOperator(CheckpointOperator, BranchMixIn):
         self.branch_block = branch_block
 
     def execute(self, context: Any) -> GateResultDocument:
-        """Forecast, log, and open or close the gate."""
+        """Forecast, log, and let the deploy pass or block it."""
         with airflow_errors():
             require_flags(self, "quick")
             deploy = self._deploy(context)

@@ -38,21 +38,22 @@ if TYPE_CHECKING:
 class CheckpointChangeOperator(CheckpointOperator):
     """Plans a change in place and carries it out, or carries out a plan that was approved.
 
-    :param plan: The plan that another task made with ``plan_only`` and a person has approved (its XCom ``plan``). That
-        plan is carried out and no other; when the checkpoint has changed since, it is refused.
-    :param query_is_stopped: True confirms that no query writes to the checkpoint; or a callable that finds out.
+    :param plan: The plan that another task made with ``plan_only`` and a person has approved (its XCom ``plan``).
+        Exactly this plan is applied; it is refused when the checkpoint has changed since.
+    :param query_is_stopped: True states that no query writes to the checkpoint; or a callable that returns whether it
+        is so.
     :param sink: The sink of the query: ``file:``, ``delta:``, ``iceberg:``, ``hudi:`` or ``history:`` with its URI,
-        ``kafka``, ``foreachBatch``; without it its effect is unknown.
-    :param accept_sink: Effects on the sink that are accepted by name: ``duplicated``, ``skipped``, ``unknown``, one or
+        ``kafka``, ``foreachBatch``; without it the sink effect is unknown.
+    :param accept_sink: Sink effects that are accepted, by name: ``duplicated``, ``skipped``, ``unknown``, one or
         several. A plan whose effect is not exact is refused without it.
-    :param approved_by: Who has approved the plan, for the history; empty when nobody was asked.
-    :param approved_at: When that was. An approval that is older than the plan was given for another one, as after a
-        clear of the task that plans, and is refused.
-    :param undo_root: Where to keep what is removed; by default beside the checkpoint.
-    :param quiet_period: How long to watch for a writer, such as ``5m``, a timedelta or seconds; by default judged by
-        the rhythm of the commits.
+    :param approved_by: Who has approved the plan, for `ckpt history`; empty when nobody was asked.
+    :param approved_at: When that was. An approval that is older than the plan is refused: it was given for another
+        plan, for example before the planning task was cleared.
+    :param undo_root: Directory for the removed files; by default ``_ckpt_undo`` beside the checkpoint.
+    :param quiet_period: How long to check for writes of a query before anything changes, such as ``5m``, a timedelta or
+        seconds; by default it depends on the interval between commits.
     :param break_lock: Remove the lock of another change of the checkpoint, which you know has ended.
-    :param plan_only: Show the plan, push it to the XCom ``plan``, and change nothing.
+    :param plan_only: Only log the plan, and push it to the XCom ``plan``.
     """
 
     #: What its plans are for.

@@ -23,23 +23,26 @@ if TYPE_CHECKING:
 
 
 class CheckpointPruneOperator(BaseOperator):
-    """Drops backups that no rule keeps, and sweeps what no backup names any more. Run again, it completes itself.
+    """Deletes backups that no rule keeps, and files that no backup references; a second run completes it.
 
-    Returns the decisions, and a receipt with counts and bytes.
+    Returns the decision for each backup, and a receipt with counts and bytes.
 
-    :param backup_root: Where backups live, relative to the connection's base or any fsspec URL.
+    :param backup_root: Location of the backup root: any fsspec URL, or a path relative to the base location of the
+        connection.
     :param checkpoint_conn_id: Connection of type ``checkpoint``.
-    :param keep_last: Keep so many of the newest of each query.
-    :param keep_hourly: Keep the newest of each of the last so many hours that have backups; the others likewise.
+    :param keep_last: Keep this number of newest backups of each query.
+    :param keep_hourly: Keep the newest backup of each hour, for this number of hours that have backups; the others
+        likewise.
     :param keep_daily: Days, in UTC.
     :param keep_weekly: ISO weeks.
     :param keep_monthly: Months.
     :param keep_tags: Keep every backup that has one of these tags: a list, or one text for one tag.
-    :param min_redundancy: Leave so many backups of each query, whatever else.
-    :param grace: How old what no backup names must be, such as ``36h`` or a timedelta; longer than any backup takes.
-    :param allow_empty: A root without any backup is no error.
+    :param min_redundancy: Always keep at least this number of backups of each query.
+    :param grace: Delete files that no backup references only when they are older than this, such as ``36h`` or a
+        timedelta; it must be longer than the longest backup takes.
+    :param allow_empty: Do not fail when the root has no backup.
     :param break_lock: Remove the lock of another prune in this root, which you know has ended.
-    :param plan_only: Show the plan, and delete nothing.
+    :param plan_only: Only log the plan, and delete nothing.
     """
 
     template_fields: Sequence[str] = ("backup_root", "checkpoint_conn_id", "keep_tags")

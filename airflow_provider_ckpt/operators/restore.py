@@ -35,23 +35,23 @@ if TYPE_CHECKING:
 
 
 class CheckpointRestoreOperator(CheckpointOperator):
-    """Writes a backup to ``checkpoint``, which must be new or empty. Run again, it completes itself.
+    """Writes a backup to ``checkpoint``, which must be new or empty; a second run completes it.
 
-    :param backup_root: Where backups live.
+    :param backup_root: Location of the backup root.
     :param backup_id: Id of the backup, or ``latest``.
-    :param query_id: The query whose latest backup is meant, where the root has those of several.
-    :param new_query_id: Give the restored query an id of its own (a fork); sinks then do not know it.
-    :param rewrite_paths: Absolute paths of input files that have moved, old to new.
-    :param sinks: Sinks of the query, such as ``file:s3://lake/orders``, for the effects on them; one text is one
-        sink.
-    :param trigger: The trigger of the query as a deploy file says it; with ``realTime`` no effect on a sink is exact.
-    :param plan: The plan that another task made with ``plan_only`` and a person has approved (its XCom ``plan``). That
-        plan is carried out and no other.
-    :param accept_sink: Effects on a sink that are accepted by name: ``duplicated``, ``skipped``, ``unknown``, one or
+    :param query_id: Use the latest backup of this query, if the root has backups of several.
+    :param new_query_id: Give the restored query a new query id (a fork); to sinks it is then another query.
+    :param rewrite_paths: Prefixes of input file paths to replace in the logs of file sources, old to new.
+    :param sinks: Sinks of the query, such as ``file:s3://lake/orders``, for the sink effects; one text is one sink.
+    :param trigger: The trigger of the query, as in a deploy file; with ``realTime`` the sink effect is exact only for a
+        sink that keeps no rows.
+    :param plan: The plan that another task made with ``plan_only`` and a person has approved (its XCom ``plan``).
+        Exactly this plan is applied.
+    :param accept_sink: Sink effects that are accepted, by name: ``duplicated``, ``skipped``, ``unknown``, one or
         several. Without ``sinks`` the effect is unknown. A plan whose effect is not exact is refused without it.
-    :param approved_by: Who has approved the plan, for the history; empty when nobody was asked.
+    :param approved_by: Who has approved the plan, for `ckpt history`; empty when nobody was asked.
     :param approved_at: When that was; an approval that is older than the plan is refused.
-    :param plan_only: Show the plan, push it to the XCom ``plan``, and change nothing.
+    :param plan_only: Only log the plan, and push it to the XCom ``plan``.
     """
 
     template_fields: Sequence[str] = (

@@ -16,11 +16,11 @@ from airflow_provider_ckpt.rollback.make import make_rollback
 
 
 class CheckpointRollbackOperator(CheckpointChangeOperator):
-    """Drops every batch after one, in place. What is removed is kept for ``ckpt undo``.
+    """Drops every batch after the given one, in place. The removed files are kept for ``ckpt undo``.
 
     Where to is one of ``to_batch``, ``to_timestamp``, ``to_watermark``, ``to_offsets`` and ``to_backup``, or all of it
     is in ``plan``.
-    Run again after an interruption, it completes itself.
+    After an interruption a second run completes it.
 
     :param to_batch: The last batch to keep.
     :param to_timestamp: The newest batch that began at or before this time (ISO 8601, or epoch milliseconds).

@@ -27,9 +27,10 @@ class CheckpointVerifyOperator(CheckpointOperator):
     Returns the backup's id, batch, findings and what the rehearsal found. A rehearsal needs Java and the extra
     ``spark`` on the worker.
 
-    :param backup_root: Where backups live, relative to the connection's base or any fsspec URL.
+    :param backup_root: Location of the backup root: any fsspec URL, or a path relative to the base location of the
+        connection.
     :param backup_id: Id of the backup, or ``latest``.
-    :param query_id: The query whose latest backup is meant, where the root has those of several.
+    :param query_id: Use the latest backup of this query, if the root has backups of several.
     :param rehearse: Restore it to a scratch place and let Spark open it there.
     :param scratch: Where to rehearse; by default a temporary directory of the worker.
     :param spark_confs: For the rehearsal's Spark.

@@ -38,7 +38,7 @@ class DeclaredSource:
 
 @dataclass(frozen=True, slots=True)
 class DeploySpec:
-    """What is about to be deployed; what is not said stays unknown.
+    """A description of a deploy; a field that is None is not declared.
 
     Args:
         declared_version: The Spark that will restart the query; None is unknown, and the newest known one is assumed.

@@ -101,7 +101,7 @@ class Forecast:
 
 
 def forecast(view: CheckpointView, deploy: DeploySpec) -> Forecast:
-    """Foretell the restart of the query behind a view."""
+    """Forecast the restart of the query of a checkpoint that was read."""
     met = list(dict.fromkeys(start(view, deploy)))
     error = next((finding.spark_error for finding in met if finding.spark_error), None)
     confs = _confs(view, deploy)

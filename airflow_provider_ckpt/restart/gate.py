@@ -17,13 +17,13 @@ from airflow_provider_ckpt.storage.store import Store
 def forecast_restart(
     store: Store, deploy: DeploySpec, open_store: Callable[[str], Store], *, quick: bool = False
 ) -> tuple[CheckpointView, Forecast]:
-    """Read a checkpoint and what its sink remembers, and foretell the restart.
+    """Read a checkpoint and its sink, and forecast the restart.
 
     Args:
         store: The checkpoint.
         deploy: What is about to be deployed.
         open_store: Opens the location of the sink.
-        quick: Read the two logs alone; state, source logs and checksum files are then not judged.
+        quick: Read only the two logs; state, source logs and checksum files are then not judged.
 
     Raises:
         CheckpointNotFoundError: Nothing there, or no checkpoint.

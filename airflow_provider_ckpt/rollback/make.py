@@ -76,7 +76,7 @@ def make_rollback(
         trigger: The trigger of the query as a deploy file says it; ``realTime`` changes what is sure of the sink.
 
     Raises:
-        BatchNotRestorableError: The batch cannot be gone back to; the error names those that can.
+        BatchNotRestorableError: The batch cannot be restored; the error names the batches that can.
         BackupNotFoundError: No such backup.
         BackupCorruptError: The backup is not complete.
     """

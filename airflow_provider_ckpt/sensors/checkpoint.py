@@ -40,7 +40,8 @@ class CheckpointProgressSensor(BaseSensorOperator):
     when the checkpoint is replaced or rolled back below where the wait began. Returns the batch id, the watermark, the
     query id, and the names of the conditions that were ``met``.
 
-    :param checkpoint: The checkpointLocation of the query, relative to the connection's base or any fsspec URL.
+    :param checkpoint: The checkpointLocation of the query: any fsspec URL, or a path relative to the base location of
+        the connection.
     :param batch_id: This batch, or a later one, is committed.
     :param watermark: The newest committed batch ran with at least this watermark: a datetime, ISO 8601 or epoch
         milliseconds, such as ``"{{ data_interval_end }}"``.

@@ -18,13 +18,13 @@ EFFECTS: tuple[Effect, ...] = ("exact", "duplicated", "skipped", "unknown")
 
 @dataclass(frozen=True, slots=True)
 class SinkEffect:
-    """What happens at the sink when the plan has been applied and the query goes on.
+    """What happens to the rows in the sink when the plan was applied and the query continues.
 
     Args:
         sink: Kind and location.
         effect: ``exact``, ``skipped`` (re-run batches are dropped: data loss), ``duplicated`` or ``unknown``.
         reason: Why.
-        remedy: What to do about it; empty when nothing is to be done.
+        remedy: What makes the effect exact; may be empty.
     """
 
     sink: str

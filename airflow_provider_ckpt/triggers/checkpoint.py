@@ -28,31 +28,31 @@ SETTLE_S = 3.0
 
 
 class CheckpointProgressTrigger(BaseEventTrigger):
-    """Fires when the committed progress of a checkpoint has reached a condition; without one, again and again.
+    """Fires when the committed progress of a checkpoint meets a condition; without a condition it fires repeatedly.
 
     With a ``condition`` it fires once and ends; that is what the sensor defers to. Without, it is for an
     ``AssetWatcher`` and fires for each poll that shows newly committed batches, or with ``every="PT1H"`` for each
-    that shows the watermark past another full hour. It then remembers what it has seen in the asset's state store,
-    so that what is committed while the triggerer is down is told of later; Airflow before 3.3 has no such store, and
-    there each start begins with an event. An event is never lost; when the triggerer dies within
-    seconds of one, it may come twice.
+    that shows the watermark past another full hour. It then stores the last position in the asset's state store, so
+    that batches that are committed while the triggerer is down fire later. Airflow before 3.3 has no such store, so
+    each start of the triggerer fires once. An event is never lost, but may come twice when the triggerer ends within
+    seconds of it.
 
-    All that wait on one checkpoint share one poller. A storage that does not answer is asked again. What is wrong with
+    All waits on the same checkpoint share one poller. A storage that does not answer is asked again. What is wrong with
     the checkpoint, with what was asked for or with the access to it (any other CheckpointError) is the one event of a
     wait, with the status ``error``; a watcher says it in the log of the triggerer and polls again, because its events
-    start DAGs. All else is no event: the trigger fails with it. The pause follows the stream: a quarter of
-    ``poke_interval`` near the condition, four times it when the stream is slow.
+    start DAGs. All else is no event: the trigger fails with it. The pause adapts: a quarter of ``poke_interval`` when
+    the condition is nearly met, up to four times it when the stream is slow.
 
     :param checkpoint: Location of the checkpoint.
     :param condition: The condition, as :meth:`~airflow_provider_ckpt.waiting.Condition.to_dict` writes it.
     :param every: For a watcher: ``batch``, or the length of event-time windows as ISO 8601.
-    :param timezone: For a watcher: the zone whose days, weeks and months the windows are.
+    :param timezone: For a watcher: the time zone of days, weeks and months.
     :param start: The position of the query when the wait began; None to begin now.
     :param sources: Where each source reads from, by id, such as ``{"0": "kafka:host:9092"}``.
     :param kafka_conn_id: Connection of type ``kafka``, whose extra configures the client.
     :param checkpoint_conn_id: Connection of type ``checkpoint``, or None.
     :param poke_interval: Seconds between two polls.
-    :param deadline_ms: Wall-clock time to give up at, epoch milliseconds, or None.
+    :param deadline_ms: Wall-clock time at which the wait fails, epoch milliseconds, or None.
 
     Raises CheckpointError for ``every`` that is no length of windows.
     """
