@@ -37,7 +37,11 @@ def names(*paths: str, operator: str = TRANSFORM) -> bytes:
 CASES: dict[str, tuple[Mapping[str, bytes], set[str], list[str]]] = {
     "nothing": ({}, set(), []),
     "a schema": ({SCHEMA: schema_file()}, {SCHEMA}, []),
-    "a schema that is none": ({SCHEMA: b"?"}, {SCHEMA}, [f"{SCHEMA}: no schema (the state schema is cut off)"]),
+    "a schema that is none": (
+        {SCHEMA: b"?"},
+        {SCHEMA},
+        [f"{SCHEMA}: not a state schema (the state schema is cut off)"],
+    ),
     "operator metadata of version 1 is never read": ({V1: b"?"}, {V1}, []),
     "the schema of its store of a join": ({LEFT: COUNT, RIGHT: INDEX}, {LEFT, RIGHT}, []),
     "the schema of another state store of a join": (
