@@ -258,4 +258,4 @@ def test_json_errors_are_one_document(capsys, tmp_path):
 
 
 def test_help_names_the_exit_codes():
-    assert "5 storage unavailable" in " ".join(CliRunner().invoke(cli, ["--help"]).output.split())
+    assert "5 storage or Spark unavailable" in " ".join(CliRunner().invoke(cli, ["--help"]).output.split())
