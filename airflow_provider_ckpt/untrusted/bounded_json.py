@@ -17,8 +17,11 @@ Item = TypeVar("Item")
 
 #: Memory that one document may take once it is parsed, bytes.
 MOST_MEMORY = 128 * MIB
+#: Deeper JSON is refused: some Pythons read thousands of levels, at which what goes down into them later fails.
+MOST_DEPTH = 200
 #: Memory that all values beside the long list may take, bytes.
 _MOST_BESIDE = 64 * MIB
+_TOO_DEEP = "the JSON is nested too deep"
 _WINDOW = MIB
 _DECODER = json.JSONDecoder()
 #: At least what Python takes for each: a list, a dict, an element, a key with its slot.
@@ -37,9 +40,11 @@ def parse_json(data: bytes | str, most: int = MOST_MEMORY) -> Any:
     """The value of a JSON text. Raises ValueError, also for one that takes more memory than ``most`` bytes."""
     require_bounded(data, most)
     try:
-        return json.loads(data)
+        value = json.loads(data)
     except RecursionError:
-        raise ValueError("the JSON is nested too deep") from None
+        raise ValueError(_TOO_DEEP) from None
+    _require_shallow(value, data)
+    return value
 
 
 def require_bounded(data: bytes | str, most: int = MOST_MEMORY) -> None:
@@ -67,7 +72,7 @@ def parse_with_list(
     try:
         return _parse_with_list(_Reader(data), key, item, before)
     except RecursionError:
-        raise ValueError("the JSON is nested too deep") from None
+        raise ValueError(_TOO_DEEP) from None
 
 
 def _parse_with_list(
@@ -152,6 +157,7 @@ class _Reader:
             if end == len(self._text) and self._more():  # a number may go on
                 continue
             text, self._at = self._text[self._at : end], end
+            _require_shallow(value, text)
             return value, text
 
     def _peek(self) -> str:
@@ -188,6 +194,19 @@ def _counted(text: bytes | str, start: int, end: int) -> int:
     comma, colon, bracket, brace = (b",", b":", b"[", b"{") if isinstance(text, bytes) else (",", ":", "[", "{")
     values = text.count(comma, start, end) * _ELEMENT + text.count(colon, start, end) * _KEY  # type: ignore[arg-type]  # of the same kind as text
     return values + text.count(bracket, start, end) * _LIST + text.count(brace, start, end) * _DICT  # type: ignore[arg-type]  # of the same kind as text
+
+
+def _require_shallow(value: Any, text: bytes | str) -> None:
+    """Raise ValueError for a value of more than MOST_DEPTH levels; the text tells at once that most have fewer."""
+    opened = text.count(b"[") + text.count(b"{") if isinstance(text, bytes) else text.count("[") + text.count("{")
+    if opened <= MOST_DEPTH:
+        return
+    level, depth = [value], 0
+    while level := [each for each in level if isinstance(each, dict | list)]:
+        depth += 1
+        if depth > MOST_DEPTH:
+            raise ValueError(_TOO_DEEP)
+        level = [inner for each in level for inner in (each.values() if isinstance(each, dict) else each)]
 
 
 def _require_memory(needed: int, most: int) -> None:

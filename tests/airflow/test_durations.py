@@ -29,7 +29,7 @@ READ: dict[tuple[str, str], Callable[[Any], Any]] = {
     ("CheckpointPruneOperator", "grace"): lambda given: (
         CheckpointPruneOperator(task_id="t", backup_root="r", keep_last=1, grace=given).grace_ms / 1000
     ),
-    ("CheckpointRollbackOperator", "quiet_period"): lambda given: CheckpointRollbackOperator(
+    ("CheckpointChangeOperator", "quiet_period"): lambda given: CheckpointRollbackOperator(
         task_id="t", checkpoint="c", to_batch=1, quiet_period=given
     )._quiet_s(),
     ("CheckpointWindowsOperator", "window"): lambda given: pytest.approx(

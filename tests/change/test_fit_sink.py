@@ -97,7 +97,7 @@ def test_an_undo_puts_the_log_back_where_it_was_trimmed(revenue, ckpt):
     before = everything(revenue)
     code, said = ckpt("undo", revenue / "checkpoint", "--sink", f"file:{other}", *DO_IT)
     assert code == 4 and everything(revenue) == before
-    assert f"trimmed the log of {revenue / 'output'}, not the log of {other}" in said["error"]["message"]
+    assert f"changed the log of {revenue / 'output'}, not the log of {other}" in said["error"]["message"]
 
 
 def test_an_undo_looks_at_the_sink_that_it_is_given(revenue):

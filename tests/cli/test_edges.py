@@ -39,7 +39,7 @@ def ckpt(capsys, *arguments: object) -> tuple[int, str, str]:
 
 USAGE = {
     "rollback to deep offsets": (["rollback", "C", "--to-offsets", DEEP], "nested"),
-    "wait for a deep target": (["wait", "C", "--condition", '{"a":' * 5_000], "nested"),
+    "wait for a deep target": (["wait", "C", "--condition", '{"a":' * 5_000 + "1" + "}" * 5_000], "nested"),
     "wait for deep offsets": (["wait", "C", "--offsets", DEEP], "nested"),
     "nothing to reach": (["wait", "C", "--condition", '{"condition":"all_of","conditions":[]}'], "at least one"),
     "a target that lacks its number": (["wait", "C", "--condition", '{"condition":"batch"}'], "batch_id is missing"),

@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from airflow_provider_ckpt.untrusted import bounded_json
-from airflow_provider_ckpt.untrusted.bounded_json import parse_json, parse_with_list
+from airflow_provider_ckpt.untrusted.bounded_json import MOST_DEPTH, parse_json, parse_with_list
 from airflow_provider_ckpt.untrusted.lines import LONGEST_LINE, lines_in
 
 MIB = 1 << 20
@@ -53,6 +53,20 @@ def test_anything_else_is_a_value_error_where_json_has_one(data):
 
 def _once(pairs):
     return dict(pairs)
+
+
+@pytest.mark.parametrize("opening", ["[", '{"a":'])
+@pytest.mark.parametrize(("depth", "is_read"), [(MOST_DEPTH, True), (MOST_DEPTH + 1, False), (5_000, False)])
+def test_every_python_reads_as_many_levels(opening, depth, is_read):
+    """Python 3.11 stops before a thousand of them, later ones after thousands."""
+    text = (opening * depth + "1" + ("]" if opening == "[" else "}") * depth).encode()
+    for read in (parse_json, lambda data: parse_with_list(b'{"items":[' + data + b"]}", "items", lambda item: item)):
+        if is_read:
+            assert read(text)
+        else:
+            with pytest.raises(ValueError, match="nested too deep"):
+                read(text)
+    assert parse_json(json.dumps([[[]]] * depth)) == [[[]]] * depth, "many brackets are not deep"
 
 
 HOSTILE = {
