@@ -63,7 +63,7 @@ class AirflowStack:
     """A stack with an AIRFLOW_HOME of its own.
 
     Args:
-        home: Where its database, logs and configuration are.
+        home: Where its migrated database is (``airflow_database`` gives one), its logs and its configuration.
         dags: The folder with its DAGs.
         env: More environment variables.
         standalone: One ``airflow standalone`` in place of a process for each component.
@@ -102,10 +102,7 @@ class AirflowStack:
     # --- processes ---------------------------------------------------------------------------------------------
 
     def start(self) -> AirflowStack:
-        """Make the database, start every component, and wait until all are healthy."""
-        with (self.logs / "migrate.log").open("wb") as log:
-            migrate = [self.airflow, "db", "migrate"]
-            subprocess.run(migrate, env=self.env, check=True, timeout=800, stdout=log, stderr=log)
+        """Start every component, and wait until all are healthy."""
         commands = {name: [self.airflow, name] for name in self.components}
         config = json.dumps({"commands": commands, "logs": str(self.logs)})
         self._supervisor = subprocess.Popen(

@@ -9,12 +9,14 @@ import shutil
 import sqlite3
 import subprocess
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from contextlib import closing
 from pathlib import Path
 from typing import Any
 
 import pytest
+
+from tests.airflow.commands import RUNNING, Commands
 
 HERE = Path(__file__).parent
 ROOT = HERE.parents[1]
@@ -34,7 +36,10 @@ def airflow_database(tmp_path_factory: pytest.TempPathFactory) -> Callable[[Path
         if not made.exists():
             home = tmp_path_factory.mktemp("migrating")
             inherited = {key: value for key, value in os.environ.items() if not key.startswith("AIRFLOW")}
-            run(["db", "migrate"], {**inherited, "AIRFLOW_HOME": str(home)})
+            migrate = [str(Path(sys.executable).with_name("airflow")), "db", "migrate"]
+            env = {**inherited, "AIRFLOW_HOME": str(home)}
+            done = subprocess.run(migrate, env=env, capture_output=True, text=True, timeout=800)
+            assert done.returncode == 0, done.stdout[-4000:] + done.stderr[-4000:]
             config = home / "airflow.cfg"
             config.write_text(config.read_text().replace(str(home), "HOME_OF_A_TEST"))
             home.rename(made)
@@ -49,8 +54,10 @@ def airflow_database(tmp_path_factory: pytest.TempPathFactory) -> Callable[[Path
 
 
 @pytest.fixture(scope="session")
-def airflow_env(tmp_path_factory: pytest.TempPathFactory, airflow_database: Callable[[Path], None]) -> dict[str, str]:
-    """Environment of Airflow processes, with a migrated SQLite database."""
+def airflow_env(
+    tmp_path_factory: pytest.TempPathFactory, airflow_database: Callable[[Path], None]
+) -> Iterator[dict[str, str]]:
+    """Environment of Airflow processes, with a migrated SQLite database, and of one that runs commands."""
     home = tmp_path_factory.mktemp("airflow")
     env = {
         **{key: value for key, value in os.environ.items() if not key.startswith("AIRFLOW")},
@@ -60,7 +67,9 @@ def airflow_env(tmp_path_factory: pytest.TempPathFactory, airflow_database: Call
         "PATH": f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}",
     }
     airflow_database(home)
-    return env
+    RUNNING[str(home)] = Commands(home)
+    yield env
+    RUNNING.pop(str(home)).stop()
 
 
 @pytest.fixture
@@ -73,9 +82,8 @@ def spark_env(airflow_env: dict[str, str]) -> dict[str, str]:
 
 
 def run(arguments: list[str], env: dict[str, str], *, check: bool = True) -> subprocess.CompletedProcess[str]:
-    """Run the real ``airflow``."""
-    airflow = str(Path(sys.executable).with_name("airflow"))
-    done = subprocess.run([airflow, *arguments], env=env, capture_output=True, text=True, timeout=800)
+    """Run the real ``airflow``, in the process that runs the commands of this home."""
+    done = RUNNING[env["AIRFLOW_HOME"]].run(arguments, env)
     if check:
         assert done.returncode == 0, done.stdout[-4000:] + done.stderr[-4000:]
     return done

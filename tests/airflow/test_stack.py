@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
@@ -26,9 +26,9 @@ HERE = Path(__file__).parent
 
 
 @pytest.fixture(scope="module")
-def stack(tmp_path_factory: pytest.TempPathFactory) -> Iterator[AirflowStack]:
+def stack(tmp_path_factory: pytest.TempPathFactory, airflow_database: Callable[[Path], None]) -> Iterator[AirflowStack]:
     """One stack for all tests here."""
-    home = tmp_path_factory.mktemp("stack")
+    airflow_database(home := tmp_path_factory.mktemp("stack"))
     connection = {"conn_type": "checkpoint", "host": str(home / "streams")}
     stack = AirflowStack(home, HERE / "stack_dags", {"AIRFLOW_CONN_STREAMS": json.dumps(connection)})
     try:
@@ -201,9 +201,11 @@ def test_a_look_that_is_cleared_emits_nothing_again(stack):
 
 
 @pytest.mark.exhaustive
-def test_standalone_runs_it_as_well(tmp_path):
+def test_standalone_runs_it_as_well(airflow_database, tmp_path):
     connection = {"conn_type": "checkpoint", "host": str(tmp_path / "streams")}
     env = {"AIRFLOW_CONN_STREAMS": json.dumps(connection)}
+    (tmp_path / "home").mkdir()
+    airflow_database(tmp_path / "home")
     stack = AirflowStack(tmp_path / "home", HERE / "stack_dags", env, standalone=True)
     try:
         stack.start()
@@ -218,11 +220,13 @@ def test_standalone_runs_it_as_well(tmp_path):
 
 @pytest.mark.exhaustive
 @pytest.mark.spark
-def test_a_pyspark_stream_starts_a_run_for_each_hour_and_each_day(tmp_path):
+def test_a_pyspark_stream_starts_a_run_for_each_hour_and_each_day(airflow_database, tmp_path):
     """``dags/stream_windows.py`` as it is: every hour's run finds all rows of its hour."""
     dags = tmp_path / "dags"
     dags.mkdir()
     (dags / "stream_windows.py").symlink_to(ROOT / "dags" / "stream_windows.py")
+    (tmp_path / "home").mkdir()
+    airflow_database(tmp_path / "home")
     stack = AirflowStack(tmp_path / "home", dags, {"CKPT_STREAM_HOME": str(tmp_path / "stream")})
     try:
         stack.start()
