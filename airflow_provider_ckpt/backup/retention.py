@@ -112,9 +112,12 @@ def date_warnings(backup: Manifest, now_ms: int) -> tuple[str, ...]:
     if backup.created_at_ms <= now_ms:
         return ()
     return (
-        f"Backup {backup.backup_id} of batch {backup.batch_id} is dated in the future "
-        f"({time_text(backup.created_at_ms)}): the clock was wrong when it was taken. It is the latest until then, "
-        "also where a later one holds a newer batch: see ckpt backups ROOT, and name the backup that is meant.",
+        (
+            f"Backup {backup.backup_id} of batch {backup.batch_id} is dated in the future "
+            f"({time_text(backup.created_at_ms)}): the clock was wrong when it was taken. Until that time it counts "
+            "as the latest backup, even if another one has a newer batch. Give the id of the backup that you want "
+            "(ckpt backups ROOT lists them)."
+        ),
     )
 
 

@@ -60,7 +60,7 @@ def back_to(view: CheckpointView, batch_id: int, *, why: str) -> Remedy:
 
 def finish_repartition(view: CheckpointView, batch_id: int, partitions: int) -> Remedy:
     """Finish the repartition that batch ``batch_id`` is, or take it back."""
-    why = f"Repartition again with the same number, {partitions}, which finishes it; or give it up."
+    why = f"Repartition again with the same number, {partitions}, to finish it. Or drop it:"
     remedy = back_before(view, batch_id, why=why)
     finish = f"ckpt repartition {shlex.quote(view.location)} --partitions {partitions} {_SINK}"
     return Remedy(hint=remedy["hint"], commands=(finish, *remedy["commands"]))

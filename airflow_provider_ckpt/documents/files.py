@@ -162,7 +162,8 @@ class EpochDocument(Document):
     schema: Annotated[str, "Spark's `StructType` of the rows, as JSON text"]
     plan: NotRequired[
         Annotated[
-            str | None, "SHA-256 of the offset entry of that batch; null where it could not be read, absent before"
+            str | None,
+            "SHA-256 of that batch's offset entry; null when unreadable, absent in older documents",
         ]
     ]
     files: Annotated[list[DataFileFields], "data files that this manifest adds to the table"]

@@ -29,8 +29,8 @@ class FleetRow:
         decision: What a gate decides of the deploy, ``pass``, ``warn`` or ``block``; None when there is no deploy.
         unknown: What was not judged, because it was neither declared nor read; in the words of a gate.
         error: Why the checkpoint, or a directory that may hold some, could not be read; all else is then empty.
-        replaced_by: The version of a flow of a declarative pipeline that has replaced this one since a full refresh;
-            this one is not read, and all else is empty.
+        replaced_by: The version of a declarative pipeline's flow that has replaced this checkpoint at a full refresh;
+            this checkpoint is not read, and the other fields are empty.
     """
 
     location: str
