@@ -60,13 +60,15 @@ READS_FROM, PUSHES_DOWN_FROM, STREAMS_FROM = (4, 0), (4, 1), (4, 2)
 PUSHDOWN = "spark.sql.python.filterPushdown.enabled"
 
 
-def register(session: Any) -> None:
+def register(session: Any, *, pushdown: bool = False) -> None:
     """Make ``format("checkpoint")`` to read, and ``writeStream.format("checkpoint_history")``, known to a session.
 
-    From Spark 4.1 on filters are pushed down, which the session is told to allow. Streams need 4.2.
+    Streams need Spark 4.2.
 
     Args:
         session: A live Spark session.
+        pushdown: Push filters down, from Spark 4.1 on. Then ask each DataFrame, and each view, one question alone:
+            Spark 4.1 to 4.3 plan a later question without filters by those of an earlier one, and rows are missing.
 
     Raises:
         CheckpointError: The session is of a release before 4.0, which has no data sources in Python.
@@ -78,11 +80,11 @@ def register(session: Any) -> None:
         )
     from airflow_provider_ckpt.spark.table import CheckpointSource, FilteredCheckpointSource
 
-    if release < PUSHES_DOWN_FROM:
+    if pushdown and release >= PUSHES_DOWN_FROM:
+        session.conf.set(PUSHDOWN, "true")
+        make_known(session, FilteredCheckpointSource)
+    else:
         make_known(session, CheckpointSource)
-        return
-    session.conf.set(PUSHDOWN, "true")
-    make_known(session, FilteredCheckpointSource)
     if release >= STREAMS_FROM:
         from airflow_provider_ckpt.spark.sink import CheckpointHistory
 

@@ -59,6 +59,10 @@ def _batches(first: int | None = None, last: int | None = None) -> Admitted:
     return Admitted(Selection(first, last))
 
 
+def _among(batches: list[int]) -> Admitted:
+    return _batches(min(batches), max(batches)) if batches else Admitted()
+
+
 def _from(time: datetime) -> Admitted:
     return Admitted(Selection(from_ms=_ms(time)))
 
@@ -78,7 +82,7 @@ _KNOWN: Mapping[tuple[str, tuple[str, ...]], Callable[[Any], Admitted]] = {
     ("In", ("location",)): lambda values: _locations(*values),
     ("StringStartsWith", ("location",)): lambda prefix: Admitted(prefixes=(prefix,)),
     ("EqualTo", ("batch_id",)): lambda batch: _batches(batch, batch),
-    ("In", ("batch_id",)): lambda batches: _batches(min(batches), max(batches)) if batches else Admitted(),
+    ("In", ("batch_id",)): lambda batches: _among([batch for batch in batches if batch is not None]),
     ("GreaterThan", ("batch_id",)): lambda batch: _batches(first=batch + 1),
     ("GreaterThanOrEqual", ("batch_id",)): lambda batch: _batches(first=batch),
     ("LessThan", ("batch_id",)): lambda batch: _batches(last=batch - 1),

@@ -19,6 +19,8 @@ BATCH, TIME, LOCATION = ("batch_id",), ("batch_time",), ("location",)
     [
         ([pushed.EqualTo(BATCH, 5)], Selection(5, 5)),
         ([pushed.In(BATCH, (7, 3))], Selection(3, 7)),
+        ([pushed.In(BATCH, (7, None))], Selection(7, 7)),
+        ([pushed.In(BATCH, (None,))], Selection()),
         ([pushed.GreaterThan(BATCH, 5), pushed.LessThan(BATCH, 9)], Selection(6, 8)),
         ([pushed.GreaterThanOrEqual(BATCH, 5), pushed.LessThanOrEqual(BATCH, 9)], Selection(5, 9)),
         ([pushed.GreaterThanOrEqual(TIME, AT)], Selection(from_ms=5_250)),

@@ -18,7 +18,7 @@ from airflow_provider_ckpt.history.columns import BATCHES, CHECKPOINTS, TABLES
 from airflow_provider_ckpt.history.read_logs import one_after_the_other
 from airflow_provider_ckpt.history.read_rows import Reading, read_rows
 from airflow_provider_ckpt.history.selection import DeclaredTypes
-from airflow_provider_ckpt.spark import PUSHDOWN, make_known, register
+from airflow_provider_ckpt.spark import register
 from airflow_provider_ckpt.spark.table import CheckpointSource, TableReader, divided
 from airflow_provider_ckpt.storage.store import Store
 from tests.history.directly import declared_types, rows_by_hand
@@ -125,13 +125,23 @@ def whole(fleet):
 def test_filters_are_pushed_down_and_change_no_row(spark, session, fleet):
     name = whole(fleet)
     where = f"location = '{fleet.location(name)}' and batch_id >= 2 and batch_time > timestamp'2026-01-01 00:02:30Z'"
-    without = spark.newSession()
-    without.conf.set(PUSHDOWN, "false")
-    make_known(without, CheckpointSource)
-    rows = through_spark(read(session, fleet.root).where(where))
-    assert rows == through_spark(read(without, fleet.root).where(where))
+    pushing = spark.newSession()
+    register(pushing, pushdown=True)
+    rows = through_spark(read(pushing, fleet.root).where(where))
+    assert rows == through_spark(read(session, fleet.root).where(where))
     assert rows
-    assert read(session, fleet.root).where(where).rdd.getNumPartitions() == 1  # of one checkpoint alone
+    assert read(pushing, fleet.root).where(where).rdd.getNumPartitions() == 1  # of one checkpoint alone
+
+
+def test_a_view_answers_each_question_by_itself(session, fleet):
+    """With filters pushed down Spark plans a question that pushes none by those of the one before."""
+    rows = directly(fleet.root)
+    read(session, fleet.root).createOrReplaceTempView("fleet_rows")
+    for where in ("batch_id = 1", "true", "batch_id = 1 or batch_id = 2", "location = 'nowhere'", "batch_id % 2 = 0"):
+        session.sql(f"SELECT * FROM fleet_rows WHERE {where}").count()
+    counted = session.sql("SELECT count(*) FROM fleet_rows WHERE batch_id = 1 OR batch_id = 2").first()[0]
+    assert counted == sum(row["batch_id"] in (1, 2) for row in rows) > 0
+    assert session.sql("SELECT count(*) FROM fleet_rows").first()[0] == len(rows)
 
 
 def test_columns_are_those_asked_for(session, fleet):
