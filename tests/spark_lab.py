@@ -55,7 +55,9 @@ def start_spark() -> Any:
         # A Python worker that does not answer within 15 s, the default, fails its query on a busy machine.
         .config("spark.python.authenticate.socketTimeout", "300s")
         # Queries of seconds do not pay for the second compiler of the JVM, nor for parallel collectors.
-        .config("spark.driver.extraJavaOptions", "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC")
+        .config(
+            "spark.driver.extraJavaOptions", "-XX:TieredStopAtLevel=1 -XX:ReservedCodeCacheSize=240m -XX:+UseSerialGC"
+        )
     )
     return builder.getOrCreate()
 

@@ -23,7 +23,7 @@ from tests.spark_lab import STATE_CONFS, activate, provider_conf, start_spark
 #: Trigger interval of each query, seconds.
 EVERY_S = 5
 #: Batches of each query before the first audit, and of those that go on before the second.
-FIRST, THEN = 20, 16
+FIRST, THEN = 10, 14
 
 
 class Fleet:
