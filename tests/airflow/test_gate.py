@@ -296,7 +296,7 @@ def test_a_query_that_went_on_and_one_that_did_not(checkpoint):
         after(checkpoint, bookmark)
     earlier = {**bookmark, "batch_id": 5, "offsets": {"0": '{"logOffset":4}'}, "watermark_ms": 1767225620000}
     assert after(checkpoint, json.dumps(earlier))["status"] == "continued"
-    with pytest.raises(AirflowFailException, match=r"did not go on.*had ended at '0: 9'"):
+    with pytest.raises(AirflowFailException, match=r"did not continue.*ended at '0: 9' before"):
         after(checkpoint, {**earlier, "offsets": {"0": "9"}})
     newest = Path(checkpoint) / "offsets" / "7"
     newest.write_text(newest.read_text().replace('{"logOffset":5}', '{"logOffset":1}'))
@@ -304,7 +304,7 @@ def test_a_query_that_went_on_and_one_that_did_not(checkpoint):
         after(checkpoint, earlier)
 
 
-@pytest.mark.parametrize(("bookmark", "said"), [("{", "no JSON"), (None, "no bookmark"), ({"a": 1}, "no bookmark")])
+@pytest.mark.parametrize(("bookmark", "said"), [("{", "is not JSON"), (None, "no bookmark"), ({"a": 1}, "no bookmark")])
 def test_a_bookmark_that_is_none(checkpoint, bookmark, said):
     with pytest.raises(AirflowFailException, match=said):
         after(checkpoint, bookmark)

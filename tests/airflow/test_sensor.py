@@ -242,7 +242,7 @@ def test_a_storage_that_is_away_defers_and_the_trigger_begins(checkpoint, monkey
 
 def test_a_poke_after_the_deadline_is_the_last(checkpoint):
     for deadline in ("2020-01-01", 1_577_836_800_000, datetime(2020, 1, 1, tzinfo=UTC)):
-        with pytest.raises(AirflowSensorTimeout, match="by 2020|by 1577836800000"):
+        with pytest.raises(AirflowSensorTimeout, match="deadline 2020|deadline 1577836800000"):
             sensor(checkpoint, batch_id=8, deadline=deadline).poke({})
         assert sensor(checkpoint, batch_id=7, deadline=deadline).poke({}), "what is reached is reached"
     assert sensor(checkpoint, batch_id=8, deadline="2999-01-01").poke({}) is False
@@ -342,7 +342,7 @@ def test_the_scheduler_is_told_what_the_trigger_needs(checkpoint):
     {"condition": AnyOf((BatchCommitted(5), SourceEndReached()))}, {"condition": {"condition": "source_end"}},
 ])  # fmt: skip
 def test_what_cannot_start_from_the_trigger_is_refused_when_the_dag_is_parsed(checkpoint, arguments):
-    with pytest.raises(ValueError, match="start_from_trigger supports"):
+    with pytest.raises(ValueError, match="start_from_trigger (supports|does not support)"):
         sensor(checkpoint, start_from_trigger=True, **arguments)
 
 

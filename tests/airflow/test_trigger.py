@@ -451,7 +451,7 @@ def test_a_watcher_asks_a_storage_that_is_away_again(query, monkeypatch):
 
 
 def test_a_watcher_of_no_windows_is_an_error_when_the_dag_is_read(query):
-    with pytest.raises(CheckpointError, match=" 'hourly'"):
+    with pytest.raises(CheckpointError, match="'hourly' is not the length"):
         trigger(query, every="hourly")
 
 

@@ -37,7 +37,7 @@ def test_without_a_declared_topic_those_count_that_the_query_has_read(kafka, off
     topic = kafka.create()
     kafka.produce(topic, 4)
     assert offsets("", {topic: {"0": 1}}) == {topic: {"0": 4}}
-    with pytest.raises(StoreError, match="none was declared, and no batch is committed"):
+    with pytest.raises(StoreError, match="none was declared and no batch is committed"):
         offsets("")
 
 
