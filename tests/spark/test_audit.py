@@ -81,8 +81,8 @@ def test_a_place_without_checkpoints_is_an_error_that_says_so(spark, tmp_path, c
 @pytest.mark.parametrize(
     ("arguments", "code", "said"),
     [
-        (["--option", "pollIntervall=1s"], 2, "there is no option 'pollintervall' here"),
-        (["--option", "depth=deep"], 2, "the option depth: 'deep' is no number from 0"),
+        (["--option", "pollIntervall=1s"], 2, "there is no option 'pollintervall'"),
+        (["--option", "depth=deep"], 2, "the option depth: 'deep' is not a whole number of at least 0"),
         (["--usd-per-million-reads", "nan"], 2, "'nan' is no price"),
         (["--stall-after", "soon"], 2, "argument --stall-after"),
         ([], 3, "nowhere: the location does not exist"),
