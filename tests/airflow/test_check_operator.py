@@ -57,7 +57,7 @@ def test_a_location_without_a_checkpoint_fails(tmp_path):
 
 
 def test_a_typing_error_in_fail_on_is_found_when_the_dag_is_read(tmp_path):
-    with pytest.raises(ValueError, match="fail_on is one of error, warning, never, not 'errors'"):
+    with pytest.raises(ValueError, match="fail_on must be one of error, warning, never, not 'errors'"):
         check(tmp_path, fail_on="errors")
 
 
