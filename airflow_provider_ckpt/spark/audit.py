@@ -228,6 +228,7 @@ def session_on(master: str | None) -> Any:
     if "PYSPARK_GATEWAY_PORT" in os.environ and not master:  # spark-submit has chosen all that
         return builder.getOrCreate()
     if SparkSession.getActiveSession() is None and (master or "local").startswith("local"):
+        os.environ.setdefault("PYSPARK_PYTHON", sys.executable)  # the workers of this host need this package as well
         builder = builder.config("spark.sql.shuffle.partitions", _LOCAL_PARTITIONS)
     return builder.master(master or "local[2]").getOrCreate()
 

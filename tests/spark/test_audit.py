@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 import subprocess
 import sys
@@ -109,7 +110,10 @@ def test_it_follows_until_it_is_stopped(tmp_path):
     command = [sys.executable, "-m", "airflow_provider_ckpt.spark.audit", str(tmp_path / "fleet"), "--home"]
     command += [str(tmp_path / "home"), "--follow", "--batch-every", "1s", "--judge-every", "5s"]
     command += ["--option", "pollInterval=1s", "--option", "maxPollInterval=2s"]
-    running = subprocess.Popen(command, cwd=ROOT)
+    env = {key: value for key, value in os.environ.items() if key != "PYSPARK_PYTHON"}
+    java = Path(shutil.which("java") or "").parent
+    # its environment is not activated: python3 on the PATH is one that has not this package
+    running = subprocess.Popen(command, cwd=ROOT, env={**env, "PATH": f"{java}{os.pathsep}{os.defpath}"})
     try:
         seen(page, "orders", running)
         story.commit("orders", 2)
