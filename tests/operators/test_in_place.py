@@ -29,14 +29,17 @@ def query(tmp_path) -> FakeQuery:
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
-        ({}, "needs the query to be stopped"),
-        ({"query_is_stopped": lambda: False}, "needs the query to be stopped"),
-        ({"query_is_stopped": answers_nothing}, "query_is_stopped found nothing out: OSError"),
+        ({}, "needs a statement that the query is stopped"),
+        ({"query_is_stopped": lambda: False}, "needs a statement that the query is stopped"),
+        (
+            {"query_is_stopped": answers_nothing},
+            "the callable query_is_stopped failed, so it is not known whether the query is stopped: OSError",
+        ),
         ({"query_is_stopped": "yes"}, "query_is_stopped"),
-        ({"query_is_stopped": True, "sink": 3}, "sink is a text"),
+        ({"query_is_stopped": True, "sink": 3}, "sink must be a text"),
         ({"query_is_stopped": True, "quiet_period": "soon"}, "quiet_period"),
         ({"query_is_stopped": True, "quiet_period": 0, "accept_sink": None}, "--accept-sink unknown"),
-        ({"query_is_stopped": True, "quiet_period": 0, "approved_at": "2020-01-01"}, "older than the plan"),
+        ({"query_is_stopped": True, "quiet_period": 0, "approved_at": "2020-01-01"}, "before plan .* was made at"),
     ],
 )
 def test_what_is_refused_changes_nothing(query, arguments, said):

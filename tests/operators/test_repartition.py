@@ -54,5 +54,5 @@ def test_what_is_no_number_of_partitions_fails(case, partitions):
 
 
 def test_confs_are_texts_by_text(case):
-    with pytest.raises(AirflowFailException, match="confs is a mapping"):
+    with pytest.raises(AirflowFailException, match="confs must be a mapping"):
         execute(case, Task(), partitions=4, confs=["spark.driver.memory=1g"])

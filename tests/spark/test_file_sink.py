@@ -155,6 +155,6 @@ def test_a_compacted_log_without_its_originals_is_refused(lab):
         if isinstance(place, layout.SinkLogEntry) and not place.compact and place.batch_id < 9:
             path.unlink()
     before = sorted(lab.checkpoint.rglob("*"))
-    with pytest.raises(BatchNotRestorableError, match="only inside _spark_metadata/9.compact"):
+    with pytest.raises(BatchNotRestorableError, match="only in the compacted file _spark_metadata/9.compact"):
         roll_back(lab, trim=True)
     assert sorted(lab.checkpoint.rglob("*")) == before

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from hashlib import sha256
 
 import pytest
@@ -51,16 +52,16 @@ def test_behind_its_table_a_stream_that_was_rolled_back_stops_until_the_table_go
     run(sink_lab)
     table = f"history:{table_of(sink_lab)}"
     command = ["rollback", str(sink_lab.checkpoint), "--to-batch", str(to_batch), "--sink", table]
-    command += ["--accept-sink", "skipped", "--execute", "--i-know-it-is-stopped"]
+    command += ["--accept-sink", "skipped", "--execute", "--i-know-it-is-stopped", "--json"]
     assert ckpt(command) == 0
-    remedy = " ".join(capsys.readouterr().out.split())
+    (effect,) = json.loads(capsys.readouterr().out)["plan"]["sink_effects"]
     sink_lab.write([FILES])
     before = rows_in(sink_lab)
     said = run(sink_lab)
     assert said is not None and f"epochs {to_batch + 1} to {FILES - 1} of query" in said
     assert rows_in(sink_lab) == before
     query_id = read_table(Store.open(table_of(sink_lab))).manifests[0].place.query_id
-    assert f'"{query_id}", {to_batch})' in remedy
+    assert f'"{query_id}", {to_batch})' in effect["remedy"]
     rewind(Store.open(table_of(sink_lab)), query_id, to_batch)
     assert run(sink_lab) is None
     assert rows_in(sink_lab) == wanted(FILES + 1)
