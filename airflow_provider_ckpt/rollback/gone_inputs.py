@@ -18,7 +18,7 @@ def without_gone_inputs(plan: Plan, inputs: Inputs) -> Plan:
     if inputs.unseen:
         warnings.append(
             f"Whether {inputs.unseen} of the {inputs.named} input files that are read again still exist is not known, "
-            "because nothing can be read there from here."
+            "because they are too many, or their directories cannot be read from here."
         )
     if not inputs.gone:
         return replace(plan, warnings=tuple(warnings))
