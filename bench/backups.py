@@ -33,7 +33,7 @@ def measure(directory: Path) -> Iterator[Row]:
 def full_backup(checkpoint: Path, copies: Path) -> Iterator[Row]:
     """A full backup against ``cp -a`` and ``rclone copy``: each returns when what it wrote is on the disk.
 
-    Only ours hashes every byte. Nothing is deleted in between: for minutes after that ext4 looks for a free inode among
+    Only ours hashes every byte. Nothing is deleted in between: for minutes after that ext4 searches free inodes among
     those that were just deleted, and every way to copy is several times slower.
     """
     ways: dict[str, Callable[[str], object]] = {

@@ -14,9 +14,9 @@ from pathlib import Path
 import backups
 import commands
 import fleets
-import looking
 import object_stores
 import pipeline
+import polling
 import rollbacks
 import states
 import waits
@@ -30,7 +30,7 @@ SUBJECTS: dict[str, Callable[[Path], Iterator[tuple[str, ...]]]] = {
     "s3": object_stores.measure,
     "rollbacks": rollbacks.measure,
     "states": states.measure,
-    "looking": looking.measure,
+    "polling": polling.measure,
     "fleets": fleets.measure,
     "pipeline": pipeline.measure,
     "commands": commands.measure,

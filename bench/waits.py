@@ -1,7 +1,7 @@
 """Thousands of waits in one triggerer process: the delay of its event loop, memory, requests, commit to event.
 
-The storage is a real S3 API in a process of its own. Every query commits a batch per poll interval, so that most looks
-find something new, and its watermark stands still, so that no wait may look more seldom because its target is far. The
+The storage is a real S3 API in a process of its own. Every query commits a batch per poll interval, so that most polls
+find something new, and its watermark does not move, so that no wait may poll more seldom because its target is far. The
 waits are real triggers, run as the triggerer runs them.
 """
 
@@ -33,7 +33,7 @@ CHECKPOINTS_PER_BUCKET = 50
 KEPT_BATCHES = 5
 #: A triggerer starts 50 a second; here they come five times as fast.
 STARTED_AT_ONCE, STARTED_EVERY_S = 50, 0.2
-#: The first look of a wait comes within half an interval; what is measured after that is longer than an interval.
+#: The first poll of a wait comes within half an interval; what is measured after that is longer than an interval.
 SETTLE_S, STEADY_S = 17.0, 32.0
 #: The process that waits for nothing is measured for less.
 IDLE_S = 10.0
@@ -68,9 +68,9 @@ ROWS: dict[str, tuple[Callable[[dict[str, Any]], str], str]] = {
     "event loop, delay p50 / p99 / max, ms": (lambda got: delays_text(got["delays_s"]), "p99 < 100"),
     "event loop, of that by its own work": (lambda got: delays_text(got["own_delays_s"]), ""),
     "  while the waits start": (lambda got: delays_text(got["starting_delays_s"]), ""),
-    "requests a look": (lambda got: f"{got['requests'] / got['looks']:.2f}", "<= 2"),
-    "looks a checkpoint in 30 s": (
-        lambda got: f"{got['looks'] * WAITS_PER_CHECKPOINT / got['waits'] * 30 / STEADY_S:.2f}",
+    "requests a poll": (lambda got: f"{got['requests'] / got['polls']:.2f}", "<= 2"),
+    "polls a checkpoint in 30 s": (
+        lambda got: f"{got['polls'] * WAITS_PER_CHECKPOINT / got['waits'] * 30 / STEADY_S:.2f}",
         "",
     ),
     "memory a wait": (lambda got: f"{got['grown_kib'] / got['waits']:.1f} KiB", ""),
@@ -153,7 +153,7 @@ class Waits:
             "late_s": late,
             "waits": self.count,
             "requests": counted["requests"] if self.count else 0,
-            "looks": counted["looks"] if self.count else 0,
+            "polls": counted["polls"] if self.count else 0,
         }
 
     async def _start(self) -> None:
@@ -290,7 +290,7 @@ class Queries:
                     start_response("200 OK", [("Content-Type", "application/json")])
                     return [json.dumps(told).encode()]
                 self.counted["requests"] += 1
-                self.counted["looks"] += "commits%2F" in environ["QUERY_STRING"]
+                self.counted["polls"] += "commits%2F" in environ["QUERY_STRING"]
                 return app(environ, start_response)
 
         return answer

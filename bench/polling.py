@@ -1,4 +1,4 @@
-"""Looking: whole processes, decoding, and the requests of a poke."""
+"""Reading progress: whole processes, decoding, and the requests of a poll."""
 
 from __future__ import annotations
 
@@ -80,7 +80,7 @@ def decode_against_json() -> list[Row]:
 
 
 def requests_per_poke() -> list[Row]:
-    """Requests that a look at a new batch sends to S3, which lists 1,000 names at once, by the length of the log."""
+    """Requests that a poll for a new batch sends to S3, which lists 1,000 names at once, by the length of the log."""
     rows = []
     for length in LOG_LENGTHS:
         with s3_store() as (store, sent):
@@ -96,6 +96,6 @@ def requests_per_poke() -> list[Row]:
                 sent.clear()
                 assert drive(poller.poll(needs), answer_from(store)).batch_id == batch
                 rows.append(
-                    (f"S3 requests a look for a {target}, {length:,} batches kept", str(len(sent)), "-", "-", "<= 2")
+                    (f"S3 requests a poll for a {target}, {length:,} batches kept", str(len(sent)), "-", "-", "<= 2")
                 )
     return rows
