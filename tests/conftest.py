@@ -129,6 +129,22 @@ def spark() -> Iterator[object]:
 
 
 @pytest.fixture(scope="session")
+def kafka(tmp_path_factory: pytest.TempPathFactory) -> Iterator[object]:
+    """One broker for the whole run; each test has topics of its own."""
+    if shutil.which("java") is None:
+        pytest.fail("these tests start a real Kafka broker and need Java 17: apt-get install openjdk-17-jre-headless")
+    from tests.kafka_lab import Broker, fetch_jars
+
+    try:
+        fetch_jars()
+    except RuntimeError as error:
+        pytest.fail(str(error))
+    broker = Broker(tmp_path_factory.mktemp("kafka"))
+    yield broker
+    broker.stop()
+
+
+@pytest.fixture(scope="session")
 def s3_server() -> Iterator[str]:
     """A real S3 API over HTTP; its URL."""
     from moto.server import ThreadedMotoServer

@@ -11,10 +11,11 @@ import socket
 import subprocess
 import time
 import uuid
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from confluent_kafka import Producer
+from confluent_kafka import Producer, TopicPartition
 from confluent_kafka.admin import AdminClient, NewPartitions, NewTopic
 
 from tests.ports import free_ports
@@ -106,6 +107,22 @@ class Broker:
         """More partitions."""
         self.admin.create_partitions([NewPartitions(topic, partitions)])[topic].result(30)
 
+    def delete_before(self, topic: str, offset: int, partition: int = 0) -> None:
+        """Delete the records of a partition before an offset, as its retention would."""
+        for deleted in self.admin.delete_records([TopicPartition(topic, partition, offset)]).values():
+            assert deleted.result(30).low_watermark == offset
+
+    def delete(self, topic: str) -> None:
+        """Delete a topic, which is gone when this returns."""
+        self.admin.delete_topics([topic])[topic].result(30)
+        _until(lambda: topic not in self.topics())
+
+    def recreate(self, topic: str, partitions: int = 1) -> None:
+        """Delete a topic and create another of its name."""
+        self.delete(topic)
+        self.admin.create_topics([NewTopic(topic, partitions, 1)])[topic].result(30)
+        _until(lambda: topic in self.topics())
+
     def topics(self) -> set[str]:
         """What topics there are."""
         return set(self.admin.list_topics(timeout=30).topics)
@@ -134,6 +151,13 @@ class Broker:
     def producer(self, **config: str) -> Producer:
         """A producer."""
         return Producer({"bootstrap.servers": self.bootstrap, "linger.ms": 0, **config})
+
+
+def _until(holds: Callable[[], bool]) -> None:
+    deadline = time.monotonic() + START_S
+    while not holds():
+        assert time.monotonic() < deadline, f"the broker did not do it in {START_S} s"
+        time.sleep(0.05)
 
 
 def _put(producer: Producer, topic: str, count: int, partition: int, timestamp_ms: int) -> None:

@@ -22,7 +22,7 @@ def test_the_codec_loads_the_standard_library_alone():
 
 #: What a command does not load for a checkpoint on this disk, beyond what no command of a kind loads.
 NEVER = {"airflow", "pyspark", "py4j", "pandas", "s3fs", "fsspec", "asyncio", "rich", "yaml", "pendulum", "tenacity"}
-CHANGING = {"backup", "change", "rollback", "fleet", "waiting", "sources", "spark"}
+CHANGING = {"backup", "change", "rollback", "reset", "fleet", "waiting", "positions", "sources", "spark"}
 
 
 @pytest.mark.parametrize(

@@ -18,6 +18,7 @@ NEEDS_MORE = (
     *(f"epochs/test_{name}.py" for name in ("compact", "model", "publish", "read", "rewind", "vacuum", "write_rows")),
     *("sinks/test_delta.py", "sinks/test_history.py", "sinks/test_iceberg.py", "sinks/test_rollback.py"),
     "tables/test_iceberg.py",
+    *("positions/test_read_extent.py", "sources/test_ask_kafka.py"),
     *("sources/test_kafka.py", "sources/test_kafka_waits.py", "sources/test_tables.py"),
     "sources/test_declared_tables.py",
 )

@@ -1,9 +1,8 @@
-"""A broker, and how a test asks for the end of a source."""
+"""How a test asks for the end of a source."""
 
 from __future__ import annotations
 
-import shutil
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -15,22 +14,6 @@ from airflow_provider_ckpt.sources.declared import Access, DeclaredEnds, open_en
 from airflow_provider_ckpt.storage.store import Store
 from airflow_provider_ckpt.waiting import Condition
 from airflow_provider_ckpt.waiting.poll import poll_progress
-
-
-@pytest.fixture(scope="session")
-def kafka(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
-    """One broker for the whole run; each test has topics of its own."""
-    if shutil.which("java") is None:
-        pytest.fail("these tests start a real Kafka broker and need Java 17: apt-get install openjdk-17-jre-headless")
-    from tests.kafka_lab import Broker, fetch_jars
-
-    try:
-        fetch_jars()
-    except RuntimeError as error:
-        pytest.fail(str(error))
-    broker = Broker(tmp_path_factory.mktemp("kafka"))
-    yield broker
-    broker.stop()
 
 
 @pytest.fixture

@@ -8,7 +8,7 @@ import time
 import pytest
 
 from airflow_provider_ckpt.errors import StoreError, StoreUnavailableError
-from airflow_provider_ckpt.sources import kafka as kafka_ends
+from airflow_provider_ckpt.sources import ask_kafka
 from airflow_provider_ckpt.waiting import SourceEndReached
 
 pytestmark = pytest.mark.timeout(180)
@@ -97,12 +97,9 @@ def test_an_open_transaction_keeps_the_end_back_where_the_query_reads_what_is_co
 
 
 def test_records_that_were_deleted_do_not_move_the_end(kafka, offsets):
-    from confluent_kafka import TopicPartition
-
     topic = kafka.create()
     kafka.produce(topic, 5)
-    for deleted in kafka.admin.delete_records([TopicPartition(topic, 0, 4)]).values():
-        deleted.result(30)
+    kafka.delete_before(topic, 4)
     assert offsets(topic) == {topic: {"0": 5}}
 
 
@@ -135,8 +132,8 @@ def test_asking_leaves_no_trace(kafka, offsets):
 
 
 def test_a_broker_that_does_not_answer_can_be_asked_again(end, monkeypatch):
-    usual_s, started = kafka_ends.TIMEOUT_S, time.monotonic()
-    monkeypatch.setattr(kafka_ends, "TIMEOUT_S", 0.5)
+    usual_s, started = ask_kafka.TIMEOUT_S, time.monotonic()
+    monkeypatch.setattr(ask_kafka, "TIMEOUT_S", 0.5)
     config = {"sasl.mechanism": "PLAIN", "sasl.username": "u", "sasl.password": "hunter2"}
     with pytest.raises(StoreUnavailableError, match="did not answer") as unavailable:
         end("kafka:127.0.0.1:1/orders", kafka_config={**config, "security.protocol": "SASL_PLAINTEXT"})

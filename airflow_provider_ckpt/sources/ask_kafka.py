@@ -1,0 +1,210 @@
+"""Asking a Kafka broker: which topics there are, and where their partitions begin and end.
+
+Nothing is written: no topic is created, no consumer group is joined. One call asks for at most 1,000 partitions, since
+one for 10,000 takes several times as long as ten for 1,000.
+"""
+
+from __future__ import annotations
+
+import logging
+import re
+import time
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import Future
+from concurrent.futures import TimeoutError as FutureTimeoutError
+from dataclasses import dataclass
+from typing import Any
+
+from airflow_provider_ckpt.codec.kafka_offset import Partition
+from airflow_provider_ckpt.errors import StoreError, StoreUnavailableError
+from airflow_provider_ckpt.storage.secrets import scrub
+
+#: Of so many partitions one call asks at most.
+AT_A_TIME = 1_000
+#: How long one question to the broker may take, seconds.
+TIMEOUT_S = 15.0
+#: Between two tries of partitions whose leader the client did not know yet, seconds.
+_PAUSE_S = 0.2
+_PREFIX = "kafka."
+_SERVERS, _ISOLATION = "bootstrap.servers", "isolation.level"
+#: Of consumers alone: an admin client would complain.
+_OF_CONSUMERS = frozenset({_ISOLATION, "group.id", "auto.offset.reset", "enable.auto.commit"})
+_SECRET = re.compile(r"(?i)password|secret|jaas|token|oauthbearer\.config|\.key\b")
+_REFUSALS = (
+    "_AUTHENTICATION",
+    "SASL_AUTHENTICATION_FAILED",
+    "TOPIC_AUTHORIZATION_FAILED",
+    "CLUSTER_AUTHORIZATION_FAILED",
+)
+#: ``list_offsets`` does not try these again by itself; they are seen on topics that were just created.
+_MOVING = ("NOT_LEADER_FOR_PARTITION", "LEADER_NOT_AVAILABLE", "FENCED_LEADER_EPOCH", "UNKNOWN_LEADER_EPOCH")
+_LOG = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class Topic:
+    """A topic of a broker.
+
+    Args:
+        name: Its name.
+        topic_id: What tells it from a topic that had this name before.
+        partitions: Their numbers, ascending.
+    """
+
+    name: str
+    topic_id: str
+    partitions: tuple[int, ...]
+
+
+class KafkaBroker:
+    """A connection to the brokers of one cluster, kept for the next question.
+
+    Args:
+        servers: ``host:port``, several with commas between them; empty where ``config`` has ``bootstrap.servers``.
+        config: Of librdkafka, or as Spark takes it, with ``kafka.`` before each key. With
+            ``isolation.level=read_committed`` the end of a partition is the last stable offset.
+
+    Every question raises StoreUnavailableError when no answer comes in TIMEOUT_S, which another try can help, and
+    StoreError when the broker refuses.
+
+    Raises:
+        StoreError: No servers were given, the configuration is wrong, or the client is not installed.
+    """
+
+    def __init__(self, servers: str, config: Mapping[str, Any]) -> None:
+        config = {key.removeprefix(_PREFIX): value for key, value in config.items()}
+        if servers:
+            config[_SERVERS] = servers
+        #: For messages, such as ``kafka:host:9092``.
+        self.location = scrub(f"kafka:{config.get(_SERVERS, '')}")
+        #: Calls of ListOffsets that were made; each is one request to every broker that leads one of the partitions.
+        self.requests = 0
+        self._read_committed = str(config.get(_ISOLATION, "")).lower() == "read_committed"
+        self._secrets = [str(value) for key, value in config.items() if _SECRET.search(key) and value]
+        self._complaints: list[Any] = []
+        self._client = self._connect({key: value for key, value in config.items() if key not in _OF_CONSUMERS})
+
+    def topics(self, names: Iterable[str]) -> dict[str, Topic | None]:
+        """What the broker knows of topics; None for one that it does not have."""
+        from confluent_kafka import TopicCollection
+
+        if not (wanted := sorted(set(names))):
+            return {}
+        # Unlike list_topics with a name, this never creates a topic.
+        asked = self._client.describe_topics(TopicCollection(wanted), request_timeout=TIMEOUT_S)
+        return {name: self._topic(name, asked[name]) for name in wanted}
+
+    def earliest(self, partitions: Iterable[Partition]) -> dict[Partition, int]:
+        """The first offset that each partition still has; where nothing is left, that is its end."""
+        from confluent_kafka.admin import OffsetSpec
+
+        return self._offsets(partitions, OffsetSpec.earliest())
+
+    def latest(self, partitions: Iterable[Partition]) -> dict[Partition, int]:
+        """The end of each partition: where the next record will go."""
+        from confluent_kafka.admin import OffsetSpec
+
+        return self._offsets(partitions, OffsetSpec.latest())
+
+    def first_at(self, partitions: Iterable[Partition], at_ms: int) -> dict[Partition, int | None]:
+        """The first record of each partition whose timestamp is not before a time (epoch ms); None without one."""
+        from confluent_kafka.admin import OffsetSpec
+
+        found = self._offsets(partitions, OffsetSpec.for_timestamp(at_ms))
+        return {partition: None if offset < 0 else offset for partition, offset in found.items()}
+
+    # --- the client --------------------------------------------------------------------------------------------
+
+    def _connect(self, config: Mapping[str, Any]) -> Any:
+        try:
+            from confluent_kafka import KafkaException
+            from confluent_kafka.admin import AdminClient
+        except ImportError as error:
+            hint = "pip install 'ckpt-cli[kafka]'"
+            raise StoreError("Kafka sources need confluent-kafka", hint=hint) from error
+        if not config.get(_SERVERS):
+            raise StoreError("no Kafka broker was given", hint="Declare the source as kafka:HOST:PORT/TOPIC.")
+        try:
+            return AdminClient({**config, "error_cb": self._complaints.append}, logger=_LOG)
+        except (KafkaException, TypeError, ValueError) as error:
+            said = error.args[0].str() if isinstance(error, KafkaException) else error
+            hint = "Use the keys of librdkafka, with or without the prefix kafka."
+            message = f"the Kafka client refuses the configuration: {self._scrub(said)}"
+            raise StoreError(message, location=self.location, hint=hint) from None
+
+    def _topic(self, name: str, asked: Future[Any]) -> Topic | None:
+        about = f"topic {name}"
+        result, errors = self._result(asked, about)
+        if not errors:
+            return Topic(name, str(result.topic_id), tuple(sorted(item.id for item in result.partitions)))
+        if _is_one_of(errors, ("UNKNOWN_TOPIC_OR_PART", "TOPIC_EXCEPTION")):
+            return None
+        raise self._error(about, errors)
+
+    def _offsets(self, partitions: Iterable[Partition], spec: Any) -> dict[Partition, int]:
+        found: dict[Partition, int] = {}
+        for some in _batched(list(partitions), AT_A_TIME):
+            wanted, deadline = some, time.monotonic() + TIMEOUT_S
+            while wanted:
+                wanted = self._ask_for_offsets(wanted, spec, found, is_last=time.monotonic() >= deadline)
+                if wanted:
+                    time.sleep(_PAUSE_S)
+        return found
+
+    def _ask_for_offsets(
+        self, partitions: Sequence[Partition], spec: Any, found: dict[Partition, int], *, is_last: bool
+    ) -> list[Partition]:
+        """Ask once; the result is those partitions that are to be asked for again, as their leader has moved."""
+        from confluent_kafka import IsolationLevel, TopicPartition
+
+        level = IsolationLevel.READ_COMMITTED if self._read_committed else IsolationLevel.READ_UNCOMMITTED
+        wanted = {TopicPartition(*partition): spec for partition in partitions}
+        self.requests += 1
+        asked = self._client.list_offsets(wanted, isolation_level=level, request_timeout=TIMEOUT_S)
+        again = []
+        for at, future in asked.items():
+            about = f"partition {at.topic}-{at.partition}"
+            result, errors = self._result(future, about)
+            if not errors:
+                found[at.topic, at.partition] = result.offset
+            elif is_last or not _is_one_of(errors, _MOVING):
+                raise self._error(about, errors)
+            else:
+                again.append((at.topic, at.partition))
+        return again
+
+    def _result(self, future: Future[Any], about: str) -> tuple[Any, list[Any]]:
+        """What the broker said, or its errors. Raises StoreUnavailableError when it said nothing."""
+        from confluent_kafka import KafkaException
+
+        try:
+            return future.result(2 * TIMEOUT_S), []
+        except FutureTimeoutError:
+            raise StoreUnavailableError(f"{about}: the broker did not answer", location=self.location) from None
+        except KafkaException as exception:
+            self._client.poll(0)  # why it does not answer, is told on the side
+            errors = [exception.args[0], *self._complaints]
+            self._complaints.clear()
+            return None, errors
+
+    def _error(self, about: str, errors: Sequence[Any]) -> StoreError:
+        said = "; ".join(dict.fromkeys(self._scrub(error.str()) for error in errors))
+        if _is_one_of(errors, ("UNKNOWN_TOPIC_OR_PART", "TOPIC_EXCEPTION")):
+            return StoreError(f"{about} does not exist", location=self.location, hint="Check the declared topics.")
+        if _is_one_of(errors, _REFUSALS):
+            hint = "Check the credentials and the ACLs: the operation Describe on the topics is needed."
+            return StoreError(f"{about}: {said}", location=self.location, hint=hint)
+        return StoreUnavailableError(f"{about}: the broker did not answer: {said}", location=self.location)
+
+    def _scrub(self, said: object) -> str:
+        return scrub(str(said), self._secrets)
+
+
+def _is_one_of(errors: Iterable[Any], names: Iterable[str]) -> bool:
+    from confluent_kafka import KafkaError
+
+    return bool({error.code() for error in errors} & {getattr(KafkaError, name) for name in names})
+
+
+def _batched(partitions: Sequence[Partition], most: int) -> Iterator[Sequence[Partition]]:
+    return (partitions[at : at + most] for at in range(0, len(partitions), most))

@@ -1,0 +1,85 @@
+"""Questions to a real broker."""
+
+from __future__ import annotations
+
+from concurrent.futures import Future
+
+import pytest
+
+from airflow_provider_ckpt.errors import StoreError, StoreUnavailableError
+from airflow_provider_ckpt.sources import ask_kafka
+from airflow_provider_ckpt.sources.ask_kafka import KafkaBroker
+
+pytestmark = pytest.mark.timeout(180)
+
+
+def test_a_topic_that_was_created_again_has_another_id(kafka):
+    broker, name = KafkaBroker(kafka.bootstrap, {}), kafka.create(2)
+    (before,) = broker.topics([name]).values()
+    assert before is not None
+    assert (before.name, before.partitions) == (name, (0, 1))
+    kafka.recreate(name)
+    (after,) = broker.topics([name]).values()
+    assert after is not None
+    assert after.topic_id != before.topic_id
+
+
+def test_a_topic_that_is_not_there_is_none(kafka):
+    assert KafkaBroker(kafka.bootstrap, {}).topics(["no-such-topic", "a name that no topic may have"]) == {
+        "no-such-topic": None,
+        "a name that no topic may have": None,
+    }
+
+
+@pytest.mark.parametrize(("at_ms", "offset"), [(0, 0), (1000, 0), (1001, 1), (3000, 2), (3001, None)])
+def test_the_first_record_at_a_time_is_the_first_that_is_not_earlier(kafka, at_ms, offset):
+    topic = kafka.create()
+    for timestamp_ms in (1000, 2000, 3000):
+        kafka.produce(topic, 1, timestamp_ms=timestamp_ms)
+    assert KafkaBroker(kafka.bootstrap, {}).first_at([(topic, 0)], at_ms) == {(topic, 0): offset}
+
+
+def test_a_partition_that_is_not_there_is_refused(kafka):
+    with pytest.raises(StoreError, match="partition .*-9 does not exist") as refused:
+        KafkaBroker(kafka.bootstrap, {}).latest([(kafka.create(), 9)])
+    assert not isinstance(refused.value, StoreUnavailableError)
+
+
+def test_servers_win_over_those_of_the_configuration_and_are_shown_without_secrets():
+    broker = KafkaBroker("127.0.0.1:2", {"kafka.bootstrap.servers": "127.0.0.1:1"})
+    assert broker.location == "kafka:127.0.0.1:2"
+    with pytest.raises(StoreError, match="no Kafka broker was given"):
+        KafkaBroker("", {})
+
+
+class Moving:
+    """A client whose partitions have a new leader that it does not know yet, a number of times."""
+
+    def __init__(self, client: object, times: int) -> None:
+        self.client, self.times = client, times
+
+    def list_offsets(self, wanted: dict, **more: object) -> dict:
+        from confluent_kafka import KafkaError, KafkaException
+
+        answered = self.client.list_offsets(wanted, **more)
+        if self.times:
+            self.times -= 1
+            moved: Future = Future()
+            moved.set_exception(KafkaException(KafkaError(KafkaError.NOT_LEADER_FOR_PARTITION)))
+            answered[min(answered)] = moved
+        return answered
+
+    def poll(self, _: float) -> None: ...
+
+
+def test_a_partition_whose_leader_has_moved_is_asked_for_again(kafka, monkeypatch):
+    topic = kafka.create(2)
+    kafka.produce(topic, 3)
+    broker = KafkaBroker(kafka.bootstrap, {})
+    monkeypatch.setattr(broker, "_client", Moving(broker._client, 2))
+    assert broker.latest([(topic, 0), (topic, 1)]) == {(topic, 0): 3, (topic, 1): 0}
+    assert broker.requests == 3
+    monkeypatch.setattr(ask_kafka, "TIMEOUT_S", 1.0)
+    monkeypatch.setattr(broker, "_client", Moving(broker._client, 1_000))
+    with pytest.raises(StoreUnavailableError, match="did not answer"):
+        broker.latest([(topic, 0)])
