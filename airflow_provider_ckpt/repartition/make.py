@@ -19,7 +19,7 @@ from airflow_provider_ckpt.codec import layout, state_schema
 from airflow_provider_ckpt.codec.state_metadata import AGGREGATION
 from airflow_provider_ckpt.errors import CheckpointFormatError
 from airflow_provider_ckpt.repartition.plan import plan_repartition
-from airflow_provider_ckpt.repartition.refusals import require_repartitionable
+from airflow_provider_ckpt.repartition.refusals import require_number, require_repartitionable
 from airflow_provider_ckpt.sinks.change_effects import repartition_effect
 from airflow_provider_ckpt.sinks.declared import DeclaredSink, read_marker
 from airflow_provider_ckpt.storage.store import Store
@@ -47,6 +47,7 @@ def make_repartition_again(plan: Plan, stores: Stores) -> Plan:
 
 def _fresh(stores: Stores, partitions: int, sink: DeclaredSink | None) -> Plan:
     checkpoint = stores.checkpoint
+    require_number(checkpoint.location, partitions)
     declared = sink or (DeclaredSink("file", stores.sink.location) if stores.sink else DeclaredSink(""))
     files = stores.sink if declared.kind == "file" else None
     view = examine(checkpoint, deep=True, sink=files)

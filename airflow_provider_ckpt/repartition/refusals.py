@@ -16,9 +16,12 @@ from airflow_provider_ckpt.checks import check
 from airflow_provider_ckpt.codec import layout
 from airflow_provider_ckpt.codec.state_metadata import AGGREGATION
 from airflow_provider_ckpt.errors import PlanError
+from airflow_provider_ckpt.untrusted.limits import LOG_ENTRY_BYTES, size_text
 
 #: More state stores than that, four a partition of a join, and nobody reads the commit back.
 MOST_PARTITIONS = 10_000
+#: Of an id of a state store in a commit, with its quotes, comma and brackets.
+_ID_BYTES = 41
 #: The first Spark with the manager.
 SINCE = (4, 2)
 #: Operators whose state Spark repartitions (``StatePartitionKeyExtractorFactory``).
@@ -50,6 +53,16 @@ _STRICT = "spark.sql.streaming.statefulOperator.useStrictDistribution"
 _NOTHING = "Nothing was done."
 
 
+def require_number(location: str, partitions: int) -> None:
+    """Refuse what is no number of partitions, before anything is read. Raises PlanError."""
+    if not 1 <= partitions <= MOST_PARTITIONS:
+        raise PlanError(
+            f"a number of partitions is from 1 to {MOST_PARTITIONS:,}, and not {partitions:,}.",
+            location=location,
+            hint=_NOTHING,
+        )
+
+
 def require_repartitionable(view: CheckpointView, partitions: int, keyless: Collection[int]) -> None:
     """Refuse what Spark would not repartition, or would repartition wrongly.
 
@@ -61,8 +74,6 @@ def require_repartitionable(view: CheckpointView, partitions: int, keyless: Coll
     Raises:
         PlanError: It is refused; the error says why, and what to do.
     """
-    if not 1 <= partitions <= MOST_PARTITIONS:
-        _refuse(view, f"a number of partitions is from 1 to {MOST_PARTITIONS:,}, and not {partitions:,}.")
     kept = view.latest_committed
     if kept is None:
         _refuse(view, "no batch is committed, so there is no state to repartition.", "Let the query commit a batch.")
@@ -84,8 +95,23 @@ def require_repartitionable(view: CheckpointView, partitions: int, keyless: Coll
     _require_provider(view, kept)
     for problem, hint in _problems_of_operators(view, keyless, confs_of_batch(view, kept)):
         _refuse(view, problem, hint)
+    _require_readable_commit(view, kept, partitions)
     if half_done(view) is None and view.partitions_of(kept) == partitions:
         _refuse(view, f"the state has {partitions} partitions already.", "There is nothing to do.", kept)
+
+
+def _require_readable_commit(view: CheckpointView, kept: int, partitions: int) -> None:
+    """In state checkpoint format 2 a commit names an id for each state store of each partition."""
+    stores = sum(len(operator.stores) for operator in view.operators.values())
+    most = LOG_ENTRY_BYTES // (_ID_BYTES * max(1, stores))
+    if view.commit(kept).state_unique_ids and partitions > most:
+        _refuse(
+            view,
+            f"its operators have {stores} state stores in each partition, and a commit that names those of "
+            f"{partitions:,} partitions is larger than {size_text(LOG_ENTRY_BYTES)}, the most that ckpt reads.",
+            f"Give it at most {most:,} partitions.",
+            kept,
+        )
 
 
 def half_done(view: CheckpointView) -> int | None:

@@ -16,7 +16,7 @@ from airflow_provider_ckpt.checkpoint.view import CheckpointView
 from airflow_provider_ckpt.checks.inspect import examine, read_text_logs
 from airflow_provider_ckpt.clock import now_ms
 from airflow_provider_ckpt.codec import layout
-from airflow_provider_ckpt.errors import PlanError, SparkFailedError
+from airflow_provider_ckpt.errors import CheckpointBusyError, PlanError, SparkFailedError
 from airflow_provider_ckpt.repartition.ask_spark import ask_spark, require_spark
 from airflow_provider_ckpt.repartition.make import make_repartition_again
 from airflow_provider_ckpt.repartition.outcome import problem_after
@@ -59,6 +59,7 @@ class Executor(InPlace):
 
         Raises:
             PlanError: Spark has refused before it wrote anything, or what it has left is not what was asked for.
+            CheckpointBusyError: A query has planned the batch first, so Spark has written nothing.
             SparkFailedError: It has ended half-way; the same plan goes on.
         """
         self._ask(step.partitions)
@@ -98,13 +99,21 @@ class Executor(InPlace):
     def _request(self, view: CheckpointView, partitions: int | None) -> dict[str, Any]:
         return request_of(view, self.plan.last_kept, partitions, self.stores.spark_confs)
 
-    def _failed(self, message: str) -> PlanError | SparkFailedError:
+    def _failed(self, message: str) -> PlanError | CheckpointBusyError | SparkFailedError:
         """The error for a Spark that did not come to its end. When it has written nothing, the change never began."""
         plan, said = self.plan, scrub(message.rstrip("."))
-        now = observe(self.stores.checkpoint, deep=True)
+        now = observe(self.stores.checkpoint, deep=True, batch_id=plan.batch_id)
+        if now.partitions_of(plan.batch_id) not in (None, plan.partitions):
+            self._note_refused(said)
+            return CheckpointBusyError(
+                f"a query started while the repartition was prepared, and has planned batch {plan.batch_id}: {said}.",
+                location=plan.location,
+                batch_id=plan.batch_id,
+                hint="Spark has written nothing. Let the query commit that batch, stop it and everything that restarts "
+                "it, then run the same command again.",
+            )
         if not any(batch_of(name) == plan.batch_id for name in now.objects):
-            self.mine()
-            journal.refuse(self.record, said, now_ms())
+            self._note_refused(said)
             return PlanError(
                 f"Spark refused, and has written nothing: {said}.", location=plan.location, hint="Nothing was done."
             )
@@ -117,6 +126,11 @@ class Executor(InPlace):
             hint=f"Run the same command again: ckpt repartition {plan.location} --partitions {plan.partitions}; or "
             f"take it back: ckpt undo {plan.location}",
         )
+
+    def _note_refused(self, why: str) -> None:
+        """Write down that Spark has written nothing, so that the change counts as one that never began."""
+        self.mine()
+        journal.refuse(self.record, why, now_ms())
 
     def _wrong(self, problem: str) -> PlanError:
         return PlanError(

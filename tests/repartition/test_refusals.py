@@ -10,6 +10,7 @@ import pytest
 
 from airflow_provider_ckpt.change.places import Stores
 from airflow_provider_ckpt.errors import CheckpointError, CheckpointNotFoundError, PlanError
+from airflow_provider_ckpt.repartition import refusals
 from airflow_provider_ckpt.repartition.make import make_repartition
 from airflow_provider_ckpt.repartition.refusals import MOST_PARTITIONS
 from airflow_provider_ckpt.storage.store import Store
@@ -62,6 +63,8 @@ def nothing(checkpoint: Path) -> None:
 STRICT = "spark.sql.streaming.statefulOperator.useStrictDistribution"
 REFUSED: dict[str, tuple[str, Callable[[Path], object], int, str]] = {
     "no partition": ("agg-rocksdb", nothing, 0, "from 1 to 10,000, and not 0"),
+    "fewer than none": ("agg-rocksdb", nothing, -1, "from 1 to 10,000, and not -1"),
+    "more than an int of Java": ("agg-rocksdb", nothing, 2**31, "from 1 to 10,000, and not 2,147,483,648"),
     "too many": ("agg-rocksdb", nothing, MOST_PARTITIONS + 1, "from 1 to 10,000, and not 10,001"),
     "the same number": ("agg-rocksdb", nothing, 2, "has 2 partitions already"),
     "HDFS-backed state": ("agg-hdfs", nothing, 5, "kept by HDFSBackedStateStoreProvider"),
@@ -125,6 +128,27 @@ def test_it_is_refused_and_nothing_was_done(golden, what):
 def test_what_spark_can_do_is_planned(golden, name):
     plan = make_repartition(Stores(Store.open(str(golden(name)))), 5)
     assert (plan.partitions, len(plan.actions)) == (5, 1)
+
+
+@pytest.mark.parametrize("partitions", [1, 3, 10_000])
+def test_any_number_is_one_step(golden, partitions):
+    plan = make_repartition(Stores(Store.open(str(golden("agg-rocksdb-v2")))), partitions)
+    assert (plan.partitions, len(plan.actions)) == (partitions, 1)
+
+
+@pytest.mark.parametrize("partitions", [0, -1, 2**31])
+def test_what_is_no_number_is_refused_before_the_checkpoint_is_read(tmp_path, partitions):
+    with pytest.raises(PlanError, match="a number of partitions is from 1 to 10,000"):
+        make_repartition(Stores(Store.open(str(tmp_path / "nowhere"))), partitions)
+
+
+def test_a_commit_that_nobody_could_read_back_is_refused(golden, monkeypatch):
+    """Of a join with four state stores a partition, where an entry of 41,000 bytes is the largest that is read."""
+    stores = Stores(Store.open(str(golden("join-rocksdb-v2"))))
+    monkeypatch.setattr(refusals, "LOG_ENTRY_BYTES", 41_000)
+    with pytest.raises(PlanError, match=r"4 state stores in each partition.*Give it at most 250 partitions"):
+        make_repartition(stores, 251)
+    assert make_repartition(stores, 250).partitions == 250
 
 
 def test_a_half_done_one_is_planned_with_its_own_number(golden):

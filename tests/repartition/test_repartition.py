@@ -11,8 +11,9 @@ from airflow_provider_ckpt.change.apply import apply
 from airflow_provider_ckpt.change.undo.make import make_undo
 from airflow_provider_ckpt.checkpoint.observe import observe
 from airflow_provider_ckpt.checks.inspect import inspect
-from airflow_provider_ckpt.errors import CheckpointBusyError, PlanError, SparkFailedError, StalePlanError
+from airflow_provider_ckpt.errors import CheckpointBusyError, PlanError, SparkFailedError, StalePlanError, StoreError
 from airflow_provider_ckpt.repartition.make import make_repartition
+from airflow_provider_ckpt.storage.store import Store
 from tests.repartition.forged_spark import BATCH, KEPT, PARTITIONS, Forged
 
 ENTRY = f"_spark_metadata/{BATCH}"
@@ -173,6 +174,32 @@ def test_a_query_that_writes_meanwhile_is_told(case, forge, name):
         carry_out(make_repartition(case.stores, PARTITIONS, sink=case.sink), case.stores)
     assert str(case.checkpoint) in str(raised.value)
     assert state(case) == [("repartition", "interrupted")]
+
+
+def test_a_query_that_plans_the_batch_first_is_told_and_nothing_was_written(case, forge):
+    """It was running, whatever was said, and Spark finds its batch in the place of the repartition's."""
+    spark = forge(Forged(case.checkpoint, {}, 0))
+    entry = case.batch["offsets/5"].replace(
+        b'"spark.sql.shuffle.partitions":"4"', b'"spark.sql.shuffle.partitions":"2"'
+    )
+    spark.meanwhile = lambda: (case.checkpoint / "offsets" / "5").write_bytes(entry)
+    plan = make_repartition(case.stores, PARTITIONS, sink=case.sink)
+    with pytest.raises(CheckpointBusyError, match="has planned batch 5") as raised:
+        carry_out(plan, case.stores)
+    assert "Spark has written nothing" in str(raised.value)
+    assert state(case) == [("repartition", "refused")]
+    with pytest.raises(PlanError, match="batch 5 is planned and not committed"):
+        make_repartition(case.stores, PARTITIONS, sink=case.sink)
+
+
+def test_records_that_cannot_be_written_stop_it_before_spark_is_asked(case, forge, tmp_path):
+    spark, place = forge(Forged(case.checkpoint, case.batch)), tmp_path / "records"
+    place.write_text("a file, and no directory")
+    stores, before = replace(case.stores, undo=Store.open(str(place))), case.files()
+    with pytest.raises(StoreError) as raised:
+        carry_out(make_repartition(stores, PARTITIONS, sink=case.sink), stores)
+    assert str(place) in str(raised.value)
+    assert (spark.requests, case.files()) == ([], before)
 
 
 def test_a_batch_that_the_query_ran_after_a_kill_is_not_taken_for_the_repartition(case, forge):
