@@ -6,7 +6,14 @@ from pathlib import Path
 
 TESTS = Path(__file__).parent
 #: What a fixture starts, by its name: the marker of every test that uses it.
-SERVICES = {"spark": "spark", "airflow_env": "airflow", "s3_server": "s3", "s3_store": "s3", "kafka": "kafka"}
+SERVICES = {
+    "spark": "spark",
+    "airflow_env": "airflow",
+    "s3_server": "s3",
+    "s3_store": "s3",
+    "s3_down": "s3",
+    "kafka": "kafka",
+}
 #: Tests with one of these markers are none of ``make unit``; every other one is, and so gets the marker ``unit``.
 NOT_UNIT = frozenset({*SERVICES.values(), "sweep", "exhaustive"})
 #: What needs Airflow, Spark, the client of a broker, a table format or a cloud, or the command itself to be installed;

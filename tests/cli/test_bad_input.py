@@ -144,10 +144,8 @@ def test_permission_denied(capsys, checkpoint):
     assert code == 3 and "permission denied" in err and "commits" in err
 
 
-@pytest.mark.s3
-def test_storage_down(capsys):
-    options = ("endpoint_url=http://127.0.0.1:9", "key=k", "secret=s")
-    arguments = [part for option in options for part in ("--storage-option", option)]
+def test_storage_down(capsys, s3_down):
+    arguments = [part for option in s3_down.items() for part in ("--storage-option", "=".join(option))]
     code, out, err = ckpt(capsys, "show", "s3://bucket/cp", "--json", *arguments)
     assert code == 5 and json.loads(out)["error"]["code"] == "STORE_UNAVAILABLE" and "s3://bucket/cp" in err
 

@@ -154,10 +154,8 @@ def test_a_root_that_is_not_there_prints_no_rows(capsys, fleet, tmp_path):
     assert code == 3 and json.loads(out)["error"]["code"] == "NOT_FOUND" and "nope" in err
 
 
-@pytest.mark.s3
-def test_a_storage_that_is_down(capsys):
-    options = ("endpoint_url=http://127.0.0.1:9", "key=k", "secret=s")
-    arguments = [part for option in options for part in ("--storage-option", option)]
+def test_a_storage_that_is_down(capsys, s3_down):
+    arguments = [part for option in s3_down.items() for part in ("--storage-option", "=".join(option))]
     code, out, _ = ckpt(capsys, "s3://bucket/lake", "--json", *arguments)
     assert code == 5 and json.loads(out)["error"]["code"] == "STORE_UNAVAILABLE"
 

@@ -158,10 +158,8 @@ def test_a_gate_that_cannot_read_writes_its_document_as_well(ckpt, tmp_path):
     assert code == 3 and JUnitXml.fromstring(out.encode()).errors == 1
 
 
-@pytest.mark.s3
-def test_storage_that_is_down_is_worse_than_findings(ckpt, broken):
-    options = [part for option in ("endpoint_url=http://127.0.0.1:9", "key=k", "secret=s")
-               for part in ("--storage-option", option)]  # fmt: skip
+def test_storage_that_is_down_is_worse_than_findings(ckpt, broken, s3_down):
+    options = [part for option in s3_down.items() for part in ("--storage-option", "=".join(option))]
     code, out, _ = ckpt("check", broken, "s3://bucket/orders", "--json", *options)
     found, down = json.loads(out)["checkpoints"]
     assert code == 5 and found["findings"] and down["error"]["code"] == "STORE_UNAVAILABLE"

@@ -357,6 +357,8 @@ def test_memory_does_not_grow_with_the_fleet(goldens, tmp_path):
 
 S3_CASES = ("4.3.0/agg-hdfs", "4.3.0/file-to-parquet-12", "4.3.0/agg-rocksdb-v2", "3.4.4/agg-hdfs")
 MOST_REQUESTS = 6
+#: Objects of a page, where it is 1,000 otherwise.
+PAGE = 50
 
 
 def upload(source: Path, store: Store) -> None:
@@ -383,12 +385,16 @@ def test_requests_of_a_fleet_on_s3(goldens, s3_store, s3_requests):
 
 
 @pytest.mark.s3
-def test_a_checkpoint_of_more_objects_than_a_listing_shows_costs_no_more(goldens, s3_store, s3_requests):
+def test_a_checkpoint_of_more_objects_than_a_listing_shows_costs_no_more(
+    goldens, s3_store, s3_requests, s3_pages, monkeypatch
+):
     """The worst place for them: after the logs, before the state."""
+    s3_pages(PAGE)
+    monkeypatch.setattr(listing, "PAGE_OBJECTS", PAGE)
     store = s3_store("lake").child("q")
     upload(goldens[CASE] / "checkpoint", store)
     with ThreadPoolExecutor(8) as pool:
-        list(pool.map(lambda number: store.create(f"sources/0/{number}.x", b"x"), range(10_000, 11_000)))
+        list(pool.map(lambda number: store.create(f"sources/0/{number}.x", b"x"), range(100, 100 + PAGE)))
     root = s3_store("lake").child("q")
     with s3_requests(root) as sent:
         (row,) = survey(root)

@@ -34,8 +34,11 @@ class TestMemoryStore(StoreSuite):
 
 @pytest.mark.s3
 class TestS3Store(StoreSuite):
+    page_objects = 10
+
     @pytest.fixture
-    def store(self, s3_store) -> Iterator[Store]:
+    def store(self, s3_store, s3_pages) -> Iterator[Store]:
+        s3_pages(self.page_objects)
         return s3_store("checkpoint")
 
     def test_requests_are_as_few_as_they_can_be(self, store: Store, s3_requests):
@@ -89,9 +92,8 @@ class TestS3Store(StoreSuite):
             s3_store("checkpoint", bucket="no-such-bucket").read("metadata")
 
 
-@pytest.mark.s3
-def test_an_s3_that_is_down_is_unavailable_and_says_where():
-    store = Store.open("s3://bucket/cp", key="k", secret="s", endpoint_url="http://127.0.0.1:9")
+def test_an_s3_that_is_down_is_unavailable_and_says_where(s3_down):
+    store = Store.open("s3://bucket/cp", **s3_down)
     with pytest.raises(StoreUnavailableError) as caught:
         store.ls("commits")
     assert caught.value.location == "s3://bucket/cp" and caught.value.retryable
