@@ -69,6 +69,16 @@ def pytest_make_parametrize_id(config: pytest.Config, val: object, argname: str)
     return f"{len(val)} bytes" if isinstance(val, bytes) and b"\0" in val else None
 
 
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config: pytest.Config, log: object) -> object | None:
+    """Of several processes, one has Spark and another one Airflow."""
+    if config.getoption("dist") != "loadfile":
+        return None
+    from tests.sharing import FilesByService
+
+    return FilesByService(config, log)
+
+
 @pytest.hookimpl(tryfirst=True)  # before -m selects
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Mark each test by what it needs, and leave those marked ``exhaustive`` to ``make exhaustive``.

@@ -12,7 +12,8 @@ import pytest
 
 from airflow_provider_ckpt.cli import MODULES, cli
 from tests.package import PACKAGE, loaded_by, rooms_loaded_by
-from tests.tiers import NEEDS_MORE, SWEEPS, TESTS
+from tests.sharing import service_of
+from tests.tiers import NEEDS_MORE, SHARED, SWEEPS, TESTS
 
 
 def test_the_codec_loads_the_standard_library_alone():
@@ -247,3 +248,19 @@ def test_each_module_has_a_test_file_of_its_name():
 
 def test_what_make_unit_leaves_out_is_there():
     assert [name for name in (*NEEDS_MORE, *SWEEPS) if not (TESTS / name).exists()] == []
+
+
+def test_the_files_that_one_process_gets_are_there():
+    assert [name for names in SHARED.values() for name in names if not (TESTS / name).exists()] == []
+
+
+@pytest.mark.parametrize(("service", "fixture"), [("spark", "spark"), ("spark", "kafka"), ("airflow", "airflow_env")])
+def test_a_file_that_starts_something_goes_where_that_is_started(request, service, fixture):
+    """Of the files of this run; a parameter may have the name of a fixture."""
+    started = [item for item in request.session.items if fixture in item.fixturenames]
+    starting = {item.nodeid.split("::")[0] for item in started if fixture not in parameters(item)}
+    assert {file for file in starting if service_of(file) != service} == set()
+
+
+def parameters(item: pytest.Item) -> dict[str, object]:
+    return item.callspec.params if hasattr(item, "callspec") else {}

@@ -14,6 +14,14 @@ SERVICES = {
     "s3_down": "s3",
     "kafka": "kafka",
 }
+#: Files and rooms whose tests use what is started once a process, by what that is: tests/sharing.py keeps them together.
+SHARED = {
+    "spark": (
+        *("spark", "differential", "codec/test_spark_types.py"),
+        *("sources/test_file.py", "sources/test_kafka.py", "sources/test_kafka_waits.py"),
+    ),
+    "airflow": ("airflow", "oracle", "test_compose.py"),
+}
 #: Tests with one of these markers are none of ``make unit``; every other one is, and so gets the marker ``unit``.
 NOT_UNIT = frozenset({*SERVICES.values(), "sweep", "exhaustive"})
 #: What needs Airflow, Spark, the client of a broker, a table format or a cloud, or the command itself to be installed;
