@@ -90,6 +90,13 @@ def test_every_document_can_be_reached_from_the_readme():
     assert {str(page.relative_to(ROOT)) for page in PAGES} - {"README.md"} <= linked
 
 
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_an_item_of_a_list_begins_on_a_line_of_its_own(page):
+    """Wrapped into the item before, it is shown as text with a star in it."""
+    text = re.sub(r"^```.*?^```", "", page.read_text(), flags=re.MULTILINE | re.DOTALL)
+    assert re.findall(r".{0,40}[.:;?!)`] \*\s+\S.{0,20}", text) == []
+
+
 def test_the_readme_has_two_pages():
     assert (ROOT / "README.md").read_text().count("\n") <= 110
 

@@ -63,11 +63,11 @@ def restore(
         plan: What to do.
         root: Location of the backup root.
         target: Where to.
-        by: Who does it, for the history of the new checkpoint; when nobody says, nothing is recorded.
+        by: Who does it, for ``ckpt history`` of the new checkpoint; when nobody says, nothing is recorded.
         threads: How many files are copied in parallel; by default few on a local disk.
         on_step: Called after each object.
         accept_sink: Sink effects that are accepted, by name: ``duplicated``, ``skipped``, ``unknown``.
-        approved_by: Who has approved the plan, for the history; empty for ``by``.
+        approved_by: Who has approved the plan, for ``ckpt history``; empty for ``by``.
         sinks: The sinks that were declared for the plan, to be remembered.
 
     Raises:

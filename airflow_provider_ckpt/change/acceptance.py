@@ -53,7 +53,7 @@ def require_accepted(plan: Plan, accept_sink: str | Collection[str] | None) -> t
 
 
 def require_names(location: str, **people: object) -> None:
-    """See that who carries a plan out, and who approved it, can be written into the history and be read again.
+    """See that who carries a plan out, and who approved it, can be written into its record and be read again.
 
     Raises:
         PlanError: One is no text, or is too long; a template that is rendered natively makes a number of digits.

@@ -63,7 +63,7 @@ def apply(
     Args:
         plan: What to do.
         stores: Where.
-        by: Who does it, for the history: a task of a DAG run, or user and host.
+        by: Who does it, for ``ckpt history``: a task of a DAG run, or user and host.
         query_is_stopped: The user's statement that no query writes to the checkpoint, which files cannot show.
         quiet_s: Seconds to check for writes of a query, also after that statement; None to derive it from the interval
             between commits.
@@ -71,7 +71,7 @@ def apply(
         on_step: Called after each step.
         tell: Told what is being waited for, and how long.
         accept_sink: Sink effects that are accepted, by name: ``duplicated``, ``skipped``, ``unknown``.
-        approved_by: Who has approved the plan, and so accepted its effect, for the history; empty for ``by``.
+        approved_by: Who has approved the plan, and so accepted its effect, for ``ckpt history``; empty for ``by``.
 
     Raises:
         PlanError: The effect on the sink is not exact, and was not accepted; or the plan is of another checkpoint.

@@ -189,7 +189,7 @@ def stopping(command: Command) -> Command:
 
 
 def user_and_host() -> str:
-    """Who is at the command line, for the history of changes."""
+    """Who is at the command line, for the record of a change."""
     try:
         user = getpass.getuser()
     except (OSError, KeyError):  # a container may run as a user without a name
