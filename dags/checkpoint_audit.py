@@ -3,8 +3,8 @@
     audit
 
 The task reads the checkpoints below the roots with Spark. It keeps a history table, with what Spark itself
-purges after 100 batches, and makes out of it tables (throughput, delay, stalls, gaps, changed confs, restarts and rollbacks,
-watermark lag, empty batches, cost) and the page `audit.html`, both below `home`.
+purges after 100 batches, and makes out of it tables (throughput, delay, stalls, gaps, changed confs, restarts and
+rollbacks, watermark lag, empty batches, cost) and the page `audit.html`, both below `home`.
 
 Spark runs on `local[2]` in the task, unless `CKPT_AUDIT_SPARK_CONN` names a connection of type `spark` or
 `spark_connect`: then it runs there, and this package is sent to the workers. They also need pyarrow, fsspec with a

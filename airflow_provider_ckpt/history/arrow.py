@@ -26,8 +26,9 @@ from airflow_provider_ckpt.history.columns import (
 )
 from airflow_provider_ckpt.times import FIRST_MS, LAST_MS
 
-#: A record batch holds at most so many rows, and about so many bytes of offsets and positions.
-BATCH_ROWS = 5_000
+#: A record batch holds at most so many rows, and about so many bytes of offsets and positions. While one is sent, the
+#: rows of the next are held: larger ones save nothing.
+BATCH_ROWS = 1_000
 BATCH_BYTES = 16 << 20
 _POSITION_BYTES = 64
 

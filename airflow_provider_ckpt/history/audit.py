@@ -1,4 +1,4 @@
-"""What the history of a fleet tells, as SQL over its rows: one statement a table, in the order in which they build up.
+"""What a history table tells, as SQL over its rows: one statement a table, in the order in which they build up.
 
 The rows are those of :data:`~airflow_provider_ckpt.history.columns.BATCHES`, in a view called ``history``; a second
 one, ``operators``, has ``location`` and ``operators``, the number of stateful operators, null where nobody knows. Times
@@ -42,10 +42,12 @@ class Prices:
 
 @dataclass(frozen=True, slots=True)
 class Measure:
-    """By what measure the history is judged.
+    """By what measure the history table is judged.
 
     Args:
         now_ms: When it is judged, epoch milliseconds.
+        polled_ms: Every checkpoint has been polled since then, and what was committed before is in the table. A query
+            is silent up to this moment, and not up to now: to read a large fleet takes longer than a stall.
         window_s: Seconds that one row of throughput and delay covers.
         tiny: A batch that read so much or less, and something, is tiny.
         stall_times: A query has stalled when it took so many times as long as usual between two commits,
@@ -54,6 +56,7 @@ class Measure:
     """
 
     now_ms: int
+    polled_ms: int
     window_s: int = 3_600
     tiny: int = 100
     stall_times: int = 10
@@ -62,7 +65,7 @@ class Measure:
 
 
 def window_for(span_ms: int) -> int:
-    """Seconds of a window, so that a history of this length has some sixty of them."""
+    """Seconds of a window, so that a history table of this length has some sixty of them."""
     return next((seconds for seconds in _WINDOWS_S if seconds * 1_000 * _POINTS >= span_ms), _WINDOWS_S[-1])
 
 
@@ -125,9 +128,9 @@ TABLES: Mapping[str, str] = {
         FROM steps JOIN rhythms USING (location)
         WHERE interval_ms > greatest({stall_times} * usual_ms, {stall_ms})
         UNION ALL
-        SELECT location, last_batch, last_commit, NULL, {now_ms} - unix_millis(last_commit), usual_ms, NULL
+        SELECT location, last_batch, last_commit, NULL, {polled_ms} - unix_millis(last_commit), usual_ms, NULL
         FROM rhythms
-        WHERE {now_ms} - unix_millis(last_commit) > greatest({stall_times} * coalesce(usual_ms, 0), {stall_ms})""",
+        WHERE {polled_ms} - unix_millis(last_commit) > greatest({stall_times} * coalesce(usual_ms, 0), {stall_ms})""",
     "gaps": """
         SELECT location, timeline, before + 1 AS first_batch, batch_id - 1 AS last_batch, batch_time AS at,
           'not in the log' AS reason
@@ -188,7 +191,7 @@ TABLES: Mapping[str, str] = {
     "queries": """
         SELECT location, sizes.query_id, first_time, last_commit, batches, timelines, usual_ms, p95_ms, advanced,
           empty_batches.empty_share, empty_batches.tiny_share, watermark_lag_ms, requests_a_day, usd_a_day, conf,
-          saves_usd_a_day, {now_ms} - unix_millis(last_commit) AS silent_ms
+          saves_usd_a_day, greatest(0, {polled_ms} - unix_millis(last_commit)) AS silent_ms
         FROM (SELECT location, min(batch_time) AS first_time, count(*) AS batches_read,
             count(DISTINCT timeline) AS timelines, percentile_approx(delay_ms, 0.95) AS p95_ms,
             try_sum(advanced) AS advanced,
@@ -226,6 +229,7 @@ def statement(sql: str, measure: Measure) -> str:
     """A statement with the numbers of a measure in it."""
     return sql.format(
         now_ms=measure.now_ms,
+        polled_ms=measure.polled_ms,
         earliest_ms=EARLIEST_MS,
         window_s=measure.window_s,
         tiny=measure.tiny,

@@ -1,4 +1,4 @@
-"""The audit of a fleet: its logs into a history, the history into tables and one page.
+"""The audit of a fleet: its logs into a history table, and that into tables and one page.
 
     python -m airflow_provider_ckpt.spark.audit s3://lake/checkpoints --home /srv/audit
 
@@ -14,6 +14,7 @@ import json
 import os
 import signal
 import sys
+import time
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from threading import Event
@@ -31,11 +32,13 @@ from airflow_provider_ckpt.spark import register
 from airflow_provider_ckpt.spark.options import StreamOptions, storage_texts
 from airflow_provider_ckpt.spark.read_back import hadoop_url, history, plain
 from airflow_provider_ckpt.storage.store import Store
-from airflow_provider_ckpt.times import parse_duration_ms
+from airflow_provider_ckpt.times import parse_duration_ms, parse_time_ms
 
 PAGE = "audit.html"
 #: Of shuffles on one host: the default of Spark, 200, is for clusters, and each costs a task.
 _LOCAL_PARTITIONS = 8
+#: How often a stream that is followed is asked whether it still runs, seconds.
+_ASK_S = 5.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,7 +47,7 @@ class Audit:
 
     Args:
         roots: Checkpoints, and directories that have some below.
-        home: Where the history, the tables and the page are: ``history/``, ``tables/``, ``audit.html``.
+        home: Where the history table, the tables and the page are: ``history/``, ``tables/``, ``audit.html``.
         checkpoint: Where the stream that reads the fleet has its own checkpoint: a place that Spark itself can write.
         storage_options: For the fsspec drivers of roots and home.
         reading: More options of ``readStream.format("checkpoint")``.
@@ -64,7 +67,7 @@ class Audit:
 
     @property
     def table(self) -> str:
-        """The history."""
+        """The history table."""
         return f"{self.home.rstrip('/')}/history"
 
     def reader_options(self) -> dict[str, str]:
@@ -80,7 +83,7 @@ class Audit:
 
 
 def take_in(session: Any, audit: Audit, *, follow_s: float | None = None) -> Any:
-    """Start the stream from the fleet into the history; it ends when it has all, or never where it follows.
+    """Start the stream from the fleet into the history table; it ends when it has all, or never where it follows.
 
     Args:
         session: A live Spark session.
@@ -103,8 +106,15 @@ def take_in(session: Any, audit: Audit, *, follow_s: float | None = None) -> Any
     return writer.trigger(**trigger).start()
 
 
-def judge(session: Any, audit: Audit, now_ms: int) -> dict[str, int]:
-    """Make the tables and the page anew out of the history. Returns how many rows each table has."""
+def judge(session: Any, audit: Audit, *, now_ms: int, polled_ms: int) -> dict[str, int]:
+    """Make the tables and the page anew out of the history table. Returns how many rows each table has.
+
+    Args:
+        session: A live Spark session.
+        audit: What, and where to.
+        now_ms: The time, epoch milliseconds.
+        polled_ms: See :class:`~airflow_provider_ckpt.history.audit.Measure`.
+    """
     rows = history(session, audit.table, **audit.storage_options)
     rows.createOrReplaceTempView("history")
     earliest = rows.where(f"batch_time >= timestamp_millis({EARLIEST_MS})").selectExpr(
@@ -112,7 +122,7 @@ def judge(session: Any, audit: Audit, now_ms: int) -> dict[str, int]:
     )
     first_ms = earliest.first()["ms"]
     window_s = window_for(now_ms - (first_ms or now_ms))
-    measure = Measure(now_ms, window_s, audit.tiny, stall_ms=audit.stall_ms, prices=audit.prices)
+    measure = Measure(now_ms, polled_ms, window_s, audit.tiny, stall_ms=audit.stall_ms, prices=audit.prices)
     _operators(session, audit).createOrReplaceTempView("operators")
     kept = []
     for name, sql in VIEWS.items():
@@ -183,7 +193,7 @@ def _stateful(location: str, options: Mapping[str, Any]) -> int | None:
 
 
 def maintain(audit: Audit, now_ms: int) -> None:
-    """Merge epochs of the history, and delete what was nobody's for a day."""
+    """Merge epochs of the history table, and delete what was nobody's for a day."""
     table = Store.open(audit.table, **audit.storage_options)
     compact(table, now_ms)
     vacuum(table, now_ms)
@@ -194,9 +204,10 @@ def run(session: Any, audit: Audit) -> dict[str, int]:
 
     Raises CheckpointNotFoundError when no checkpoint has ever committed a batch.
     """
+    began_ms = now_ms()
     take_in(session, audit).awaitTermination()
     maintain(audit, now_ms())
-    counts = judge(session, audit, now_ms())
+    counts = judge(session, audit, now_ms=now_ms(), polled_ms=began_ms)
     if not counts["queries"]:
         raise CheckpointNotFoundError(
             f"no checkpoint below {', '.join(audit.roots)} has committed a batch, so there is nothing to audit.",
@@ -207,17 +218,45 @@ def run(session: Any, audit: Audit) -> dict[str, int]:
 
 
 def follow(session: Any, audit: Audit, *, batch_s: float, judge_s: float, stopped: Event) -> None:
-    """Take in what is committed as it comes, and judge it again and again, until it is stopped or the stream fails."""
+    """Take in what is committed as it comes, and judge it again and again, until it is stopped or the stream fails.
+
+    The first page comes when there is something to tell, and not only after ``judge_s``.
+    """
     query = take_in(session, audit, follow_s=batch_s)
+    options, polled_ms, pause_s = StreamOptions.parse(audit.reader_options()), 0, min(batch_s, judge_s)
     try:
-        while query.isActive and not stopped.wait(judge_s):
+        while _goes_on(query, pause_s, stopped):
             maintain(audit, now_ms())
+            polled_ms = polled_until_ms(query.lastProgress, options) or polled_ms
             if list_places(Store.open(audit.table, **audit.storage_options)):
-                _say(audit, judge(session, audit, now_ms()))
+                _say(audit, judge(session, audit, now_ms=now_ms(), polled_ms=polled_ms))
+                pause_s = judge_s
     finally:
         query.stop()
     if (failure := query.exception()) is not None:
         raise failure
+
+
+def _goes_on(query: Any, pause_s: float, stopped: Event) -> bool:
+    """Wait. Returns whether the stream still runs and nobody has stopped it; False as soon as that is so."""
+    until_s = time.monotonic() + pause_s
+    while query.isActive and not stopped.is_set():
+        if (left_s := until_s - time.monotonic()) <= 0:
+            return True
+        stopped.wait(min(left_s, _ASK_S))
+    return False
+
+
+def polled_until_ms(progress: Any, options: StreamOptions) -> int | None:
+    """Since when every checkpoint has been polled, and was read as far, epoch milliseconds; None when that is unknown.
+
+    Args:
+        progress: The last progress of the stream, ``query.lastProgress``; None before the first micro-batch has ended.
+        options: Of its reader. A checkpoint is polled by its own rhythm, and at least as often as they say.
+    """
+    if progress is None or progress["numInputRows"] >= options.max_batches:  # it has not all that it has found
+        return None
+    return parse_time_ms(progress["timestamp"]) - options.quiet_ms
 
 
 def session_on(master: str | None) -> Any:
@@ -230,6 +269,7 @@ def session_on(master: str | None) -> Any:
     if SparkSession.getActiveSession() is None and (master or "local").startswith("local"):
         os.environ.setdefault("PYSPARK_PYTHON", sys.executable)  # the workers of this host need this package as well
         builder = builder.config("spark.sql.shuffle.partitions", _LOCAL_PARTITIONS)
+        builder = builder.config("spark.ui.showConsoleProgress", "false")  # no bars in the log of a service
     return builder.master(master or "local[2]").getOrCreate()
 
 
@@ -295,8 +335,18 @@ def parser() -> argparse.ArgumentParser:
     given.add_argument("--usd-per-million-writes", type=_price, default=Prices().write_usd, metavar="USD")
     given.add_argument("--usd-per-million-reads", type=_price, default=Prices().read_usd, metavar="USD")
     given.add_argument("--follow", action="store_true", help="run until it is stopped (SIGTERM)")
-    given.add_argument("--batch-every", type=parse_duration_ms, default="1m", help="with --follow (%(default)s)")
-    given.add_argument("--judge-every", type=parse_duration_ms, default="15m", help="with --follow (%(default)s)")
+    given.add_argument(
+        "--batch-every",
+        type=parse_duration_ms,
+        default="1m",
+        help="with --follow, time from one micro-batch into the history table to the next (%(default)s)",
+    )
+    given.add_argument(
+        "--judge-every",
+        type=parse_duration_ms,
+        default="15m",
+        help="with --follow, time from one page to the next (%(default)s)",
+    )
     return given
 
 

@@ -13,7 +13,7 @@ NOW_MS = 1_800_000_000_000
 
 @pytest.mark.parametrize("name", [*VIEWS, *TABLES])
 def test_a_statement_reads_what_was_made_before_it(name):
-    sql = statement({**VIEWS, **TABLES}[name], Measure(NOW_MS))
+    sql = statement({**VIEWS, **TABLES}[name], Measure(NOW_MS, NOW_MS))
     assert "{" not in sql
     earlier = ["history", "operators", *VIEWS, *TABLES]
     read = set(re.findall(r"\b(?:FROM|JOIN) (\w+)", sql))

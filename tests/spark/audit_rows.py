@@ -72,7 +72,9 @@ class Story:
 
 def judged(session: Any, stories: Mapping[str, Story]) -> dict[str, dict[str, list[dict[str, Any]]]]:
     """Every table of the fleet by story: rows as dictionaries."""
-    measure = Measure(int(at(NOW_S).timestamp() * 1000), window_s=60, tiny=5, stall_times=10, stall_ms=60_000)
+    polled_ms = int(at(NOW_S).timestamp() * 1000)
+    now_ms = polled_ms + 600_000  # so long did it take to read them all, and nobody was silent for that
+    measure = Measure(now_ms, polled_ms, window_s=60, tiny=5, stall_times=10, stall_ms=60_000)
     rows = [found for location, story in stories.items() for found in story.moved(location)]
     session.createDataFrame(rows, ddl(BATCHES)).createOrReplaceTempView("history")
     operators = [(location, story.operators) for location, story in stories.items()]

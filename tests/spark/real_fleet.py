@@ -1,14 +1,15 @@
 """Six real queries of different kinds for some minutes, audited twice: ``python -m tests.spark.real_fleet ROOT``.
 
 Between the audits one is redeployed with another conf, by a repartition; one is rolled back behind what the first audit
-has read; one hangs in a batch. The second audit must name all three. It is below ``ROOT/home``, and what the pictures
-of docs/pipeline.md show.
+has read; one hangs in a batch. Each audit is the command of docs/pipeline.md in a process of its own. The second must
+name all three: its page, ``ROOT/home/audit.html``, is what the pictures there show.
 """
 
 from __future__ import annotations
 
 import json
 import os
+import subprocess
 import sys
 import time
 from collections.abc import Callable, Mapping
@@ -17,7 +18,6 @@ from threading import Event, Thread
 from typing import Any
 
 from airflow_provider_ckpt.cli import run as run_ckpt
-from airflow_provider_ckpt.spark.audit import PAGE, Audit, run
 from tests.spark_lab import STATE_CONFS, activate, provider_conf, start_spark
 
 #: Trigger interval of each query, seconds.
@@ -36,14 +36,6 @@ class Fleet:
         self.hangs, self.released, self.over = Event(), Event(), Event()
         (root / "input").mkdir(parents=True)
         Thread(target=self.feed, daemon=True).start()
-        self.audit = Audit(
-            (str(root / "fleet"),),
-            str(root / "home"),
-            str(root / "home/checkpoint"),
-            reading={"sourceTypes": json.dumps({"*/files": {"0": "file"}, "*": {"0": "rate", "1": "rate"}})},
-            tiny=1,
-            stall_ms=30_000,
-        )
 
     def location(self, name: str) -> str:
         """The checkpoint of a query."""
@@ -93,9 +85,14 @@ class Fleet:
             assert time.monotonic() < until, f"{name} does not come to batch {batch_id}"
             time.sleep(1)
 
-    def judged(self) -> dict[str, int]:
-        """Audit the fleet."""
-        return run(activate(self.spark.newSession()), self.audit)
+    def judged(self) -> str:
+        """Audit the fleet, as its users do. Returns what the command says."""
+        types = json.dumps({"*/files": {"0": "file"}, "*": {"0": "rate", "1": "rate"}})
+        command = [sys.executable, "-m", "airflow_provider_ckpt.spark.audit", str(self.root / "fleet"), "--home"]
+        command += [str(self.root / "home"), "--option", f"sourceTypes={types}", "--tiny", "1", "--stall-after", "30s"]
+        # a JVM of its own, and not the gateway of this one
+        env = {key: value for key, value in os.environ.items() if not key.startswith("PYSPARK_")}
+        return subprocess.run(command, env=env, stdout=subprocess.PIPE, text=True, check=True).stdout.strip()
 
 
 def _rate(session: Any, rows: int) -> Any:
@@ -134,8 +131,8 @@ QUERIES: Mapping[str, tuple[Callable[[Fleet, Any], Any], str]] = {
 }
 
 
-def story(root: Path) -> dict[str, int]:
-    """All of it. Returns how many rows each table of the second audit has."""
+def story(root: Path) -> str:
+    """All of it. Returns what the second audit says."""
     fleet = Fleet(root)
     for name in QUERIES:
         fleet.start(name)
@@ -150,13 +147,13 @@ def story(root: Path) -> dict[str, int]:
     later = {name: fleet.committed(name) for name in QUERIES if name != "files"}
     for name, batch_id in later.items():
         fleet.wait(name, batch_id + THEN)
-    counts = fleet.judged()
+    said = fleet.judged()
 
     fleet.released.set()
     fleet.over.set()
     for name in QUERIES:
         fleet.stop(name)
-    return counts
+    return said
 
 
 def roll_back(fleet: Fleet, name: str, to_batch: int) -> None:
@@ -179,6 +176,5 @@ def redeploy(fleet: Fleet, name: str, partitions: int) -> None:
 
 
 if __name__ == "__main__":
-    where = Path(sys.argv[1])
-    print(story(where), where / "home" / PAGE, flush=True)
+    print(story(Path(sys.argv[1])), flush=True)
     os._exit(0)  # threads of stopped queries may hang on

@@ -8,11 +8,14 @@ import subprocess
 import sys
 import time
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
 from airflow_provider_ckpt.history.audit import TABLES
-from airflow_provider_ckpt.spark.audit import PAGE, Audit, main, run
+from airflow_provider_ckpt.spark import audit as audits
+from airflow_provider_ckpt.spark.audit import PAGE, Audit, main, polled_until_ms, run
+from airflow_provider_ckpt.spark.options import Places, StreamOptions
 from airflow_provider_ckpt.spark.read_back import history, plain
 from airflow_provider_ckpt.storage.store import Store
 from tests.history.fleet_story import FleetStory
@@ -100,6 +103,30 @@ def test_what_it_cannot_do_is_said_before_anything_is_written(spark, tmp_path, c
     assert ended == code
     assert said in capsys.readouterr().err
     assert not (tmp_path / "home").exists()
+
+
+def test_a_query_is_silent_up_to_the_poll_and_not_up_to_the_page(monkeypatch):
+    """To read a large fleet takes longer than a stall does."""
+    clock, judged = iter((1_000, 400_000, 401_000)), {}
+    monkeypatch.setattr(audits, "now_ms", lambda: next(clock))
+    monkeypatch.setattr(audits, "take_in", lambda *_: SimpleNamespace(awaitTermination=lambda: None))
+    monkeypatch.setattr(audits, "maintain", lambda *_: None)
+    monkeypatch.setattr(audits, "judge", lambda *_, **times: judged.update(times) or {"queries": 1})
+    run(None, Audit(("fleet",), "home", "checkpoint"))
+    assert judged == {"polled_ms": 1_000, "now_ms": 401_000}
+
+
+@pytest.mark.parametrize(
+    ("progress", "polled_ms"),
+    [
+        (None, None),
+        ({"timestamp": "2026-11-22T12:00:00.000Z", "numInputRows": 4}, 1_795_348_740_000),
+        ({"timestamp": "2026-11-22T12:00:00.000Z", "numInputRows": 5}, None),
+    ],
+    ids=["no micro-batch has ended", "all that was found was read", "there may be more"],
+)
+def test_since_when_a_followed_fleet_was_polled(progress, polled_ms):
+    assert polled_until_ms(progress, StreamOptions(Places(("fleet",)), max_batches=5, quiet_ms=60_000)) == polled_ms
 
 
 @pytest.mark.exhaustive
