@@ -45,7 +45,7 @@ unit: .venv-unit/.ready ## The fast tests, in a minute without Java, Airflow, Sp
 one: $(READY) ## One test file, or one test of it: make one T=tests/codec/test_layout.py
 	$(BIN)/python -m pytest $(T)
 
-test: $(READY) java .kafka/.ready ## Every test that CI runs, on two processes
+test: $(READY) java .kafka/.ready .kafka-connector/.ready ## Every test that CI runs, on two processes
 	$(BIN)/python -m pytest -q -n 2 --dist loadfile --no-loadscope-reorder
 
 lint: $(READY) ## ruff, mypy, import-linter
@@ -58,7 +58,7 @@ fmt: $(READY) ## Format and mend what ruff can
 	$(BIN)/ruff check --fix . || true
 	$(BIN)/ruff format .
 
-exhaustive: $(READY) java .kafka/.ready ## The tests that are sampled in `make test`, in full
+exhaustive: $(READY) java .kafka/.ready .kafka-connector/.ready ## The tests that are sampled in `make test`, in full
 	CKPT_EXHAUSTIVE=1 $(BIN)/python -m pytest -q --timeout 1800
 
 oracle: $(READY) java ## The whole oracle corpus, put to real Spark anew, and 300 random cases (60 minutes; SEED=N repeats)
@@ -98,6 +98,12 @@ sparks: java $(EARLIER:%=.venv-spark-%/.ready) ## A keyed aggregation through ev
 	mvn -q -B -f $< dependency:copy-dependencies
 	@touch $@
 
+.kafka-connector/.ready: tests/kafka-connector.xml
+	@sh tests/maven.sh
+	rm -rf .kafka-connector
+	mvn -q -B -f $< dependency:copy-dependencies
+	@touch $@
+
 ends: java .kafka/.ready light provider ## The tests without Spark on both ends of the supported ranges of Python and Airflow
 	sh tests/ends.sh
 
@@ -118,4 +124,4 @@ provider: wheels ## The provider's wheel in an environment of Airflow alone: dis
 	$(BIN)/python -m tests.provider dist/ckpt_cli-*.whl dist/airflow_provider_ckpt-*.whl --constraint $(CURDIR)/constraints.txt
 
 clean: ## Remove what make has made
-	rm -rf $(VENV) .venv-* .kafka dist .mypy_cache .ruff_cache .pytest_cache .coverage .import_linter_cache .hypothesis
+	rm -rf $(VENV) .venv-* .kafka .kafka-connector dist .mypy_cache .ruff_cache .pytest_cache .coverage .import_linter_cache .hypothesis

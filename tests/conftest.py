@@ -129,13 +129,18 @@ def golden_home(goldens: Mapping[str, Path], tmp_path: Path) -> Callable[[str], 
 
 
 @pytest.fixture(scope="session")
-def spark() -> Iterator[object]:
-    """The one Spark session; tests take sessions of their own from it."""
+def spark(request: pytest.FixtureRequest) -> Iterator[object]:
+    """The one Spark session; tests take sessions of their own from it. It reads Kafka where a test of the run does."""
     if shutil.which("java") is None:
         pytest.fail("these tests start real Spark and need Java 17: apt-get install openjdk-17-jre-headless")
     from tests.spark_lab import start_spark
 
-    session = start_spark()
+    jars = ""
+    if any({"kafka", "spark"} <= set(getattr(item, "fixturenames", ())) for item in request.session.items):
+        from tests.kafka_lab import connector_jars
+
+        jars = connector_jars()
+    session = start_spark(jars)
     yield session
     session.stop()
 

@@ -1,6 +1,8 @@
-"""A real Kafka broker (one node, KRaft) for the tests, and a streaming query of PySpark that reads from it.
+"""A real Kafka broker (one node, KRaft) for the tests, and streaming queries that read it with Spark's own connector.
 
-Maven fetches the broker's jars once, as `tests/kafka.xml` pins them, into `.kafka`.
+Maven fetches the broker's jars once, as `tests/kafka.xml` pins them, into `.kafka`, and those of the connector, as
+`tests/kafka-connector.xml` pins them, into `.kafka-connector`. The connector is that of Spark 4.2.0, which the tests run
+in Spark 4.3.0, because the connector of 4.3.0 was never published in Maven Central; it talks to a broker of Kafka 4.3.1.
 """
 
 from __future__ import annotations
@@ -22,6 +24,7 @@ from tests.ports import free_ports
 
 TESTS = Path(__file__).parent
 JARS = TESTS.parent / ".kafka"
+CONNECTOR = TESTS.parent / ".kafka-connector"
 #: Small and quick to start; nothing here runs long enough for the second compiler.
 JVM = ("-Xmx256m", "-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC")
 PROPERTIES = {
@@ -43,14 +46,25 @@ START_S = 300.0
 
 def fetch_jars() -> Path:
     """The broker's jars. Raises RuntimeError with what to install when Maven is missing or cannot fetch them."""
-    if not any(JARS.glob("kafka_*.jar")):
+    return _fetched("kafka.xml", JARS, "kafka_*.jar")
+
+
+def connector_jars() -> str:
+    """Spark's Kafka connector and what it needs, as ``spark.jars`` takes them. Raises RuntimeError as `fetch_jars`."""
+    jars = _fetched("kafka-connector.xml", CONNECTOR, "spark-sql-kafka-*.jar")
+    return ",".join(str(jar) for jar in sorted(jars.glob("*.jar")))
+
+
+def _fetched(pinned: str, jars: Path, one: str) -> Path:
+    """The directory of jars, which Maven fetches when it lacks those that a pattern names."""
+    if not any(jars.glob(one)):
         if shutil.which("mvn") is None:
-            raise RuntimeError("these tests start a real Kafka broker, whose jars come by Maven: apt-get install maven")
-        command = ["mvn", "-q", "-B", "-f", str(TESTS / "kafka.xml"), "dependency:copy-dependencies"]
+            raise RuntimeError("these tests need a real Kafka, whose jars come by Maven: apt-get install maven")
+        command = ["mvn", "-q", "-B", "-f", str(TESTS / pinned), "dependency:copy-dependencies"]
         done = subprocess.run(command, capture_output=True, text=True)
         if done.returncode:
-            raise RuntimeError(f"Maven cannot fetch the broker: {done.stdout}{done.stderr}")
-    return JARS
+            raise RuntimeError(f"Maven cannot fetch what tests/{pinned} names: {done.stdout}{done.stderr}")
+    return jars
 
 
 class Broker:
@@ -165,90 +179,62 @@ def _put(producer: Producer, topic: str, count: int, partition: int, timestamp_m
         producer.produce(topic, f"{number}".encode(), partition=partition, timestamp=timestamp_ms)
 
 
-def _reader() -> type:
-    """The class that reads, made here so that Python workers get it by value."""
-    from pyspark.sql.datasource import DataSourceStreamReader, InputPartition
-
-    class Records(DataSourceStreamReader):
-        def __init__(self, options: Any) -> None:
-            self.options = dict(options)
-
-        def consumer(self) -> Any:
-            from confluent_kafka import Consumer
-
-            group = {"group.id": "unused", "enable.auto.commit": False}
-            return Consumer({"bootstrap.servers": self.options["bootstrap"], **group})
-
-        def initialOffset(self) -> dict[str, Any]:
-            return {self.options["topic"]: {}}
-
-        def latestOffset(self) -> dict[str, Any]:
-            from confluent_kafka import TopicPartition
-
-            topic, consumer = self.options["topic"], self.consumer()
-            known = consumer.list_topics(topic, timeout=30).topics[topic].partitions
-            ends = {str(at): consumer.get_watermark_offsets(TopicPartition(topic, at), timeout=30)[1] for at in known}
-            consumer.close()
-            limit = int(self.options.get("limit", 2**62))
-            return {topic: {at: min(end, limit) for at, end in ends.items()}}
-
-        def partitions(self, start: dict[str, Any], end: dict[str, Any]) -> list[InputPartition]:
-            topic = self.options["topic"]
-            ranges = [(int(at), start[topic].get(at, 0), to) for at, to in end[topic].items()]
-            return [InputPartition(part) for part in ranges if part[1] < part[2]]
-
-        def read(self, partition: InputPartition) -> Any:
-            from confluent_kafka import TopicPartition
-
-            at, start, end = partition.value
-            consumer = self.consumer()
-            consumer.assign([TopicPartition(self.options["topic"], at, start)])
-            offset = start
-            while offset < end:
-                message = consumer.poll(30)
-                assert message is not None, "the broker gave no record"
-                assert message.error() is None, message.error()
-                offset = message.offset() + 1
-                yield (at, message.offset(), message.value().decode())
-            consumer.close()
-
-    return Records
+def session_of(spark: Any) -> Any:
+    """A session of its own whose short queries start quickly: nothing is compiled for them."""
+    session = spark.newSession()
+    session.conf.set("spark.sql.codegen.factoryMode", "NO_CODEGEN")
+    session.conf.set("spark.sql.codegen.wholeStage", "false")
+    return session
 
 
-def register_source(spark: Any) -> None:
-    """Teach a session to read `kafka_records`: the offsets it writes have the shape of those of Spark's connector.
+def run_query(
+    spark: Any, broker: Broker, topics: str, checkpoint: Path, limit: int | None = None, **options: str
+) -> list[tuple[str, int, int]]:
+    """Read what there is and stop, with ``limit`` after one batch of so many offsets; what was read, sorted.
 
-    The connector itself needs jars that are not to be had for every version of Spark. Options: `bootstrap`, `topic`,
-    and `limit`, an offset that no partition is read past.
+    Args:
+        spark: A session that was started with `connector_jars`.
+        broker: Where the topics are.
+        topics: What to subscribe to, separated by commas.
+        checkpoint: Of the query. A new one starts with the earliest offsets.
+        limit: Of one partition exact; of several about so many, as Spark divides it (``maxOffsetsPerTrigger``).
+        options: More of the source, in place of these.
+
+    Returns:
+        Topic, partition and offset of each record.
     """
-    from pyspark.sql.datasource import DataSource, DataSourceStreamReader
-
-    reader = _reader()
-
-    class Source(DataSource):
-        @classmethod
-        def name(cls) -> str:
-            return "kafka_records"
-
-        def schema(self) -> str:
-            return "partition int, offset long, value string"
-
-        def streamReader(self, schema: Any) -> DataSourceStreamReader:
-            return reader(self.options)
-
-    spark.dataSource.register(Source)
-
-
-def run_query(spark: Any, broker: Broker, topic: str, checkpoint: Path, **options: str) -> list[tuple[int, int]]:
-    """Read what there is, or up to `limit`, and stop; the records that were read: partition and offset."""
-    read: list[tuple[int, int]] = []
+    read: list[tuple[str, int, int]] = []
 
     def keep(batch: Any, batch_id: int) -> None:
-        read.extend((row.partition, row.offset) for row in batch.collect())
+        read.extend((row.topic, row.partition, row.offset) for row in batch.collect())
 
-    records = spark.readStream.format("kafka_records").options(bootstrap=broker.bootstrap, topic=topic, **options)
-    writer = records.load().writeStream.foreachBatch(keep).option("checkpointLocation", str(checkpoint))
-    query = writer.trigger(availableNow=True).start()
-    query.awaitTermination(600)
-    assert not query.isActive, "the query did not finish in 600 s"
+    source = {"kafka.bootstrap.servers": broker.bootstrap, "subscribe": topics, "startingOffsets": "earliest"}
+    if limit is not None:
+        source["maxOffsetsPerTrigger"] = str(limit)
+    records = spark.readStream.format("kafka").options(**{**source, **options}).load()
+    writer = records.select("topic", "partition", "offset").writeStream.foreachBatch(keep)
+    writer = writer.option("checkpointLocation", str(checkpoint))
+    if limit is None:
+        query = writer.trigger(availableNow=True).start()
+        assert query.awaitTermination(600), "the query did not finish in 600 s"
+    else:
+        _run_one_batch(writer, checkpoint)
     return sorted(read)
+
+
+def _run_one_batch(writer: Any, checkpoint: Path) -> None:
+    """Start a query, whose next batch but one would come in decades, and stop it when it has committed the next."""
+    commits = checkpoint / "commits"
+    before = _committed(commits)
+    query = writer.trigger(processingTime="36500 days").start()
+    deadline = time.monotonic() + 600
+    while _committed(commits) == before:
+        if not query.isActive:
+            query.awaitTermination()  # raises why
+        assert time.monotonic() < deadline, "the query did not commit a batch in 600 s"
+        time.sleep(0.02)
+    query.stop()
+
+
+def _committed(commits: Path) -> set[str]:
+    return {path.name for path in commits.glob("[0-9]*")}

@@ -37,8 +37,12 @@ STATE_CONFS: Mapping[str, Mapping[str, str]] = {
 _PROVIDER = "org.apache.spark.sql.execution.streaming.state.RocksDBStateStoreProvider"
 
 
-def start_spark() -> Any:
-    """A local session with frequent state maintenance, so that snapshots appear within a test."""
+def start_spark(jars: str = "") -> Any:
+    """A local session with frequent state maintenance, so that snapshots appear within a test.
+
+    Args:
+        jars: Of data sources that PySpark lacks, separated by commas.
+    """
     from pyspark.sql import SparkSession
 
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)  # for state that Python workers compute
@@ -59,6 +63,8 @@ def start_spark() -> Any:
             "spark.driver.extraJavaOptions", "-XX:TieredStopAtLevel=1 -XX:ReservedCodeCacheSize=240m -XX:+UseSerialGC"
         )
     )
+    if jars:
+        builder = builder.config("spark.jars", jars)
     return builder.getOrCreate()
 
 

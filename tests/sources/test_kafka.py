@@ -43,10 +43,9 @@ def test_without_a_declared_topic_those_count_that_the_query_has_read(kafka, off
 
 @pytest.mark.spark
 def test_a_frozen_end_is_reached_when_what_was_there_is_committed(kafka, spark, ends, progress, tmp_path):
-    from tests.kafka_lab import register_source, run_query
+    from tests.kafka_lab import run_query, session_of
 
-    session = spark.newSession()
-    register_source(session)
+    session = session_of(spark)
     topic, checkpoint = kafka.create(), tmp_path / "checkpoint"
     declared = ends(checkpoint, s0=f"kafka:{kafka.bootstrap}/{topic}")
     kafka.produce(topic, 10)
@@ -56,12 +55,12 @@ def test_a_frozen_end_is_reached_when_what_was_there_is_committed(kafka, spark, 
     kafka.produce(topic, 7)
 
     assert not frozen.reached(progress(checkpoint))
-    run_query(session, kafka, topic, checkpoint, limit="14")  # one record is missing
+    run_query(session, kafka, topic, checkpoint, limit=4)  # one record is missing
     assert not frozen.reached(progress(checkpoint))
     assert declared.end_at(None, progress(checkpoint), slack=8).reached(progress(checkpoint))
     assert not declared.end_at(None, progress(checkpoint), slack=7).reached(progress(checkpoint))
-    read = run_query(session, kafka, topic, checkpoint, limit="15")
-    assert read == [(0, 14)]
+    read = run_query(session, kafka, topic, checkpoint, limit=1)
+    assert read == [(topic, 0, 14)]
     assert frozen.reached(progress(checkpoint)), "what came later is not waited for"
 
 
