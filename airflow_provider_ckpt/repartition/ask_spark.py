@@ -84,9 +84,17 @@ def ask_spark(request: Mapping[str, Any], record: Store, tick: Callable[[], None
 def _spark(scratch: str) -> Iterator[tuple[queue.Queue[str | None], Callable[[Any], None], Callable[[], str]]]:
     """The process: the lines that it says, what sends it one, and what tells its last words."""
     command = [sys.executable, "-m", PROGRAM]
+    # Under spark-submit these name the JVM of the application, which is not ours to use or to end.
+    env = {name: value for name, value in os.environ.items() if not name.startswith("PYSPARK_GATEWAY_")}
     with Path(scratch, "stderr").open("w+b") as stderr:
         process = subprocess.Popen(
-            command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=stderr, text=True, start_new_session=True
+            command,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=stderr,
+            env=env,
+            text=True,
+            start_new_session=True,
         )
         assert process.stdin is not None and process.stdout is not None
         lines: queue.Queue[str | None] = queue.Queue()

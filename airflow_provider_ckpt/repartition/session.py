@@ -17,8 +17,9 @@ from airflow_provider_ckpt.checkpoint.view import CheckpointView
 from airflow_provider_ckpt.errors import PlanError
 from airflow_provider_ckpt.repartition.refusals import confs_of_batch
 
-#: A planner that leaves out empty partitions would leave out their state.
-_OWN = {"spark.sql.adaptive.enabled": "false"}
+#: A planner that leaves out empty partitions would leave out their state; Spark Connect, which SPARK_API_MODE may ask
+#: for, has no manager; and of two attempts to write the state of a partition nobody knows which was last.
+_OWN = {"spark.sql.adaptive.enabled": "false", "spark.api.mode": "classic", "spark.speculation": "false"}
 _CONNECT = ("spark.remote", "spark.api.mode", "spark.connect.grpc.binding.port")
 _HINT = "Nothing was done. Leave it out."
 
@@ -64,6 +65,10 @@ def session_confs(view: CheckpointView, kept: int, confs: Mapping[str, str]) -> 
                 f"{key} is about Spark Connect, which has no manager of checkpoints.",
                 location=view.location,
                 hint=_HINT,
+            )
+        if _OWN.get(key, value) != value:
+            raise PlanError(
+                f"a repartition runs with {key} = {own[key]}, and not with {value}.", location=view.location, hint=_HINT
             )
         if key in own and own[key] != value:
             raise PlanError(

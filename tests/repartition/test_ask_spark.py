@@ -32,6 +32,7 @@ PROGRAMS = {
     "refuses to start": 'print("{\\"failed\\": {\\"step\\": \\"read\\", \\"message\\": \\"no Java\\"}}")',
     "ends at once": 'import sys; sys.exit("no memory")',
     "ends after go": HELLO + 'sys.stdin.readline()\nsys.exit("out of memory")',
+    "tells its gateway": HELLO + "print(json.dumps({'rows': [os.environ.get('PYSPARK_GATEWAY_PORT')]}))",
     "waits": HELLO + "sys.stdin.readline()\nsys.stdin.read()",
 }
 
@@ -66,6 +67,12 @@ def program(tmp_path, monkeypatch):
 def test_what_it_answers(program, record, name, answer):
     program(name)
     assert ask_spark({"kept": 1}, record, lambda: None) == answer
+
+
+def test_it_has_a_jvm_of_its_own_also_below_spark_submit(program, record, monkeypatch):
+    program("tells its gateway")
+    monkeypatch.setenv("PYSPARK_GATEWAY_PORT", "25333")
+    assert ask_spark({}, record, lambda: None) == {"rows": [None]}
 
 
 def test_its_processes_are_noted_before_it_may_write(program, record):

@@ -38,7 +38,8 @@ def test_what_a_user_adds_is_kept(golden):
     [
         ({STATE_FORMAT: "2"}, "not what the checkpoint was written with"),
         ({PROVIDER: "x.HDFSBackedStateStoreProvider"}, "not what the checkpoint was written with"),
-        ({"spark.sql.adaptive.enabled": "true"}, "not what the checkpoint was written with"),
+        ({"spark.sql.adaptive.enabled": "true"}, "runs with spark.sql.adaptive.enabled = false"),
+        ({"spark.speculation": "true"}, "runs with spark.speculation = false, and not with true"),
         ({"spark.remote": "sc://host"}, "Spark Connect"),
         ({"spark.api.mode": "connect"}, "Spark Connect"),
     ],
