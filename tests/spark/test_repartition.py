@@ -1,7 +1,7 @@
 """Real queries whose state real Spark repartitions: right after every restart, and killed at any moment.
 
-``make test`` takes one query of state checkpoint format 2, killed once on its way from 2 to 5 partitions and given 3 then.
-``CKPT_SEED`` is the seed of the moments; the one that is used is printed.
+``make test`` takes one query of state checkpoint format 2 from 2 to 5 partitions. ``CKPT_SEED`` is the seed of the moments
+of the kills; the one that is used is printed.
 """
 
 from __future__ import annotations
@@ -32,12 +32,13 @@ from tests.spark_lab import Lab, settle, truth
 
 pytestmark = pytest.mark.spark
 
-EXHAUSTIVE = bool(os.environ.get("CKPT_EXHAUSTIVE"))
 SEED = os.environ.get("CKPT_SEED", "42")
 #: State checkpoint format 1 with and without changelogs, and 2.
-CONFIGS = ["rocksdb", "rocksdb-changelog", "rocksdb-v2"] if EXHAUSTIVE else ["rocksdb-v2"]
-KILLS = 10 if EXHAUSTIVE else 1
+CONFIGS = ["rocksdb", "rocksdb-changelog", "rocksdb-v2"]
+KILLS = 10
 FIRST = 3
+#: A JVM that lives for seconds does not pay for the second compiler.
+SHORT_LIFE = "spark.driver.extraJavaOptions=-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
 
 
 @pytest.fixture(scope="module")
@@ -62,6 +63,11 @@ def command(lab: Lab, name: str, *arguments: object) -> list[str]:
     return [ckpt, name, str(lab.checkpoint), *map(str, arguments), *options]
 
 
+def to(number: int) -> tuple[object, ...]:
+    """The arguments of a repartition."""
+    return ("repartition", "--partitions", number, "--conf", SHORT_LIFE)
+
+
 def done(lab: Lab, name: str, *arguments: object) -> subprocess.CompletedProcess[str]:
     return subprocess.run(command(lab, name, *arguments), capture_output=True, text=True, timeout=800, check=False)
 
@@ -82,27 +88,33 @@ def assert_goes_on_right(lab: Lab, files: int, what: str) -> None:
     settle(lab.checkpoint)
 
 
+def assert_repartitioned(lab: Lab, number: int, files: int) -> None:
+    """It is done, and the restart right after it gives the right result with that number."""
+    made = done(lab, *to(number))
+    assert made.returncode == 0, made.stderr
+    assert partitions(lab) == number
+    assert_goes_on_right(lab, files, f"after {number} partitions")
+    assert partitions(lab) == number
+
+
+def test_from_two_to_five_partitions(ran, tmp_path):
+    assert_repartitioned(ran("rocksdb-v2", tmp_path), 5, FIRST + 1)
+
+
+@pytest.mark.exhaustive
 @pytest.mark.parametrize("config", CONFIGS)
-def test_from_two_to_five_to_three_partitions(ran, tmp_path, config):
-    """On the way to five it is killed, which the same command completes."""
+def test_from_two_to_five_to_three_to_one(ran, tmp_path, config):
+    """On the way to five it is killed, which the same command completes; the last one is undone after a batch more."""
     lab = ran(config, tmp_path)
     killed = kill_at(lab, random.Random(f"{SEED} {config}"), "state", "jvm")
     assert killed.returncode == 5, killed.stderr
     assert json.loads(killed.stdout)["error"]["code"] == "SPARK_FAILED"
-    again = done(lab, "repartition", "--partitions", 5)
-    assert again.returncode == 0, again.stderr
-    assert partitions(lab) == 5
-    assert_goes_on_right(lab, FIRST + 1, "after five partitions")
-    again = done(lab, "repartition", "--partitions", 3)
-    assert again.returncode == 0, again.stderr
+    for files, number in enumerate((5, 3, 1), FIRST + 1):
+        assert_repartitioned(lab, number, files)
+    undone = done(lab, "undo", "--accept-sink", "duplicated")
+    assert undone.returncode == 0, undone.stderr
     assert partitions(lab) == 3
-    assert_goes_on_right(lab, FIRST + 2, "after three partitions")
-    assert partitions(lab) == 3
-    if EXHAUSTIVE:  # also when the query has run since
-        again = done(lab, "undo", "--accept-sink", "duplicated")
-        assert again.returncode == 0, again.stderr
-        assert partitions(lab) == 5
-        assert_goes_on_right(lab, FIRST + 3, "after the second of them was undone")
+    assert_goes_on_right(lab, FIRST + 4, "after the last of them was undone")
 
 
 @pytest.mark.exhaustive
@@ -119,13 +131,42 @@ def test_killed_at_any_moment_it_is_completed_or_taken_back(ran, tmp_path, confi
         killed = kill_at(lab, rng, moment, target)
         told.append(f"{what}: exit code {killed.returncode}, {partitions(lab)} partitions planned")
         print(told[-1], flush=True)
-        after = done(lab, way, *(("--partitions", 5) if way == "repartition" else ()))
+        after = done(lab, *(to(5) if way == "repartition" else ("undo",)))
         if way == "undo" and after.returncode == 4:
             assert "no change that can be undone" in after.stderr, f"{what}: {after.stderr}"
         else:
             assert after.returncode == 0 or "has 5 partitions already" in after.stderr, f"{what}: {after.stderr}"
         assert partitions(lab) == (5 if way == "repartition" else 2), what
         assert_goes_on_right(lab, FIRST + 1, what)
+
+
+@pytest.mark.exhaustive
+@pytest.mark.parametrize("moment", ["begun", "asked", "planned", "state"])
+@pytest.mark.parametrize("config", ["rocksdb", "rocksdb-v2"])
+def test_a_query_started_during_it_does_no_harm(ran, tmp_path, config, moment):
+    """Whoever is second is refused; what the one or the other has left is gone on from."""
+    from pyspark.errors import StreamingQueryException
+
+    lab = ran(config, tmp_path)
+    process = begin(lab)
+    wait_for(process, lab, moment)
+    lab.write([FIRST])
+    refused = ""
+    try:
+        lab.run()
+    except StreamingQueryException as error:
+        refused = str(error)
+    _, stderr = process.communicate(timeout=800)
+    print(
+        f"{config} at {moment}: the command ended with {process.returncode} {stderr[-600:]} and the query {refused[:300]}"
+    )
+    if process.returncode == 0:
+        assert "STREAMING_UNFINISHED_REPARTITION_DETECTED" in refused or "CONCURRENT_STREAM_LOG_UPDATE" in refused
+        assert partitions(lab) == 5
+    else:
+        assert process.returncode == 4 and "a query" in stderr, stderr
+        assert (refused, partitions(lab)) == ("", 2)
+    assert_goes_on_right(lab, FIRST + 2, f"started when it was {moment}")
 
 
 #: What is refused, by operator, and why; all others go on right.
@@ -170,12 +211,13 @@ MOMENTS = ("begun", "asked", "planned", "state", "committed")
 TARGETS = ("command", "spark", "jvm")
 
 
-def kill_at(lab: Lab, rng: random.Random, moment: str, target: str) -> subprocess.CompletedProcess[str]:
-    """Begin a repartition to five, kill one of its processes at a moment, and wait until all of them have ended."""
-    process = subprocess.Popen(
-        command(lab, "repartition", "--partitions", 5), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
-    )
-    files = rng.randrange(1, 6)  # state has five zips, and some tables
+def begin(lab: Lab) -> subprocess.Popen[str]:
+    """A repartition to five that has begun."""
+    return subprocess.Popen(command(lab, *to(5)), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+
+
+def wait_for(process: subprocess.Popen[str], lab: Lab, moment: str, files: int = 1) -> None:
+    """Wait for a moment of a repartition, or for its end; at ``state`` for so many zips of state."""
 
     def has_come() -> bool:
         match moment:
@@ -191,6 +233,12 @@ def kill_at(lab: Lab, rng: random.Random, moment: str, target: str) -> subproces
 
     while process.poll() is None and not has_come():
         time.sleep(0.0005)
+
+
+def kill_at(lab: Lab, rng: random.Random, moment: str, target: str) -> subprocess.CompletedProcess[str]:
+    """Begin a repartition to five, kill one of its processes at a moment, and wait until all of them have ended."""
+    process = begin(lab)
+    wait_for(process, lab, moment, rng.randrange(1, 6))  # state has five zips, and some tables
     time.sleep(rng.choice((0, 0.002, 0.01, 0.05)))
     pids = [pid for path in records(lab, "spark.json") for pid, _ in json.loads(path.read_text())["processes"]]
     victim = process.pid if target == "command" or not pids else pids[TARGETS.index(target) - 1]
