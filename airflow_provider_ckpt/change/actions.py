@@ -33,6 +33,9 @@ class Executor(Protocol):
     def create(self, place: Place, name: str, data: bytes) -> None:
         """Write an object whose name must be free."""
 
+    def replace(self, step: Replace) -> None:
+        """Give an object another content."""
+
     def repartition(self, step: Repartition) -> None:
         """Have Spark write the state anew."""
 
@@ -173,6 +176,58 @@ class Create(_OnObject):
 
 
 @dataclass(frozen=True, slots=True)
+class Replace(_OnObject):
+    """Give an object another content, which is in the plan; whoever reads finds the one or the other, never none.
+
+    Args:
+        name: The object.
+        place: The store it is in.
+        size: Bytes that it has before.
+        identity: What it must still be.
+        sha256_before: Of its content before, hex.
+        data: Its content afterwards.
+    """
+
+    do: ClassVar[str] = "replace"
+    size: int = 0
+    identity: str = ""
+    sha256_before: str = ""
+    data: str = ""
+
+    @property
+    def new_size(self) -> int:
+        """Bytes that it has afterwards."""
+        return len(self.data.encode())
+
+    @property
+    def sha256(self) -> str:
+        """Hex, of its content afterwards."""
+        return hashlib.sha256(self.data.encode()).hexdigest()
+
+    def is_done(self, facts: Facts) -> bool:
+        """Whether it has the content of the plan."""
+        stored = facts.at(self.place, self.name)
+        return stored is not None and stored.size == self.new_size and facts.is_own(self.place, self.name)
+
+    def problem(self, facts: Facts) -> str | None:
+        """What is wrong when it is neither what it was nor what the plan makes of it."""
+        stored = facts.at(self.place, self.name)
+        if stored is None:
+            return f"expected {self.identity}, found no such object"
+        if stored.identity == self.identity or (facts.resuming and self.is_done(facts)):
+            return None
+        return f"expected {self.identity}, found {stored.identity}"
+
+    def apply(self, executor: Executor) -> None:
+        """Exchange the content."""
+        executor.replace(self)
+
+    def to_dict(self) -> dict[str, Any]:
+        """JSON-ready."""
+        return _to_dict(self, size=self.size, identity=self.identity, sha256=self.sha256_before, data=self.data)
+
+
+@dataclass(frozen=True, slots=True)
 class Repartition(_OnObject):
     """Have Spark write the state anew in another number of partitions, as a batch of its own.
 
@@ -217,7 +272,9 @@ class Repartition(_OnObject):
         return _to_dict(self, data=str(self.partitions))
 
 
-Action = Delete | Copy | Create | Repartition
+Action = Delete | Copy | Create | Replace | Repartition
+#: The steps after which what was there is gone; it is saved before the first of them.
+Taking = Delete | Replace
 
 
 def action_from_dict(value: Any) -> Action:
@@ -248,6 +305,14 @@ def _create(fields: Fields, name: str, place: Place) -> Action:
     return Create(name, place, fields.text("data", longest=None))
 
 
+def _replace(fields: Fields, name: str, place: Place) -> Action:
+    data = fields.text("data", longest=None)
+    action = Replace(name, place, fields.number("size"), fields.text("identity"), _sha256(fields), data)
+    if not (action.identity and action.sha256_before):
+        raise PlanError(f"not a plan: the replace of {shown(name)} does not say which content is to be replaced.")
+    return action
+
+
 def _repartition(fields: Fields, name: str, place: Place) -> Action:
     text = fields.text("data")
     if not _PARTITIONS.fullmatch(text) or place != "checkpoint":
@@ -259,6 +324,7 @@ _PARSERS: dict[str, Callable[[Fields, str, Place], Action]] = {
     "delete": _delete,
     "copy": _copy,
     "create": _create,
+    "replace": _replace,
     "repartition": _repartition,
 }
 

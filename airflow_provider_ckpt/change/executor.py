@@ -12,7 +12,7 @@ from contextlib import suppress
 from importlib import import_module
 
 from airflow_provider_ckpt.change import stage
-from airflow_provider_ckpt.change.actions import Action, Copy, Delete, Repartition
+from airflow_provider_ckpt.change.actions import Action, Copy, Delete, Repartition, Replace, Taking
 from airflow_provider_ckpt.change.facts import Place, Spot
 from airflow_provider_ckpt.change.places import Stores
 from airflow_provider_ckpt.change.plan import Plan
@@ -84,13 +84,13 @@ class InPlace(ABC):
             resuming: Whether an earlier run has saved everything.
         """
         self.lay_ready([action for action in todo if isinstance(action, Copy)], tick, resuming=resuming)
-        deletes = [action for action in todo if isinstance(action, Delete)]
-        stage.save(deletes, self.stores.place, self.record, tick, self.mine, resuming=resuming)
+        taken = [action for action in todo if isinstance(action, Taking)]
+        stage.save(taken, self.stores.place, self.record, tick, self.mine, resuming=resuming)
 
     def give_up(self) -> None:
         """Delete what was laid ready and saved, when no step was taken."""
-        deletes = [action for action in self.plan.actions if isinstance(action, Delete)]
-        stage.give_up(deletes, self.stores.place, self.record, self.mine)
+        taken = [action for action in self.plan.actions if isinstance(action, Taking)]
+        stage.give_up(taken, self.stores.place, self.record, self.mine)
 
     # --- steps -----------------------------------------------------------------------------------------------------
 
@@ -117,6 +117,18 @@ class InPlace(ABC):
     def create(self, place: Place, name: str, data: bytes) -> None:
         """Write an object."""
         self.stores.place(place).create(name, data)
+
+    def replace(self, step: Replace) -> None:
+        """Give an object another content. Raises CheckpointBusyError when it is not the one that was saved any more."""
+        store = self.stores.place(step.place)
+        stored = store.stat(step.name)
+        if stored is None or stored.identity != step.identity:
+            raise self._taken(step.name)
+        store.write(step.name, step.data.encode())
+        now = store.stat(step.name)
+        if now is None or now.size != step.new_size:
+            raise self._taken(step.name)
+        self.identities[step.spot] = now.identity
 
     def repartition(self, step: Repartition) -> None:
         """Have Spark write the state anew. Raises PlanError: a plan of another kind has no such step."""

@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Literal
 
-from airflow_provider_ckpt.change.actions import Action, Copy, Create, Delete, Repartition
+from airflow_provider_ckpt.change.actions import Action, Copy, Create, Delete, Repartition, Replace
 from airflow_provider_ckpt.change.requirements import (
     EmptyLocation,
     FromBackup,
@@ -22,7 +22,7 @@ from airflow_provider_ckpt.change.requirements import (
     WriterStopped,
 )
 
-Kind = Literal["restore", "rollback", "undo", "repartition"]
+Kind = Literal["restore", "rollback", "undo", "repartition", "reset"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,7 +79,7 @@ KINDS: Mapping[Kind, Rules] = {
     "undo": Rules(
         requires=(SameQuery, KeptObjects, WriterStopped),
         may_require=(LatestCommitted, LatestPlanned, KeptSinkLog, FromBackup),
-        steps=(Delete, Copy),
+        steps=(Delete, Copy, Replace),
         executor="change.undo.put_back",
         takes_back=True,
         replaces=True,
@@ -91,5 +91,12 @@ KINDS: Mapping[Kind, Rules] = {
         executor="repartition.repartition",
         can_be_undone=True,
         adds_batch=True,
+    ),
+    "reset": Rules(
+        requires=(SameQuery, LatestCommitted, LatestPlanned, KeptObjects, WriterStopped),
+        may_require=(),
+        steps=(Delete, Replace),
+        executor="reset.reset",
+        can_be_undone=True,
     ),
 }

@@ -87,7 +87,9 @@ class Plan:
 
     @property
     def aim(self) -> str:
-        """What it leads to, in words: ``batch 41``, ``5 partitions``."""
+        """What it leads to, in words: ``batch 41``, ``5 partitions``, ``other offsets``."""
+        if self.kind == "reset":
+            return "other offsets"
         return f"{self.partitions} partitions" if self.partitions else f"batch {self.batch_id}"
 
     @property

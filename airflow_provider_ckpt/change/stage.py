@@ -7,10 +7,11 @@ and the change can be completed or undone.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import suppress
 from typing import TYPE_CHECKING
 
 from airflow_provider_ckpt.change import journal
-from airflow_provider_ckpt.change.actions import PLACES, Copy, Delete
+from airflow_provider_ckpt.change.actions import PLACES, Copy, Replace, Taking
 from airflow_provider_ckpt.change.facts import Saved, Spot
 from airflow_provider_ckpt.change.places import Stores
 from airflow_provider_ckpt.change.plan import Plan
@@ -34,12 +35,12 @@ Mine = Callable[[], None]
 
 
 def save(
-    deletes: Sequence[Delete], place: Callable[[str], Store], record: Store, tick: Tick, mine: Mine, *, resuming: bool
+    taken: Sequence[Taking], place: Callable[[str], Store], record: Store, tick: Tick, mine: Mine, *, resuming: bool
 ) -> None:
-    """Give every object that will be removed a second name in the record, and see that it is whole there.
+    """Give every object that will be removed or replaced a second name in the record, and see that it is whole there.
 
     Args:
-        deletes: What is left to be removed.
+        taken: What is left to be removed or replaced.
         place: The store of a place.
         record: The record of the change.
         tick: Called after each object.
@@ -51,9 +52,9 @@ def save(
         CheckpointBusyError: Somebody else has removed an object; the copy that there is of it is left alone.
     """
     saved = record.child(journal.SAVED_OBJECTS)
-    there = saved.find() if deletes else {}
+    there = saved.find() if taken else {}
     files: dict[str, SavedObjectFields] = {}
-    for action in deletes:
+    for action in taken:
         name = f"{action.place}/{action.name}"
         if resuming and _is_whole(there.get(name), action):
             continue
@@ -65,7 +66,7 @@ def save(
         files[name] = {"size": size, "sha256": sha256}
         tick()
     whole = saved.find() if files else {}
-    for action in deletes:
+    for action in taken:
         name = f"{action.place}/{action.name}"
         if name in files and not _is_whole(whole.get(name), action):
             raise StoreError(
@@ -75,16 +76,16 @@ def save(
             )
     if not resuming:
         record.flush()
-        journal.write_saved(record, len(deletes), files)
+        journal.write_saved(record, len(taken), files)
         record.flush()
 
 
-def _is_in_place(action: Delete, place: Callable[[str], Store]) -> bool:
+def _is_in_place(action: Taking, place: Callable[[str], Store]) -> bool:
     stored = place(action.place).stat(action.name)
     return stored is not None and stored.size == action.size and action.identity in ("", stored.identity)
 
 
-def _require_in_place(action: Delete, place: Callable[[str], Store]) -> None:
+def _require_in_place(action: Taking, place: Callable[[str], Store]) -> None:
     if not _is_in_place(action, place):
         raise CheckpointBusyError(
             "another process removed or rewrote this file while ckpt copied it.",
@@ -94,11 +95,11 @@ def _require_in_place(action: Delete, place: Callable[[str], Store]) -> None:
         )
 
 
-def give_up(deletes: Iterable[Delete], place: Callable[[str], Store], record: Store, mine: Mine) -> None:
+def give_up(taken: Iterable[Taking], place: Callable[[str], Store], record: Store, mine: Mine) -> None:
     """Delete what was saved and staged for a change that took no step. A copy whose original is gone is kept."""
     saved = record.child(journal.SAVED_OBJECTS)
     there = saved.find()
-    for action in deletes:
+    for action in taken:
         name = f"{action.place}/{action.name}"
         if name in there and _is_in_place(action, place):
             mine()
@@ -107,7 +108,7 @@ def give_up(deletes: Iterable[Delete], place: Callable[[str], Store], record: St
     journal.clear(record, journal.STAGED_OBJECTS)
 
 
-def _is_whole(stored: StoredObject | None, action: Delete) -> bool:
+def _is_whole(stored: StoredObject | None, action: Taking) -> bool:
     return stored is not None and stored.size == action.size
 
 
@@ -126,6 +127,16 @@ def saved_objects(record: Store) -> dict[Spot, Saved]:
             found[spot] = Saved(*saved.sha256(name))
         elif name in told:
             found[spot] = Saved(*told[name])
+    return found
+
+
+def saved_texts(record: Store, replaced: Iterable[Replace]) -> dict[Spot, str]:
+    """What a change has saved of objects to which it gave another content; what is not there is left out."""
+    saved = record.child(journal.SAVED_OBJECTS)
+    found: dict[Spot, str] = {}
+    for action in replaced:
+        with suppress(CheckpointNotFoundError, UnicodeDecodeError):
+            found[action.spot] = saved.read_up_to(f"{action.place}/{action.name}", action.size + 1).decode()
     return found
 
 

@@ -1,4 +1,4 @@
-"""Changes: ``restore``, ``rollback``, ``repartition``, ``undo`` and ``history``."""
+"""Changes: ``restore``, ``rollback``, ``repartition``, ``reset-offsets``, ``undo`` and ``history``."""
 
 from __future__ import annotations
 

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from typing import Annotated, Any, Literal, TypedDict
 
-KindText = Annotated[Literal["restore", "rollback", "undo", "repartition"], "type of change, such as `rollback`"]
+KindText = Annotated[
+    Literal["restore", "rollback", "undo", "repartition", "reset"], "type of change, such as `rollback`"
+]
 EffectText = Annotated[
     Literal["exact", "duplicated", "skipped", "unknown"], "`exact`, `duplicated`, `skipped` or `unknown`"
 ]

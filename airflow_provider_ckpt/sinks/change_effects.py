@@ -9,10 +9,11 @@ from __future__ import annotations
 
 import json
 import shlex
+from dataclasses import replace
 
 from airflow_provider_ckpt.checkpoint.sink_marker import MARKING, SinkMarker
 from airflow_provider_ckpt.epochs.manifest import rewinding
-from airflow_provider_ckpt.sinks.effects import SinkEffect
+from airflow_provider_ckpt.sinks.effects import EFFECTS, SinkEffect
 from airflow_provider_ckpt.untrusted.spans import batches_text
 
 _KEEPING_NOTHING = ("console", "noop", "memory")
@@ -54,6 +55,55 @@ def undo_effect(marker: SinkMarker, newest: int | None, *, trimmed: bool = False
         remedy = "First restore the table to its version before the rollback, or do not undo."
         return SinkEffect(marker.name, "skipped", why, remedy)
     return SinkEffect(marker.name, "exact", "no batch runs again after the undo")
+
+
+def reset_effects(
+    marker: SinkMarker, batch_id: int, newest: int | None, *, again: str = "", left_out: str = ""
+) -> tuple[SinkEffect, ...]:
+    """What the sink holds when positions of sources were moved after a batch, and the query has run on; best first.
+
+    The next batch has the id that it would have had. What is read again comes in batches that no sink has seen, so no
+    sink knows it again.
+
+    Args:
+        marker: What the sink remembers; of a file sink, its log.
+        batch_id: The newest committed batch.
+        newest: The newest planned batch; one that is not committed is dropped, and runs anew.
+        again: What is read again, in words; empty when nothing is.
+        left_out: What is never read, in words; empty when nothing is left out.
+    """
+    if marker.kind in _KEEPING_NOTHING:
+        return (SinkEffect(marker.name, "exact", "it keeps no rows after the query ends"),)
+    effects = [_of_dropped(marker, batch_id, newest)]
+    if again:
+        effects.append(_read_again(marker, again))
+    if left_out:
+        effects.append(SinkEffect(marker.name, "skipped", f"it never gets the rows of {left_out}"))
+    found = sorted((item for item in effects if item.effect != "exact"), key=lambda item: EFFECTS.index(item.effect))
+    return tuple(found) or tuple(effects[:1])
+
+
+def _of_dropped(marker: SinkMarker, batch_id: int, newest: int | None) -> SinkEffect:
+    """What becomes of the batch in flight, which may have reached the sink, and of the id that the next batch has."""
+    effect = rollback_effect(marker, batch_id, newest)
+    if effect.effect == "exact":
+        return replace(effect, reason=f"batch {batch_id + 1} is new to it")
+    if newest is not None and newest > batch_id:
+        remedy = f"Start the query, let it commit batch {newest} and stop it; then there is no batch to drop."
+        return replace(effect, remedy=f"{remedy} {effect.remedy}" if marker.kind != "file" else remedy)
+    return effect
+
+
+def _read_again(marker: SinkMarker, again: str) -> SinkEffect:
+    if marker.kind in ("foreachBatch", "foreach", ""):
+        why = (
+            f"the rows of {again} come again in batches with new ids: the effect is exact only if it replaces rows by "
+            "a key of their own, duplicated if it appends"
+        )
+        remedy = "" if marker.kind else "Declare the sink, for example --sink file:URI."
+        return SinkEffect(marker.name, "unknown", why, remedy)
+    why = f"it gets the rows of {again} a second time, in batches with new ids, which it has not seen"
+    return SinkEffect(marker.name, "duplicated", why, "Delete those rows from it before the query starts again.")
 
 
 def repartition_effect(marker: SinkMarker, batch_id: int) -> SinkEffect:

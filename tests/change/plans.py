@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from airflow_provider_ckpt.change.actions import Copy, Create, Delete, Repartition
+from airflow_provider_ckpt.change.actions import Copy, Create, Delete, Repartition, Replace
 from airflow_provider_ckpt.change.plan import Plan
 from airflow_provider_ckpt.change.requirements import (
     EmptyLocation,
@@ -67,4 +67,17 @@ REPARTITION = Plan(
     (Repartition("commits/6", partitions=5), Create("_spark_metadata/6", "sink", "v1")),
     effects=(SinkEffect("file:s3://lake/out", "exact", "why"),),
     sink="s3://lake/out",
+)
+RESET = Plan(
+    "reset",
+    "s3://lake/orders",
+    "q",
+    5,
+    1,
+    IN_PLACE,
+    (
+        Delete("offsets/6", size=4, identity="etag"),
+        Replace("offsets/5", size=4, identity="etag", sha256_before=SHA, data="v1"),
+    ),
+    effects=(SinkEffect("kafka", "duplicated", "why"),),
 )

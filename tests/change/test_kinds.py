@@ -13,7 +13,7 @@ from airflow_provider_ckpt.change.kinds import KINDS, Kind
 from airflow_provider_ckpt.change.plan import Plan
 from airflow_provider_ckpt.change.requirements import Requirement as AnyRequirement
 from airflow_provider_ckpt.change.requirements import WriterStopped
-from tests.change.plans import REPARTITION, ROLLBACK, UNDO
+from tests.change.plans import REPARTITION, RESET, ROLLBACK, UNDO
 from tests.package import rooms_loaded_by
 
 IN_PLACE = {kind: rules for kind, rules in KINDS.items() if rules.in_place}
@@ -37,7 +37,7 @@ def test_a_change_in_place_has_an_executor_and_needs_a_stopped_query(kind):
     assert WriterStopped in KINDS[kind].requires
 
 
-@pytest.mark.parametrize("plan", [ROLLBACK, UNDO, REPARTITION], ids=lambda plan: plan.kind)
+@pytest.mark.parametrize("plan", [ROLLBACK, UNDO, REPARTITION, RESET], ids=lambda plan: plan.kind)
 def test_an_undo_names_what_it_takes_back_and_cannot_be_undone(plan: Plan):
     assert plan.rules.takes_back == bool(plan.undoes)
     assert plan.rules.takes_back != plan.rules.can_be_undone

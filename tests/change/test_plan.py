@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from airflow_provider_ckpt.change.actions import Copy, Delete
+from airflow_provider_ckpt.change.actions import Copy, Delete, Replace
 from airflow_provider_ckpt.change.facts import Facts
 from airflow_provider_ckpt.change.plan import plan_from_dict
 from airflow_provider_ckpt.change.requirements import (
@@ -24,7 +24,7 @@ from airflow_provider_ckpt.change.requirements import (
 )
 from airflow_provider_ckpt.errors import PlanError
 from airflow_provider_ckpt.storage.stored_object import StoredObject
-from tests.change.plans import REPARTITION, RESTORE, ROLLBACK, SHA, UNDO
+from tests.change.plans import REPARTITION, RESET, RESTORE, ROLLBACK, SHA, UNDO
 
 
 def test_a_plan_without_a_trigger_has_the_id_that_it_had_before_there_were_any():
@@ -33,7 +33,7 @@ def test_a_plan_without_a_trigger_has_the_id_that_it_had_before_there_were_any()
     assert said.plan_id != ROLLBACK.plan_id and plan_from_dict(said.to_dict()) == said
 
 
-@pytest.mark.parametrize("plan", [ROLLBACK, UNDO, RESTORE, REPARTITION], ids=lambda plan: plan.kind)
+@pytest.mark.parametrize("plan", [ROLLBACK, UNDO, RESTORE, REPARTITION, RESET], ids=lambda plan: plan.kind)
 def test_what_was_written_reads_back_with_the_same_id(plan):
     again = plan_from_dict(json.loads(json.dumps(plan.to_dict())))
     assert again == plan and again.plan_id == plan.plan_id
@@ -149,6 +149,14 @@ def test_anything_else_is_refused(value):
         plan_from_dict(value)
 
 
+@pytest.mark.parametrize("field", ["identity", "sha256"])
+def test_a_replace_says_which_content_it_replaces(field):
+    fields = RESET.to_dict()
+    fields["actions"][1][field] = ""
+    with pytest.raises(PlanError, match="does not say which content is to be replaced"):
+        plan_from_dict(fields)
+
+
 def test_an_undo_names_what_it_undoes():
     with pytest.raises(PlanError, match="not an id of a plan"):
         plan_from_dict({**UNDO.to_dict(), "undoes": "../x"})
@@ -245,6 +253,35 @@ def test_what_is_to_be_deleted_is_not_what_is_to_come_though_it_has_its_bytes():
     """A batch that ran again has written the commit that it had before."""
     facts = replace(facts_of(THERE, DELETE, COPY, resuming=False), sha256_of=lambda place, name: SHA)
     assert (DELETE.is_done(facts), COPY.is_done(facts)) == (False, False)
+
+
+REPLACE = Replace("offsets/4", size=4, identity="etag", sha256_before=SHA, data="v1")
+
+
+@pytest.mark.parametrize(
+    ("identity", "content", "resuming", "done", "problem"),
+    [
+        ("etag", "before", False, False, None),
+        ("etag", "before", True, False, None),
+        ("put", "after", True, True, None),
+        ("put", "after", False, True, "expected etag, found put"),
+        ("put", "other", True, False, "expected etag, found put"),
+        ("", "", True, False, "expected etag, found no such object"),
+    ],
+)
+def test_a_replace_finds_what_was_there_or_what_it_has_made_of_it(identity, content, resuming, done, problem):
+    size = REPLACE.new_size if content != "before" else REPLACE.size
+    objects = {"offsets/4": stored("offsets/4", identity, size)} if identity else {}
+    facts = Facts(
+        "q",
+        5,
+        6,
+        {"checkpoint": objects},
+        written={REPLACE.spot: REPLACE.sha256},
+        resuming=resuming,
+        sha256_of=lambda place, name: REPLACE.sha256 if content == "after" else SHA,
+    )
+    assert (REPLACE.is_done(facts), REPLACE.problem(facts)) == (done, problem)
 
 
 def test_a_copy_that_cannot_be_verified_is_refused():

@@ -10,12 +10,12 @@ import pytest
 from airflow_provider_ckpt.change import plan_file
 from airflow_provider_ckpt.change.plan_file import MOST_BYTES, decode, document, encode, plan_of_value
 from airflow_provider_ckpt.errors import PlanError
-from tests.change.plans import REPARTITION, RESTORE, ROLLBACK, UNDO
+from tests.change.plans import REPARTITION, RESET, RESTORE, ROLLBACK, UNDO
 
 WRITTEN = document(ROLLBACK)
 
 
-@pytest.mark.parametrize("plan", [ROLLBACK, UNDO, RESTORE, REPARTITION], ids=lambda plan: plan.kind)
+@pytest.mark.parametrize("plan", [ROLLBACK, UNDO, RESTORE, REPARTITION, RESET], ids=lambda plan: plan.kind)
 def test_a_plan_comes_back_as_it_was_written(plan):
     assert decode(encode(plan), plan.kind) == plan
     assert plan_of_value(document(plan), plan.kind) == plan_of_value(plan.to_dict(), plan.kind) == plan

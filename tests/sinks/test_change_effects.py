@@ -1,4 +1,4 @@
-"""What a rollback does at a sink is foretold from what the sink remembers."""
+"""What a change does at a sink is foretold from what the sink remembers."""
 
 from __future__ import annotations
 
@@ -9,7 +9,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from airflow_provider_ckpt.checkpoint.sink_marker import MARKING, SinkCommit, SinkMarker
-from airflow_provider_ckpt.sinks.change_effects import delta_restore, in_real_time, rollback_effect, undo_effect
+from airflow_provider_ckpt.sinks.change_effects import (
+    delta_restore,
+    in_real_time,
+    reset_effects,
+    rollback_effect,
+    undo_effect,
+)
 
 
 def sink(kind: str, *batches: int | None, last: int | None = None, undone: tuple[int, ...] = ()) -> SinkMarker:
@@ -146,3 +152,34 @@ def test_in_real_time_mode_only_a_sink_that_keeps_nothing_is_exact(marker, effec
 def test_kafka_may_have_rows_of_a_batch_that_is_in_no_log():
     found = in_real_time(rollback_effect(SinkMarker("kafka"), 5, 5), SinkMarker("kafka"))
     assert found.effect == "duplicated" and "writes no entry" in found.reason
+
+
+# Positions are moved after batch 2; batch 3 is the newest that was planned, or 2.
+AGAIN, LEFT_OUT = "at most 4 offsets of source 0", "at most 2 offsets of source 0"
+RESETS = {
+    "nothing moves": (sink("file", 0, 1, 2, last=2), 2, "", "", ["exact"]),
+    "rows come again: no marker knows the new ids": (sink("file", 0, 1, 2, last=2), 2, AGAIN, "", ["duplicated"]),
+    "so in a Delta table": (sink("delta", 1, 2, last=2), 2, AGAIN, "", ["duplicated"]),
+    "and in Kafka": (SinkMarker("kafka"), 2, AGAIN, "", ["duplicated"]),
+    "rows are left out": (SinkMarker("kafka"), 2, "", LEFT_OUT, ["skipped"]),
+    "both": (SinkMarker("kafka"), 2, AGAIN, LEFT_OUT, ["duplicated", "skipped"]),
+    "the sink has the batch in flight: its id is skipped": (sink("file", 0, 1, 2, 3, last=3), 3, "", "", ["skipped"]),
+    "so has a Delta table": (sink("delta", 1, 2, 3, last=3), 3, AGAIN, "", ["duplicated", "skipped"]),
+    "Kafka may have rows of the batch in flight": (SinkMarker("kafka"), 3, "", "", ["duplicated"]),
+    "the file sink does not have it": (sink("file", 0, 1, 2, last=2), 3, "", "", ["exact"]),
+    "a sink that keeps nothing": (SinkMarker("noop"), 3, AGAIN, LEFT_OUT, ["exact"]),
+    "a function": (SinkMarker("foreachBatch"), 2, AGAIN, "", ["unknown"]),
+    "nobody knows the sink": (SinkMarker(""), 2, AGAIN, LEFT_OUT, ["skipped", "unknown"]),
+}
+
+
+@pytest.mark.parametrize(("marker", "newest", "again", "left_out", "effects"), RESETS.values(), ids=RESETS)
+def test_what_becomes_of_a_sink_when_positions_are_moved(marker, newest, again, left_out, effects):
+    found = reset_effects(marker, 2, newest, again=again, left_out=left_out)
+    assert [item.effect for item in found] == effects
+    assert all(item.reason for item in found)
+
+
+def test_a_batch_in_flight_is_best_finished_first():
+    (effect,) = reset_effects(sink("file", 0, 1, 2, 3, last=3), 2, 3)
+    assert effect.remedy == "Start the query, let it commit batch 3 and stop it; then there is no batch to drop."

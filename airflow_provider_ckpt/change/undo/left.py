@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
-from airflow_provider_ckpt.change.actions import Action, Delete
+from airflow_provider_ckpt.change.actions import Action, Delete, Replace
 from airflow_provider_ckpt.change.facts import Place, Saved, Spot, batch_of
 from airflow_provider_ckpt.change.plan import Plan
 from airflow_provider_ckpt.checkpoint.file_sink_log import SinkLog
@@ -22,12 +22,14 @@ class After:
         view: The whole checkpoint as it is now; with the entries of ``done.batch_id`` when they are there.
         sink_log: The log of the sink when the change trimmed it.
         saved: What the change has saved, by where it was.
+        texts: The saved content of what it has given another content, by where that is.
     """
 
     done: Plan
     view: CheckpointView
     sink_log: SinkLog | None
     saved: Mapping[Spot, Saved]
+    texts: Mapping[Spot, str] = field(default_factory=dict)
 
     @property
     def is_overtaken(self) -> bool:
@@ -50,12 +52,18 @@ class After:
         return isinstance(action, Delete) and stored is not None and action.identity == stored.identity
 
     def bytes_wanted(self, action: Action) -> str | None:
-        """SHA-256 (hex) by which what is there is that of the action: saved by a delete, brought by a copy.
+        """SHA-256 (hex) by which what is there is that of the action: saved by a delete, brought by any other.
 
         None where it cannot be: nothing is there, nothing is known, or the sizes differ.
         """
         stored = self.stored(action)
-        wanted = self.saved.get(action.spot) if isinstance(action, Delete) else Saved(action.size, action.sha256)
+        match action:
+            case Delete():
+                wanted = self.saved.get(action.spot)
+            case Replace():
+                wanted = Saved(action.new_size, action.sha256)
+            case _:
+                wanted = Saved(action.size, action.sha256)
         return wanted.sha256 if stored is not None and wanted is not None and stored.size == wanted.size else None
 
     def to_hash(self) -> Iterator[Spot]:
@@ -63,6 +71,9 @@ class After:
         yield from {action.spot: None for action in self.done.actions if self._is_doubtful(action)}
 
     def _is_doubtful(self, action: Action) -> bool:
+        stored = self.stored(action)
+        if isinstance(action, Replace) and stored is not None:
+            return stored.identity != action.identity and stored.size in (action.size, action.new_size)
         return not self.is_exact(action) and self.bytes_wanted(action) is not None
 
 
@@ -84,6 +95,19 @@ def find_present(after: After, hashes: Mapping[Spot, str]) -> frozenset[Action]:
     }
     later = _batches_written_since(after, {action.spot for action in exact | same})
     return frozenset(exact | {action for action in same if batch_of(action.name) not in later})
+
+
+def find_foreign(after: After, present: Collection[Action], hashes: Mapping[Spot, str]) -> Replace | None:
+    """The first object that was given another content and has neither that nor what it had before; None without one."""
+    for action in after.done.actions:
+        stored = after.stored(action)
+        if not isinstance(action, Replace) or action in present:
+            continue
+        if stored is None or not (
+            stored.identity == action.identity or hashes.get(action.spot) == action.sha256_before
+        ):
+            return action
+    return None
 
 
 def _batches_written_since(after: After, own: Collection[Spot]) -> set[int]:

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from dataclasses import replace
 
 from airflow_provider_ckpt.change import journal, stage
+from airflow_provider_ckpt.change.actions import Replace
 from airflow_provider_ckpt.change.fit_sink import require_fit
 from airflow_provider_ckpt.change.lock import lock_warnings
 from airflow_provider_ckpt.change.open_sinks import sink_of
@@ -76,7 +77,9 @@ def _observe_undo(done: Plan, stores: Stores) -> Undo:
     """Read what a change has left and what was written since. Raises PlanError when it cannot be undone."""
     view = observe(stores.checkpoint, deep=True, batch_id=done.batch_id)
     sink_log = read_file_sink(stores.place("sink")) if done.sink else None
-    after = After(done, view, sink_log, stage.saved_objects(stores.record(done.plan_id)))
+    record = stores.record(done.plan_id)
+    replaced = [action for action in done.actions if isinstance(action, Replace)]
+    after = After(done, view, sink_log, stage.saved_objects(record), stage.saved_texts(record, replaced))
     return judge_undo(after, {(place, name): stores.place(place).sha256(name)[1] for place, name in after.to_hash()})
 
 

@@ -9,12 +9,12 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, replace
 
-from airflow_provider_ckpt.change.actions import Action, Copy, Delete
+from airflow_provider_ckpt.change.actions import Action, Copy, Delete, Replace
 from airflow_provider_ckpt.change.facts import Place, Spot
 from airflow_provider_ckpt.change.later_batches import peel, requirements_of, source_deletes, trimmed_entries
 from airflow_provider_ckpt.change.plan import Plan
 from airflow_provider_ckpt.change.undo.kept import require_kept
-from airflow_provider_ckpt.change.undo.left import After, find_present
+from airflow_provider_ckpt.change.undo.left import After, find_foreign, find_present
 from airflow_provider_ckpt.checkpoint.contents import listed_shortly
 from airflow_provider_ckpt.codec import layout
 from airflow_provider_ckpt.codec.layout import main_name
@@ -82,7 +82,10 @@ class Undo:
         originals = {action.spot for action in self.present if isinstance(action, Delete)}
         for action in reversed(self.after.done.actions):
             stored = self.after.stored(action)
-            if not isinstance(action, Delete):
+            if isinstance(action, Replace):
+                if stored is not None and action in self.present:
+                    yield self._replaced_back(action, stored)
+            elif not isinstance(action, Delete):
                 if stored is not None and (action in self.present or action.spot not in originals):
                     gone.add(action.spot)
                     yield Delete(action.name, action.place, stored.size, stored.identity, action.sha256)
@@ -90,16 +93,27 @@ class Undo:
                 yield self._copy_of(action)
 
     def _copy_of(self, action: Delete) -> Copy:
-        done, saved = self.after.done, self.after.saved.get(action.spot)
+        saved = self.after.saved.get(action.spot)
         if saved is None or saved.size != action.size:
-            problem = "is missing" if saved is None else "is not what was saved"
-            raise PlanError(
-                f"the {done.kind} {done.plan_id} cannot be undone: the saved copy of this file {problem}.",
-                location=self.after.view.location,
-                name=action.name,
-                hint="Nothing was done. Restore a backup to a new location (ckpt restore).",
-            )
+            raise self._not_saved(action, is_missing=saved is None)
         return Copy(action.name, action.place, saved.size, saved.sha256, f"{action.place}/{action.name}")
+
+    def _replaced_back(self, action: Replace, stored: StoredObject) -> Replace:
+        text = self.after.texts.get(action.spot)
+        back = Replace(action.name, action.place, stored.size, stored.identity, action.sha256, text or "")
+        if text is None or back.sha256 != action.sha256_before:
+            raise self._not_saved(action, is_missing=text is None)
+        return back
+
+    def _not_saved(self, action: Delete | Replace, *, is_missing: bool) -> PlanError:
+        done = self.after.done
+        problem = "is missing" if is_missing else "is not what was saved"
+        return PlanError(
+            f"the {done.kind} {done.plan_id} cannot be undone: the saved copy of this file {problem}.",
+            location=self.after.view.location,
+            name=action.name,
+            hint="Nothing was done. Restore a backup to a new location (ckpt restore).",
+        )
 
     def _batch_afterwards(self, actions: Iterable[Action]) -> int:
         """The newest committed batch when the actions are done."""
@@ -151,11 +165,24 @@ def judge_undo(after: After, hashes: Mapping[Spot, str]) -> Undo:
     if after.done.rules.adds_batch:
         return _judge_added(after)
     present = find_present(after, hashes)
+    _require_known(after, find_foreign(after, present, hashes))
     if _is_untouched(after, present):
         return Undo(after, present, peeled=(), newcomers=())
     peeled = _peel(after, {action.spot for action in present})
     newcomers = require_kept(after, [action.spot for action in peeled])
     return Undo(after, present, peeled, newcomers)
+
+
+def _require_known(after: After, foreign: Replace | None) -> None:
+    if foreign is not None:
+        raise PlanError(
+            f"the {after.done.kind} {after.done.plan_id} cannot be undone, because this file was removed or written "
+            "again since.",
+            location=after.view.location,
+            name=foreign.name,
+            hint=f"Nothing was done. Its content before the {after.done.kind} is in {after.done.plan_id}/saved in the "
+            "record of the change (ckpt history).",
+        )
 
 
 def _judge_added(after: After) -> Undo:

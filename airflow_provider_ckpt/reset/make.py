@@ -1,0 +1,131 @@
+"""Making the plans of resets: observe, refuse, find where the source goes, and find what was begun before."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from airflow_provider_ckpt.change.fit_sink import require_fit
+from airflow_provider_ckpt.change.lock import lock_warnings
+from airflow_provider_ckpt.change.open_sinks import sink_of
+from airflow_provider_ckpt.change.places import Stores
+from airflow_provider_ckpt.change.plan import Plan
+from airflow_provider_ckpt.change.resume import find_interrupted
+from airflow_provider_ckpt.checkpoint.observe import observe, refuse_links
+from airflow_provider_ckpt.checkpoint.view import CheckpointView
+from airflow_provider_ckpt.clock import now_ms
+from airflow_provider_ckpt.codec import layout
+from airflow_provider_ckpt.codec.source_offset import SourceOffset
+from airflow_provider_ckpt.errors import PlanError
+from airflow_provider_ckpt.reset.move import Aim, Move
+from airflow_provider_ckpt.reset.plan import moves_of, plan_reset
+from airflow_provider_ckpt.sinks.change_effects import reset_effects
+from airflow_provider_ckpt.sinks.declared import DeclaredSink, read_marker
+from airflow_provider_ckpt.sinks.effects import SinkEffect
+
+
+def make_reset(
+    stores: Stores,
+    source_id: str,
+    aim: Aim,
+    *,
+    sink: DeclaredSink | None = None,
+    state_sees_rows_again: bool = False,
+) -> Plan:
+    """Plan to move one source, or find the plan of the same reset that was killed.
+
+    Args:
+        stores: Where.
+        source_id: Which source: its position in the query, or its name.
+        aim: Where to.
+        sink: The sink of the query; a file sink when ``stores.sink`` is given and nothing else is said.
+        state_sees_rows_again: The user's word that a query with state may read again what its state has counted.
+
+    Raises:
+        PlanError: It is refused; the error says why.
+        StoreError: What the source reads from cannot be asked, or is not what the query reads.
+    """
+    asked = f"Source {source_id} goes to {aim.text}."
+    if (begun := find_interrupted(stores, "reset", lambda plan: plan.notes[:1] == (asked,))) is not None:
+        return begun
+    view, batch_id = _observed(stores)
+    committed = _offset_of(view, batch_id, source_id)
+    planned = view.offset_seq(view.in_flight).offset(source_id) if view.in_flight is not None else None
+    move = aim.move(source_id, committed, planned)
+    if view.stateful and move.again and not state_sees_rows_again:
+        raise PlanError(
+            f"the query has state, which a reset does not move: it would count {move.again} a second time.",
+            location=view.location,
+            batch_id=batch_id,
+            hint="Nothing was done. A rollback takes the state back as well (ckpt rollback). To move the source all "
+            "the same, add --state-will-see-rows-again (in a DAG: state_will_see_rows_again=True).",
+        )
+    return _plan(stores, view, [replace(move, notes=(asked, *move.notes))], sink)
+
+
+def make_reset_again(plan: Plan, stores: Stores) -> Plan:
+    """The reset to the same offsets that would be planned now in the place of one that was not begun yet.
+
+    What the sources hold is not asked again. Raises PlanError.
+    """
+    view, batch_id = _observed(stores)
+    return _plan(stores, view, moves_of(plan, view.offset_seq(batch_id)), sink_of(plan))
+
+
+def _plan(stores: Stores, view: CheckpointView, moves: Sequence[Move], sink: DeclaredSink | None) -> Plan:
+    plan = plan_reset(view, moves, now_ms(), _judge_sink(stores, view, moves, sink))
+    return replace(plan, warnings=(*plan.warnings, *lock_warnings(stores.checkpoint)))
+
+
+def _observed(stores: Stores) -> tuple[CheckpointView, int]:
+    """The whole checkpoint, and its newest committed batch. Raises PlanError when no source of it can be moved."""
+    view = observe(stores.checkpoint, deep=True)
+    refuse_links(view)
+    if view.latest_committed is None:
+        raise PlanError(
+            "no batch is committed, so there is no position to move.",
+            location=view.location,
+            hint="Nothing was done. Remove the checkpoint, and start the query with the option startingOffsets.",
+        )
+    if view.unfinished_repartition is not None:
+        raise PlanError(
+            f"batch {view.in_flight} is a repartition that was not finished.",
+            location=view.location,
+            batch_id=view.in_flight,
+            hint="Nothing was done. Finish it (ckpt repartition), or take it back (ckpt undo).",
+        )
+    return view, view.latest_committed
+
+
+def _offset_of(view: CheckpointView, batch_id: int, source_id: str) -> SourceOffset:
+    entry = view.offset_seq(batch_id)
+    ids = [known for known, _ in entry.offsets]
+    offset = entry.offset(source_id)
+    if offset is None:
+        problem = "has no offset yet" if source_id in ids else "does not exist"
+        raise PlanError(
+            f"source {source_id!r:.60} {problem} in batch {batch_id}; the sources of the query are {', '.join(ids)}.",
+            location=view.location,
+            name=layout.offset_entry(batch_id),
+            batch_id=batch_id,
+            hint="Nothing was done.",
+        )
+    return offset
+
+
+def _judge_sink(
+    stores: Stores, view: CheckpointView, moves: Sequence[Move], sink: DeclaredSink | None
+) -> tuple[SinkEffect, ...]:
+    """What becomes of the sink."""
+    declared = sink or (DeclaredSink("file", stores.sink.location) if stores.sink else DeclaredSink(""))
+    store, batch_id = stores.sink if declared.directory else None, view.latest_committed or 0
+    marker = read_marker(declared, store, view.query_id, batch_id)
+    require_fit(stores.checkpoint, stores.undo, view, declared, store, marker)
+    again, left_out = (" and ".join(filter(None, texts)) for texts in _texts(moves))
+    effects = reset_effects(marker, batch_id, view.latest_planned, again=again, left_out=left_out)
+    return tuple(replace(effect, sink=declared.at(store).name) for effect in effects)
+
+
+def _texts(moves: Sequence[Move]) -> tuple[list[str], list[str]]:
+    """What is read again and what is left out, source by source."""
+    return [move.again for move in moves], [move.left_out for move in moves]

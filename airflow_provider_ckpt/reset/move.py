@@ -1,0 +1,99 @@
+"""Where one source goes, and what that means for what it has read and for what it will read."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Protocol
+
+from airflow_provider_ckpt.codec.source_kinds import KINDS, Positions
+from airflow_provider_ckpt.codec.source_offset import SourceOffset
+from airflow_provider_ckpt.errors import MalformedEntryError
+
+#: The types of sources that are moved, by whose shape a plan that was made before is read again.
+MOVABLE = ("delta", "iceberg", "kafka")
+#: What a distance counts, where that is not what the source reads.
+_UNITS = {"kafka": "offsets"}
+
+
+@dataclass(frozen=True, slots=True)
+class Move:
+    """Where one source goes.
+
+    Args:
+        source_id: Its position in the query, or its name.
+        kind: One of MOVABLE.
+        old: Its offset in the newest committed batch.
+        new: The offset that it gets.
+        warnings: What the person who approves it should know; sentences.
+        notes: How the offset was found; sentences.
+    """
+
+    source_id: str
+    kind: str
+    old: SourceOffset
+    new: SourceOffset
+    warnings: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()
+
+    @property
+    def is_still(self) -> bool:
+        """Whether the two offsets mean the same."""
+        return bool(self.old.view(self.kind).value == self.new.view(self.kind).value)
+
+    @property
+    def again(self) -> str:
+        """What is read a second time, in words; empty when nothing is."""
+        after = self._positions(self.new)
+        return self._counted(after, {at: value for at, value in self._positions(self.old).items() if at in after})
+
+    @property
+    def left_out(self) -> str:
+        """What is never read, in words; empty when nothing is left out. A partition that is new has been at 0."""
+        after = self._positions(self.new)
+        before = self._positions(self.old)
+        return self._counted({at: before.get(at, (0,)) for at in after}, after)
+
+    def _counted(self, low: Positions, high: Positions) -> str:
+        ahead = {at: value[0] - low[at][0] for at, value in high.items() if value > low[at]}
+        kind = KINDS[self.kind]
+        if not kind.ordered and not self.is_still:
+            return f"an unknown part of source {self.source_id}"
+        if not ahead or not kind.ordered:
+            return ""
+        return f"at most {sum(ahead.values()):,} {_UNITS.get(self.kind, kind.unit)} of source {self.source_id}"
+
+    def _positions(self, offset: SourceOffset) -> Positions:
+        return offset.view(self.kind).positions
+
+
+class Aim(Protocol):
+    """Where a source is to go, as somebody has said it; what it reads from is asked."""
+
+    @property
+    def text(self) -> str:
+        """What was said, to go after ``goes to``; the same words mean the same."""
+
+    def move(self, source_id: str, committed: SourceOffset, planned: SourceOffset | None) -> Move:
+        """Find the offset.
+
+        Args:
+            source_id: The source.
+            committed: Where it is: its offset in the newest committed batch.
+            planned: Its offset in the batch in flight; None without one.
+
+        Raises:
+            PlanError: There is no such offset, or it is of another source.
+            StoreUnavailableError: What the source reads from does not answer.
+            StoreError: That cannot be read.
+        """
+
+
+def kind_of(offset: SourceOffset) -> str | None:
+    """The type among MOVABLE whose shape an offset has that this package wrote itself; None when it has none."""
+    for kind in MOVABLE:
+        try:
+            offset.view(kind)
+        except MalformedEntryError:
+            continue
+        return kind
+    return None

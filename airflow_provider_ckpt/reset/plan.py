@@ -1,0 +1,111 @@
+"""The plan of a reset: the batch in flight is dropped, and the newest committed offset entry gets other offsets.
+
+The order is that of every change: the batch in flight goes as in a rollback, then the checksum files of the entry, and
+at last the one object that counts is given its new content. Until then the query would go on from where it was, and
+from then on it begins batch N+1 at the new offsets: there is no state in between. The entry keeps its confs, times and
+the offsets of all other sources.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
+
+from airflow_provider_ckpt.change.actions import Action, Replace
+from airflow_provider_ckpt.change.later_batches import deletes_of, peel, requirements_of, source_deletes
+from airflow_provider_ckpt.change.plan import Plan
+from airflow_provider_ckpt.checkpoint.view import CheckpointView
+from airflow_provider_ckpt.codec import layout, offset_log
+from airflow_provider_ckpt.codec.offset_log import OffsetSeq
+from airflow_provider_ckpt.codec.source_offset import SourceOffset
+from airflow_provider_ckpt.errors import CheckpointFormatError, PlanError
+from airflow_provider_ckpt.reset.move import Move, kind_of
+from airflow_provider_ckpt.sinks.effects import SinkEffect
+
+
+def plan_reset(
+    view: CheckpointView, moves: Sequence[Move], planned_at_ms: int, effects: tuple[SinkEffect, ...] = ()
+) -> Plan:
+    """Move sources.
+
+    Args:
+        view: The whole checkpoint; a batch is committed, and its offset entry was read.
+        moves: Where each source goes that is moved.
+        planned_at_ms: Now, epoch milliseconds.
+        effects: What becomes of the sink.
+    """
+    batch_id = view.latest_committed
+    assert batch_id is not None
+    actions: list[Action] = [*peel(view, batch_id, {}, None)]
+    if view.in_flight is not None:
+        actions += source_deletes(view, batch_id)
+    actions += _replaced(view, batch_id, {move.source_id: move.new for move in moves if not move.is_still})
+    return Plan(
+        kind="reset",
+        location=view.location,
+        query_id=view.query_id or "",
+        batch_id=batch_id,
+        planned_at_ms=planned_at_ms,
+        requirements=tuple(requirements_of(view, actions, None)),
+        actions=tuple(actions),
+        warnings=(*_warnings(view, batch_id, moves), *(text for move in moves for text in move.warnings)),
+        effects=effects,
+        notes=tuple(text for move in moves for text in move.notes),
+    )
+
+
+def _replaced(view: CheckpointView, batch_id: int, offsets: Mapping[str, SourceOffset]) -> list[Action]:
+    """The steps that give the entry of a batch other offsets; its checksum files would not fit it any more."""
+    if not offsets:
+        return []
+    name, entry = layout.offset_entry(batch_id), view.offset_seq(batch_id)
+    before, after = entry.encode(), entry_with(entry, offsets).encode()
+    stored = view.objects[name]
+    sidecars = [action for action in deletes_of(view.objects, [name]) if action.name != name]
+    content = hashlib.sha256(before).hexdigest()
+    return [*sidecars, Replace(name, "checkpoint", stored.size, stored.identity, content, after.decode())]
+
+
+def entry_with(entry: OffsetSeq, offsets: Mapping[str, SourceOffset]) -> OffsetSeq:
+    """An offset entry with other offsets of some sources, and all else as it is."""
+    changed = tuple((source_id, offsets.get(source_id, offset)) for source_id, offset in entry.offsets)
+    return replace(entry, offsets=changed)
+
+
+def moves_of(plan: Plan, entry: OffsetSeq) -> list[Move]:
+    """What a plan moves in an offset entry, read from its steps.
+
+    Raises:
+        PlanError: It gives the entry what is no offset entry, or offsets that no reset gives.
+    """
+    step = next((action for action in plan.actions if isinstance(action, Replace)), None)
+    if step is None:
+        return []
+    try:
+        wanted = offset_log.decode(step.data.encode(), step.name)
+    except CheckpointFormatError as error:
+        raise PlanError(f"not a plan: it replaces {step.name} by no offset entry ({error.message})") from None
+    moves = []
+    for source_id, new in wanted.offsets:
+        old = entry.offset(source_id)
+        if new != old:
+            kind = kind_of(new) if new is not None else None
+            if old is None or new is None or kind is None or kind_of(old) != kind:
+                raise PlanError(f"not a plan: it gives source {source_id} an offset that no reset gives it.")
+            moves.append(Move(source_id, kind, old, new))
+    return moves
+
+
+def _warnings(view: CheckpointView, batch_id: int, moves: Iterable[Move]) -> Iterable[str]:
+    if view.in_flight is not None:
+        yield f"Batch {view.in_flight} is in flight (planned, not committed); it is dropped first."
+    for move in (move for move in moves if not move.is_still):
+        yield (
+            f"After the reset {layout.offset_entry(batch_id)} does not say any more what batch {batch_id} has read of "
+            f"source {move.source_id}; what it said is kept in the record of the change."
+        )
+        if view.stateful and move.again:
+            yield f"The state of the query is not moved: it counts {move.again} a second time."
+        if view.stateful and move.left_out:
+            yield f"The state of the query is not moved: it never gets {move.left_out}."

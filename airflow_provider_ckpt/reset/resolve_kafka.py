@@ -1,0 +1,108 @@
+"""Where a Kafka source goes: its broker is asked for what the topics hold, and for the records of a time."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from airflow_provider_ckpt.clock import now_ms
+from airflow_provider_ckpt.codec.source_offset import SourceOffset
+from airflow_provider_ckpt.errors import MalformedEntryError, PlanError
+from airflow_provider_ckpt.positions.extent import Extent, Partition, offsets_of, to_json
+from airflow_provider_ckpt.positions.kafka_csv import write_csv
+from airflow_provider_ckpt.positions.read_extent import read_extent
+from airflow_provider_ckpt.positions.strategies import (
+    FromFile,
+    Scope,
+    Strategy,
+    Target,
+    ToOffsets,
+    asked_ms,
+    listed,
+    target,
+    text_of,
+)
+from airflow_provider_ckpt.reset.move import Move
+from airflow_provider_ckpt.sources.ask_kafka import KafkaBroker
+
+#: Partitions of which a warning each is shown; the others are counted.
+_WARNED = 10
+
+
+@dataclass(frozen=True, slots=True)
+class KafkaAim:
+    """Where a Kafka source is to go (:class:`~airflow_provider_ckpt.reset.move.Aim`).
+
+    Args:
+        broker: Of its topics.
+        strategy: Where to.
+        scope: Which partitions are moved.
+    """
+
+    broker: KafkaBroker
+    strategy: Strategy
+    scope: Scope = field(default_factory=Scope)
+
+    @property
+    def text(self) -> str:
+        """What was said."""
+        return text_of(self.strategy) + _digest(self.strategy) + _scope_text(self.scope)
+
+    def move(self, source_id: str, committed: SourceOffset, planned: SourceOffset | None) -> Move:
+        """See :class:`~airflow_provider_ckpt.reset.move.Aim`."""
+        found = self.target(source_id, committed, planned)
+        return Move(source_id, "kafka", committed, SourceOffset(to_json(found.offsets)), _warnings(found), found.notes)
+
+    def target(self, source_id: str, committed: SourceOffset, planned: SourceOffset | None = None) -> Target:
+        """The position of each partition. Raises as :meth:`move`."""
+        current = _positions(source_id, committed)
+        extent = read_extent(self.broker, {topic for topic, _ in current} | set(self.scope.topics))
+        ends = _positions(source_id, planned) if planned is not None else {}
+        found_at = self._found_at(extent)
+        try:
+            return target(self.strategy, current, extent, self.scope, found_at=found_at, planned=ends)
+        except ValueError as error:
+            raise PlanError(f"{error}.", location=self.broker.location, hint="Nothing was done.") from None
+
+    def _found_at(self, extent: Extent) -> Mapping[Partition, int | None]:
+        at_ms = asked_ms(self.strategy, now_ms())
+        return {} if at_ms is None else self.broker.first_at(extent.partitions, at_ms)
+
+
+def _positions(source_id: str, offset: SourceOffset) -> dict[Partition, int]:
+    try:
+        return offsets_of(offset)
+    except MalformedEntryError as error:
+        raise PlanError(
+            f"source {source_id} is not a Kafka source: {error.message}.", hint="Nothing was done."
+        ) from None
+
+
+def _warnings(found: Target) -> tuple[str, ...]:
+    shown = tuple(
+        f"{listed([item.partition])} does not hold offset {item.wanted:,}: it goes to {item.offset:,}."
+        for item in found.clamped[:_WARNED]
+    )
+    more = len(found.clamped) - len(shown)
+    return (*shown, f"So do {more} more partitions, each to the nearest offset that it holds.") if more else shown
+
+
+def _digest(strategy: Strategy) -> str:
+    """What tells two lists of offsets apart."""
+    match strategy:
+        case FromFile(offsets):
+            listing = write_csv(offsets)
+        case ToOffsets(offsets) if not isinstance(offsets, int):
+            listing = write_csv(offsets)
+        case _:
+            return ""
+    return f" (digest {hashlib.sha256(listing.encode()).hexdigest()[:8]})"
+
+
+def _scope_text(scope: Scope) -> str:
+    parts = [
+        topic if numbers is None else f"{topic}:{','.join(map(str, sorted(numbers)))}"
+        for topic, numbers in sorted(scope.topics.items())
+    ]
+    return f", of {' '.join(parts)} alone" if parts else ""

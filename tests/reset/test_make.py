@@ -1,0 +1,231 @@
+"""Resets from end to end, with a forged broker: what an entry holds afterwards, what is refused, and undo."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from airflow_provider_ckpt.change.apply import apply
+from airflow_provider_ckpt.change.journal import history
+from airflow_provider_ckpt.change.places import Stores
+from airflow_provider_ckpt.change.plan import Plan, plan_from_dict
+from airflow_provider_ckpt.change.undo.make import make_undo
+from airflow_provider_ckpt.checkpoint.observe import observe
+from airflow_provider_ckpt.checks.inspect import inspect
+from airflow_provider_ckpt.errors import PlanError, StalePlanError
+from airflow_provider_ckpt.positions.extent import offsets_of
+from airflow_provider_ckpt.positions.strategies import ShiftBy, Strategy, ToCurrent, ToEarliest, ToOffsets, parse_scope
+from airflow_provider_ckpt.reset.make import make_reset
+from airflow_provider_ckpt.reset.resolve_kafka import KafkaAim
+from airflow_provider_ckpt.sinks.declared import parse_sink
+from airflow_provider_ckpt.storage.store import Store
+from tests.fake_query import read_all
+from tests.reset.kafka_query import ForgedBroker, KafkaQuery, broker_of
+
+STOPPED: dict[str, Any] = {"query_is_stopped": True, "quiet_s": 0, "accept_sink": "duplicated skipped unknown"}
+KAFKA = parse_sink("kafka")
+LAST = 3
+
+
+def query_at(tmp_path, **options: Any) -> KafkaQuery:
+    """Batches 0 to 3, all committed."""
+    query = KafkaQuery(Store.open(str(tmp_path / "orders")), **options)
+    for batch_id in range(LAST + 1):
+        query.commit(batch_id)
+    return query
+
+
+def plan_of(query: KafkaQuery, strategy: Strategy, *topics: str, source_id: str = "0", **options: Any) -> Plan:
+    aim = KafkaAim(options.pop("broker", None) or broker_of(query), strategy, parse_scope(topics))
+    return make_reset(Stores(query.store), source_id, aim, **{"sink": KAFKA, **options})
+
+
+def positions(query: KafkaQuery, source_id: str = "0") -> dict[tuple[str, int], int]:
+    """What the newest committed entry says of a source."""
+    return offsets_of(observe(query.store).offset_seq(LAST).offset(source_id))
+
+
+@pytest.mark.parametrize("sidecars", [False, True])
+@pytest.mark.parametrize(("version", "sources", "source_id"), [(1, 1, "0"), (1, 2, "1"), (2, 1, "0"), (2, 2, "1")])
+def test_one_source_moves_and_all_else_stays_and_undo_gives_the_bytes_back(
+    tmp_path, version, sources, source_id, sidecars
+):
+    query = query_at(tmp_path, version=version, sources=sources, sidecars=sidecars)
+    topic = query.TOPICS[int(source_id)]
+    plan = plan_of(query, ShiftBy(-35), f"{topic}:1", source_id=source_id)
+    receipt = apply(plan, Stores(query.store), **STOPPED)
+    assert (receipt.status, receipt.batch_id) == ("applied", LAST)
+    assert positions(query, source_id) == {(topic, 0): 40, (topic, 1): 5}
+    after = read_all(query.store)
+    changed = {name for name in query.files if after.get(name) != query.files[name]}
+    assert changed == ({f"offsets/{LAST}", f"offsets/.{LAST}.crc"} if sidecars else {f"offsets/{LAST}"})
+    assert after[f"offsets/{LAST}"] == query.files[f"offsets/{LAST}"].replace(
+        b'{"%s":{"0":40,"1":40}}' % topic.encode(), b'{"%s":{"0":40,"1":5}}' % topic.encode()
+    )
+    assert [finding for finding in inspect(query.store, deep=True) if finding.severity == "error"] == []
+    assert apply(make_undo(Stores(query.store)), Stores(query.store), **STOPPED).status == "applied"
+    assert read_all(query.store) == query.files
+    assert [change.state for change in history(query.store)] == ["undone", "applied"]
+
+
+def test_a_batch_in_flight_goes_first_and_comes_back_with_an_undo(tmp_path):
+    query = query_at(tmp_path, sidecars=True)
+    query.plan(LAST + 1)
+    plan = plan_of(query, ToEarliest())
+    assert [f"{action.do} {action.name}" for action in plan.actions] == [
+        f"delete offsets/.{LAST + 1}.crc",
+        f"delete offsets/{LAST + 1}",
+        f"delete offsets/.{LAST}.crc",
+        f"replace offsets/{LAST}",
+    ]
+    assert plan.warnings[0] == "Batch 4 is in flight (planned, not committed); it is dropped first."
+    apply(plan, Stores(query.store), **STOPPED)
+    assert observe(query.store).latest_planned == LAST and positions(query) == {("orders", 0): 0, ("orders", 1): 0}
+    apply(make_undo(Stores(query.store)), Stores(query.store), **STOPPED)
+    assert read_all(query.store) == query.files
+
+
+def test_a_failed_start_is_healed_by_one_command(tmp_path):
+    """A topic was created again with 4 records, a start has planned that, and the topic has grown past the position."""
+    query = query_at(tmp_path)
+    query.plan(LAST + 1, {"orders": {"0": 4, "1": 50}})
+    broker = broker_of(query)
+    broker.spans["orders"][0] = (0, 60)
+    plan = plan_of(query, ToCurrent(), broker=broker)
+    assert "The position of orders-0 is of an earlier topic of the same name" in plan.notes[1]
+    apply(plan, Stores(query.store), **STOPPED)
+    assert positions(query) == {("orders", 0): 0, ("orders", 1): 40}
+    assert observe(query.store).in_flight is None
+
+
+def test_what_is_there_already_has_no_steps(tmp_path):
+    query = query_at(tmp_path)
+    plan = plan_of(query, ToOffsets(40))
+    assert (plan.actions, plan.to_accept) == ((), ())
+    assert apply(plan, Stores(query.store), **STOPPED).status == "already_applied"
+    assert history(query.store) == ()
+
+
+def test_a_query_that_ran_on_is_taken_back_with_the_reset(tmp_path):
+    query = query_at(tmp_path)
+    before = dict(query.files)
+    apply(plan_of(query, ToEarliest()), Stores(query.store), **STOPPED)
+    query.commit(LAST + 1)
+    undo = make_undo(Stores(query.store), sink=KAFKA)
+    assert undo.sink_effect == "duplicated" and "A query has written batch 4" in undo.warnings[1]
+    apply(undo, Stores(query.store), **STOPPED)
+    assert read_all(query.store) == before
+
+
+def test_an_entry_that_was_written_again_is_not_taken_for_that_of_the_reset(tmp_path):
+    query = query_at(tmp_path)
+    apply(plan_of(query, ToEarliest()), Stores(query.store), **STOPPED)
+    query.store.write(f"offsets/{LAST}", query.files[f"offsets/{LAST}"] + b" ")
+    with pytest.raises(PlanError, match=f"offsets/{LAST}: the reset .* cannot be undone, because this file was"):
+        make_undo(Stores(query.store))
+
+
+def test_two_resets_are_undone_one_after_the_other(tmp_path):
+    query = query_at(tmp_path, sources=2)
+    apply(plan_of(query, ToEarliest()), Stores(query.store), **STOPPED)
+    between = read_all(query.store)
+    apply(plan_of(query, ToEarliest(), source_id="1"), Stores(query.store), **STOPPED)
+    for expected in (between, query.files):
+        apply(make_undo(Stores(query.store)), Stores(query.store), **STOPPED)
+        assert read_all(query.store) == expected
+
+
+# --- what is refused ------------------------------------------------------------------------------------------------
+
+
+def test_a_query_with_state_needs_a_word_when_rows_come_again(tmp_path):
+    query = query_at(tmp_path, stateful=True)
+    with pytest.raises(PlanError, match="at most 80 offsets of source 0 a second time") as refused:
+        plan_of(query, ToEarliest())
+    assert "--state-will-see-rows-again" in refused.value.hint
+    plan = plan_of(query, ToEarliest(), state_sees_rows_again=True)
+    assert "The state of the query is not moved: it counts at most 80 offsets" in plan.warnings[1]
+    ahead = plan_of(query, ToOffsets(99))
+    assert "it never gets at most 118 offsets" in ahead.warnings[1]
+
+
+def test_the_state_of_a_batch_that_was_not_committed_goes_with_it(tmp_path):
+    query = query_at(tmp_path, stateful=True)
+    query.commit(LAST + 1)
+    query.store.delete(f"commits/{LAST + 1}")
+    plan = plan_of(query, ToCurrent())
+    assert {"state/0/0/5.delta", "state/0/1/5.delta", "offsets/4"} == plan.deletes()
+
+
+REFUSED = {
+    "a source that there is not": ({"source_id": "7"}, "source '7' does not exist in batch 3; the sources of the query are 0"),
+    "a topic that the broker does not have": ({"broker": ForgedBroker({})}, "the topic orders does not exist"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(("options", "problem"), REFUSED.values(), ids=REFUSED)
+def test_what_cannot_be_found_is_refused(tmp_path, options, problem):
+    query = query_at(tmp_path)
+    with pytest.raises(PlanError, match=problem):
+        plan_of(query, ToEarliest(), **options)
+
+
+def test_a_source_of_another_type_is_refused(tmp_path):
+    query = query_at(tmp_path)
+    query.store.write(f"offsets/{LAST}", b"v1\n{}\n17")
+    with pytest.raises(PlanError, match="source 0 is not a Kafka source"):
+        plan_of(query, ToEarliest())
+
+
+def test_before_the_first_commit_there_is_no_position(tmp_path):
+    query = KafkaQuery(Store.open(str(tmp_path / "orders")))
+    query.plan(0)
+    with pytest.raises(PlanError, match="no batch is committed, so there is no position to move"):
+        plan_of(query, ToEarliest())
+
+
+@pytest.mark.parametrize(
+    ("edit", "problem"),
+    [
+        (("v1", "v7"), "it replaces offsets/3 by no offset entry"),
+        (('{"orders":{"0":0,"1":0}}', "17"), "it gives source 0 an offset that no reset gives it"),
+        (('{"orders":{"0":0,"1":0}}', "-"), "it gives source 0 an offset that no reset gives it"),
+        (('"spark.sql.shuffle.partitions": "2"', '"spark.sql.shuffle.partitions": "3"'), "step 1 of the plan"),
+    ],
+)
+def test_a_plan_that_somebody_has_written_into_is_not_carried_out(tmp_path, edit, problem):
+    query = query_at(tmp_path)
+    fields = plan_of(query, ToEarliest()).to_dict()
+    fields["actions"][0]["data"] = fields["actions"][0]["data"].replace(*edit)
+    with pytest.raises(PlanError, match=problem):
+        apply(plan_from_dict(fields), Stores(query.store), **STOPPED)
+    assert read_all(query.store) == query.files
+
+
+def test_a_plan_is_stale_when_the_query_has_run(tmp_path):
+    query = query_at(tmp_path)
+    plan = plan_of(query, ToEarliest())
+    query.commit(LAST + 1)
+    with pytest.raises(StalePlanError, match="the newest committed batch: expected 3, found 4"):
+        apply(plan, Stores(query.store), **STOPPED)
+
+
+# --- the sink -------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("sink", "strategy", "effects"),
+    [
+        ("kafka", ToEarliest(), ["duplicated"]),
+        ("kafka", ToOffsets(99), ["skipped"]),
+        ("kafka", ToOffsets({("orders", 0): 0, ("orders", 1): 99}), ["duplicated", "skipped"]),
+        ("kafka", ToCurrent(), ["exact"]),
+        ("foreachBatch", ToEarliest(), ["unknown"]),
+        ("noop", ToEarliest(), ["exact"]),
+    ],
+)
+def test_the_plan_says_what_becomes_of_the_sink(tmp_path, sink, strategy, effects):
+    plan = plan_of(query_at(tmp_path), strategy, sink=parse_sink(sink))
+    assert [item.effect for item in plan.effects] == effects
+    assert plan.to_accept == tuple(effect for effect in effects if effect != "exact" and plan.actions)

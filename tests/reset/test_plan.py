@@ -1,0 +1,70 @@
+"""The planner of resets alone: its steps, what they require, and that it is read back."""
+
+from __future__ import annotations
+
+import pytest
+
+from airflow_provider_ckpt.change.actions import Replace
+from airflow_provider_ckpt.change.plan import plan_from_dict
+from airflow_provider_ckpt.checkpoint.observe import observe
+from airflow_provider_ckpt.checkpoint.view import CheckpointView
+from airflow_provider_ckpt.codec import offset_log
+from airflow_provider_ckpt.codec.source_offset import SourceOffset
+from airflow_provider_ckpt.reset.move import Move
+from airflow_provider_ckpt.reset.plan import entry_with, moves_of, plan_reset
+from airflow_provider_ckpt.storage.store import Store
+from tests.reset.kafka_query import KafkaQuery
+
+
+@pytest.fixture
+def view(tmp_path) -> CheckpointView:
+    """Batches 0 to 2, all committed, of two sources."""
+    query = KafkaQuery(Store.open(str(tmp_path / "orders")), sources=2)
+    for batch_id in range(3):
+        query.commit(batch_id)
+    return observe(query.store, deep=True)
+
+
+def move(view: CheckpointView, source_id: str, new: str, **told: tuple[str, ...]) -> Move:
+    old = view.offset_seq(2).offset(source_id)
+    assert old is not None
+    return Move(source_id, "kafka", old, SourceOffset(new), **told)
+
+
+def test_one_step_and_what_it_requires(view):
+    plan = plan_reset(view, [move(view, "1", '{"payments":{"0":1,"1":2}}', warnings=("w",), notes=("n",))], 7)
+    assert {item.kind for item in plan.requirements} == {
+        "query_id", "latest_committed", "latest_planned", "kept_objects", "writer_stopped",
+    }  # fmt: skip
+    assert [type(action) for action in plan.actions] == [Replace]
+    assert (plan.batch_id, plan.planned_at_ms, plan.notes, plan.aim) == (2, 7, ("n",), "other offsets")
+    assert plan.warnings[0].startswith("After the reset offsets/2 does not say any more") and plan.warnings[1] == "w"
+    assert plan_from_dict(plan.to_dict()) == plan
+
+
+def test_the_entry_keeps_its_first_lines_and_the_other_source(view):
+    (step,) = plan_reset(view, [move(view, "1", '{"payments":{"0":1,"1":2}}')], 7).actions
+    before, after = view.offset_seq(2).encode().decode().split("\n"), step.data.split("\n")
+    assert after == [*before[:3], '{"payments":{"0":1,"1":2}}']
+
+
+def test_a_plan_tells_what_it_moves(view):
+    moves = [move(view, "0", '{"orders":{"0":1,"1":2}}'), move(view, "1", '{"payments":{"0":3}}')]
+    plan = plan_reset(view, moves, 7)
+    assert moves_of(plan, view.offset_seq(2)) == moves
+
+
+def test_what_stays_has_no_step_and_is_told_all_the_same(view):
+    plan = plan_reset(view, [move(view, "0", '{"orders": {"1":30, "0":30}}', notes=("n",))], 7)
+    assert (plan.actions, plan.warnings, plan.notes) == ((), (), ("n",))
+    assert moves_of(plan, view.offset_seq(2)) == []
+
+
+@pytest.mark.parametrize("data", [b'v1\r\n{}\r\n{"t":{"0":1}}\r\n-', b'v2\n{"conf":{}}\nb:{"t":{"0":1}}\na:-\n'])
+def test_sources_stay_in_their_order_whatever_the_line_ends(data):
+    entry = offset_log.decode(data, "offsets/1")
+    source_id = entry.offsets[0][0]
+    again = offset_log.decode(entry_with(entry, {source_id: SourceOffset('{"t":{"0":9}}')}).encode(), "offsets/1")
+    assert [known for known, _ in again.offsets] == [known for known, _ in entry.offsets]
+    assert again.offset(source_id) == SourceOffset('{"t":{"0":9}}') and again.offsets[1][1] is None
+    assert again.metadata == entry.metadata and again.version == entry.version
