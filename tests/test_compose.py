@@ -58,12 +58,13 @@ def test_keys_are_made_once(tmp_path):
     assert set(make_keys(tmp_path / "others").values()).isdisjoint(first.values())
 
 
-ENCRYPT = "from airflow.models.crypto import get_fernet; print(get_fernet().encrypt(b'an event').decode())"
-DECRYPT = "import sys; from airflow.models.crypto import get_fernet; print(get_fernet().decrypt(sys.argv[1].encode()))"
-SECRETS = """
-import json
+#: What a process of Airflow makes of a text, "encrypt" or "decrypt" as it is told, and the secrets that it has.
+CRYPT = """
+import json, sys
 from airflow.configuration import conf
-print(json.dumps([conf.get("core", "fernet_key"), conf.get("api", "secret_key"), conf.get("api_auth", "jwt_secret")]))
+from airflow.models.crypto import get_fernet
+secrets = [conf.get("core", "fernet_key"), conf.get("api", "secret_key"), conf.get("api_auth", "jwt_secret")]
+print(json.dumps([getattr(get_fernet(), sys.argv[1])(sys.argv[2].encode()).decode(), *secrets]))
 """
 
 
@@ -72,7 +73,7 @@ def test_processes_with_homes_of_their_own_share_what_they_encrypt(tmp_path):
     """Without a shared Fernet key the triggerer dies of InvalidToken at its first trigger."""
     keys = make_keys(tmp_path / "keys")
 
-    def run(home: str, program: str, *arguments: str) -> str:
+    def run(home: str, *arguments: str) -> list[str]:
         declared = COMPOSE["services"]["scheduler"]["environment"]
         commands = {
             key: value.replace("/keys", str(tmp_path / "keys"))
@@ -81,12 +82,12 @@ def test_processes_with_homes_of_their_own_share_what_they_encrypt(tmp_path):
         }
         own = {key: value for key, value in os.environ.items() if not key.startswith("AIRFLOW__")}
         environment = {**own, **commands, "AIRFLOW_HOME": str(tmp_path / home)}
-        command = [sys.executable, "-W", "ignore", "-c", program, *arguments]
+        command = [sys.executable, "-W", "ignore", "-c", CRYPT, *arguments]
         done = subprocess.run(command, env=environment, check=True, capture_output=True, text=True)
-        return done.stdout.splitlines()[-1]
+        return json.loads(done.stdout.splitlines()[-1])
 
-    token = run("scheduler", ENCRYPT)
-    assert run("triggerer", DECRYPT, token) == "b'an event'"
-    names = ("fernet_key", "api_secret", "jwt_secret")
-    assert json.loads(run("scheduler", SECRETS)) == [keys[name] for name in names]
-    assert json.loads(run("triggerer", SECRETS)) == [keys[name] for name in names]
+    shared = [keys[name] for name in ("fernet_key", "api_secret", "jwt_secret")]
+    token, *of_scheduler = run("scheduler", "encrypt", "an event")
+    text, *of_triggerer = run("triggerer", "decrypt", token)
+    assert text == "an event"
+    assert of_scheduler == of_triggerer == shared

@@ -6,6 +6,9 @@ from the one that was removed.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+from itertools import product
+
 import pytest
 
 from airflow_provider_ckpt.change.apply import apply
@@ -25,6 +28,8 @@ SAME = {
     "commits and state": ("commits/", "state/"),
     "everything": ("commits/", "state/", "offsets/"),
 }
+#: The newest batch that has run again.
+LAST = {"fewer batches": BATCHES - 2, "more batches": BATCHES}
 #: Calls to stop an undo at in `make test`.
 SAMPLES = {"local": 5, "s3": 0}
 STOPPED = {"query_is_stopped": True, "quiet_s": 0, "accept_sink": "unknown"}
@@ -44,11 +49,22 @@ class RunAgain(FakeQuery):
             super()._write(name, self.before.get(name, data) if name.startswith(self.same) else data)
 
 
-@pytest.fixture(params=["local", pytest.param("s3", marks=pytest.mark.s3)])
+@pytest.fixture
 def opened(request, tmp_path):
+    """Opens locations on a storage, and how many calls to let fail there."""
     if request.param == "s3":
         return request.getfixturevalue("s3_store"), SAMPLES["s3"]
     return (lambda name: Store.open(str(tmp_path / name))), SAMPLES["local"]
+
+
+def cases(on_s3: set[tuple[str, ...]], *parts: Iterable[str]) -> list[object]:
+    """Every combination on disk and on S3; of those on S3 these in `make test`."""
+    every = list(product(*parts))
+    late = {case: () if case in on_s3 else (pytest.mark.exhaustive,) for case in every}
+    return [
+        *(pytest.param("local", *case) for case in every),
+        *(pytest.param("s3", *case, marks=(pytest.mark.s3, *late[case])) for case in every),
+    ]
 
 
 def ran_again(place: Store, same: tuple[str, ...], last: int) -> tuple[Files, Files]:
@@ -72,10 +88,18 @@ def undo(place: Store, fault: Fault) -> None:
     apply(make_undo(Stores(place)), Stores(FaultyStore.of(place, fault)), **STOPPED)
 
 
-@pytest.mark.parametrize("last", [BATCHES - 2, BATCHES], ids=["fewer batches", "more batches"])
-@pytest.mark.parametrize("same", SAME)
-def test_it_is_undone_with_every_byte(opened, same, last):
+@pytest.mark.parametrize(
+    ("opened", "same", "batches"),
+    cases(
+        {("commits", "fewer batches"), ("commits and state", "more batches"), ("everything", "fewer batches")},
+        SAME,
+        LAST,
+    ),
+    indirect=["opened"],
+)
+def test_it_is_undone_with_every_byte(opened, same, batches):
     open_at, samples = opened
+    last = LAST[batches]
     counted = Fault()
     place = open_at("counted/orders")
     before, since = ran_again(place, SAME[same], last)
@@ -101,7 +125,7 @@ def assert_undone(place: Store, before: Files, since: Files, when: str = "") -> 
     assert kept >= since.items(), when
 
 
-@pytest.mark.parametrize("same", SAME)
+@pytest.mark.parametrize(("opened", "same"), cases({("commits and state",)}, SAME), indirect=["opened"])
 def test_it_is_rolled_back_again_and_undone(opened, same):
     """The second rollback is undone first: what ran again is there; then the first: what was there before is."""
     open_at, _ = opened

@@ -115,7 +115,9 @@ def test_the_same_command_completes_an_interrupted_rollback_and_undo_takes_it_ba
     assert_right(lab, run, "rollback, undo, rollback")
 
 
-@pytest.mark.parametrize("config", ["rocksdb", "rocksdb-changelog", "rocksdb-v2"])
+@pytest.mark.parametrize(
+    "config", ["rocksdb", pytest.param("rocksdb-changelog", marks=pytest.mark.exhaustive), "rocksdb-v2"]
+)
 def test_an_undo_after_a_batch_that_was_stopped_while_it_uploaded_its_state_is_right(spark, tmp_path, config):
     """RocksDB uploads its tables first, then the zip that names them: what was uploaded by then stays, and is not read."""
     lab = lab_with_a_bad_deploy(spark, tmp_path, config)  # no copy, which lacks the sidecars that a run writes anew
