@@ -5,17 +5,22 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from contextlib import suppress
+from threading import Lock
 
 from airflow_provider_ckpt.backup.manifest import Manifest, ManifestObject
 from airflow_provider_ckpt.codec import layout
 from airflow_provider_ckpt.errors import CheckpointNotFoundError, TooLargeError
 from airflow_provider_ckpt.storage.concurrency import LOCAL_THREADS, THREADS
+from airflow_provider_ckpt.storage.local import CHUNK_BYTES, See, unseen
 from airflow_provider_ckpt.storage.store import Store
 from airflow_provider_ckpt.storage.stored_object import StoredObject
 from airflow_provider_ckpt.untrusted.limits import largest, size_text
 
 #: Calls a function for each of some names.
 ForEach = Callable[[Callable[[str], None], list[str]], object]
+
+#: After how many bytes the disk is asked to write them, while the next ones are copied.
+WRITE_BYTES = 128 << 20
 
 
 def copies_at_once(source: Store, target: Store) -> int:
@@ -58,7 +63,7 @@ class Copier:
         self._base = {item.name: item for item in base.objects} if base else {}
         self._base_is_judged = base is not None and base.facts.get("judged") is True
         self._listed: Mapping[str, StoredObject] = {}
-        self._is_flushed = True
+        self._unwritten, self._flushing = 0, Lock()
         self.held: dict[str, ManifestObject] = {}
 
     def is_own(self, name: str) -> bool:
@@ -71,16 +76,26 @@ class Copier:
 
     # --- filling -----------------------------------------------------------------------------------------------
 
-    def add(self, name: str) -> None:
-        """Take an object in, unless it is here already. Raises MovedError when it is gone."""
-        if name not in self.held:
-            self.held[name] = self._reusable(name) or self._copy(name)
+    def refer(self, names: Iterable[str]) -> None:
+        """Take in what an earlier backup has of some objects; nothing is read."""
+        for name in names:
+            if name not in self.held and (item := self._reusable(name)) is not None:
+                self.held[name] = item
 
-    def flush(self) -> None:
-        """Return when the copies made so far outlive a power cut."""
-        if not self._is_flushed:
-            self._is_flushed = True  # a copy that is made meanwhile asks for the next flush
-            self._root.flush()
+    def add(self, name: str, see: See = unseen) -> None:
+        """Take an object in, unless it is here already; ``see`` is called with what is copied.
+
+        Raises MovedError when it is gone.
+        """
+        if name not in self.held:
+            self.held[name] = self._reusable(name) or self._copy(name, see)
+
+    def flush(self, least: int = 1) -> None:
+        """Return when the copies made so far outlive a power cut, unless fewer bytes than ``least`` do not."""
+        with self._flushing:
+            if self._unwritten >= least:
+                self._unwritten = 0  # a copy that is made meanwhile asks for the next flush
+                self._root.flush()
 
     def try_add(self, name: str) -> None:
         """Take an object in, unless it is gone."""
@@ -111,9 +126,14 @@ class Copier:
         return self.read(name)
 
     def chunks(self, name: str) -> Iterator[bytes]:
-        """The bytes of an object, whatever its size, which is taken in, a piece at a time."""
-        self.add(name)
-        yield from self._root.chunks(self.held[name].stored_at)
+        """The bytes of an object, whatever its size, which is taken in, a piece at a time.
+
+        Those of a small one are what was just copied; they are read back when S3 copies by itself.
+        """
+        copied = _Copied()
+        self.add(name, copied.see)
+        item = self.held[name]
+        yield from copied.pieces if copied.is_all_of(item) else self._root.chunks(item.stored_at)
 
     def mend_references(self, for_each: ForEach) -> None:
         """Check by one listing that everything that is referred to exists, and copy what does not.
@@ -139,16 +159,18 @@ class Copier:
         del self.held[name]
         self._base.pop(name, None)
 
-    def _copy(self, name: str) -> ManifestObject:
+    def _copy(self, name: str, see: See = unseen) -> ManifestObject:
         stored_at = f"{self._prefix}/{name}"
         try:
             listed = self._listed[name].size if name in self._listed else None
             if _is_known(name):
                 refuse_too_large(self._checkpoint, name, listed or 0)
-            size, sha256 = self._checkpoint.copy(name, self._root, stored_at, is_free=True, size=listed)
+            size, sha256 = self._checkpoint.copy(name, self._root, stored_at, is_free=True, size=listed, see=see)
         except CheckpointNotFoundError:
             raise MovedError from None
-        self._is_flushed = False
+        self._unwritten += max(size, 1)
+        if self._unwritten >= WRITE_BYTES and not self._flushing.locked():
+            self.flush(WRITE_BYTES)
         return ManifestObject(name, size, sha256, stored_at)
 
     # --- comparing with listings -------------------------------------------------------------------------------
@@ -202,6 +224,24 @@ class Copier:
         if self.is_own(name):
             self._root.delete(self.held[name].stored_at)
         self.held.pop(name, None)
+
+
+class _Copied:
+    """What was copied of an object, if it is small."""
+
+    def __init__(self) -> None:
+        self.pieces: list[bytes] = []
+        self._size = 0
+
+    def see(self, piece: bytes | memoryview) -> None:
+        """Keep a piece."""
+        self._size += len(piece)
+        if self._size <= CHUNK_BYTES:
+            self.pieces.append(bytes(piece))
+
+    def is_all_of(self, item: ManifestObject) -> bool:
+        """Whether all of an object was seen and kept."""
+        return self._size == item.size <= CHUNK_BYTES
 
 
 def _is_known(name: str) -> bool:

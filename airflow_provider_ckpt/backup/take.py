@@ -50,6 +50,7 @@ from airflow_provider_ckpt.checks import check
 from airflow_provider_ckpt.checks.findings import Finding
 from airflow_provider_ckpt.checks.inspect import (
     checksum_of_state,
+    is_judged,
     read_text_logs,
     with_restart_set,
     without_broken_files,
@@ -222,9 +223,10 @@ def _copy_newest(checkpoint: Store, copier: Copier, threads: int, on_step: OnSte
     if chosen.missing and observe(checkpoint).latest_committed != batch_id:
         raise MovedError
     _planned(view, require_restorable(chosen, view, _hint_to_check(view)))
-    in_parallel(copier.add, [name for name in chosen.names if name not in copier.held], threads, on_step)
-    with _meanwhile(copier.flush):
-        chosen = _without_broken_files(checkpoint, view, chosen, copier, threads)
+    copier.refer(chosen.names)
+    rest = [name for name in chosen.names if name not in copier.held and not is_judged(view, name)]
+    in_parallel(copier.add, rest, threads, on_step)
+    chosen = _without_broken_files(checkpoint, view, chosen, copier, threads, on_step)
     copier.mend_references(lambda function, names: in_parallel(function, names, threads))
     plan = _planned(view, chosen)
     judged = [name for name in chosen.names if copier.is_known((name,))]
@@ -253,18 +255,18 @@ def _copy_unknown(
 
 
 def _without_broken_files(
-    checkpoint: Store, view: CheckpointView, chosen: RestartSet, copier: Copier, threads: int
+    checkpoint: Store, view: CheckpointView, chosen: RestartSet, copier: Copier, threads: int, on_step: OnStep
 ) -> RestartSet:
-    """Judge the copies of the state as `ckpt check --deep` does, and choose anew when a file is not whole.
+    """Copy the state and judge it as `ckpt check --deep` does, and choose anew when a file is not whole.
 
     What is referred to was judged when it was copied. Raises BatchNotRestorableError, MovedError.
     """
     judged = [name for name in chosen.names if copier.is_known((name, checksum_of_state(view, name)))]
-    whole = without_broken_files(view, chosen, copier.read, copier.chunks, threads, judged=judged)
+    whole = without_broken_files(view, chosen, copier.read, copier.chunks, threads, judged=judged, on_step=on_step)
     if whole is not chosen:
         _require_one_moment(checkpoint, copier, view, chosen)
         require(whole, view, _hint_to_check(view))
-        in_parallel(copier.add, [name for name in whole.names if name not in copier.held], threads)
+    in_parallel(copier.add, [name for name in whole.names if name not in copier.held], threads)
     return whole
 
 

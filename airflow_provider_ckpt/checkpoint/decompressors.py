@@ -21,7 +21,8 @@ _FIRST_BYTES = 256 << 10
 _FULL = "failed to write whole buffer"
 
 #: Gives the plain bytes of an LZ4 block, which are so many, or of a Snappy block, which are so many at most.
-_Block = Callable[[bytes, int], bytes | bytearray]
+_Block = Callable[[bytes | memoryview, int], bytes | bytearray]
+_LZ4_HEADER = struct.Struct("<8sBiii")
 
 
 def decompressors() -> Mapping[str, Decompress]:
@@ -36,19 +37,20 @@ def decompressors() -> Mapping[str, Decompress]:
     return {"lz4": partial(_lz4, _lz4_block), "snappy": partial(_snappy, _snappy_block), "zstd": _zstd}
 
 
-def _lz4(decompress_block: _Block, data: bytes, wanted: int) -> bytes:
+def _lz4(decompress_block: _Block, data: bytes, wanted: int) -> bytes | bytearray:
     """``net.jpountz.lz4.LZ4BlockOutputStream``: a 21 byte header before each block."""
-    plain, at = bytearray(), 0
-    while at + 21 <= len(data) and len(plain) < wanted:
-        magic, token, size, plain_size, _ = struct.unpack("<8sBiii", data[at : at + 21])
+    pieces, at, left, view = list[bytes | bytearray](), 0, wanted, memoryview(data)
+    while at + _LZ4_HEADER.size <= len(data) and left > 0:
+        magic, token, size, plain_size, _ = _LZ4_HEADER.unpack_from(data, at)
+        at += _LZ4_HEADER.size
         if magic != b"LZ4Block" or not 0 <= size <= MOST_BLOCK_BYTES or not 0 <= plain_size <= MOST_BLOCK_BYTES:
             raise ValueError("no LZ4 block")
-        block = data[at + 21 : at + 21 + size]
         if plain_size == 0:
             break
-        plain += block if token & 0xF0 == 0x10 else decompress_block(block, plain_size)
-        at += 21 + size
-    return bytes(plain)
+        block = view[at : at + size]
+        pieces.append(bytes(block) if token & 0xF0 == 0x10 else decompress_block(block, plain_size))
+        at, left = at + size, left - len(pieces[-1])
+    return pieces[0] if len(pieces) == 1 else b"".join(pieces)  # one block at a time is judged: no more copies of it
 
 
 def _snappy(decompress_block: _Block, data: bytes, wanted: int) -> bytes:
@@ -65,7 +67,7 @@ def _snappy(decompress_block: _Block, data: bytes, wanted: int) -> bytes:
     return bytes(plain)
 
 
-def _lz4_block(block: bytes, plain_size: int) -> bytearray:
+def _lz4_block(block: bytes | memoryview, plain_size: int) -> bytearray:
     import cramjam
 
     plain = bytearray(plain_size)
@@ -79,7 +81,7 @@ def _lz4_block(block: bytes, plain_size: int) -> bytearray:
     return plain
 
 
-def _snappy_block(block: bytes, most: int) -> bytes:
+def _snappy_block(block: bytes | memoryview, most: int) -> bytes:
     import cramjam
 
     try:

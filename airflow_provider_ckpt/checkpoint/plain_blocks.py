@@ -6,7 +6,7 @@ Everywhere else cramjam reads them; the tests hold both to the same answers.
 from __future__ import annotations
 
 
-def lz4_block(block: bytes, plain_size: int) -> bytes:
+def lz4_block(block: bytes | memoryview, plain_size: int) -> bytes:
     """The plain bytes of an LZ4 block. Raises ValueError, or IndexError when it ends early."""
     plain, at = bytearray(), 0
     while at < len(block):
@@ -26,7 +26,7 @@ def lz4_block(block: bytes, plain_size: int) -> bytes:
     return bytes(plain)
 
 
-def _lz4_length(block: bytes, at: int, nibble: int) -> tuple[int, int]:
+def _lz4_length(block: bytes | memoryview, at: int, nibble: int) -> tuple[int, int]:
     if nibble < 15:
         return nibble, at
     size = nibble
@@ -37,7 +37,7 @@ def _lz4_length(block: bytes, at: int, nibble: int) -> tuple[int, int]:
             return size, at
 
 
-def snappy_block(block: bytes, most: int) -> bytes:
+def snappy_block(block: bytes | memoryview, most: int) -> bytes:
     """The plain bytes of a Snappy block, ``most`` at most. Raises ValueError, or IndexError when it ends early."""
     plain_size, at = _snappy_varint(block)
     plain = bytearray()
@@ -69,7 +69,7 @@ def snappy_block(block: bytes, most: int) -> bytes:
     return bytes(plain)
 
 
-def _snappy_varint(block: bytes) -> tuple[int, int]:
+def _snappy_varint(block: bytes | memoryview) -> tuple[int, int]:
     value = shift = at = 0
     while True:
         value |= (block[at] & 0x7F) << shift

@@ -25,7 +25,7 @@ from airflow_provider_ckpt.codec.source_log import newest_entry_in
 from airflow_provider_ckpt.errors import CheckpointFormatError, CheckpointNotFoundError, TooLargeError
 from airflow_provider_ckpt.sinks.declared import read_file_sink
 from airflow_provider_ckpt.sinks.memory import memory_of
-from airflow_provider_ckpt.storage.concurrency import THREADS, in_parallel
+from airflow_provider_ckpt.storage.concurrency import THREADS, OnStep, in_parallel, no_step
 from airflow_provider_ckpt.storage.requests import drive
 from airflow_provider_ckpt.storage.store import Store
 from airflow_provider_ckpt.storage.stored_object import StoredObject
@@ -130,6 +130,7 @@ def without_broken_files(
     threads: int = THREADS,
     *,
     judged: Collection[str] = (),
+    on_step: OnStep = no_step,
 ) -> RestartSet:
     """Judge the state files of a restart set, and choose anew without those that are broken until no more are.
 
@@ -140,12 +141,15 @@ def without_broken_files(
         chunks: The bytes of an object.
         threads: Reads under way at once.
         judged: What is known to be whole, and is not read.
+        on_step: Called after each file.
 
     Returns:
         The same set when everything is whole; else one of what makes up for the broken files, or that lacks them.
     """
     done, broken = set(judged), dict[str, str]()
-    while found := broken_state_files(view, [name for name in chosen.names if name not in done], read, chunks, threads):
+    while found := broken_state_files(
+        view, [name for name in chosen.names if name not in done], read, chunks, threads, on_step
+    ):
         done.update(chosen.names)
         broken.update(found)
         chosen = drive(restart_set(view, chosen.batch_id, decompressors(), broken), read)
@@ -160,7 +164,7 @@ def with_restart_set(view: CheckpointView, needed: RestartSet) -> CheckpointView
         repaired=needed.repaired,
         unjudged=needed.unknown,
         unread_tables=any(
-            isinstance(layout.parse(name), layout.StateTable) and not _is_judged(view, name) for name in needed.names
+            isinstance(layout.parse(name), layout.StateTable) and not is_judged(view, name) for name in needed.names
         ),
         single_partition=needed.single,
     )
@@ -222,10 +226,11 @@ def broken_state_files(
     read: Callable[[str], bytes],
     chunks: Callable[[str], Iterator[bytes]],
     threads: int = THREADS,
+    on_step: OnStep = no_step,
 ) -> dict[str, str]:
     """State files that are not what their checksum file says, or are not whole, and what to say of each."""
     used, known = _codec_of_state(view), decompressors()
-    own = [name for name in names if _is_judged(view, name)]
+    own = [name for name in names if is_judged(view, name)]
 
     def problem(name: str) -> str | None:
         place, stored = layout.parse(name), view.objects[name]
@@ -251,11 +256,11 @@ def broken_state_files(
             return state_content.problem_of_blocks(chunks(name), used)
         return state_content.problem_of(b"".join(chunks(name)), used, known)
 
-    return {name: said for name, said in zip(own, in_parallel(problem, own, threads), strict=True) if said}
+    return {name: said for name, said in zip(own, in_parallel(problem, own, threads, on_step), strict=True) if said}
 
 
-def _is_judged(view: CheckpointView, name: str) -> bool:
-    """State files, and tables that have a checksum file: without one their length alone is known."""
+def is_judged(view: CheckpointView, name: str) -> bool:
+    """Whether a file is read to be judged: state files, and tables that have a checksum file (else their length is)."""
     place = layout.parse(name)
     if isinstance(place, layout.StateTable):
         return checksum_of_state(view, name) is not None

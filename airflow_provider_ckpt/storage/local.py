@@ -214,13 +214,22 @@ class _OfThread(threading.local):
 _of_thread = _OfThread()
 
 
-def copy_file(source: str, target: str, *, is_free: bool = False) -> tuple[int, str]:
+#: Called with the bytes of an object while it is copied, a piece at a time; a piece changes after the call.
+See = Callable[[bytes | memoryview], object]
+
+
+def unseen(piece: bytes | memoryview) -> None:
+    """Nobody wants to see what is copied."""
+
+
+def copy_file(source: str, target: str, *, is_free: bool = False, see: See = unseen) -> tuple[int, str]:
     """Copy a local file to a name that is free.
 
     Args:
         source: The file.
         target: The path of the copy, which appears whole.
         is_free: Nobody else writes there, and nobody reads before all is copied; then it is written under its own name.
+        see: Called with what is copied.
 
     Returns:
         Size in bytes and SHA-256 (hex), taken while copying.
@@ -229,10 +238,10 @@ def copy_file(source: str, target: str, *, is_free: bool = False) -> tuple[int, 
     reading = os.open(source, os.O_RDONLY | os.O_CLOEXEC)
     try:
         if is_free:
-            return _copy_whole(reading, target)
+            return _copy_whole(reading, target, see)
         directory, _, name = target.rpartition("/")
         temporary = f"{directory}/.{name}.{_of_thread.suffix}"
-        copied = _copy_whole(reading, temporary)
+        copied = _copy_whole(reading, temporary, see)
         try:
             os.link(temporary, target)
         finally:
@@ -242,12 +251,12 @@ def copy_file(source: str, target: str, *, is_free: bool = False) -> tuple[int, 
     return copied
 
 
-def _copy_whole(reading: int, path: str) -> tuple[int, str]:
+def _copy_whole(reading: int, path: str, see: See) -> tuple[int, str]:
     """Write a new file; what an error has left of it is removed."""
     writing = _create(path)
     try:
         try:
-            return _pour(reading, writing)
+            return _pour(reading, writing, see)
         finally:
             os.close(writing)
     except BaseException:  # Ctrl-C as well
@@ -264,12 +273,13 @@ def _create(path: str) -> int:
     return os.open(path, flags, 0o666)
 
 
-def _pour(reading: int, writing: int) -> tuple[int, str]:
+def _pour(reading: int, writing: int, see: See) -> tuple[int, str]:
     buffer, sha256, size = _of_thread.buffer, hashlib.sha256(), 0
     while count := os.readv(reading, [buffer]):
-        sha256.update(buffer[:count])
-        written = 0
+        piece, written = buffer[:count], 0
+        sha256.update(piece)
+        see(piece)
         while written < count:
-            written += os.write(writing, buffer[written:count])
+            written += os.write(writing, piece[written:])
         size += count
     return size, sha256.hexdigest()

@@ -33,6 +33,7 @@ from airflow_provider_ckpt.storage.drivers import (
 from airflow_provider_ckpt.storage.local import (
     CHUNK_BYTES,
     LocalDisk,
+    See,
     copy_file,
     is_below_link,
     is_inside,
@@ -43,6 +44,7 @@ from airflow_provider_ckpt.storage.local import (
     scan,
     stat,
     sum_of,
+    unseen,
 )
 from airflow_provider_ckpt.storage.opening import opening_error, require_location
 from airflow_provider_ckpt.storage.s3 import copy_in_s3, same_s3
@@ -311,7 +313,7 @@ class Store:
                         Path(path).rmdir()
 
     def copy(
-        self, name: str, to: Store, to_name: str, *, is_free: bool = False, size: int | None = None
+        self, name: str, to: Store, to_name: str, *, is_free: bool = False, size: int | None = None, see: See = unseen
     ) -> tuple[int, str]:
         """Copy an object into another store under a name that is free there; inside one S3, S3 does it.
 
@@ -320,15 +322,15 @@ class Store:
             to: Where to.
             to_name: Its name there.
             is_free: Nobody else writes there, or reads before all is copied; this saves S3 a request.
-            size: Its bytes, when a listing has shown them and the caller checks whether it is still the same; this
-                saves S3 another.
+            size: Its bytes as a listing has shown them, when the caller compares that later; this saves S3 another.
+            see: Called with what is copied; not when S3 copies by itself.
 
         Returns:
             Size in bytes and SHA-256 (hex) of what was read and written.
         """
         if self.is_local and to.is_local:
             with self._errors(name):
-                return copy_file(self._path(name), to._path(to_name), is_free=is_free)
+                return copy_file(self._path(name), to._path(to_name), is_free=is_free, see=see)
         if same_s3(self.fs, to.fs):
             with self._errors(name):
                 copied = copy_in_s3(self.fs, self._path(name), to._path(to_name), is_free=is_free, size=size)
@@ -338,8 +340,9 @@ class Store:
             data = source.read(SMALL_BYTES + 1)
             if len(data) <= SMALL_BYTES:
                 to.create(to_name, data)
+                see(data)
                 return len(data), hashlib.sha256(data).hexdigest()
-            return to._create_from(to_name, data, source)
+            return to._create_from(to_name, data, source, see)
 
     def keep(self, name: str, to: Store, to_name: str) -> tuple[int, str] | None:
         """Give an object that is about to be deleted a second name, without moving bytes where the disk can do that.
@@ -385,7 +388,7 @@ class Store:
             hint = 'No part of a name between slashes may be empty, "." or "..". Rename it.'
             raise StoreError(str(error), location=self.location, hint=hint) from None
 
-    def _create_from(self, name: str, head: bytes, source: IO[bytes]) -> tuple[int, str]:
+    def _create_from(self, name: str, head: bytes, source: IO[bytes], see: See) -> tuple[int, str]:
         sha256, size = hashlib.sha256(), 0
 
         def fill(file: IO[bytes]) -> None:
@@ -394,6 +397,7 @@ class Store:
             while data:
                 file.write(data)
                 sha256.update(data)
+                see(data)
                 size += len(data)
                 data = source.read(CHUNK_BYTES)
 

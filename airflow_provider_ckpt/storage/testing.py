@@ -119,8 +119,9 @@ class StoreSuite:
         data = bytes(range(256)) * (size // 256 + 1)
         store.create("state/0/0/1.zip", data[:size])
         target = store.sibling("backup")
-        expected = (size, hashlib.sha256(data[:size]).hexdigest())
-        assert store.copy("state/0/0/1.zip", target, "x/checkpoint/state/0/0/1.zip") == expected
+        expected, seen = (size, hashlib.sha256(data[:size]).hexdigest()), bytearray()
+        assert store.copy("state/0/0/1.zip", target, "x/checkpoint/state/0/0/1.zip", see=seen.extend) == expected
+        assert seen in (data[:size], b""), "nothing is seen where the storage copies by itself"
         assert target.read("x/checkpoint/state/0/0/1.zip") == data[:size]
         with pytest.raises(ObjectExistsError):
             store.copy("state/0/0/1.zip", target, "x/checkpoint/state/0/0/1.zip")

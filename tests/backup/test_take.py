@@ -4,17 +4,18 @@ from __future__ import annotations
 
 import json
 import os
+import uuid
 from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
-from airflow_provider_ckpt.backup import manifest
+from airflow_provider_ckpt.backup import copier, manifest
 from airflow_provider_ckpt.backup.catalog import find_backup, list_backups
 from airflow_provider_ckpt.backup.take import take_backup
 from airflow_provider_ckpt.backup.verify import verify_backup
-from airflow_provider_ckpt.errors import BackupCorruptError, CheckpointBusyError
+from airflow_provider_ckpt.errors import BackupCorruptError, BatchNotRestorableError, CheckpointBusyError
 from airflow_provider_ckpt.storage.store import Store
 from tests.backup_lab import Query, assert_whole, files, unnamed
 from tests.state_streams import delta_of_size
@@ -100,6 +101,49 @@ def test_all_copies_are_on_the_disk_before_the_manifest_is_written(query, root, 
     assert events[-1] == "flush"
     assert events.count("flush") == 1 + unknown, "and no disk was asked in vain"
     assert backups.events[-2:] == ["manifest.json", "flush"]
+
+
+def test_the_disk_writes_what_was_copied_while_more_is_copied(query, root, monkeypatch):
+    monkeypatch.setattr(copier, "WRITE_BYTES", 1_000)
+    checkpoint, backups = Noted.open(query("agg-hdfs").store.location), Noted.open(root.location)
+    backups.events = []
+    copied = take_backup(checkpoint, backups, threads=1).own_bytes
+    events = backups.events[: backups.events.index("manifest.json")]
+    assert 2 < events.count("flush") <= copied / 1_000 + 1
+    assert events[-1] == "flush"
+
+
+class Reading(Store):
+    """Notes which state files are read."""
+
+    def read_up_to(self, name, most):
+        self.seen += [name] if name.endswith(".delta") else []
+        return super().read_up_to(name, most)
+
+
+@pytest.mark.parametrize(("keep_up_to", "read_back"), [(1 << 20, False), (0, True)])
+def test_small_state_files_are_judged_while_they_are_copied(query, root, monkeypatch, keep_up_to, read_back):
+    monkeypatch.setattr(copier, "CHUNK_BYTES", keep_up_to)
+    orders, backups = query("agg-hdfs"), Reading.open(root.location)
+    backups.seen = []
+    taken = take_backup(orders.store, backups, threads=1)
+    deltas = [item.stored_at for item in taken.objects if item.name.endswith(".delta")]
+    assert sorted(backups.seen) == (sorted(deltas) if read_back else [])
+    assert taken.facts["judged"]
+
+
+@pytest.mark.parametrize("checksums", [True, False])
+@pytest.mark.parametrize("elsewhere", [True, False])
+def test_a_file_that_is_broken_is_seen_wherever_it_is_copied_to(query, root, elsewhere, checksums):
+    orders, place = query("agg-hdfs"), Store.open(f"memory://{uuid.uuid4()}") if elsewhere else root
+    if not checksums:
+        orders.drop_checksums()
+    path = orders.checkpoint / "state/0/1/8.delta"
+    data = path.read_bytes()
+    path.write_bytes(data[:40] + bytes([data[40] ^ 255]) + data[41:])
+    with pytest.raises(BatchNotRestorableError, match=r"state/0/1/8\.delta"):
+        take_backup(orders.store, place, threads=1)
+    assert not place.find()
 
 
 @pytest.mark.parametrize("case", ["agg-hdfs", "agg-rocksdb-changelog-v2"])

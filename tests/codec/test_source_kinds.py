@@ -23,6 +23,7 @@ def test_delta_refuses_what_it_does_not_write(version):
     ("sequential-union", '{"activeSourceName":"c","allSourceNames":["a","b"],"completedSourceNames":["a"]}'),
     ("hudi", '{"commitTime":20240101}'), ("paimon", '{"snapshotId":"3","index":0}'), ("pubsub", '{"fetchEpoch":1}'),
     ("file", '{"logOffset":9223372036854775808}'), ("kafka", '{"t":{"0":9223372036854775808}}'),
+    ("kafka", '{"t":{"0":-9223372036854775809}}'), ("kafka", '{"t":{"0":true}}'), ("kafka", '{"t":{"0":1.0}}'),
 ])  # fmt: skip
 def test_more_shapes_that_are_none(kind, text):
     with pytest.raises(MalformedEntryError):

@@ -63,6 +63,7 @@ class TestS3Store(StoreSuite):
         known = [{}, {"is_free": True}, {"is_free": True, "size": 1_000}]
         for at, arguments in enumerate(known):
             with s3_requests(store) as counted:
+                arguments["see"] = pytest.fail
                 copied = store.copy("state/0/0/1.delta", store.sibling("backup"), f"{at}.delta", **arguments)
             assert copied == (1_000, hashlib.sha256(b"x" * 1_000).hexdigest())
             assert (counted["HeadObject"], counted["CopyObject"]) == (2 - at, 1)
@@ -227,6 +228,13 @@ def test_a_failed_copy_leaves_nothing_behind(tmp_path, monkeypatch, is_free):
     with pytest.raises(StoreError, match="No space left"):
         source.copy("state/0/0/1.delta", target, "state/0/0/1.delta", is_free=is_free)
     assert not target.find()
+
+
+def test_what_is_copied_from_a_disk_is_seen(tmp_path):
+    store, data, seen = Store.open(str(tmp_path)), bytes(range(256)) * 5_000, bytearray()
+    store.create("one", data)
+    store.copy("one", store, "two", see=seen.extend)
+    assert seen == data == store.read("two")
 
 
 @pytest.mark.parametrize("is_free", [False, True])
