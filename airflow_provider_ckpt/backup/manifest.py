@@ -64,7 +64,7 @@ class Manifest:
         watermark_ms: Watermark of that batch, or None.
         objects: In the order of copying.
         facts: What helps a person to choose: tags, a message, log versions, state provider, tool version; and which of
-            the objects were not known (``unknown``, ``unknown_changed``), and what no file tells (``not_judged``).
+            the objects were not known (``unknown``, ``unknown_changed``), and what was not judged (``not_judged``).
     """
 
     backup_id: str
@@ -114,7 +114,7 @@ class Manifest:
 
     @property
     def not_judged(self) -> tuple[str, ...]:
-        """What of the state nobody could judge from the files, in words: what is lost there is not in the backup."""
+        """What of the state was not judged, in words: no file describes it, or the backup was quick."""
         return tuple(self.facts.get("not_judged", ()))
 
     def summary(self) -> BackupFields:

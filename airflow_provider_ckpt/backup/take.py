@@ -72,6 +72,8 @@ from airflow_provider_ckpt.storage.stored_object import StoredObject
 ATTEMPTS = 8
 #: How often it begins anew because files that nobody knows changed under it.
 UNKNOWN_ATTEMPTS = 4
+#: What a quick backup says that it did not judge.
+NOT_READ = "what is in the state files, which a quick backup does not read"
 
 
 # --- taking --------------------------------------------------------------------------------------------------------
@@ -127,6 +129,7 @@ def take_backup(
     root: Store,
     *,
     full: bool = False,
+    quick: bool = False,
     tags: str | Collection[str] = (),
     message: str = "",
     threads: int | None = None,
@@ -141,6 +144,8 @@ def take_backup(
         checkpoint: The checkpoint.
         root: Location of the backup root; the new backup gets its own directory in it.
         full: Copy every file, also those that an earlier backup has; Spark can then start from the backup's directory.
+        quick: Do not read state files to judge them, so that S3 copies them by itself. The manifest says so; a
+            verify, a restore and the next backup that is not quick judge them.
         tags: Names that a retention policy can keep a backup for; one text is one tag.
         message: Why it is taken, for people.
         threads: How many files are copied in parallel; by default few on a local disk.
@@ -155,7 +160,7 @@ def take_backup(
         PlanError: The root is inside the checkpoint or the other way round; there are links in the checkpoint, or
             names that no backup can hold; or a tag or the message is no text.
     """
-    words = _Words.of(checkpoint, tags, message)
+    words = _Words.of(checkpoint, tags, message, quick=quick)
     require_apart(checkpoint, root, "The backup root")
     threads = threads or copies_at_once(checkpoint, root)
     query_id = observe(checkpoint).query_id
@@ -165,18 +170,18 @@ def take_backup(
         base = None if full or not query_id else declare_base(root, others, backup_id, query_id, checkpoint.location)
         copier = Copier(checkpoint, root, f"{backup_id}/{DATA}", base)
         patience = Patience(checkpoint, commit_wait_s)
-        plan, changed = _fill(checkpoint, copier, patience, threads, on_step)
+        plan, changed = _fill(checkpoint, copier, patience, threads, on_step, quick=words.quick)
         taken = _manifest(backup_id, plan, copier, started_ms, words, changed)
     return _finish(root, taken)
 
 
 def _fill(
-    checkpoint: Store, copier: Copier, patience: Patience, threads: int, on_step: OnStep
+    checkpoint: Store, copier: Copier, patience: Patience, threads: int, on_step: OnStep, *, quick: bool
 ) -> tuple[BackupPlan, tuple[str, ...]]:
     """Copy until everything is of one moment: what was copied, and what unknown files changed meanwhile."""
     for attempt in range(ATTEMPTS):
         try:
-            plan = patience.until_committed(lambda: _copy_newest(checkpoint, copier, threads, on_step))
+            plan = patience.until_committed(lambda: _copy_newest(checkpoint, copier, threads, on_step, quick=quick))
             with _meanwhile(copier.flush):
                 _require_unchanged(checkpoint, copier, plan.view, plan.chosen)
                 changed = _copy_unknown(checkpoint, copier, plan, threads, on_step)
@@ -204,7 +209,7 @@ def require_apart(one: Store, other: Store, what: str) -> None:
         )
 
 
-def _copy_newest(checkpoint: Store, copier: Copier, threads: int, on_step: OnStep) -> BackupPlan:
+def _copy_newest(checkpoint: Store, copier: Copier, threads: int, on_step: OnStep, *, quick: bool) -> BackupPlan:
     """One attempt: choose the batch from the commit log, copy its log entries, then list the rest and take that in."""
     started = observe(checkpoint)
     batch_id = _newest_committed(started)
@@ -224,9 +229,10 @@ def _copy_newest(checkpoint: Store, copier: Copier, threads: int, on_step: OnSte
         raise MovedError
     _planned(view, require_restorable(chosen, view, _hint_to_check(view)))
     copier.refer(chosen.names)
-    rest = [name for name in chosen.names if name not in copier.held and not is_judged(view, name)]
+    rest = [name for name in chosen.names if name not in copier.held and (quick or not is_judged(view, name))]
     in_parallel(copier.add, rest, threads, on_step)
-    chosen = _without_broken_files(checkpoint, view, chosen, copier, threads, on_step)
+    if not quick:
+        chosen = _without_broken_files(checkpoint, view, chosen, copier, threads, on_step)
     copier.mend_references(lambda function, names: in_parallel(function, names, threads))
     plan = _planned(view, chosen)
     judged = [name for name in chosen.names if copier.is_known((name,))]
@@ -359,12 +365,13 @@ class _Words:
 
     tags: tuple[str, ...]
     message: str
+    quick: bool
 
     @classmethod
-    def of(cls, checkpoint: Store, tags: object, message: object) -> _Words:
+    def of(cls, checkpoint: Store, tags: object, message: object, *, quick: bool) -> _Words:
         """Raises PlanError for what no manifest can hold, before anything is written."""
         try:
-            return cls(tags_of(tags), message_of(message))
+            return cls(tags_of(tags), message_of(message), quick)
         except ValueError as error:
             raise PlanError(f"{error}.", location=checkpoint.location, hint="No backup was taken.") from None
 
@@ -384,10 +391,11 @@ def _manifest(
         "state_provider": (metadata.conf.get(STATE_PROVIDER) if metadata else None) or "",
         "tags": sorted(set(words.tags)),
         "message": words.message,
-        "judged": not plan.chosen.repaired,  # what is known to be broken is judged again by the next backup
+        # what was not read or is known to be broken is judged again by the next backup
+        "judged": not words.quick and not plan.chosen.repaired,
         "unknown": unknown,
         "unknown_changed": list(changed),
-        "not_judged": list(plan.chosen.unknown),
+        "not_judged": [*plan.chosen.unknown, *([NOT_READ] if words.quick else [])],
     }
     watermark_ms = metadata.batch_watermark_ms if metadata else None
     return Manifest(

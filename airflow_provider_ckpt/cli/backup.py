@@ -79,6 +79,11 @@ if TYPE_CHECKING:
 )
 @click.option("--full", is_flag=True, help="Copy every file. By default files of earlier backups are referenced.")
 @click.option(
+    "--quick",
+    is_flag=True,
+    help="Do not read state files to judge them, so that S3 copies them by itself. ckpt verify judges them later.",
+)
+@click.option(
     "--tag", "tags", multiple=True, metavar="NAME", help="Tag for ckpt prune --keep-tag. Can be given more than once."
 )
 @click.option(
@@ -104,6 +109,7 @@ def backup(
     location: str,
     root: str,
     full: bool,
+    quick: bool,
     tags: tuple[str, ...],
     message: str,
     commit_wait_ms: int,
@@ -126,6 +132,7 @@ def backup(
             checkpoint,
             place,
             full=full,
+            quick=quick,
             tags=tags,
             message=message,
             commit_wait_s=commit_wait_ms / 1000,

@@ -24,7 +24,9 @@ class BackupFields(TypedDict):
     message: Annotated[str, "reason that was given for the backup; may be empty"]
     unknown: Annotated[list[str], "files in the backup that ckpt does not know"]
     unknown_changed: Annotated[list[str], "those of the unknown files that changed while they were copied"]
-    not_judged: Annotated[list[str], "parts of the state that no file describes, so they were not judged"]
+    not_judged: Annotated[
+        list[str], "parts of the state that were not judged: no file describes them, or they were not read"
+    ]
 
 
 class BackupDocument(BackupFields, Document):
@@ -38,7 +40,9 @@ class BackupPlanDocument(Document):
     batch_id: Annotated[int, "committed batch that the backup would have"]
     objects: Annotated[list[str], "objects that would be copied"]
     unknown: Annotated[list[str], "those of the objects that ckpt does not know"]
-    not_judged: Annotated[list[str], "parts of the state that no file describes, so they were not judged"]
+    not_judged: Annotated[
+        list[str], "parts of the state that were not judged: no file describes them, or they were not read"
+    ]
     left_out: Annotated[dict[str, int], "number of objects that are left out, by reason"]
 
 

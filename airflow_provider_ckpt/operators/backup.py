@@ -24,6 +24,8 @@ class CheckpointBackupOperator(CheckpointOperator):
     :param backup_root: Location of the backup root.
     :param full: Copy every file, also those that an earlier backup has; Spark can then start from the backup's
         directory.
+    :param quick: Do not read state files to judge them, so that S3 copies them by itself; a
+        ``CheckpointVerifyOperator`` judges them later.
     :param tags: Tags of the backup, for ``keep_tags`` of a prune: a list, or one text for one tag.
     :param message: Why the backup is taken; `ckpt backups` shows it.
     """
@@ -31,19 +33,33 @@ class CheckpointBackupOperator(CheckpointOperator):
     template_fields: Sequence[str] = (*CheckpointOperator.template_fields, "backup_root", "tags", "message")
 
     def __init__(
-        self, *, backup_root: str, full: bool = False, tags: str | Sequence[str] = (), message: str = "", **kwargs: Any
+        self,
+        *,
+        backup_root: str,
+        full: bool = False,
+        quick: bool = False,
+        tags: str | Sequence[str] = (),
+        message: str = "",
+        **kwargs: Any,
     ) -> None:
         super().__init__(**kwargs)
         self.backup_root = backup_root
         self.full = full
+        self.quick = quick
         self.tags = tags
         self.message = message
 
     def execute(self, context: Any) -> BackupDocument:
         """Take the backup."""
         with airflow_errors():
-            require_flags(self, "full")
-            root = self.store(self.backup_root)
-            taken = take_backup(self.store(), root, full=self.full, tags=self.tags, message=text_of(self.message))
+            require_flags(self, "full", "quick")
+            taken = take_backup(
+                self.store(),
+                self.store(self.backup_root),
+                full=self.full,
+                quick=self.quick,
+                tags=self.tags,
+                message=text_of(self.message),
+            )
         self.report(backup_table(taken))
         return {"format_version": FORMAT_VERSION, **taken.summary()}

@@ -17,7 +17,7 @@ from airflow_provider_ckpt.backup.manifest import Manifest
 from airflow_provider_ckpt.backup.prune import prune
 from airflow_provider_ckpt.backup.restore import restore
 from airflow_provider_ckpt.backup.retention import RetentionPolicy
-from airflow_provider_ckpt.backup.take import plan_of_backup, take_backup
+from airflow_provider_ckpt.backup.take import NOT_READ, plan_of_backup, take_backup
 from airflow_provider_ckpt.backup.verify import verify_backup
 from airflow_provider_ckpt.checks.inspect import inspect
 from airflow_provider_ckpt.errors import BackupCorruptError, BatchNotRestorableError, CheckpointError
@@ -235,6 +235,30 @@ def test_a_manifest_that_names_less_than_a_restart_needs_is_not_restored(golden,
     with pytest.raises(BackupCorruptError, match=problem):
         make_restore(root, edited, Store.open(str(tmp_path / "restored")))
     assert not (tmp_path / "restored").exists()
+
+
+def test_a_quick_backup_says_that_its_state_is_to_be_judged(golden, tmp_path, monkeypatch):
+    checkpoint, root = golden("agg-hdfs"), Store.open(str(tmp_path / "backups"))
+    damage(checkpoint, "state/0/1/8.delta", "flipped")
+    with monkeypatch.context() as patch:
+        patch.setattr(Store, "chunks", pytest.fail)
+        taken = take_backup(Store.open(str(checkpoint)), root, quick=True)
+    assert (taken.facts["judged"], taken.not_judged) == (False, (NOT_READ,))
+    with pytest.raises(BackupCorruptError, match=r"8\.delta"):
+        verify_backup(root, taken)
+    with pytest.raises(BackupCorruptError, match=r"8\.delta"):
+        make_restore(root, taken, Store.open(str(tmp_path / "restored")))
+    with pytest.raises(BatchNotRestorableError, match=r"8\.delta"):
+        take_backup(Store.open(str(checkpoint)), root)
+
+
+def test_a_backup_judges_what_a_quick_one_has_copied(golden, tmp_path):
+    checkpoint, root = Store.open(str(golden("agg-hdfs"))), Store.open(str(tmp_path / "backups"))
+    quick, judged = take_backup(checkpoint, root, quick=True), take_backup(checkpoint, root)
+    assert not errors_of(verify_backup(root, quick))
+    assert judged.facts["judged"] and not judged.not_judged
+    copies = [{item.stored_at for item in taken.objects if item.name.startswith("state/")} for taken in (quick, judged)]
+    assert copies[0] == copies[1] != set(), "nothing is copied again"
 
 
 def test_the_state_of_a_judged_backup_is_not_read_before_a_restore(golden, tmp_path, monkeypatch):

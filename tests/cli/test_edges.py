@@ -260,3 +260,8 @@ def test_a_stdout_that_breaks_is_not_the_answer_no(query, arguments, expected, s
 def test_json_of_an_error_is_still_one_document(query, capsys):
     code, out, _ = ckpt(capsys, "log", query.store.location, "--batch", 77, "--json")
     assert (code, json.loads(out)["error"]["code"]) == (3, "NOT_FOUND")
+
+
+def test_a_quick_backup_says_what_it_did_not_judge(query, capsys, tmp_path):
+    code, out, _ = ckpt(capsys, "backup", query.store.location, "--to", tmp_path / "backups", "--quick")
+    assert code == 0 and "Not judged: what is in the state files, which a quick backup does not read." in out
