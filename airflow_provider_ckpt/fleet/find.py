@@ -148,8 +148,11 @@ def _to_enter(listing: DirectoryListing) -> list[str]:
     return sorted(name for name in listing.directories - NOT_ENTERED if not name.startswith("."))
 
 
+_list_patiently = patiently(list_checkpoint)
+
+
 def _listing_or_row(store: Store) -> tuple[Store, DirectoryListing | FleetRow]:
     try:
-        return store, patiently(list_checkpoint)(store)
+        return store, _list_patiently(store)
     except CheckpointError as error:
         return store, FleetRow(store.location, error=str(error))

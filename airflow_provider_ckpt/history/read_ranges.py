@@ -16,6 +16,8 @@ from airflow_provider_ckpt.history.read_logs import LogListing, ReadMany, list_l
 from airflow_provider_ckpt.history.rows import DELETED, PURGED, ROLLED_BACK, BatchRow, Origin, lost_rows, rows_of
 from airflow_provider_ckpt.storage.store import Store
 
+_list_patiently = patiently(list_log)
+
 
 @dataclass(frozen=True, slots=True)
 class RangeReading:
@@ -38,7 +40,7 @@ def read_range(store: Store, wanted: BatchRange, reading: RangeReading, read: Re
         StoreError: The storage refused or did not answer.
     """
     try:
-        listing = patiently(list_log)(store)
+        listing = _list_patiently(store)
     except CheckpointNotFoundError:
         if reading.fails_on_data_loss:
             raise

@@ -72,8 +72,11 @@ def read_rows(store: Store, reading: Reading, read: ReadMany) -> Iterator[BatchR
         yield BatchRow(store.location, problem=str(error))
 
 
+_list_patiently = patiently(list_log)
+
+
 def _rows(store: Store, reading: Reading, read: ReadMany) -> Iterator[BatchRow]:
-    listing = patiently(list_log)(store)
+    listing = _list_patiently(store)
     origin = Origin(store.location, declared=reading.declared.of(store.location))
     if reading.query_ids:
         origin = read_origin(store, listing, origin)

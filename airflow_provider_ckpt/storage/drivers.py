@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping
+from functools import lru_cache
 from threading import Lock
 from typing import Any
 
@@ -86,6 +87,7 @@ class Call:
             raise self._store.typed_error(error, self._name) from self._store.safe_cause(error)
 
 
+@lru_cache(maxsize=4_096)  # the files of one checkpoint are called as those of another
 def is_name(name: str) -> bool:
     """Whether a text names an object inside a location: no empty part, no ``.`` and no ``..`` between its slashes.
 
