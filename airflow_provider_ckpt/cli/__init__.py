@@ -31,6 +31,7 @@ MODULES = {
     "prune": "prune",
     **dict.fromkeys(("rollback", "undo"), "rollback"),
     "repartition": "repartition",
+    "reset-offsets": "reset",
     "history": "history",
     "completion": "completion",
 }
@@ -40,7 +41,7 @@ class _OnDemand(Mapping[str, click.Command]):
     """The commands by name; the module of one is loaded when it is asked for."""
 
     def __getitem__(self, name: str) -> click.Command:
-        command: click.Command = getattr(import_module(f"{__name__}.{MODULES[name]}"), name)
+        command: click.Command = getattr(import_module(f"{__name__}.{MODULES[name]}"), name.replace("-", "_"))
         return command
 
     def __iter__(self) -> Iterator[str]:

@@ -48,6 +48,10 @@ class Whole(click.IntRange):
             self.fail(f"{value!r:.60} is not a whole number in the digits 0 to 9", param, ctx)
         return int(super().convert(value, param, ctx))
 
+    def _describe_range(self) -> str:
+        """What the help shows; nothing where there are no bounds."""
+        return "" if self.min is None and self.max is None else super()._describe_range()
+
 
 class _Seconds(_Milliseconds):
     """A duration as seconds, at least so long."""

@@ -21,6 +21,8 @@ from airflow_provider_ckpt.storage.store import Store
 _WHERE = ("--storage-option", "--undo-to")
 #: Options that still say something when the plan comes from a file.
 _KEPT = ("--storage-option", "--undo-to", "--quiet-period", "--conf")
+#: Commands that are not called as the kind of their plans.
+_COMMANDS = {"reset": "reset-offsets"}
 
 
 def write_plan(path: str, plan: Plan, stores: Iterable[Store | None]) -> None:
@@ -74,7 +76,7 @@ def next_command(arguments: Sequence[str], plan: Plan, plan_out: str | None) -> 
     if plan_out:
         kept = [word for at, word in enumerate(words) if word in _KEPT or words[at - 1] in _KEPT]
         kept += [word for word in words if word.startswith(tuple(f"{option}=" for option in _KEPT))]
-        words = [plan.kind, *_place(plan), "--plan", plan_out, *kept]
+        words = [_COMMANDS.get(plan.kind, plan.kind), *_place(plan), "--plan", plan_out, *kept]
     words.append("--execute")
     if plan.needs_stopped_query and "--i-know-it-is-stopped" not in words:
         words.append("--i-know-it-is-stopped")

@@ -170,7 +170,7 @@ def undo(
     plan_file: str | None,
     **how: Any,
 ) -> None:
-    """Undo the newest rollback or repartition. Batches that the query has written since are dropped, and kept.
+    """Undo the newest rollback, repartition or reset. Batches that the query has written since are dropped, and kept.
 
     An undo cannot be undone: make the change again instead.
     """

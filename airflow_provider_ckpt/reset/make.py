@@ -17,6 +17,8 @@ from airflow_provider_ckpt.clock import now_ms
 from airflow_provider_ckpt.codec import layout
 from airflow_provider_ckpt.codec.source_offset import SourceOffset
 from airflow_provider_ckpt.errors import PlanError
+from airflow_provider_ckpt.positions.extent import offsets_of
+from airflow_provider_ckpt.positions.kafka_csv import write_csv
 from airflow_provider_ckpt.reset.move import Aim, Move
 from airflow_provider_ckpt.reset.plan import moves_of, plan_reset
 from airflow_provider_ckpt.sinks.change_effects import reset_effects
@@ -49,9 +51,7 @@ def make_reset(
     if (begun := find_interrupted(stores, "reset", lambda plan: plan.notes[:1] == (asked,))) is not None:
         return begun
     view, batch_id = _observed(stores)
-    committed = _offset_of(view, batch_id, source_id)
-    planned = view.offset_seq(view.in_flight).offset(source_id) if view.in_flight is not None else None
-    move = aim.move(source_id, committed, planned)
+    move = aim.move(source_id, *_offsets_of(view, batch_id, source_id))
     if view.stateful and move.again and not state_sees_rows_again:
         raise PlanError(
             f"the query has state, which a reset does not move: it would count {move.again} a second time.",
@@ -61,6 +61,16 @@ def make_reset(
             "the same, add --state-will-see-rows-again (in a DAG: state_will_see_rows_again=True).",
         )
     return _plan(stores, view, [replace(move, notes=(asked, *move.notes))], sink)
+
+
+def export_positions(stores: Stores, source_id: str, aim: Aim) -> str:
+    """Where a reset would move a source, in the CSV of ``kafka-consumer-groups``. Raises as :func:`make_reset`."""
+    view, batch_id = _observed(stores)
+    move = aim.move(source_id, *_offsets_of(view, batch_id, source_id))
+    if move.kind != "kafka":
+        problem = f"source {source_id} is a {move.kind} source, whose position is none of Kafka's CSV."
+        raise PlanError(problem, location=view.location, hint="Nothing was done. Leave out --export.")
+    return write_csv(offsets_of(move.new))
 
 
 def make_reset_again(plan: Plan, stores: Stores) -> Plan:
@@ -97,7 +107,8 @@ def _observed(stores: Stores) -> tuple[CheckpointView, int]:
     return view, view.latest_committed
 
 
-def _offset_of(view: CheckpointView, batch_id: int, source_id: str) -> SourceOffset:
+def _offsets_of(view: CheckpointView, batch_id: int, source_id: str) -> tuple[SourceOffset, SourceOffset | None]:
+    """The committed offset of a source, and that of the batch in flight."""
     entry = view.offset_seq(batch_id)
     ids = [known for known, _ in entry.offsets]
     offset = entry.offset(source_id)
@@ -110,7 +121,7 @@ def _offset_of(view: CheckpointView, batch_id: int, source_id: str) -> SourceOff
             batch_id=batch_id,
             hint="Nothing was done.",
         )
-    return offset
+    return offset, view.offset_seq(view.in_flight).offset(source_id) if view.in_flight is not None else None
 
 
 def _judge_sink(

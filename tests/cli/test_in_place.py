@@ -10,6 +10,6 @@ SHARED = {"--execute", "--plan", "--plan-out", "--approved-by", "--accept-sink",
 SHARED |= {"--break-lock", "--i-know-it-is-stopped", "--storage-option", "--json"}
 
 
-@pytest.mark.parametrize("name", ["rollback", "undo", "repartition"])
+@pytest.mark.parametrize("name", ["rollback", "undo", "repartition", "reset-offsets"])
 def test_each_takes_the_same_options(name):
     assert {option for param in cli.commands[name].params for option in param.opts} >= SHARED

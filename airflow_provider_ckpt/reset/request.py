@@ -1,0 +1,125 @@
+"""What a person or a template has written of where a source is to go, as one strategy."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from airflow_provider_ckpt.codec.jvm_text import INT_MAX, LONG_MAX
+from airflow_provider_ckpt.positions.extent import Partition
+from airflow_provider_ckpt.positions.kafka_csv import read_csv
+from airflow_provider_ckpt.positions.strategies import (
+    EARLIEST,
+    ByDuration,
+    FromFile,
+    ShiftBy,
+    Strategy,
+    ToCurrent,
+    ToDatetime,
+    ToEarliest,
+    ToLatest,
+    ToOffsets,
+)
+from airflow_provider_ckpt.untrusted.bounded_json import parse_json
+
+_NUMBER = re.compile(r"[0-9]{1,19}")
+
+
+@dataclass(frozen=True, slots=True)
+class ToVersion:
+    """Right after a version of a Delta table: the next batch begins with the version after it."""
+
+    version: int
+
+
+@dataclass(frozen=True, slots=True)
+class ToSnapshot:
+    """Right after a snapshot of an Iceberg table: the next batch begins with the snapshot after it."""
+
+    snapshot_id: int
+
+
+Goal = Strategy | ToVersion | ToSnapshot
+
+
+def parse_goal(
+    *,
+    earliest: bool = False,
+    latest: bool = False,
+    current: bool = False,
+    at_ms: int | None = None,
+    duration_ms: int | None = None,
+    shift: int | None = None,
+    offsets: str | int | Mapping[str, Any] | None = None,
+    csv: str | None = None,
+    version: int | None = None,
+    snapshot_id: int | None = None,
+) -> Goal:
+    """The one goal that was given.
+
+    Args:
+        earliest: To the earliest offsets.
+        latest: To the latest offsets.
+        current: To the committed offsets.
+        at_ms: To the first records from a time on, epoch milliseconds.
+        duration_ms: To the first records of the last milliseconds.
+        shift: So many offsets on; a negative number goes back.
+        offsets: One offset, or offsets by topic and partition as in Spark's ``startingOffsets``; JSON when it is text.
+        csv: Positions as ``kafka-consumer-groups --export`` writes them.
+        version: Right after a version of a Delta table.
+        snapshot_id: Right after a snapshot of an Iceberg table.
+
+    Raises:
+        ValueError: None or several are given, or one makes no sense.
+    """
+    given: dict[str, Goal | None] = {
+        "--to-earliest": ToEarliest() if earliest else None,
+        "--to-latest": ToLatest() if latest else None,
+        "--to-current": ToCurrent() if current else None,
+        "--to-datetime": None if at_ms is None else ToDatetime(at_ms),
+        "--by-duration": None if duration_ms is None else ByDuration(duration_ms),
+        "--shift-by": None if shift is None else ShiftBy(shift),
+        "--to-offsets": None if offsets is None else _to_offsets(offsets),
+        "--from-file": None if csv is None else FromFile(read_csv(csv)),
+        "--to-version": None if version is None else ToVersion(version),
+        "--to-snapshot": None if snapshot_id is None else ToSnapshot(snapshot_id),
+    }
+    named = [name for name, goal in given.items() if goal is not None]
+    if len(named) != 1:
+        raise ValueError(f"give exactly one of {', '.join(given)}; given: {' and '.join(named) or 'none'}")
+    goal = given[named[0]]
+    assert goal is not None
+    return goal
+
+
+def _to_offsets(given: str | int | Mapping[str, Any]) -> ToOffsets:
+    value = parse_json(given) if isinstance(given, str) else given
+    if type(value) is int:
+        return ToOffsets(_offset(value, "the offset", least=0))
+    if not isinstance(value, Mapping) or not value or not all(isinstance(item, Mapping) for item in value.values()):
+        raise ValueError(
+            'offsets must be a number, or a JSON object by topic and partition, such as {"orders": {"0": 5}}'
+        )
+    offsets = {
+        _partition(topic, number): _offset(offset, f"the offset of {topic}-{number}", least=EARLIEST)
+        for topic, partitions in value.items()
+        for number, offset in partitions.items()
+    }
+    if not offsets:
+        raise ValueError("offsets must name at least one partition")
+    return ToOffsets(offsets)
+
+
+def _partition(topic: str, number: object) -> Partition:
+    if not _NUMBER.fullmatch(str(number)) or int(str(number)) > INT_MAX:
+        raise ValueError(f"{str(number)!r:.60} is not the number of a partition of {topic}")
+    return topic, int(str(number))
+
+
+def _offset(value: object, what: str, *, least: int) -> int:
+    if type(value) is not int or not least <= value <= LONG_MAX:
+        also = " (-2 is the earliest and -1 the latest one)" if least < 0 else ""
+        raise ValueError(f"{what} is {value!r:.60}, and not a whole number from {least} on{also}")
+    return value

@@ -1,0 +1,41 @@
+"""What a source reads from, opened to find where it is to go; a module a type, loaded when it is needed."""
+
+from __future__ import annotations
+
+from airflow_provider_ckpt.errors import PlanError
+from airflow_provider_ckpt.positions.strategies import Scope
+from airflow_provider_ckpt.reset.move import Aim
+from airflow_provider_ckpt.reset.request import Goal, ToSnapshot, ToVersion
+from airflow_provider_ckpt.sources.declared import Access, DeclaredEnd
+
+
+def resolve_aim(declared: DeclaredEnd, goal: Goal, scope: Scope, access: Access) -> Aim:
+    """Where a source is to go.
+
+    Args:
+        declared: What it reads from.
+        goal: Where to.
+        scope: Of Kafka: which partitions are moved.
+        access: How what it reads from is come by.
+
+    Raises:
+        PlanError: A source of that type cannot be moved, or not there.
+        StoreError: What it reads from cannot be opened.
+    """
+    if declared.kind == "kafka" and not isinstance(goal, ToVersion | ToSnapshot):
+        from airflow_provider_ckpt.reset.resolve_kafka import KafkaAim
+        from airflow_provider_ckpt.sources.ask_kafka import KafkaBroker
+
+        return KafkaAim(KafkaBroker(declared.location, access.kafka_config), goal, scope)
+    location = access.checkpoint.location if access.checkpoint is not None else None
+    if declared.kind == "file":
+        raise PlanError(
+            "a file source has no position that could be moved: its log names each file that was read.",
+            location=location,
+            hint="Nothing was done. To read files again, roll back (ckpt rollback), or give them new names.",
+        )
+    raise PlanError(
+        f"a {declared.kind} source cannot be moved like this.",
+        location=location,
+        hint="Nothing was done. Positions of Kafka sources can be moved (kafka:HOST:PORT).",
+    )
