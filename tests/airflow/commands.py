@@ -10,11 +10,14 @@ from __future__ import annotations
 import contextlib
 import json
 import os
+import select
 import subprocess
 import sys
 import traceback
 from collections.abc import Mapping
+from dataclasses import dataclass
 from pathlib import Path
+from typing import IO
 
 
 class Commands:
@@ -31,16 +34,16 @@ class Commands:
         command = [sys.executable, "-P", __file__]
         self._process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
 
-    def run(self, arguments: list[str], env: Mapping[str, str]) -> subprocess.CompletedProcess[str]:
-        """Run ``airflow`` with these arguments; what ``subprocess.run`` would give."""
+    def start(self, arguments: list[str], env: Mapping[str, str]) -> Command:
+        """Begin to run ``airflow`` with these arguments; no other command may begin before its result was taken."""
         assert self._process.stdin and self._process.stdout
         self._count += 1
         out, err = (self._output / f"{self._count}.{name}" for name in ("out", "err"))
+        for path in (out, err):
+            path.touch()
         asked = {"arguments": arguments, "env": dict(env), "out": str(out), "err": str(err)}
         print(json.dumps(asked), file=self._process.stdin, flush=True)
-        code = self._process.stdout.readline()
-        assert code, f"Airflow has ended: {err.read_text()[-4000:]}"
-        return subprocess.CompletedProcess(arguments, int(code), out.read_text(), err.read_text())
+        return Command(arguments, self._process.stdout, out, err)
 
     def stop(self) -> None:
         """End the process."""
@@ -48,6 +51,30 @@ class Commands:
         self._process.stdin.close()
         self._process.wait()
         self._process.stdout.close()
+
+
+@dataclass(frozen=True)
+class Command:
+    """A command that runs."""
+
+    arguments: list[str]
+    answers: IO[str]
+    out: Path
+    err: Path
+
+    def said(self) -> str:
+        """What it has written until now."""
+        return self.out.read_text() + self.err.read_text()
+
+    def has_ended(self) -> bool:
+        """Whether its result is there."""
+        return bool(select.select([self.answers], [], [], 0)[0])
+
+    def result(self) -> subprocess.CompletedProcess[str]:
+        """Wait until it ends; what ``subprocess.run`` would give."""
+        code = self.answers.readline()
+        assert code, f"Airflow has ended: {self.err.read_text()[-4000:]}"
+        return subprocess.CompletedProcess(self.arguments, int(code), self.out.read_text(), self.err.read_text())
 
 
 #: The processes of this run, by AIRFLOW_HOME.

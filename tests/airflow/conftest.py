@@ -16,7 +16,7 @@ from typing import Any
 
 import pytest
 
-from tests.airflow.commands import RUNNING, Commands
+from tests.airflow.commands import RUNNING, Command, Commands
 
 HERE = Path(__file__).parent
 ROOT = HERE.parents[1]
@@ -81,9 +81,14 @@ def spark_env(airflow_env: dict[str, str]) -> dict[str, str]:
     return {**airflow_env, "AIRFLOW__CORE__DAGS_FOLDER": str(ROOT / "dags"), "AIRFLOW_CONN_SPARK_DEFAULT": spark}
 
 
+def start(arguments: list[str], env: dict[str, str]) -> Command:
+    """Begin to run the real ``airflow``, in the process that runs the commands of this home."""
+    return RUNNING[env["AIRFLOW_HOME"]].start(arguments, env)
+
+
 def run(arguments: list[str], env: dict[str, str], *, check: bool = True) -> subprocess.CompletedProcess[str]:
     """Run the real ``airflow``, in the process that runs the commands of this home."""
-    done = RUNNING[env["AIRFLOW_HOME"]].run(arguments, env)
+    done = start(arguments, env).result()
     if check:
         assert done.returncode == 0, done.stdout[-4000:] + done.stderr[-4000:]
     return done

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import json
 import shutil
-import subprocess
-import sys
 import time
 from pathlib import Path
 
@@ -15,7 +13,7 @@ import pytest
 from airflow_provider_ckpt.change.journal import history
 from airflow_provider_ckpt.checkpoint.observe import observe
 from airflow_provider_ckpt.storage.store import Store
-from tests.airflow.conftest import ROOT, run
+from tests.airflow.conftest import ROOT, run, start
 
 pytestmark = pytest.mark.airflow
 
@@ -49,17 +47,13 @@ def test_every_operator_on_local_disk_with_a_wait_that_defers(airflow_env, golde
         path.rename(tmp_path / path.name)
 
     env = {**airflow_env, "AIRFLOW_CONN_LAKE": connection(str(base))}
-    log = tmp_path / "log"
-    airflow = str(Path(sys.executable).with_name("airflow"))
-    with log.open("w") as out:
-        command = [airflow, "dags", "test", "all_operators", "--conf", json.dumps(conf)]
-        running = subprocess.Popen(command, env=env, stdout=out, stderr=subprocess.STDOUT)
-        while running.poll() is None and "running trigger in line" not in log.read_text():
-            time.sleep(0.5)
-        for path in late:
-            shutil.copy(tmp_path / path.name, path)
-        assert running.wait(800) == 0, log.read_text()[-4000:]
-    assert "running trigger in line" in log.read_text()
+    running = start(["dags", "test", "all_operators", "--conf", json.dumps(conf)], env)
+    while not running.has_ended() and "running trigger in line" not in running.said():
+        time.sleep(0.1)
+    for path in late:
+        shutil.copy(tmp_path / path.name, path)
+    assert running.result().returncode == 0, running.said()[-4000:]
+    assert "running trigger in line" in running.said()
     check_outcome(str(base))
 
 

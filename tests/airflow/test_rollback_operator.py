@@ -13,6 +13,7 @@ import pytest
 from airflow.providers.common.compat.sdk import AirflowFailException
 
 from airflow_provider_ckpt.backup.take import take_backup
+from airflow_provider_ckpt.change import guard
 from airflow_provider_ckpt.change.journal import history
 from airflow_provider_ckpt.checkpoint.observe import observe
 from airflow_provider_ckpt.operators.checkpoint import CheckpointRestoreOperator, CheckpointRollbackOperator
@@ -192,7 +193,9 @@ def test_the_target_and_the_name_are_templates():
 
 
 @pytest.mark.parametrize("quiet_period", [0, 0.05, "0s", "PT0.05S", timedelta(milliseconds=50), None])
-def test_a_quiet_period_is_a_duration_in_every_form(tmp_path, backup, quiet_period):
+def test_a_quiet_period_is_a_duration_in_every_form(tmp_path, backup, monkeypatch, quiet_period):
+    for least in ("MIN_WATCH_S", "MIN_QUIET_S"):  # of the period that is derived from the commits
+        monkeypatch.setattr(guard, least, 0.05)
     done = roll_back(tmp_path, Task(), to_batch=6, accept_sink="unknown", quiet_period=quiet_period)
     assert done["receipt"]["status"] == "applied"
 

@@ -25,7 +25,7 @@ from tests.differential.spark_logs import SparkLogs, canonical
 
 pytestmark = pytest.mark.spark
 
-ENTRIES = 10_000 if os.environ.get("CKPT_EXHAUSTIVE") else 300
+ENTRIES = 10_000 if os.environ.get("CKPT_EXHAUSTIVE") else 150
 
 
 def metadata_line(data: bytes) -> Any:

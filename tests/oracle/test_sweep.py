@@ -2,18 +2,15 @@
 
 Where Spark fails or writes other rows the gate does not pass; where Spark runs the gate does not block; or the
 difference is listed with its reason. What Spark did is recorded. `make test` holds each fifth case against the forecast,
-and asks Spark about fewer anew; `make exhaustive` holds all, and `make oracle` asks about all, with random pairs and
-triples.
+and asks Spark about fewer anew (tests/oracle/test_anew.py); `make exhaustive` holds all, and `make oracle` asks about
+all, with random pairs and triples.
 """
 
 from __future__ import annotations
 
 import os
-import subprocess
-import sys
 from collections.abc import Callable, Iterator
 from functools import cache
-from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
@@ -32,9 +29,7 @@ from tests.oracle.sweep_judge import (
     read_recorded,
 )
 
-ROOT = Path(__file__).parents[2]
 SEEN = read_recorded()
-EVERY = 250
 #: The cases that are held against the forecast. Five has no divisor in common with the six ways in which a file is damaged.
 HELD = [*SEEN][:: 1 if os.environ.get("CKPT_EXHAUSTIVE") else 5]
 
@@ -138,11 +133,3 @@ def test_random_cases_are_the_same_under_one_seed_and_others_under_another():
 
     assert names(1) == names(1) != names(2)
     assert all(len(case.mutations) + bool(case.confs) in (2, 3) for case in random_cases(3, 40))
-
-
-@pytest.mark.spark
-def test_spark_still_does_what_was_recorded():
-    command = [sys.executable, "-m", "tests.oracle.sweeping", "verify", "--every", str(EVERY)]
-    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=800)
-    assert done.returncode == 0, done.stdout[-3000:] + done.stderr[-1000:]
-    assert f"{len(range(0, len(SEEN), EVERY))} cases of the sweep, 0 differ" in done.stdout
