@@ -20,7 +20,7 @@ from airflow_provider_ckpt.errors import CheckpointBusyError, PlanError, SparkFa
 from airflow_provider_ckpt.repartition.ask_spark import ask_spark, require_spark
 from airflow_provider_ckpt.repartition.make import make_repartition_again
 from airflow_provider_ckpt.repartition.outcome import problem_after
-from airflow_provider_ckpt.repartition.session import request_of
+from airflow_provider_ckpt.repartition.session import request_of, what_helps
 from airflow_provider_ckpt.storage.secrets import scrub
 from airflow_provider_ckpt.storage.store import Store
 
@@ -115,7 +115,9 @@ class Executor(InPlace):
         if not any(batch_of(name) == plan.batch_id for name in now.objects):
             self._note_refused(said)
             return PlanError(
-                f"Spark refused, and has written nothing: {said}.", location=plan.location, hint="Nothing was done."
+                f"Spark refused, and has written nothing: {said}.",
+                location=plan.location,
+                hint=f"Nothing was done. {what_helps(said)}".rstrip(),
             )
         is_committed = layout.commit_entry(plan.batch_id) in now.objects
         state = "committed, and not verified" if is_committed else "half done, and the query does not start"

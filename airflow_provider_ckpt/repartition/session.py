@@ -6,6 +6,7 @@ has planned the batch: a session with the wrong one leaves a checkpoint that doe
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from typing import Any
 from urllib.parse import quote
@@ -20,8 +21,22 @@ from airflow_provider_ckpt.repartition.refusals import confs_of_batch
 #: A planner that leaves out empty partitions would leave out their state; Spark Connect, which SPARK_API_MODE may ask
 #: for, has no manager; and of two attempts to write the state of a partition nobody knows which was last.
 _OWN = {"spark.sql.adaptive.enabled": "false", "spark.api.mode": "classic", "spark.speculation": "false"}
+#: What a path of Hadoop has as it is; it escapes a blank, which the state reader then takes for a name with %20 in it.
+_SIGNS = "@!$&'()+,;="
+#: What Hadoop says of a storage whose classes it does not have.
+_NO_DRIVER = re.compile(r"No FileSystem for scheme|No AbstractFileSystem|\bfs\.[\w.$]+ not found")
 _CONNECT = ("spark.remote", "spark.api.mode", "spark.connect.grpc.binding.port")
 _HINT = "Nothing was done. Leave it out."
+
+
+def what_helps(said: str) -> str:
+    """What to do about a Spark that could not open the checkpoint, by what it said; empty where that is not known."""
+    if not _NO_DRIVER.search(said):
+        return ""
+    return (
+        "This Spark has no driver of the storage: give it one with --conf (confs= in a DAG), for S3 for example "
+        "spark.jars.packages=org.apache.hadoop:hadoop-aws:VERSION, in the version of hadoop-client-api in pyspark/jars."
+    )
 
 
 def request_of(view: CheckpointView, kept: int, partitions: int | None, confs: Mapping[str, str]) -> dict[str, Any]:
@@ -37,11 +52,11 @@ def request_of(view: CheckpointView, kept: int, partitions: int | None, confs: M
         PlanError: A conf of the user is one that the checkpoint decides, or is about Spark Connect; or Spark cannot
             open such a location.
     """
-    if quote(spark_uri(view.location), safe="/:@") != spark_uri(view.location):
+    if quote(spark_uri(view.location), safe=f"/:{_SIGNS}") != spark_uri(view.location):
         raise PlanError(
             "Spark's state reader cannot open a location with such signs in it.",
             location=view.location,
-            hint="Nothing was done. Only letters, digits and -._~ can be in the path.",
+            hint=f"Nothing was done. Only the letters a to z, digits and any of -._~{_SIGNS} can be in the path.",
         )
     return {
         "location": spark_uri(view.location),

@@ -7,7 +7,7 @@ import pytest
 from airflow_provider_ckpt.checkpoint.observe import observe
 from airflow_provider_ckpt.checkpoint.state_reads import STATE_FORMAT
 from airflow_provider_ckpt.errors import PlanError
-from airflow_provider_ckpt.repartition.session import request_of, session_confs
+from airflow_provider_ckpt.repartition.session import request_of, session_confs, what_helps
 from airflow_provider_ckpt.storage.store import Store
 
 PROVIDER = "spark.sql.streaming.stateStore.providerClass"
@@ -53,7 +53,25 @@ def test_the_same_value_again_is_fine(golden):
     assert session_confs(view_of(golden("agg-rocksdb")), 7, {STATE_FORMAT: "1"})[STATE_FORMAT] == "1"
 
 
-def test_a_location_that_spark_cannot_open_is_refused(golden, tmp_path):
-    checkpoint = golden("agg-rocksdb").rename(tmp_path / "with a blank")
+def test_a_location_in_the_way_of_hive_is_fine(golden, tmp_path):
+    checkpoint = golden("agg-rocksdb").rename(tmp_path / "env=prod,team=a+b")
+    assert request_of(view_of(checkpoint), 7, 5, {})["location"] == f"file:{checkpoint}"
+
+
+@pytest.mark.parametrize("name", ["with a blank", "50%", "größe", "a#b", "a?b"])
+def test_a_location_that_spark_cannot_open_is_refused(golden, tmp_path, name):
+    checkpoint = golden("agg-rocksdb").rename(tmp_path / name)
     with pytest.raises(PlanError, match="signs in it"):
         request_of(view_of(checkpoint), 7, 5, {})
+
+
+@pytest.mark.parametrize(
+    ("said", "helps"),
+    [
+        ("java.lang.ClassNotFoundException: Class org.apache.hadoop.fs.s3a.S3AFileSystem not found", True),
+        ('org.apache.hadoop.fs.UnsupportedFileSystemException: No FileSystem for scheme "gs"', True),
+        ("Spark sees batch 5 as the newest, and not batch 4", False),
+    ],
+)
+def test_a_spark_without_a_driver_of_the_storage_is_told_what_it_needs(said, helps):
+    assert ("spark.jars.packages=" in what_helps(said)) == helps

@@ -111,7 +111,7 @@ def test_from_two_to_five_to_three_to_one(ran, tmp_path, config):
     assert json.loads(killed.stdout)["error"]["code"] == "SPARK_FAILED"
     for files, number in enumerate((5, 3, 1), FIRST + 1):
         assert_repartitioned(lab, number, files)
-    undone = done(lab, "undo", "--accept-sink", "duplicated")
+    undone = done(lab, "undo", "--accept-sink", "unknown")
     assert undone.returncode == 0, undone.stderr
     assert partitions(lab) == 3
     assert_goes_on_right(lab, FIRST + 4, "after the last of them was undone")
