@@ -18,6 +18,7 @@ PRINTED_BY: Mapping[type, str] = {
     positions.ShowDocument: "ckpt show",
     positions.LogDocument: "ckpt log",
     positions.DiffDocument: "ckpt diff",
+    positions.LagDocument: "ckpt lag",
     findings.CheckDocument: "ckpt check, of one location",
     findings.NotJudgedDocument: "ckpt check and ckpt gate",
     findings.ChecksDocument: "ckpt check, of several locations",

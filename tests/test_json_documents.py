@@ -21,6 +21,7 @@ PRINTED = [
     ("show {}/orders", positions.ShowDocument),
     ("log {}/orders --source 0=file", positions.LogDocument),
     ("diff {}/orders 1 2 --source 0=file", positions.DiffDocument),
+    ("lag {}/orders --source 0=rate", positions.LagDocument),
     ("check {}/orders", findings.CheckDocument),
     ("check {}/orders {}/nowhere", findings.ChecksDocument),
     ("check {}/orders/offsets/0", findings.NotJudgedDocument),

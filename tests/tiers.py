@@ -34,6 +34,7 @@ NEEDS_MORE = (
     *("sinks/test_delta.py", "sinks/test_history.py", "sinks/test_iceberg.py", "sinks/test_rollback.py"),
     "tables/test_iceberg.py",
     *("positions/test_read_extent.py", "sources/test_ask_kafka.py"),
+    *("positions/test_find_ages.py", "positions/test_read_lag.py", "positions/test_read_losses.py"),
     *("sources/test_kafka.py", "sources/test_kafka_waits.py", "sources/test_tables.py"),
     "sources/test_declared_tables.py",
 )

@@ -22,6 +22,7 @@ from airflow_provider_ckpt.errors import CheckpointError
 MODULES = {
     "show": "show",
     **dict.fromkeys(("log", "diff"), "log"),
+    "lag": "lag",
     "wait": "wait",
     "check": "check",
     "gate": "gate",

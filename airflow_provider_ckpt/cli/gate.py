@@ -8,9 +8,10 @@ from typing import Any, Literal
 import click
 
 from airflow_provider_ckpt.checkpoint.spark_confs import SPARK_MAX
-from airflow_provider_ckpt.cli.files import read_text
+from airflow_provider_ckpt.cli.files import WrittenFile, read_text
 from airflow_provider_ckpt.cli.findings_output import Outputs, judge, judging
 from airflow_provider_ckpt.cli.options import Whole, directories, examples, opening, pairs, shared
+from airflow_provider_ckpt.cli.topic_memory import TopicMemory
 from airflow_provider_ckpt.errors import StoreError
 from airflow_provider_ckpt.report.ci import Judged
 from airflow_provider_ckpt.restart.deploy import (
@@ -63,9 +64,32 @@ _FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
     "--source",
     "sources",
     multiple=True,
-    metavar="NAME=TYPE",
-    help="Source of the query, by its name or position, such as 0=kafka; 0= for a type that ckpt does not know. Can be "
-    "given more than once.",
+    metavar="NAME=TYPE[:PLACE]",
+    help="Source of the query, by its name or position, such as 0=kafka; 0= for a type that ckpt does not know. With "
+    "0=kafka:host:9092/topic the broker is asked what a restart would lose. Can be given more than once.",
+)
+@click.option(
+    "--source-option",
+    "source_options",
+    multiple=True,
+    metavar="NAME.KEY=VALUE",
+    help="Option of a Kafka source, such as 0.failOnDataLoss=false or 0.subscribePattern=orders-.*. Can be given more "
+    "than once.",
+)
+@click.option(
+    "--kafka-config",
+    "kafka_config",
+    multiple=True,
+    metavar="KEY=VALUE",
+    help="Option of the Kafka client, such as security.protocol=SSL. Can be given more than once.",
+)
+@click.option(
+    "--topic-ids",
+    "topic_ids",
+    type=WrittenFile(Path),
+    metavar="FILE",
+    help="File that remembers the ids of topics, to tell one that was created again. Topics that it does not have are "
+    "added.",
 )
 @click.option(
     "--sink",
@@ -102,6 +126,8 @@ def gate(
     conf_file: Path | None,
     quick: bool,
     fail_on: Literal["block", "warn"],
+    kafka_config: tuple[str, ...],
+    topic_ids: Path | None,
     storage_options: tuple[str, ...],
     outputs: Outputs,
     **said: Any,
@@ -112,9 +138,19 @@ def gate(
     first line names what was not judged because it was neither declared nor read; that is never a pass.
     """
     deploy = _declare(_read_deploy(conf_file), confs, **said)
+    config = dict(pairs(kafka_config, "--kafka-config"))
+    remembered = TopicMemory(topic_ids)
 
     def evaluate(store: Store) -> Judged:
-        _, foretold = forecast_restart(store, deploy, opening(storage_options), quick=quick)
+        _, foretold = forecast_restart(
+            store,
+            deploy,
+            opening(storage_options),
+            quick=quick,
+            kafka_config=config,
+            topic_ids=remembered.of(store.location),
+        )
+        remembered.see(store, foretold.topic_ids)
         return Judged(store.location, foretold.findings, foretold, unknown=foretold.unknown, fail_on=fail_on)
 
     outputs.finish([judge(location, storage_options, evaluate)])
@@ -141,6 +177,7 @@ def _declare(
     sink: str | None,
     operators: tuple[str, ...],
     trigger: str | None,
+    source_options: tuple[str, ...],
 ) -> DeploySpec:
     """The deploy with what the command line adds; it wins over the file. Raises click.UsageError."""
     if source_count is not None and sources:
@@ -152,6 +189,7 @@ def _declare(
         "sink": sink,
         "operators": list(operators) or None,
         "trigger": trigger,
+        "source_options": dict(pairs(source_options, "--source-option")) or None,
     }
     try:
         deploy = declare(deploy, said)

@@ -167,3 +167,9 @@ class EpochDocument(Document):
         ]
     ]
     files: Annotated[list[DataFileFields], "data files that this manifest adds to the table"]
+
+
+class TopicIdsDocument(Document):
+    """The file of `ckpt gate --topic-ids`: by which a topic that was created again is recognised."""
+
+    topics: Annotated[dict[str, dict[str, str]], "by location of a checkpoint, the id of each topic by its name"]

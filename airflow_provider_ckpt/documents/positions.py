@@ -1,4 +1,4 @@
-"""The position of a query: ``show``, ``log`` and ``diff``."""
+"""The position of a query: ``show``, ``log``, ``diff`` and ``lag``."""
 
 from __future__ import annotations
 
@@ -75,3 +75,52 @@ class DiffDocument(Document):
     from_batch: Annotated[int, "batch after which the range begins (exclusive)"]
     to_batch: Annotated[int, "last batch of the range (inclusive)"]
     sources: Annotated[list[SourceAdvanceFields], "what each source read"]
+
+
+class PartitionLagFields(TypedDict):
+    """The lag of one partition of a Kafka topic."""
+
+    topic: Annotated[str, "name of the topic"]
+    partition: Annotated[int, "number of the partition"]
+    position: Annotated[int | None, "first offset that was not read; null for a partition that is new to the query"]
+    end: Annotated[int, "where the next record goes"]
+    unread: Annotated[int, "offsets that are left to be read; there are at most as many records"]
+    lost: Annotated[int, "offsets after the position that the broker does not have any more"]
+    age_ms: Annotated[int | None, "age of the first unread record by its timestamp, rounded up; null without `--ages`"]
+
+
+class NextBatchFields(TypedDict):
+    """What a query reads of a Kafka source when it is started now."""
+
+    offsets: Annotated[int, "how many offsets the next batch reads"]
+    planned: Annotated[bool, "whether this batch is in the offset log already"]
+    waits_ms: Annotated[int | None, "how long the batch is held back at most; null when it runs at once"]
+    ends: Annotated[dict[str, int], "where it ends in each partition (exclusive), by `topic-partition`"]
+    batches_at_least: Annotated[int | None, "batches until the present end; null when one run does not get there"]
+    batches_at_most: Annotated[int | None, "the same, at most; equal to it when every batch was worked out"]
+    stays_unread: Annotated[int, "offsets at most that this run then leaves unread"]
+
+
+class SourceLagFields(TypedDict):
+    """How far a query is behind one source."""
+
+    source_id: Annotated[str, "id of the source"]
+    source_type: Annotated[str | None, "type of the source, as declared; null when it was not"]
+    unit: Annotated[str | None, "what is counted: `offsets`, `versions`, `snapshots` or `files`"]
+    total: Annotated[int | None, "how much is unread; null when it cannot be counted"]
+    files: Annotated[int | None, "unread data files of a table or a directory"]
+    bytes: Annotated[int | None, "bytes of these files"]
+    age_ms: Annotated[int | None, "age of the oldest unread data; null when nothing is unread, or it is not known"]
+    partitions: Annotated[list[PartitionLagFields], "the partitions of Kafka topics"]
+    next_batch: Annotated[NextBatchFields | None, "the next batch of a Kafka source"]
+    notes: Annotated[list[str], "what the numbers leave out, or why there are none"]
+
+
+class LagDocument(Document):
+    """How far a query is behind its sources."""
+
+    location: Annotated[str, "URI of the checkpoint"]
+    query_id: Annotated[str | None, "id of the query; null when `metadata` is missing"]
+    latest_committed_batch: Annotated[int | None, "latest batch of the commit log: what it has read is read"]
+    planned_at_ms: Annotated[int | None, "when this batch began, epoch milliseconds: the time of the positions"]
+    sources: Annotated[list[SourceLagFields], "the sources"]

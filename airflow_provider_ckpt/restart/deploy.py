@@ -30,10 +30,12 @@ class DeclaredSource:
         name: Its name (source evolution), or its position as a text: ``"0"`` is the first; None when only the number of
             sources is known.
         kind: Its type, such as ``kafka`` or ``file``; None when it is not known.
+        place: What it reads from, such as ``broker:9092/orders``; empty when that is not declared.
     """
 
     name: str | None
     kind: str | None = None
+    place: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,6 +52,7 @@ class DeploySpec:
         async_progress: Whether the deploy switches on async progress tracking; None is unknown.
         sink_name: Name of the sink (sink evolution); an empty text is a sink without one, None is unknown.
         trigger: One of TRIGGERS; None is unknown.
+        source_options: What the query sets for its sources, such as ``0.failOnDataLoss``.
         sets_no_conf: Whether an empty ``confs`` says that the deploy sets none, rather than nothing.
     """
 
@@ -61,6 +64,7 @@ class DeploySpec:
     async_progress: bool | None = None
     sink_name: str | None = None
     trigger: str | None = None
+    source_options: Mapping[str, str] = field(default_factory=dict)
     sets_no_conf: bool = False
 
     @property
@@ -105,9 +109,10 @@ def count_of_sources(count: int) -> tuple[DeclaredSource, ...]:
 
 def parse_deploy_file(text: str) -> DeploySpec:
     """A deploy file: YAML with ``spark_version``, ``confs``, ``sources``, ``sink``, ``operators``, ``async_progress``,
-    ``sink_name``, ``trigger``.
+    ``sink_name``, ``trigger``, ``source_options``.
 
-    ``sources`` is a number, a list of types in order, or a mapping from name to type.
+    ``sources`` is a number, a list of types in order, or a mapping from name to type; after a type and a colon comes
+    what the source reads from, such as ``kafka:broker:9092/orders``.
 
     Raises:
         ValueError: It is not such a file; the message names the key.
@@ -219,22 +224,23 @@ def _parse_sources(sources: Any) -> tuple[DeclaredSource, ...]:
     if isinstance(sources, int) and not isinstance(sources, bool) and 0 < sources <= MOST_SOURCES:
         return count_of_sources(sources)
     if isinstance(sources, list) and sources:
-        return tuple(DeclaredSource(str(position), _source_type(kind)) for position, kind in enumerate(sources))
+        return tuple(_parse_source(str(position), text) for position, text in enumerate(sources))
     if isinstance(sources, dict) and sources:
-        return tuple(DeclaredSource(str(name), _source_type(kind)) for name, kind in sources.items())
+        return tuple(_parse_source(str(name), text) for name, text in sources.items())
     raise ValueError(f"sources must be a number, a list of types, or a mapping from name to type, not {sources!r}")
 
 
-def _source_type(kind: Any) -> str | None:
-    """A type that is known; none means a source of any other type."""
-    if kind is None or kind == "":
-        return None
+def _parse_source(name: str, text: Any) -> DeclaredSource:
+    """A type that is known, and what it reads from; none means a source of any other type."""
+    if text is None or text == "":
+        return DeclaredSource(name)
+    kind, _, place = str(text).partition(":")
     if kind not in KINDS:
         raise ValueError(
             f"unknown source type {kind!r}; the known types are {', '.join(sorted(KINDS))}; leave the type empty for "
             "any other"
         )
-    return str(kind)
+    return DeclaredSource(name, kind, place)
 
 
 def _parse_operators(operators: Any) -> tuple[str, ...]:
@@ -257,6 +263,16 @@ def _parse_trigger(trigger: Any) -> str:
     return str(trigger)
 
 
+def _parse_source_options(options: Any) -> dict[str, str]:
+    from airflow_provider_ckpt.positions.source_options import parse_options  # a room that most deploys do not need
+
+    if not isinstance(options, dict):
+        raise ValueError("source_options is not a mapping such as 0.failOnDataLoss: false")
+    texts = {str(key): conf_text(value) for key, value in options.items()}
+    parse_options(texts.items())
+    return texts
+
+
 #: Names of keys of a deploy file that are not those of the fields.
 _FIELDS = {"spark_version": "declared_version"}
 _PARSERS: Mapping[str, Callable[[Any], Any]] = {
@@ -268,6 +284,7 @@ _PARSERS: Mapping[str, Callable[[Any], Any]] = {
     "async_progress": _typed("async_progress", bool),
     "sink_name": _typed("sink_name", str),
     "trigger": _parse_trigger,
+    "source_options": _parse_source_options,
 }
 
 

@@ -18,10 +18,11 @@ from airflow_provider_ckpt.checks.logs import entry_before, newest_commit, newes
 from airflow_provider_ckpt.restart.deploy import DeploySpec
 from airflow_provider_ckpt.restart.judged import not_judged
 from airflow_provider_ckpt.restart.state import logged_confs
-from airflow_provider_ckpt.restart.steps import start
+from airflow_provider_ckpt.restart.steps import named, start
 
 if TYPE_CHECKING:
     from airflow_provider_ckpt.documents.findings import ForecastWithFindingsFields
+    from airflow_provider_ckpt.positions.loss import Losses
 
 #: What a gate decides, from the best to the worst.
 DECISIONS = ("pass", "warn", "block")
@@ -41,6 +42,7 @@ class Forecast:
         end_offsets: Where the first batch ends (inclusive) when it is already planned; else the source decides.
         watermark_ms: Watermark of the first batch, epoch milliseconds; None when the log does not tell.
         unknown: What could stop Spark or lose data, and was not judged, because it was neither declared nor read.
+        topic_ids: The ids of the topics that the declared Kafka brokers have, by name.
     """
 
     resumes_at_batch: int | None
@@ -52,6 +54,7 @@ class Forecast:
     end_offsets: Mapping[str, str | None] | None = None
     watermark_ms: int | None = None
     unknown: tuple[str, ...] = ()
+    topic_ids: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def found(self) -> str:
@@ -100,15 +103,22 @@ class Forecast:
         }
 
 
-def forecast(view: CheckpointView, deploy: DeploySpec) -> Forecast:
-    """Forecast the restart of the query of a checkpoint that was read."""
-    met = list(dict.fromkeys(start(view, deploy)))
+def forecast(view: CheckpointView, deploy: DeploySpec, lost: Losses | None = None) -> Forecast:
+    """Forecast the restart of the query of a checkpoint that was read.
+
+    Args:
+        view: The checkpoint.
+        deploy: What is deployed on it.
+        lost: What its sources have said, when they were asked; Spark asks them after everything else.
+    """
+    met = list(dict.fromkeys([*start(view, deploy), *named(lost.findings if lost else (), deploy.spark_version)]))
     error = next((finding.spark_error for finding in met if finding.spark_error), None)
     confs = _confs(view, deploy)
     findings = worst_first([*met, *(finding for conf in confs if (finding := _conf_finding(conf, view, deploy)))])
-    unknown = not_judged(view, deploy)
+    unknown = (*not_judged(view, deploy), *(lost.unknown if lost else ()))
+    topic_ids = lost.topic_ids if lost else {}
     if error is not None:
-        return Forecast(None, None, error, confs, findings, unknown=unknown)
+        return Forecast(None, None, error, confs, findings, unknown=unknown, topic_ids=topic_ids)
     return Forecast(
         resumes_at_batch=view.next_batch,
         reruns_batch=view.in_flight,
@@ -119,6 +129,7 @@ def forecast(view: CheckpointView, deploy: DeploySpec) -> Forecast:
         end_offsets=_end_offsets(view),
         watermark_ms=_watermark_ms(view),
         unknown=unknown,
+        topic_ids=topic_ids,
     )
 
 

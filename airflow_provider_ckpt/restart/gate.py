@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import replace
+from typing import Any
 
 from airflow_provider_ckpt.checkpoint.sink_marker import FILE_FORMATS
 from airflow_provider_ckpt.checkpoint.view import CheckpointView
@@ -15,7 +16,13 @@ from airflow_provider_ckpt.storage.store import Store
 
 
 def forecast_restart(
-    store: Store, deploy: DeploySpec, open_store: Callable[[str], Store], *, quick: bool = False
+    store: Store,
+    deploy: DeploySpec,
+    open_store: Callable[[str], Store],
+    *,
+    quick: bool = False,
+    kafka_config: Mapping[str, Any] | None = None,
+    topic_ids: Mapping[str, str] | None = None,
 ) -> tuple[CheckpointView, Forecast]:
     """Read a checkpoint and its sink, and forecast the restart.
 
@@ -24,13 +31,30 @@ def forecast_restart(
         deploy: What is about to be deployed.
         open_store: Opens the location of the sink.
         quick: Read only the two logs; state, source logs and checksum files are then not judged.
+        kafka_config: Of the client that asks the brokers of the declared Kafka sources.
+        topic_ids: The ids that topics had before, by name.
 
     Raises:
         CheckpointNotFoundError: Nothing there, or no checkpoint.
-        StoreError: The checkpoint or the sink cannot be read.
+        StoreError: The checkpoint, the sink or a declared broker cannot be read.
     """
+    view, deploy = _read(store, deploy, open_store, quick=quick)
+    brokers = {source.name: source.place for source in deploy.sources or () if source.kind == "kafka" and source.place}
+    if not brokers:
+        return view, forecast(view, deploy)
+    from airflow_provider_ckpt.positions.read_losses import read_losses  # loads the sources, which few deploys declare
+
+    places = {str(name): place for name, place in brokers.items()}
+    lost = read_losses(view, places, deploy.source_options, topic_ids or {}, kafka_config or {})
+    return view, forecast(view, deploy, lost)
+
+
+def _read(
+    store: Store, deploy: DeploySpec, open_store: Callable[[str], Store], *, quick: bool
+) -> tuple[CheckpointView, DeploySpec]:
+    """The checkpoint with what is known of its sink, and the deploy with the sink that was recognised."""
     if deploy.sink is None:
-        return _foretold(examine(store, deep=not quick), deploy)
+        return examine(store, deep=not quick), deploy
     sink = parse_sink(deploy.sink)
     said = deploy.sink.partition(":")[0].lower()
     kind = said if said in FILE_FORMATS else sink.kind
@@ -38,10 +62,6 @@ def forecast_restart(
     opened = None if sink.directory is None else open_store(sink.directory)
     view = examine(store, deep=not quick, sink=opened if sink.kind == "file" else None)
     if opened is None or sink.kind == "file":
-        return _foretold(view, deploy)
+        return view, deploy
     marker = read_marker(sink, opened, view.query_id, max(0, view.next_batch - 1))
-    return _foretold(replace(view, marker=marker), deploy)
-
-
-def _foretold(view: CheckpointView, deploy: DeploySpec) -> tuple[CheckpointView, Forecast]:
-    return view, forecast(view, deploy)
+    return replace(view, marker=marker), deploy

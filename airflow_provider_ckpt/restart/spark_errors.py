@@ -7,6 +7,9 @@ from airflow_provider_ckpt.checks.findings import Finding
 
 _UNCATEGORIZED = "CANNOT_LOAD_STATE_STORE.UNCATEGORIZED"
 
+#: Conditions of the Kafka connector; before 4.0 it threw an exception without one.
+_KAFKA = "KAFKA_DATA_LOSS."
+
 #: Before Spark 4.0 these had no error condition: the innermost Java exception names them.
 _BEFORE_4_0 = {
     "INVALID_LOG_VERSION.MAX_SUPPORTED_VERSION": "IllegalStateException",
@@ -24,4 +27,6 @@ def error_name(finding: Finding, spark_version: SparkVersion) -> str | None:
         return error
     if error == _UNCATEGORIZED and finding.code == "CKPT133":
         return "NumberFormatException"
+    if error.startswith(_KAFKA):
+        return "IllegalStateException"
     return _BEFORE_4_0.get(error, error)

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
 
+from airflow_provider_ckpt.checkpoint.spark_confs import SparkVersion
 from airflow_provider_ckpt.checkpoint.view import CheckpointView
 from airflow_provider_ckpt.checks.findings import Finding
 from airflow_provider_ckpt.restart import compaction, continuous, logs, real_time, sinks, sources, state
@@ -61,5 +62,9 @@ _STEPS_BEFORE_4_1 = (*_STEPS_BEFORE_4_1[:_AT], logs.newest_commits, *_STEPS_BEFO
 def start(view: CheckpointView, deploy: DeploySpec) -> Iterator[Finding]:
     """Every finding against a restart, in Spark's order."""
     for step in STEPS if deploy.spark_version >= (4, 1) else _STEPS_BEFORE_4_1:
-        for finding in step(view, deploy):
-            yield replace(finding, spark_error=error_name(finding, deploy.spark_version))
+        yield from named(step(view, deploy), deploy.spark_version)
+
+
+def named(findings: Iterable[Finding], version: SparkVersion) -> Iterator[Finding]:
+    """Findings with the names that errors have in a Spark."""
+    return (replace(finding, spark_error=error_name(finding, version)) for finding in findings)

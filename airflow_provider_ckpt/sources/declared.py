@@ -19,6 +19,7 @@ from airflow_provider_ckpt.codec.source_kinds import KINDS as SOURCE_KINDS
 from airflow_provider_ckpt.codec.source_offset import SourceOffset
 from airflow_provider_ckpt.errors import CheckpointError, StoreError
 from airflow_provider_ckpt.sources.offer import hint_of
+from airflow_provider_ckpt.sources.unread import Unread
 from airflow_provider_ckpt.storage.secrets import scrub
 from airflow_provider_ckpt.storage.store import Store
 from airflow_provider_ckpt.times import time_text
@@ -84,6 +85,13 @@ class SourceEnd(Protocol):
         """
 
 
+class TableEnd(SourceEnd, Protocol):
+    """The end of a table or a directory, of which can be counted what is left to be read."""
+
+    def unread_now(self, committed: SourceOffset | None) -> Unread:
+        """What no committed batch has read yet. Args and errors as :meth:`SourceEnd.end_at`."""
+
+
 def parse_end(text: str) -> DeclaredEnd:
     """Read ``TYPE:URI``.
 
@@ -120,6 +128,12 @@ class Access:
     checkpoint: Store | None = None
     kafka_config: Mapping[str, Any] = field(default_factory=dict, repr=False)
     option: str = ""
+
+
+def open_table_end(declared: DeclaredEnd, source_id: str, access: Access) -> TableEnd:
+    """The end of a table or a directory: of any kind but Kafka. Raises as :func:`open_end`."""
+    end: TableEnd = import_module(f"{__package__}.{declared.kind}").End(declared, source_id, access)
+    return end
 
 
 def open_end(declared: DeclaredEnd, source_id: str, access: Access) -> SourceEnd:

@@ -16,10 +16,12 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from airflow_provider_ckpt.codec.source_offset import SourceOffset
 from airflow_provider_ckpt.errors import MalformedEntryError, StoreError
+from airflow_provider_ckpt.sources.unread import Unread
 from airflow_provider_ckpt.tables.delta import Action, DeltaLog, open_table
 from airflow_provider_ckpt.untrusted.bounded_json import parse_json
 from airflow_provider_ckpt.waiting import Condition, OffsetsReached
@@ -35,10 +37,16 @@ _READ = ("commitInfo", "add", "remove", "cdc")
 
 @dataclass(frozen=True, slots=True)
 class _Commit:
-    """What one version of the log says of itself; ``times_ms`` are epoch milliseconds by its writer's clock."""
+    """What one version of the log says of itself.
+
+    ``times_ms`` are epoch milliseconds by its writer's clock; ``files`` and their ``size`` in bytes are counted only
+    where it is asked for.
+    """
 
     has_data: bool
     times_ms: tuple[int, ...]
+    files: int = 0
+    size: int = 0
 
 
 class End:
@@ -51,6 +59,48 @@ class End:
 
     def end_at(self, at_ms: int | None, committed: SourceOffset | None, slack: int = 0) -> Condition:
         """See :meth:`~airflow_provider_ckpt.sources.declared.SourceEnd.end_at`."""
+        at = self._position_in_table(committed)
+        end = self._next_version(at_ms, at)
+        if end is None and committed is not None:
+            text = committed.json
+        else:
+            offset = {
+                "sourceVersion": 1,
+                "reservoirId": self._table_id(),
+                "reservoirVersion": end,
+                "index": BASE_INDEX,
+                "isStartingVersion": False,
+            }
+            text = json.dumps(offset, separators=(",", ":"))
+        return OffsetsReached({self.source_id: text}, {self.source_id: "delta"}, slack)
+
+    def unread_now(self, committed: SourceOffset | None) -> Unread:
+        """The versions that hold data for a stream and were not read, with the files that they have added.
+
+        Raises as :meth:`end_at`; StoreError also for versions that the log of the table does not have any more.
+        """
+        at = self._position_in_table(committed)
+        log = DeltaLog(self.store)
+        log.require_no_staged()
+        start = min(log.commits) if at is None else at["reservoirVersion"]
+        first_snapshot = bool(at and at.get("isStartingVersion"))
+        versions = sorted(version for version in log.commits if version >= start + first_snapshot)
+        if versions and len(versions) != versions[-1] - start - first_snapshot + 1:
+            raise StoreError(f"versions from {start} on are missing in its log", location=self.store.location)
+        found = []
+        for version in versions:
+            index = -1 if at is None or version != start else max(-1, at["index"])
+            added = log.read(version, _READ, partial(_files_after, index))
+            if added.has_data:
+                found.append((added, min(added.times_ms, default=log.commits[version].modified_ms)))
+        note = (
+            "the query still reads what the table held when it began, which is not counted" if first_snapshot else None
+        )
+        files, size = sum(added.files for added, _ in found), sum(added.size for added, _ in found)
+        return Unread("versions", len(found), files, size, found[0][1] if found else None, note)
+
+    def _position_in_table(self, committed: SourceOffset | None) -> dict[str, Any] | None:
+        """The position of the query. Raises StoreError when that is one in another table."""
         table_id = self._table_id()
         at = _position(committed, self.source_id)
         if at and at["reservoirId"] != table_id:
@@ -59,19 +109,7 @@ class End:
                 f"{table_id}: it was created again, or is not the one that the query reads",
                 location=self.store.location,
             )
-        end = self._next_version(at_ms, at)
-        if end is None and committed is not None:
-            text = committed.json
-        else:
-            offset = {
-                "sourceVersion": 1,
-                "reservoirId": table_id,
-                "reservoirVersion": end,
-                "index": BASE_INDEX,
-                "isStartingVersion": False,
-            }
-            text = json.dumps(offset, separators=(",", ":"))
-        return OffsetsReached({self.source_id: text}, {self.source_id: "delta"}, slack)
+        return at
 
     def _next_version(self, at_ms: int | None, at: Mapping[str, Any] | None) -> int | None:
         """The version that the query is before when it has read everything; None when it has."""
@@ -118,6 +156,16 @@ def _tell(actions: Iterable[Action]) -> _Commit:
         has_data = has_data or "cdc" in action or any(file and file["dataChange"] for file in files)
     times = (info.get("inCommitTimestamp"), info.get("timestamp"))
     return _Commit(has_data, tuple(int(time) for time in times if time is not None))
+
+
+def _files_after(index: int, actions: Iterable[Action]) -> _Commit:
+    """A commit with the files that it adds after an index: a source numbers the files of data in their order."""
+    lines = list(actions)
+    told = _tell(lines)
+    added = [parse_json(line)["add"] for kind, line in lines if kind == "add"]
+    sizes = [int(file["size"]) for file in added if file["dataChange"]][index + 1 :]
+    has_data = told.has_data and (index < 0 or bool(sizes))
+    return _Commit(has_data, told.times_ms, len(sizes), sum(sizes))
 
 
 def _position(committed: SourceOffset | None, source_id: str) -> dict[str, Any] | None:

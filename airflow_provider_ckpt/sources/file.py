@@ -26,7 +26,7 @@ import math
 import re
 from collections.abc import Iterable, Mapping
 from itertools import product
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 from urllib.parse import unquote, urlsplit
 
 from airflow_provider_ckpt import codec
@@ -36,6 +36,7 @@ from airflow_provider_ckpt.codec.source_log import FileSinkLog, FileSourceLog
 from airflow_provider_ckpt.codec.source_offset import SourceOffset
 from airflow_provider_ckpt.errors import CheckpointFormatError, MalformedEntryError, StoreError
 from airflow_provider_ckpt.sources.offer import offers_of
+from airflow_provider_ckpt.sources.unread import Unread
 from airflow_provider_ckpt.waiting import Condition, FilesRead, FilesWritten
 
 if TYPE_CHECKING:
@@ -46,6 +47,13 @@ RECURSIVE = "**"
 #: A pattern with braces means so many without at most.
 MOST_PATTERNS = 1_000
 _BRACES = re.compile(r"\{([^{}]*)\}")
+
+
+class _Listed(NamedTuple):
+    """A file that Spark lists: when it was modified last, epoch milliseconds, and its bytes."""
+
+    modified_ms: int
+    size: int
 
 
 class End:
@@ -66,7 +74,7 @@ class End:
         if slack:
             return self.unread(at_ms, committed, slack)
         if at_ms is None:
-            at_ms = max(self._listed().values(), default=0)
+            at_ms = max((file.modified_ms for file in self._listed().values()), default=0)
         return FilesWritten(self.source_id, at_ms)
 
     def unread(self, at_ms: int | None, committed: SourceOffset | None, slack: int = 0) -> FilesRead:
@@ -74,45 +82,54 @@ class End:
 
         Raises CheckpointFormatError for a log of the source that is not whole, and StoreError.
         """
+        there = self._unread_files(committed)
+        in_time = [
+            (file.modified_ms, name) for name, file in there.items() if at_ms is None or file.modified_ms <= at_ms
+        ]
+        newest = max(in_time, default=(0, None))[1]
+        return FilesRead(self.source_id, max(0, len(in_time) - slack), newest)
+
+    def unread_now(self, committed: SourceOffset | None) -> Unread:
+        """The files that are in no committed batch; raises as :meth:`unread`."""
+        files = self._unread_files(committed).values()
+        oldest_ms = min((file.modified_ms for file in files), default=None)
+        return Unread("files", len(files), len(files), sum(file.size for file in files), oldest_ms)
+
+    def _unread_files(self, committed: SourceOffset | None) -> dict[str, _Listed]:
         read = self._files_read(committed)
         listed = self._listed()
         prefix = self.store.root.strip("/")
-        open_files = [
-            (modified_ms, name)
-            for name, modified_ms in listed.items()
-            if (at_ms is None or modified_ms <= at_ms) and f"{prefix}/{name}".lstrip("/") not in read
-        ]
-        if len(open_files) == len(listed):  # none of them was read: is this the place?
+        found = {name: file for name, file in listed.items() if f"{prefix}/{name}".lstrip("/") not in read}
+        if len(found) == len(listed):  # none of them was read: is this the place?
             self._require_same_directory(read, prefix)
         if not listed and not read and not self.store.exists():
             hint = "Declare the directory that the query reads. If it is right, wait until it has a first file."
             raise StoreError("the directory is missing or empty", location=self.store.location, hint=hint)
-        newest = max(open_files, default=(0, None))[1]
-        return FilesRead(self.source_id, max(0, len(open_files) - slack), newest)
+        return found
 
     # --- the directory -----------------------------------------------------------------------------------------
 
-    def _listed(self) -> dict[str, int]:
-        """What Spark lists, by name relative to the directory, with the time of the last modification."""
+    def _listed(self) -> dict[str, _Listed]:
+        """What Spark lists, by name relative to the directory."""
         whole = self.pattern in ("", RECURSIVE)
         sink_log = self.store.ls(layout.SINK_LOG)[0] if whole else {}
         if sink_log:
             return self._of_sink(sink_log)
         found = self.store.find()
-        listed: dict[str, int] = {}
+        listed: dict[str, _Listed] = {}
         for name in covered(found, self.pattern):
             modified_ms = found[name].modified_ms
             if modified_ms is None:
                 message = "the storage does not say when the file was modified"
                 raise StoreError(message, location=self.store.location, name=name)
-            listed[name] = modified_ms
+            listed[name] = _Listed(modified_ms, found[name].size)
         return listed
 
-    def _of_sink(self, names: Iterable[str]) -> dict[str, int]:
+    def _of_sink(self, names: Iterable[str]) -> dict[str, _Listed]:
         """The files that a file sink has committed."""
         places = {place: name for name in names if isinstance(place := layout.parse(name), layout.SinkLogEntry)}
         compacted = max((place.batch_id for place in places if place.compact), default=-1)
-        files: dict[str, int] = {}
+        files: dict[str, _Listed] = {}
         for place, name in sorted(places.items(), key=lambda item: item[0].batch_id):
             if place.batch_id < compacted or (place.batch_id == compacted and not place.compact):
                 continue
@@ -121,7 +138,7 @@ class End:
             for file in entry.entries:
                 name_below = _key(file.path).removeprefix(self.store.root.strip("/")).lstrip("/")
                 if file.action == "add":
-                    files[name_below] = file.modification_time_ms
+                    files[name_below] = _Listed(file.modification_time_ms, file.size)
                 else:
                     files.pop(name_below, None)
         return files

@@ -18,6 +18,8 @@ from airflow_provider_ckpt.checks.findings import Finding
 from airflow_provider_ckpt.checks.inspect import examine
 from airflow_provider_ckpt.checks.registry import RULES
 from airflow_provider_ckpt.errors import BatchNotRestorableError
+from airflow_provider_ckpt.positions.extent import Extent
+from airflow_provider_ckpt.positions.loss import KafkaSource, Losses, losses
 from airflow_provider_ckpt.restart.deploy import DeclaredSource, DeploySpec
 from airflow_provider_ckpt.restart.forecast import forecast
 from airflow_provider_ckpt.restart.judged import not_checked
@@ -50,6 +52,17 @@ class Shown:
     mutations: tuple[str, ...] = ()
     deploy: DeploySpec | None = None
     sink: bool = False
+    kafka: KafkaSource | None = None
+
+
+def at_ten(*, planned: int | None = None, **partitions: tuple[int, int]) -> KafkaSource:
+    """A Kafka source at offset 10 of the first partition; the first and the end offset of each."""
+    ranges = {("t", int(name[1:])): ends for name, ends in partitions.items()}
+    extent = Extent(
+        {"t": "new"}, {at: ends[0] for at, ends in ranges.items()}, {at: ends[1] for at, ends in ranges.items()}
+    )
+    ahead = None if planned is None else {("t", 0): planned}
+    return KafkaSource("0", 4, {("t", 0): 10}, ahead, extent, known_ids={"t": "old"})
 
 
 BY_CODE: dict[str, Shown] = {
@@ -173,6 +186,11 @@ BY_CODE: dict[str, Shown] = {
         ("error", "sources/0/2.compact"),
         deploy=DeploySpec(confs={"spark.sql.streaming.fileSource.log.compactInterval": "3"}),
     ),
+    "CKPT250": Shown(("error", "offsets/4"), deploy=DeploySpec(), kafka=at_ten(p0=(15, 30))),
+    "CKPT251": Shown(("error", "offsets/4"), deploy=DeploySpec(), kafka=at_ten(p1=(0, 30))),
+    "CKPT252": Shown(("error", "offsets/4"), deploy=DeploySpec(), kafka=at_ten(p0=(0, 30), planned=4)),
+    "CKPT253": Shown(("error", "offsets/4"), deploy=DeploySpec(), kafka=at_ten(p0=(0, 30))),
+    "CKPT254": Shown(("error", "offsets/4"), deploy=DeploySpec(), kafka=at_ten(p0=(0, 30), p1=(5, 9))),
 }
 
 
@@ -304,7 +322,8 @@ def view_of(shown: Shown, home: Path) -> CheckpointView:
 
 def findings_of(shown: Shown, home: Path) -> tuple[Finding, ...]:
     view = view_of(shown, home)
-    return check(view) if shown.deploy is None else forecast(view, shown.deploy).findings
+    lost = None if shown.kafka is None else Losses(tuple(losses(shown.kafka)), (), {})
+    return check(view) if shown.deploy is None else forecast(view, shown.deploy, lost).findings
 
 
 @pytest.mark.parametrize("code", BY_CODE)

@@ -39,12 +39,6 @@ def test_the_first_record_at_a_time_is_the_first_that_is_not_earlier(kafka, at_m
     assert KafkaBroker(kafka.bootstrap, {}).first_at([(topic, 0)], at_ms) == {(topic, 0): offset}
 
 
-def test_a_partition_that_is_not_there_is_refused(kafka):
-    with pytest.raises(StoreError, match="partition .*-9 does not exist") as refused:
-        KafkaBroker(kafka.bootstrap, {}).latest([(kafka.create(), 9)])
-    assert not isinstance(refused.value, StoreUnavailableError)
-
-
 def test_servers_win_over_those_of_the_configuration_and_are_shown_without_secrets():
     broker = KafkaBroker("127.0.0.1:2", {"kafka.bootstrap.servers": "127.0.0.1:1"})
     assert broker.location == "kafka:127.0.0.1:2"

@@ -1,0 +1,208 @@
+"""How far a query is behind its sources.
+
+A lag of Kafka is counted in offsets. It is at least the number of records: control records of transactions, and records
+that compaction has removed, have offsets as well. Tables and directories are counted in versions, snapshots and files.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from airflow_provider_ckpt.positions.extent import Extent, Partition
+from airflow_provider_ckpt.positions.next_batch import Limits, NextBatch, Outlook, batches_until, next_batch
+from airflow_provider_ckpt.sources.unread import Unread
+
+if TYPE_CHECKING:
+    from airflow_provider_ckpt.documents.positions import NextBatchFields, PartitionLagFields, SourceLagFields
+
+
+@dataclass(frozen=True, slots=True)
+class PartitionLag:
+    """The lag of one partition of a topic.
+
+    Args:
+        topic: The topic.
+        partition: Its number.
+        position: The first offset that was not read; None for a partition that the query does not know yet, of which it
+            reads everything.
+        end: Where the next record goes.
+        unread: Offsets from the position, or from the first that is still there, to the end; at least the number of
+            records.
+        lost: Offsets after the position that the broker has no more.
+        age_ms: The query is behind by at most this time, milliseconds, as the timestamps of the records say; None when
+            nobody asked, or they do not say.
+    """
+
+    topic: str
+    partition: int
+    position: int | None
+    end: int
+    unread: int
+    lost: int = 0
+    age_ms: int | None = None
+
+    def to_dict(self) -> PartitionLagFields:
+        """JSON-ready."""
+        return {
+            "topic": self.topic,
+            "partition": self.partition,
+            "position": self.position,
+            "end": self.end,
+            "unread": self.unread,
+            "lost": self.lost,
+            "age_ms": self.age_ms,
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class Coming:
+    """The next batch of a source, and how many batches it is from the end.
+
+    Args:
+        batch: The next batch.
+        outlook: How the query gets to the end of now.
+        planned: Whether the batch is in the offset log already, so that its end is certain.
+    """
+
+    batch: NextBatch
+    outlook: Outlook
+    planned: bool = False
+
+    def to_dict(self) -> NextBatchFields:
+        """JSON-ready."""
+        return {
+            "offsets": self.batch.offsets,
+            "planned": self.planned,
+            "waits_ms": self.batch.waits_ms,
+            "ends": {f"{topic}-{number}": end for (topic, number), end in sorted(self.batch.ends.items())},
+            "batches_at_least": self.outlook.at_least,
+            "batches_at_most": self.outlook.at_most,
+            "stays_unread": self.outlook.unread,
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class SourceLag:
+    """The lag of one source.
+
+    Args:
+        source_id: Its position in the query, or its name.
+        source_type: Its type, as declared; None when it was not.
+        unit: What is counted, such as ``offsets``; None when nothing can be.
+        total: How much is unread in all; None when that is not known.
+        partitions: Of Kafka.
+        files: Unread data files of a table or a directory.
+        size: Their bytes.
+        age_ms: The query is behind by at most this time, milliseconds; None when that is not known.
+        next_batch: Of Kafka.
+        notes: What the numbers leave out, or why there are none; sentences.
+    """
+
+    source_id: str
+    source_type: str | None
+    unit: str | None = None
+    total: int | None = None
+    partitions: tuple[PartitionLag, ...] = ()
+    files: int | None = None
+    size: int | None = None
+    age_ms: int | None = None
+    next_batch: Coming | None = None
+    notes: tuple[str, ...] = ()
+
+    def to_dict(self) -> SourceLagFields:
+        """JSON-ready."""
+        return {
+            "source_id": self.source_id,
+            "source_type": self.source_type,
+            "unit": self.unit,
+            "total": self.total,
+            "files": self.files,
+            "bytes": self.size,
+            "age_ms": self.age_ms,
+            "partitions": [partition.to_dict() for partition in self.partitions],
+            "next_batch": None if self.next_batch is None else self.next_batch.to_dict(),
+            "notes": list(self.notes),
+        }
+
+
+def lag_of_kafka(
+    source_id: str, position: Mapping[Partition, int], extent: Extent, ages: Mapping[Partition, int | None]
+) -> SourceLag:
+    """The lag of a Kafka source.
+
+    Args:
+        source_id: The source.
+        position: Where its newest committed batch ended, exclusive.
+        extent: Its topics, as the broker has them.
+        ages: What :func:`~airflow_provider_ckpt.positions.find_ages.find_ages` has found; empty when nobody asked.
+    """
+    partitions = tuple(_lag(at, position.get(at), extent, ages.get(at)) for at in extent.partitions)
+    known_ages = [item.age_ms for item in partitions if item.age_ms is not None]
+    return SourceLag(
+        source_id,
+        "kafka",
+        "offsets",
+        sum(item.unread for item in partitions),
+        partitions,
+        age_ms=max(known_ages) if known_ages else None,
+        notes=tuple(_notes(position, extent)),
+    )
+
+
+def coming_batch(
+    position: Mapping[Partition, int], planned: Mapping[Partition, int] | None, extent: Extent, limits: Limits
+) -> Coming:
+    """What a query reads next when it is started now.
+
+    Args:
+        position: Where its newest committed batch ended, exclusive.
+        planned: Where the batch in flight ends; None without one.
+        extent: The topics, as the broker has them.
+        limits: The limits of the source.
+    """
+    if planned is None:
+        batch, after = next_batch(position, extent, limits), position
+    else:  # it runs first, up to the end that the log has; the batch after it is the first that is planned anew
+        starts = {at: position.get(at, extent.earliest.get(at, 0)) for at in planned}
+        batch, after = NextBatch(starts, planned), planned
+    outlook = batches_until(extent.latest, after, extent, limits)
+    if planned is not None and outlook.at_least is not None and outlook.at_most is not None:
+        outlook = Outlook(outlook.at_least + 1, outlook.at_most + 1)
+    return Coming(batch, outlook, planned is not None)
+
+
+def lag_of_table(source_id: str, source_type: str, unread: Unread, now_ms: int) -> SourceLag:
+    """The lag of a source that is a table or a directory."""
+    return SourceLag(
+        source_id,
+        source_type,
+        unread.unit,
+        unread.count,
+        files=unread.files,
+        size=unread.size,
+        age_ms=None if unread.oldest_ms is None else max(0, now_ms - unread.oldest_ms),
+        notes=() if unread.note is None else (unread.note,),
+    )
+
+
+def _lag(at: Partition, position: int | None, extent: Extent, age_ms: int | None) -> PartitionLag:
+    earliest, end = extent.earliest[at], extent.latest[at]
+    start = earliest if position is None else max(position, earliest)
+    lost = 0 if position is None else max(0, min(earliest, end) - position)
+    return PartitionLag(*at, position, end, max(0, end - start), lost, age_ms)
+
+
+def _notes(position: Mapping[Partition, int], extent: Extent) -> list[str]:
+    notes = []
+    if gone := sorted(f"{topic}-{number}" for topic, number in position.keys() - extent.latest.keys()):
+        notes.append(f"the broker does not have {_some(gone)}, which the query has read")
+    beyond = [f"{at[0]}-{at[1]}" for at in extent.partitions if position.get(at, 0) > extent.latest[at]]
+    if beyond:
+        notes.append(f"the query is past the end of {_some(beyond)}: the topic was created again, or has lost records")
+    return notes
+
+
+def _some(names: list[str]) -> str:
+    return ", ".join(names[:3]) + (f" and {len(names) - 3} more partitions" if len(names) > 3 else "")

@@ -1,0 +1,239 @@
+"""Data loss of a Kafka source, said before the restart: Spark's own checks, with both settings of ``failOnDataLoss``.
+
+Each case was provoked on a real query (``KafkaMicroBatchStream``, ``KafkaDataConsumer``). Spark finds some while it
+plans a batch, before the sink is called, and others only in a task. A start that fails while it plans has written the
+entry of the batch all the same, so that the next start fails alike even when the topic has grown meanwhile.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+
+from airflow_provider_ckpt.checks.findings import Finding
+from airflow_provider_ckpt.codec import layout
+from airflow_provider_ckpt.positions.extent import Extent, Partition
+from airflow_provider_ckpt.positions.source_options import SourceOptions
+
+_CONDITION = "KAFKA_DATA_LOSS."
+_UNKNOWN_TOPIC = "UnknownTopicOrPartitionException"
+_RESET = "Move the position of the source with ckpt reset-offsets, which drops the planned batch first."
+
+
+@dataclass(frozen=True, slots=True)
+class Losses:
+    """What the sources of a query say against its restart.
+
+    Args:
+        findings: What a restart loses or stops at, in Spark's order.
+        unknown: What was not judged: ``topic ids`` without a memory of the ids that the topics had before.
+        topic_ids: The ids of the topics as they are now, by name.
+    """
+
+    findings: tuple[Finding, ...]
+    unknown: tuple[str, ...]
+    topic_ids: Mapping[str, str]
+
+
+@dataclass(frozen=True, slots=True)
+class KafkaSource:
+    """A Kafka source at a restart.
+
+    Args:
+        source_id: Its position in the query, or its name.
+        batch_id: The newest committed batch.
+        position: Where that batch ended, exclusive.
+        planned: Where the batch in flight ends, exclusive; None without one.
+        extent: The topics, as the broker has them.
+        topics: The topics that the query subscribes to; empty for those that it has read.
+        known_ids: The ids that its topics had before, by name.
+        options: What the query sets for it.
+    """
+
+    source_id: str
+    batch_id: int
+    position: Mapping[Partition, int]
+    planned: Mapping[Partition, int] | None
+    extent: Extent
+    topics: tuple[str, ...] = ()
+    known_ids: Mapping[str, str] = field(default_factory=dict)
+    options: SourceOptions = field(default_factory=SourceOptions)
+
+    @property
+    def recreated(self) -> tuple[str, ...]:
+        """The topics that have another id than before."""
+        ids = self.extent.topic_ids
+        return tuple(sorted(name for name, known in self.known_ids.items() if ids.get(name, known) != known))
+
+
+def losses(source: KafkaSource) -> Iterator[Finding]:
+    """What a restart loses, or stops at, in the order in which Spark meets it."""
+    yield from _topics_gone(source)
+    yield from _partitions_gone(source)
+    yield from _went_back(source)
+    yield from _new_partitions(source)
+    yield from _records_gone(source)
+    yield from _created_again(source)
+
+
+def _topics_gone(source: KafkaSource) -> Iterator[Finding]:
+    """CKPT251: a topic that the broker does not have."""
+    wanted = {*source.topics, *(topic for topic, _ in source.position)}
+    gone = sorted(wanted - source.extent.topic_ids.keys())
+    if not gone:
+        return
+    topics = f"topic {_some(gone)} of source {source.source_id}" if len(gone) == 1 else f"the topics {_some(gone)}"
+    if source.options.is_pattern and source.extent.topic_ids:
+        goes_on = "goes on without it, and what was unread in it is never read"
+        message = f"{topics} does not exist: {_both(source, goes_on)}"
+        yield _finding(source, "CKPT251", message, "PARTITIONS_DELETED", "Create the topic again, or accept the loss.")
+        return
+    yield Finding(
+        "CKPT251",
+        "error",
+        f"{topics} does not exist: Spark stops after three attempts, whatever failOnDataLoss says",
+        source.batch_id,
+        layout.offset_entry(source.batch_id),
+        "Restore the topic, or deploy without it and with failOnDataLoss=false.",
+        _UNKNOWN_TOPIC,
+    )
+
+
+def _partitions_gone(source: KafkaSource) -> Iterator[Finding]:
+    """CKPT251: partitions that the topic has no more, or topics that the deploy does not subscribe to any more."""
+    extent, dropped = source.extent, list[str]()
+    there = [at for at in source.position if at[0] in extent.topic_ids]
+    if source.topics and not source.options.is_pattern:
+        dropped = sorted({topic for topic, _ in there} - set(source.topics))
+    gone = sorted(at for at in there if at not in extent.latest)
+    goes_on = "goes on without them, and what was unread in them is never read"
+    if gone:
+        message = f"{_partitions(gone)} of source {source.source_id} do not exist any more: {_both(source, goes_on)}"
+        yield _finding(source, "CKPT251", message, "PARTITIONS_DELETED", _RESET)
+    if dropped:
+        message = (
+            f"the deploy does not subscribe to {_some(dropped)}, which source {source.source_id} has read: "
+            f"{_both(source, goes_on)}; if it is added again later, it is read from its beginning"
+        )
+        hint = "Keep the topic in the subscription, or deploy with failOnDataLoss=false once."
+        yield _finding(source, "CKPT251", message, "PARTITIONS_DELETED", hint)
+
+
+def _went_back(source: KafkaSource) -> Iterator[Finding]:
+    """CKPT252: a position past the end, now or as a start that has failed has left it in the log."""
+    planned, latest = source.planned or {}, source.extent.latest
+    poisoned = [at for at, end in planned.items() if end < source.position.get(at, end) and at in latest]
+    beyond = [at for at, offset in source.position.items() if at in latest and offset > latest[at]]
+    if poisoned:
+        at = min(poisoned)
+        message = (
+            f"the batch in flight goes back in {_partitions(poisoned)} of source {source.source_id}, from "
+            f"{source.position[at]} to {planned[at]}: a start on a topic that was created again has failed after "
+            f"it had planned the batch. {_both(source, f'never reads the records before {planned[at]}')}"
+        )
+        yield _finding(source, "CKPT252", message, "PARTITION_OFFSET_CHANGED", _RESET)
+    if beyond and not poisoned and source.planned is None:
+        at = min(beyond)
+        goes_on = f"moves to the end, and never reads the records before it ({latest[at]} in {at[0]}-{at[1]})"
+        message = (
+            f"source {source.source_id} is past the end of {_partitions(beyond)}, at {source.position[at]} where the "
+            f"end is {latest[at]}: the topic was created again, or has lost records. {_both(source, goes_on)}"
+        )
+        yield _finding(source, "CKPT252", message, "PARTITION_OFFSET_CHANGED", _RESET)
+    unread = [at for at, end in planned.items() if at in latest and end > latest[at] and at not in poisoned]
+    if unread:
+        at = min(unread)
+        goes_on = f"waits as long, commits the batch without records, and goes back to {latest[at]} in the next one"
+        message = (
+            f"the batch in flight ends at {planned[at]} in {at[0]}-{at[1]} of source {source.source_id}, which ends at "
+            f"{latest[at]}: a task waits for kafkaConsumer.pollTimeoutMs (120 s, unless set). {_both(source, goes_on)}"
+        )
+        yield _finding(source, "CKPT252", message, "COULD_NOT_READ_OFFSET_RANGE", _RESET)
+
+
+def _new_partitions(source: KafkaSource) -> Iterator[Finding]:
+    """CKPT254: a partition that the query does not know, and that has lost its first records."""
+    earliest = source.extent.earliest
+    known = source.planned or source.position
+    new = [at for at in source.extent.partitions if at not in known and earliest[at] > 0]
+    if new and source.position and source.planned is None:
+        goes_on = "reads them from there on"
+        message = (
+            f"{_partitions(new)}, new to source {source.source_id}, begin at {earliest[new[0]]} and not at 0: "
+            f"{_both(source, goes_on)}"
+        )
+        hint = "Deploy with failOnDataLoss=false until one batch is committed; what is gone is lost in any case."
+        yield _finding(source, "CKPT254", message, "ADDED_PARTITION_DOES_NOT_START_FROM_OFFSET_ZERO", hint)
+
+
+def _records_gone(source: KafkaSource) -> Iterator[Finding]:
+    """CKPT250: unread records that retention or somebody has deleted."""
+    earliest, ends = source.extent.earliest, source.planned or source.extent.latest
+    gone = {
+        at: min(earliest[at], ends[at]) - offset
+        for at, offset in source.position.items()
+        if at in earliest and at in ends and offset < min(earliest[at], ends[at])
+    }
+    if gone:
+        at = min(gone)
+        goes_on = "reads from the first offset that is still there"
+        message = (
+            f"at most {sum(gone.values())} records that source {source.source_id} has not read are gone: "
+            f"{_partitions(gone)} begin at {earliest[at]} now, and the query is at {source.position[at]}. A task "
+            f"stops, and the batch stays planned: {_both(source, goes_on)}"
+        )
+        hint = "The records are lost. Deploy with failOnDataLoss=false, or move the position with ckpt reset-offsets."
+        yield _finding(source, "CKPT250", message, "COULD_NOT_READ_OFFSET_RANGE", hint)
+
+
+def _created_again(source: KafkaSource) -> Iterator[Finding]:
+    """CKPT253: a topic of another id. Where it has grown past the position, Spark notices nothing."""
+    latest = source.extent.latest
+    for topic in source.recreated:
+        passed = sum(
+            offset for at, offset in source.position.items() if at[0] == topic and offset <= latest.get(at, -1)
+        )
+        if passed:
+            yield Finding(
+                "CKPT253",
+                "error",
+                f"topic {topic} of source {source.source_id} was created again: it has the id "
+                f"{source.extent.topic_ids[topic]}, and had {source.known_ids[topic]}. Spark reads on at the old "
+                f"position without an error, and never reads at most {passed} records before it",
+                source.batch_id,
+                layout.offset_entry(source.batch_id),
+                f"{_RESET} Then accept the new topic: delete its old id from the file of the topic ids.",
+            )
+
+
+# --- sentences ------------------------------------------------------------------------------------------------------
+
+
+def _both(source: KafkaSource, goes_on: str) -> str:
+    """What Spark does with either setting, beginning with the one of the deploy."""
+    if source.options.fails_on_data_loss is False:
+        return f"Spark {goes_on}, as failOnDataLoss is false; otherwise it would stop"
+    return f"Spark stops; with failOnDataLoss=false it {goes_on}"
+
+
+def _finding(source: KafkaSource, code: str, message: str, condition: str, hint: str) -> Finding:
+    stops = source.options.fails_on_data_loss is not False
+    return Finding(
+        code,
+        "error",
+        message,
+        source.batch_id,
+        layout.offset_entry(source.batch_id),
+        hint,
+        f"{_CONDITION}{condition}" if stops else None,
+    )
+
+
+def _partitions(partitions: Iterable[Partition]) -> str:
+    names = [f"{topic}-{number}" for topic, number in sorted(partitions)]
+    return f"the partition {names[0]}" if len(names) == 1 else f"the partitions {_some(names)}"
+
+
+def _some(names: Iterable[str]) -> str:
+    listed = list(names)
+    return ", ".join(listed[:3]) + (f" and {len(listed) - 3} more" if len(listed) > 3 else "")

@@ -1,0 +1,129 @@
+"""Reading how far a query is behind its sources: the checkpoint, and then each declared source."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field, replace
+
+from airflow_provider_ckpt.checkpoint.view import CheckpointView
+from airflow_provider_ckpt.codec.kafka_offset import offsets_of
+from airflow_provider_ckpt.codec.offset_log import OffsetSeq
+from airflow_provider_ckpt.codec.source_offset import SourceOffset
+from airflow_provider_ckpt.errors import CheckpointError, MalformedEntryError
+from airflow_provider_ckpt.positions.extent import Extent, Partition
+from airflow_provider_ckpt.positions.find_ages import find_ages
+from airflow_provider_ckpt.positions.lag import SourceLag, coming_batch, lag_of_kafka, lag_of_table
+from airflow_provider_ckpt.positions.read_extent import read_extent
+from airflow_provider_ckpt.positions.source_options import SourceOptions
+from airflow_provider_ckpt.sources.ask_kafka import KafkaBroker
+from airflow_provider_ckpt.sources.declared import KINDS, Access, DeclaredEnd, open_table_end, parse_end
+
+
+@dataclass(frozen=True, slots=True)
+class LagQuestion:
+    """What is asked about the sources of a query.
+
+    Args:
+        sources: By source id what :func:`~airflow_provider_ckpt.sources.declared.parse_end` reads; or a mere type for a
+            source that has no end that can be asked for, such as ``rate``.
+        options: What the query sets for a source, by source id.
+        ages: Whether the timestamps of Kafka's records are asked for as well: nine more requests for each partition
+            with unread records.
+    """
+
+    sources: Mapping[str, str]
+    options: Mapping[str, SourceOptions] = field(default_factory=dict)
+    ages: bool = False
+
+
+def read_lag(view: CheckpointView, question: LagQuestion, access: Access, now_ms: int) -> tuple[SourceLag, ...]:
+    """The lag of every source of a query, in the order of the offset log.
+
+    Args:
+        view: The checkpoint, as it was observed.
+        question: What is asked.
+        access: How the sources are come by.
+        now_ms: Now, epoch milliseconds.
+
+    Raises:
+        StoreUnavailableError: A source does not answer; another try can help.
+        StoreError: A source refuses, or is not what the query reads from.
+        CheckpointError: The query does not have a declared source.
+    """
+    return tuple(_lags(view, question, access, now_ms))
+
+
+def _lags(view: CheckpointView, question: LagQuestion, access: Access, now_ms: int) -> Iterator[SourceLag]:
+    committed, planned = _entry(view, view.latest_committed), _entry(view, view.in_flight)
+    newest = planned or committed
+    ids = [source_id for source_id, _ in newest.offsets] if newest else list(question.sources)
+    for source_id in question.sources.keys() - set(ids):
+        raise CheckpointError(
+            f"the query has no source {source_id!r}; its sources are {', '.join(ids)}", location=view.location
+        )
+    for source_id in ids:
+        text = question.sources.get(source_id)
+        if text is None:
+            yield SourceLag(source_id, None, notes=("it was not declared, so nobody can ask where it ends",))
+            continue
+        kind = text.partition(":")[0]
+        at = committed.offset(source_id) if committed else None
+        if kind.lower() not in KINDS:
+            yield SourceLag(source_id, kind, notes=(f"a {kind} source has no end that can be asked for",))
+        elif kind.lower() == "kafka":
+            ahead = planned.offset(source_id) if planned else None
+            options = question.options.get(source_id, SourceOptions())
+            yield _of_kafka(source_id, parse_end(text), (at, ahead), options, access, now_ms if question.ages else None)
+        else:
+            declared = parse_end(text)
+            unread = open_table_end(declared, source_id, access).unread_now(at)
+            yield lag_of_table(source_id, declared.kind, unread, now_ms)
+
+
+def _of_kafka(
+    source_id: str,
+    declared: DeclaredEnd,
+    offsets: tuple[SourceOffset | None, SourceOffset | None],
+    options: SourceOptions,
+    access: Access,
+    asked_at_ms: int | None,
+) -> SourceLag:
+    position, planned = (_offsets(offset, source_id) for offset in offsets)
+    broker = KafkaBroker(declared.location, access.kafka_config)
+    extent = read_extent(broker, topics_of(declared, position, planned, broker))
+    ages: dict[Partition, int | None] = {}
+    if asked_at_ms is not None:
+        ages = find_ages(broker, _first_unread(position, extent), asked_at_ms)
+    lag = lag_of_kafka(source_id, position, extent, ages)
+    ahead = planned if offsets[1] is not None else None
+    return replace(lag, next_batch=coming_batch(position, ahead, extent, options.limits))
+
+
+def topics_of(
+    declared: DeclaredEnd, position: Mapping[Partition, int], planned: Mapping[Partition, int], broker: KafkaBroker
+) -> list[str]:
+    """The topics of a source: those that were declared and those that it has read. Raises CheckpointError for none."""
+    found = sorted({*declared.topics, *(topic for topic, _ in (*position, *planned))})
+    if not found:
+        raise CheckpointError(
+            "the topics of the source are not known, because none was declared and no batch is planned",
+            location=broker.location,
+            hint="Declare the topics, for example kafka:broker:9092/orders.",
+        )
+    return found
+
+
+def _first_unread(position: Mapping[Partition, int], extent: Extent) -> dict[Partition, int]:
+    first = {at: max(position.get(at, 0), extent.earliest[at]) for at in extent.latest}
+    return {at: offset for at, offset in first.items() if offset < extent.latest[at]}
+
+
+def _entry(view: CheckpointView, batch_id: int | None) -> OffsetSeq | None:
+    return None if batch_id is None else view.offset_seq(batch_id)
+
+
+def _offsets(offset: SourceOffset | None, source_id: str) -> dict[Partition, int]:
+    try:
+        return offsets_of(offset)
+    except MalformedEntryError as error:
+        raise CheckpointError(f"source {source_id} is not a Kafka source: {error.message}") from error

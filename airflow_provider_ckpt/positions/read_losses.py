@@ -1,0 +1,93 @@
+"""Asking the brokers of a query's Kafka sources what a restart would lose."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from airflow_provider_ckpt.checkpoint.view import CheckpointView
+from airflow_provider_ckpt.checks.findings import Finding
+from airflow_provider_ckpt.codec.kafka_offset import Partition, offsets_of
+from airflow_provider_ckpt.codec.offset_log import OffsetSeq
+from airflow_provider_ckpt.errors import CheckpointError, CheckpointFormatError
+from airflow_provider_ckpt.positions.loss import KafkaSource, Losses, losses
+from airflow_provider_ckpt.positions.read_extent import read_extent
+from airflow_provider_ckpt.positions.source_options import SourceOptions, parse_options
+from airflow_provider_ckpt.sources.ask_kafka import KafkaBroker
+from airflow_provider_ckpt.sources.declared import parse_end
+
+#: What is not judged while nobody remembers the ids of the topics: whether one was created again.
+TOPIC_IDS = "topic ids"
+
+
+def read_losses(
+    view: CheckpointView,
+    places: Mapping[str, str],
+    options: Mapping[str, str],
+    known_ids: Mapping[str, str],
+    kafka_config: Mapping[str, Any],
+) -> Losses:
+    """What a restart loses of the Kafka sources that have a broker.
+
+    Args:
+        view: The checkpoint, as it was observed.
+        places: By source id the brokers and topics, such as ``broker:9092/orders``.
+        options: What the query sets for its sources, such as ``0.failOnDataLoss``.
+        known_ids: The ids that topics had before, by name.
+        kafka_config: Of the client.
+
+    Raises:
+        StoreUnavailableError: A broker does not answer; another try can help.
+        StoreError: A broker refuses.
+        CheckpointError: The offset of a source is not one of Kafka's.
+    """
+    committed, planned = _entry(view, view.latest_committed), _entry(view, view.in_flight)
+    said = parse_options(options.items())
+    found: list[Finding] = []
+    ids: dict[str, str] = {}
+    for source_id, place in places.items():
+        declared = parse_end(f"kafka:{place}")
+        position, ahead = _offsets(committed, source_id), _offsets(planned, source_id)
+        broker = KafkaBroker(declared.location, kafka_config)
+        extent = read_extent(broker, {*declared.topics, *_topics(position), *_topics(ahead)})
+        ids |= extent.topic_ids
+        if position and view.latest_committed is not None:
+            own = said.get(source_id, SourceOptions())
+            batch_id, in_flight = view.latest_committed, ahead if planned is not None else None
+            found += losses(
+                KafkaSource(
+                    source_id,
+                    batch_id,
+                    position,
+                    in_flight,
+                    extent,
+                    topics=declared.topics,
+                    known_ids=known_ids,
+                    options=own,
+                )
+            )
+    unknown = (TOPIC_IDS,) if ids.keys() - known_ids.keys() else ()
+    return Losses(tuple(found), unknown, ids)
+
+
+def _topics(offsets: Iterable[Partition]) -> set[str]:
+    return {topic for topic, _ in offsets}
+
+
+def _entry(view: CheckpointView, batch_id: int | None) -> OffsetSeq | None:
+    """An entry that can be read; another one is a finding of its own."""
+    if batch_id is None:
+        return None
+    try:
+        return view.offset_seq(batch_id)
+    except CheckpointError:
+        return None
+
+
+def _offsets(entry: OffsetSeq | None, source_id: str) -> dict[Partition, int]:
+    if entry is None or source_id not in dict(entry.offsets):
+        return {}
+    try:
+        return offsets_of(entry.offset(source_id))
+    except CheckpointFormatError as error:
+        raise CheckpointError(f"source {source_id} is not a Kafka source: {error.message}") from error

@@ -1,0 +1,86 @@
+"""The options of a Kafka source that decide what it reads next, as ``readStream.option`` takes them."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+
+from airflow_provider_ckpt.positions.next_batch import DEFAULT_DELAY_MS, Limits
+
+#: Spark's units of a duration (``JavaUtils.timeStringAs``), milliseconds; a plain number has the unit of the option.
+_UNITS_MS = {"us": 0.001, "ms": 1, "": 1, "s": 1_000, "m": 60_000, "min": 60_000, "h": 3_600_000, "d": 86_400_000}
+_DURATION = re.compile(r"\s*(\d{1,15})\s*([a-z]*)\s*", re.ASCII)
+#: Options that are known, by their names in lower case: Spark ignores the case.
+_MOST, _LEAST, _DELAY, _FAIL, _PATTERN = OPTIONS = (
+    "maxoffsetspertrigger",
+    "minoffsetspertrigger",
+    "maxtriggerdelay",
+    "failondataloss",
+    "subscribepattern",
+)
+
+
+@dataclass(frozen=True, slots=True)
+class SourceOptions:
+    """What a query sets for a Kafka source.
+
+    Args:
+        limits: How much it reads in one batch.
+        fails_on_data_loss: ``failOnDataLoss``; None when it is not known (Spark's default is true).
+        is_pattern: Whether it subscribes to a pattern, and not to topics by their names; None when that is not known.
+    """
+
+    limits: Limits = field(default_factory=Limits)
+    fails_on_data_loss: bool | None = None
+    is_pattern: bool | None = None
+
+
+def parse_options(pairs: Iterable[tuple[str, str]], trigger: str | None = None) -> dict[str, SourceOptions]:
+    """The options by source id.
+
+    Args:
+        pairs: ``("0.maxOffsetsPerTrigger", "1000")``: the id, a dot, and the option.
+        trigger: As ``DataStreamWriter.trigger`` calls it; None is unknown.
+
+    Raises:
+        ValueError: An option is not known, has no such value, or Spark would not start with it.
+    """
+    said: dict[str, dict[str, str]] = {}
+    for key, value in pairs:
+        source_id, dot, option = key.rpartition(".")
+        if not dot or not source_id or option.lower() not in OPTIONS:
+            raise ValueError(
+                f"{key!r} is no option of a source; write ID.OPTION with one of maxOffsetsPerTrigger, "
+                "minOffsetsPerTrigger, maxTriggerDelay, failOnDataLoss, subscribePattern"
+            )
+        said.setdefault(source_id, {})[option.lower()] = value
+    return {source_id: _options(options, trigger) for source_id, options in said.items()}
+
+
+def _options(said: dict[str, str], trigger: str | None) -> SourceOptions:
+    limits = Limits(
+        _number("maxOffsetsPerTrigger", said.get(_MOST)),
+        _number("minOffsetsPerTrigger", said.get(_LEAST)),
+        _duration_ms(said[_DELAY]) if _DELAY in said else DEFAULT_DELAY_MS,
+        trigger,
+    )
+    fails = said.get(_FAIL)
+    if fails is not None and fails.lower() not in ("true", "false"):
+        raise ValueError(f"failOnDataLoss is {fails!r}, which is neither true nor false")
+    return SourceOptions(limits, None if fails is None else fails.lower() == "true", True if _PATTERN in said else None)
+
+
+def _number(option: str, text: str | None) -> int | None:
+    if text is None:
+        return None
+    if not re.fullmatch(r"-?[0-9]{1,19}", text):
+        raise ValueError(f"{option} is {text!r:.40}, which is no whole number")
+    return int(text)
+
+
+def _duration_ms(text: str) -> int:
+    match = _DURATION.fullmatch(text.lower())
+    if match is None or match[2] not in _UNITS_MS:
+        raise ValueError(f"maxTriggerDelay is {text!r:.40}, which is no duration such as 15m")
+    return int(int(match[1]) * _UNITS_MS[match[2]])

@@ -1,0 +1,27 @@
+"""What a source holds that no committed batch has read, for sources that are tables and directories."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class Unread:
+    """What is left to be read.
+
+    Args:
+        unit: What is counted: ``versions`` of a Delta table, ``snapshots`` of an Iceberg table, ``files``.
+        count: How many of them hold data that was not read.
+        files: How many data files they have added; one of which a part was read counts.
+        size: Bytes of these files.
+        oldest_ms: When the first of it was written, by the clock of its writer or of the storage, epoch milliseconds;
+            None when there is nothing, or it does not say.
+        note: What these numbers leave out, as a sentence.
+    """
+
+    unit: str
+    count: int
+    files: int
+    size: int
+    oldest_ms: int | None = None
+    note: str | None = None

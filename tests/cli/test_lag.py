@@ -1,0 +1,72 @@
+"""``ckpt lag``, of directories, which need no broker."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from airflow_provider_ckpt.cli import run
+from tests.kafka_checkpoint import commit_batch
+
+
+@pytest.fixture
+def lag(tmp_path, capsys):
+    """The command for a query of two directories, of which it has read nothing."""
+    commit_batch(tmp_path / "checkpoint", 3, '{"logOffset":-1}', "5")
+    (tmp_path / "in").mkdir()
+    (tmp_path / "in/a").write_bytes(b"12345")
+
+    def call(*options: str) -> tuple[int, str, str]:
+        code = run(["lag", str(tmp_path / "checkpoint"), *options])
+        said = capsys.readouterr()
+        return code, said.out, said.err
+
+    return call
+
+
+def sources(tmp_path) -> tuple[str, ...]:
+    return ("--source", f"0=file:{tmp_path}/in", "--source", "1=rate")
+
+
+def test_people_see_a_row_for_each_source(lag, tmp_path):
+    code, out, _ = lag(*sources(tmp_path))
+    assert code == 0
+    assert "1 file" in out and "5 bytes" in out and "batch 3" in out
+    assert "Source 1: a rate source has no end that can be asked for." in out
+
+
+def test_machines_get_one_document(lag, tmp_path):
+    code, out, _ = lag(*sources(tmp_path), "--json")
+    document = json.loads(out)
+    assert (code, document["latest_committed_batch"]) == (0, 3)
+    assert [(source["total"], source["bytes"]) for source in document["sources"]] == [(1, 5), (None, None)]
+    assert lag(*sources(tmp_path), "--format", "json")[1].count("format_version") == 1
+
+
+def test_prometheus_gets_metrics(lag, tmp_path):
+    code, out, _ = lag(*sources(tmp_path), "--format", "openmetrics")
+    assert code == 0
+    assert f'ckpt_source_lag_files{{checkpoint="{tmp_path}/checkpoint",source="0"}} 1\n' in out
+    assert out.endswith("# EOF\n")
+
+
+@pytest.mark.parametrize(
+    ("options", "says"),
+    [
+        ((), "no source was declared"),
+        (("--source", "0=rate", "--json", "--format", "text"), "give either --json or --format text"),
+        (("--source", "0=rate", "--source-option", "0.limit=5"), "is no option of a source"),
+        (("--source", "0=nothing"), "unknown type 'nothing'"),
+    ],
+)
+def test_what_makes_no_sense_is_a_usage_error(lag, options, says):
+    code, _, err = lag(*options)
+    assert code == 2
+    assert says in err
+
+
+def test_a_source_that_the_query_does_not_have_is_an_error(lag):
+    code, _, err = lag("--source", "7=rate")
+    assert code == 3
+    assert "the query has no source '7'; its sources are 0, 1" in err

@@ -1,0 +1,27 @@
+"""A checkpoint of a query that reads Kafka, written in the form of Spark's."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from pathlib import Path
+
+#: When batch 0 began, epoch milliseconds; each batch begins a second after the one before it.
+BEGAN_MS = 1_767_225_600_000
+
+
+def plan_batch(checkpoint: Path, batch_id: int, *offsets: Mapping[str, Mapping[int, int]] | str) -> None:
+    """Write an entry of the offset log, with the offset of each source."""
+    for directory in ("offsets", "commits"):
+        (checkpoint / directory).mkdir(parents=True, exist_ok=True)
+    (checkpoint / "metadata").write_text('{"id":"7f0c55e2-9a1b-4b5e-9c3d-2f6f4d0f1a10"}')
+    conf = {"spark.sql.shuffle.partitions": "2"}
+    metadata = {"batchWatermarkMs": 0, "batchTimestampMs": BEGAN_MS + 1_000 * batch_id, "conf": conf}
+    texts = [offset if isinstance(offset, str) else json.dumps(offset) for offset in offsets]
+    (checkpoint / f"offsets/{batch_id}").write_text("\n".join(["v1", json.dumps(metadata), *texts]))
+
+
+def commit_batch(checkpoint: Path, batch_id: int, *offsets: Mapping[str, Mapping[int, int]] | str) -> None:
+    """Write a planned batch and its commit."""
+    plan_batch(checkpoint, batch_id, *offsets)
+    (checkpoint / f"commits/{batch_id}").write_text('v1\n{"nextBatchWatermarkMs":0}')

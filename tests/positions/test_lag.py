@@ -1,0 +1,80 @@
+"""How far a query is behind, from what it has read and what the sources hold."""
+
+from __future__ import annotations
+
+import pytest
+
+from airflow_provider_ckpt.documents.positions import NextBatchFields, SourceLagFields
+from airflow_provider_ckpt.positions.extent import Extent
+from airflow_provider_ckpt.positions.lag import PartitionLag, coming_batch, lag_of_kafka, lag_of_table
+from airflow_provider_ckpt.positions.next_batch import AVAILABLE_NOW, Limits, Outlook
+from airflow_provider_ckpt.sources.unread import Unread
+from tests.json_documents import problems
+
+T0, T1 = ("t", 0), ("t", 1)
+
+
+def extent(**ranges: tuple[int, int]) -> Extent:
+    by_number = {("t", int(name[1:])): ends for name, ends in ranges.items()}
+    first, end = ({at: ends[part] for at, ends in by_number.items()} for part in (0, 1))
+    return Extent({"t": "id"}, first, end)
+
+
+@pytest.mark.parametrize(
+    ("position", "there", "expected"),
+    [
+        (10, (0, 30), PartitionLag("t", 0, 10, 30, 20)),
+        (30, (0, 30), PartitionLag("t", 0, 30, 30, 0)),
+        (10, (15, 30), PartitionLag("t", 0, 10, 30, 15, lost=5)),
+        (10, (30, 30), PartitionLag("t", 0, 10, 30, 0, lost=20)),
+        (10, (10, 10), PartitionLag("t", 0, 10, 10, 0)),
+        (10, (0, 4), PartitionLag("t", 0, 10, 4, 0)),
+        (10, (4, 4), PartitionLag("t", 0, 10, 4, 0)),
+        (None, (3, 8), PartitionLag("t", 0, None, 8, 5)),
+    ],
+)
+def test_the_lag_of_a_partition(position, there, expected):
+    lag = lag_of_kafka("0", {} if position is None else {T0: position}, extent(p0=there), {})
+    assert lag.partitions == (expected,)
+    assert (lag.unit, lag.total) == ("offsets", expected.unread)
+
+
+def test_the_lag_of_a_source_is_that_of_its_partitions_and_as_old_as_the_oldest():
+    there = extent(p0=(0, 30), p1=(0, 5), p2=(0, 0))
+    lag = lag_of_kafka("0", {T0: 10, T1: 5}, there, {T0: 7_000, T1: None})
+    assert (lag.total, lag.age_ms) == (20, 7_000)
+    assert list(problems(lag.to_dict(), SourceLagFields)) == []
+
+
+def test_what_does_not_fit_is_noted():
+    gone = {("t", number): 1 for number in range(1, 6)}
+    lag = lag_of_kafka("0", {T0: 10, **gone}, extent(p0=(0, 4)), {})
+    assert len(lag.notes) == 2
+    assert "does not have t-1, t-2, t-3 and 2 more partitions" in lag.notes[0]
+    assert "past the end of t-0" in lag.notes[1]
+
+
+@pytest.mark.parametrize(
+    ("planned", "limits", "reads", "outlook"),
+    [
+        (None, Limits(), 20, Outlook(1, 1)),
+        (None, Limits(7), 7, Outlook(3, 3)),
+        ({T0: 12}, Limits(9), 2, Outlook(3, 3)),
+        ({T0: 30}, Limits(9), 20, Outlook(1, 1)),
+        (None, Limits(15, 10, trigger=AVAILABLE_NOW), 15, Outlook(None, None, 5)),
+    ],
+)
+def test_a_planned_batch_runs_first_and_the_limits_count_after_it(planned, limits, reads, outlook):
+    coming = coming_batch({T0: 10}, planned, extent(p0=(0, 30)), limits)
+    assert (coming.batch.offsets, coming.outlook, coming.planned) == (reads, outlook, planned is not None)
+    assert list(problems(coming.to_dict(), NextBatchFields)) == []
+
+
+def test_the_lag_of_a_table_is_as_old_as_its_oldest_unread_data():
+    lag = lag_of_table("1", "delta", Unread("versions", 2, 5, 900, 4_000, "not all of it"), 10_000)
+    assert (lag.unit, lag.total, lag.files, lag.size, lag.age_ms, lag.notes) == (
+        *("versions", 2, 5, 900, 6_000),
+        ("not all of it",),
+    )
+    assert lag_of_table("1", "file", Unread("files", 0, 0, 0), 10_000).age_ms is None
+    assert lag.to_dict()["bytes"] == 900

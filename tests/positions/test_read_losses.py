@@ -1,0 +1,60 @@
+"""What a restart would lose, from a checkpoint and a real broker; ``test_loss.py`` has every case."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from airflow_provider_ckpt.cli import run
+from tests.kafka_checkpoint import commit_batch, plan_batch
+
+pytestmark = pytest.mark.timeout(180)
+
+
+@pytest.fixture
+def gate(kafka, tmp_path, capsys):
+    """What the gate says of the sources, with the topic ids that it remembers."""
+
+    def ask(topic: str, *options: str) -> tuple[dict[str, str | None], list[str], int]:
+        places = (str(tmp_path / "checkpoint"), "--source", f"0=kafka:{kafka.bootstrap}/{topic}", "--json", "--quick")
+        code = run(["gate", *places, "--topic-ids", str(tmp_path / "ids.json"), *options])
+        document = json.loads(capsys.readouterr().out)
+        found = {item["code"]: item["spark_error"] for item in document["findings"] if item["code"] >= "CKPT25"}
+        return found, document["unknown"], code
+
+    return ask
+
+
+def test_the_gate_asks_the_broker(kafka, tmp_path, gate):
+    topic = kafka.create(2)
+    kafka.produce(topic, 30)
+    commit_batch(tmp_path / "checkpoint", 0, {topic: {0: 10, 1: 0}})
+    found, unknown, code = gate(topic)
+    assert found == {}
+    assert "topic ids" in unknown, "nobody has remembered them yet"
+    found, unknown, code = gate(topic)
+    assert (found, code) == ({}, 0)
+    assert "topic ids" not in unknown
+
+    kafka.delete_before(topic, 15)
+    lost = "KAFKA_DATA_LOSS.COULD_NOT_READ_OFFSET_RANGE"
+    assert gate(topic)[::2] == ({"CKPT250": lost}, 1)
+    assert gate(topic, "--spark-version", "3.5")[0] == {"CKPT250": "IllegalStateException"}
+    assert gate(topic, "--source-option", "0.failOnDataLoss=false")[::2] == ({"CKPT250": None}, 1)
+
+
+def test_a_topic_that_was_created_again_is_told_by_its_id(kafka, tmp_path, gate):
+    topic = kafka.create()
+    commit_batch(tmp_path / "checkpoint", 0, {topic: {0: 10}})
+    gate(topic)
+    kafka.recreate(topic)
+    kafka.produce(topic, 4)
+    assert gate(topic)[0] == {"CKPT252": "KAFKA_DATA_LOSS.PARTITION_OFFSET_CHANGED"}
+    plan_batch(tmp_path / "checkpoint", 1, {topic: {0: 4}})  # as a failed start leaves it
+    kafka.produce(topic, 20)
+    found, _, code = gate(topic)
+    assert found == {"CKPT252": "KAFKA_DATA_LOSS.PARTITION_OFFSET_CHANGED", "CKPT253": None}
+    assert code == 1
+    kafka.delete(topic)
+    assert gate(topic)[0].keys() >= {"CKPT251"}

@@ -1,0 +1,48 @@
+"""Options of a Kafka source, as ``readStream.option`` takes them."""
+
+from __future__ import annotations
+
+import pytest
+
+from airflow_provider_ckpt.positions.next_batch import Limits
+from airflow_provider_ckpt.positions.source_options import SourceOptions, parse_options
+
+
+def test_options_are_by_source_and_their_case_does_not_matter():
+    assert parse_options(
+        [
+            ("0.maxOffsetsPerTrigger", "25"),
+            ("0.MINOFFSETSPERTRIGGER", "20"),
+            ("0.maxTriggerDelay", "90s"),
+            ("orders.v2.failOnDataLoss", "False"),
+            ("orders.v2.subscribePattern", "orders-.*"),
+        ],
+        "availableNow",
+    ) == {
+        "0": SourceOptions(Limits(25, 20, 90_000, "availableNow")),
+        "orders.v2": SourceOptions(Limits(trigger="availableNow"), fails_on_data_loss=False, is_pattern=True),
+    }
+
+
+@pytest.mark.parametrize(
+    ("text", "ms"), [("15m", 900_000), ("1min", 60_000), ("7", 7), ("2 h", 7_200_000), ("1d", 86_400_000)]
+)
+def test_a_delay_has_the_units_of_spark(text, ms):
+    assert parse_options([("0.maxTriggerDelay", text)])["0"].limits.delay_ms == ms
+
+
+@pytest.mark.parametrize(
+    ("option", "says"),
+    [
+        (("maxOffsetsPerTrigger", "5"), "no option of a source"),
+        (("0.maxFilesPerTrigger", "5"), "no option of a source"),
+        ((".failOnDataLoss", "true"), "no option of a source"),
+        (("0.maxOffsetsPerTrigger", "abc"), "no whole number"),
+        (("0.maxOffsetsPerTrigger", "-1"), "negative"),
+        (("0.maxTriggerDelay", "15 parsecs"), "no duration"),
+        (("0.failOnDataLoss", "yes"), "neither true nor false"),
+    ],
+)
+def test_what_spark_would_not_take_is_refused(option, says):
+    with pytest.raises(ValueError, match=says):
+        parse_options([option])
