@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import io
+import json
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import groupby
 from typing import TYPE_CHECKING
 
+from airflow_provider_ckpt import clock
 from airflow_provider_ckpt.epochs.manifest import DataFile, Manifest, Place, small_runs, visible
 from airflow_provider_ckpt.epochs.publish import publish
 from airflow_provider_ckpt.epochs.read import list_places, read_manifests
+from airflow_provider_ckpt.epochs.schema import merged_schema
 from airflow_provider_ckpt.epochs.write_rows import MOST_BYTES, write_rows
 from airflow_provider_ckpt.storage.store import Store
 
@@ -45,27 +48,39 @@ def compact(
 
     Returns:
         The merged manifests that were created.
+
+    Raises:
+        StoreError: A column has changed its type; or merging took so long that a vacuum may have deleted what it wrote.
     """
-    created = []
+    created, ahead_ms = [], now_ms - clock.now_ms()
     for _, of_query in groupby(visible(list_places(table)), key=lambda place: place.query_id):
         places = tuple(of_query)
         places = places[: max(len(places) - kept_epochs, 0)]
         if len(places) >= max(least_epochs, 2):
             place = Place(places[-1].query_id, places[-1].epoch, compact=True)
-            if _merge(table, place, read_manifests(table, places), now_ms, most_bytes):
+            if _merge(table, place, read_manifests(table, places), ahead_ms, most_bytes):
                 created.append(place)
     return tuple(created)
 
 
-def _merge(table: Store, place: Place, manifests: Sequence[Manifest], now_ms: int, most_bytes: int) -> bool:
-    files, new = [], []
+def _merge(table: Store, place: Place, manifests: Sequence[Manifest], ahead_ms: int, most_bytes: int) -> bool:
+    """``ahead_ms`` is by how much the caller's clock is ahead of this machine's: it goes on while this merges."""
+    since_ms, files, new = clock.now_ms(), [], []
+    schema = _schema_of(table, manifests)
     for run in small_runs((file for manifest in manifests for file in manifest.files), most_bytes):
         for same in _of_one_schema(table, run):
             merged = list(write_rows(table, _rows(table, same), most_bytes)) if len(same) > 1 else []
             files += merged or same
             new += merged
-    last = manifests[-1]
-    return publish(table, Manifest(place, tuple(files), last.schema, now_ms, last.plan), new=new)
+    at_ms = clock.now_ms()
+    whole = Manifest(place, tuple(files), schema, at_ms + ahead_ms, manifests[-1].plan)
+    return publish(table, whole, new, at_ms - since_ms)
+
+
+def _schema_of(table: Store, manifests: Sequence[Manifest]) -> str:
+    """Every column that one of the epochs has: those of the last one alone would hide what an earlier one had more."""
+    schemas = dict.fromkeys(manifest.schema for manifest in manifests)
+    return next(iter(schemas)) if len(schemas) == 1 else json.dumps(merged_schema(schemas, table.location))
 
 
 def _of_one_schema(table: Store, run: Sequence[DataFile]) -> Iterator[list[DataFile]]:

@@ -61,11 +61,13 @@ class Written:
         query_id: Id of the streaming query.
         files: What was written; nothing when the task had no rows.
         since_ms: When the task began to write, epoch milliseconds.
+        plan: What the epoch was planned as when the task began, as a digest; None where the task does not say.
     """
 
     query_id: str
     files: tuple[DataFile, ...]
     since_ms: int
+    plan: str | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -37,7 +37,7 @@ def commit(
         schema: Spark's ``StructType`` of the rows, as JSON text.
         now_ms: Epoch milliseconds.
         plan: What the rows are of, as a digest: equal when Spark runs the epoch again, another one when the stream has
-            gone back and planned it anew. None when nobody can tell; then the number of rows has to do.
+            gone back and planned it anew. None when nobody can tell; then what the tasks say, else the number of rows.
 
     Returns:
         Whether these files are rows of the table now. When the epoch was committed before, with other files, they are
@@ -46,7 +46,7 @@ def commit(
     Raises:
         StoreError: The files are too old, or gone: a vacuum took them for garbage. Spark runs the batch again. Or the
             stream has gone back behind the table, which holds other rows of this epoch, or later epochs; or the table
-            was taken back further than the stream.
+            was taken back further than the stream; or the epoch was planned anew while it was written.
         StoreUnavailableError: The manifest may be there or not; :func:`abort` finds out.
     """
     if not written:  # Spark runs one task at least, so there is nothing that an epoch could be of
@@ -54,7 +54,7 @@ def commit(
     place = Place(written[0].query_id, epoch)
     files = tuple(file for task in written for file in task.files)
     _require_files(table, place, files, now_ms - min(task.since_ms for task in written))
-    manifest = Manifest(place, files, schema, now_ms, plan)
+    manifest = Manifest(place, files, schema, now_ms, _the_plan(table, place, written, plan))
     newest = newest_of(list_places(table, place.query_id), place.query_id)
     last = -1 if newest is None else newest.epoch
     if newest is not None and last >= epoch:
@@ -68,6 +68,22 @@ def commit(
     return True
 
 
+def _the_plan(table: Store, place: Place, written: Sequence[Written], plan: str | None) -> str | None:
+    """What the rows are of. Raises StoreError when it is something else than what the epoch is planned as now."""
+    plans = {task.plan for task in written if task.plan is not None} | ({plan} - {None})
+    if len(plans) > 1:
+        raise StoreError(
+            f"epoch {place.epoch} of query {place.query_id} was planned anew while its files were written, so it was "
+            "not committed: the checkpoint of the stream was rolled back or restored meanwhile, and another driver "
+            "runs the query.",
+            location=table.location,
+            name=place.name,
+            batch_id=place.epoch,
+            hint="End this driver; the other one writes the epoch.",
+        )
+    return plans.pop() if plans else None
+
+
 def _require_files(table: Store, place: Place, files: Sequence[DataFile], age_ms: int) -> None:
     """Raise StoreError when a vacuum may have taken the files for garbage, or has, by a clock that is wrong."""
     if age_ms > COMMIT_WITHIN_MS:
@@ -76,13 +92,13 @@ def _require_files(table: Store, place: Place, files: Sequence[DataFile], age_ms
         what = "are deleted in part"
     else:
         return
-    raise StoreError(
-        f"the files of epoch {place.epoch} {what}, and the epoch was not committed.",
-        location=table.location,
-        name=place.name,
-        batch_id=place.epoch,
-        hint="Start the query again; it then writes the epoch again.",
-    )
+    if place.compact:
+        said = f"the merged files of epochs up to {place.epoch} {what}, and the epochs were not merged."
+        hint = "Run it again; it then merges them again."
+    else:
+        said = f"the files of epoch {place.epoch} {what}, and the epoch was not committed."
+        hint = "Start the query again; it then writes the epoch again."
+    raise StoreError(said, location=table.location, name=place.name, batch_id=place.epoch, hint=hint)
 
 
 def _require_none_undone(table: Store, place: Place, last: int) -> None:
@@ -146,8 +162,22 @@ def abort(table: Store, epoch: int, written: Sequence[Written | None]) -> None:
         _delete(table, files, but=named or frozenset())
 
 
-def publish(table: Store, manifest: Manifest, new: Iterable[DataFile]) -> bool:
-    """Create a manifest; when there is one, delete what is new and not named by it. Returns whether it is this one."""
+def publish(table: Store, manifest: Manifest, new: Sequence[DataFile], age_ms: int) -> bool:
+    """Create a manifest; when there is one, delete what is new and not named by it.
+
+    Args:
+        table: Where the table is.
+        manifest: The manifest.
+        new: Those of its files that no manifest names yet.
+        age_ms: How long ago the first of them was begun, milliseconds.
+
+    Returns:
+        Whether the manifest that is there now is this one.
+
+    Raises:
+        StoreError: The new files are too old, or gone: a vacuum took them for garbage.
+    """
+    _require_files(table, manifest.place, new, age_ms)
     try:
         table.create(manifest.place.name, manifest.encode())
     except ObjectExistsError:

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
-from airflow_provider_ckpt.epochs.manifest import DATA, EPOCHS, Garbage, garbage
-from airflow_provider_ckpt.epochs.read import list_places, read_manifests, read_undone
+from collections.abc import Mapping
+
+from airflow_provider_ckpt.epochs.manifest import DATA, EPOCHS, Garbage, Manifest, Place, decode, garbage
+from airflow_provider_ckpt.epochs.read import list_places, undone_places
+from airflow_provider_ckpt.errors import CheckpointNotFoundError
 from airflow_provider_ckpt.storage.concurrency import THREADS, in_parallel
 from airflow_provider_ckpt.storage.store import Store
 
@@ -11,7 +14,8 @@ from airflow_provider_ckpt.storage.store import Store
 def vacuum(table: Store, now_ms: int, *, dry_run: bool = False) -> Garbage:
     """Delete what has been nobody's for a day; streams may write and readers read meanwhile.
 
-    The data is listed before the manifests: a file that is named in between is seen as named.
+    The data is listed before the manifests: a file that is named in between is seen as named. Manifests that were taken
+    out are listed before the others and after them: on its way out or back, a manifest is seen in one place at least.
 
     Args:
         table: Where the table is.
@@ -22,9 +26,24 @@ def vacuum(table: Store, now_ms: int, *, dry_run: bool = False) -> Garbage:
         What was deleted, or would be.
     """
     files = {**table.find(DATA), **table.find(EPOCHS)}.values()
-    manifests = read_manifests(table, list_places(table))
-    found = garbage(manifests, files, now_ms, undone=read_undone(table))  # whither a manifest goes is listed last
+    before = undone_places(table)
+    undone = _read(table, before)
+    manifests = _read(table, {place.name: place for place in list_places(table)})
+    undone += _read(table, {name: place for name, place in undone_places(table).items() if name not in before})
+    found = garbage(manifests, files, now_ms, undone=undone)
     if not dry_run:
         in_parallel(table.delete, found.files, THREADS)
         in_parallel(table.delete, found.manifests, THREADS)  # after what they name
     return found
+
+
+def _read(table: Store, places: Mapping[str, Place]) -> tuple[Manifest, ...]:
+    """The manifests of some names, less those that are gone: another vacuum deleted them, or they were moved."""
+
+    def read(name: str) -> Manifest | None:
+        try:
+            return decode(table.read(name), places[name])
+        except CheckpointNotFoundError:
+            return None
+
+    return tuple(manifest for manifest in in_parallel(read, list(places), THREADS) if manifest is not None)

@@ -8,6 +8,7 @@ from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING
 
 from airflow_provider_ckpt.epochs.manifest import DATA, DataFile
+from airflow_provider_ckpt.errors import ObjectExistsError
 from airflow_provider_ckpt.storage.store import Store
 
 if TYPE_CHECKING:
@@ -43,5 +44,10 @@ def write_rows(table: Store, batches: Iterable[pa.RecordBatch], most_bytes: int 
 
 def _create(table: Store, data: bytes, rows: int) -> DataFile:
     name = f"{DATA}/{uuid.uuid4()}.parquet"
-    table.create(name, data)
+    try:
+        table.create(name, data)
+    except ObjectExistsError:  # nobody else has this name: the driver has asked twice, for the first answer was lost
+        stored = table.stat(name)
+        if stored is None or stored.size != len(data):
+            raise
     return DataFile(name, rows, len(data))

@@ -63,6 +63,7 @@ class Tail:
     _known: set[str] = field(default_factory=set)
     _pending: dict[str, Pending] = field(default_factory=dict)
     _next_discovery_ms: float = 0
+    _last_poll_ms: float = 0
 
     def poll_due(self, positions: Positions, *, everywhere: bool = False) -> dict[str, CheckpointPosition]:
         """Poll what is due. Afterwards :meth:`take` says what to read.
@@ -78,6 +79,9 @@ class Tail:
             CheckpointError: A root cannot be listed, or no checkpoint that was due can be polled.
         """
         at_ms = self.clock_ms()
+        if at_ms < self._last_poll_ms - self.rhythm.least_ms:  # the clock was set back, and all times here are wrong
+            everywhere = True
+        self._last_poll_ms = at_ms
         if everywhere or at_ms >= self._next_discovery_ms:
             self._add([*(positions.keys() - self._known), *self.discover(self._known | positions.keys())])
             self._next_discovery_ms = at_ms + self.rhythm.discover_ms

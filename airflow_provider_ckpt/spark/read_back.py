@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import io
-import json
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 from airflow_provider_ckpt.epochs.read import read_table
-from airflow_provider_ckpt.errors import StoreError
+from airflow_provider_ckpt.epochs.schema import merged_schema
 from airflow_provider_ckpt.spark.options import absolute
 from airflow_provider_ckpt.storage.store import Store
 
@@ -49,30 +48,6 @@ def history(session: Any, path: str, **storage_options: Any) -> Any:
     parts = session.createDataFrame([(name,) for name in names], "name string")
     parts = parts.repartition(-(-len(names) // _FILES_A_TASK))
     return parts.mapInArrow(_Reader(absolute(path, storage_options), storage_options, schema), schema)
-
-
-def merged_schema(schemas: Iterable[str], location: str) -> dict[str, Any]:
-    """Every column that any epoch has, in the order in which they came, each of which may be null.
-
-    Args:
-        schemas: Spark's ``StructType`` as JSON text, the oldest first.
-        location: For the error.
-
-    Raises:
-        StoreError: A column has two types.
-    """
-    fields: dict[str, dict[str, Any]] = {}
-    for schema in schemas:
-        for field in json.loads(schema)["fields"]:
-            known = fields.setdefault(field["name"], {**field, "nullable": True})
-            if known["type"] != field["type"]:
-                raise StoreError(
-                    f"the column {field['name']!r} has the type {json.dumps(known['type'])} in some epochs and "
-                    f"{json.dumps(field['type'])} in later ones, so they cannot be read as one table.",
-                    location=location,
-                    hint="Write the stream with the new type to another path, with another checkpoint location.",
-                )
-    return {"type": "struct", "fields": list(fields.values())}
 
 
 def _struct(schema: dict[str, Any]) -> Any:

@@ -9,8 +9,9 @@ from __future__ import annotations
 import hashlib
 import logging
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from pyspark.sql.datasource import DataSource, DataSourceStreamArrowWriter, WriterCommitMessage
 
@@ -29,8 +30,9 @@ if TYPE_CHECKING:
 
 log = logging.getLogger(__name__)
 
-#: What Spark tells a task of the query that it belongs to (``StreamExecution.QUERY_ID_KEY``).
-_QUERY_ID = "sql.streaming.queryId"
+#: What Spark tells a task of the query and the epoch that it belongs to (``StreamExecution.QUERY_ID_KEY``,
+#: ``MicroBatchExecution.BATCH_ID_KEY``).
+_QUERY_ID, _EPOCH = "sql.streaming.queryId", "streaming.sql.batchId"
 
 
 class CheckpointHistory(DataSource):
@@ -81,9 +83,12 @@ class HistoryWriter(DataSourceStreamArrowWriter):
 
     def write(self, iterator: Iterator[pa.RecordBatch]) -> Message:
         """A task's rows, into files that nobody reads yet."""
-        since_ms = now_ms()
+        since_ms, task, plan = now_ms(), task_of_this_process(), None
+        if task.partition == 0:  # one of them is enough, and it is a request
+            with suppress(CheckpointError):  # an executor need not reach it; whoever commits says so if it does not
+                plan = self._read_plan(task.epoch)
         files = tuple(write_rows(self.table(), iterator))
-        return Message(Written(_query_id(), files, since_ms))
+        return Message(Written(task.query_id, files, since_ms, plan))
 
     def commit(self, messages: Sequence[Message | None], batchId: int) -> None:
         """All files of an epoch become rows of the table, unless others are already."""
@@ -93,10 +98,7 @@ class HistoryWriter(DataSourceStreamArrowWriter):
     def plan_of(self, epoch: int) -> str | None:
         """A digest of the offset entry of an epoch: equal when Spark runs it again, another when it plans it anew."""
         try:
-            if not self.checkpoint:
-                raise StoreError("the option checkpointLocation is not set on the writer.")
-            store = Store.open(self.checkpoint, **self.options)
-            return hashlib.sha256(store.read(layout.offset_entry(epoch))).hexdigest()
+            return self._read_plan(epoch)
         except CheckpointError as error:
             log.warning(
                 "The checkpoint of the stream cannot be read, so its rollback by one batch is not told from a restart "
@@ -105,16 +107,31 @@ class HistoryWriter(DataSourceStreamArrowWriter):
             )
             return None
 
+    def _read_plan(self, epoch: int) -> str:
+        if not self.checkpoint:
+            raise StoreError("the option checkpointLocation is not set on the writer.")
+        store = Store.open(self.checkpoint, **self.options)
+        return hashlib.sha256(store.read(layout.offset_entry(epoch))).hexdigest()
+
     def abort(self, messages: Sequence[Message | None], batchId: int) -> None:
         """The epoch has failed, or its commit seems to have."""
         publish.abort(self.table(), batchId, [message.written if message else None for message in messages])
 
 
-def _query_id() -> str:
+class StreamTask(NamedTuple):
+    """A task of a streaming query."""
+
+    query_id: str
+    epoch: int
+    partition: int
+
+
+def task_of_this_process() -> StreamTask:
+    """What Spark says of the task that runs here. Raises StoreError when it does not belong to a streaming query."""
     from pyspark import TaskContext
 
     context: Any = TaskContext.get()
-    query_id = context.getLocalProperty(_QUERY_ID) if context else None
-    if not query_id:
+    query_id, epoch = (context and context.getLocalProperty(key) for key in (_QUERY_ID, _EPOCH))
+    if not query_id or not epoch:
         raise StoreError("only a streaming query can write checkpoint_history, and this task does not belong to one.")
-    return str(query_id)
+    return StreamTask(str(query_id), int(epoch), context.partitionId())

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import json
 
 from airflow_provider_ckpt.epochs.manifest import DataFile, Manifest, Place, Written
 from airflow_provider_ckpt.epochs.publish import commit
@@ -12,6 +13,12 @@ from airflow_provider_ckpt.storage.store import Store
 
 NOW_MS = 1_800_000_000_000
 HOUR_MS = 3_600_000
+
+
+def struct(**columns: str) -> str:
+    """A schema of columns by name and type."""
+    fields = [{"name": name, "type": kind, "nullable": False, "metadata": {}} for name, kind in columns.items()]
+    return json.dumps({"type": "struct", "fields": fields})
 
 
 def task(table: Store, numbers: list[int], query: str = "q", since_ms: int = NOW_MS) -> Written:
@@ -26,7 +33,7 @@ def epoch(
     table: Store, number: int, *numbers: int, query: str = "q", now_ms: int = NOW_MS, plan: str | None = None
 ) -> bool:
     """A whole epoch of one task."""
-    return commit(table, number, [task(table, list(numbers), query, now_ms)], "{}", now_ms, plan)
+    return commit(table, number, [task(table, list(numbers), query, now_ms)], struct(number="long"), now_ms, plan)
 
 
 def rows(table: Store) -> list[int]:

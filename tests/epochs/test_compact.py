@@ -5,14 +5,17 @@ from __future__ import annotations
 import pyarrow as pa
 import pytest
 
+from airflow_provider_ckpt import clock
 from airflow_provider_ckpt.epochs.compact import compact
-from airflow_provider_ckpt.epochs.manifest import Place, Written
+from airflow_provider_ckpt.epochs.manifest import COMMIT_WITHIN_MS, GRACE_MS, Place, Written
 from airflow_provider_ckpt.epochs.publish import commit
 from airflow_provider_ckpt.epochs.read import list_places, read_table
+from airflow_provider_ckpt.epochs.schema import merged_schema
+from airflow_provider_ckpt.epochs.vacuum import vacuum
 from airflow_provider_ckpt.epochs.write_rows import write_rows
 from airflow_provider_ckpt.errors import StoreError
 from airflow_provider_ckpt.storage.store import Store
-from tests.epochs.labs import NOW_MS, data, epoch, rows
+from tests.epochs.labs import NOW_MS, data, epoch, rows, struct, task
 
 
 @pytest.fixture
@@ -88,14 +91,57 @@ def test_of_two_that_merge_the_same_one_wins_and_the_other_cleans_up(table):
     assert data(table) == files
 
 
-def test_files_of_other_columns_are_left_apart(table):
-    more = [pa.record_batch({"number": [77], "letter": ["a"]})]
+def test_files_of_other_columns_are_left_apart_and_no_column_is_lost(table):
+    """The schema of the last epoch alone would hide what a column held that later epochs have no more."""
+    letters = [pa.record_batch({"letter": ["a"]})]
     for number in (5, 6):
-        commit(table, number, [Written("q", tuple(write_rows(table, more)), NOW_MS)], '{"more": 1}', NOW_MS)
+        written = [Written("q", tuple(write_rows(table, letters)), NOW_MS)]
+        commit(table, number, written, struct(letter="string"), NOW_MS)
+    wanted = merged_schema(read_table(table).schemas, table.location)
     compact(table, NOW_MS, least_epochs=2, kept_epochs=0)
     found = read_table(table)
     assert [file.rows for file in found.files] == [10, 2]
-    assert found.manifests[0].schema == '{"more": 1}'
+    assert merged_schema(found.schemas, table.location) == wanted
+    assert [field["name"] for field in wanted["fields"]] == ["number", "letter"]
+
+
+def test_epochs_in_which_a_column_has_two_types_are_not_merged(table):
+    """Or nobody would be told, and readers would fail at some file."""
+    commit(table, 5, [task(table, [5])], struct(number="string"), NOW_MS)
+    places = list_places(table)
+    with pytest.raises(StoreError, match='the column \'number\' has the type "long" in some epochs and "string"'):
+        compact(table, NOW_MS, least_epochs=2, kept_epochs=0)
+    assert list_places(table) == places
+
+
+@pytest.mark.parametrize("late_ms", [COMMIT_WITHIN_MS, COMMIT_WITHIN_MS + 1])
+def test_of_a_machine_that_slept_while_it_merged_nothing_is_published(table, monkeypatch, late_ms):
+    """A vacuum elsewhere may delete what no manifest names yet, and what it was made of, once the merge is there."""
+    clocks = iter([0, 0, late_ms])
+    monkeypatch.setattr(clock, "now_ms", lambda: next(clocks))
+    before = rows(table)
+    if late_ms > COMMIT_WITHIN_MS:
+        with pytest.raises(StoreError, match="merged files of epochs up to 4 were begun more than 12 hours ago"):
+            compact(table, NOW_MS, least_epochs=2, kept_epochs=0)
+        assert not any(place.compact for place in list_places(table))
+    else:
+        assert compact(table, NOW_MS, least_epochs=2, kept_epochs=0)
+        # the day in which readers may still be at what was replaced begins when it is replaced
+        assert vacuum(table, NOW_MS + late_ms + GRACE_MS, dry_run=True).manifests == ()
+        assert len(vacuum(table, NOW_MS + late_ms + GRACE_MS + 1, dry_run=True).manifests) == 5
+    assert rows(table) == before
+
+
+def test_merged_files_that_a_vacuum_has_taken_by_a_wrong_clock_are_not_published(table):
+    class Vacuumed(Store):
+        def create(self, name, data):
+            super().create(name, data)
+            self.delete(name)
+
+    before = rows(table)
+    with pytest.raises(StoreError, match="the merged files of epochs up to 4 are deleted in part, and the epochs were"):
+        compact(Vacuumed(table.fs, table.root, table.location), NOW_MS, least_epochs=2, kept_epochs=0)
+    assert rows(table) == before
 
 
 def test_large_files_are_not_written_again(table):

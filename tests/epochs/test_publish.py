@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from contextlib import suppress
+from dataclasses import replace
 
 import pytest
 
@@ -122,6 +123,25 @@ def test_an_epoch_that_runs_again_is_known_by_its_plan_or_by_its_rows(table, hel
     epoch(table, 0, 1, 2, plan=held)
     assert not epoch(table, 0, *numbers, plan=now)
     assert rows(table) == [1, 2]
+
+
+def test_an_epoch_that_was_planned_anew_while_it_was_written_is_not_committed(table):
+    """A driver that slept through a rollback: what its tasks wrote is not what the epoch is now."""
+    epoch(table, 0, 0, plan=A)
+    slept = [replace(task(table, [1, 2]), plan=A), task(table, [3])]
+    with pytest.raises(StoreError, match="epoch 1 of query q was planned anew while its files were written") as refused:
+        commit(table, 1, slept, "{}", NOW_MS, B)
+    assert "another driver runs the query" in str(refused.value)
+    abort(table, 1, slept)
+    assert epoch(table, 1, 7, plan=B)
+    assert rows(table) == [0, 7]
+
+
+def test_what_the_tasks_say_of_the_plan_is_enough(table):
+    """The process that commits could not read the checkpoint of the stream."""
+    assert commit(table, 0, [task(table, [1]), replace(task(table, [2]), plan=A)], "{}", NOW_MS)
+    with pytest.raises(StoreError, match="with other rows than those of epoch 0 now"):
+        epoch(table, 0, 1, 2, plan=B)
 
 
 def test_of_two_drivers_at_one_epoch_the_second_is_told_that_it_is_there(table):

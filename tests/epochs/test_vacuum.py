@@ -4,9 +4,13 @@ from __future__ import annotations
 
 import os
 
+import pytest
+
+from airflow_provider_ckpt import clock
 from airflow_provider_ckpt.epochs.compact import compact
 from airflow_provider_ckpt.epochs.manifest import GRACE_MS
 from airflow_provider_ckpt.epochs.read import list_places, read_table
+from airflow_provider_ckpt.epochs.rewind import rewind
 from airflow_provider_ckpt.epochs.vacuum import vacuum
 from airflow_provider_ckpt.storage.store import Store
 from tests.epochs.labs import NOW_MS, data, epoch, rows, task
@@ -34,7 +38,8 @@ def test_what_was_just_written_stays(tmp_path):
     assert vacuum(table, now_ms + GRACE_MS + 1).files == (written.name,)
 
 
-def test_what_merging_replaced_stays_for_those_who_read_it(tmp_path):
+def test_what_merging_replaced_stays_for_those_who_read_it(tmp_path, monkeypatch):
+    monkeypatch.setattr(clock, "now_ms", lambda: NOW_MS)
     table = Store.open(str(tmp_path))
     for number in range(4):
         epoch(table, number, number)
@@ -48,6 +53,50 @@ def test_what_merging_replaced_stays_for_those_who_read_it(tmp_path):
     assert data(table) == {file.name for file in read_table(table).files}
     assert [place.name for place in list_places(table)] == ["epochs/q/3.compact"]
     assert rows(table) == [0, 1, 2, 3]
+
+
+def test_two_vacuums_at_once_do_not_mind_each_other(tmp_path):
+    """What one has listed the other has deleted."""
+    table = Store.open(str(tmp_path))
+    for number in range(4):
+        epoch(table, number, number)
+    compact(table, NOW_MS, least_epochs=2, kept_epochs=0)
+    places = table.find("epochs")
+    vacuum(table, LATER_MS)
+
+    class Late(Store):
+        def find(self, directory=""):
+            return places if directory == "epochs" else super().find(directory)
+
+    vacuum(Late(table.fs, table.root, table.location), LATER_MS)
+    assert rows(table) == [0, 1, 2, 3]
+
+
+@pytest.mark.parametrize("way", ["out", "back"])
+@pytest.mark.parametrize("after", range(1, 6))
+def test_a_manifest_on_its_way_out_of_the_table_or_back_keeps_its_files(tmp_path, way, after):
+    """Somebody moves it while a vacuum is between two of its listings."""
+    table = Store.open(str(tmp_path))
+    for number in range(3):
+        epoch(table, number, number)
+    kept, undone = data(table), tmp_path / "undone" / str(NOW_MS) / "epochs/q/2"
+    if way == "back":
+        rewind(table, "q", 1, NOW_MS)
+    listed = []
+
+    class Moving(Store):
+        def find(self, directory=""):
+            found = super().find(directory)
+            listed.append(directory)
+            if len(listed) == after and way == "out":
+                rewind(table, "q", 1, NOW_MS)
+            elif len(listed) == after:
+                undone.rename(tmp_path / "epochs/q/2")
+            return found
+
+    assert vacuum(Moving(table.fs, table.root, table.location), LATER_MS).files == ()
+    assert data(table) == kept
+    assert len(listed) == 5 and undone.exists() == (way == "out")
 
 
 def test_files_of_others_are_never_touched(tmp_path):

@@ -6,9 +6,11 @@ import io
 
 import pyarrow as pa
 import pyarrow.parquet as pq
+import pytest
 
 from airflow_provider_ckpt.epochs.manifest import is_data_file
 from airflow_provider_ckpt.epochs.write_rows import write_rows
+from airflow_provider_ckpt.errors import ObjectExistsError
 from airflow_provider_ckpt.storage.store import Store
 
 BATCHES = [pa.record_batch({"n": list(range(start, start + 1000))}) for start in range(0, 5000, 1000)]
@@ -38,3 +40,21 @@ def test_no_rows_make_no_file(tmp_path):
     table = Store.open(str(tmp_path))
     assert list(write_rows(table, [])) == list(write_rows(table, [BATCHES[0].slice(0, 0)])) == []
     assert not table.find()
+
+
+@pytest.mark.parametrize("whole", [True, False])
+def test_a_file_that_the_driver_has_sent_twice_is_there_if_it_is_whole(tmp_path, whole):
+    """The first answer was lost, so the driver asks again, and its own file is in its way."""
+
+    class Twice(Store):
+        def create(self, name, data):
+            super().create(name, data if whole else data[:-1])
+            super().create(name, data)
+
+    table = Twice.open(str(tmp_path))
+    if whole:
+        (file,) = write_rows(table, BATCHES)
+        assert read(table, file.name) == list(range(5000))
+    else:
+        with pytest.raises(ObjectExistsError):
+            list(write_rows(table, BATCHES))

@@ -112,3 +112,16 @@ def test_when_none_answers_that_is_an_error(story):
     watched.down = {"orders", "clicks"}
     with pytest.raises(StoreUnavailableError):
         watched.step()
+
+
+def test_a_clock_that_was_set_back_silences_nobody(story):
+    """By its times every checkpoint would be due in some days only."""
+    watched = Watched(story)
+    story.now_ms += 3 * 1440 * STEP_MS
+    watched.step()
+    story.now_ms -= 3 * 1440 * STEP_MS
+    story.commit("orders")
+    story.commit("returns")
+    assert watched.step() == {"orders": (0, 0, 4), "returns": (0, 0, 0)}
+    watched.step()
+    assert watched.polled == []

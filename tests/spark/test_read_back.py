@@ -2,15 +2,11 @@
 
 from __future__ import annotations
 
-import json
 from collections import Counter
-
-import pytest
 
 from airflow_provider_ckpt.epochs.compact import compact
 from airflow_provider_ckpt.epochs.read import read_table
-from airflow_provider_ckpt.errors import StoreError
-from airflow_provider_ckpt.spark.read_back import history, merged_schema
+from airflow_provider_ckpt.spark.read_back import history
 from airflow_provider_ckpt.storage.store import Store
 from tests.spark.sink_lab import FILES, rows_in, run, stream_of, table_of, wanted
 
@@ -48,22 +44,3 @@ def test_a_storage_that_the_jvm_cannot_open_is_read_by_python(sink_lab, s3_serve
     found = history(sink_lab.spark, path, **options)
     assert Counter((row.key, row.value) for row in found.collect()) == wanted(FILES)
     assert found.where("m[key] = value and unix_millis(at) = value").count() == 2 * FILES
-
-
-# --- the schema of all epochs together ------------------------------------------------------------------------------
-
-
-def struct(**columns: str) -> str:
-    fields = [{"name": name, "type": kind, "nullable": False, "metadata": {}} for name, kind in columns.items()]
-    return json.dumps({"type": "struct", "fields": fields})
-
-
-def test_columns_come_in_the_order_in_which_they_came():
-    merged = merged_schema([struct(a="long", b="string"), struct(c="long", a="long")], "s3://lake/history")
-    assert [field["name"] for field in merged["fields"]] == ["a", "b", "c"]
-    assert all(field["nullable"] for field in merged["fields"])
-
-
-def test_a_column_of_two_types_is_refused_by_name():
-    with pytest.raises(StoreError, match=r"s3://lake/history: the column 'a' has the type \"long\" in some epochs and"):
-        merged_schema([struct(a="long"), struct(a="string")], "s3://lake/history")

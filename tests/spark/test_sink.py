@@ -12,8 +12,9 @@ from airflow_provider_ckpt.epochs.manifest import GRACE_MS, Place
 from airflow_provider_ckpt.epochs.read import read_table
 from airflow_provider_ckpt.epochs.rewind import rewind
 from airflow_provider_ckpt.epochs.vacuum import vacuum
+from airflow_provider_ckpt.errors import StoreError
 from airflow_provider_ckpt.spark import sink
-from airflow_provider_ckpt.spark.sink import CheckpointHistory, Message
+from airflow_provider_ckpt.spark.sink import CheckpointHistory, Message, StreamTask
 from airflow_provider_ckpt.storage.store import Store
 from tests.spark.history_faults import STEPS, arm, armed
 from tests.spark.sink_lab import FILES, orphans, rows_in, run, stream_of, table_of, wanted
@@ -112,7 +113,7 @@ def test_of_two_attempts_of_one_partition_the_message_decides(tmp_path, monkeypa
     """A speculative attempt writes its own file; its message never reaches the commit."""
     import pyarrow as pa
 
-    monkeypatch.setattr(sink, "_query_id", lambda: "q")
+    monkeypatch.setattr(sink, "task_of_this_process", lambda: StreamTask("q", 0, 0))
     source = CheckpointHistory({"path": str(tmp_path)})
     schema = StructTypeOf("number")
     batch = pa.record_batch({"number": [1, 2]})
@@ -122,6 +123,27 @@ def test_of_two_attempts_of_one_partition_the_message_decides(tmp_path, monkeypa
     found = read_table(Store.open(str(tmp_path)))
     assert found.manifests[0].place == Place("q", 0)
     assert found.files == second.written.files
+
+
+@pytest.mark.parametrize("partition", [0, 1])
+def test_a_driver_that_slept_through_a_rollback_does_not_commit(tmp_path, monkeypatch, partition):
+    """The first task says what the epoch was planned as when it began; the others need not."""
+    import pyarrow as pa
+
+    offsets = tmp_path / "checkpoint/offsets/3"
+    offsets.parent.mkdir(parents=True)
+    offsets.write_text("one plan")
+    monkeypatch.setattr(sink, "task_of_this_process", lambda: StreamTask("q", 3, partition))
+    source = CheckpointHistory({"path": str(tmp_path / "table"), "checkpointLocation": str(tmp_path / "checkpoint")})
+    writer = source.streamWriter(StructTypeOf("number"), False)
+    message = writer.write(iter([pa.record_batch({"number": [1]})]))
+    assert message.written.plan == (sha256(b"one plan").hexdigest() if partition == 0 else None)
+    offsets.write_text("another plan")
+    if partition == 0:
+        with pytest.raises(StoreError, match="epoch 3 of query q was planned anew while its files were written"):
+            writer.commit([message], 3)
+    else:
+        writer.commit([message], 3)
 
 
 class StructTypeOf:
