@@ -15,11 +15,10 @@ from airflow_provider_ckpt.epochs.manifest import (
     Manifest,
     Place,
     Written,
-    decode,
     newest_of,
     rewinding,
 )
-from airflow_provider_ckpt.epochs.read import list_places, undone_places
+from airflow_provider_ckpt.epochs.read import list_places, read_manifest, undone_places
 from airflow_provider_ckpt.errors import CheckpointNotFoundError, ObjectExistsError, StoreError
 from airflow_provider_ckpt.storage.concurrency import THREADS, in_parallel
 from airflow_provider_ckpt.storage.store import Store
@@ -119,7 +118,7 @@ def _require_none_undone(table: Store, place: Place, last: int) -> None:
 
 def _commit_again(table: Store, manifest: Manifest, newest: Place) -> bool:
     """Nothing is to be done for an epoch that Spark runs again; one that it has planned anew is refused."""
-    held = decode(table.read(newest.name), newest)
+    held = read_manifest(table, newest)
     if newest.epoch > manifest.place.epoch or not held.is_of_the_plan_of(manifest):
         raise _gone_back(table, manifest.place, newest)
     named = {file.name for file in held.files}
@@ -192,7 +191,7 @@ def publish(table: Store, manifest: Manifest, new: Sequence[DataFile], age_ms: i
 def _named(table: Store, place: Place) -> frozenset[str] | None:
     """The files that the manifest of a place names; None when there is none."""
     try:
-        return frozenset(file.name for file in decode(table.read(place.name), place).files)
+        return frozenset(file.name for file in read_manifest(table, place).files)
     except CheckpointNotFoundError:
         return None
 

@@ -16,7 +16,7 @@ from airflow_provider_ckpt.epochs.manifest import (
     parse_undone,
     visible,
 )
-from airflow_provider_ckpt.errors import CheckpointNotFoundError
+from airflow_provider_ckpt.errors import CheckpointNotFoundError, MalformedEntryError, UnsupportedVersionError
 from airflow_provider_ckpt.storage.concurrency import THREADS, in_parallel
 from airflow_provider_ckpt.storage.store import Store
 
@@ -69,7 +69,26 @@ def list_places(table: Store, query_id: str | None = None) -> list[Place]:
 def read_manifests(table: Store, places: Iterable[Place]) -> tuple[Manifest, ...]:
     """The manifests of some places, in their order."""
     by_name = {place.name: place for place in places}
-    return tuple(in_parallel(lambda name: decode(table.read(name), by_name[name]), list(by_name), THREADS))
+    return tuple(in_parallel(lambda name: read_manifest(table, by_name[name]), list(by_name), THREADS))
+
+
+def read_manifest(table: Store, place: Place, name: str | None = None) -> Manifest:
+    """The manifest of a place; ``name`` is where it is when it was taken out of the table.
+
+    Raises:
+        CheckpointNotFoundError: It is not there.
+        CheckpointFormatError: It is damaged, or of a later release.
+    """
+    try:
+        return decode(table.read(name or place.name), place)
+    except MalformedEntryError as error:
+        error.hint = error.hint or (
+            "Put a copy of the file back. Without one, move the file away: the table is without the rows of its epochs "
+            "then, and a vacuum deletes their files."
+        )
+        raise error.at(table.location) from None
+    except UnsupportedVersionError as error:
+        raise error.at(table.location) from None
 
 
 def undone_places(table: Store, query_id: str | None = None) -> dict[str, Place]:
@@ -81,4 +100,4 @@ def undone_places(table: Store, query_id: str | None = None) -> dict[str, Place]
 def read_undone(table: Store) -> tuple[Manifest, ...]:
     """The manifests that were taken out of the table."""
     found = undone_places(table)
-    return tuple(in_parallel(lambda name: decode(table.read(name), found[name]), list(found), THREADS))
+    return tuple(in_parallel(lambda name: read_manifest(table, found[name], name), list(found), THREADS))

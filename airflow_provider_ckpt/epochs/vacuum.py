@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from airflow_provider_ckpt.epochs.manifest import DATA, EPOCHS, Garbage, Manifest, Place, decode, garbage
-from airflow_provider_ckpt.epochs.read import list_places, undone_places
+from airflow_provider_ckpt.epochs.manifest import DATA, EPOCHS, Garbage, Manifest, Place, garbage
+from airflow_provider_ckpt.epochs.read import list_places, read_manifest, undone_places
 from airflow_provider_ckpt.errors import CheckpointNotFoundError
 from airflow_provider_ckpt.storage.concurrency import THREADS, in_parallel
 from airflow_provider_ckpt.storage.store import Store
@@ -42,7 +42,7 @@ def _read(table: Store, places: Mapping[str, Place]) -> tuple[Manifest, ...]:
 
     def read(name: str) -> Manifest | None:
         try:
-            return decode(table.read(name), places[name])
+            return read_manifest(table, places[name], name)
         except CheckpointNotFoundError:
             return None
 

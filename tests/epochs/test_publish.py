@@ -7,13 +7,15 @@ from dataclasses import replace
 
 import pytest
 
-from airflow_provider_ckpt.epochs.manifest import COMMIT_WITHIN_MS, Place
+from airflow_provider_ckpt.epochs.manifest import COMMIT_WITHIN_MS, GRACE_MS, Place
 from airflow_provider_ckpt.epochs.publish import abort, commit
-from airflow_provider_ckpt.errors import StoreError, StoreUnavailableError
+from airflow_provider_ckpt.epochs.vacuum import vacuum
+from airflow_provider_ckpt.errors import CheckpointError, StoreError, StoreUnavailableError
 from airflow_provider_ckpt.storage.store import Store
 from tests.epochs.labs import NOW_MS, data, epoch, rows, task
 from tests.faults import Fault, FaultyStore
 
+LATER_MS = NOW_MS + 1000 * GRACE_MS
 #: Plans of an epoch.
 A, B = "a" * 64, "b" * 64
 
@@ -157,6 +159,48 @@ def test_of_two_drivers_at_one_epoch_the_second_is_told_that_it_is_there(table):
     with pytest.raises(StoreError, match="another driver runs the query"):
         epoch(late, 0, 1, plan=B)
     assert rows(table) == [1]
+
+
+# --- what is in the place of a manifest --------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("data_there", "said"),
+    [
+        (b"", "is not a manifest of an epoch"),
+        (b'{"format_version": 1, "query_id": "q", "ep', "is not a manifest of an epoch"),
+        ("epochs/q/0", "it names another epoch than its file name"),
+        (b'{"format_version": 2}', "this release reads version 1"),
+    ],
+    ids=["empty", "cut", "of another epoch", "of a later release"],
+)
+@pytest.mark.parametrize("newest", [1, 9_223_372_036_854_775_807])
+def test_what_is_no_manifest_is_an_error_that_names_it_and_nothing_is_deleted(tmp_path, data_there, said, newest):
+    """Whether it is of the epoch that is committed or of a later one, of which nobody knows who has planned it."""
+    table = table_on("local", None, tmp_path)
+    epoch(table, 0, 0)
+    bad = f"epochs/q/{newest}"
+    table.create(bad, table.read(data_there) if isinstance(data_there, str) else data_there)
+    before = data(table)
+    written = [task(table, [1])]
+    for act in (lambda: commit(table, 1, written, "{}", NOW_MS), lambda: rows(table), lambda: vacuum(table, LATER_MS)):
+        with pytest.raises(CheckpointError, match=said) as refused:
+            act()
+        assert str(refused.value).startswith(f"{table.location}/{bad}: ")
+        assert refused.value.hint or "release" in said
+    if newest == 1:
+        with pytest.raises(CheckpointError, match=said):
+            abort(table, 1, written)
+    assert data(table) == before | {file.name for file in written[0].files}
+
+
+def test_a_directory_in_the_place_of_a_manifest_is_an_error_of_the_commit(tmp_path):
+    table = table_on("local", None, tmp_path)
+    (tmp_path / "epochs/q/0").mkdir(parents=True)
+    with pytest.raises(StoreError, match="epochs/q/0"):
+        epoch(table, 0, 1)
+    (tmp_path / "epochs/q/0").rmdir()
+    assert epoch(table, 0, 1)
 
 
 # --- abort ----------------------------------------------------------------------------------------------------------

@@ -1,12 +1,13 @@
 """The sink ``checkpoint_history`` with faults at the calls of its storage: a process that dies, or a call that fails.
 
 What is to happen next is a file below the root of faults, which workers of every kind see: its name is a step such as
-``commit-create-after``, its text ``exit`` or ``raise``. It happens once.
+``commit-create-after``, its text ``exit``, ``raise``, or ``hold``: to wait there until it is released. It happens once.
 """
 
 from __future__ import annotations
 
 import os
+import time
 from pathlib import Path
 from typing import Any
 
@@ -45,6 +46,20 @@ def armed(faults: Path) -> set[str]:
     return {path.name for path in faults.glob("*")}
 
 
+def is_held(faults: Path, step: str) -> bool:
+    """Whether a process waits at a step."""
+    return _held(faults, step).exists()
+
+
+def release(faults: Path, step: str) -> None:
+    """Let the process that waits at a step go on."""
+    _held(faults, step).unlink()
+
+
+def _held(faults: Path, step: str) -> Path:
+    return faults.with_name(f"{faults.name}-held") / step
+
+
 def fire(faults: str, step: str) -> None:
     """Called at a step by whatever process comes to it."""
     path = Path(faults) / step
@@ -55,6 +70,13 @@ def fire(faults: str, step: str) -> None:
         return
     if how == "exit":
         os._exit(17)
+    if how == "hold":
+        held = _held(Path(faults), step)
+        held.parent.mkdir(exist_ok=True)
+        held.touch()
+        while held.exists():
+            time.sleep(0.02)
+        return
     raise StoreUnavailableError(f"injected at {step}")
 
 

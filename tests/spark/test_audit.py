@@ -7,14 +7,19 @@ import shutil
 import subprocess
 import sys
 import time
+from collections import Counter
 from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
 
+from airflow_provider_ckpt.clock import now_ms
+from airflow_provider_ckpt.epochs.compact import compact
+from airflow_provider_ckpt.epochs.read import list_places
+from airflow_provider_ckpt.epochs.vacuum import vacuum
 from airflow_provider_ckpt.history.audit import TABLES
 from airflow_provider_ckpt.spark import audit as audits
-from airflow_provider_ckpt.spark.audit import PAGE, Audit, main, polled_until_ms, run
+from airflow_provider_ckpt.spark.audit import PAGE, Audit, main, polled_until_ms, run, take_in
 from airflow_provider_ckpt.spark.options import Places, StreamOptions
 from airflow_provider_ckpt.spark.read_back import history, plain
 from airflow_provider_ckpt.storage.store import Store
@@ -55,6 +60,40 @@ def test_what_happened_between_two_audits_is_in_the_second(spark, audit, tmp_pat
     rows = history(session, audit.table)
     keys = rows.select("location", "timeline", "batch_id", "source_id")
     assert keys.count() == keys.distinct().count()
+
+
+@pytest.mark.exhaustive
+def test_two_audits_share_a_history(spark, tmp_path):
+    """At once, each with a checkpoint of its own, while the table is merged and vacuumed; then a third reads it all."""
+    home, stories = str(tmp_path / "home"), {name: FleetStory(tmp_path / name) for name in ("east", "west")}
+    each = [
+        Audit((str(story.root),), home, str(tmp_path / f"checkpoint-{name}"), reading={"maxBatchesPerTrigger": "4"})
+        for name, story in stories.items()
+    ]
+    table, merged = Store.open(f"{home}/history"), 0
+    for _ in range(3):
+        for name, story in stories.items():
+            story.commit(f"{name} orders", 9)
+            story.commit(f"{name} clicks", 5)
+        running = [take_in(activate(spark.newSession()), audit) for audit in each]
+        while any(query.isActive for query in running):
+            merged += len(compact(table, now_ms(), least_epochs=2, kept_epochs=0))
+            vacuum(table, now_ms())
+        assert [query.exception() for query in running] == [None, None]
+    assert merged > 2
+    session = activate(spark.newSession())
+    found = history(session, each[0].table).select("location", "timeline", "batch_id").collect()
+    assert Counter(map(tuple, found)) == Counter(
+        (story.location(name), 0, batch)
+        for story in stories.values()
+        for name, log in story.logs.items()
+        for batch in log
+    )
+    assert len({place.query_id for place in list_places(table)}) == 2
+    both = Audit(tuple(str(story.root) for story in stories.values()), home, str(tmp_path / "checkpoint-both"))
+    assert run(session, both)["queries"] == 4
+    assert history(session, both.table).count() == 2 * len(found)
+    assert f"<b>{len(found)}</b>batches" in Path(home, PAGE).read_text()  # a commit counts once
 
 
 @pytest.mark.exhaustive

@@ -8,11 +8,12 @@ import subprocess
 import sys
 import time
 from collections import Counter
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 import pytest
 
+from airflow_provider_ckpt.cli import run as ckpt
 from airflow_provider_ckpt.epochs.compact import compact
 from airflow_provider_ckpt.epochs.manifest import GRACE_MS
 from airflow_provider_ckpt.epochs.read import read_table
@@ -155,6 +156,73 @@ def test_kills_at_random(pipeline, spark):
     assert pipeline.check(spark) == rows
     print({"seed": SEED, **killed, "rows": rows, "orphans": len(orphans)})
     assert killed == wanted
+
+
+@pytest.mark.exhaustive
+@pytest.mark.timeout(1800)
+@pytest.mark.parametrize("step", ["commit-find-after", "commit-create-after"])
+def test_of_two_drivers_of_one_query_each_batch_is_there_once(pipeline, spark, step):
+    """One is slow, and another one is started; the first goes on when that is done."""
+    with driver_held_at(pipeline, step) as slow:
+        pipeline.goes_on(6)
+        assert pipeline.run(spark) is None
+        history_faults.release(pipeline.faults, step)
+        assert slow.wait(120) != 0  # Spark finds the batch in its commit log
+    rows = pipeline.check(spark)
+    clean_up(pipeline)
+    assert pipeline.check(spark) == rows
+
+
+@pytest.mark.exhaustive
+@pytest.mark.timeout(1800)
+def test_a_driver_that_slept_through_a_rollback_writes_nothing(pipeline, spark):
+    """It has written an epoch that is planned anew meanwhile, and wakes before that is committed."""
+    assert pipeline.run(spark) is None
+    pipeline.goes_on(4)
+    checkpoint = pipeline.root / "checkpoint"
+    last = newest(checkpoint / "commits")
+    with driver_held_at(pipeline, "commit-start-after") as slow:
+        assert newest(checkpoint / "offsets") == last + 1
+        command = ["rollback", str(checkpoint), "--to-batch", str(last), "--execute", "--i-know-it-is-stopped"]
+        assert ckpt([*command, "--sink", f"history:{pipeline.root}/table", "--accept-sink", "skipped"]) == 0
+        assert newest(checkpoint / "offsets") == last
+        pipeline.goes_on(4)
+        history_faults.arm(pipeline.faults, "write-create-after", "hold")
+
+        def wake():
+            until(lambda: history_faults.is_held(pipeline.faults, "write-create-after"))
+            history_faults.release(pipeline.faults, "commit-start-after")
+            assert slow.wait(120) != 0
+            assert "planned anew while its files were written" in (pipeline.root / "said").read_text()
+            history_faults.release(pipeline.faults, "write-create-after")
+
+        assert pipeline.run(spark, wake) is None
+    pipeline.check(spark)
+
+
+@contextmanager
+def driver_held_at(pipeline, step):
+    """The stream in a process of its own, which waits at a step until it is released."""
+    history_faults.arm(pipeline.faults, step, "hold")
+    command = [sys.executable, "-m", "tests.spark.pipeline_run", str(pipeline.root)]
+    with (pipeline.root / "said").open("wb") as said:
+        running = subprocess.Popen(command, stderr=said, start_new_session=True)
+    try:
+        until(lambda: history_faults.is_held(pipeline.faults, step) or running.poll() is not None)
+        assert running.poll() is None, (pipeline.root / "said").read_text()[-3000:]
+        yield running
+    finally:
+        for pid in (*descendants(running.pid), running.pid):
+            end(pid)
+        running.wait()
+
+
+def until(happens):
+    """Wait until something is so."""
+    at_latest = time.monotonic() + 300
+    while not happens():
+        assert time.monotonic() < at_latest
+        time.sleep(0.05)
 
 
 def kill(pipeline, who):
