@@ -76,7 +76,7 @@ class Tail:
             Checkpoints whose timeline has changed without anything to read, by location.
 
         Raises:
-            CheckpointError: A root cannot be listed, or no checkpoint that was due can be polled.
+            CheckpointError: A root cannot be listed, or no checkpoint of all can be polled.
         """
         at_ms = self.clock_ms()
         if at_ms < self._last_poll_ms - self.rhythm.least_ms:  # the clock was set back, and all times here are wrong
@@ -129,7 +129,7 @@ class Tail:
                     self._note(location, positions.get(location), progress, moved)
                     wait_ms = poll_again_after_ms(progress, self.rhythm.least_ms, self.rhythm.most_ms)
                 heapq.heappush(self._due, (self.clock_ms() + wait_ms, location))
-        if errors and len(errors) == len(free):
+        if errors and len(errors) == len(self._known):  # one that fails is often due alone
             raise errors[0]
         return moved
 

@@ -107,6 +107,18 @@ def test_one_checkpoint_that_does_not_answer_holds_up_no_other(story, caplog):
     assert watched.step()["orders"] == (0, 0, 3)
 
 
+def test_one_that_does_not_answer_may_be_the_only_one_that_is_due(story):
+    """It is polled again before the others are: that ends no stream over them."""
+    watched = Watched(story)
+    watched.down = {"orders"}
+    watched.step()
+    story.now_ms += 1_000
+    assert watched.step() == {}
+    assert watched.polled == ["orders"]
+    story.commit("clicks")
+    assert watched.step() == {"clicks": (0, 0, 2)}
+
+
 def test_when_none_answers_that_is_an_error(story):
     watched = Watched(story)
     watched.down = {"orders", "clicks"}
