@@ -74,7 +74,8 @@ def fire(faults: str, step: str) -> None:
         held = _held(Path(faults), step)
         held.parent.mkdir(exist_ok=True)
         held.touch()
-        while held.exists():
+        at_latest = time.monotonic() + 600
+        while held.exists() and time.monotonic() < at_latest:
             time.sleep(0.02)
         return
     raise StoreUnavailableError(f"injected at {step}")

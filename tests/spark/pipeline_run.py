@@ -50,13 +50,21 @@ class Pipeline:
             found |= {(self.story.location(name), batch, round(time * 1000)) for batch, time in times}
         return found
 
+    def traces(self) -> int:
+        """How many files the stream has left that are there to stay: offsets, data, manifests, commits."""
+        places = ("checkpoint/offsets", "table/data", "table/epochs", "checkpoint/commits")
+        return sum(1 for place in places for path in (self.root / place).rglob("[!.]*") if path.is_file())
+
     def run(self, session: Any, during: Any = None) -> str | None:
-        """Run the stream until it has what was there. Returns what it failed with, or None."""
+        """Run the stream until it has what was there. Returns what it failed with, or None.
+
+        ``during`` is called with the query when that has been started.
+        """
         owed = self.there()
         query = start(session, self.root)
         try:
             if during is not None:
-                during()
+                during(query)
             assert query.awaitTermination(300), "the query did not finish in 300 s"
         except AssertionError:
             raise

@@ -141,7 +141,7 @@ def test_every_fault(pipeline, spark):
 @pytest.mark.exhaustive
 @pytest.mark.timeout(7200)
 def test_kills_at_random(pipeline, spark):
-    """SIGKILL of a driver with all that it has begun to do, or of one of its Python workers."""
+    """SIGKILL of a driver with all that it has begun to do, or of one of the Python workers of this session's."""
     wanted, killed = {"driver": 6, "worker": 4}, Counter()
     for _ in range(60):  # some runs are over before their moment comes
         missing = [who for who in wanted if killed[who] < wanted[who]]
@@ -149,7 +149,7 @@ def test_kills_at_random(pipeline, spark):
             break
         pipeline.goes_on(6)
         who = pipeline.chance.choice(missing)
-        killed[who] += kill(pipeline, who)
+        killed[who] += kill_driver(pipeline) if who == "driver" else kill_worker(pipeline, spark)
     assert pipeline.run(spark) is None
     rows = pipeline.check(spark)
     orphans = clean_up(pipeline)
@@ -167,7 +167,7 @@ def test_of_two_drivers_of_one_query_each_batch_is_there_once(pipeline, spark, s
         pipeline.goes_on(6)
         assert pipeline.run(spark) is None
         history_faults.release(pipeline.faults, step)
-        assert slow.wait(120) != 0  # Spark finds the batch in its commit log
+        assert slow.wait(300) != 0  # Spark finds the batch in its commit log
     rows = pipeline.check(spark)
     clean_up(pipeline)
     assert pipeline.check(spark) == rows
@@ -189,10 +189,10 @@ def test_a_driver_that_slept_through_a_rollback_writes_nothing(pipeline, spark):
         pipeline.goes_on(4)
         history_faults.arm(pipeline.faults, "write-create-after", "hold")
 
-        def wake():
+        def wake(_):
             until(lambda: history_faults.is_held(pipeline.faults, "write-create-after"))
             history_faults.release(pipeline.faults, "commit-start-after")
-            assert slow.wait(120) != 0
+            assert slow.wait(300) != 0
             assert "planned anew while its files were written" in (pipeline.root / "said").read_text()
             history_faults.release(pipeline.faults, "write-create-after")
 
@@ -201,20 +201,28 @@ def test_a_driver_that_slept_through_a_rollback_writes_nothing(pipeline, spark):
 
 
 @contextmanager
-def driver_held_at(pipeline, step):
-    """The stream in a process of its own, which waits at a step until it is released."""
-    history_faults.arm(pipeline.faults, step, "hold")
+def driver(pipeline):
+    """The stream in a process of its own, which is killed in the end with all that it has started."""
     command = [sys.executable, "-m", "tests.spark.pipeline_run", str(pipeline.root)]
     with (pipeline.root / "said").open("wb") as said:
         running = subprocess.Popen(command, stderr=said, start_new_session=True)
     try:
+        yield running
+    finally:
+        below = descendants(running.pid)
+        for pid in (running.pid, *below):
+            end(pid)
+        running.wait()
+
+
+@contextmanager
+def driver_held_at(pipeline, step):
+    """The same; it waits at a step until it is released."""
+    history_faults.arm(pipeline.faults, step, "hold")
+    with driver(pipeline) as running:
         until(lambda: history_faults.is_held(pipeline.faults, step) or running.poll() is not None)
         assert running.poll() is None, (pipeline.root / "said").read_text()[-3000:]
         yield running
-    finally:
-        for pid in (*descendants(running.pid), running.pid):
-            end(pid)
-        running.wait()
 
 
 def until(happens):
@@ -225,27 +233,35 @@ def until(happens):
         time.sleep(0.05)
 
 
-def kill(pipeline, who):
-    """Run the stream in a process of its own, and kill it, or a worker of it, at a random moment after it began."""
-    command = [sys.executable, "-m", "tests.spark.pipeline_run", str(pipeline.root)]
-    running = subprocess.Popen(command, stderr=subprocess.DEVNULL, start_new_session=True)
-    offsets = pipeline.root / "checkpoint" / "offsets"
-    before = newest(offsets)
-    while running.poll() is None and newest(offsets) == before:
-        time.sleep(0.05)
-    time.sleep(pipeline.chance.random() * 4)
-    victims = [running.pid] if who == "driver" else workers_of(running.pid)
-    died = running.poll() is None and bool(victims)
-    if died:
-        os.kill(pipeline.chance.choice(victims), signal.SIGKILL)
-    if who == "driver":
-        for pid in descendants(running.pid):
-            end(pid)
-    try:
-        running.wait(120)
-    except subprocess.TimeoutExpired:
-        running.kill()
-    return died
+def kill_driver(pipeline):
+    """Run the stream in a process of its own, and kill it. Returns whether it was still there."""
+    with driver(pipeline) as running:
+        wait_for_a_moment(pipeline, lambda: running.poll() is None)
+        return running.poll() is None
+
+
+def kill_worker(pipeline, session):
+    """Run the stream here, and kill a worker of it. Returns whether there was one while it ran."""
+    jvm = int(session._jvm.java.lang.ProcessHandle.current().pid())
+    killed = []
+
+    def kill(query):
+        wait_for_a_moment(pipeline, lambda: query.isActive)
+        victims = workers_of(jvm)
+        if query.isActive and victims:
+            killed.append(pipeline.chance.choice(victims))
+            end(killed[0])
+
+    pipeline.run(session, kill)
+    return bool(killed)
+
+
+def wait_for_a_moment(pipeline, goes_on):
+    """Wait until a stream has left some traces of its next batch, and a little longer."""
+    wanted = pipeline.traces() + pipeline.chance.randint(1, 4)
+    while goes_on() and pipeline.traces() < wanted:
+        time.sleep(0.01)
+    time.sleep(pipeline.chance.random() * 0.3)
 
 
 def newest(directory: Path) -> int:
