@@ -6,6 +6,7 @@ from airflow_provider_ckpt.operators.continuity import CheckpointContinuityOpera
 from airflow_provider_ckpt.operators.gate import CheckpointGateOperator
 from airflow_provider_ckpt.operators.prune import CheckpointPruneOperator
 from airflow_provider_ckpt.operators.repartition import CheckpointRepartitionOperator
+from airflow_provider_ckpt.operators.reset import CheckpointResetOffsetsOperator
 from airflow_provider_ckpt.operators.restore import CheckpointRestoreOperator
 from airflow_provider_ckpt.operators.rollback import CheckpointRollbackOperator
 from airflow_provider_ckpt.operators.verify import CheckpointVerifyOperator
@@ -18,6 +19,7 @@ __all__ = [
     "CheckpointGateOperator",
     "CheckpointPruneOperator",
     "CheckpointRepartitionOperator",
+    "CheckpointResetOffsetsOperator",
     "CheckpointRestoreOperator",
     "CheckpointRollbackOperator",
     "CheckpointVerifyOperator",

@@ -5,7 +5,11 @@ from __future__ import annotations
 import pytest
 from airflow.providers.common.compat.sdk import AirflowFailException
 
-from airflow_provider_ckpt.operators.checkpoint import CheckpointRepartitionOperator, CheckpointRollbackOperator
+from airflow_provider_ckpt.operators.checkpoint import (
+    CheckpointRepartitionOperator,
+    CheckpointResetOffsetsOperator,
+    CheckpointRollbackOperator,
+)
 from airflow_provider_ckpt.operators.in_place import CheckpointChangeOperator
 from airflow_provider_ckpt.storage.store import Store
 from tests.fake_query import FakeQuery, read_all
@@ -52,7 +56,9 @@ def test_what_is_refused_changes_nothing(query, arguments, said):
     assert read_all(query.store) == before
 
 
-@pytest.mark.parametrize("operator", [CheckpointRollbackOperator, CheckpointRepartitionOperator])
+@pytest.mark.parametrize(
+    "operator", [CheckpointRollbackOperator, CheckpointRepartitionOperator, CheckpointResetOffsetsOperator]
+)
 def test_what_they_share_is_rendered_in_each(operator):
     assert issubclass(operator, CheckpointChangeOperator)
     assert set(CheckpointChangeOperator.template_fields) < set(operator.template_fields)

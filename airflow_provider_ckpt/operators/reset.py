@@ -1,0 +1,165 @@
+"""The operator that moves the positions of a source."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from datetime import timedelta
+from typing import Any, ClassVar
+
+from airflow_provider_ckpt.change.kinds import Kind
+from airflow_provider_ckpt.change.places import Stores
+from airflow_provider_ckpt.change.plan import Plan
+from airflow_provider_ckpt.clock import now_ms
+from airflow_provider_ckpt.errors import CheckpointError
+from airflow_provider_ckpt.hooks.checkpoint import require_said
+from airflow_provider_ckpt.operators.base import duration_ms_of, texts_of
+from airflow_provider_ckpt.operators.in_place import CheckpointChangeOperator, plain
+from airflow_provider_ckpt.positions.strategies import Scope, parse_scope
+from airflow_provider_ckpt.reset.make import make_reset
+from airflow_provider_ckpt.reset.request import Goal, parse_goal
+from airflow_provider_ckpt.reset.resolve import resolve_aim
+from airflow_provider_ckpt.sources.declared import Access, DeclaredEnd, parse_end
+from airflow_provider_ckpt.times import parse_time_ms
+
+
+class CheckpointResetOffsetsOperator(CheckpointChangeOperator):
+    """Moves the positions of a source, in place, as ``kafka-consumer-groups --reset-offsets`` moves those of a group.
+
+    Where to is exactly one of the ``to_`` parameters, ``by_duration``, ``shift_by`` and ``from_csv``, or all of it is
+    in ``plan``. A batch in flight is dropped first. What is replaced and removed is kept for ``ckpt undo``.
+
+    :param source: The source by its id and what it reads from, such as ``0=kafka:host:9092``; with ``kafka_conn_id``
+        also ``0=kafka``.
+    :param to_earliest: To the first offset that each partition still has.
+    :param to_latest: To the end of each partition.
+    :param to_current: Stay; only drop a batch in flight, and bring positions into what the topics hold.
+    :param to_datetime: To the first records that are not older than this time (ISO 8601, or epoch milliseconds).
+    :param by_duration: The same, of a time so long ago: ``36h``, a timedelta, or seconds.
+    :param shift_by: So many offsets on; a negative number goes back.
+    :param to_offsets: One offset, or offsets by topic and partition as in ``startingOffsets``; JSON when it is text.
+    :param from_csv: Lines ``topic,partition,offset``, as ``--export`` writes them.
+    :param topics: What is moved: a topic, or some of its partitions as ``orders:0,1``; one text or a list. By default
+        all that the offset log has.
+    :param kafka_conn_id: Connection of type ``kafka``, whose extra configures the client.
+    :param state_will_see_rows_again: True states that the state of the query may count again what is read again.
+    """
+
+    kind: ClassVar[Kind] = "reset"
+    template_fields: Sequence[str] = (
+        *CheckpointChangeOperator.template_fields,
+        "source",
+        "to_earliest",
+        "to_latest",
+        "to_current",
+        "to_datetime",
+        "by_duration",
+        "shift_by",
+        "to_offsets",
+        "from_csv",
+        "topics",
+        "kafka_conn_id",
+        "state_will_see_rows_again",
+    )
+
+    def __init__(
+        self,
+        *,
+        source: str | None = None,
+        to_earliest: bool | str = False,
+        to_latest: bool | str = False,
+        to_current: bool | str = False,
+        to_datetime: int | str | None = None,
+        by_duration: float | str | timedelta | None = None,
+        shift_by: int | str | None = None,
+        to_offsets: int | str | Mapping[str, Any] | None = None,
+        from_csv: str | None = None,
+        topics: str | Sequence[str] | None = None,
+        kafka_conn_id: str | None = None,
+        state_will_see_rows_again: bool | str = False,
+        **kwargs: Any,
+    ) -> None:
+        super().__init__(**kwargs)
+        self.source = source
+        self.to_earliest = to_earliest
+        self.to_latest = to_latest
+        self.to_current = to_current
+        self.to_datetime = to_datetime
+        self.by_duration = by_duration
+        self.shift_by = shift_by
+        self.to_offsets = to_offsets
+        self.from_csv = from_csv
+        self.topics = topics
+        self.kafka_conn_id = kafka_conn_id
+        self.state_will_see_rows_again = state_will_see_rows_again
+
+    def require_arguments(self) -> None:
+        """Raise CheckpointError for a flag that is none."""
+        for name in ("to_earliest", "to_latest", "to_current", "state_will_see_rows_again"):
+            self._flag(name)
+
+    def planned(self) -> tuple[Plan, Stores]:
+        """A plan made now, or that of a reset that was interrupted."""
+        source_id, declared = self._declared()
+        goal, sink = self._goal(), self.declared_sink()
+        stores = Stores.of(self.checkpoint, self.store, sink=sink, undo=self.undo_root)
+        aim = resolve_aim(declared, goal, self._scope(), Access(self.store, stores.checkpoint, self._kafka_config()))
+        again = self._flag("state_will_see_rows_again")
+        return make_reset(stores, source_id, aim, sink=sink, state_sees_rows_again=again), stores
+
+    def _declared(self) -> tuple[str, DeclaredEnd]:
+        source_id, equals, place = self.source.partition("=") if isinstance(self.source, str) else ("", "", "")
+        if not (source_id and equals):
+            raise CheckpointError(f"source must be ID=TYPE:PLACE, such as 0=kafka:host:9092, not {self.source!r:.60}")
+        declared = parse_end(place)
+        if declared.topics:
+            raise CheckpointError("source must not name topics: give them as topics=")
+        return source_id, declared
+
+    def _kafka_config(self) -> Mapping[str, Any]:
+        config: Mapping[str, Any] = (
+            self.hook.get_connection(self.kafka_conn_id).extra_dejson if self.kafka_conn_id else {}
+        )
+        return config
+
+    def _goal(self) -> Goal:
+        try:
+            return parse_goal(
+                earliest=self._flag("to_earliest"),
+                latest=self._flag("to_latest"),
+                current=self._flag("to_current"),
+                at_ms=None if _is_nothing(self.to_datetime) else parse_time_ms(str(self.to_datetime), now_ms=now_ms()),
+                duration_ms=None if _is_nothing(self.by_duration) else duration_ms_of("by_duration", self.by_duration),
+                shift=self._shift(),
+                offsets=plain("to_offsets", self.to_offsets) if not _is_nothing(self.to_offsets) else None,
+                csv=self._csv(),
+            )
+        except ValueError as error:
+            raise CheckpointError(str(error)) from error
+
+    def _shift(self) -> int | None:
+        shift = None if _is_nothing(self.shift_by) else plain("shift_by", self.shift_by)
+        if shift is not None and type(shift) is not int:
+            raise CheckpointError(f"shift_by must be a whole number, such as -1000, not {self.shift_by!r:.60}")
+        return shift
+
+    def _csv(self) -> str | None:
+        if _is_nothing(self.from_csv):
+            return None
+        if not isinstance(self.from_csv, str):  # a native template takes quotes for Python
+            raise CheckpointError("from_csv must be lines topic,partition,offset without quotes, as one text")
+        return self.from_csv
+
+    def _scope(self) -> Scope:
+        try:
+            return parse_scope(texts_of("topics", self.topics))
+        except ValueError as error:
+            raise CheckpointError(str(error)) from error
+
+    def _flag(self, name: str) -> bool:
+        """A flag, or the text that a template has made of one."""
+        return require_said(name, plain(name, getattr(self, name)))
+
+
+def _is_nothing(value: object) -> bool:
+    """Whether an argument says nothing: a template makes a text of what was not given."""
+    return value is None or value in ("", "None")
