@@ -8,7 +8,6 @@ import tempfile
 import uuid
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
-from threading import Thread
 from typing import Any
 
 import pytest
@@ -164,23 +163,11 @@ def kafka(tmp_path_factory: pytest.TempPathFactory) -> Iterator[object]:
 
 @pytest.fixture(scope="session")
 def s3_server() -> Iterator[str]:
-    """A real S3 API over HTTP; its URL.
+    """A real S3 API over HTTP; its URL."""
+    from tests import s3_server
 
-    It is moto's server for S3 alone: the one for all services looks at 180 directories for each request.
-    """
-    from moto.moto_server.werkzeug_app import MotoRequestHandler, create_backend_app
-    from werkzeug.serving import make_server
-
-    class Quiet(MotoRequestHandler):
-        def log_request(self, code: object = "-", size: object = "-") -> None:
-            """Write nothing: a test may send a thousand."""
-
-    server = make_server("127.0.0.1", 0, create_backend_app("s3"), threaded=True, request_handler=Quiet)
-    serving = Thread(target=server.serve_forever, daemon=True)
-    serving.start()
-    yield f"http://127.0.0.1:{server.port}"
-    server.shutdown()
-    serving.join()
+    with s3_server.serving() as url:
+        yield url
 
 
 @pytest.fixture(scope="session")
