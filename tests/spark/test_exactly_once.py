@@ -260,7 +260,7 @@ def wait_for_a_moment(pipeline, goes_on):
     """Wait until a stream has left some traces of its next batch, and a little longer."""
     wanted = pipeline.traces() + pipeline.chance.randint(1, 4)
     while goes_on() and pipeline.traces() < wanted:
-        time.sleep(0.01)
+        time.sleep(0.05)
     time.sleep(pipeline.chance.random() * 0.3)
 
 
