@@ -76,19 +76,20 @@ class Tail:
             Checkpoints whose timeline has changed without anything to read, by location.
 
         Raises:
-            CheckpointError: A root cannot be listed, or no checkpoint of all can be polled.
+            CheckpointError: It is the first time, and a root cannot be listed, or no checkpoint can be polled. Later
+                that is logged: a storage that does not answer for a while ends no stream.
         """
-        at_ms = self.clock_ms()
+        at_ms, is_first = self.clock_ms(), self._next_discovery_ms == 0
         if at_ms < self._last_poll_ms - self.rhythm.least_ms:  # the clock was set back, and all times here are wrong
             everywhere = True
         self._last_poll_ms = at_ms
         if everywhere or at_ms >= self._next_discovery_ms:
-            self._add([*(positions.keys() - self._known), *self.discover(self._known | positions.keys())])
+            self._add([*(positions.keys() - self._known), *self._search(positions, is_first=is_first)])
             self._next_discovery_ms = at_ms + self.rhythm.discover_ms
         due = []
         while self._due and (everywhere or self._due[0][0] <= at_ms):
             due.append(heapq.heappop(self._due)[1])
-        return self._poll(due, positions)
+        return self._poll(due, positions, is_first=is_first)
 
     def take(self, most: int | None) -> dict[str, CheckpointPosition]:
         """Where each checkpoint is that has batches to read, once as many as that are read; they are no longer pending.
@@ -105,13 +106,24 @@ class Tail:
                 self._pending[location] = rest
         return taken
 
+    def _search(self, positions: Positions, *, is_first: bool) -> Sequence[str]:
+        try:
+            return self.discover(self._known | positions.keys())
+        except CheckpointError as error:
+            if is_first:
+                raise
+            log.warning(
+                "The locations cannot be searched for checkpoints now; they are searched again later: %s", error
+            )
+            return ()
+
     def _add(self, locations: Sequence[str]) -> None:
         for location in locations:
             if location not in self._known:
                 self._known.add(location)
                 heapq.heappush(self._due, (0, location))
 
-    def _poll(self, due: list[str], positions: Positions) -> dict[str, CheckpointPosition]:
+    def _poll(self, due: list[str], positions: Positions, *, is_first: bool) -> dict[str, CheckpointPosition]:
         moved: dict[str, CheckpointPosition] = {}
         errors: list[CheckpointError] = []
         # What is pending is taken before it is polled again, since its position is that of what was taken.
@@ -129,7 +141,7 @@ class Tail:
                     self._note(location, positions.get(location), progress, moved)
                     wait_ms = poll_again_after_ms(progress, self.rhythm.least_ms, self.rhythm.most_ms)
                 heapq.heappush(self._due, (self.clock_ms() + wait_ms, location))
-        if errors and len(errors) == len(self._known):  # one that fails is often due alone
+        if is_first and errors and len(errors) == len(free):  # later one that fails is often due alone
             raise errors[0]
         return moved
 

@@ -119,11 +119,45 @@ def test_one_that_does_not_answer_may_be_the_only_one_that_is_due(story):
     assert watched.step() == {"clicks": (0, 0, 2)}
 
 
-def test_when_none_answers_that_is_an_error(story):
+def test_when_none_answers_that_is_an_error_of_the_first_poll_alone(story, caplog):
     watched = Watched(story)
     watched.down = {"orders", "clicks"}
     with pytest.raises(StoreUnavailableError):
         watched.step()
+    again = Watched(story)
+    again.step()
+    again.down = {"orders", "clicks"}
+    story.commit("clicks")
+    assert again.step(everywhere=True) == {}
+    assert "clicks: does not answer" in caplog.text
+    again.down = set()
+    story.now_ms += STEP_MS
+    assert again.step() == {"clicks": (0, 0, 2)}
+
+
+def test_a_root_that_cannot_be_listed_is_an_error_of_the_first_search_alone(story, caplog):
+    """A service over a fleet goes on when the storage does."""
+    watched = Watched(story)
+    search, errors = watched.tail.discover, [StoreUnavailableError("is down", location="s3://fleet")]
+
+    def discover(known):
+        if errors:
+            raise errors[0]
+        return search(known)
+
+    watched.tail.discover = discover
+    with pytest.raises(StoreUnavailableError):
+        watched.step()
+    error = errors.pop()
+    watched.step()
+    errors.append(error)
+    story.commit("returns")
+    story.now_ms += 10 * STEP_MS
+    assert watched.step() == {}
+    assert "searched again later: s3://fleet: is down" in caplog.text
+    errors.clear()
+    story.now_ms += 10 * STEP_MS
+    assert watched.step() == {"returns": (0, 0, 0)}
 
 
 def test_a_clock_that_was_set_back_silences_nobody(story):
