@@ -7,12 +7,16 @@ both at work until the end.
 
 from __future__ import annotations
 
+import re
 from functools import cache
 
 from xdist.scheduler import LoadFileScheduling
 from xdist.workermanage import WorkerController
 
-from tests.tiers import SHARED, TESTS
+from tests.tiers import SHARED, SHARED_FIXTURES, TESTS
+
+#: A function of a test file with such a parameter.
+ASKED = re.compile(rf"\bdef \w+\([^)]*\b({'|'.join(SHARED_FIXTURES)})\b")
 
 
 class FilesByService(LoadFileScheduling):
@@ -37,4 +41,5 @@ def service_of(file: str) -> str | None:
     for service, names in SHARED.items():
         if any(path.is_relative_to(TESTS / name) for name in names):
             return service
-    return None
+    asked = ASKED.search(path.read_text())
+    return asked and SHARED_FIXTURES[asked[1]]

@@ -14,14 +14,10 @@ SERVICES = {
     "s3_down": "s3",
     "kafka": "kafka",
 }
-#: Files and rooms whose tests use what is started once a process, by what that is: tests/sharing.py keeps them together.
-SHARED = {
-    "spark": (
-        *("spark", "differential", "codec/test_spark_types.py"),
-        *("sources/test_file.py", "sources/test_kafka.py", "sources/test_kafka_waits.py"),
-    ),
-    "airflow": ("airflow", "oracle", "test_compose.py"),
-}
+#: What is started once a process, and the rooms and files that come to the process that has it (tests/sharing.py), with
+#: all files that ask for one of its fixtures.
+SHARED = {"spark": ("spark", "differential"), "airflow": ("airflow", "oracle", "test_compose.py")}
+SHARED_FIXTURES = {"spark": "spark", "kafka": "spark", "airflow_env": "airflow"}
 #: Tests with one of these markers are none of ``make unit``; every other one is, and so gets the marker ``unit``.
 NOT_UNIT = frozenset({*SERVICES.values(), "sweep", "exhaustive"})
 #: What needs Airflow, Spark, the client of a broker, a table format or a cloud, or the command itself to be installed;
