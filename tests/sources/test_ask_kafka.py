@@ -55,7 +55,7 @@ class Moving:
     def list_offsets(self, wanted: dict, **more: object) -> dict:
         from confluent_kafka import KafkaError, KafkaException
 
-        answered = self.client.list_offsets(wanted, **more)
+        answered = dict(self.client.list_offsets(wanted, **more))  # the client goes on to fill its own
         if self.times:
             self.times -= 1
             moved: Future = Future()
