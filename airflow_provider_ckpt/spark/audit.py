@@ -23,7 +23,7 @@ from typing import Any
 from airflow_provider_ckpt.checkpoint.listing import count_operators
 from airflow_provider_ckpt.clock import now_ms
 from airflow_provider_ckpt.epochs.compact import compact
-from airflow_provider_ckpt.epochs.read import list_places
+from airflow_provider_ckpt.epochs.read import list_places, read_table
 from airflow_provider_ckpt.epochs.vacuum import vacuum
 from airflow_provider_ckpt.errors import CheckpointError, CheckpointNotFoundError
 from airflow_provider_ckpt.history.audit import EARLIEST_MS, TABLES, VIEWS, Measure, Prices, statement, window_for
@@ -207,14 +207,20 @@ def run(session: Any, audit: Audit) -> dict[str, int]:
     began_ms = now_ms()
     take_in(session, audit).awaitTermination()
     maintain(audit, now_ms())
+    if not read_table(Store.open(audit.table, **audit.storage_options)).files:
+        raise _nothing(audit)
     counts = judge(session, audit, now_ms=now_ms(), polled_ms=began_ms)
     if not counts["queries"]:
-        raise CheckpointNotFoundError(
-            f"no checkpoint below {', '.join(audit.roots)} has committed a batch, so there is nothing to audit.",
-            location=audit.home,
-            hint="Give locations of checkpoints, or directories that have some below (--option depth=N).",
-        )
+        raise _nothing(audit)
     return counts
+
+
+def _nothing(audit: Audit) -> CheckpointNotFoundError:
+    return CheckpointNotFoundError(
+        f"no checkpoint below {', '.join(audit.roots)} has committed a batch, so there is nothing to audit.",
+        location=audit.home,
+        hint="Give locations of checkpoints, or directories that have some below (--option depth=N).",
+    )
 
 
 def follow(session: Any, audit: Audit, *, batch_s: float, judge_s: float, stopped: Event) -> None:

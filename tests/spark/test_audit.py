@@ -27,6 +27,7 @@ from tests.history.fleet_story import FleetStory
 from tests.spark_lab import activate
 
 ROOT = Path(__file__).parents[2]
+EXHAUSTIVE = bool(os.environ.get("CKPT_EXHAUSTIVE"))
 
 
 @pytest.fixture
@@ -41,10 +42,13 @@ def test_what_happened_between_two_audits_is_in_the_second(spark, audit, tmp_pat
     story.commit("orders", 9)
     story.commit("clicks", 6)
     session = activate(spark.newSession())
-    first = run(session, audit)
-    assert (first["queries"], first["restarts"], first["gaps"]) == (2, 0, 0)
-    page = Path(audit.home, PAGE).read_text()
-    assert "<b>15</b>batches" in page and "The log went back" not in page
+    if EXHAUSTIVE:
+        first = run(session, audit)
+        assert (first["queries"], first["restarts"], first["gaps"]) == (2, 0, 0)
+        page = Path(audit.home, PAGE).read_text()
+        assert "<b>15</b>batches" in page and "The log went back" not in page
+    else:  # to judge takes most of the time, and is done for the second
+        take_in(session, audit).awaitTermination()
 
     story.roll_back("orders", 5)
     story.commit("orders", 2)
@@ -119,6 +123,7 @@ def test_a_place_without_checkpoints_is_an_error_that_says_so(spark, tmp_path, c
     assert main([str(tmp_path / "fleet"), "--home", str(tmp_path / "home"), "--master", "local[2]"]) == 3
     said = capsys.readouterr().err
     assert f"no checkpoint below {tmp_path}/fleet has committed a batch, so there is nothing to audit" in said
+    assert not (tmp_path / "home" / PAGE).exists()
 
 
 @pytest.mark.parametrize(
@@ -150,6 +155,7 @@ def test_a_query_is_silent_up_to_the_poll_and_not_up_to_the_page(monkeypatch):
     monkeypatch.setattr(audits, "now_ms", lambda: next(clock))
     monkeypatch.setattr(audits, "take_in", lambda *_: SimpleNamespace(awaitTermination=lambda: None))
     monkeypatch.setattr(audits, "maintain", lambda *_: None)
+    monkeypatch.setattr(audits, "read_table", lambda _: SimpleNamespace(files=("data",)))
     monkeypatch.setattr(audits, "judge", lambda *_, **times: judged.update(times) or {"queries": 1})
     run(None, Audit(("fleet",), "home", "checkpoint"))
     assert judged == {"polled_ms": 1_000, "now_ms": 401_000}

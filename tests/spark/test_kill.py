@@ -20,7 +20,7 @@ from tests.spark.bad_deploy import BATCHES, KEEP, assert_right
 pytestmark = pytest.mark.spark
 
 #: How often it is killed at least; it goes on until one came in between.
-KILLS = 12 if os.environ.get("CKPT_EXHAUSTIVE") else 4
+KILLS = 12 if os.environ.get("CKPT_EXHAUSTIVE") else 2
 
 
 def command(checkpoint: Path) -> list[str]:

@@ -68,7 +68,7 @@ class Lab:
             values.add(text)
         self._memory.addData(self._jvm.scala.jdk.javaapi.CollectionConverters.asScala(values).toSeq())
 
-    def start(self, checkpoint: Path, duration: str = "2 seconds", *, counting: bool = True):
+    def start(self, checkpoint: Path, duration: str = "1 second", *, counting: bool = True):
         from pyspark.sql import DataFrame
 
         texts = DataFrame(self._memory.toDF(), self.spark)

@@ -53,8 +53,8 @@ def test_behind_its_table_a_stream_that_was_rolled_back_stops_until_the_table_go
     run(sink_lab)
     table = f"history:{table_of(sink_lab)}"
     command = ["rollback", str(sink_lab.checkpoint), "--to-batch", str(to_batch), "--sink", table]
-    command += ["--accept-sink", "skipped", "--execute", "--i-know-it-is-stopped", "--json"]
-    assert ckpt(command) == 0
+    command += ["--accept-sink", "skipped", "--execute", "--i-know-it-is-stopped", "--quiet-period", "0"]
+    assert ckpt([*command, "--json"]) == 0
     (effect,) = json.loads(capsys.readouterr().out)["plan"]["sink_effects"]
     sink_lab.write([FILES])
     before = rows_in(sink_lab)
