@@ -95,6 +95,8 @@ VIEWS: Mapping[str, str] = {
           lag(committed_at) OVER by_batch AS previous_commit,
           lag(batch_id) OVER by_batch AS previous_batch, lag(timeline) OVER by_batch AS previous_timeline,
           lag(confs) OVER by_batch AS previous_confs, lag(confs_digest) OVER by_batch AS previous_digest,
+          batch_id > lag(batch_id) OVER by_batch AND timeline <=> lag(timeline) OVER by_batch
+            AND query_id <=> lag(query_id) OVER by_batch AS continues,
           lag(query_id) OVER by_batch AS previous_query_id, lag(log_version) OVER by_batch AS previous_log_version
         FROM batches WHERE batch_time IS NOT NULL
         WINDOW by_batch AS (PARTITION BY location ORDER BY committed_at, timeline, batch_id)""",
@@ -122,28 +124,36 @@ TABLES: Mapping[str, str] = {
           percentile_approx(delay_ms, 0.95) AS p95_ms, max(delay_ms) AS max_ms
         FROM (SELECT *, window(batch_time, '{window_s} seconds') AS w FROM steps)
         GROUP BY location, w.start""",
-    "stalls": """
-        SELECT location, previous_batch AS after_batch, previous_commit AS since, committed_at AS until,
-          interval_ms AS lasted_ms, usual_ms, delay_ms > interval_ms / 2 AS in_a_batch
-        FROM steps JOIN rhythms USING (location)
-        WHERE interval_ms > greatest({stall_times} * usual_ms, {stall_ms})
-        UNION ALL
-        SELECT location, last_batch, last_commit, NULL, {polled_ms} - unix_millis(last_commit), usual_ms, NULL
-        FROM rhythms
-        WHERE {polled_ms} - unix_millis(last_commit) > greatest({stall_times} * coalesce(usual_ms, 0), {stall_ms})""",
     "gaps": """
         SELECT location, timeline, before + 1 AS first_batch, batch_id - 1 AS last_batch, batch_time AS at,
           'not in the log' AS reason
         FROM (SELECT *, lag(batch_id) OVER (PARTITION BY location, timeline ORDER BY batch_id) AS before FROM batches)
         WHERE batch_id - 1 > before
         UNION ALL
-        SELECT location, timeline, min(batch_id), max(batch_id), NULL, CASE reason WHEN 'purged'
+        SELECT location, timeline, min(batch_id), max(batch_id), max(near), CASE reason WHEN 'purged'
           THEN 'purged before they were read' ELSE 'deleted with the checkpoint before they were read' END
         FROM (
-          SELECT location, timeline, batch_id, split(problem, ' ')[0] AS reason,
+          SELECT location, timeline, batch_id, near, split(problem, ' ')[0] AS reason,
             batch_id - row_number() OVER (PARTITION BY location, timeline ORDER BY batch_id) AS run
-          FROM batches WHERE problem LIKE 'purged%' OR problem LIKE 'deleted%')
+          FROM (SELECT *, coalesce(
+              min(batch_time) OVER (PARTITION BY location, timeline ORDER BY batch_id DESC),
+              max(batch_time) OVER (PARTITION BY location, timeline ORDER BY batch_id)) AS near
+            FROM batches)
+          WHERE problem LIKE 'purged%' OR problem LIKE 'deleted%')
         GROUP BY location, timeline, reason, run""",
+    # What was committed between two batches, and was rolled back or purged before anybody read it, is not known here.
+    "stalls": """
+        SELECT location, previous_batch AS after_batch, previous_commit AS since, committed_at AS until,
+          interval_ms AS lasted_ms, usual_ms, delay_ms > interval_ms / 2 AS in_a_batch
+        FROM steps JOIN rhythms USING (location)
+        WHERE interval_ms > greatest({stall_times} * usual_ms, {stall_ms}) AND continues AND NOT EXISTS (
+          SELECT 1 FROM gaps WHERE gaps.location = steps.location AND gaps.timeline <=> steps.timeline
+            AND gaps.reason <> 'not in the log'
+            AND gaps.first_batch > steps.previous_batch AND gaps.last_batch < steps.batch_id)
+        UNION ALL
+        SELECT location, last_batch, last_commit, NULL, {polled_ms} - unix_millis(last_commit), usual_ms, NULL
+        FROM rhythms
+        WHERE {polled_ms} - unix_millis(last_commit) > greatest({stall_times} * coalesce(usual_ms, 0), {stall_ms})""",
     "conf_changes": """
         SELECT location, timeline, batch_id, batch_time AS at, key, previous_confs[key] AS `from`, confs[key] AS `to`
         FROM steps LATERAL VIEW explode(array_union(map_keys(previous_confs), map_keys(confs))) AS key
@@ -154,7 +164,7 @@ TABLES: Mapping[str, str] = {
           unix_millis(batch_time) - unix_millis(watermark) AS lag_ms FROM steps WHERE watermark IS NOT NULL)
         GROUP BY location, w.start""",
     "restarts": """
-        SELECT location, timeline, batch_id, batch_time AS at, previous_batch,
+        SELECT location, timeline, batch_id, batch_time AS at, previous_batch, interval_ms,
           CASE WHEN query_id <> previous_query_id THEN 'new query'
             WHEN batch_id <= previous_batch THEN 'rolled back'
             WHEN timeline > previous_timeline THEN 'restored'
@@ -216,9 +226,10 @@ TABLES: Mapping[str, str] = {
         UNION ALL
         SELECT location, at, what, CASE what
             WHEN 'rolled back' THEN concat('The log went back from batch ', previous_batch, '; batch ', batch_id,
-              ' was the first to run again.')
-            WHEN 'new query' THEN concat('Another query began here with batch ', batch_id, '.')
-            WHEN 'restored' THEN concat('The log was written anew; batch ', batch_id, ' follows ', previous_batch, '.')
+              ' was the first to run again', {later}, '.')
+            WHEN 'new query' THEN concat('Another query began here with batch ', batch_id, {later}, '.')
+            WHEN 'restored' THEN concat('The log was written anew; batch ', batch_id, ' follows ', previous_batch,
+              {later}, '.')
             WHEN 'repartitioned' THEN concat('Batch ', batch_id, ' changed the number of state partitions.')
             ELSE concat('Another version of Spark writes the log from batch ', batch_id, ' on.') END
         FROM restarts WHERE what <> 'other confs'""",
@@ -238,5 +249,6 @@ def statement(sql: str, measure: Measure) -> str:
         a_file_usd=f"CAST({measure.prices.a_file_usd:.12f} AS DOUBLE)",
         requests_a_file=measure.prices.writes_a_file + measure.prices.reads_a_file,
         lasted="format_number(lasted_ms / 1000, 0) || ' s'",
+        later="coalesce(', ' || format_number(interval_ms / 1000, 0) || ' s after the last commit that was read', '')",
         usual="format_number(usual_ms / 1000, 1) || ' s'",
     )

@@ -71,13 +71,14 @@ _ABOUT = (
 )
 
 
-def audit_page(tables: Mapping[str, Sequence[Row]], *, now_ms: int, about: str) -> str:
+def audit_page(tables: Mapping[str, Sequence[Row]], *, now_ms: int, about: str, polled_ms: int = 0) -> str:
     """The page.
 
     Args:
         tables: Rows of each table of :mod:`airflow_provider_ckpt.history.audit`; times as Spark gives them.
         now_ms: When the fleet was judged, epoch milliseconds.
         about: What was audited, for the first lines.
+        polled_ms: Since when every checkpoint has been polled, epoch milliseconds; 0 when that is not known.
     """
     happened = {row["location"] for row in tables["events"]}
     queries = sorted(
@@ -88,7 +89,7 @@ def audit_page(tables: Mapping[str, Sequence[Row]], *, now_ms: int, about: str) 
     parts = [
         f'<!doctype html><html lang="en"><head><meta charset="utf-8"><title>Checkpoint audit</title>'
         f'<meta name="viewport" content="width=device-width, initial-scale=1"><style>{_CSS}</style></head><body>',
-        f"<h1>Checkpoint audit</h1><p>{_text(about)}. As of {_time_of(now_ms)} UTC.</p>",
+        f"<h1>Checkpoint audit</h1><p>{_text(about)}. As of {_time_of(now_ms)} UTC{_polled(polled_ms)}.</p>",
         _tiles(tables),
         _events(events),
         _queries(queries, _grouped(events)),
@@ -96,6 +97,10 @@ def audit_page(tables: Mapping[str, Sequence[Row]], *, now_ms: int, about: str) 
         f"<h2>About the numbers</h2><p>{_ABOUT}</p></body></html>",
     ]
     return "\n".join(parts)
+
+
+def _polled(polled_ms: int) -> str:
+    return f"; every checkpoint has been polled since {_time_of(polled_ms)}" if polled_ms else ""
 
 
 def _silence(row: Row, tables: Mapping[str, Sequence[Row]]) -> int:
@@ -223,7 +228,7 @@ def _sources(rows: Sequence[Row]) -> dict[str, list[tuple[float, float]]]:
         if row["per_second"] is not None:
             name = f"{row['source_id']}: {row['unit'] or row['source_type'] or 'source'}"
             series.setdefault(visible(name), []).append((_ms(row["window_start"]) or 0, float(row["per_second"])))
-    return series
+    return dict(sorted(series.items()))
 
 
 def _seconds(rows: Sequence[Row], names: Mapping[str, str]) -> dict[str, list[tuple[float, float]]]:

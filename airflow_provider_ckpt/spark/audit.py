@@ -133,7 +133,8 @@ def judge(session: Any, audit: Audit, *, now_ms: int, polled_ms: int) -> dict[st
     for name, sql in TABLES.items():
         _save(session, session.sql(statement(sql, measure)), audit, name).createOrReplaceTempView(name)
     shown = {name: [row.asDict() for row in session.sql(_shown(name)).collect()] for name in TABLES}
-    page = audit_page(shown, now_ms=now_ms, about=f"Checkpoints below {', '.join(audit.roots)}")
+    about = f"Checkpoints below {', '.join(audit.roots)}"
+    page = audit_page(shown, now_ms=now_ms, about=about, polled_ms=polled_ms)
     audit.store().write(PAGE, page.encode())
     counting = " UNION ALL ".join(f"SELECT '{name}' AS name, count(*) AS rows FROM {name}" for name in TABLES)
     counts = {row["name"]: row["rows"] for row in session.sql(counting).collect()}
@@ -233,7 +234,7 @@ def follow(session: Any, audit: Audit, *, batch_s: float, judge_s: float, stoppe
     try:
         while _goes_on(query, pause_s, stopped):
             maintain(audit, now_ms())
-            polled_ms = polled_until_ms(query.lastProgress, options) or polled_ms
+            polled_ms = max(polled_ms, polled_since_ms(query, options, now_ms() - round(1000 * batch_s)))
             if list_places(Store.open(audit.table, **audit.storage_options)):
                 _say(audit, judge(session, audit, now_ms=now_ms(), polled_ms=polled_ms))
                 pause_s = judge_s
@@ -253,15 +254,20 @@ def _goes_on(query: Any, pause_s: float, stopped: Event) -> bool:
     return False
 
 
-def polled_until_ms(progress: Any, options: StreamOptions) -> int | None:
-    """Since when every checkpoint has been polled, and was read as far, epoch milliseconds; None when that is unknown.
+def polled_since_ms(query: Any, options: StreamOptions, waited_ms: int) -> int:
+    """Since when every checkpoint has been polled, and was read as far, epoch milliseconds; 0 when that is unknown.
 
     Args:
-        progress: The last progress of the stream, ``query.lastProgress``; None before the first micro-batch has ended.
+        query: The stream. When there is nothing to read, it reports no progress: then it says that it waits.
         options: Of its reader. A checkpoint is polled by its own rhythm, and at least as often as they say.
+        waited_ms: A stream that waits for its next trigger has begun the last one since then, epoch milliseconds.
     """
+    status, progress = query.status, query.lastProgress
+    is_busy = status["isTriggerActive"] or status["isDataAvailable"]
+    if status["message"].startswith("Waiting") and not is_busy:  # and is not beginning only
+        return waited_ms - options.quiet_ms
     if progress is None or progress["numInputRows"] >= options.max_batches:  # it has not all that it has found
-        return None
+        return 0
     return parse_time_ms(progress["timestamp"]) - options.quiet_ms
 
 
@@ -305,11 +311,21 @@ def main(arguments: Sequence[str] | None = None) -> int:
         stopped = Event()
         for number in (signal.SIGTERM, signal.SIGINT):
             signal.signal(number, lambda *_: stopped.set())
-        follow(session, audit, batch_s=given.batch_every / 1000, judge_s=given.judge_every / 1000, stopped=stopped)
+        _serve(session, audit, given, stopped)
     except CheckpointError as error:
         sys.stderr.write(f"{error}\n")
         return error.exit_code
     return 0
+
+
+def _serve(session: Any, audit: Audit, given: argparse.Namespace, stopped: Event) -> None:
+    from py4j.protocol import Py4JError
+
+    try:
+        follow(session, audit, batch_s=given.batch_every / 1000, judge_s=given.judge_every / 1000, stopped=stopped)
+    except Py4JError:
+        if not stopped.is_set():  # systemd may end the JVM by the same signal; the next start reads on
+            raise
 
 
 def _say(audit: Audit, counts: Mapping[str, int]) -> None:

@@ -27,6 +27,11 @@ def discover(places: Places, known: Collection[str] = ()) -> tuple[list[str], li
     roots = [drivers.open(root) for root in places.roots]
     if places.depth == 0:
         return list(dict.fromkeys(root.location for root in roots)), []
-    found = list(find_checkpoints(roots, depth=places.depth, known=known))
-    locations = [item.location for item in found if not isinstance(item, FleetRow)]
-    return list(dict.fromkeys(locations)), [item for item in found if isinstance(item, FleetRow)]
+    locations: dict[str, None] = {}
+    not_read: list[FleetRow] = []
+    for item in find_checkpoints(roots, depth=places.depth, known=known):
+        if isinstance(item, FleetRow):
+            not_read.append(item)
+        else:
+            locations[item.location] = None  # its listing, which may be long, is not kept
+    return list(locations), not_read

@@ -22,14 +22,14 @@ def record(root: Path, now_ms: int) -> None:
     """Write the record; locations become those of a lake."""
     import pyarrow.parquet as parquet
 
-    tables = {name: parquet.read_table(root / "home" / "tables" / name).to_pylist() for name in TABLES}
+    tables = {name: parquet.read_table(root / "audit" / "tables" / name).to_pylist() for name in TABLES}
     told = {row["location"] for row in tables["events"]}
     kept = {
         name: [row for row in rows if name not in OVER_TIME or row["location"] in told] for name, rows in tables.items()
     }
     text = json.dumps({"now_ms": now_ms, "tables": kept}, default=_to_ms)
     with gzip.GzipFile(RECORD, "wb", mtime=0) as file:
-        file.write(text.replace(str(root / "fleet"), "s3://lake/checkpoints").encode())
+        file.write(text.replace(str(root / "checkpoints"), "s3://lake/checkpoints").encode())
 
 
 def _to_ms(moment: datetime) -> dict[str, int]:

@@ -47,6 +47,12 @@ def test_it_is_whole_and_loads_nothing():
     assert "url(" not in page() and "@import" not in page()
 
 
+def test_it_says_since_when_every_checkpoint_has_been_polled():
+    assert "As of 2026-11-22 12:00:00 UTC.</p>" in page()
+    text = audit_page(tables(), now_ms=NOW_MS, about="Fleet", polled_ms=NOW_MS - 90_000)
+    assert "As of 2026-11-22 12:00:00 UTC; every checkpoint has been polled since 2026-11-22 11:58:30.</p>" in text
+
+
 def test_it_has_both_schemes():
     css = page().partition("</style>")[0]
     assert "color-scheme: light dark" in css and "prefers-color-scheme: dark" in css
@@ -86,6 +92,12 @@ def test_a_stall_is_an_area_of_the_charts_up_to_its_end_and_anything_else_a_line
     ]
     area = re.search(r'<rect x="([\d.]+)" y="8" width="([\d.]+)"', orders)
     assert float(area[1]) + float(area[2]) == pytest.approx(WIDTH - 8)  # it goes on
+
+
+def test_the_sources_of_a_query_are_in_order():
+    """Spark gives the rows of one window in any order."""
+    found = [{**row, "source_id": source} for row in tables()["throughput"] for source in "10"]
+    assert re.findall(r"</i>(\d): records", page(throughput=found)) == ["0", "1"] * 2
 
 
 def test_money_comes_with_the_conf_that_changes_it():

@@ -2,7 +2,7 @@
 
 Between the audits one is redeployed with another conf, by a repartition; one is rolled back behind what the first audit
 has read; one hangs in a batch. Each audit is the command of docs/pipeline.md in a process of its own. The second must
-name all three: its page, ``ROOT/home/audit.html``, is what the pictures there show.
+name all three: its page, ``ROOT/audit/audit.html``, is what the pictures there show.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ class Fleet:
 
     def location(self, name: str) -> str:
         """The checkpoint of a query."""
-        return str(self.root / "fleet" / name)
+        return str(self.root / "checkpoints" / name)
 
     def start(self, name: str) -> None:
         """Start a query, or start it again."""
@@ -88,8 +88,8 @@ class Fleet:
     def judged(self) -> str:
         """Audit the fleet, as its users do. Returns what the command says."""
         types = json.dumps({"*/files": {"0": "file"}, "*": {"0": "rate", "1": "rate"}})
-        command = [sys.executable, "-m", "airflow_provider_ckpt.spark.audit", str(self.root / "fleet"), "--home"]
-        command += [str(self.root / "home"), "--option", f"sourceTypes={types}", "--tiny", "1", "--stall-after", "30s"]
+        command = [sys.executable, "-m", "airflow_provider_ckpt.spark.audit", str(self.root / "checkpoints"), "--home"]
+        command += [str(self.root / "audit"), "--option", f"sourceTypes={types}", "--tiny", "1", "--stall-after", "30s"]
         # a JVM of its own, and not the gateway of this one
         env = {key: value for key, value in os.environ.items() if not key.startswith("PYSPARK_")}
         return subprocess.run(command, env=env, stdout=subprocess.PIPE, text=True, check=True).stdout.strip()

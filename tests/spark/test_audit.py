@@ -19,7 +19,7 @@ from airflow_provider_ckpt.epochs.read import list_places
 from airflow_provider_ckpt.epochs.vacuum import vacuum
 from airflow_provider_ckpt.history.audit import TABLES
 from airflow_provider_ckpt.spark import audit as audits
-from airflow_provider_ckpt.spark.audit import PAGE, Audit, main, polled_until_ms, run, take_in
+from airflow_provider_ckpt.spark.audit import PAGE, Audit, main, polled_since_ms, run, take_in
 from airflow_provider_ckpt.spark.options import Places, StreamOptions
 from airflow_provider_ckpt.spark.read_back import history, plain
 from airflow_provider_ckpt.storage.store import Store
@@ -57,7 +57,7 @@ def test_what_happened_between_two_audits_is_in_the_second(spark, audit, tmp_pat
     second = run(session, audit)
     assert (second["queries"], second["restarts"], second["gaps"]) == (2, 1, 1)
     page = Path(audit.home, PAGE).read_text()
-    assert "The log went back from batch 8; batch 6 was the first to run again." in page
+    assert "The log went back from batch 8; batch 6 was the first to run again, " in page
     assert "Batches 6 to 7 are missing: purged before they were read." in page
     for name in TABLES:
         assert session.read.parquet(plain(f"{audit.home}/tables/{name}")).count() == second[name]
@@ -161,17 +161,45 @@ def test_a_query_is_silent_up_to_the_poll_and_not_up_to_the_page(monkeypatch):
     assert judged == {"polled_ms": 1_000, "now_ms": 401_000}
 
 
-@pytest.mark.parametrize(
-    ("progress", "polled_ms"),
-    [
-        (None, None),
-        ({"timestamp": "2026-11-22T12:00:00.000Z", "numInputRows": 4}, 1_795_348_740_000),
-        ({"timestamp": "2026-11-22T12:00:00.000Z", "numInputRows": 5}, None),
-    ],
-    ids=["no micro-batch has ended", "all that was found was read", "there may be more"],
+BEGINS, RUNS, HAS_READ, WAITS = (
+    {"message": message, "isTriggerActive": active, "isDataAvailable": data}
+    for message, active, data in (
+        ("Initializing sources", False, False),
+        ("Processing new data", True, True),
+        ("Waiting for next trigger", False, True),
+        ("Waiting for data to arrive", False, False),
+    )
 )
-def test_since_when_a_followed_fleet_was_polled(progress, polled_ms):
-    assert polled_until_ms(progress, StreamOptions(Places(("fleet",)), max_batches=5, quiet_ms=60_000)) == polled_ms
+NOON_MS, MINUTE_MS = 1_795_348_800_000, 60_000
+
+
+@pytest.mark.parametrize(
+    ("status", "rows", "polled_ms"),
+    [
+        (BEGINS, None, 0),
+        (RUNS, None, 0),
+        (RUNS, 4, NOON_MS - MINUTE_MS),
+        (HAS_READ, 4, NOON_MS - MINUTE_MS),
+        (HAS_READ, 5, 0),
+        (WAITS, None, NOON_MS + 5 * MINUTE_MS),
+        (WAITS, 4, NOON_MS + 5 * MINUTE_MS),
+    ],
+    ids=[
+        "nothing was polled",
+        "no micro-batch yet",
+        "the next",
+        "all was read",
+        "there may be more",
+        "nothing yet",
+        "nothing since",
+    ],
+)
+def test_since_when_a_followed_fleet_was_polled(status, rows, polled_ms):
+    """A stream without anything to read reports no progress, however long: then all may be silent."""
+    progress = None if rows is None else {"timestamp": "2026-11-22T12:00:00.000Z", "numInputRows": rows}
+    options = StreamOptions(Places(("fleet",)), max_batches=5, quiet_ms=MINUTE_MS)
+    query = SimpleNamespace(status=status, lastProgress=progress)
+    assert polled_since_ms(query, options, NOON_MS + 6 * MINUTE_MS) == polled_ms
 
 
 @pytest.mark.exhaustive

@@ -41,6 +41,15 @@ STORIES = {
         [*map(lost, (3, 4)), *(row(number, number) for number in range(5, 9)), *map(lost, (9, 10)), row(11, 11)],
         now_s=60,
     ),
+    # What ran between two batches was dropped, or purged, before it was read: that is no stall.
+    "dropped": Story(
+        [*(row(number, 10 * number) for number in range(10)), *(row(n, 500 + 10 * n, timeline=1) for n in range(5, 9))],
+        now_s=640,
+    ),
+    "unread": Story(
+        [*(row(number, 10 * number) for number in range(10)), *map(lost, (10, 11)), row(12, 400), row(13, 410)],
+        now_s=450,
+    ),
     # Numbers that are none, that add up to more than there are, and times that nobody has lived through.
     "foreign": Story(
         [
@@ -88,7 +97,10 @@ def test_what_happened_is_told(told):
         ("stall", "Nothing was committed for 130 s after batch 29; usual is 10.0 s."),
         ("stall", "Nothing was committed since batch 43, for 188 s; usual is 10.0 s."),
         ("conf", "spark.sql.shuffle.partitions changed from 20 to 40 with batch 33."),
-        ("rolled back", "The log went back from batch 38; batch 36 was the first to run again."),
+        (
+            "rolled back",
+            "The log went back from batch 38; batch 36 was the first to run again, 20 s after the last commit that was read.",
+        ),
         ("gap", "Batches 41 to 42 are missing: not in the log."),
     }
 
@@ -181,12 +193,30 @@ def test_purged_batches_are_a_gap_and_nothing_else(told):
         (9, 10, "purged before they were read"),
     ]
     assert {event["kind"] for event in told["purged"]["events"]} == {"gap"}
+    moved = timedelta(seconds=NOW_S - 60)  # a gap is told when the batch after it was planned
+    assert [gap["at"].astimezone(UTC) for gap in told["purged"]["gaps"]] == [at(5) + moved, at(11) + moved]
 
 
 def test_batches_that_went_with_their_checkpoint_are_a_gap(told):
     assert [event["what"] for event in told["deleted"]["events"]] == [
         "Batches 4 to 5 are missing: deleted with the checkpoint before they were read."
     ]
+
+
+@pytest.mark.parametrize(
+    ("story", "event"),
+    [
+        (
+            "dropped",
+            "The log went back from batch 9; batch 5 was the first to run again, 460 s after the last commit that "
+            "was read.",
+        ),
+        ("unread", "Batches 10 to 11 are missing: purged before they were read."),
+    ],
+)
+def test_nobody_knows_how_long_nothing_was_committed_where_batches_are_missing(told, story, event):
+    assert [found["what"] for found in told[story]["events"]] == [event]
+    assert told[story]["stalls"] == []
 
 
 @pytest.mark.parametrize("kind", ["new query", "restored", "rolled back", "other version", "repartitioned"])
