@@ -23,14 +23,15 @@ NOT_UNIT = frozenset({*SERVICES.values(), "sweep", "exhaustive"})
 #: What needs Airflow, Spark, the client of a broker, a table format or a cloud, or the command itself to be installed;
 #: the environment of ``make unit`` has none of them.
 NEEDS_MORE = (
-    *("airflow", "differential", "operators", "oracle", "spark", "test_wheels.py"),
+    *("airflow", "differential", "operators", "oracle", "sensors", "spark", "test_wheels.py"),
     *("cli/test_bad_input.py", "cli/test_waiting.py", "untrusted/test_bounds.py"),
     "history/test_arrow.py",
     *(f"epochs/test_{name}.py" for name in ("compact", "model", "publish", "read", "rewind", "vacuum", "write_rows")),
     *("sinks/test_delta.py", "sinks/test_history.py", "sinks/test_iceberg.py", "sinks/test_rollback.py"),
     "tables/test_iceberg.py",
     *("positions/test_read_extent.py", "sources/test_ask_kafka.py"),
-    *("positions/test_find_ages.py", "positions/test_read_lag.py", "positions/test_read_losses.py"),
+    *("positions/test_find_ages.py", "positions/test_foresee_losses.py", "positions/test_real_queries.py"),
+    *("positions/test_read_lag.py", "positions/test_read_losses.py"),
     *("sources/test_kafka.py", "sources/test_kafka_waits.py", "sources/test_tables.py"),
     "sources/test_declared_tables.py",
 )

@@ -71,7 +71,8 @@ MOST_ROWS = 100
 @click.option(
     "--ages",
     is_flag=True,
-    help="Ask the Kafka broker for the age of the first unread record of each partition too, in nine more requests.",
+    help="Ask the Kafka broker also how old the first unread record of each partition is, in nine more requests, and "
+    "when it may expire.",
 )
 @click.option(
     "--format",
@@ -153,12 +154,20 @@ def _print(view: CheckpointView, found: Sequence[SourceLag]) -> None:
     partitions = sorted((part for source in found for part in source.partitions), key=lambda part: -part.unread)
     if partitions:
         rows = tuple(
-            (f"{part.topic}-{part.partition}", part.position, part.end, part.unread, part.lost, _age(part.age_ms))
+            (
+                f"{part.topic}-{part.partition}",
+                part.position,
+                part.end,
+                part.unread,
+                part.lost,
+                _age(part.age_ms),
+                _age(part.expires_ms),
+            )
             for part in partitions[:MOST_ROWS]
         )
         others = len(partitions) - len(rows)
         name = f"Partitions, and {others} more with less" if others else "Partitions"
-        tables.append(Table(name, ("partition", "position", "end", "unread", "lost", "oldest"), rows))
+        tables.append(Table(name, ("partition", "position", "end", "unread", "lost", "oldest", "expires in"), rows))
     print_tables(tables)
     for source in found:
         for note in source.notes:

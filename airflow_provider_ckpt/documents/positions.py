@@ -87,6 +87,7 @@ class PartitionLagFields(TypedDict):
     unread: Annotated[int, "offsets that are left to be read; there are at most as many records"]
     lost: Annotated[int, "offsets after the position that the broker does not have any more"]
     age_ms: Annotated[int | None, "age of the first unread record by its timestamp, rounded up; null without `--ages`"]
+    expires_ms: Annotated[int | None, "until `retention.ms` may delete that record; null when it never does"]
 
 
 class NextBatchFields(TypedDict):
@@ -111,6 +112,7 @@ class SourceLagFields(TypedDict):
     files: Annotated[int | None, "unread data files of a table or a directory"]
     bytes: Annotated[int | None, "bytes of these files"]
     age_ms: Annotated[int | None, "age of the oldest unread data; null when nothing is unread, or it is not known"]
+    expires_ms: Annotated[int | None, "until the first unread record of a partition may be deleted; null as above"]
     partitions: Annotated[list[PartitionLagFields], "the partitions of Kafka topics"]
     next_batch: Annotated[NextBatchFields | None, "the next batch of a Kafka source"]
     notes: Annotated[list[str], "what the numbers leave out, or why there are none"]

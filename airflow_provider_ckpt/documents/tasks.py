@@ -8,6 +8,7 @@ from airflow_provider_ckpt.documents import Document
 from airflow_provider_ckpt.documents.backups import RehearsalFields
 from airflow_provider_ckpt.documents.changes import ReceiptFields
 from airflow_provider_ckpt.documents.findings import FindingFields, ForecastWithFindingsFields
+from airflow_provider_ckpt.documents.positions import SourceLagFields
 
 
 class CheckResultDocument(Document):
@@ -22,6 +23,19 @@ class GateResultDocument(ForecastWithFindingsFields, Document):
     """What `CheckpointGateOperator` returns; under the key `bookmark` it pushes a bookmark."""
 
     headline: Annotated[str, "the result in one line, for people"]
+
+
+class LagResultDocument(Document):
+    """What `CheckpointLagSensor` returns."""
+
+    sources: Annotated[list[SourceLagFields], "how far the query is behind each source"]
+
+
+class LossResultDocument(Document):
+    """What `CheckpointDataLossSensor` returns."""
+
+    findings: Annotated[list[FindingFields], "what a restart loses, or stops at, now"]
+    expires_ms: Annotated[int | None, "until `retention.ms` may delete the first unread record; null when it does not"]
 
 
 class ContinuityResultDocument(Document):

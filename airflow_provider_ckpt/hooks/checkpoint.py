@@ -59,8 +59,12 @@ class CheckpointHook(BaseHook):
         :param sources: Where each source reads from, by id, such as ``{"0": "kafka:host:9092"}``.
         :param kafka_conn_id: Connection of type ``kafka``, whose extra configures the client.
         """
+        return DeclaredEnds(sources, self.access(checkpoint, kafka_conn_id))
+
+    def access(self, checkpoint: str, kafka_conn_id: str | None = None) -> Access:
+        """How the sources of a query are come by. Parameters as for :meth:`source_ends`."""
         config = self.get_connection(kafka_conn_id).extra_dejson if kafka_conn_id else {}
-        return DeclaredEnds(sources, Access(self.store, self.store(checkpoint), config))
+        return Access(self.store, self.store(checkpoint), config)
 
     def store(self, location: str) -> Store:
         """Open a location; a relative one is appended to the base location of the connection.

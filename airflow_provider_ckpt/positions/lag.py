@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 from airflow_provider_ckpt.positions.extent import Extent, Partition
 from airflow_provider_ckpt.positions.next_batch import Limits, NextBatch, Outlook, batches_until, next_batch
+from airflow_provider_ckpt.sources.ask_kafka import Retention
 from airflow_provider_ckpt.sources.unread import Unread
 
 if TYPE_CHECKING:
@@ -33,6 +34,8 @@ class PartitionLag:
         lost: Offsets after the position that the broker has no more.
         age_ms: The query is behind by at most this time, milliseconds, as the timestamps of the records say; None when
             nobody asked, or they do not say.
+        expires_ms: The topic keeps the first unread record at least so much longer, milliseconds; 0 when its time is
+            up, None when nobody asked, or when age deletes nothing.
     """
 
     topic: str
@@ -42,6 +45,7 @@ class PartitionLag:
     unread: int
     lost: int = 0
     age_ms: int | None = None
+    expires_ms: int | None = None
 
     def to_dict(self) -> PartitionLagFields:
         """JSON-ready."""
@@ -53,6 +57,7 @@ class PartitionLag:
             "unread": self.unread,
             "lost": self.lost,
             "age_ms": self.age_ms,
+            "expires_ms": self.expires_ms,
         }
 
 
@@ -111,6 +116,16 @@ class SourceLag:
     next_batch: Coming | None = None
     notes: tuple[str, ...] = ()
 
+    @property
+    def expires_ms(self) -> int | None:
+        """Until the first unread record of one of the partitions expires, milliseconds; None when that is not known."""
+        return min((part.expires_ms for part in self.partitions if part.expires_ms is not None), default=None)
+
+    @property
+    def lost(self) -> int:
+        """Unread offsets that the broker does not have any more."""
+        return sum(part.lost for part in self.partitions)
+
     def to_dict(self) -> SourceLagFields:
         """JSON-ready."""
         return {
@@ -121,6 +136,7 @@ class SourceLag:
             "files": self.files,
             "bytes": self.size,
             "age_ms": self.age_ms,
+            "expires_ms": self.expires_ms,
             "partitions": [partition.to_dict() for partition in self.partitions],
             "next_batch": None if self.next_batch is None else self.next_batch.to_dict(),
             "notes": list(self.notes),
@@ -128,7 +144,11 @@ class SourceLag:
 
 
 def lag_of_kafka(
-    source_id: str, position: Mapping[Partition, int], extent: Extent, ages: Mapping[Partition, int | None]
+    source_id: str,
+    position: Mapping[Partition, int],
+    extent: Extent,
+    ages: Mapping[Partition, int | None],
+    retention: Mapping[str, Retention] | None = None,
 ) -> SourceLag:
     """The lag of a Kafka source.
 
@@ -137,8 +157,10 @@ def lag_of_kafka(
         position: Where its newest committed batch ended, exclusive.
         extent: Its topics, as the broker has them.
         ages: What :func:`~airflow_provider_ckpt.positions.find_ages.find_ages` has found; empty when nobody asked.
+        retention: How long the topics keep their records; None when nobody asked.
     """
-    partitions = tuple(_lag(at, position.get(at), extent, ages.get(at)) for at in extent.partitions)
+    kept = retention or {}
+    partitions = tuple(_lag(at, position.get(at), extent, ages.get(at), kept.get(at[0])) for at in extent.partitions)
     known_ages = [item.age_ms for item in partitions if item.age_ms is not None]
     return SourceLag(
         source_id,
@@ -147,7 +169,7 @@ def lag_of_kafka(
         sum(item.unread for item in partitions),
         partitions,
         age_ms=max(known_ages) if known_ages else None,
-        notes=tuple(_notes(position, extent)),
+        notes=(*_notes(position, extent), *_sizes(kept)),
     )
 
 
@@ -187,11 +209,21 @@ def lag_of_table(source_id: str, source_type: str, unread: Unread, now_ms: int) 
     )
 
 
-def _lag(at: Partition, position: int | None, extent: Extent, age_ms: int | None) -> PartitionLag:
+def _lag(
+    at: Partition, position: int | None, extent: Extent, age_ms: int | None, retention: Retention | None
+) -> PartitionLag:
     earliest, end = extent.earliest[at], extent.latest[at]
     start = earliest if position is None else max(position, earliest)
     lost = 0 if position is None else max(0, min(earliest, end) - position)
-    return PartitionLag(*at, position, end, max(0, end - start), lost, age_ms)
+    expires_ms = None
+    if age_ms is not None and retention is not None and retention.time_ms is not None:
+        expires_ms = max(0, retention.time_ms - age_ms)
+    return PartitionLag(*at, position, end, max(0, end - start), lost, age_ms, expires_ms)
+
+
+def _sizes(retention: Mapping[str, Retention]) -> list[str]:
+    limited = sorted(topic for topic, kept in retention.items() if kept.size is not None)
+    return [f"{_some(limited)} is limited in bytes as well, so records may expire sooner"] if limited else []
 
 
 def _notes(position: Mapping[Partition, int], extent: Extent) -> list[str]:
@@ -205,4 +237,4 @@ def _notes(position: Mapping[Partition, int], extent: Extent) -> list[str]:
 
 
 def _some(names: list[str]) -> str:
-    return ", ".join(names[:3]) + (f" and {len(names) - 3} more partitions" if len(names) > 3 else "")
+    return ", ".join(names[:3]) + (f" and {len(names) - 3} more" if len(names) > 3 else "")

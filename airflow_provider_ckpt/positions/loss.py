@@ -154,9 +154,8 @@ def _went_back(source: KafkaSource) -> Iterator[Finding]:
 def _new_partitions(source: KafkaSource) -> Iterator[Finding]:
     """CKPT254: a partition that the query does not know, and that has lost its first records."""
     earliest = source.extent.earliest
-    known = source.planned or source.position
-    new = [at for at in source.extent.partitions if at not in known and earliest[at] > 0]
-    if new and source.position and source.planned is None:
+    new = [at for at in source.extent.partitions if at not in source.position and earliest[at] > 0]
+    if new and source.planned is None:
         goes_on = "reads them from there on"
         message = (
             f"{_partitions(new)}, new to source {source.source_id}, begin at {earliest[new[0]]} and not at 0: "
@@ -168,12 +167,8 @@ def _new_partitions(source: KafkaSource) -> Iterator[Finding]:
 
 def _records_gone(source: KafkaSource) -> Iterator[Finding]:
     """CKPT250: unread records that retention or somebody has deleted."""
-    earliest, ends = source.extent.earliest, source.planned or source.extent.latest
-    gone = {
-        at: min(earliest[at], ends[at]) - offset
-        for at, offset in source.position.items()
-        if at in earliest and at in ends and offset < min(earliest[at], ends[at])
-    }
+    earliest = source.extent.earliest
+    gone = {at: earliest[at] - offset for at, offset in source.position.items() if offset < earliest.get(at, offset)}
     if gone:
         at = min(gone)
         goes_on = "reads from the first offset that is still there"

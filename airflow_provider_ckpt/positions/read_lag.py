@@ -27,8 +27,8 @@ class LagQuestion:
         sources: By source id what :func:`~airflow_provider_ckpt.sources.declared.parse_end` reads; or a mere type for a
             source that has no end that can be asked for, such as ``rate``.
         options: What the query sets for a source, by source id.
-        ages: Whether the timestamps of Kafka's records are asked for as well: nine more requests for each partition
-            with unread records.
+        ages: Whether the timestamps of Kafka's records are asked for as well, in nine more requests for each partition
+            with unread records, and how long the topics keep them.
     """
 
     sources: Mapping[str, str]
@@ -94,7 +94,8 @@ def _of_kafka(
     ages: dict[Partition, int | None] = {}
     if asked_at_ms is not None:
         ages = find_ages(broker, _first_unread(position, extent), asked_at_ms)
-    lag = lag_of_kafka(source_id, position, extent, ages)
+    kept = None if asked_at_ms is None else broker.retention(extent.topic_ids)
+    lag = lag_of_kafka(source_id, position, extent, ages, kept)
     ahead = planned if offsets[1] is not None else None
     return replace(lag, next_batch=coming_batch(position, ahead, extent, options.limits))
 

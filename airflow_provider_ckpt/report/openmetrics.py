@@ -50,6 +50,9 @@ _OF_UNITS = {
 _FILES = _Family("ckpt_source_lag_files", "files", "Data files that were not read.")
 _BYTES = _Family("ckpt_source_lag_bytes", "bytes", "Bytes of the data files that were not read.")
 _AGE = _Family("ckpt_source_lag_seconds", "seconds", "Age of the oldest data that was not read.")
+_EXPIRES = _Family(
+    "ckpt_source_expires_seconds", "seconds", "Time until the first unread record may be deleted by its age."
+)
 
 
 def lag_metrics(document: LagDocument) -> str:
@@ -76,6 +79,9 @@ def lag_metrics(document: LagDocument) -> str:
         _FILES.lines((of(source), source["files"]) for source in sources if source["files"] is not None),
         _BYTES.lines((of(source), source["bytes"]) for source in sources if source["bytes"] is not None),
         _AGE.lines((of(source), source["age_ms"] / 1000) for source in sources if source["age_ms"] is not None),
+        _EXPIRES.lines(
+            (of(source), source["expires_ms"] / 1000) for source in sources if source["expires_ms"] is not None
+        ),
         _PARTITION.lines((labels, item["unread"]) for labels, item in partitions),
         _LOST.lines((labels, item["lost"]) for labels, item in partitions),
         _PARTITION_AGE.lines(

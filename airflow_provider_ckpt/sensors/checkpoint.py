@@ -1,4 +1,4 @@
-"""The sensor: waits for committed progress of a query, without the query, Spark or a listener."""
+"""The sensor that waits for committed progress of a query, without the query, Spark or a listener; and the others."""
 
 from __future__ import annotations
 
@@ -21,6 +21,7 @@ from airflow_provider_ckpt.clock import now_ms
 from airflow_provider_ckpt.documents import FORMAT_VERSION
 from airflow_provider_ckpt.errors import CheckpointError
 from airflow_provider_ckpt.hooks.checkpoint import CheckpointHook, airflow_errors, failure, require_said
+from airflow_provider_ckpt.sensors.positions import CheckpointDataLossSensor, CheckpointLagSensor
 from airflow_provider_ckpt.storage.requests import answer_from, drive
 from airflow_provider_ckpt.storage.store import Store
 from airflow_provider_ckpt.times import parse_time_ms
@@ -28,6 +29,8 @@ from airflow_provider_ckpt.triggers.checkpoint import CheckpointProgressTrigger
 from airflow_provider_ckpt.waiting import Condition, all_of, condition_from_dict, is_relative
 from airflow_provider_ckpt.waiting.poll import Poller, why_absent
 from airflow_provider_ckpt.waiting.wait import Lost, Pending, Reached, TimedOut, Waiting, outcome, read_wait
+
+__all__ = ["CheckpointDataLossSensor", "CheckpointLagSensor", "CheckpointProgressSensor"]
 
 #: A deadline that does not come.
 NEVER_MS = 2**62

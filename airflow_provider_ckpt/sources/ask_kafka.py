@@ -56,6 +56,19 @@ class Topic:
     partitions: tuple[int, ...]
 
 
+@dataclass(frozen=True, slots=True)
+class Retention:
+    """How long a topic keeps its records, at least; it deletes segments, and never the one that is written.
+
+    Args:
+        time_ms: ``retention.ms``; None when age deletes nothing.
+        size: ``retention.bytes``, of each partition; None when size deletes nothing.
+    """
+
+    time_ms: int | None
+    size: int | None
+
+
 class KafkaBroker:
     """A connection to the brokers of one cluster, kept for the next question.
 
@@ -112,6 +125,25 @@ class KafkaBroker:
 
         found = self._offsets(partitions, OffsetSpec.for_timestamp(at_ms))
         return {partition: None if offset < 0 else offset for partition, offset in found.items()}
+
+    def retention(self, names: Iterable[str]) -> dict[str, Retention]:
+        """How long topics keep their records; the operation DescribeConfigs on them is needed."""
+        from confluent_kafka.admin import ConfigResource, ResourceType
+
+        resources = [ConfigResource(ResourceType.TOPIC, name) for name in sorted(set(names))]
+        found = {}
+        asked = self._client.describe_configs(resources, request_timeout=TIMEOUT_S) if resources else {}
+        for resource, future in asked.items():
+            about = f"the configuration of topic {resource.name}"
+            result, errors = self._result(future, about)
+            if errors:
+                raise self._error(about, errors)
+            deletes = "delete" in result["cleanup.policy"].value
+            time_ms, size = (int(result[key].value) for key in ("retention.ms", "retention.bytes"))
+            found[resource.name] = Retention(
+                time_ms if deletes and time_ms >= 0 else None, size if deletes and size >= 0 else None
+            )
+        return found
 
     # --- the client --------------------------------------------------------------------------------------------
 

@@ -8,6 +8,7 @@ from airflow_provider_ckpt.documents.positions import NextBatchFields, SourceLag
 from airflow_provider_ckpt.positions.extent import Extent
 from airflow_provider_ckpt.positions.lag import PartitionLag, coming_batch, lag_of_kafka, lag_of_table
 from airflow_provider_ckpt.positions.next_batch import AVAILABLE_NOW, Limits, Outlook
+from airflow_provider_ckpt.sources.ask_kafka import Retention
 from airflow_provider_ckpt.sources.unread import Unread
 from tests.json_documents import problems
 
@@ -46,11 +47,32 @@ def test_the_lag_of_a_source_is_that_of_its_partitions_and_as_old_as_the_oldest(
     assert list(problems(lag.to_dict(), SourceLagFields)) == []
 
 
+@pytest.mark.parametrize(
+    ("age_ms", "retention", "expires_ms"),
+    [
+        (7_000, Retention(10_000, None), 3_000),
+        (17_000, Retention(10_000, None), 0),
+        (7_000, Retention(None, None), None),
+        (None, Retention(10_000, None), None),
+        (7_000, None, None),
+    ],
+)
+def test_an_unread_record_expires_after_the_retention_of_its_topic(age_ms, retention, expires_ms):
+    kept = None if retention is None else {"t": retention}
+    assert lag_of_kafka("0", {T0: 10}, extent(p0=(0, 30)), {T0: age_ms}, kept).expires_ms == expires_ms
+
+
+def test_a_topic_that_is_limited_in_bytes_is_noted():
+    lag = lag_of_kafka("0", {T0: 10}, extent(p0=(15, 30)), {}, {"t": Retention(None, 1_000)})
+    assert "records may expire sooner" in lag.notes[0]
+    assert lag.lost == 5
+
+
 def test_what_does_not_fit_is_noted():
     gone = {("t", number): 1 for number in range(1, 6)}
     lag = lag_of_kafka("0", {T0: 10, **gone}, extent(p0=(0, 4)), {})
     assert len(lag.notes) == 2
-    assert "does not have t-1, t-2, t-3 and 2 more partitions" in lag.notes[0]
+    assert "does not have t-1, t-2, t-3 and 2 more" in lag.notes[0]
     assert "past the end of t-0" in lag.notes[1]
 
 

@@ -68,6 +68,9 @@ CASES = {
         {0: (0, 25)}, DELETED, code="CKPT251", position={0: 10, 1: 3}, known_id=None
     ),
     "planned, then records are gone": Case({0: (15, 30)}, GONE, code="CKPT250", planned={0: 30}),
+    "planned without these, which are gone": Case(
+        {0: (15, 30), 1: (0, 9)}, GONE, code="CKPT250", position={0: 10, 1: 3}, planned={0: 10, 1: 9}
+    ),
     "planned, then the end went back": Case({0: (0, 15)}, GONE, code="CKPT252", planned={0: 30}),
     "planned by a start that has failed": Case({0: (0, 24)}, CHANGED, code="CKPT252", planned={0: 4}, known_id=None),
     "a new partition begins at 0": Case({0: (0, 30), 1: (0, 5)}),

@@ -31,7 +31,7 @@ def lag(tmp_path):
 
 
 def test_a_query_of_two_sources(kafka, tmp_path, lag):
-    first, second = kafka.create(2), kafka.create()
+    first, second = kafka.create(2, retention_ms="90000000000000"), kafka.create()
     kafka.produce(first, 20, timestamp_ms=NOW_MS - 60_000)
     kafka.produce(first, 5, partition=1, timestamp_ms=NOW_MS - 60_000)
     kafka.produce(second, 4)
@@ -45,6 +45,9 @@ def test_a_query_of_two_sources(kafka, tmp_path, lag):
     ]
     assert found["0"].total == 12 + 5 + 4
     assert found["0"].age_ms > 60_000
+    assert found["0"].expires_ms == 90_000_000_000_000 - max(
+        part.age_ms for part in found["0"].partitions if part.topic == first
+    )
     assert found["0"].next_batch.planned
     assert found["0"].next_batch.batch.offsets == 2
     assert "no end that can be asked for" in found["1"].notes[0]

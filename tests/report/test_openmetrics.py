@@ -24,7 +24,7 @@ def document(location: str, *sources: SourceLag) -> dict:
     }
 
 
-KAFKA = SourceLag("0", "kafka", "offsets", 12, (PartitionLag("t", 3, 8, 20, 12, 0, 1_250),), age_ms=1_250)
+KAFKA = SourceLag("0", "kafka", "offsets", 12, (PartitionLag("t", 3, 8, 20, 12, 0, 1_250, 9_000),), age_ms=1_250)
 DELTA = SourceLag("1", "delta", "versions", 2, files=5, size=900, age_ms=60_000)
 FILES = SourceLag("2", "file", "files", 4, files=4, size=40)
 UNKNOWN = SourceLag("3", None, notes=("it was not declared",))
@@ -60,6 +60,7 @@ def test_the_values_are_there_and_what_is_not_known_is_left_out():
         'ckpt_source_lag_offsets{checkpoint="/lake",source="0"} 12',
         'ckpt_partition_lag_offsets{checkpoint="/lake",source="0",topic="t",partition="3"} 12',
         'ckpt_partition_lag_seconds{checkpoint="/lake",source="0",topic="t",partition="3"} 1.25',
+        'ckpt_source_expires_seconds{checkpoint="/lake",source="0"} 9',
         'ckpt_source_lag_versions{checkpoint="/lake",source="1"} 2',
         'ckpt_source_lag_files{checkpoint="/lake",source="2"} 4',
         'ckpt_source_lag_bytes{checkpoint="/lake",source="1"} 900',

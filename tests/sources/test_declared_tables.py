@@ -10,7 +10,9 @@ import pytest
 from airflow_provider_ckpt.checkpoint.progress import Progress
 from airflow_provider_ckpt.codec.offset_log import OffsetSeq
 from airflow_provider_ckpt.codec.source_offset import SourceOffset
-from airflow_provider_ckpt.errors import CheckpointError
+from airflow_provider_ckpt.errors import CheckpointError, StoreError
+from airflow_provider_ckpt.sources.declared import Access, open_table_end, parse_end
+from airflow_provider_ckpt.storage.store import Store
 from airflow_provider_ckpt.waiting import SourceEnds
 from tests.goldens import unpack
 
@@ -87,3 +89,49 @@ def test_a_first_snapshot_counts_when_it_is_read_to_its_end(lake):
     assert not view.has_reached(earlier)
     assert view.has_reached(view)
     assert view.has_reached(SourceOffset(json.dumps(at | {"index": -1})).view("delta"))
+
+
+# --- what is left to be read ----------------------------------------------------------------------------------------
+
+#: Each file that was appended has two rows; the newest table has so many rows that were ever appended.
+APPENDED = {"delta": 18, "iceberg": 20}
+#: Delta wrote one more file, for the rest of one of which a row was deleted, in this version.
+REWRITTEN = 10
+
+
+@pytest.mark.parametrize(
+    ("kind", "queries"), [("delta", ("whole", "one-file")), ("iceberg", ("whole", "one-file", "late-one-file"))]
+)
+def test_unread_files_are_those_whose_rows_a_real_query_had_not_read(tmp_path, kind, queries):
+    home = unpack(DELTA.with_name(f"{kind}.tar.gz"), tmp_path / kind)
+    story = json.loads((home / "story.json").read_text())
+    place = f"{home}/table" if kind == "delta" else f"{home}/table/metadata/{story['steps'][-1]['end']}"
+    end = open_table_end(parse_end(f"{kind}:{place}"), "0", Access(Store.open))
+    for batch in (batch for query in queries for batch in story["queries"][query]):
+        unread = end.unread_now(SourceOffset(batch["offset"]))
+        files = (APPENDED[kind] - batch["rows"]) // 2
+        files += kind == "delta" and json.loads(batch["offset"])["reservoirVersion"] <= REWRITTEN
+        assert unread.files == files, batch
+        assert (unread.size > 0, unread.oldest_ms is not None) == (unread.count > 0, unread.count > 0)
+    assert unread.count == 0, "the last batch has read everything"
+    assert end.unread_now(None).files == APPENDED[kind] // 2 + (kind == "delta")
+
+
+def test_a_first_snapshot_that_is_still_read_is_not_counted(tmp_path):
+    home = unpack(DELTA, tmp_path / "delta")
+    (first, *_) = json.loads((home / "story.json").read_text())["queries"]["seldom"]
+    unread = open_table_end(parse_end(f"delta:{home}/table"), "0", Access(Store.open)).unread_now(
+        SourceOffset(first["offset"])
+    )
+    assert "what the table held when it began" in unread.note
+    assert unread.count > 0
+
+
+def test_versions_that_are_missing_are_an_error(tmp_path):
+    home = unpack(DELTA, tmp_path / "delta")
+    (first, *_) = json.loads((home / "story.json").read_text())["queries"]["whole"]
+    end = open_table_end(parse_end(f"delta:{home}/table"), "0", Access(Store.open))
+    assert end.unread_now(None).count  # the table was opened; its log is read anew each time
+    (home / "table/_delta_log/00000000000000000002.json").unlink()
+    with pytest.raises(StoreError, match="versions from 1 on are missing"):
+        end.unread_now(SourceOffset(first["offset"]))
