@@ -12,8 +12,7 @@ from typing import TYPE_CHECKING
 
 from airflow_provider_ckpt.positions.extent import Extent, Partition
 from airflow_provider_ckpt.positions.next_batch import Limits, NextBatch, Outlook, batches_until, next_batch
-from airflow_provider_ckpt.sources.ask_kafka import Retention
-from airflow_provider_ckpt.sources.unread import Unread
+from airflow_provider_ckpt.sources.unread import Retention, Unread
 
 if TYPE_CHECKING:
     from airflow_provider_ckpt.documents.positions import NextBatchFields, PartitionLagFields, SourceLagFields

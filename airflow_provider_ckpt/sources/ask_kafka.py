@@ -17,6 +17,7 @@ from typing import Any
 
 from airflow_provider_ckpt.codec.kafka_offset import Partition
 from airflow_provider_ckpt.errors import StoreError, StoreUnavailableError
+from airflow_provider_ckpt.sources.unread import Retention
 from airflow_provider_ckpt.storage.secrets import scrub
 
 #: Of so many partitions one call asks at most.
@@ -54,19 +55,6 @@ class Topic:
     name: str
     topic_id: str
     partitions: tuple[int, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class Retention:
-    """How long a topic keeps its records, at least; it deletes segments, and never the one that is written.
-
-    Args:
-        time_ms: ``retention.ms``; None when age deletes nothing.
-        size: ``retention.bytes``, of each partition; None when size deletes nothing.
-    """
-
-    time_ms: int | None
-    size: int | None
 
 
 class KafkaBroker:

@@ -1,4 +1,4 @@
-"""What a source holds that no committed batch has read, for sources that are tables and directories."""
+"""What a source holds that no committed batch has read, and how long it keeps that."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class Unread:
-    """What is left to be read.
+    """What is left to be read of a table or a directory.
 
     Args:
         unit: What is counted: ``versions`` of a Delta table, ``snapshots`` of an Iceberg table, ``files``.
@@ -25,3 +25,16 @@ class Unread:
     size: int
     oldest_ms: int | None = None
     note: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Retention:
+    """How long a topic keeps its records, at least; it deletes segments, and never the one that is written.
+
+    Args:
+        time_ms: ``retention.ms``; None when age deletes nothing.
+        size: ``retention.bytes``, of each partition; None when size deletes nothing.
+    """
+
+    time_ms: int | None
+    size: int | None

@@ -8,8 +8,7 @@ from airflow_provider_ckpt.documents.positions import NextBatchFields, SourceLag
 from airflow_provider_ckpt.positions.extent import Extent
 from airflow_provider_ckpt.positions.lag import PartitionLag, coming_batch, lag_of_kafka, lag_of_table
 from airflow_provider_ckpt.positions.next_batch import AVAILABLE_NOW, Limits, Outlook
-from airflow_provider_ckpt.sources.ask_kafka import Retention
-from airflow_provider_ckpt.sources.unread import Unread
+from airflow_provider_ckpt.sources.unread import Retention, Unread
 from tests.json_documents import problems
 
 T0, T1 = ("t", 0), ("t", 1)
