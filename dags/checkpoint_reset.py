@@ -47,6 +47,7 @@ PARAMS = {
         None, type=["null", "integer"], description="Or: so many offsets on; a negative number goes back"
     ),
     "to_offsets": Param(None, type=["null", "object"], description="Or: to offsets, by topic and partition"),
+    "to_version": Param(None, type=["null", "integer"], description="Or: to the end of this version of a Delta table"),
     "from_csv": Param(None, type=["null", "string"], description="Or: to the offsets of lines topic,partition,offset"),
     "topics": Param([], type="array", description="Only these topics, or partitions as orders:0,1; none is all"),
     "kafka_conn_id": Param(None, type=["null", "string"], description="Connection of type kafka"),
@@ -104,6 +105,7 @@ with DAG(
         by_duration="{{ params.by_duration }}",
         shift_by="{{ params.shift_by }}",
         to_offsets="{{ params.to_offsets }}",
+        to_version="{{ params.to_version }}",
         from_csv="{{ params.from_csv }}",
         topics="{{ params.topics }}",
         kafka_conn_id="{{ params.kafka_conn_id }}",

@@ -40,6 +40,7 @@ _GOALS = {
     "shift": "--shift-by",
     "offsets": "--to-offsets",
     "file": "--from-file",
+    "version": "--to-version",
 }
 
 
@@ -57,7 +58,7 @@ _GOALS = {
 @click.option(
     "--source",
     metavar="ID=TYPE:PLACE",
-    help="Source to move, by its id, and what it reads from, such as 0=kafka:host:9092.",
+    help="Source to move, by its id, and what it reads from, such as 0=kafka:host:9092 or 0=delta:URI.",
 )
 @click.option("--to-earliest", "earliest", is_flag=True, help="Move to the first offset that each partition still has.")
 @click.option("--to-latest", "latest", is_flag=True, help="Move to the end of each partition.")
@@ -103,6 +104,13 @@ _GOALS = {
     metavar="FILE",
     help="Move to the offsets in this file: lines topic,partition,offset, as --export and kafka-consumer-groups write "
     "them.",
+)
+@click.option(
+    "--to-version",
+    "version",
+    type=Whole(min=0),
+    metavar="VERSION",
+    help="Move a Delta source to the end of this version of its table: the next batch begins with the one after it.",
 )
 @click.option(
     "--topic",
@@ -153,6 +161,7 @@ def reset_offsets(
     shift: int | None,
     offsets: str | None,
     file: str | None,
+    version: int | None,
     **how: Any,
 ) -> None:
     """Move the positions of a source, in place. ckpt undo takes it back.
@@ -169,7 +178,7 @@ def reset_offsets(
         "at_ms": at_ms,
         "duration_ms": duration_ms,
     }
-    goals |= {"shift": shift, "offsets": offsets, "file": file}
+    goals |= {"shift": shift, "offsets": offsets, "file": file, "version": version}
     if plan_file:
         others = {"--source": source, "--topic": topics, "--export": exported, "--sink": sink}
         others |= {"--kafka-config": kafka_config, "--state-will-see-rows-again": state_sees_rows_again or None}

@@ -28,8 +28,8 @@ class CheckpointResetOffsetsOperator(CheckpointChangeOperator):
     Where to is exactly one of the ``to_`` parameters, ``by_duration``, ``shift_by`` and ``from_csv``, or all of it is
     in ``plan``. A batch in flight is dropped first. What is replaced and removed is kept for ``ckpt undo``.
 
-    :param source: The source by its id and what it reads from, such as ``0=kafka:host:9092``; with ``kafka_conn_id``
-        also ``0=kafka``.
+    :param source: The source by its id and what it reads from, such as ``0=kafka:host:9092`` or ``0=delta:URI``;
+        with ``kafka_conn_id`` also ``0=kafka``.
     :param to_earliest: To the first offset that each partition still has.
     :param to_latest: To the end of each partition.
     :param to_current: Stay; only drop a batch in flight, and bring positions into what the topics hold.
@@ -37,6 +37,7 @@ class CheckpointResetOffsetsOperator(CheckpointChangeOperator):
     :param by_duration: The same, of a time so long ago: ``36h``, a timedelta, or seconds.
     :param shift_by: So many offsets on; a negative number goes back.
     :param to_offsets: One offset, or offsets by topic and partition as in ``startingOffsets``; JSON when it is text.
+    :param to_version: Of a Delta source: to the end of this version; the next batch begins with the one after it.
     :param from_csv: Lines ``topic,partition,offset``, as ``--export`` writes them.
     :param topics: What is moved: a topic, or some of its partitions as ``orders:0,1``; one text or a list. By default
         all that the offset log has.
@@ -55,6 +56,7 @@ class CheckpointResetOffsetsOperator(CheckpointChangeOperator):
         "by_duration",
         "shift_by",
         "to_offsets",
+        "to_version",
         "from_csv",
         "topics",
         "kafka_conn_id",
@@ -72,6 +74,7 @@ class CheckpointResetOffsetsOperator(CheckpointChangeOperator):
         by_duration: float | str | timedelta | None = None,
         shift_by: int | str | None = None,
         to_offsets: int | str | Mapping[str, Any] | None = None,
+        to_version: int | str | None = None,
         from_csv: str | None = None,
         topics: str | Sequence[str] | None = None,
         kafka_conn_id: str | None = None,
@@ -87,6 +90,7 @@ class CheckpointResetOffsetsOperator(CheckpointChangeOperator):
         self.by_duration = by_duration
         self.shift_by = shift_by
         self.to_offsets = to_offsets
+        self.to_version = to_version
         self.from_csv = from_csv
         self.topics = topics
         self.kafka_conn_id = kafka_conn_id
@@ -129,18 +133,20 @@ class CheckpointResetOffsetsOperator(CheckpointChangeOperator):
                 current=self._flag("to_current"),
                 at_ms=None if _is_nothing(self.to_datetime) else parse_time_ms(str(self.to_datetime), now_ms=now_ms()),
                 duration_ms=None if _is_nothing(self.by_duration) else duration_ms_of("by_duration", self.by_duration),
-                shift=self._shift(),
+                shift=self._number("shift_by"),
+                version=self._number("to_version"),
                 offsets=plain("to_offsets", self.to_offsets) if not _is_nothing(self.to_offsets) else None,
                 csv=self._csv(),
             )
         except ValueError as error:
             raise CheckpointError(str(error)) from error
 
-    def _shift(self) -> int | None:
-        shift = None if _is_nothing(self.shift_by) else plain("shift_by", self.shift_by)
-        if shift is not None and type(shift) is not int:
-            raise CheckpointError(f"shift_by must be a whole number, such as -1000, not {self.shift_by!r:.60}")
-        return shift
+    def _number(self, name: str) -> int | None:
+        given = getattr(self, name)
+        number = None if _is_nothing(given) else plain(name, given)
+        if number is not None and type(number) is not int:
+            raise CheckpointError(f"{name} must be a whole number, not {given!r:.60}")
+        return number
 
     def _csv(self) -> str | None:
         if _is_nothing(self.from_csv):

@@ -140,7 +140,7 @@ def _partition_number(number: str, text: str) -> int:
     return int(number)
 
 
-def asked_ms(strategy: Strategy, now_ms: int) -> int | None:
+def asked_ms(strategy: object, now_ms: int) -> int | None:
     """The time that a strategy goes to, epoch milliseconds, never before 1970; None for one that goes to none."""
     match strategy:
         case ToDatetime(at_ms):
@@ -298,6 +298,11 @@ def _notes(
             f"New in the entry: {listed(added)}. If the query does not read it, the query stops "
             "(KAFKA_DATA_LOSS.PARTITIONS_DELETED)."
         )
+    known = sorted(offsets.keys() & extent.latest.keys())
+    if lost := [
+        partition for partition in known if extent.clamped(partition, offsets[partition]) != offsets[partition]
+    ]:
+        yield f"Not moved, and not at an offset that the topic holds: {listed(lost)}. The query stops, or loses data."
     topics = {topic for topic, _ in current}
     if new := sorted(partition for partition in extent.latest.keys() - offsets.keys() if partition[0] in topics):
         yield f"Not in the entry: {listed(new)}. Spark reads such a partition from its earliest offset."

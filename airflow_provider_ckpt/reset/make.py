@@ -16,7 +16,7 @@ from airflow_provider_ckpt.checkpoint.view import CheckpointView
 from airflow_provider_ckpt.clock import now_ms
 from airflow_provider_ckpt.codec import layout
 from airflow_provider_ckpt.codec.source_offset import SourceOffset
-from airflow_provider_ckpt.errors import PlanError
+from airflow_provider_ckpt.errors import CheckpointFormatError, PlanError
 from airflow_provider_ckpt.positions.extent import offsets_of
 from airflow_provider_ckpt.positions.kafka_csv import write_csv
 from airflow_provider_ckpt.reset.move import Aim, Move
@@ -121,7 +121,11 @@ def _offsets_of(view: CheckpointView, batch_id: int, source_id: str) -> tuple[So
             batch_id=batch_id,
             hint="Nothing was done.",
         )
-    return offset, view.offset_seq(view.in_flight).offset(source_id) if view.in_flight is not None else None
+    try:
+        planned = view.offset_seq(view.in_flight).offset(source_id) if view.in_flight is not None else None
+    except CheckpointFormatError:  # it goes in any case
+        planned = None
+    return offset, planned
 
 
 def _judge_sink(

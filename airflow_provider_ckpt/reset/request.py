@@ -21,6 +21,7 @@ from airflow_provider_ckpt.positions.strategies import (
     ToEarliest,
     ToLatest,
     ToOffsets,
+    text_of,
 )
 from airflow_provider_ckpt.untrusted.bounded_json import parse_json
 
@@ -34,14 +35,7 @@ class ToVersion:
     version: int
 
 
-@dataclass(frozen=True, slots=True)
-class ToSnapshot:
-    """Right after a snapshot of an Iceberg table: the next batch begins with the snapshot after it."""
-
-    snapshot_id: int
-
-
-Goal = Strategy | ToVersion | ToSnapshot
+Goal = Strategy | ToVersion
 
 
 def parse_goal(
@@ -55,7 +49,6 @@ def parse_goal(
     offsets: str | int | Mapping[str, Any] | None = None,
     csv: str | None = None,
     version: int | None = None,
-    snapshot_id: int | None = None,
 ) -> Goal:
     """The one goal that was given.
 
@@ -69,7 +62,6 @@ def parse_goal(
         offsets: One offset, or offsets by topic and partition as in Spark's ``startingOffsets``; JSON when it is text.
         csv: Positions as ``kafka-consumer-groups --export`` writes them.
         version: Right after a version of a Delta table.
-        snapshot_id: Right after a snapshot of an Iceberg table.
 
     Raises:
         ValueError: None or several are given, or one makes no sense.
@@ -84,7 +76,6 @@ def parse_goal(
         "--to-offsets": None if offsets is None else _to_offsets(offsets),
         "--from-file": None if csv is None else FromFile(read_csv(csv)),
         "--to-version": None if version is None else ToVersion(version),
-        "--to-snapshot": None if snapshot_id is None else ToSnapshot(snapshot_id),
     }
     named = [name for name, goal in given.items() if goal is not None]
     if len(named) != 1:
@@ -92,6 +83,11 @@ def parse_goal(
     goal = given[named[0]]
     assert goal is not None
     return goal
+
+
+def goal_text(goal: Goal) -> str:
+    """A goal in words, to go after ``goes to``."""
+    return f"the end of version {goal.version}" if isinstance(goal, ToVersion) else text_of(goal)
 
 
 def _to_offsets(given: str | int | Mapping[str, Any]) -> ToOffsets:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from airflow_provider_ckpt.errors import PlanError
 from airflow_provider_ckpt.positions.strategies import Scope
 from airflow_provider_ckpt.reset.move import Aim
-from airflow_provider_ckpt.reset.request import Goal, ToSnapshot, ToVersion
+from airflow_provider_ckpt.reset.request import Goal, ToVersion
 from airflow_provider_ckpt.sources.declared import Access, DeclaredEnd
 
 
@@ -22,11 +22,15 @@ def resolve_aim(declared: DeclaredEnd, goal: Goal, scope: Scope, access: Access)
         PlanError: A source of that type cannot be moved, or not there.
         StoreError: What it reads from cannot be opened.
     """
-    if declared.kind == "kafka" and not isinstance(goal, ToVersion | ToSnapshot):
+    if declared.kind == "kafka" and not isinstance(goal, ToVersion):
         from airflow_provider_ckpt.reset.resolve_kafka import KafkaAim
         from airflow_provider_ckpt.sources.ask_kafka import KafkaBroker
 
         return KafkaAim(KafkaBroker(declared.location, access.kafka_config), goal, scope)
+    if declared.kind == "delta" and not scope.topics:
+        from airflow_provider_ckpt.reset.resolve_delta import DeltaAim
+
+        return DeltaAim(access.open_store(declared.directory), goal)
     location = access.checkpoint.location if access.checkpoint is not None else None
     if declared.kind == "file":
         raise PlanError(
@@ -37,5 +41,6 @@ def resolve_aim(declared: DeclaredEnd, goal: Goal, scope: Scope, access: Access)
     raise PlanError(
         f"a {declared.kind} source cannot be moved like this.",
         location=location,
-        hint="Nothing was done. Positions of Kafka sources can be moved (kafka:HOST:PORT).",
+        hint="Nothing was done. Sources of Kafka (kafka:HOST:PORT) and of Delta tables (delta:URI, without "
+        "topics, to versions and times) can be moved.",
     )

@@ -26,8 +26,8 @@ from airflow_provider_ckpt.positions.strategies import (
 from airflow_provider_ckpt.reset.move import Move
 from airflow_provider_ckpt.sources.ask_kafka import KafkaBroker
 
-#: Partitions of which a warning each is shown; the others are counted.
-_WARNED = 10
+#: Partitions that are shown one by one; the others are counted.
+_SHOWN = 10
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,7 +52,8 @@ class KafkaAim:
     def move(self, source_id: str, committed: SourceOffset, planned: SourceOffset | None) -> Move:
         """See :class:`~airflow_provider_ckpt.reset.move.Aim`."""
         found = self.target(source_id, committed, planned)
-        return Move(source_id, "kafka", committed, SourceOffset(to_json(found.offsets)), _warnings(found), found.notes)
+        notes = (*_moved(_positions(source_id, committed), found.offsets), *found.notes)
+        return Move(source_id, "kafka", committed, SourceOffset(to_json(found.offsets)), _warnings(found), notes)
 
     def target(self, source_id: str, committed: SourceOffset, planned: SourceOffset | None = None) -> Target:
         """The position of each partition. Raises as :meth:`move`."""
@@ -79,10 +80,18 @@ def _positions(source_id: str, offset: SourceOffset) -> dict[Partition, int]:
         ) from None
 
 
+def _moved(before: Mapping[Partition, int], after: Mapping[Partition, int]) -> tuple[str, ...]:
+    """From where to where, partition by partition, as far as these are few."""
+    moved = [at for at, offset in after.items() if at in before and offset != before[at]]
+    texts = [f"{listed([at])} from {before[at]:,} to {after[at]:,}" for at in moved[:_SHOWN]]
+    more = [f"and {len(moved) - _SHOWN} more partitions"] if len(moved) > _SHOWN else []
+    return (f"{', '.join([*texts, *more])}.",) if moved else ()
+
+
 def _warnings(found: Target) -> tuple[str, ...]:
     shown = tuple(
         f"{listed([item.partition])} does not hold offset {item.wanted:,}: it goes to {item.offset:,}."
-        for item in found.clamped[:_WARNED]
+        for item in found.clamped[:_SHOWN]
     )
     more = len(found.clamped) - len(shown)
     return (*shown, f"So do {more} more partitions, each to the nearest offset that it holds.") if more else shown

@@ -39,7 +39,7 @@ LEFT = {
 
 def test_a_recorded_plan_reads_and_has_its_id_still():
     plans = sorted(RECORDED.rglob("plan.json"))
-    assert len(plans) == 5
+    assert len(plans) == 6
     for path in plans:
         plan = plan_from_dict(json.loads(path.read_text()))
         assert plan.plan_id == path.parent.name

@@ -101,6 +101,7 @@ def test_the_partitions_that_are_named_are_moved_and_the_others_stay(texts, move
 def test_what_is_not_moved_stays_also_where_the_topic_does_not_hold_it():
     found = target(ToLatest(), {T0: 2, T1: 0}, EXTENT, parse_scope(["t:1"]))
     assert (found.offsets[T0], found.clamped) == (2, ())
+    assert "Not moved, and not at an offset that the topic holds: t-0." in found.notes[0]
 
 
 @pytest.mark.parametrize("text", ["", "t:", "t:x", "t:1,", "t:-1", "t:²", "a b", "t:0:1", "t:99999999999"])

@@ -93,10 +93,17 @@ def test_a_failed_start_is_healed_by_one_command(tmp_path):
     broker = broker_of(query)
     broker.spans["orders"][0] = (0, 60)
     plan = plan_of(query, ToCurrent(), broker=broker)
-    assert "The position of orders-0 is of an earlier topic of the same name" in plan.notes[1]
+    assert "The position of orders-0 is of an earlier topic of the same name" in plan.notes[2]
     apply(plan, Stores(query.store), **STOPPED)
     assert positions(query) == {("orders", 0): 0, ("orders", 1): 40}
     assert observe(query.store).in_flight is None
+
+
+def test_a_batch_in_flight_whose_entry_is_torn_goes_as_well(tmp_path):
+    query = query_at(tmp_path)
+    query.store.write(f"offsets/{LAST + 1}", b"v1\n{")
+    apply(plan_of(query, ToEarliest()), Stores(query.store), **STOPPED)
+    assert observe(query.store).latest_planned == LAST and positions(query) == {("orders", 0): 0, ("orders", 1): 0}
 
 
 def test_what_is_there_already_has_no_steps(tmp_path):

@@ -14,7 +14,7 @@ from airflow_provider_ckpt.positions.strategies import (
     ToLatest,
     ToOffsets,
 )
-from airflow_provider_ckpt.reset.request import ToSnapshot, ToVersion, parse_goal
+from airflow_provider_ckpt.reset.request import ToVersion, parse_goal
 
 GOALS = [
     ({"earliest": True}, ToEarliest()),
@@ -30,7 +30,6 @@ GOALS = [
     ({"offsets": {"t": {0: 5}}}, ToOffsets({("t", 0): 5})),
     ({"csv": "t,0,5\n"}, FromFile({("t", 0): 5})),
     ({"version": 0}, ToVersion(0)),
-    ({"snapshot_id": 17}, ToSnapshot(17)),
 ]
 
 

@@ -37,7 +37,10 @@ def test_the_broker_is_asked_for_a_time_only_when_it_matters():
     assert asked.asked_ms == []
     move = KafkaAim(asked, ToDatetime(1_000)).move("0", AT, None)
     assert (asked.asked_ms, move.new.json) == ([1_000], '{"t":{"0":3,"1":20}}')
-    assert move.notes == ("There is no record from that time on in t-1: the position is the end.",)
+    assert move.notes == (
+        "t-0 from 5 to 3, t-1 from 7 to 20.",
+        "There is no record from that time on in t-1: the position is the end.",
+    )
 
 
 def test_what_the_topic_does_not_hold_is_a_warning_for_each_partition_up_to_ten():
@@ -46,6 +49,7 @@ def test_what_the_topic_does_not_hold_is_a_warning_for_each_partition_up_to_ten(
     wide = ForgedBroker({"t": dict.fromkeys(range(12), (5, 9))})
     many = SourceOffset(to_json({("t", number): 5 for number in range(12)}))
     warnings = KafkaAim(wide, ToOffsets(1)).move("0", many, None).warnings
+    assert KafkaAim(wide, ToLatest()).move("0", many, None).notes[0].endswith(", and 2 more partitions.")
     assert len(warnings) == 11 and warnings[-1].startswith("So do 2 more partitions")
 
 

@@ -1,0 +1,118 @@
+"""Where a source that reads a Delta table goes: the log of the table says which versions there are, and of when.
+
+An offset of such a source is before a version: it was read up to the one before it (``DeltaSourceOffset``).
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from airflow_provider_ckpt.clock import now_ms
+from airflow_provider_ckpt.codec.source_offset import SourceOffset
+from airflow_provider_ckpt.errors import MalformedEntryError, PlanError
+from airflow_provider_ckpt.positions.strategies import ToCurrent, ToEarliest, ToLatest, asked_ms
+from airflow_provider_ckpt.reset.move import Move
+from airflow_provider_ckpt.reset.request import Goal, ToVersion, goal_text
+from airflow_provider_ckpt.storage.store import Store
+from airflow_provider_ckpt.tables.delta import Action, DeltaLog, open_table
+from airflow_provider_ckpt.untrusted.bounded_json import parse_json
+
+_COMMIT_INFO = "commitInfo"
+
+
+@dataclass(frozen=True, slots=True)
+class DeltaAim:
+    """Where a source that reads a Delta table is to go (:class:`~airflow_provider_ckpt.reset.move.Aim`).
+
+    Args:
+        store: The table.
+        goal: Where to.
+    """
+
+    store: Store
+    goal: Goal
+
+    @property
+    def text(self) -> str:
+        """What was said."""
+        return goal_text(self.goal)
+
+    def move(self, source_id: str, committed: SourceOffset, planned: SourceOffset | None) -> Move:
+        """See :class:`~airflow_provider_ckpt.reset.move.Aim`."""
+        try:
+            at = committed.view("delta").value
+        except MalformedEntryError as error:
+            raise self._refused(f"source {source_id} is not a Delta source: {error.message}") from None
+        table_id = str(open_table(self.store, without_files=True).metadata().id)
+        if at["reservoirId"] != table_id:
+            raise self._refused(
+                f"the query reads the table with the id {at['reservoirId']}, and this one has the id {table_id}"
+            )
+        log = DeltaLog(self.store)
+        log.require_no_staged()
+        if isinstance(self.goal, ToCurrent):
+            self._require_there(log, at["reservoirVersion"])
+            return Move(source_id, "delta", committed, committed)
+        version = self._next_version(log)
+        self._require_there(log, version)
+        offset = {
+            "sourceVersion": 1,
+            "reservoirId": table_id,
+            "reservoirVersion": version,
+            "index": -1,
+            "isStartingVersion": False,
+        }
+        note = f"The next batch begins with version {version}; the newest version of the table is {log.newest}."
+        new = SourceOffset(json.dumps(offset, separators=(",", ":")))
+        warnings: tuple[str, ...] = ()
+        if at.get("isStartingVersion"):
+            warnings = (
+                "The query still reads what the table held when it began: it reads no more of that, and goes on with "
+                "the versions.",
+            )
+        return Move(source_id, "delta", committed, new, warnings, (note,))
+
+    def _next_version(self, log: DeltaLog) -> int:
+        """The version that the next batch begins with."""
+        if (at_ms := asked_ms(self.goal, now_ms())) is not None:
+            return _first_at(log, at_ms)
+        match self.goal:
+            case ToVersion(version):
+                return version + 1
+            case ToEarliest():
+                return min(log.commits)
+            case ToLatest():
+                return log.newest + 1
+        raise self._refused(f"a Delta source has no offsets that could be counted, so it does not go to {self.text}")
+
+    def _require_there(self, log: DeltaLog, version: int) -> None:
+        oldest = min(log.commits)
+        if not oldest <= version <= log.newest + 1:
+            raise self._refused(
+                f"the next batch would begin with version {version}, but the log of the table has the versions "
+                f"{oldest} to {log.newest}"
+            )
+
+    def _refused(self, problem: str) -> PlanError:
+        return PlanError(f"{problem}.", location=self.store.location, hint="Nothing was done.")
+
+
+def _first_at(log: DeltaLog, at_ms: int) -> int:
+    """The first version that is not older than a time, by the earlier of its times; the one after all without any."""
+    first = log.newest + 1
+    for version in sorted(log.commits, reverse=True):
+        file_ms = log.commits[version].modified_ms
+        times_ms = [*log.read(version, (_COMMIT_INFO,), _times), *([] if file_ms is None else [file_ms])]
+        if min(times_ms, default=at_ms) < at_ms:
+            break
+        first = version
+    return first
+
+
+def _times(actions: Iterable[Action]) -> list[int]:
+    """When a commit was made, epoch milliseconds, by the clock of its writer."""
+    infos = [parse_json(line)[_COMMIT_INFO] for _, line in actions]
+    times = [info.get(key) for info in infos for key in ("inCommitTimestamp", "timestamp")]
+    return [int(time) for time in times if time is not None]

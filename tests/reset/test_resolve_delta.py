@@ -1,0 +1,107 @@
+"""Where a source goes that reads a Delta table, by the log of a table that deltalake has written."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pyarrow
+import pytest
+from deltalake import DeltaTable, write_deltalake
+
+from airflow_provider_ckpt.codec.source_offset import SourceOffset
+from airflow_provider_ckpt.errors import PlanError
+from airflow_provider_ckpt.positions.strategies import (
+    ByDuration,
+    ShiftBy,
+    ToCurrent,
+    ToDatetime,
+    ToEarliest,
+    ToLatest,
+    ToOffsets,
+)
+from airflow_provider_ckpt.reset.request import ToVersion
+from airflow_provider_ckpt.reset.resolve_delta import DeltaAim
+from airflow_provider_ckpt.storage.store import Store
+
+#: Version n was committed in minute n, epoch milliseconds.
+FIRST_MS, MINUTE_MS = 1_700_000_000_000, 60_000
+VERSIONS = 5
+
+
+@pytest.fixture
+def table(tmp_path) -> Path:
+    """Versions 0 to 4, of which the log has lost version 0."""
+    for number in range(VERSIONS):
+        write_deltalake(str(tmp_path), pyarrow.table({"n": [number]}), mode="append")
+    DeltaTable(str(tmp_path)).create_checkpoint()
+    for number in range(VERSIONS):
+        commit = tmp_path / "_delta_log" / f"{number:020}.json"
+        lines = [json.loads(line) for line in commit.read_text().splitlines()]
+        for line in lines:
+            if "commitInfo" in line:
+                line["commitInfo"]["timestamp"] = FIRST_MS + number * MINUTE_MS
+        commit.write_text("\n".join(map(json.dumps, lines)))
+    (tmp_path / "_delta_log" / f"{0:020}.json").unlink()
+    return tmp_path
+
+
+def at(table: Path, version: int, **fields: object) -> SourceOffset:
+    offset = {
+        "sourceVersion": 1,
+        "reservoirId": str(DeltaTable(str(table)).metadata().id),
+        "reservoirVersion": version,
+        "index": -1,
+        "isStartingVersion": False,
+    }
+    return SourceOffset(json.dumps({**offset, **fields}, separators=(",", ":")))
+
+
+@pytest.mark.parametrize(
+    ("goal", "version"),
+    [
+        (ToVersion(0), 1),
+        (ToVersion(2), 3),
+        (ToVersion(4), 5),
+        (ToEarliest(), 1),
+        (ToLatest(), 5),
+        (ToDatetime(FIRST_MS), 1),
+        (ToDatetime(FIRST_MS + 2 * MINUTE_MS), 2),
+        (ToDatetime(FIRST_MS + 2 * MINUTE_MS + 1), 3),
+        (ToDatetime(FIRST_MS + 9 * MINUTE_MS), 5),
+        (ByDuration(0), 5),
+    ],
+)
+def test_the_next_batch_begins_with_a_version(table, goal, version):
+    move = DeltaAim(Store.open(str(table)), goal).move("0", at(table, 2), None)
+    assert move.new == at(table, version) and move.kind == "delta" and move.warnings == ()
+    assert move.notes == (f"The next batch begins with version {version}; the newest version of the table is 4.",)
+
+
+def test_to_current_stays(table):
+    assert DeltaAim(Store.open(str(table)), ToCurrent()).move("0", at(table, 3, index=2), None).is_still
+
+
+def test_a_query_that_reads_its_first_snapshot_is_warned(table):
+    move = DeltaAim(Store.open(str(table)), ToVersion(2)).move("0", at(table, 3, isStartingVersion=True), None)
+    assert "it reads no more of that" in move.warnings[0]
+
+
+REFUSED = {
+    "a version that the log has lost": (ToCurrent(), {"version": 0}, "with version 0, but the log .* versions 1 to 4"),
+    "a version that is to come": (ToVersion(5), {"version": 2}, "would begin with version 6"),
+    "another table": (ToEarliest(), {"version": 2, "reservoirId": "x"}, "reads the table with the id x"),
+    "offsets": (ToOffsets(3), {"version": 2}, "no offsets that could be counted, so it does not go to offset 3"),
+    "a number of offsets": (ShiftBy(3), {"version": 2}, "no offsets that could be counted"),
+}
+
+
+@pytest.mark.parametrize(("goal", "fields", "problem"), REFUSED.values(), ids=REFUSED)
+def test_where_there_is_nothing_to_read_it_does_not_go(table, goal, fields, problem):
+    with pytest.raises(PlanError, match=problem):
+        DeltaAim(Store.open(str(table)), goal).move("0", at(table, **fields), None)
+
+
+def test_an_offset_of_another_source_is_refused(table):
+    with pytest.raises(PlanError, match="source 0 is not a Delta source"):
+        DeltaAim(Store.open(str(table)), ToEarliest()).move("0", SourceOffset('{"t":{"0":1}}'), None)
