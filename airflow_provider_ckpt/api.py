@@ -44,8 +44,13 @@ from airflow_provider_ckpt.fleet.changes import Known, parse_known
 from airflow_provider_ckpt.fleet.find import DEPTH, Found, find_checkpoints
 from airflow_provider_ckpt.fleet.judge import judge_checkpoints
 from airflow_provider_ckpt.fleet.row import FleetRow, row_from_dict
+from airflow_provider_ckpt.positions.strategies import parse_scope
 from airflow_provider_ckpt.repartition.make import make_repartition
 from airflow_provider_ckpt.report.tables import fleet_table, render
+from airflow_provider_ckpt.reset.make import make_reset
+from airflow_provider_ckpt.reset.request import parse_goal
+from airflow_provider_ckpt.reset.resolve_delta import DeltaAim
+from airflow_provider_ckpt.reset.resolve_kafka import KafkaAim
 from airflow_provider_ckpt.restart.deploy import DeploySpec, declare, parse_deploy, parse_deploy_file
 from airflow_provider_ckpt.restart.forecast import Forecast, forecast
 from airflow_provider_ckpt.restart.gate import forecast_restart
@@ -53,6 +58,7 @@ from airflow_provider_ckpt.rollback.goal import ToBackup, ToBatch, ToOffsets, To
 from airflow_provider_ckpt.rollback.make import make_rollback
 from airflow_provider_ckpt.sinks.declared import DeclaredSink, parse_sink
 from airflow_provider_ckpt.sinks.effects import SinkEffect
+from airflow_provider_ckpt.sources.ask_kafka import KafkaBroker
 from airflow_provider_ckpt.spark import deploy_of
 from airflow_provider_ckpt.storage.store import Store
 from airflow_provider_ckpt.times import parse_duration_ms, parse_time_ms
@@ -64,11 +70,14 @@ __all__ = [
     "CheckpointError",
     "CheckpointView",
     "DeclaredSink",
+    "DeltaAim",
     "DeploySpec",
     "Finding",
     "FleetRow",
     "Forecast",
     "Found",
+    "KafkaAim",
+    "KafkaBroker",
     "Known",
     "Manifest",
     "PathRule",
@@ -103,6 +112,7 @@ __all__ = [
     "list_backups",
     "make_prune",
     "make_repartition",
+    "make_reset",
     "make_restore",
     "make_rollback",
     "make_undo",
@@ -111,7 +121,9 @@ __all__ = [
     "parse_deploy",
     "parse_deploy_file",
     "parse_duration_ms",
+    "parse_goal",
     "parse_known",
+    "parse_scope",
     "parse_sink",
     "parse_time_ms",
     "poll_progress",
