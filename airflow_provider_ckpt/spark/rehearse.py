@@ -55,7 +55,9 @@ def start(scratch: str, confs: Mapping[str, str]) -> Any:
     }
     for key, value in {**own, **confs}.items():
         builder = builder.config(key, value)
-    return builder.getOrCreate()
+    spark = builder.getOrCreate()
+    _ = spark.streams.active  # with that comes the coordinator of state stores, which the state reader of 4.2 asks
+    return spark
 
 
 def _open(spark: Any, request: Mapping[str, Any]) -> dict[str, Any]:
