@@ -19,6 +19,8 @@ PRINTED_BY: Mapping[type, str] = {
     positions.LogDocument: "ckpt log",
     positions.DiffDocument: "ckpt diff",
     positions.LagDocument: "ckpt lag",
+    positions.ExportDocument: "ckpt export",
+    positions.PublishDocument: "ckpt publish-offsets, CheckpointPublishOffsetsOperator",
     findings.CheckDocument: "ckpt check, of one location",
     findings.NotJudgedDocument: "ckpt check and ckpt gate",
     findings.ChecksDocument: "ckpt check, of several locations",

@@ -179,6 +179,22 @@ def _put(producer: Producer, topic: str, count: int, partition: int, timestamp_m
         producer.produce(topic, f"{number}".encode(), partition=partition, timestamp=timestamp_ms)
 
 
+def consumer_groups(broker: Broker, *arguments: str) -> str:
+    """What Kafka's own ``kafka-consumer-groups`` prints; a call takes some six seconds."""
+    tool = ["java", *JVM, "-cp", f"{fetch_jars()}/*", "org.apache.kafka.tools.consumer.group.ConsumerGroupCommand"]
+    done = subprocess.run(
+        [*tool, "--bootstrap-server", broker.bootstrap, *arguments], capture_output=True, text=True, check=True
+    )
+    return done.stdout
+
+
+def describe_group(broker: Broker, group: str) -> dict[tuple[str, int], tuple[int, int, int]]:
+    """What that tool shows of a group: of each partition the offset that is committed, the end, and the lag."""
+    lines = [line.split() for line in consumer_groups(broker, "--describe", "--group", group).splitlines()]
+    rows = (line for line in lines if line[:1] == [group])
+    return {(topic, int(number)): (int(at), int(end), int(lag)) for _, topic, number, at, end, lag, *_ in rows}
+
+
 def session_of(spark: Any) -> Any:
     """A session of its own whose short queries start quickly: nothing is compiled for them."""
     session = spark.newSession()

@@ -24,7 +24,7 @@ NOT_UNIT = frozenset({*SERVICES.values(), "sweep", "exhaustive"})
 #: the environment of ``make unit`` has none of them.
 NEEDS_MORE = (
     *("airflow", "differential", "operators", "oracle", "sensors", "spark", "test_wheels.py"),
-    *("cli/test_bad_input.py", "cli/test_waiting.py", "untrusted/test_bounds.py"),
+    *("cli/test_bad_input.py", "cli/test_publish.py", "cli/test_waiting.py", "untrusted/test_bounds.py"),
     "history/test_arrow.py",
     *(f"epochs/test_{name}.py" for name in ("compact", "model", "publish", "read", "rewind", "vacuum", "write_rows")),
     *("sinks/test_delta.py", "sinks/test_history.py", "sinks/test_iceberg.py", "sinks/test_rollback.py"),
@@ -34,6 +34,7 @@ NEEDS_MORE = (
     *("positions/test_find_ages.py", "positions/test_foresee_losses.py", "positions/test_real_queries.py"),
     *("positions/test_read_lag.py", "positions/test_read_losses.py"),
     *("sources/test_kafka.py", "sources/test_kafka_waits.py", "sources/test_tables.py"),
+    *("positions/test_publish.py", "positions/test_round_trip.py", "sources/test_consumer_group.py"),
     "sources/test_declared_tables.py",
 )
 #: What goes through every call, file or byte of something, or through whole histories: too long for ``make unit``.

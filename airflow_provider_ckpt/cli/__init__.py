@@ -34,6 +34,8 @@ MODULES = {
     "repartition": "repartition",
     "reset-offsets": "reset",
     "history": "history",
+    "export": "export",
+    "publish-offsets": "publish",
     "completion": "completion",
 }
 

@@ -1,10 +1,10 @@
-"""The position of a query: ``show``, ``log``, ``diff`` and ``lag``."""
+"""The position of a query: ``show``, ``log``, ``diff``, ``lag``, ``export`` and ``publish-offsets``."""
 
 from __future__ import annotations
 
 from typing import Annotated, TypedDict
 
-from airflow_provider_ckpt.documents import Document
+from airflow_provider_ckpt.documents import Document, ErrorFields
 
 
 class SourcePositionFields(TypedDict):
@@ -126,3 +126,40 @@ class LagDocument(Document):
     latest_committed_batch: Annotated[int | None, "latest batch of the commit log: what it has read is read"]
     planned_at_ms: Annotated[int | None, "when this batch began, epoch milliseconds: the time of the positions"]
     sources: Annotated[list[SourceLagFields], "the sources"]
+
+
+class ExportDocument(Document):
+    """A position for another reader."""
+
+    location: Annotated[str, "URI of the checkpoint"]
+    source_id: Annotated[str, "id of the source"]
+    batch_id: Annotated[int, "the committed batch after which the other reader begins"]
+    form: Annotated[str, "what the text is for: `startingOffsets`, `startingVersion` or `csv`"]
+    text: Annotated[str, "the text, as the option or the tool takes it"]
+
+
+class PublicationFields(TypedDict):
+    """What a consumer group got of one checkpoint."""
+
+    location: Annotated[str, "URI of the checkpoint"]
+    source_id: Annotated[str, "id of the source"]
+    batch_id: Annotated[int, "latest committed batch, whose position it is"]
+    group: Annotated[str, "name of the consumer group"]
+    offsets: Annotated[dict[str, dict[str, int]], "offset of each partition, by topic and partition"]
+    lag: Annotated[int, "offsets from there to the ends of the partitions, in total; records are at most as many"]
+    warnings: Annotated[list[str], "partitions that are not as the checkpoint says"]
+    error: Annotated[None, "null"]
+
+
+class NotPublishedFields(TypedDict):
+    """A checkpoint whose position was not published."""
+
+    location: Annotated[str | None, "URI of the checkpoint"]
+    error: Annotated[ErrorFields, "why not"]
+
+
+class PublishDocument(Document):
+    """What was published to consumer groups."""
+
+    published: Annotated[bool, "false with `--dry-run`: nothing was written"]
+    checkpoints: Annotated[list[PublicationFields | NotPublishedFields], "checkpoints, in the order of the call"]

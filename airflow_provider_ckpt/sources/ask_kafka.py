@@ -83,7 +83,7 @@ class KafkaBroker:
         self._read_committed = str(config.get(_ISOLATION, "")).lower() == "read_committed"
         self._secrets = [str(value) for key, value in config.items() if _SECRET.search(key) and value]
         self._complaints: list[Any] = []
-        self._client = self._connect({key: value for key, value in config.items() if key not in _OF_CONSUMERS})
+        self.client = self._connect({key: value for key, value in config.items() if key not in _OF_CONSUMERS})
 
     def topics(self, names: Iterable[str]) -> dict[str, Topic | None]:
         """What the broker knows of topics; None for one that it does not have."""
@@ -92,7 +92,7 @@ class KafkaBroker:
         if not (wanted := sorted(set(names))):
             return {}
         # Unlike list_topics with a name, this never creates a topic.
-        asked = self._client.describe_topics(TopicCollection(wanted), request_timeout=TIMEOUT_S)
+        asked = self.client.describe_topics(TopicCollection(wanted), request_timeout=TIMEOUT_S)
         return {name: self._topic(name, asked[name]) for name in wanted}
 
     def earliest(self, partitions: Iterable[Partition]) -> dict[Partition, int]:
@@ -154,16 +154,16 @@ class KafkaBroker:
 
     def _topic(self, name: str, asked: Future[Any]) -> Topic | None:
         about = f"topic {name}"
-        result, errors = self._result(asked, about)
+        result, errors = self.result(asked, about)
         if not errors:
             return Topic(name, str(result.topic_id), tuple(sorted(item.id for item in result.partitions)))
-        if _is_one_of(errors, ("UNKNOWN_TOPIC_OR_PART", "TOPIC_EXCEPTION")):
+        if is_one_of(errors, ("UNKNOWN_TOPIC_OR_PART", "TOPIC_EXCEPTION")):
             return None
-        raise self._error(about, errors)
+        raise self.error(about, errors)
 
     def _offsets(self, partitions: Iterable[Partition], spec: Any) -> dict[Partition, int]:
         found: dict[Partition, int] = {}
-        for some in _batched(list(partitions), AT_A_TIME):
+        for some in batched(list(partitions), AT_A_TIME):
             wanted, deadline = some, time.monotonic() + TIMEOUT_S
             while wanted:
                 wanted = self._ask_for_offsets(wanted, spec, found, is_last=time.monotonic() >= deadline)
@@ -180,20 +180,20 @@ class KafkaBroker:
         level = IsolationLevel.READ_COMMITTED if self._read_committed else IsolationLevel.READ_UNCOMMITTED
         wanted = {TopicPartition(*partition): spec for partition in partitions}
         self.requests += 1
-        asked = self._client.list_offsets(wanted, isolation_level=level, request_timeout=TIMEOUT_S)
+        asked = self.client.list_offsets(wanted, isolation_level=level, request_timeout=TIMEOUT_S)
         again = []
         for at, future in asked.items():
             about = f"partition {at.topic}-{at.partition}"
-            result, errors = self._result(future, about)
+            result, errors = self.result(future, about)
             if not errors:
                 found[at.topic, at.partition] = result.offset
-            elif is_last or not _is_one_of(errors, _MOVING):
-                raise self._error(about, errors)
+            elif is_last or not is_one_of(errors, _MOVING):
+                raise self.error(about, errors)
             else:
                 again.append((at.topic, at.partition))
         return again
 
-    def _result(self, future: Future[Any], about: str) -> tuple[Any, list[Any]]:
+    def result(self, future: Future[Any], about: str) -> tuple[Any, list[Any]]:
         """What the broker said, or its errors. Raises StoreUnavailableError when it said nothing."""
         from confluent_kafka import KafkaException
 
@@ -202,29 +202,42 @@ class KafkaBroker:
         except FutureTimeoutError:
             raise StoreUnavailableError(f"{about}: the broker did not answer", location=self.location) from None
         except KafkaException as exception:
-            self._client.poll(0)  # why it does not answer, is told on the side
+            self.client.poll(0)  # why it does not answer, is told on the side
             errors = [exception.args[0], *self._complaints]
             self._complaints.clear()
             return None, errors
 
-    def _error(self, about: str, errors: Sequence[Any]) -> StoreError:
-        said = "; ".join(dict.fromkeys(self._scrub(error.str()) for error in errors))
-        if _is_one_of(errors, ("UNKNOWN_TOPIC_OR_PART", "TOPIC_EXCEPTION")):
+    def error(self, about: str, errors: Sequence[Any]) -> StoreError:
+        """The error that says what the broker answered, about what it was asked."""
+        said = self.said(errors)
+        if is_one_of(errors, ("UNKNOWN_TOPIC_OR_PART", "TOPIC_EXCEPTION")):
             return StoreError(f"{about} does not exist", location=self.location, hint="Check the declared topics.")
-        if _is_one_of(errors, _REFUSALS):
+        if is_one_of(errors, _REFUSALS):
             hint = "Check the credentials and the ACLs: the operation Describe on the topics is needed."
             return StoreError(f"{about}: {said}", location=self.location, hint=hint)
         return StoreUnavailableError(f"{about}: the broker did not answer: {said}", location=self.location)
+
+    def said(self, errors: Iterable[Any]) -> str:
+        """Errors of the client as a text without secrets, each once."""
+        return "; ".join(dict.fromkeys(self._scrub(_text_of(error)) for error in errors))
 
     def _scrub(self, said: object) -> str:
         return scrub(str(said), self._secrets)
 
 
-def _is_one_of(errors: Iterable[Any], names: Iterable[str]) -> bool:
+def _text_of(error: Any) -> str:
+    """What the client says of an error, with its name where that ends in a colon: the broker said nothing."""
+    text = str(error.str()).strip()
+    return f"{text} {error.name()}" if text.endswith(":") else text
+
+
+def is_one_of(errors: Iterable[Any], names: Iterable[str]) -> bool:
+    """Whether one of the client's errors has one of these names, as ``KafkaError`` has them."""
     from confluent_kafka import KafkaError
 
     return bool({error.code() for error in errors} & {getattr(KafkaError, name) for name in names})
 
 
-def _batched(partitions: Sequence[Partition], most: int) -> Iterator[Sequence[Partition]]:
+def batched(partitions: Sequence[Partition], most: int) -> Iterator[Sequence[Partition]]:
+    """Partitions in groups of at most so many, for one call each."""
     return (partitions[at : at + most] for at in range(0, len(partitions), most))

@@ -12,27 +12,22 @@ from airflow_provider_ckpt.cli import run
 from airflow_provider_ckpt.sensors.checkpoint import CheckpointProgressSensor
 from airflow_provider_ckpt.triggers.checkpoint import CheckpointProgressTrigger
 from airflow_provider_ckpt.waiting import LagAtMost, SourceEndReached
+from tests.kafka_query import KafkaQuery
 
 pytestmark = pytest.mark.timeout(180)
 
 NOW = ("--timeout", "0.2", "--poll-interval", "0.1")
 
 
-class Reader:
-    """A query that stands where a test says; its log entries are in the form of Spark's."""
+class Reader(KafkaQuery):
+    """A query that reads one partition."""
 
     def __init__(self, checkpoint: Path, topic: str) -> None:
-        self.checkpoint, self.topic, self.batches = checkpoint, topic, 0
-        for directory in ("offsets", "commits"):
-            (checkpoint / directory).mkdir(parents=True)
-        (checkpoint / "metadata").write_text('{"id":"7f0c55e2-9a1b-4b5e-9c3d-2f6f4d0f1a10"}')
+        super().__init__(checkpoint)
+        self.topic = topic
 
-    def commit(self, offset: int) -> None:
-        metadata = {"batchWatermarkMs": 0, "batchTimestampMs": 1_767_225_600_000 + self.batches, "conf": {}}
-        offsets = json.dumps({self.topic: {"0": offset}})
-        (self.checkpoint / f"offsets/{self.batches}").write_text(f"v1\n{json.dumps(metadata)}\n{offsets}")
-        (self.checkpoint / f"commits/{self.batches}").write_text('v1\n{"nextBatchWatermarkMs":0}')
-        self.batches += 1
+    def read_to(self, offset: int) -> None:
+        self.commit({self.topic: {"0": offset}})
 
 
 @pytest.fixture
@@ -40,7 +35,7 @@ def reader(kafka, tmp_path) -> Reader:
     """A query that has read 10 of 15 records."""
     reader = Reader(tmp_path / "checkpoint", kafka.create())
     kafka.produce(reader.topic, 15)
-    reader.commit(10)
+    reader.read_to(10)
     return reader
 
 
@@ -53,7 +48,7 @@ def test_the_command_waits_for_what_was_there_and_for_a_lag(kafka, reader, capsy
     assert wait("--caught-up", *source) == 1
     assert (wait("--lag", "4", *source), wait("--lag", "5", *source)) == (1, 0)
     assert wait("--caught-up", "--source", "0=kafka", "--kafka-config", f"bootstrap.servers={kafka.bootstrap}") == 1
-    reader.commit(15)
+    reader.read_to(15)
     assert wait("--caught-up", *source) == 0
     assert wait("--caught-up") == 2
     assert "no source was declared" in capsys.readouterr().err
@@ -76,7 +71,7 @@ def test_the_sensor_takes_the_end_once(kafka, reader, broker_connection):
     )
     assert not sensor.poke({})
     kafka.produce(reader.topic, 5)
-    reader.commit(15)
+    reader.read_to(15)
     assert sensor.poke({}).xcom_value["met"] == ["offsets"], "what came later is not waited for"
 
 
@@ -93,10 +88,10 @@ def test_the_trigger_asks_again_how_far_behind_the_query_is(kafka, reader, broke
         event = asyncio.ensure_future(anext(trigger.run()))
         await asyncio.sleep(1)
         kafka.produce(reader.topic, 5)
-        reader.commit(15)
+        reader.read_to(15)
         await asyncio.sleep(1)
         assert not event.done(), "5 records are behind again"
-        reader.commit(17)
+        reader.read_to(17)
         return (await asyncio.wait_for(event, 30)).payload
 
     assert asyncio.run(first_event())["batch_id"] == 2

@@ -1,0 +1,130 @@
+"""The command that publishes positions to consumer groups: publish-offsets."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import click
+
+from airflow_provider_ckpt.cli.options import directories, examples, open_store, pairs, shared
+from airflow_provider_ckpt.cli.render import counted, print_error, print_json, print_tables, say
+from airflow_provider_ckpt.cli.streams import has_done
+from airflow_provider_ckpt.documents import FORMAT_VERSION
+from airflow_provider_ckpt.errors import CheckpointError
+from airflow_provider_ckpt.positions.publication import Publication
+from airflow_provider_ckpt.positions.publish import publish_all
+from airflow_provider_ckpt.report.tables import Table
+from airflow_provider_ckpt.sources.ask_kafka import KafkaBroker
+from airflow_provider_ckpt.sources.declared import parse_end
+
+if TYPE_CHECKING:
+    from airflow_provider_ckpt.documents.positions import NotPublishedFields, PublishDocument
+
+
+@click.command(
+    "publish-offsets",
+    epilog=examples(
+        "ckpt publish-offsets s3://lake/checkpoints/orders --group spark-orders --source 0=kafka:broker:9092",
+        "ckpt publish-offsets /data/checkpoints/a /data/checkpoints/b --group 'spark-{name}' "
+        "--source 0=kafka:broker:9092 --dry-run",
+    ),
+)
+@click.argument("locations", shell_complete=directories, nargs=-1, required=True)
+@click.option(
+    "--group",
+    required=True,
+    metavar="GROUP",
+    help="Consumer group that gets the offsets. {name} in it becomes the last part of the location, {query_id} the id "
+    "of the query, {source_id} the id of the source.",
+)
+@click.option(
+    "--source",
+    "source",
+    required=True,
+    metavar="ID=kafka:PLACE",
+    help="Source whose position is published, by its id, and the broker: 0=kafka:host:9092, or with further topics, "
+    "0=kafka:host:9092/topic,topic2.",
+)
+@click.option(
+    "--kafka-config",
+    "kafka_config",
+    multiple=True,
+    metavar="KEY=VALUE",
+    help="Option of the Kafka client, such as security.protocol=SSL. Can be given more than once.",
+)
+@click.option("--dry-run", is_flag=True, help="Write nothing. Print what would be published.")
+@click.option(
+    "--take-over",
+    is_flag=True,
+    help="Publish to a group that has offsets which ckpt has not published. They are replaced.",
+)
+@shared
+def publish_offsets(
+    locations: tuple[str, ...],
+    group: str,
+    source: str,
+    kafka_config: tuple[str, ...],
+    dry_run: bool,
+    take_over: bool,
+    storage_options: tuple[str, ...],
+    as_json: bool,
+) -> int:
+    """Commit the positions of queries to a consumer group, so that tools for Kafka's groups show their lag.
+
+    Changes no checkpoint. A group with members is refused. Of several locations each is published on its own; the exit
+    code is that of the gravest error, 0 when all were published.
+    """
+    ((source_id, place),) = pairs([source], "--source")
+    try:
+        declared = parse_end(place)
+    except CheckpointError as error:
+        raise click.BadParameter(str(error), param_hint="--source") from None
+    if declared.kind != "kafka":
+        raise click.BadParameter(f"{place!r:.60} is not kafka:HOST:PORT", param_hint="--source")
+    broker = KafkaBroker(declared.location, dict(pairs(kafka_config, "--kafka-config")))
+    stores = [open_store(location, storage_options) for location in locations]
+    outcomes = publish_all(
+        stores,
+        broker,
+        group,
+        source_id=source_id,
+        topics=declared.topics,
+        dry_run=dry_run,
+        take_over=take_over,
+    )
+    errors = [item for item in outcomes if isinstance(item, CheckpointError)]
+    if errors and len(outcomes) == 1:
+        raise errors[0]
+    _show(outcomes, dry_run=dry_run, as_json=as_json)
+    return max((error.exit_code for error in errors), default=0)
+
+
+def _show(outcomes: list[Publication | CheckpointError], *, dry_run: bool, as_json: bool) -> None:
+    done = [item for item in outcomes if isinstance(item, Publication)]
+    if not dry_run:
+        has_done(f"The positions of {counted(len(done), 'checkpoint')} were published.")
+    if as_json:
+        document: PublishDocument = {
+            "format_version": FORMAT_VERSION,
+            "published": not dry_run,
+            "checkpoints": [
+                item.to_dict() if isinstance(item, Publication) else _not_published(item) for item in outcomes
+            ],
+        }
+        print_json(document)
+        return
+    for error in (item for item in outcomes if isinstance(item, CheckpointError)):
+        print_error(error, as_json=False)
+    rows = tuple(
+        (item.position.location, item.position.batch_id, item.group, len(item.offsets), item.lag) for item in done
+    )
+    if rows:
+        title = "Would be published" if dry_run else "Published"
+        print_tables([Table(title, ("checkpoint", "batch", "group", "partitions", "lag in offsets, at most"), rows)])
+    for item in done:
+        for warning in item.warnings:
+            say(f"{item.position.location}: {warning}", colour="yellow", err=True)
+
+
+def _not_published(error: CheckpointError) -> NotPublishedFields:
+    return {"location": error.location, "error": error.to_dict()}

@@ -1,0 +1,124 @@
+"""Publishing positions: the offsets of a query become those of a consumer group, from outside the job.
+
+The query itself commits nothing to Kafka. What Burrow, KEDA and ``kafka-consumer-groups --describe`` show is then the
+lag of the query, as of its newest committed batch.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+from airflow_provider_ckpt.codec.kafka_offset import offsets_of
+from airflow_provider_ckpt.errors import CheckpointError, PlanError, StoreError
+from airflow_provider_ckpt.positions.publication import (
+    Publication,
+    conflicts,
+    group_of,
+    is_ours,
+    plan_publication,
+    text_of,
+)
+from airflow_provider_ckpt.positions.read_extent import read_extent
+from airflow_provider_ckpt.positions.read_position import read_position
+from airflow_provider_ckpt.sources.ask_kafka import KafkaBroker
+from airflow_provider_ckpt.sources.consumer_group import ConsumerGroup
+from airflow_provider_ckpt.storage.store import Store
+
+
+def publish_all(
+    checkpoints: Sequence[Store],
+    broker: KafkaBroker,
+    group: str,
+    *,
+    source_id: str | None = None,
+    topics: Iterable[str] = (),
+    dry_run: bool = False,
+    take_over: bool = False,
+) -> list[Publication | CheckpointError]:
+    """Publish the positions of several queries; what is wrong with one of them keeps no other back.
+
+    All is read and decided before the first offset is written. Done again, it writes the same or later offsets.
+
+    Args:
+        checkpoints: Of the queries.
+        broker: Where their topics are.
+        group: The consumer group, with ``{name}``, ``{query_id}`` or ``{source_id}`` for one of each.
+        source_id: The source; None where each query has one alone.
+        topics: Topics of the source that a query may not have read from yet.
+        dry_run: Write nothing.
+        take_over: Write to a group that has offsets which ckpt has not published.
+
+    Returns:
+        What was published for each checkpoint, or why nothing was. A StoreUnavailableError may leave a part written.
+    """
+    outcomes = [_outcome(checkpoint, broker, group, source_id, tuple(topics)) for checkpoint in checkpoints]
+    found = {at: item for at, item in enumerate(outcomes) if isinstance(item, Publication)}
+    places = list(found)
+    refused = {places[at]: error for at, error in conflicts(list(found.values())).items()}
+    for at, publication in found.items():
+        error = refused.get(at) or _error_of(publication, broker, dry_run=dry_run, take_over=take_over)
+        if error is not None:
+            outcomes[at] = error
+    return outcomes
+
+
+def _outcome(
+    checkpoint: Store, broker: KafkaBroker, group: str, source_id: str | None, topics: tuple[str, ...]
+) -> Publication | CheckpointError:
+    try:
+        position = read_position(checkpoint, source_id)
+        reached = offsets_of(position.offset, position.entry)
+        extent = read_extent(broker, {*topics, *(topic for topic, _ in reached)})
+        return plan_publication(position, group_of(group, position), extent)
+    except CheckpointError as error:
+        return error.at(checkpoint.location)
+
+
+def _error_of(
+    publication: Publication, broker: KafkaBroker, *, dry_run: bool, take_over: bool
+) -> CheckpointError | None:
+    try:
+        group = ConsumerGroup(broker, publication.group)
+        _require_idle(publication, group)
+        if not take_over:
+            _require_ours(publication, group)
+        if not dry_run:
+            _commit(publication, group)
+    except CheckpointError as error:
+        return error.at(publication.position.location)
+    return None
+
+
+def _require_idle(publication: Publication, group: ConsumerGroup) -> None:
+    """The broker would refuse each partition, too; this says why."""
+    if members := group.members():
+        raise PlanError(
+            f"the consumer group {group.name} is in use: consumers in it now: {members}. They commit its offsets.",
+            location=publication.position.location,
+            hint="Nothing was published. Give another group, one that no consumer is in.",
+        )
+
+
+def _require_ours(publication: Publication, group: ConsumerGroup) -> None:
+    others = sorted(partition for partition, at in group.committed().items() if not is_ours(at.metadata))
+    if others:
+        raise PlanError(
+            f"the consumer group {group.name} has offsets that ckpt has not published, such as that of partition "
+            f"{text_of(others[0])}: a consumer that is not running now may need them.",
+            location=publication.position.location,
+            hint="Nothing was published. Give another group, or --take-over (take_over=True) when nobody needs these "
+            "offsets.",
+        )
+
+
+def _commit(publication: Publication, group: ConsumerGroup) -> None:
+    refused = group.commit(publication.offsets, publication.metadata)
+    if refused:
+        partition, said = min(refused.items())
+        raise StoreError(
+            f"the broker did not take the offsets of {len(refused)} of {len(publication.offsets)} partitions for the "
+            f"consumer group {group.name}; of {text_of(partition)} it said: {said}",
+            location=publication.position.location,
+            batch_id=publication.position.batch_id,
+            hint="The others were published. Publish again when the cause is fixed: it writes all of them.",
+        )

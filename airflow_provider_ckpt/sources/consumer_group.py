@@ -1,0 +1,95 @@
+"""A consumer group of a Kafka broker: who is in it, and which offsets it has; the one place that writes to a broker."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from airflow_provider_ckpt.codec.kafka_offset import Partition
+from airflow_provider_ckpt.errors import StoreError
+from airflow_provider_ckpt.sources.ask_kafka import AT_A_TIME, TIMEOUT_S, KafkaBroker, batched, is_one_of
+
+_ABSENT = ("GROUP_ID_NOT_FOUND",)
+_REFUSED = ("GROUP_AUTHORIZATION_FAILED", "TOPIC_AUTHORIZATION_FAILED")
+#: The client does not try these again by itself; they are seen when the first group of a broker is made.
+_MOVING = ("COORDINATOR_LOAD_IN_PROGRESS", "COORDINATOR_NOT_AVAILABLE", "NOT_COORDINATOR")
+#: Between two tries, seconds.
+_PAUSE_S = 0.2
+_RIGHTS = "Check the ACLs: the operation Read on the group and on its topics is needed."
+
+
+@dataclass(frozen=True, slots=True)
+class GroupOffset:
+    """What a group has committed of one partition: where it will read next, and a text beside it."""
+
+    offset: int
+    metadata: str
+
+
+class ConsumerGroup:
+    """A consumer group by its name; it need not exist.
+
+    Every method raises StoreUnavailableError when the broker does not answer, and StoreError when it refuses.
+    """
+
+    def __init__(self, broker: KafkaBroker, name: str) -> None:
+        self.name = name
+        self._broker = broker
+        self._about = f"consumer group {name}"
+
+    def members(self) -> int:
+        """How many consumers are in the group now."""
+        found = self._ask(self._broker.client.describe_consumer_groups, self.name)
+        return 0 if found is None else len(found.members)
+
+    def committed(self) -> dict[Partition, GroupOffset]:
+        """What the group has committed; without the partitions of which it has nothing."""
+        from confluent_kafka import ConsumerGroupTopicPartitions
+
+        found = self._ask(self._broker.client.list_consumer_group_offsets, ConsumerGroupTopicPartitions(self.name))
+        return {
+            (at.topic, at.partition): GroupOffset(at.offset, at.metadata or "")
+            for at in (found.topic_partitions if found is not None else ())
+            if at.offset >= 0
+        }
+
+    def commit(self, offsets: Mapping[Partition, int], metadata: str) -> dict[Partition, str]:
+        """Commit offsets from outside the group, which makes it when there is none.
+
+        Args:
+            offsets: Of each partition, not negative. The broker does not compare them with what a partition holds.
+            metadata: A text that is kept beside each.
+
+        Returns:
+            What the broker said of the partitions that it did not commit; it answers for each one.
+        """
+        from confluent_kafka import ConsumerGroupTopicPartitions, TopicPartition
+
+        refused: dict[Partition, str] = {}
+        for some in batched(sorted(offsets), AT_A_TIME):
+            wanted = [TopicPartition(*partition, offsets[partition], metadata) for partition in some]
+            change = ConsumerGroupTopicPartitions(self.name, wanted)
+            for at in self._ask(self._broker.client.alter_consumer_group_offsets, change).topic_partitions:
+                if at.error is not None:
+                    refused[at.topic, at.partition] = self._broker.said([at.error])
+        return refused
+
+    def _ask(self, call: Callable[..., Any], about: Any) -> Any:
+        """What the broker said; None when it has no such group."""
+        deadline = time.monotonic() + TIMEOUT_S
+        while True:
+            asked = call([about], request_timeout=TIMEOUT_S)
+            answer, errors = self._broker.result(asked[self.name], self._about)
+            if not errors or is_one_of(errors, _ABSENT):
+                return answer
+            if time.monotonic() >= deadline or not is_one_of(errors, _MOVING):
+                raise self._error(errors)
+            time.sleep(_PAUSE_S)
+
+    def _error(self, errors: Sequence[Any]) -> StoreError:
+        if is_one_of(errors, _REFUSED):
+            said = self._broker.said(errors)
+            return StoreError(f"{self._about}: {said}", location=self._broker.location, hint=_RIGHTS)
+        return self._broker.error(self._about, errors)
