@@ -33,7 +33,7 @@ PRINTED_BY: Mapping[type, str] = {
     backups.BackupsDocument: "ckpt backups",
     backups.VerifyDocument: "ckpt verify",
     backups.PruneDocument: "ckpt prune, CheckpointPruneOperator",
-    changes.ChangeDocument: "ckpt restore, ckpt rollback, ckpt undo",
+    changes.ChangeDocument: "ckpt restore, ckpt rollback, ckpt undo, ckpt seed",
     changes.HistoryDocument: "ckpt history",
     changes.RecordDocument: "ckpt history --plan",
     changes.ForgetDocument: "ckpt history --forget",

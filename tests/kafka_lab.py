@@ -224,11 +224,9 @@ def run_query(
     def keep(batch: Any, batch_id: int) -> None:
         read.extend((row.topic, row.partition, row.offset) for row in batch.collect())
 
-    source = {"kafka.bootstrap.servers": broker.bootstrap, "subscribe": topics, "startingOffsets": "earliest"}
     if limit is not None:
-        source["maxOffsetsPerTrigger"] = str(limit)
-    records = spark.readStream.format("kafka").options(**{**source, **options}).load()
-    writer = records.select("topic", "partition", "offset").writeStream.foreachBatch(keep)
+        options = {"maxOffsetsPerTrigger": str(limit), **options}
+    writer = read_stream(spark, broker, topics, **options).writeStream.foreachBatch(keep)
     writer = writer.option("checkpointLocation", str(checkpoint))
     if limit is None:
         query = writer.trigger(availableNow=True).start()
@@ -236,6 +234,13 @@ def run_query(
     else:
         _run_one_batch(writer, checkpoint)
     return sorted(read)
+
+
+def read_stream(spark: Any, broker: Broker, topics: str, **options: str) -> Any:
+    """The records of topics as a stream: topic, partition and offset. Arguments are as in `run_query`."""
+    source = {"kafka.bootstrap.servers": broker.bootstrap, "subscribe": topics, "startingOffsets": "earliest"}
+    records = spark.readStream.format("kafka").options(**{**source, **options}).load()
+    return records.select("topic", "partition", "offset")
 
 
 def _run_one_batch(writer: Any, checkpoint: Path) -> None:

@@ -39,7 +39,7 @@ def require_empty(plan: Plan, target: Store, there: Mapping[str, StoredObject]) 
                 "the location is not empty.",
                 location=target.location,
                 name=name,
-                hint="Give a new or empty location; a restore never overwrites anything.",
+                hint=f"Give a new or empty location; a {plan.kind} never overwrites anything.",
             )
 
 

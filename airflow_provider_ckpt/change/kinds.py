@@ -22,7 +22,7 @@ from airflow_provider_ckpt.change.requirements import (
     WriterStopped,
 )
 
-Kind = Literal["restore", "rollback", "undo", "repartition", "reset"]
+Kind = Literal["restore", "rollback", "undo", "repartition", "reset", "seed"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,4 +99,5 @@ KINDS: Mapping[Kind, Rules] = {
         executor="reset.reset",
         can_be_undone=True,
     ),
+    "seed": Rules(requires=(EmptyLocation,), may_require=(), steps=(Create,)),
 }

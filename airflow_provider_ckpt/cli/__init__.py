@@ -36,6 +36,7 @@ MODULES = {
     "history": "history",
     "export": "export",
     "publish-offsets": "publish",
+    "seed": "seed",
     "completion": "completion",
 }
 

@@ -98,4 +98,4 @@ def undo_command(arguments: Sequence[str], plan: Plan) -> str:
 
 
 def _place(plan: Plan) -> list[str]:
-    return [plan.location] if plan.rules.in_place else [plan.source, "--to", plan.location]
+    return [plan.source, "--to", plan.location] if plan.kind == "restore" else [plan.location]

@@ -1,0 +1,126 @@
+"""Planning a seed: positions that were given, or those of another checkpoint, as a new checkpoint."""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from airflow_provider_ckpt.backup.require_empty import require_empty
+from airflow_provider_ckpt.backup.restore_plan import require_free_place
+from airflow_provider_ckpt.change.plan import Plan
+from airflow_provider_ckpt.checkpoint.observe import observe
+from airflow_provider_ckpt.checkpoint.sink_marker import SinkMarker
+from airflow_provider_ckpt.clock import now_ms
+from airflow_provider_ckpt.codec import layout
+from airflow_provider_ckpt.codec.source_offset import SourceOffset
+from airflow_provider_ckpt.errors import BatchNotRestorableError, PlanError
+from airflow_provider_ckpt.reset.seed_plan import Positions, committed_batch, plan_seed, require_positions, seed_effect
+from airflow_provider_ckpt.sinks.declared import DeclaredSink, read_marker
+from airflow_provider_ckpt.sinks.effects import SinkEffect
+from airflow_provider_ckpt.storage.store import Store
+
+#: Sinks as they were declared, each with the store of its ``directory``.
+Sinks = Sequence[tuple[DeclaredSink, Store | None]]
+
+
+@dataclass(frozen=True, slots=True)
+class Given:
+    """Positions for a seed, and the batch of another checkpoint that they are of.
+
+    Args:
+        positions: Where each source begins.
+        read_to: The batch at whose end they are; None when they come from no checkpoint.
+        newest: The newest batch that is planned in that checkpoint.
+        note: Where they come from.
+    """
+
+    positions: Positions
+    read_to: int | None = None
+    newest: int | None = None
+    note: str = "The positions were given."
+
+
+def given_positions(offsets: Mapping[str, str]) -> Given:
+    """Positions from offsets as JSON text, by source id."""
+    return Given(Positions(tuple((source_id, SourceOffset(text)) for source_id, text in sorted(offsets.items()))))
+
+
+def positions_of(checkpoint: Store, batch_id: int | None = None) -> Given:
+    """The positions of all sources of another query after a committed batch; the newest one without an id.
+
+    Raises:
+        BatchNotRestorableError: The batch is not committed.
+        PlanError: A source had no offset yet.
+        CheckpointError: The checkpoint cannot be read.
+    """
+    view = observe(checkpoint, batch_id=batch_id)
+    wanted = view.latest_committed if batch_id is None else batch_id
+    if wanted is None or wanted not in view.committed:
+        raise BatchNotRestorableError(
+            "no batch is committed" if wanted is None else f"batch {wanted} is not committed",
+            location=view.location,
+            hint="Nothing was done.",
+        )
+    entry = view.offset_seq(wanted)
+    offsets = tuple((source_id, offset) for source_id, offset in entry.offsets if offset is not None)
+    if len(offsets) != len(entry.offsets):
+        raise PlanError(
+            f"a source had no offset yet when batch {wanted} was committed.",
+            location=view.location,
+            name=layout.offset_entry(wanted),
+            hint="Nothing was done.",
+        )
+    conf = entry.metadata.conf if entry.metadata else None
+    note = f"The positions are those of {view.location} after batch {wanted}."
+    return Given(Positions(offsets, entry.version, conf), wanted, view.latest_planned, note)
+
+
+def make_seed(
+    target: Store, given: Given, types: Mapping[str, str], *, sinks: Sinks = (), after_batch: int = 0
+) -> Plan:
+    """Plan to write a new checkpoint to a new or empty location.
+
+    Args:
+        target: Where to.
+        given: Where each source begins.
+        types: Declared type by source id.
+        sinks: Sinks of the query, whose newest batch decides with which batch it begins.
+        after_batch: It begins after this batch, or a later one.
+
+    Raises:
+        ObjectExistsError: There is something at the location.
+        PlanError: The positions make no sense, or no batch id does for all sinks.
+    """
+    require_free_place(target.location)
+    require_positions(given.positions.offsets, types, given.positions.version)
+    markers = read_markers(sinks)
+    batch_id = committed_batch([marker for _, marker in markers], given.newest or 0, after_batch)
+    plan = plan_seed(
+        target.location,
+        given.positions,
+        query_id=str(uuid.uuid4()),
+        batch_id=batch_id,
+        planned_at_ms=now_ms(),
+        effects=effects_of_seed(markers, batch_id, given),
+        notes=(given.note,),
+    )
+    require_empty(plan, target, target.find())
+    return plan
+
+
+def read_markers(sinks: Sinks) -> list[tuple[str, SinkMarker]]:
+    """What each sink remembers, by how it is declared. A table knows nothing of a query id that is new."""
+    found = []
+    for sink, store in sinks:
+        store = store if sink.directory else None
+        found.append((sink.at(store).name, read_marker(sink, store, "", 0)))
+    return found
+
+
+def effects_of_seed(markers: Sequence[tuple[str, SinkMarker]], batch_id: int, given: Given) -> list[SinkEffect]:
+    """The effect on each sink; unknown when none was declared."""
+    effects = [
+        replace(seed_effect(marker, batch_id, given.read_to, given.newest), sink=name) for name, marker in markers
+    ]
+    return effects or [seed_effect(SinkMarker(""), batch_id, given.read_to, given.newest)]

@@ -1,0 +1,42 @@
+"""Planning a seed: from another checkpoint, or from given positions."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from airflow_provider_ckpt.errors import BatchNotRestorableError, PlanError
+from airflow_provider_ckpt.reset.make_seed import make_seed, positions_of
+from airflow_provider_ckpt.sinks.declared import parse_sink
+
+KAFKA = {"0": "kafka"}
+
+
+def test_batches_after_the_position_come_again(query, old, target):
+    query.plan({"t": {"0": 40}})
+    for batch, again in ((None, "batch 3"), (0, "batches 1 to 3")):
+        plan = make_seed(target, positions_of(old, batch), KAFKA, sinks=[(parse_sink("kafka"), None)])
+        assert plan.batch_id == 3, "the id of the planned batch is used, too"
+        assert plan.to_accept == ("duplicated",)
+        assert f"it may have the rows of {again}, which" in plan.effects[0].reason
+
+
+def test_a_sink_that_was_not_declared_is_unknown(old, target):
+    assert make_seed(target, positions_of(old), KAFKA).to_accept == ("unknown",)
+
+
+def test_positions_that_another_checkpoint_does_not_have_are_refused(query, old):
+    with pytest.raises(BatchNotRestorableError, match="batch 7 is not committed"):
+        positions_of(old, 7)
+    entry = query.checkpoint / "offsets/2"
+    entry.write_text(entry.read_text().rpartition("\n")[0] + "\n-")
+    with pytest.raises(PlanError, match="a source had no offset yet when batch 2 was committed"):
+        positions_of(old)
+
+
+def test_the_confs_of_the_other_query_come_along(query, old, target):
+    entry = query.checkpoint / "offsets/2"
+    entry.write_text(entry.read_text().replace('"conf": {}', '"conf": {"spark.sql.shuffle.partitions": "7"}'))
+    plan = make_seed(target, positions_of(old), KAFKA)
+    assert json.loads(plan.actions[0].data.split("\n")[1])["conf"] == {"spark.sql.shuffle.partitions": "7"}
