@@ -20,7 +20,7 @@ PRINTED_BY: Mapping[type, str] = {
     positions.DiffDocument: "ckpt diff",
     positions.LagDocument: "ckpt lag",
     positions.ExportDocument: "ckpt export",
-    positions.PublishDocument: "ckpt publish-offsets, CheckpointPublishOffsetsOperator",
+    positions.PublishDocument: "ckpt publish-offsets",
     findings.CheckDocument: "ckpt check, of one location",
     findings.NotJudgedDocument: "ckpt check and ckpt gate",
     findings.ChecksDocument: "ckpt check, of several locations",

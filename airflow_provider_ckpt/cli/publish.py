@@ -13,7 +13,7 @@ from airflow_provider_ckpt.documents import FORMAT_VERSION
 from airflow_provider_ckpt.errors import CheckpointError
 from airflow_provider_ckpt.positions.publication import Publication
 from airflow_provider_ckpt.positions.publish import publish_all
-from airflow_provider_ckpt.report.tables import Table
+from airflow_provider_ckpt.report.tables import published_table
 from airflow_provider_ckpt.sources.ask_kafka import KafkaBroker
 from airflow_provider_ckpt.sources.declared import parse_end
 
@@ -115,12 +115,8 @@ def _show(outcomes: list[Publication | CheckpointError], *, dry_run: bool, as_js
         return
     for error in (item for item in outcomes if isinstance(item, CheckpointError)):
         print_error(error, as_json=False)
-    rows = tuple(
-        (item.position.location, item.position.batch_id, item.group, len(item.offsets), item.lag) for item in done
-    )
-    if rows:
-        title = "Would be published" if dry_run else "Published"
-        print_tables([Table(title, ("checkpoint", "batch", "group", "partitions", "lag in offsets, at most"), rows)])
+    if done:
+        print_tables([published_table(done, "Would be published" if dry_run else "Published")])
     for item in done:
         for warning in item.warnings:
             say(f"{item.position.location}: {warning}", colour="yellow", err=True)

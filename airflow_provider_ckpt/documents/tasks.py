@@ -81,6 +81,21 @@ class VerifyResultDocument(Document):
     rehearsal: Annotated[RehearsalFields | None, "what Spark read; null without a rehearsal"]
 
 
+class PublishedFields(TypedDict):
+    """A position that was published to a consumer group."""
+
+    location: Annotated[str, "URI of the checkpoint"]
+    batch_id: Annotated[int, "latest committed batch, whose position it is"]
+    group: Annotated[str, "name of the consumer group"]
+    lag: Annotated[int, "offsets from there to the ends of the partitions, in total; records are at most as many"]
+
+
+class PublishResultDocument(Document):
+    """What `CheckpointPublishOffsetsOperator` returns."""
+
+    published: Annotated[list[PublishedFields], "checkpoints, in the order of the task"]
+
+
 class WindowsResultDocument(Document):
     """What `CheckpointWindowsOperator` returns."""
 

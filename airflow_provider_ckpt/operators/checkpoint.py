@@ -5,6 +5,7 @@ from airflow_provider_ckpt.operators.check import CheckpointCheckOperator
 from airflow_provider_ckpt.operators.continuity import CheckpointContinuityOperator
 from airflow_provider_ckpt.operators.gate import CheckpointGateOperator
 from airflow_provider_ckpt.operators.prune import CheckpointPruneOperator
+from airflow_provider_ckpt.operators.publish import CheckpointPublishOffsetsOperator
 from airflow_provider_ckpt.operators.repartition import CheckpointRepartitionOperator
 from airflow_provider_ckpt.operators.reset import CheckpointResetOffsetsOperator
 from airflow_provider_ckpt.operators.restore import CheckpointRestoreOperator
@@ -18,6 +19,7 @@ __all__ = [
     "CheckpointContinuityOperator",
     "CheckpointGateOperator",
     "CheckpointPruneOperator",
+    "CheckpointPublishOffsetsOperator",
     "CheckpointRepartitionOperator",
     "CheckpointResetOffsetsOperator",
     "CheckpointRestoreOperator",

@@ -17,6 +17,7 @@ from airflow_provider_ckpt.positions.position import Position
 
 if TYPE_CHECKING:
     from airflow_provider_ckpt.documents.positions import PublicationFields
+    from airflow_provider_ckpt.documents.tasks import PublishedFields
 
 #: What a name of a group may have in it, which each checkpoint gives a value of its own.
 NAME, QUERY_ID, SOURCE_ID = "{name}", "{query_id}", "{source_id}"
@@ -47,6 +48,15 @@ class Publication:
     def metadata(self) -> str:
         """The text that is kept beside each offset."""
         return f"ckpt batch {self.position.batch_id}"
+
+    def summary(self) -> PublishedFields:
+        """JSON-ready, without the offsets, of which there may be very many."""
+        return {
+            "location": self.position.location,
+            "batch_id": self.position.batch_id,
+            "group": self.group,
+            "lag": self.lag,
+        }
 
     def to_dict(self) -> PublicationFields:
         """JSON-ready."""

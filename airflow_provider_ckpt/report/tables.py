@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from airflow_provider_ckpt.change.plan import Plan
     from airflow_provider_ckpt.checks.findings import Finding
     from airflow_provider_ckpt.fleet.row import FleetRow
+    from airflow_provider_ckpt.positions.publication import Publication
     from airflow_provider_ckpt.restart.forecast import Forecast
 
 #: Airflow's log viewer cuts longer lines.
@@ -284,6 +285,15 @@ def prune_tables(plan: PrunePlan) -> list[Table]:
         title = "Kept of deleted backups, because other backups reference it"
         tables.append(facts(title, [("bytes that stay", plan.referred_bytes)]))
     return tables
+
+
+def published_table(published: Sequence[Publication], title: str = "Published") -> Table:
+    """What consumer groups got, or would get."""
+    columns = ("checkpoint", "batch", "group", "partitions", "lag in offsets, at most")
+    rows = (
+        (item.position.location, item.position.batch_id, item.group, len(item.offsets), item.lag) for item in published
+    )
+    return Table(title, columns, tuple(rows))
 
 
 def rehearsal_table(rehearsal: Rehearsal) -> Table:

@@ -1,0 +1,87 @@
+"""The operator that publishes positions to consumer groups."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+from airflow_provider_ckpt.documents import FORMAT_VERSION
+from airflow_provider_ckpt.errors import CheckpointError
+from airflow_provider_ckpt.hooks.checkpoint import airflow_errors, failure, require_flags
+from airflow_provider_ckpt.operators.base import CheckpointOperator, texts_of
+from airflow_provider_ckpt.positions.publication import Publication
+from airflow_provider_ckpt.positions.publish import publish_all
+from airflow_provider_ckpt.report.tables import published_table
+from airflow_provider_ckpt.sources.ask_kafka import KafkaBroker
+from airflow_provider_ckpt.visible import visible
+
+if TYPE_CHECKING:
+    from airflow_provider_ckpt.documents.tasks import PublishResultDocument
+
+
+class CheckpointPublishOffsetsOperator(CheckpointOperator):
+    """Commits the positions of queries to a consumer group of Kafka, from outside: tools show the lag of the queries.
+
+    ``checkpoint`` may be a list: each is published on its own, and the task fails afterwards for those that were not.
+    A retry writes all of them again, which is harmless.
+
+    :param group: The consumer group. In it ``{name}`` becomes the last part of the location, ``{query_id}`` the id of
+        the query and ``{source_id}`` that of the source.
+    :param kafka_conn_id: Connection of type ``kafka``, whose extra configures the client.
+    :param source_id: Id of the source, such as ``0``; without it the queries have one source each.
+    :param topics: Topics of the source that a query may not have read from yet.
+    :param take_over: Publish to a group that has offsets which ckpt has not published; they are replaced.
+    """
+
+    template_fields: Sequence[str] = (
+        *CheckpointOperator.template_fields,
+        "group",
+        "kafka_conn_id",
+        "source_id",
+        "topics",
+    )
+
+    def __init__(
+        self,
+        *,
+        group: str,
+        kafka_conn_id: str = "kafka_default",
+        source_id: str | None = None,
+        topics: Sequence[str] = (),
+        take_over: bool = False,
+        **kwargs: Any,
+    ) -> None:
+        super().__init__(**kwargs)
+        self.group = group
+        self.kafka_conn_id = kafka_conn_id
+        self.source_id = source_id
+        self.topics = topics
+        self.take_over = take_over
+
+    def execute(self, context: Any) -> PublishResultDocument:
+        """Publish, log, and fail when one of the positions was not published."""
+        with airflow_errors():
+            require_flags(self, "take_over")
+            stores = [self.store(location) for location in texts_of("checkpoint", self.checkpoint)]
+            broker = KafkaBroker("", self.hook.get_connection(self.kafka_conn_id).extra_dejson)
+            outcomes = publish_all(
+                stores,
+                broker,
+                self.group,
+                source_id=None if self.source_id is None else str(self.source_id),  # a native template made it a number
+                topics=texts_of("topics", self.topics),
+                take_over=self.take_over,
+            )
+        done = [item for item in outcomes if isinstance(item, Publication)]
+        self.report(published_table(done))
+        for text in (f"{item.position.location}: {warning}" for item in done for warning in item.warnings):
+            self.log.warning("%s", visible(text))
+        self._fail_for([item for item in outcomes if isinstance(item, CheckpointError)])
+        return {"format_version": FORMAT_VERSION, "published": [item.summary() for item in done]}
+
+    def _fail_for(self, errors: Sequence[CheckpointError]) -> None:
+        for error in errors:
+            self.log.error("%s", error)
+        if errors:
+            again = next((error for error in errors if error.retryable), errors[0])
+            raise failure(again.code, again, retryable=again.retryable)
