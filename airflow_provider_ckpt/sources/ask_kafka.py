@@ -120,12 +120,12 @@ class KafkaBroker:
 
         resources = [ConfigResource(ResourceType.TOPIC, name) for name in sorted(set(names))]
         found = {}
-        asked = self._client.describe_configs(resources, request_timeout=TIMEOUT_S) if resources else {}
+        asked = self.client.describe_configs(resources, request_timeout=TIMEOUT_S) if resources else {}
         for resource, future in asked.items():
             about = f"the configuration of topic {resource.name}"
-            result, errors = self._result(future, about)
+            result, errors = self.result(future, about)
             if errors:
-                raise self._error(about, errors)
+                raise self.error(about, errors)
             deletes = "delete" in result["cleanup.policy"].value
             time_ms, size = (int(result[key].value) for key in ("retention.ms", "retention.bytes"))
             found[resource.name] = Retention(
