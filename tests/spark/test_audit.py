@@ -8,10 +8,12 @@ import subprocess
 import sys
 import time
 from collections import Counter
+from contextlib import nullcontext
 from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
+from py4j.protocol import Py4JError
 
 from airflow_provider_ckpt.clock import now_ms
 from airflow_provider_ckpt.epochs.compact import compact
@@ -200,6 +202,19 @@ def test_since_when_a_followed_fleet_was_polled(status, rows, polled_ms):
     options = StreamOptions(Places(("fleet",)), max_batches=5, quiet_ms=MINUTE_MS)
     query = SimpleNamespace(status=status, lastProgress=progress)
     assert polled_since_ms(query, options, NOON_MS + 6 * MINUTE_MS) == polled_ms
+
+
+@pytest.mark.parametrize("is_stopped", [True, False])
+def test_a_jvm_that_ends_by_the_signal_that_stops_the_service_is_no_error(monkeypatch, is_stopped):
+    def follow(*_: object, **__: object) -> None:
+        raise Py4JError("the JVM does not answer")
+
+    monkeypatch.setattr(audits, "session_on", lambda _: None)
+    monkeypatch.setattr(audits, "follow", follow)
+    monkeypatch.setattr(audits, "Event", lambda: SimpleNamespace(is_set=lambda: is_stopped))
+    monkeypatch.setattr(audits.signal, "signal", lambda *_: None)
+    with nullcontext() if is_stopped else pytest.raises(Py4JError):
+        assert main(["fleet", "--home", "home", "--follow"]) == 0
 
 
 @pytest.mark.exhaustive
