@@ -70,10 +70,10 @@ def test_a_partition_whose_leader_has_moved_is_asked_for_again(kafka, monkeypatc
     topic = kafka.create(2)
     kafka.produce(topic, 3)
     broker = KafkaBroker(kafka.bootstrap, {})
-    monkeypatch.setattr(broker, "_client", Moving(broker._client, 2))
+    monkeypatch.setattr(broker, "client", Moving(broker.client, 2))
     assert broker.latest([(topic, 0), (topic, 1)]) == {(topic, 0): 3, (topic, 1): 0}
     assert broker.requests == 3
     monkeypatch.setattr(ask_kafka, "TIMEOUT_S", 1.0)
-    monkeypatch.setattr(broker, "_client", Moving(broker._client, 1_000))
+    monkeypatch.setattr(broker, "client", Moving(broker.client, 1_000))
     with pytest.raises(StoreUnavailableError, match="did not answer"):
         broker.latest([(topic, 0)])
