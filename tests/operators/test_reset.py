@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from datetime import timedelta
 from typing import Any
 
@@ -66,6 +67,16 @@ def positions(query: KafkaQuery) -> list[int]:
 def test_where_to_is_said_as_a_template_leaves_it(query, arguments, moved):
     done = execute(query, **arguments)
     assert (done["kind"], positions(query)) == ("reset", moved)
+
+
+def test_the_broker_comes_from_a_connection_of_airflow(query, monkeypatch):
+    asked: list[Any] = []
+    broker = broker_of(query)
+    monkeypatch.setattr(ask_kafka, "KafkaBroker", lambda *given: asked.append(given) or broker)
+    connection = {"conn_type": "kafka", "extra": {"bootstrap.servers": "h:9092", "security.protocol": "SSL"}}
+    monkeypatch.setenv("AIRFLOW_CONN_OURS", json.dumps(connection))
+    execute(query, source="0=kafka", kafka_conn_id="ours", to_latest=True)
+    assert asked == [("", connection["extra"])] and positions(query) == [100, 100]
 
 
 def test_the_plan_is_shown_approved_and_carried_out(query):
