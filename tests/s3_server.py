@@ -7,12 +7,16 @@ closes the connection after each.
 from __future__ import annotations
 
 import io
+import logging
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from threading import Thread
 
 from moto.moto_server.werkzeug_app import MotoRequestHandler, create_backend_app
 from werkzeug.serving import make_server
+
+#: Gets a record for each request, with its method and path.
+REQUESTS = logging.getLogger("tests.s3_server")
 
 
 class Handler(MotoRequestHandler):
@@ -45,7 +49,8 @@ class Handler(MotoRequestHandler):
             self._names.add(name.lower())
 
     def log_request(self, code: object = "-", size: object = "-") -> None:
-        """Write nothing: a test may send a thousand."""
+        """Tell of a request those tests that count them, before it is answered; a test may send a thousand."""
+        REQUESTS.debug("%s %s", self.command, self.path)
 
 
 @contextmanager

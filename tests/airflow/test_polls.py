@@ -56,10 +56,11 @@ def asked() -> Counter[str]:
         def emit(self, record: logging.LogRecord) -> None:
             counted["list" if "list-type" in record.getMessage() else "read"] += 1
 
-    handler, logger = Count(), logging.getLogger("werkzeug")
+    handler, logger = Count(), logging.getLogger("tests.s3_server")
     logger.addHandler(handler)
-    logger.setLevel(logging.INFO)
+    logger.setLevel(logging.DEBUG)
     yield counted
+    logger.setLevel(logging.NOTSET)
     logger.removeHandler(handler)
 
 
