@@ -221,7 +221,7 @@ TESTED_ELSEWHERE = {
     "codec": "embedded_paths file_offset verbatim versions xxhash32",
     "fleet": "find row",
     "hooks": "checkpoint",
-    "operators": "backup base check checkpoint continuity gate prune restore rollback spark_task verify windows",
+    "operators": "backup base check checkpoint continuity prune restore rollback spark_task verify windows",
     "restart": "gate hints sinks spark_errors steps",
     "rollback": "make resolve roll_back",
     "sensors": "checkpoint",

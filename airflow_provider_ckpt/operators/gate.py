@@ -15,18 +15,20 @@ from airflow_provider_ckpt.operators.base import CheckpointOperator, declared
 from airflow_provider_ckpt.operators.spark_task import confs_of, read_text, task_id_of
 from airflow_provider_ckpt.report.tables import forecast_tables, headline, not_judged_text
 from airflow_provider_ckpt.restart.continuity import take_bookmark
-from airflow_provider_ckpt.restart.deploy import DeploySpec, parse_deploy
+from airflow_provider_ckpt.restart.deploy import DeploySpec, parse_deploy, parse_yaml
 from airflow_provider_ckpt.restart.forecast import Forecast
 from airflow_provider_ckpt.restart.gate import forecast_restart
 
 if TYPE_CHECKING:
     from airflow_provider_ckpt.documents.tasks import GateResultDocument
 
+#: XCom key of the ids that topics had when a gate saw them first.
+TOPIC_IDS = "topic_ids"
 #: XCom key of the bookmark that the gate leaves for :class:`CheckpointContinuityOperator`.
 BOOKMARK = "bookmark"
 
 _RETURN_VALUE = "return_value"
-_DECLARATIONS = ("confs", "sources", "sink", "operators", "spark_version", "trigger")
+_DECLARATIONS = ("confs", "sources", "sink", "operators", "spark_version", "trigger", "source_options")
 
 
 class CheckpointGateOperator(CheckpointOperator, BranchMixIn):
@@ -34,7 +36,8 @@ class CheckpointGateOperator(CheckpointOperator, BranchMixIn):
 
     The forecast (decision, the batch Spark resumes at, what happens to each conf, the findings) is the task's return
     value in XCom, also when the gate blocks. Its key ``bookmark`` has the progress of the query, for
-    :class:`~airflow_provider_ckpt.operators.checkpoint.CheckpointContinuityOperator`.
+    :class:`~airflow_provider_ckpt.operators.checkpoint.CheckpointContinuityOperator`, and ``topic_ids`` the ids of the
+    topics of declared Kafka brokers, for the gate of the next run.
 
     The deploy is described by ``conf_file``, ``spark_task`` and the other arguments; of the same value the later one in
     this list is used. Text in ``confs``, ``sources`` and ``operators``, such as a rendered template, is read as YAML.
@@ -47,7 +50,12 @@ class CheckpointGateOperator(CheckpointOperator, BranchMixIn):
     :param spark_task: The task that will restart the query, or its id: a ``SparkSubmitOperator`` (its ``conf`` and
         ``properties_file``) or a ``@task.pyspark`` (its ``config_kwargs`` and connection). Its confs are taken when the
         gate runs; templates in them are rendered in the context of the gate.
-    :param sources: The sources of the query: their number, a list of types in order, or types by name.
+    :param sources: The sources of the query: their number, a list of types in order, or types by name. With
+        ``kafka:host:9092/topic`` the broker is asked what a restart would lose.
+    :param source_options: Options of Kafka sources, such as ``{"0.failOnDataLoss": "false"}``.
+    :param topic_ids: The ids that topics had before, by name, to tell one that was created again: what the gate of an
+        earlier run has pushed, such as ``"{{ ti.xcom_pull(key='topic_ids', include_prior_dates=True) or {} }}"``.
+    :param kafka_conn_id: Connection of type ``kafka``, whose extra configures the client that asks.
     :param sink: The sink, such as ``file:s3://lake/orders``; the log of a file sink is read, too.
     :param operators: Spark's names of the stateful operators by operator id; empty for a stateless query.
     :param spark_version: Spark version of the deploy, such as ``4.3``; by default the newest supported one.
@@ -64,7 +72,13 @@ class CheckpointGateOperator(CheckpointOperator, BranchMixIn):
 
     inherits_from_skipmixin = True
 
-    template_fields: Sequence[str] = (*CheckpointOperator.template_fields, *_DECLARATIONS, "conf_file")
+    template_fields: Sequence[str] = (
+        *CheckpointOperator.template_fields,
+        *_DECLARATIONS,
+        "conf_file",
+        "topic_ids",
+        "kafka_conn_id",
+    )
 
     def __init__(
         self,
@@ -77,6 +91,9 @@ class CheckpointGateOperator(CheckpointOperator, BranchMixIn):
         operators: Sequence[str] | str | None = None,
         spark_version: str | None = None,
         trigger: str | None = None,
+        source_options: Mapping[str, str] | str | None = None,
+        topic_ids: Mapping[str, str] | str | None = None,
+        kafka_conn_id: str | None = None,
         quick: bool = False,
         fail_on: Literal["block", "warn"] = "block",
         on_block: Literal["fail", "skip", "branch"] = "fail",
@@ -99,6 +116,9 @@ class CheckpointGateOperator(CheckpointOperator, BranchMixIn):
         self.operators = operators
         self.spark_version = spark_version
         self.trigger = trigger
+        self.source_options = source_options
+        self.topic_ids = topic_ids
+        self.kafka_conn_id = kafka_conn_id
         self.quick = quick
         self.fail_on = fail_on
         self.on_block = on_block
@@ -110,11 +130,21 @@ class CheckpointGateOperator(CheckpointOperator, BranchMixIn):
         with airflow_errors():
             require_flags(self, "quick")
             deploy = self._deploy(context)
-            view, foretold = forecast_restart(self.store(), deploy, self.store, quick=self.quick)
+            known = topic_ids_of(self.topic_ids)
+            view, foretold = forecast_restart(
+                self.store(),
+                deploy,
+                self.store,
+                quick=self.quick,
+                kafka_config=self.hook.access(self.checkpoint, self.kafka_conn_id).kafka_config,
+                topic_ids=known,
+            )
             self.log.info("%s", headline(view.location, foretold))
             self.report(*forecast_tables(view.location, foretold))
             with suppress(CheckpointError):  # no bookmark in a log that cannot be read: the forecast says so
                 context["ti"].xcom_push(key=BOOKMARK, value=take_bookmark(view).to_dict())
+            if foretold.topic_ids:
+                context["ti"].xcom_push(key=TOPIC_IDS, value={**foretold.topic_ids, **known})
             result: GateResultDocument = {
                 "format_version": FORMAT_VERSION,
                 "headline": headline(view.location, foretold),
@@ -145,6 +175,17 @@ class CheckpointGateOperator(CheckpointOperator, BranchMixIn):
         if self.spark_task is not None:
             deploy = deploy.with_confs(confs_of(self.dag, self.spark_task, context))
         return declared(deploy, {key: getattr(self, key) for key in _DECLARATIONS})
+
+
+def topic_ids_of(given: Mapping[str, str] | str | None) -> dict[str, str]:
+    """The ids of topics by name, of a mapping or the text of one. Raises CheckpointError."""
+    try:
+        value = parse_yaml(given) if isinstance(given, str) else given
+    except ValueError as error:
+        raise CheckpointError(f"topic_ids: {error}") from error
+    if not isinstance(value or {}, Mapping):
+        raise CheckpointError(f"topic_ids is not a mapping from the name of a topic to its id: {given!r:.60}")
+    return {str(name): str(topic_id) for name, topic_id in (value or {}).items()}
 
 
 def _read_deploy(conf_file: str) -> DeploySpec:
