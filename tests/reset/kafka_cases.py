@@ -116,15 +116,18 @@ class MovedQuery:
                 if gone := min(self.case.deleted, count):
                     self.broker.delete_before(topic, gone, number)
         if self.case.in_flight and self.case.more:
-            self.run(fails=True)
+            self.run(fails=FAILS)
             assert observe(self.store).in_flight is not None
 
-    def run(self, *, fails: bool = False) -> list[Row]:
-        """Read what there is; the records that were read, sorted. One that fails plans a batch and does not commit."""
+    def run(self, *, fails: str = "") -> list[Row]:
+        """Read what there is; the records that were read, sorted. ``fails`` is in the error of a query that ends early.
+
+        With FAILS it is the sink that fails, so that a batch is planned and not committed.
+        """
         read: list[Row] = []
 
         def keep(batch: Any, batch_id: int) -> None:
-            if fails:
+            if fails == FAILS:
                 raise RuntimeError(FAILS)
             read.extend((row.topic, row.partition, row.offset) for row in batch.collect())
 
@@ -133,7 +136,9 @@ class MovedQuery:
         try:
             assert running.awaitTermination(600), "the query did not finish in 600 s"
         except Exception as error:
-            assert fails and FAILS in str(error), error
+            assert fails and fails in str(error), error
+        else:
+            assert fails in ("", FAILS), f"it did not fail: {fails}"
         return sorted(read)
 
     def _records(self) -> Any:
