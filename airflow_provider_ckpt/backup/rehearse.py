@@ -193,7 +193,7 @@ def _require_same_logs(root: Store, backup: Manifest, view: CheckpointView, logs
             raise BackupCorruptError.of(
                 root.location,
                 backup.backup_id,
-                f"Spark takes batch {theirs[0]} for the newest entry of {log}, or reads other content in it",
+                f"for Spark the newest entry of {log} is batch {theirs[0]}, or its content differs from what ckpt read",
             )
 
 

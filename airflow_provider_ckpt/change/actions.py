@@ -236,7 +236,7 @@ class Repartition(_OnObject):
     Args:
         name: The commit entry that Spark writes last.
         place: The checkpoint.
-        partitions: How many there will be.
+        partitions: How many partitions the state will have.
     """
 
     do: ClassVar[str] = "repartition"

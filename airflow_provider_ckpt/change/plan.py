@@ -142,7 +142,9 @@ class Plan:
         return frozenset(name for where, name in self.written if where == place)
 
     def to_dict(self) -> PlanFields:
-        """JSON-ready; :func:`plan_from_dict` is the way back. The id is a digest of it, so its keys stay."""
+        """JSON-ready; :func:`plan_from_dict` is the way back. The plan id is a digest of
+        this mapping, so its keys must not change.
+        """
         fields: PlanFields = {
             "kind": self.kind,
             "location": self.location,

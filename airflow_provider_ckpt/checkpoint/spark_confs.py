@@ -211,7 +211,7 @@ def parse_spark_version(text: str) -> SparkVersion:
     try:
         version = (int(parts[0]), int(parts[1]))
     except (ValueError, IndexError):
-        raise ValueError(f"{text!r} is not a Spark version") from None
+        raise ValueError(f"{text!r} is not a Spark version, such as 4.3") from None
     if not SPARK_MIN <= version <= SPARK_MAX:
         supported = f"{SPARK_MIN[0]}.{SPARK_MIN[1]} to {SPARK_MAX[0]}.{SPARK_MAX[1]}"
         raise ValueError(f"Spark {text} is not supported; ckpt knows the confs of Spark {supported}")

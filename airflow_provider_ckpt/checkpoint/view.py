@@ -20,7 +20,7 @@ from airflow_provider_ckpt.storage.stored_object import StoredObject
 
 @dataclass(frozen=True, slots=True)
 class CheckpointView:
-    """What was seen of a checkpoint.
+    """What was read from a checkpoint.
 
     Args:
         location: Its URI.

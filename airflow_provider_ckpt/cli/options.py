@@ -115,7 +115,7 @@ def executing(command: Command) -> Command:
     return click.option(
         "--execute",
         is_flag=True,
-        help="Carry the plan out. Without it the plan is printed, and nothing changes.",
+        help="Apply the plan. Without it the plan is printed, and nothing changes.",
     )(command)
 
 

@@ -34,8 +34,8 @@ from airflow_provider_ckpt.sinks.declared import parse_sink
     "confs",
     multiple=True,
     metavar="KEY=VALUE",
-    help="Conf of the Spark that does it, such as spark.master or what it needs to reach the checkpoint. Those of the "
-    "state are taken from the checkpoint. Can be given more than once.",
+    help="Conf of the Spark session that repartitions, such as spark.master or what it needs to reach the checkpoint. "
+    "Confs of the state are taken from the checkpoint. Can be given more than once.",
 )
 @click.option(
     "--sink",
@@ -56,7 +56,8 @@ def repartition(
 ) -> None:
     """Give the state another number of partitions, through Spark itself (4.2 or later). ckpt undo takes it back.
 
-    Needs PySpark and Java where it is executed, and a query that is stopped. Interrupted, the same command goes on.
+    Needs PySpark and Java where it is executed, and a query that is stopped. After an
+    interruption, run the same command again to finish.
     """
     require_consistent(how["plan_out"], how["approved_by"], execute=how["execute"])
     opener, spark_confs = opening(storage_options), dict(pairs(confs, "--conf"))

@@ -66,7 +66,7 @@ _GOALS = {
     "--to-current",
     "current",
     is_flag=True,
-    help="Stay, and only drop a batch in flight and bring positions into what the topics hold.",
+    help="Keep the positions. Only drop a batch in flight, and correct positions that the topics do not hold.",
 )
 @click.option(
     "--to-datetime",
@@ -138,7 +138,7 @@ _GOALS = {
     "--state-will-see-rows-again",
     "state_sees_rows_again",
     is_flag=True,
-    help="Confirm that the state of the query counts rows that are read again a second time. A reset does not move "
+    help="Confirm that the state of the query may count a row twice when it is read twice. A reset does not move "
     "state.",
 )
 @acting
@@ -166,8 +166,9 @@ def reset_offsets(
 ) -> None:
     """Move the positions of a source, in place. ckpt undo takes it back.
 
-    Give --source and exactly one of the options that say where to, as kafka-consumer-groups has them; or --plan. Each
-    offset is brought into what its partition holds. A batch in flight is dropped first, and kept for ckpt undo.
+    Give --source and exactly one target (--to-…, --by-duration, --shift-by or --from-file), as with
+    kafka-consumer-groups; or give --plan. An offset that its partition does not hold becomes the nearest one that it
+    holds. A batch in flight is dropped first, and kept for ckpt undo.
     """
     require_consistent(how["plan_out"], how["approved_by"], execute=how["execute"])
     opener = opening(storage_options)

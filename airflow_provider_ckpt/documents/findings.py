@@ -137,7 +137,7 @@ class FleetSummaryFields(TypedDict):
     checkpoints: Annotated[int, "checkpoints that were read"]
     errors: Annotated[int, "checkpoints with an error"]
     warnings: Annotated[int, "checkpoints with warnings at worst"]
-    notes: Annotated[int, "checkpoints with notes at worst"]
+    notes: Annotated[int, "checkpoints whose worst finding is a note"]
     unreadable: Annotated[int, "directories that could not be read"]
     replaced: Annotated[int, "checkpoints that were replaced by a full refresh"]
     blocked: Annotated[int, "number of checkpoints whose gate decision is `block`"]

@@ -40,8 +40,12 @@ class SourceAdvanceFields(TypedDict):
 
     source_id: Annotated[str, "id of the source"]
     source_type: Annotated[str | None, "type of the source, such as `kafka`; null when it is not known"]
-    start_offset: Annotated[str | None, "start offset (exclusive), as JSON text"]
-    end_offset: Annotated[str | None, "end offset (inclusive), as JSON text"]
+    start_offset: Annotated[
+        str | None, "where the batch began, as JSON text of the source; for Kafka the first offset that the batch read"
+    ]
+    end_offset: Annotated[
+        str | None, "where the batch ended, as JSON text of the source; for Kafka the first offset that it did not read"
+    ]
     unit: Annotated[str | None, "what is counted, such as `records`"]
     partitions: Annotated[dict[str, int], "how much was read from each source partition"]
     total: Annotated[int | None, "how much was read in total; null when it cannot be counted"]
@@ -52,7 +56,7 @@ class BatchFields(TypedDict):
     """One batch of both logs."""
 
     batch_id: Annotated[int, "id of the batch"]
-    planned: Annotated[bool, "whether the offset log has it"]
+    planned: Annotated[bool, "whether the offset log has an entry of this batch"]
     committed: Annotated[bool, "whether the commit log has it"]
     batch_timestamp: Annotated[str | None, "when the batch began, ISO 8601"]
     watermark_ms: Annotated[int | None, "watermark with which the batch ran, epoch milliseconds"]

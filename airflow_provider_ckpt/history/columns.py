@@ -71,7 +71,7 @@ BATCHES: tuple[Column, ...] = (
     Column("batch_id", BIGINT, "the batch; null when the checkpoint cannot be read", _of_row("batch_id")),
     Column("offset_log_version", INT, "version of its offset entry", _of_row("offset_log_version")),
     Column("commit_log_version", INT, "version of its commit entry", _of_row("commit_log_version")),
-    Column("planned", BOOLEAN, "whether the offset log has it", _of_row("planned")),
+    Column("planned", BOOLEAN, "whether the offset log has an entry of this batch", _of_row("planned")),
     Column("committed", BOOLEAN, "whether the commit log has it", _of_row("committed")),
     Column("batch_time", TIMESTAMP, "when it was planned, by the clock of the driver", _of_row("batch_time_ms")),
     Column("committed_at", TIMESTAMP, "when it was committed, by the clock of the storage", _of_row("committed_at_ms")),

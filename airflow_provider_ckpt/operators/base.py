@@ -54,7 +54,7 @@ class CheckpointOperator(BaseOperator):
         return CheckpointHook(self.checkpoint_conn_id)
 
     def store(self, location: str | None = None) -> Store:
-        """The checkpoint's store, or that of another location."""
+        """Open the store of the checkpoint, or of another location."""
         return self.hook.store(self.checkpoint if location is None else location)
 
     def report(self, *tables: Table) -> None:

@@ -20,7 +20,8 @@ class CheckpointRepartitionOperator(CheckpointChangeOperator):
     The Spark runs on the worker, as ``local[*]`` unless ``confs`` name another master, and needs PySpark and Java.
     Killed at any moment, a retry goes on; ``ckpt undo`` takes it back.
 
-    :param partitions: How many there will be. The next start of the query runs with that number.
+    :param partitions: How many partitions the state will have. The next start of the query runs with
+        that number.
     :param confs: Confs of the Spark, such as ``spark.driver.memory`` or what it needs to reach the checkpoint. Those of
         the state are taken from the checkpoint.
     """

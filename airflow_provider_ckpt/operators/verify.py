@@ -23,8 +23,8 @@ if TYPE_CHECKING:
 class CheckpointVerifyOperator(CheckpointOperator):
     """Reads a backup back, judges it by every rule, and lets a real Spark open it when asked to.
 
-    Fails when the backup is not what was backed up, when a rule finds an error, and when Spark does not open it.
-    Returns the backup's id, batch, findings and what the rehearsal found. A rehearsal needs Java and the extra
+    Fails when a file of the backup is missing or has changed, when a rule finds an error, or when Spark does not open
+    it. Returns the backup's id, batch, findings and what the rehearsal found. A rehearsal needs Java and the extra
     ``spark`` on the worker.
 
     :param backup_root: Location of the backup root: any fsspec URL, or a path relative to the base location of the

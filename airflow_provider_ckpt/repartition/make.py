@@ -30,7 +30,7 @@ def make_repartition(stores: Stores, partitions: int, *, sink: DeclaredSink | No
 
     Args:
         stores: Where.
-        partitions: How many there will be.
+        partitions: How many partitions the state will have.
         sink: The sink of the query; a file sink when ``stores.sink`` is given and nothing else is said.
 
     Raises:

@@ -63,8 +63,8 @@ def _note(view: CheckpointView, kept: int, partitions: int) -> str:
         f"{operator.operator_name} (operator {operator_id})" for operator_id, operator in view.operators.items()
     )
     return (
-        f"Batch {kept + 1} gives the state of batch {kept} to {partitions} partitions, and has "
-        f"{view.partitions_of(kept)} of it now: {stores}. It reads no input."
+        f"Batch {kept + 1} writes the state of batch {kept} again, in {partitions} partitions instead of "
+        f"{view.partitions_of(kept)}: {stores}. It reads no input."
     )
 
 

@@ -45,7 +45,7 @@ def request_of(view: CheckpointView, kept: int, partitions: int | None, confs: M
     Args:
         view: The checkpoint, with the entries of the batch ``kept`` and what its operators say of themselves.
         kept: The committed batch whose state is repartitioned.
-        partitions: How many there will be; None where they are there, and all state is only read.
+        partitions: How many partitions the state will have; None when it has them already and is only read.
         confs: Of the user, for the Spark and what it needs to reach the checkpoint.
 
     Raises:

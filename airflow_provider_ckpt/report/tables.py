@@ -234,7 +234,7 @@ def backups_table(root: str, listing: BackupListing) -> Table:
             item.batch_id,
             None if item.watermark_ms is None else time_text(item.watermark_ms),
             f"{len(item.objects)}, {len(item.unknown)} unknown" if item.unknown else len(item.objects),
-            f"{decimal(item.total_bytes)}, of which {decimal(item.own_bytes)} are not shared",
+            f"{decimal(item.total_bytes)}, {decimal(item.own_bytes)} of it only in this backup",
             ", ".join(item.tags) or None,
             item.message or None,
             item.location,

@@ -40,7 +40,7 @@ class DeclaredSink:
         return f"{self.kind}:{self.location}{mark}" if self.location else self.kind or NOT_DECLARED
 
     def at(self, store: Store | None) -> DeclaredSink:
-        """The same sink, declared by the location of the store that was opened for it: absolute, without secrets."""
+        """The same sink, with the absolute location of its opened store and without secrets."""
         if store is None:
             return self
         return replace(

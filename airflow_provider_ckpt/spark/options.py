@@ -193,7 +193,7 @@ def _paths(text: str) -> tuple[str, ...]:
 def _at_least(least: int) -> Callable[[str], int]:
     def parse(text: str) -> int:
         if not text.strip().isdecimal() or len(text) > 18 or int(text) < least:
-            raise ValueError(f"{text!r} is not a whole number of at least {least}")
+            raise ValueError(f"{text!r} is no whole number; it must be {least} or more")
         return int(text)
 
     return parse

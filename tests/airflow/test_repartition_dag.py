@@ -68,7 +68,7 @@ def test_the_plan_that_a_person_approved_is_applied_and_the_query_goes_on_right(
     states, values = read_run(spark_env, "checkpoint_repartition")
     assert states == dict.fromkeys(TASKS, "success"), done.stdout[-4000:] + done.stderr[-4000:]
     assert "to 5 partitions" in asked and "Sink effect: **exact**" in asked
-    assert "and has 2 of it now" in asked and "Approve only when the query is stopped" in asked
+    assert "partitions instead of 2" in asked and "Approve only when the query is stopped" in asked
     assert values["backup"]["batch_id"] == BATCHES - 1
     assert values["repartition"]["plan_id"] == values["plan"]["plan_id"], "what was approved is what ran"
     (change,) = history(Store.open(str(checkpoint)))

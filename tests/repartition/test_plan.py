@@ -37,7 +37,7 @@ def test_one_step_and_what_it_requires(view):
     assert {item.kind for item in plan.requirements} == {
         "query_id", "latest_committed", "latest_planned", "kept_objects", "writer_stopped",
     }  # fmt: skip
-    assert "has 2 of it now" in plan.notes[0]
+    assert "partitions instead of 2" in plan.notes[0]
 
 
 def test_it_is_read_back_from_its_json(view):

@@ -132,7 +132,11 @@ def test_a_place_without_checkpoints_is_an_error_that_says_so(spark, tmp_path, c
     ("arguments", "code", "said"),
     [
         (["--option", "pollIntervall=1s"], 2, "there is no option 'pollintervall'"),
-        (["--option", "depth=deep"], 2, "the option depth is not valid: 'deep' is not a whole number of at least 0"),
+        (
+            ["--option", "depth=deep"],
+            2,
+            "the option depth is not valid: 'deep' is no whole number; it must be 0 or more",
+        ),
         (["--usd-per-million-reads", "nan"], 2, "'nan' is no price"),
         (["--stall-after", "soon"], 2, "argument --stall-after"),
         ([], 3, "nowhere: the location does not exist"),

@@ -73,11 +73,11 @@ def test_every_option_of_a_stream():
         ({"path": "a", "failondataloss": "true"}, "there is no option 'failondataloss'"),
         (
             {"path": "a", "firstbatch": "-1"},
-            "the option firstBatch is not valid: '-1' is not a whole number of at least 0",
+            "the option firstBatch is not valid: '-1' is no whole number; it must be 0 or more",
         ),
         (
             {"path": "a", "partitions": "0"},
-            "the option partitions is not valid: '0' is not a whole number of at least 1",
+            "the option partitions is not valid: '0' is no whole number; it must be 1 or more",
         ),
         ({"path": "a", "rows": "files"}, "the option rows must be batches, checkpoints, not 'files'"),
         ({"path": "a", "mode": "dropmalformed"}, "the option mode must be permissive, failfast, not 'dropmalformed'"),
