@@ -30,7 +30,7 @@ from airflow_provider_ckpt.storage.requests import answer_from, drive
 from airflow_provider_ckpt.storage.store import Store
 from airflow_provider_ckpt.untrusted.bounded_json import parse_json
 from airflow_provider_ckpt.waiting import Condition, SourceEnds, all_of, any_of, condition_from_dict
-from airflow_provider_ckpt.waiting.poll import Poller, why_absent
+from airflow_provider_ckpt.waiting.poll import Poller, why_absent, with_offsets
 from airflow_provider_ckpt.waiting.wait import Lost, Reached, TimedOut, Waiting, outcome
 
 if TYPE_CHECKING:
@@ -178,7 +178,8 @@ def wait(
     is_reached = isinstance(step, Reached)
     if as_json:
         status = "reached" if is_reached else "timeout"
-        ended = outcome(status, step.progress, step.condition if isinstance(step, Reached) else None)
+        progress = with_offsets(store, step.progress) if step.progress else None
+        ended = outcome(status, progress, step.condition if isinstance(step, Reached) else None)
         document: WaitDocument = {
             "format_version": FORMAT_VERSION,
             "location": store.location,

@@ -27,7 +27,7 @@ from airflow_provider_ckpt.storage.store import Store
 from airflow_provider_ckpt.times import parse_time_ms
 from airflow_provider_ckpt.triggers.checkpoint import CheckpointProgressTrigger
 from airflow_provider_ckpt.waiting import Condition, all_of, condition_from_dict, is_relative
-from airflow_provider_ckpt.waiting.poll import Poller, why_absent
+from airflow_provider_ckpt.waiting.poll import Poller, why_absent, with_offsets
 from airflow_provider_ckpt.waiting.wait import Lost, Pending, Reached, TimedOut, Waiting, outcome, read_wait
 
 __all__ = ["CheckpointDataLossSensor", "CheckpointLagSensor", "CheckpointProgressSensor"]
@@ -288,6 +288,10 @@ class CheckpointProgressSensor(BaseSensorOperator):
         raise failure(event["code"], error, retryable=bool(event.get("retryable")))
 
     def _result(self, ended: Reached | dict[str, Any]) -> dict[str, Any]:
-        event = {**outcome("reached", ended.progress, ended.condition)} if isinstance(ended, Reached) else ended
+        if isinstance(ended, Reached):
+            progress = ended.progress if ended.progress.offsets else with_offsets(self._store, ended.progress)
+            event: dict[str, Any] = {**outcome("reached", progress, ended.condition)}
+        else:
+            event = ended
         self.log.info("The condition on %s is met: %s", self.checkpoint, event)
         return {"format_version": FORMAT_VERSION, **{key: event[key] for key in event if key != "status"}}

@@ -138,9 +138,9 @@ class CheckpointProgressTrigger(BaseEventTrigger):
             if isinstance(step, Lost):
                 raise step.error
             if isinstance(step, Reached):
-                return outcome("reached", step.progress, step.condition)
+                return outcome("reached", await poller.with_offsets(step.progress), step.condition)
             if isinstance(step, TimedOut):
-                return outcome("timeout", step.progress)
+                return outcome("timeout", await poller.with_offsets(step.progress) if step.progress else None)
             self._say(step)
             pause_s = step.pause_s
 

@@ -10,15 +10,16 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator, Callable
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, field
 from typing import Any, TypeVar
 from weakref import WeakKeyDictionary
 
 from airflow_provider_ckpt.checkpoint.progress import Progress
+from airflow_provider_ckpt.errors import StoreError
 from airflow_provider_ckpt.hooks.checkpoint import CheckpointHook
 from airflow_provider_ckpt.storage.async_store import AsyncStore
-from airflow_provider_ckpt.storage.requests import answer_from, answer_natively, drive, drive_async
+from airflow_provider_ckpt.storage.requests import Requests, answer_from, answer_natively, drive, drive_async
 from airflow_provider_ckpt.storage.store import Store
 from airflow_provider_ckpt.waiting import Needs
 from airflow_provider_ckpt.waiting.poll import Poller
@@ -63,8 +64,11 @@ class PollPool:
 
     async def poll(self, opened: _Opened, needs: Needs) -> Progress:
         """Poll once, as soon as there is a slot for it."""
+        return await self.ask(opened, opened.poller.poll(needs))
+
+    async def ask(self, opened: _Opened, requests: Requests[Progress]) -> Progress:
+        """Ask the storage, as soon as there is a slot for it."""
         async with self._slots:
-            requests = opened.poller.poll(needs)
             if opened.native is None:
                 return await self.in_thread(drive, requests, answer_from(opened.store))
             return await drive_async(requests, answer_natively(opened.native))
@@ -156,6 +160,16 @@ class SharedPoller:
             return await future
         finally:
             self._wanted.pop(future, None)
+
+    async def with_offsets(self, progress: Progress) -> Progress:
+        """What :meth:`Poller.with_offsets <airflow_provider_ckpt.waiting.poll.Poller.with_offsets>` brings.
+
+        Without it when the storage does not answer: the wait has ended all the same.
+        """
+        if self.opened is not None:
+            with suppress(StoreError):
+                return await self.pool.ask(self.opened, self.opened.poller.with_offsets(progress))
+        return progress
 
     async def close(self) -> None:
         """Nobody waits any more."""

@@ -17,7 +17,7 @@ from airflow_provider_ckpt.clock import now_ms
 from airflow_provider_ckpt.codec import layout
 from airflow_provider_ckpt.codec.offset_log import OffsetSeq
 from airflow_provider_ckpt.codec.query_metadata import QueryMetadata
-from airflow_provider_ckpt.errors import CheckpointFormatError, CheckpointNotFoundError
+from airflow_provider_ckpt.errors import CheckpointFormatError, CheckpointNotFoundError, StoreError
 from airflow_provider_ckpt.storage.requests import List, Read, Requests, answer_from, drive
 from airflow_provider_ckpt.storage.store import Store
 from airflow_provider_ckpt.storage.stored_object import StoredObject
@@ -74,6 +74,18 @@ class Poller:
         elif progress.planned is None and (known or not needs.offsets):  # the listing was all: one request is to spare
             yield from self._read_earlier(progress, needs)
         return replace(progress, earlier=self.earlier)
+
+    def with_offsets(self, progress: Progress) -> Requests[Progress]:
+        """The same with the offset log entry of its batch: the end of a wait tells the watermark, whatever it asked.
+
+        Without the entry where it is gone or damaged by now. Raises StoreError.
+        """
+        if progress.batch_id is None or progress.offsets is not None:
+            return progress
+        try:
+            return replace(progress, offsets=(yield from self._offsets_of(progress.batch_id)))
+        except (CheckpointNotFoundError, CheckpointFormatError):
+            return progress
 
     def _is_continued_by(self, progress: Progress) -> bool:
         """Whether the newest commit of the last poll still is as it was."""
@@ -151,6 +163,15 @@ def poll_progress(store: Store, needs: Needs | None = None) -> Progress:
         StoreError: The storage refuses, or does not answer.
     """
     return drive(Poller(store.location).poll(needs or Needs(offsets=True)), answer_from(store))
+
+
+def with_offsets(store: Store, progress: Progress) -> Progress:
+    """What :meth:`Poller.with_offsets` brings. Without it when the storage does not answer: the wait has ended."""
+    if progress.offsets is not None:
+        return progress
+    with suppress(StoreError):
+        return drive(Poller(store.location).with_offsets(progress), answer_from(store))
+    return progress
 
 
 def why_absent(store: Store) -> str | None:

@@ -99,7 +99,7 @@ NOT_REACHED = [
 def test_a_reached_target_never_defers(checkpoint, target, deferrable):
     result = sensor(checkpoint, deferrable=deferrable, **target).execute({})
     assert result["batch_id"] == 7 and result["met"] and "status" not in result
-    assert result["watermark_ms"] in (WATERMARK_MS, None) and result["query_id"]
+    assert result["watermark_ms"] == WATERMARK_MS and result["query_id"]
 
 
 @pytest.mark.parametrize("target", NOT_REACHED)

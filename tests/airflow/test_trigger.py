@@ -123,7 +123,7 @@ def test_it_fires_when_the_batch_is_committed(query, polls):
     assert asyncio.run(commit_while_it_waits()) == {
         "status": "reached",
         "batch_id": 3,
-        "watermark_ms": None,
+        "watermark_ms": watermark_ms(3),
         "query_id": QUERY_ID,
         "met": ["batch"],
     }

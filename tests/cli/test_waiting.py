@@ -130,6 +130,18 @@ def test_what_is_not_reached_in_time_ends_with_1(ckpt, checkpoint, options):
     assert out.removeprefix("Timed out: ").strip() in err, "it says on stderr what it waits for"
 
 
+@pytest.mark.parametrize("options", [*REACHED.values(), *(NOT_REACHED[name] + NOW for name in ("batch", "stalled"))])
+def test_the_end_tells_the_watermark_whatever_was_waited_for(ckpt, checkpoint, options):
+    _, out, _ = ckpt(checkpoint, *options, "--json")
+    assert json.loads(out)["watermark_ms"] == WATERMARK_MS
+
+
+def test_a_wait_ends_without_the_watermark_where_the_entry_cannot_be_read(ckpt, checkpoint):
+    (checkpoint / "offsets/7").unlink()
+    code, out, _ = ckpt(checkpoint, "--batch", 7, "--json")
+    assert (code, json.loads(out)["watermark_ms"]) == (0, None)
+
+
 @pytest.mark.parametrize("options", NO_USAGE.values(), ids=NO_USAGE)
 def test_what_cannot_be_read_is_a_usage_error_2(ckpt, checkpoint, options):
     code, out, err = ckpt(checkpoint, *options, *(() if "--poll-interval" in options else NOW))

@@ -25,7 +25,7 @@ from airflow_provider_ckpt.waiting import (
     all_of,
     any_of,
 )
-from airflow_provider_ckpt.waiting.poll import ATTEMPTS, Poller, poll_progress
+from airflow_provider_ckpt.waiting.poll import ATTEMPTS, Poller, poll_progress, with_offsets
 from tests.fake_query import QUERY_ID, FakeQuery, purge, read_all, watermark_ms
 
 OFFSETS = Needs(offsets=True)
@@ -77,6 +77,17 @@ def test_a_look_asks_an_s3_api_no_more_than_twice(s3_store, s3_requests, name):
         sent.clear()
         drive(poller.poll(needs), answer_from(store))
         assert sent.total() == (2 if needs.planned_after_ms == 0 else 1), "where nothing is new, nothing is read"
+
+
+def test_the_watermark_costs_one_read_at_the_end_of_a_wait(s3_store, s3_requests):
+    store = s3_store("orders")
+    written(store, 3)
+    polled = poll_progress(store, BatchCommitted(2).needs)
+    with s3_requests(store) as sent:
+        ended = with_offsets(store, polled)
+        assert (polled.watermark_ms, ended.watermark_ms) == (None, watermark_ms(2))
+        assert (sent.total(), sent["GetObject"]) == (1, 1)
+        assert with_offsets(store, ended) is ended and sent.total() == 1, "what a poll has brought is not read again"
 
 
 def test_looking_changes_nothing(tmp_path):
