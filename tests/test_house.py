@@ -214,7 +214,7 @@ TESTED_ELSEWHERE = {
     ".": "errors get_provider_info visible",
     "backup": "copier declare patience",
     "change": "actions executor facts forget journal open_sinks receipt requirements resume stage validate",
-    "change/undo": "make put_back",
+    "change/undo": "foresee make put_back",
     "checkpoint": "file_sink_log own_files progress sink_marker spark_confs state_partitions view",
     "checks": "beside checksums confs file_sink rule_pages",
     "cli": "backup explain files findings_output gate history log options prune render rollback show streams wait",

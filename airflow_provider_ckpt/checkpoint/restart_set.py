@@ -48,6 +48,12 @@ class RestartSet:
     unknown: tuple[str, ...] = ()
     single: tuple[int, ...] = ()
 
+    @property
+    def lacking(self) -> tuple[str, ...]:
+        """What is missing or broken, each as the end of a sentence: ``offsets/6 is missing``."""
+        parts = (problem.partition(": ") for problem in self.missing)
+        return tuple(f"{name} is {reason or 'missing'}" for name, _, reason in parts)
+
 
 def restart_set(
     view: CheckpointView,
@@ -101,7 +107,7 @@ def require(chosen: RestartSet, view: CheckpointView, hint: str) -> RestartSet:
     """
     if not chosen.missing:
         return chosen
-    problems = [f"{name} is {reason or 'missing'}" for name, _, reason in (it.partition(": ") for it in chosen.missing)]
+    problems = chosen.lacking
     more = f", and {len(problems) - 3} more" if len(problems) > 3 else ""
     raise BatchNotRestorableError(
         f"batch {chosen.batch_id} cannot be restored: {', '.join(problems[:3])}{more}.",

@@ -177,6 +177,35 @@ def test_a_batch_by_its_number_is_mended_from_the_newest_backup_of_it(golden, tm
     made.require_mended()
 
 
+NO_START = {
+    "the newest state file": (0, "state/0/0/8.delta", "missing", "state/0/0/8.delta is missing"),
+    "the newest state file, cut": (0, "state/0/0/8.delta", "cut", "state/0/0/8.delta is "),
+    "an entry that a restart reads": (0, "offsets/6", "missing", "offsets/6 is missing"),
+    "a file that the dropped batches need as well": (2, "state/0/0/6.delta", "missing", "state/0/0/6.delta is missing"),
+}
+
+
+@pytest.mark.parametrize(("back", "name", "damage", "said"), NO_START.values(), ids=NO_START)
+def test_the_undo_of_a_repair_says_that_spark_does_not_start_then(back, name, damage, said, golden, tmp_path):
+    made = Case(golden("agg-hdfs"), tmp_path / "backups", back)
+    DAMAGES[damage](made.path / name)
+    made.apply(made.plan())
+    (warning,) = (text for text in make_undo(made.stores).warnings if "Spark does not start" in text)
+    assert warning.startswith(f"After this undo Spark does not start: {said}")
+
+
+@pytest.mark.parametrize(
+    ("back", "name", "damage"),
+    [(0, "metadata", "missing"), (0, "commits/7", "missing"), (2, "offsets/4", "missing")],
+)
+def test_the_undo_of_a_repair_after_which_spark_starts_does_not_warn(back, name, damage, golden, tmp_path):
+    made = Case(golden("agg-hdfs"), tmp_path / "backups", back)
+    DAMAGES[damage](made.path / name)
+    plan = made.plan()
+    made.apply(plan)
+    assert not [text for text in make_undo(made.stores).warnings if "Spark does not start" in text]
+
+
 @pytest.mark.parametrize("back", [0, 2], ids=["newest batch", "older batch"])
 @pytest.mark.parametrize("case", CASES)
 def test_any_file_of_a_backup_is_mended_in_place_and_undone(case, back, golden, tmp_path):

@@ -13,6 +13,7 @@ from airflow_provider_ckpt.change.open_sinks import sink_of
 from airflow_provider_ckpt.change.places import Stores
 from airflow_provider_ckpt.change.plan import Plan
 from airflow_provider_ckpt.change.resume import find_interrupted
+from airflow_provider_ckpt.change.undo.foresee import why_no_start
 from airflow_provider_ckpt.change.undo.left import After
 from airflow_provider_ckpt.change.undo.plan import Undo, judge_undo
 from airflow_provider_ckpt.checkpoint.find_restart_set import operator_names
@@ -70,7 +71,9 @@ def _fresh_undo(record: journal.Record, stores: Stores, sink: DeclaredSink, trig
     trigger = trigger_of(trigger, operator_names(stores.checkpoint, undo.after.view, record.plan.last_kept))
     effect = _judge_undo(record, stores, sink, undo, trigger)
     plan = undo.plan(f"{record.location}/{journal.SAVED_OBJECTS}", now_ms(), (effect,))
-    return replace(plan, trigger=trigger)
+    saved = stores.record(record.plan.plan_id).child(journal.SAVED_OBJECTS)
+    warnings = why_no_start(plan, record.plan, undo.after.view, stores.checkpoint, saved)
+    return replace(plan, trigger=trigger, warnings=(*plan.warnings, *warnings))
 
 
 def _observe_undo(done: Plan, stores: Stores) -> Undo:
