@@ -282,6 +282,8 @@ def session_on(master: str | None) -> Any:
         os.environ.setdefault("PYSPARK_PYTHON", sys.executable)  # the workers of this host need this package as well
         builder = builder.config("spark.sql.shuffle.partitions", _LOCAL_PARTITIONS)
         builder = builder.config("spark.ui.showConsoleProgress", "false")  # no bars in the log of a service
+        # a Python worker that does not answer within 15 s, the default, fails the audit on a busy machine
+        builder = builder.config("spark.python.authenticate.socketTimeout", "300s")
     return builder.master(master or "local[2]").getOrCreate()
 
 
