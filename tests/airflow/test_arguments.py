@@ -32,7 +32,13 @@ def flags() -> Iterator[Any]:
 
 def required(task: Any, place: Path) -> dict[str, Any]:
     """Arguments with which a task is made."""
-    given: dict[str, Any] = {"task_id": "t", "backup_root": str(place / "backups"), "keep_last": 1}
+    given: dict[str, Any] = {
+        "task_id": "t",
+        "backup_root": str(place / "backups"),
+        "keep_last": 1,
+        "group": "g",
+        "source": "0=kafka:localhost:9092",
+    }
     parameters = inspect.signature(task.__init__).parameters
     own = {name: value for name, value in given.items() if name in parameters or name == "task_id"}
     rootless = task in (operators.CheckpointPruneOperator, operators.CheckpointVerifyOperator)

@@ -18,6 +18,7 @@ from airflow.sdk import Asset
 
 from airflow_provider_ckpt import operators, sensors, triggers
 from airflow_provider_ckpt.operators.prune import CheckpointPruneOperator
+from airflow_provider_ckpt.operators.reset import CheckpointResetOffsetsOperator
 from airflow_provider_ckpt.operators.rollback import CheckpointRollbackOperator
 from airflow_provider_ckpt.operators.windows import CheckpointWindowsOperator
 from airflow_provider_ckpt.waiting.windows import Windows
@@ -32,6 +33,9 @@ READ: dict[tuple[str, str], Callable[[Any], Any]] = {
     ("CheckpointChangeOperator", "quiet_period"): lambda given: CheckpointRollbackOperator(
         task_id="t", checkpoint="c", to_batch=1, quiet_period=given
     )._quiet_s(),
+    ("CheckpointResetOffsetsOperator", "by_duration"): lambda given: (
+        CheckpointResetOffsetsOperator(task_id="t", checkpoint="c", by_duration=given)._goal().duration_ms / 1000
+    ),
     ("CheckpointWindowsOperator", "window"): lambda given: pytest.approx(
         _seconds(CheckpointWindowsOperator(task_id="t", checkpoint="c", asset=Asset("a"), window=given).window)
     ),
@@ -48,7 +52,7 @@ def parameters() -> Iterator[tuple[str, str]]:
     for package in (operators, sensors, triggers):
         for module in pkgutil.iter_modules(package.__path__, f"{package.__name__}."):
             for name, item in vars(importlib.import_module(module.name)).items():
-                if inspect.isclass(item) and item.__module__ == module.name:
+                if inspect.isclass(item) and item.__module__ == module.name and "__init__" in vars(item):
                     given = inspect.signature(item.__init__).parameters.values()
                     yield from ((name, each.name) for each in given if "timedelta" in str(each.annotation))
 
