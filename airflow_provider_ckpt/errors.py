@@ -219,4 +219,5 @@ class BackupCorruptError(BackupError):
     @classmethod
     def of(cls, location: str, name: str, problem: str) -> BackupCorruptError:
         """The error for one object of a backup."""
-        return cls(f"{problem}.", location=location, name=name, hint="Do not restore it; take another backup.")
+        hint = "Do not restore it. Use another backup (ckpt backups ROOT lists them), or take a new one."
+        return cls(f"{problem}.", location=location, name=name, hint=hint)

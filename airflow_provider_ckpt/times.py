@@ -12,7 +12,7 @@ FIRST_MS, LAST_MS = -62_135_596_800_000, 253_402_300_799_999
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 DURATIONS = "write 36h, 1h30m, 2d, ISO 8601 such as PT5M or P1D, or seconds"
-TIMES = "write ISO 8601 such as 2026-11-21T05:00Z, epoch milliseconds, 2 hours ago or now-2h"
+TIMES = "write ISO 8601 such as 2026-11-21T05:00Z, epoch milliseconds, 2 hours ago, now-2h or now+2h"
 
 _NUMBER = r"([0-9]{1,12}(?:[.,][0-9]{1,9})?)"
 _ISO = re.compile(

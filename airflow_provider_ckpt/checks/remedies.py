@@ -11,7 +11,7 @@ from typing import TypedDict
 from airflow_provider_ckpt.checkpoint.view import CheckpointView, newest_before
 
 #: Without the sink of the query, a plan is refused when it is carried out.
-_SINK = "--sink FORMAT:URI"
+_SINK = "--sink TYPE[:URI]"
 #: What brings a whole checkpoint back, beside the one that is lost.
 RESTORE_COMMAND = f"ckpt restore ROOT ID --to NEW_LOCATION {_SINK}"
 NEW_LOCATION = "start the query with a new checkpoint location"
@@ -33,7 +33,9 @@ def from_backup(view: CheckpointView, what: str, *, why: str = "", otherwise: st
         why: A sentence before.
         otherwise: What can be done instead.
     """
-    hint = f"Restore {what} from a backup" + (f", or {otherwise}." if otherwise else ".")
+    hint = f"Restore {what} from a backup (ckpt backups ROOT lists the IDs)" + (
+        f", or {otherwise}." if otherwise else "."
+    )
     return Remedy(hint=f"{why} {hint}".strip(), commands=(_rollback(view, "--to-backup ROOT/ID"), RESTORE_COMMAND))
 
 
@@ -64,6 +66,12 @@ def finish_repartition(view: CheckpointView, batch_id: int, partitions: int) -> 
     remedy = back_before(view, batch_id, why=why)
     finish = f"ckpt repartition {shlex.quote(view.location)} --partitions {partitions} {_SINK}"
     return Remedy(hint=remedy["hint"], commands=(finish, *remedy["commands"]))
+
+
+def repartition(view: CheckpointView, partitions: int, *, otherwise: str) -> Remedy:
+    """Write the state anew in this number of partitions; ``otherwise`` is what can be done instead."""
+    command = f"ckpt repartition {shlex.quote(view.location)} --partitions {partitions} {_SINK}"
+    return Remedy(hint=f"Repartition the state to {partitions} partitions. Or {otherwise}", commands=(command,))
 
 
 def whole_batch_before(view: CheckpointView, batch_id: int) -> int | None:

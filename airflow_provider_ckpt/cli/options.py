@@ -70,8 +70,8 @@ class _Seconds(_Milliseconds):
 
 #: How times and durations are written, for the help of a command.
 TIMES = (
-    "A TIME is ISO 8601 (UTC when it has no time zone), epoch milliseconds, `2 hours ago` or `now-2h`. A DURATION is "
-    "36h, 1h30m, ISO 8601 such as PT5M, or a number of seconds."
+    "A TIME is ISO 8601 (UTC when it has no time zone), epoch milliseconds, `2 hours ago`, `now-2h` or "
+    "`now+2h`. A DURATION is 36h, 1h30m, ISO 8601 such as PT5M, or a number of seconds."
 )
 #: Said in the help of every command, where an option shows no default.
 NO_DEFAULT = "An option without a shown default has none; a flag is off unless you give it."

@@ -119,7 +119,7 @@ _SOURCE_HELP = (
     metavar="DURATION",
     help="End with exit code 1 after this time, such as 36h or PT1H; a plain number is seconds.",
 )
-@click.option("--deadline", type=TIME, metavar="TIME", help="End with exit code 1 at this time.")
+@click.option("--deadline", type=TIME, metavar="TIME", help="End with exit code 1 at this time, such as now+2h.")
 @click.option(
     "--poll-interval",
     default="5s",

@@ -226,17 +226,20 @@ def backups_table(root: str, listing: BackupListing) -> Table:
     """The backups under a root, a row each."""
     from rich.filesize import decimal
 
-    columns = ("backup", "taken", "batch", "watermark", "objects", "size", "tags", "message", "of")
+    says_why = any(item.message for item in listing.backups)
+    message = ("message",) if says_why else ()
+    columns = ("backup", "query", "taken", "batch", "watermark", "objects", "size", "tags", *message, "of")
     rows = tuple(
         (
             item.backup_id,
+            item.query_id,
             time_text(item.created_at_ms),
             item.batch_id,
             None if item.watermark_ms is None else time_text(item.watermark_ms),
             f"{len(item.objects)}, {len(item.unknown)} unknown" if item.unknown else len(item.objects),
             f"{decimal(item.total_bytes)}, {decimal(item.own_bytes)} of it only in this backup",
             ", ".join(item.tags) or None,
-            item.message or None,
+            *((item.message or None,) if says_why else ()),
             item.location,
         )
         for item in listing.backups

@@ -9,12 +9,16 @@ from typing import TYPE_CHECKING
 from airflow_provider_ckpt.checkpoint.spark_confs import (
     SHUFFLE_PARTITIONS,
     STATE_PARTITIONS,
+    STATE_PROVIDER,
     ConfOutcome,
+    SparkVersion,
     forecast_confs,
+    state_partitions,
 )
 from airflow_provider_ckpt.checkpoint.view import CheckpointView
 from airflow_provider_ckpt.checks.findings import Finding, worst_first
 from airflow_provider_ckpt.checks.logs import entry_before, newest_commit, newest_entry
+from airflow_provider_ckpt.checks.remedies import Remedy, repartition
 from airflow_provider_ckpt.restart.deploy import DeploySpec
 from airflow_provider_ckpt.restart.judged import not_judged
 from airflow_provider_ckpt.restart.state import logged_confs
@@ -26,6 +30,8 @@ if TYPE_CHECKING:
 
 #: What a gate decides, from the best to the worst.
 DECISIONS = ("pass", "warn", "block")
+#: Spark's manager of repartitions is in no earlier version.
+REPARTITIONS_SINCE: SparkVersion = (4, 2)
 
 
 @dataclass(frozen=True, slots=True)
@@ -189,5 +195,16 @@ def _conf_finding(conf: ConfOutcome, view: CheckpointView, deploy: DeploySpec) -
         "error",
         f"{conf.key} = {conf.deploy_value} will be ignored: Spark will really use {conf.effective}, because {reason}",
         batch_id,
-        hint=f"Deploy with {conf.key}={conf.effective}, or start the query with a new checkpoint location.",
+        **_remedy(conf, view, deploy),
     )
+
+
+def _remedy(conf: ConfOutcome, view: CheckpointView, deploy: DeploySpec) -> Remedy:
+    """What to do about a conf that will be ignored; Spark can repartition state of RocksDB, later versions alone."""
+    otherwise = f"deploy with {conf.key}={conf.effective}, or start the query with a new checkpoint location."
+    wanted = state_partitions({SHUFFLE_PARTITIONS: conf.deploy_value})
+    is_rocksdb = "RocksDB" in ((logged_confs(view) or {}).get(STATE_PROVIDER) or "")
+    can_be = view.stateful and is_rocksdb and deploy.spark_version >= REPARTITIONS_SINCE
+    if conf.key == SHUFFLE_PARTITIONS and wanted is not None and can_be:
+        return repartition(view, wanted, otherwise=otherwise)
+    return Remedy(hint=f"{otherwise[0].upper()}{otherwise[1:]}", commands=())

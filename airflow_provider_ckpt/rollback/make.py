@@ -187,7 +187,7 @@ def _make_rollback_to_backup(stores: Stores, target: ToBackup, wish: _Wish) -> P
     except BatchNotRestorableError as error:
         error.hint = error.hint or (
             f"Restore the backup to a new location, and start the query there: ckpt restore {root.location} "
-            f"{backup.backup_id} --to {checkpoint.location}-batch-{backup.batch_id} --sink FORMAT:URI --execute"
+            f"{backup.backup_id} --to {checkpoint.location}-batch-{backup.batch_id} --sink TYPE[:URI] --execute"
         )
         raise
 

@@ -66,7 +66,10 @@ def test_damage_stops_a_restart_where_it_reads_the_file(name, error, expected):
     ("committed", "hint"),
     [
         (("commits/0",), "The batch was never committed. Roll back to batch 0."),
-        (("commits/0", "commits/1"), "Restore the file from a backup, or roll back to batch 0."),
+        (
+            ("commits/0", "commits/1"),
+            "Restore the file from a backup (ckpt backups ROOT lists the IDs), or roll back to batch 0.",
+        ),
     ],
 )
 def test_the_way_out_of_an_incomplete_entry_depends_on_its_commit(committed, hint):

@@ -23,7 +23,7 @@ from airflow_provider_ckpt.errors import IncompleteLogFileError
 from airflow_provider_ckpt.storage.store import Store
 from tests.views import view_of
 
-SINK = "--sink FORMAT:URI"
+SINK = "--sink TYPE[:URI]"
 REPAIR = f"ckpt rollback c --to-backup ROOT/ID {SINK}"
 RESTORE = f"ckpt restore ROOT ID --to NEW_LOCATION {SINK}"
 WHOLE = ("offsets/0", "commits/0", "offsets/1", "commits/1", "offsets/2", "commits/2")
@@ -57,36 +57,36 @@ def test_a_rollback_goes_to_a_batch_that_is_whole(files, damaged, before, expect
 @pytest.mark.parametrize(
     ("remedy", "hint", "commands"),
     {
-        "from a backup": (from_backup(view_of(*WHOLE), "it"), "Restore it from a backup.", (REPAIR, RESTORE)),
+        "from a backup": (from_backup(view_of(*WHOLE), "it"), "Restore it from a backup (ckpt backups ROOT lists the IDs).", (REPAIR, RESTORE)),
         "or something else": (
             from_backup(view_of(*WHOLE), "it", why="It is lost.", otherwise="wait"),
-            "It is lost. Restore it from a backup, or wait.",
+            "It is lost. Restore it from a backup (ckpt backups ROOT lists the IDs), or wait.",
             (REPAIR, RESTORE),
         ),
         "or back": (
             from_backup_or_before(view_of(*WHOLE), "it", 2),
-            "Restore it from a backup, or roll back to batch 1.",
+            "Restore it from a backup (ckpt backups ROOT lists the IDs), or roll back to batch 1.",
             (REPAIR, back(1), RESTORE),
         ),
         "or back to a batch that the rule does not know": (
             from_backup_or_before(view_of(*WHOLE), "it", None),
-            "Restore it from a backup, or roll back to a batch before it.",
+            "Restore it from a backup (ckpt backups ROOT lists the IDs), or roll back to a batch before it.",
             (REPAIR, back("N"), RESTORE),
         ),
         "no batch to go back to": (
             from_backup_or_before(view_of(*WHOLE), "it", 0),
-            f"Restore it from a backup, or {NO_BATCH}",
+            f"Restore it from a backup (ckpt backups ROOT lists the IDs), or {NO_BATCH}",
             (REPAIR, RESTORE),
         ),
         "nothing was ever committed": (
             from_backup_or_before(view_of("offsets/0"), "it", None),
-            f"Restore it from a backup, or {NO_BATCH}",
+            f"Restore it from a backup (ckpt backups ROOT lists the IDs), or {NO_BATCH}",
             (REPAIR, RESTORE),
         ),
         "back alone": (back_before(view_of(*WHOLE), 2), "Roll back to batch 1.", (back(1),)),
         "back alone, and no batch": (
             back_before(view_of(*WHOLE), 0, why="It is odd."),
-            f"It is odd. Restore the checkpoint from a backup, or {NO_BATCH}",
+            f"It is odd. Restore the checkpoint from a backup (ckpt backups ROOT lists the IDs), or {NO_BATCH}",
             (REPAIR, RESTORE),
         ),
         "back to a batch": (
@@ -137,6 +137,6 @@ def test_the_rollback_that_is_advised_can_be_planned(golden, capsys):
     commands = {command for item in inspect(Store.open(str(checkpoint))) for command in item.commands}
     (rollback,) = (command for command in commands if "--to-batch" in command)
     assert rollback == f"ckpt rollback {checkpoint} --to-batch 6 {SINK}"
-    typed = shlex.split(rollback.replace("FORMAT:URI", "noop"))
+    typed = shlex.split(rollback.replace("TYPE[:URI]", "noop"))
     assert run([*typed[1:], "--json"]) == 0
     assert json.loads(capsys.readouterr().out)["plan"]["batch_id"] == 6

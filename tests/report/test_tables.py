@@ -2,10 +2,20 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
+
 import pytest
 
 from airflow_provider_ckpt.checks.findings import Finding
-from airflow_provider_ckpt.report.tables import LOG_WIDTH, MOST_ROWS, Table, facts, findings_table, render
+from airflow_provider_ckpt.report.tables import (
+    LOG_WIDTH,
+    MOST_ROWS,
+    Table,
+    backups_table,
+    facts,
+    findings_table,
+    render,
+)
 
 BACKUP, CHANGE, QUERY = "20261121T094345.815Z-0a3c26f7", "2cfefba463dfeadb", "7f0c55e2-9a1b-4b5e-9c3d-2f6f4d0f1a10"
 LONG = "s3://lake/checkpoints/" + "orders-of-a-team-with-a-long-name/" * 5
@@ -43,3 +53,17 @@ def test_a_table_of_findings_shows_a_thousand_and_counts_the_others():
     rows = findings_table(findings).rows
     assert len(rows) == MOST_ROWS + 1 and rows[-1][-1] == "7 more findings; --json lists them all."
     assert len(findings_table(findings[:MOST_ROWS]).rows) == MOST_ROWS
+
+
+@pytest.mark.parametrize(("messages", "has_column"), [(("", ""), False), (("", "before 4.3"), True)])
+def test_a_table_of_backups_names_the_query_and_shows_messages_where_there_are_any(messages, has_column):
+    listing = SimpleNamespace(backups=[_backup(message) for message in messages])
+    table = backups_table("root", listing)
+    assert table.columns[:2] == ("backup", "query") and ("message" in table.columns) is has_column
+    assert all(len(row) == len(table.columns) and row[1] == "q" for row in table.rows)
+
+
+def _backup(message: str) -> SimpleNamespace:
+    sizes = {"objects": (), "unknown": (), "total_bytes": 5, "own_bytes": 5, "tags": ()}
+    when = {"created_at_ms": 0, "batch_id": 1, "watermark_ms": None}
+    return SimpleNamespace(backup_id="b", query_id="q", message=message, location="/c", **sizes, **when)

@@ -16,6 +16,8 @@ from airflow_provider_ckpt.restart.forecast import forecast
 from airflow_provider_ckpt.storage.store import Store
 from tests.goldens import CASES, EXPECTED
 
+SHUFFLE = "spark.sql.shuffle.partitions"
+
 #: A repartition leaves a hole in the log of a file sink, at which the next compaction stops.
 HOLE_IN_SINK_LOG = {"repartition-2-to-4", "repartition-2-to-1", "repartition-offset-log-v2"}
 
@@ -84,4 +86,24 @@ def test_changed_partitions_block_a_stateful_query_and_are_a_note_for_a_stateles
     assert (
         forecast(observe(Store.open(str(goldens["4.0.5/file-to-parquet-12"] / "checkpoint"))), before).decision
         == "block"
+    )
+
+
+@pytest.mark.parametrize(("case", "version", "is_first"), [
+    ("agg-rocksdb", (4, 2), True),
+    ("agg-rocksdb", (4, 1), False),
+    ("agg-hdfs", (4, 3), False),
+])  # fmt: skip
+def test_another_number_of_shuffle_partitions_is_reached_by_a_repartition_where_spark_has_one(
+    case, version, is_first, golden
+):
+    checkpoint = golden(case)
+    deploy = DeploySpec(confs={SHUFFLE: "8"}, declared_version=version)
+    (found,) = (
+        item for item in forecast(observe(Store.open(str(checkpoint))), deploy).findings if item.code == "CKPT201"
+    )
+    command = f"ckpt repartition {checkpoint} --partitions 8 --sink TYPE[:URI]"
+    assert found.commands == ((command,) if is_first else ())
+    assert found.hint.startswith(
+        "Repartition the state to 8 partitions. Or deploy with " if is_first else "Deploy with "
     )
