@@ -7,6 +7,7 @@ one for 10,000 takes several times as long as ten for 1,000.
 from __future__ import annotations
 
 import logging
+import os
 import re
 import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -40,6 +41,10 @@ _REFUSALS = (
 #: ``list_offsets`` does not try these again by itself; they are seen on topics that were just created.
 _MOVING = ("NOT_LEADER_FOR_PARTITION", "LEADER_NOT_AVAILABLE", "FENCED_LEADER_EPOCH", "UNKNOWN_LEADER_EPOCH")
 _LOG = logging.getLogger(__name__)
+#: The clients of this process with their complaints, by configuration; none is given up. Python's garbage collector may
+#: run in a thread of the client, and librdkafka aborts the process when a client is destroyed there
+#: (confluent-kafka-python, pull requests 2129 and 2131).
+_CLIENTS: dict[tuple[Any, ...], tuple[Any, list[Any]]] = {}
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,8 +87,9 @@ class KafkaBroker:
         self.requests = 0
         self._read_committed = str(config.get(_ISOLATION, "")).lower() == "read_committed"
         self._secrets = [str(value) for key, value in config.items() if _SECRET.search(key) and value]
-        self._complaints: list[Any] = []
-        self.client = self._connect({key: value for key, value in config.items() if key not in _OF_CONSUMERS})
+        self.client, self._complaints = self._connect(
+            {key: value for key, value in config.items() if key not in _OF_CONSUMERS}
+        )
 
     def topics(self, names: Iterable[str]) -> dict[str, Topic | None]:
         """What the broker knows of topics; None for one that it does not have."""
@@ -135,7 +141,8 @@ class KafkaBroker:
 
     # --- the client --------------------------------------------------------------------------------------------
 
-    def _connect(self, config: Mapping[str, Any]) -> Any:
+    def _connect(self, config: Mapping[str, Any]) -> tuple[Any, list[Any]]:
+        """The client with this configuration, and what it complains of on the side."""
         try:
             from confluent_kafka import KafkaException
             from confluent_kafka.admin import AdminClient
@@ -144,8 +151,13 @@ class KafkaBroker:
             raise StoreError("Kafka sources need confluent-kafka", hint=hint) from error
         if not config.get(_SERVERS):
             raise StoreError("no Kafka broker was given", hint="Declare the source as kafka:HOST:PORT/TOPIC.")
+        # A client does not survive a fork, which the executors of Airflow make.
+        key = os.getpid(), *sorted((name, str(value)) for name, value in config.items())
+        complaints: list[Any] = []
         try:
-            return AdminClient({**config, "error_cb": self._complaints.append}, logger=_LOG)
+            if key not in _CLIENTS:
+                _CLIENTS[key] = AdminClient({**config, "error_cb": complaints.append}, logger=_LOG), complaints
+            return _CLIENTS[key]
         except (KafkaException, TypeError, ValueError) as error:
             said = error.args[0].str() if isinstance(error, KafkaException) else error
             hint = "Use the keys of librdkafka, with or without the prefix kafka."
