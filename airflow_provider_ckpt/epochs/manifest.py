@@ -34,6 +34,8 @@ COMMIT_WITHIN_MS = GRACE_MS // 2
 _PLACE = re.compile(rf"{EPOCHS}/([A-Za-z0-9_-]{{1,100}})/(0|[1-9]\d{{0,18}})(\.compact)?\Z")
 _UNDONE = re.compile(rf"{UNDONE}/\d{{1,19}}/({EPOCHS}/[^/]+/\d{{1,19}})\Z")
 _DATA_FILE = re.compile(rf"{DATA}/[A-Za-z0-9_-]{{1,100}}\.parquet\Z")
+#: A command that is shown holds no secrets, and without the endpoint it could take back a table of another storage.
+_WITH_OPTIONS = "give Store.open the storage options of the stream as keyword arguments, when it has any"
 #: What a writer on a local disk leaves when it is killed before its file has its name.
 _DRAFT = re.compile(rf"(?:{DATA}|{EPOCHS}/[A-Za-z0-9_-]{{1,100}})/\.[^/]+\.tmp\Z")
 
@@ -290,10 +292,11 @@ def small_runs(files: Iterable[DataFile], most_bytes: int) -> tuple[tuple[DataFi
 
 
 def rewinding(location: str, query_id: str, epoch: int) -> str:
-    """The command that takes a table back to an epoch of a query."""
+    """The command that takes a table back to an epoch of a query; of a storage it says what only the stream knows."""
     said = (
         "from airflow_provider_ckpt.epochs.rewind import rewind; "
         "from airflow_provider_ckpt.storage.store import Store; "
         f"rewind(Store.open({json.dumps(location)}), {json.dumps(query_id)}, {epoch})"
     )
-    return f"python -c {shlex.quote(said)}"
+    options = "" if "://" not in location or location.startswith("file:") else f" ({_WITH_OPTIONS})"
+    return f"python -c {shlex.quote(said)}{options}"

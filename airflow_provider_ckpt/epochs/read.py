@@ -40,9 +40,19 @@ class TableFiles:
 
     @property
     def schemas(self) -> tuple[str, ...]:
-        """Spark's ``StructType`` as JSON text, each that there is once, the oldest first."""
-        by_age = sorted(self.manifests, key=lambda manifest: manifest.created_at_ms)
-        return tuple(dict.fromkeys(manifest.schema for manifest in by_age))
+        """Spark's ``StructType`` as JSON text, each that there is once, the oldest first; of a query by epoch."""
+        by_age = sorted(zip(self._ages_ms(), self.manifests, strict=True), key=lambda aged: aged[0])
+        return tuple(dict.fromkeys(manifest.schema for _, manifest in by_age))
+
+    def _ages_ms(self) -> list[int]:
+        """Since when the rows are there at the latest: a merged manifest may be younger than the epochs after it."""
+        first_ms: dict[str, int] = {}
+        ages_ms = []
+        for manifest in reversed(self.manifests):
+            query_id = manifest.place.query_id
+            first_ms[query_id] = min(manifest.created_at_ms, first_ms.get(query_id, manifest.created_at_ms))
+            ages_ms.append(first_ms[query_id])
+        return ages_ms[::-1]
 
 
 def read_table(table: Store) -> TableFiles:

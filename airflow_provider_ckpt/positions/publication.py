@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 
 #: What a name of a group may have in it, which each checkpoint gives a value of its own.
 NAME, QUERY_ID, SOURCE_ID = "{name}", "{query_id}", "{source_id}"
+_WORD = re.compile(r"\{[^{}]*\}")
 _OURS = re.compile(r"ckpt batch [0-9]+")
 #: Partitions that a message names.
 _NAMED = 3
@@ -128,15 +129,22 @@ def _require_there(reached: Mapping[Partition, int], extent: Extent, position: P
 
 
 def group_of(pattern: str, position: Position) -> str:
-    """The group of a checkpoint: a name in which ``{name}``, the last part of its location, and others are replaced."""
+    """The group of a checkpoint: a name in which ``{name}``, the last part of its location, and others are replaced.
+
+    Raises PlanError for another word in braces: all checkpoints would get one group, with that word in its name.
+    """
     values = {
         NAME: position.location.rstrip("/").rpartition("/")[2],
         QUERY_ID: position.query_id,
         SOURCE_ID: position.source_id,
     }
-    for word, value in values.items():
-        pattern = pattern.replace(word, value)
-    return pattern
+    if unknown := [word for word in _WORD.findall(pattern) if word not in values]:
+        raise PlanError(
+            f"the group {pattern} has {unknown[0]} in its name, a word that ckpt does not know.",
+            location=position.location,
+            hint=f"Nothing was published. Words that a checkpoint gives a value: {', '.join(values)}.",
+        )
+    return _WORD.sub(lambda word: values[word[0]], pattern)
 
 
 def is_ours(metadata: str) -> bool:

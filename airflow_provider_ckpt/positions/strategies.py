@@ -173,14 +173,12 @@ def target(
         ValueError: A topic or a partition does not exist, or has no position to begin from; the message names it.
     """
     _require_known(strategy, current, extent, scope)
-    chosen = sorted(_chosen(strategy, current, scope))
-    gone = [partition for partition in chosen if partition not in extent.latest]
+    chosen = _chosen(strategy, current, scope)
+    gone = sorted(chosen - extent.latest.keys())
     wanted = _Wanted(strategy, current, extent, found_at or {}, planned or {})
     offsets = {partition: offset for partition, offset in current.items() if partition not in chosen}
     clamped = []
-    for partition in chosen:
-        if partition in gone:
-            continue
+    for partition in sorted(chosen & extent.latest.keys()):
         asked = wanted.of(partition)
         offsets[partition] = extent.clamped(partition, asked)
         if offsets[partition] != asked:

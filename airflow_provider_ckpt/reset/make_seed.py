@@ -42,8 +42,9 @@ class Given:
 
 
 def given_positions(offsets: Mapping[str, str]) -> Given:
-    """Positions from offsets as JSON text, by source id."""
-    return Given(Positions(tuple((source_id, SourceOffset(text)) for source_id, text in sorted(offsets.items()))))
+    """Positions from offsets as JSON text, by source id: 0, 1, …, given in any order."""
+    source_ids = sorted(offsets, key=lambda source_id: (len(source_id), source_id))  # 2 before 10
+    return Given(Positions(tuple((source_id, SourceOffset(offsets[source_id])) for source_id in source_ids)))
 
 
 def positions_of(checkpoint: Store, batch_id: int | None = None) -> Given:

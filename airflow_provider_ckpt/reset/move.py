@@ -51,19 +51,33 @@ class Move:
         """What is never read, in words; empty when nothing is left out. A partition that is new has been at 0."""
         after = self._positions(self.new)
         before = self._positions(self.old)
-        return self._counted({at: before.get(at, (0,)) for at in after}, after)
+        rest = "the rest of the first snapshot" if self.leaves_first_snapshot else ""
+        return self._counted({at: before.get(at, (0,)) for at in after}, after, rest)
 
-    def _counted(self, low: Positions, high: Positions) -> str:
-        ahead = {at: value[0] - low[at][0] for at, value in high.items() if value > low[at]}
+    @property
+    def leaves_first_snapshot(self) -> bool:
+        """Whether the source still reads what the table held when the query began, and reads no more of it."""
+        in_first_snapshot = KINDS[self.kind].in_first_snapshot
+        return in_first_snapshot(self.old.view(self.kind).value) and not in_first_snapshot(
+            self.new.view(self.kind).value
+        )
+
+    def _counted(self, low: Positions, high: Positions, more: str = "") -> str:
+        ahead = {at: _distance(low[at], value) for at, value in high.items() if value > low[at]}
         kind = KINDS[self.kind]
         if not kind.ordered and not self.is_still:
             return f"an unknown part of source {self.source_id}"
-        if not ahead or not kind.ordered:
-            return ""
-        return f"at most {sum(ahead.values()):,} {_UNITS.get(self.kind, kind.unit)} of source {self.source_id}"
+        counted = f"{sum(ahead.values()):,} {_UNITS.get(self.kind, kind.unit)}" if ahead and kind.ordered else ""
+        parts = " and ".join(filter(None, (counted, more)))
+        return f"at most {parts} of source {self.source_id}" if parts else ""
 
     def _positions(self, offset: SourceOffset) -> Positions:
         return offset.view(self.kind).positions
+
+
+def _distance(low: tuple[int, ...], high: tuple[int, ...]) -> int:
+    """How many units are between two positions; one that is passed only in part, as a version by its index, counts."""
+    return high[0] - low[0] + (high[1:] > low[1:])
 
 
 class Aim(Protocol):

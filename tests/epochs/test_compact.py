@@ -105,6 +105,21 @@ def test_files_of_other_columns_are_left_apart_and_no_column_is_lost(table):
     assert [field["name"] for field in wanted["fields"]] == ["number", "letter"]
 
 
+def test_columns_keep_their_order_where_a_merged_manifest_is_younger_than_the_epochs_after_it(table):
+    """What ``history()`` shows does not change by merging, and an error says which of two types came later."""
+    for number in (5, 6, 7):
+        commit(table, number, [task(table, [number])], struct(letter="string", number="long"), NOW_MS + number)
+    wanted = merged_schema(read_table(table).schemas, table.location)
+    assert compact(table, NOW_MS + 100, least_epochs=2, kept_epochs=3) == (Place("q", 4, compact=True),)
+    found = read_table(table)
+    assert len(found.manifests) == 4 and found.manifests[0].created_at_ms > found.manifests[1].created_at_ms
+    assert merged_schema(found.schemas, table.location) == wanted
+    assert [field["name"] for field in wanted["fields"]] == ["number", "letter"]
+    commit(table, 8, [task(table, [8])], struct(number="string"), NOW_MS + 8)
+    with pytest.raises(StoreError, match='the type "long" in some epochs and "string" in later ones'):
+        merged_schema(read_table(table).schemas, table.location)
+
+
 def test_epochs_in_which_a_column_has_two_types_are_not_merged(table):
     """Or nobody would be told, and readers would fail at some file."""
     commit(table, 5, [task(table, [5])], struct(number="string"), NOW_MS)

@@ -15,6 +15,7 @@ from airflow_provider_ckpt.epochs.manifest import (
     garbage,
     is_data_file,
     parse_place,
+    rewinding,
     small_runs,
     visible,
 )
@@ -218,3 +219,13 @@ def test_small_neighbours_are_merged(sizes, runs):
 @pytest.mark.parametrize("name", ["data/a", "data/a.parquet/b", "data/.a.parquet", "a.parquet", "data/a b.parquet"])
 def test_the_name_of_no_data_file(name):
     assert not is_data_file(name)
+
+
+@pytest.mark.parametrize(
+    ("location", "is_said"), [("/lake/t", False), ("file:///lake/t", False), ("s3://lake/t", True), ("gs://b/t", True)]
+)
+def test_who_takes_a_table_of_a_storage_back_is_told_to_give_its_options(location, is_said):
+    """With another endpoint than that of the stream the command would go to a table of another storage."""
+    command = rewinding(location, "q", 4)
+    assert f'rewind(Store.open("{location}"), "q", 4)' in command
+    assert ("give Store.open the storage options of the stream" in command) == is_said

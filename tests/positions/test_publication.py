@@ -79,6 +79,13 @@ def test_a_group_can_be_named_after_its_checkpoint(pattern, group):
     assert group_of(pattern, position({})) == group
 
 
+@pytest.mark.parametrize("pattern", ["spark-{nmae}", "{name}-{nmae}", "{nmae}{}"])
+def test_a_word_in_braces_that_nobody_knows_is_refused(pattern):
+    with pytest.raises(PlanError, match=r"has \{nmae\} in its name, a word that ckpt does not know") as refused:
+        group_of(pattern, position({}))
+    assert "{name}, {query_id}, {source_id}" in (refused.value.hint or "")
+
+
 def test_two_queries_do_not_share_an_offset():
     held = extent({("t", 0): (0, 9), ("u", 0): (0, 9)})
     of = {

@@ -204,3 +204,23 @@ def test_partitions_are_listed_shortly():
 )
 def test_a_strategy_in_words(strategy, text):
     assert text_of(strategy) == text
+
+
+def test_many_partitions_are_not_searched_one_by_one():
+    """A search for each of 10,000 would be 50 million comparisons."""
+    compared = 0
+
+    class Number(int):
+        def __eq__(self, other: object) -> bool:
+            nonlocal compared
+            compared += 1
+            return int(self) == other
+
+        __hash__ = int.__hash__
+
+    def partitions() -> dict[tuple[str, int], int]:
+        return {("t", Number(number)): 9 for number in range(1_000)}
+
+    moved = target(ShiftBy(-2), partitions(), Extent({"t": "id"}, dict.fromkeys(partitions(), 0), partitions()), ALL)
+    assert set(moved.offsets.values()) == {7}
+    assert compared < 1_000 * 100

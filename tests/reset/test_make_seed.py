@@ -7,7 +7,7 @@ import json
 import pytest
 
 from airflow_provider_ckpt.errors import BatchNotRestorableError, PlanError
-from airflow_provider_ckpt.reset.make_seed import make_seed, positions_of
+from airflow_provider_ckpt.reset.make_seed import given_positions, make_seed, positions_of
 from airflow_provider_ckpt.sinks.declared import parse_sink
 
 KAFKA = {"0": "kafka"}
@@ -20,6 +20,13 @@ def test_batches_after_the_position_come_again(query, old, target):
         assert plan.batch_id == 3, "the id of the planned batch is used, too"
         assert plan.to_accept == ("duplicated",)
         assert f"it may have the rows of {again}, which" in plan.effects[0].reason
+
+
+def test_more_than_ten_sources_are_in_the_order_of_their_numbers(target):
+    numbers = [str(number) for number in range(11)]
+    given = given_positions(dict.fromkeys(reversed(numbers), '{"t":{"0":7}}'))
+    assert [source_id for source_id, _ in given.positions.offsets] == numbers
+    assert make_seed(target, given, dict.fromkeys(numbers, "kafka")).actions
 
 
 def test_a_sink_that_was_not_declared_is_unknown(old, target):

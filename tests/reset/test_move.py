@@ -8,6 +8,7 @@ from airflow_provider_ckpt.codec.source_offset import SourceOffset
 from airflow_provider_ckpt.reset.move import Move, kind_of
 
 DELTA = '{"sourceVersion":1,"reservoirId":"r","reservoirVersion":%d,"index":%d,"isStartingVersion":false}'
+FIRST = DELTA.replace("false", "true")
 ICEBERG = '{"version":1,"snapshot_id":%d,"position":%d,"scan_all_files":false}'
 NOTHING = ("", "")
 
@@ -24,7 +25,17 @@ MOVES = {
     "a partition that came": ("kafka", '{"t":{"0":5}}', '{"t":{"0":5,"1":3}}', ("", "at most 3 offsets of source 0")),
     "a partition that went": ("kafka", '{"t":{"0":5,"1":3}}', '{"t":{"0":5}}', NOTHING),
     "versions": ("delta", DELTA % (7, -1), DELTA % (4, -1), ("at most 3 table versions of source 0", "")),
-    "a version that was half read": ("delta", DELTA % (7, 5), DELTA % (7, -1), ("at most 0 table versions of source 0", "")),
+    "a version that was half read": ("delta", DELTA % (7, 5), DELTA % (7, -1), ("at most 1 table versions of source 0", "")),
+    "back from a version that was half read": ("delta", DELTA % (7, 5), DELTA % (4, -1), ("at most 4 table versions of source 0", "")),
+    "on from a version that was half read": ("delta", DELTA % (7, 5), DELTA % (9, -1), ("", "at most 2 table versions of source 0")),
+    "out of the first snapshot": ("delta", FIRST % (3, 7), DELTA % (3, -1), ("at most 1 table versions of source 0", "at most the rest of the first snapshot of source 0")),
+    "out of the first snapshot and on": (
+        "delta",
+        FIRST % (3, 7),
+        DELTA % (5, -1),
+        ("", "at most 2 table versions and the rest of the first snapshot of source 0"),
+    ),
+    "it stays in the first snapshot": ("delta", FIRST % (3, 7), FIRST % (3, 7), NOTHING),
     "snapshots have no order": (
         "iceberg",
         ICEBERG % (1, 0),

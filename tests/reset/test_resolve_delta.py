@@ -9,6 +9,7 @@ import pyarrow
 import pytest
 from deltalake import DeltaTable, write_deltalake
 
+from airflow_provider_ckpt.checkpoint.sink_marker import SinkMarker
 from airflow_provider_ckpt.codec.source_offset import SourceOffset
 from airflow_provider_ckpt.errors import PlanError
 from airflow_provider_ckpt.positions.strategies import (
@@ -22,6 +23,7 @@ from airflow_provider_ckpt.positions.strategies import (
 )
 from airflow_provider_ckpt.reset.request import ToVersion
 from airflow_provider_ckpt.reset.resolve_delta import DeltaAim
+from airflow_provider_ckpt.sinks.change_effects import reset_effects
 from airflow_provider_ckpt.storage.store import Store
 
 #: Version n was committed in minute n, epoch milliseconds.
@@ -83,8 +85,11 @@ def test_to_current_stays(table):
 
 
 def test_a_query_that_reads_its_first_snapshot_is_warned(table):
-    move = DeltaAim(Store.open(str(table)), ToVersion(2)).move("0", at(table, 3, isStartingVersion=True), None)
+    move = DeltaAim(Store.open(str(table)), ToVersion(2)).move("0", at(table, 3, index=7, isStartingVersion=True), None)
     assert "it reads no more of that" in move.warnings[0]
+    effects = reset_effects(SinkMarker("kafka"), 4, 4, again=move.again, left_out=move.left_out)
+    (skipped,) = (item for item in effects if item.effect == "skipped")
+    assert "it never gets the rows of at most the rest of the first snapshot of source 0" in skipped.reason
 
 
 REFUSED = {
