@@ -216,3 +216,8 @@ def parse_spark_version(text: str) -> SparkVersion:
         supported = f"{SPARK_MIN[0]}.{SPARK_MIN[1]} to {SPARK_MAX[0]}.{SPARK_MAX[1]}"
         raise ValueError(f"Spark {text} is not supported; ckpt knows the confs of Spark {supported}")
     return version
+
+
+def conf_text(value: object) -> str:
+    """A value of a conf or an option as Spark writes it: booleans in lower case."""
+    return str(value).lower() if isinstance(value, bool) else str(value)

@@ -113,6 +113,7 @@ class SourceLagFields(TypedDict):
     source_type: Annotated[str | None, "type of the source, as declared; null when it was not"]
     unit: Annotated[str | None, "what is counted: `offsets`, `versions`, `snapshots` or `files`"]
     total: Annotated[int | None, "how much is unread; null when it cannot be counted"]
+    is_partial: Annotated[bool, "whether more is unread than was counted, so that a total of 0 is not the end"]
     files: Annotated[int | None, "unread data files of a table or a directory"]
     bytes: Annotated[int | None, "bytes of these files"]
     age_ms: Annotated[int | None, "age of the oldest unread data; null when nothing is unread, or it is not known"]

@@ -102,6 +102,7 @@ class SourceLag:
         age_ms: The query is behind by at most this time, milliseconds; None when that is not known.
         next_batch: Of Kafka.
         notes: What the numbers leave out, or why there are none; sentences.
+        is_partial: Whether more is unread than was counted.
     """
 
     source_id: str
@@ -114,6 +115,24 @@ class SourceLag:
     age_ms: int | None = None
     next_batch: Coming | None = None
     notes: tuple[str, ...] = ()
+    is_partial: bool = False
+
+    def is_within(self, most: int | None, max_age_ms: int | None) -> bool:
+        """Whether the query is near enough to the end of this source.
+
+        A source that has no end is always near enough; one that was not declared, or not counted in full, never is.
+
+        Args:
+            most: So much may be unread, in the unit of the source; None for any number.
+            max_age_ms: The oldest unread data may be as old as this, milliseconds; None for any age.
+        """
+        if self.source_type is None or self.is_partial:
+            return False
+        if self.total is None or self.total == 0:
+            return True
+        if most is not None and self.total > most:
+            return False
+        return max_age_ms is None or (self.age_ms is not None and self.age_ms <= max_age_ms)
 
     @property
     def expires_ms(self) -> int | None:
@@ -132,6 +151,7 @@ class SourceLag:
             "source_type": self.source_type,
             "unit": self.unit,
             "total": self.total,
+            "is_partial": self.is_partial,
             "files": self.files,
             "bytes": self.size,
             "age_ms": self.age_ms,
@@ -205,6 +225,7 @@ def lag_of_table(source_id: str, source_type: str, unread: Unread, now_ms: int) 
         size=unread.size,
         age_ms=None if unread.oldest_ms is None else max(0, now_ms - unread.oldest_ms),
         notes=() if unread.note is None else (unread.note,),
+        is_partial=unread.is_partial,
     )
 
 

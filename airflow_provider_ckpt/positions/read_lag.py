@@ -16,7 +16,7 @@ from airflow_provider_ckpt.positions.lag import SourceLag, coming_batch, lag_of_
 from airflow_provider_ckpt.positions.read_extent import read_extent
 from airflow_provider_ckpt.positions.source_options import SourceOptions
 from airflow_provider_ckpt.sources.ask_kafka import KafkaBroker
-from airflow_provider_ckpt.sources.declared import KINDS, Access, DeclaredEnd, open_table_end, parse_end
+from airflow_provider_ckpt.sources.declared import Access, DeclaredEnd, is_endless, open_table_end, parse_end
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,7 +47,7 @@ def read_lag(view: CheckpointView, question: LagQuestion, access: Access, now_ms
 
     Raises:
         StoreUnavailableError: A source does not answer; another try can help.
-        StoreError: A source refuses, or is not what the query reads from.
+        StoreError: A source refuses, is not what the query reads from, or is declared with an unknown type.
         CheckpointError: The query does not have a declared source.
     """
     return tuple(_lags(view, question, access, now_ms))
@@ -66,16 +66,16 @@ def _lags(view: CheckpointView, question: LagQuestion, access: Access, now_ms: i
         if text is None:
             yield SourceLag(source_id, None, notes=("it was not declared, so nobody can ask where it ends",))
             continue
-        kind = text.partition(":")[0]
+        if is_endless(text):
+            yield SourceLag(source_id, text, notes=(f"a {text} source has no end that can be asked for",))
+            continue
+        declared = parse_end(text)
         at = committed.offset(source_id) if committed else None
-        if kind.lower() not in KINDS:
-            yield SourceLag(source_id, kind, notes=(f"a {kind} source has no end that can be asked for",))
-        elif kind.lower() == "kafka":
+        if declared.kind == "kafka":
             ahead = planned.offset(source_id) if planned else None
             options = question.options.get(source_id, SourceOptions())
-            yield _of_kafka(source_id, parse_end(text), (at, ahead), options, access, now_ms if question.ages else None)
+            yield _of_kafka(source_id, declared, (at, ahead), options, access, now_ms if question.ages else None)
         else:
-            declared = parse_end(text)
             unread = open_table_end(declared, source_id, access).unread_now(at)
             yield lag_of_table(source_id, declared.kind, unread, now_ms)
 

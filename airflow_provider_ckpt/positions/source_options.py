@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
+from typing import Any
 
+from airflow_provider_ckpt.checkpoint.spark_confs import conf_text
 from airflow_provider_ckpt.positions.next_batch import DEFAULT_DELAY_MS, Limits
 
 #: Spark's units of a duration (``JavaUtils.timeStringAs``), milliseconds; a plain number has the unit of the option.
@@ -56,6 +58,18 @@ def parse_options(pairs: Iterable[tuple[str, str]], trigger: str | None = None) 
             )
         said.setdefault(source_id, {})[option.lower()] = value
     return {source_id: _options(options, trigger) for source_id, options in said.items()}
+
+
+def option_texts(options: Any) -> dict[str, str]:
+    """The options of sources as texts, of a mapping such as YAML and Python have it, with booleans and numbers.
+
+    Raises ValueError: it is no mapping, and as :func:`parse_options`.
+    """
+    if not isinstance(options, Mapping):
+        raise ValueError("source_options is not a mapping such as 0.failOnDataLoss: false")
+    texts = {str(key): conf_text(value) for key, value in options.items()}
+    parse_options(texts.items())
+    return texts
 
 
 def _options(said: dict[str, str], trigger: str | None) -> SourceOptions:

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from airflow_provider_ckpt.checkpoint.sink_marker import FILE_FORMATS
-from airflow_provider_ckpt.checkpoint.spark_confs import SPARK_MAX, SparkVersion, parse_spark_version
+from airflow_provider_ckpt.checkpoint.spark_confs import SPARK_MAX, SparkVersion, conf_text, parse_spark_version
 from airflow_provider_ckpt.codec.source_kinds import KINDS
 
 #: More sources than any query has.
@@ -264,13 +264,9 @@ def _parse_trigger(trigger: Any) -> str:
 
 
 def _parse_source_options(options: Any) -> dict[str, str]:
-    from airflow_provider_ckpt.positions.source_options import parse_options  # a room that most deploys do not need
+    from airflow_provider_ckpt.positions.source_options import option_texts  # a room that most deploys do not need
 
-    if not isinstance(options, dict):
-        raise ValueError("source_options is not a mapping such as 0.failOnDataLoss: false")
-    texts = {str(key): conf_text(value) for key, value in options.items()}
-    parse_options(texts.items())
-    return texts
+    return option_texts(options)
 
 
 #: Names of keys of a deploy file that are not those of the fields.
@@ -286,11 +282,6 @@ _PARSERS: Mapping[str, Callable[[Any], Any]] = {
     "trigger": _parse_trigger,
     "source_options": _parse_source_options,
 }
-
-
-def conf_text(value: Any) -> str:
-    """A conf's value as Spark writes it: booleans in lower case."""
-    return str(value).lower() if isinstance(value, bool) else str(value)
 
 
 def parse_conf_file(text: str) -> dict[str, str]:

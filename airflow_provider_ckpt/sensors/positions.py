@@ -17,6 +17,7 @@ from airflow_provider_ckpt.hooks.checkpoint import CheckpointHook, airflow_error
 from airflow_provider_ckpt.positions.foresee_losses import foresee_losses
 from airflow_provider_ckpt.positions.lag import SourceLag
 from airflow_provider_ckpt.positions.read_lag import LagQuestion, read_lag
+from airflow_provider_ckpt.positions.source_options import option_texts
 from airflow_provider_ckpt.sources.declared import Access
 from airflow_provider_ckpt.times import duration_text, parse_duration_ms
 
@@ -105,7 +106,7 @@ class CheckpointLagSensor(_PositionSensor):
         for source in found:
             self.log.info("%s: source %s is behind by %s", view.location, source.source_id, _text(source))
         result: LagResultDocument = {"format_version": FORMAT_VERSION, "sources": [item.to_dict() for item in found]}
-        return PokeReturnValue(all(_is_within(source, most, max_age_ms) for source in found), result)
+        return PokeReturnValue(all(source.is_within(most, max_age_ms) for source in found), result)
 
     def _limits(self) -> tuple[int | None, int | None]:
         try:
@@ -138,7 +139,7 @@ class CheckpointDataLossSensor(_PositionSensor):
         checkpoint: str,
         sources: Mapping[str, str],
         will_lose_data_within: str,
-        source_options: Mapping[str, str] | None = None,
+        source_options: Mapping[str, str | int | bool] | None = None,
         kafka_conn_id: str | None = None,
         checkpoint_conn_id: str | None = None,
         **kwargs: Any,
@@ -158,7 +159,11 @@ class CheckpointDataLossSensor(_PositionSensor):
                 within_ms = parse_duration_ms(self.will_lose_data_within)
             except ValueError as error:
                 raise CheckpointError(f"will_lose_data_within of {self.task_id}: {error}") from error
-            question, options = LagQuestion(self.sources), self.source_options or {}
+            try:
+                options = option_texts(self.source_options or {})
+            except ValueError as error:
+                raise CheckpointError(f"source_options of {self.task_id}: {error}") from error
+            question = LagQuestion(self.sources)
             foreseen = foresee_losses(self._view(), question, options, self._access(), now_ms())
         for finding in foreseen.findings:
             self.log.warning("%s: %s", self.checkpoint, finding.message)
@@ -174,15 +179,6 @@ class CheckpointDataLossSensor(_PositionSensor):
             "expires_ms": foreseen.expires_ms,
         }
         return PokeReturnValue(foreseen.is_within(within_ms), result)
-
-
-def _is_within(source: SourceLag, most: int | None, max_age_ms: int | None) -> bool:
-    """Whether a source is near enough to its end; one that nobody can ask for an end is."""
-    if source.total is None or source.total == 0:
-        return True
-    if most is not None and source.total > most:
-        return False
-    return max_age_ms is None or (source.age_ms is not None and source.age_ms <= max_age_ms)
 
 
 def _text(source: SourceLag) -> str:

@@ -9,11 +9,12 @@ from __future__ import annotations
 import logging
 import os
 import re
+import threading
 import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Future
 from concurrent.futures import TimeoutError as FutureTimeoutError
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from airflow_provider_ckpt.codec.kafka_offset import Partition
@@ -41,10 +42,28 @@ _REFUSALS = (
 #: ``list_offsets`` does not try these again by itself; they are seen on topics that were just created.
 _MOVING = ("NOT_LEADER_FOR_PARTITION", "LEADER_NOT_AVAILABLE", "FENCED_LEADER_EPOCH", "UNKNOWN_LEADER_EPOCH")
 _LOG = logging.getLogger(__name__)
-#: The clients of this process with their complaints, by configuration; none is given up. Python's garbage collector may
+#: The clients of this process, by configuration; none is given up. Python's garbage collector may
 #: run in a thread of the client, and librdkafka aborts the process when a client is destroyed there
 #: (confluent-kafka-python, pull requests 2129 and 2131).
-_CLIENTS: dict[tuple[Any, ...], tuple[Any, list[Any]]] = {}
+_CLIENTS: dict[tuple[Any, ...], _Shared] = {}
+#: Held while a client is looked up or made, so that two threads never make two of which one would be given up.
+_MAKING = threading.Lock()
+
+
+@dataclass(slots=True)
+class _Shared:
+    """A client that all questions with one configuration share.
+
+    Args:
+        client: An ``AdminClient``.
+        complaints: What it told on the side, and no answer has reported yet.
+        has_answered: Whether a question was answered. From then on, what it tells between two questions is not why the
+            next one fails; before, it may be: a wrong password is told as soon as the client connects.
+    """
+
+    client: Any
+    complaints: list[Any] = field(default_factory=list)
+    has_answered: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,9 +106,8 @@ class KafkaBroker:
         self.requests = 0
         self._read_committed = str(config.get(_ISOLATION, "")).lower() == "read_committed"
         self._secrets = [str(value) for key, value in config.items() if _SECRET.search(key) and value]
-        self.client, self._complaints = self._connect(
-            {key: value for key, value in config.items() if key not in _OF_CONSUMERS}
-        )
+        self._shared = self._connect({key: value for key, value in config.items() if key not in _OF_CONSUMERS})
+        self.client = self._shared.client
 
     def topics(self, names: Iterable[str]) -> dict[str, Topic | None]:
         """What the broker knows of topics; None for one that it does not have."""
@@ -97,6 +115,7 @@ class KafkaBroker:
 
         if not (wanted := sorted(set(names))):
             return {}
+        self.begin()
         # Unlike list_topics with a name, this never creates a topic.
         asked = self.client.describe_topics(TopicCollection(wanted), request_timeout=TIMEOUT_S)
         return {name: self._topic(name, asked[name]) for name in wanted}
@@ -126,6 +145,7 @@ class KafkaBroker:
 
         resources = [ConfigResource(ResourceType.TOPIC, name) for name in sorted(set(names))]
         found = {}
+        self.begin()
         asked = self.client.describe_configs(resources, request_timeout=TIMEOUT_S) if resources else {}
         for resource, future in asked.items():
             about = f"the configuration of topic {resource.name}"
@@ -141,8 +161,8 @@ class KafkaBroker:
 
     # --- the client --------------------------------------------------------------------------------------------
 
-    def _connect(self, config: Mapping[str, Any]) -> tuple[Any, list[Any]]:
-        """The client with this configuration, and what it complains of on the side."""
+    def _connect(self, config: Mapping[str, Any]) -> _Shared:
+        """The client with this configuration."""
         try:
             from confluent_kafka import KafkaException
             from confluent_kafka.admin import AdminClient
@@ -155,9 +175,11 @@ class KafkaBroker:
         key = os.getpid(), *sorted((name, str(value)) for name, value in config.items())
         complaints: list[Any] = []
         try:
-            if key not in _CLIENTS:
-                _CLIENTS[key] = AdminClient({**config, "error_cb": complaints.append}, logger=_LOG), complaints
-            return _CLIENTS[key]
+            with _MAKING:
+                if key not in _CLIENTS:
+                    client = AdminClient({**config, "error_cb": complaints.append}, logger=_LOG)
+                    _CLIENTS[key] = _Shared(client, complaints)
+                return _CLIENTS[key]
         except (KafkaException, TypeError, ValueError) as error:
             said = error.args[0].str() if isinstance(error, KafkaException) else error
             hint = "Use the keys of librdkafka, with or without the prefix kafka."
@@ -192,6 +214,7 @@ class KafkaBroker:
         level = IsolationLevel.READ_COMMITTED if self._read_committed else IsolationLevel.READ_UNCOMMITTED
         wanted = {TopicPartition(*partition): spec for partition in partitions}
         self.requests += 1
+        self.begin()
         asked = self.client.list_offsets(wanted, isolation_level=level, request_timeout=TIMEOUT_S)
         again = []
         for at, future in asked.items():
@@ -205,19 +228,27 @@ class KafkaBroker:
                 again.append((at.topic, at.partition))
         return again
 
+    def begin(self) -> None:
+        """Before each question: an old complaint is not why this one fails."""
+        self.client.poll(0)
+        if self._shared.has_answered:
+            self._shared.complaints.clear()
+
     def result(self, future: Future[Any], about: str) -> tuple[Any, list[Any]]:
         """What the broker said, or its errors. Raises StoreUnavailableError when it said nothing."""
         from confluent_kafka import KafkaException
 
         try:
-            return future.result(2 * TIMEOUT_S), []
+            answer = future.result(2 * TIMEOUT_S)
         except FutureTimeoutError:
             raise StoreUnavailableError(f"{about}: the broker did not answer", location=self.location) from None
         except KafkaException as exception:
             self.client.poll(0)  # why it does not answer, is told on the side
-            errors = [exception.args[0], *self._complaints]
-            self._complaints.clear()
+            errors = [exception.args[0], *self._shared.complaints]
+            self._shared.complaints.clear()
             return None, errors
+        self._shared.has_answered = True
+        return answer, []
 
     def error(self, about: str, errors: Sequence[Any]) -> StoreError:
         """The error that says what the broker answered, about what it was asked."""

@@ -80,6 +80,7 @@ class ConsumerGroup:
         """What the broker said; None when it has no such group."""
         deadline = time.monotonic() + TIMEOUT_S
         while True:
+            self._broker.begin()
             asked = call([about], request_timeout=TIMEOUT_S)
             answer, errors = self._broker.result(asked[self.name], self._about)
             if not errors or is_one_of(errors, _ABSENT):

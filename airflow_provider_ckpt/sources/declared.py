@@ -25,7 +25,7 @@ from airflow_provider_ckpt.storage.store import Store
 from airflow_provider_ckpt.times import time_text
 from airflow_provider_ckpt.waiting import Condition, OffsetsReached, all_of
 
-__all__ = ["KINDS", "Access", "DeclaredEnd", "DeclaredEnds", "SourceEnd", "open_end", "parse_end"]
+__all__ = ["KINDS", "Access", "DeclaredEnd", "DeclaredEnds", "SourceEnd", "is_endless", "open_end", "parse_end"]
 
 KINDS = ("kafka", "delta", "iceberg", "file")
 _WILD = frozenset("*?[{")
@@ -159,7 +159,7 @@ class DeclaredEnds:
     """
 
     def __init__(self, sources: Mapping[str, str], access: Access) -> None:
-        self._endless = {source_id for source_id, text in sources.items() if _is_endless(text)}
+        self._endless = {source_id for source_id, text in sources.items() if is_endless(text)}
         declared = {source_id: parse_end(sources[source_id]) for source_id in sources.keys() - self._endless}
         self._ends = {source_id: open_end(declared[source_id], source_id, access) for source_id in sorted(declared)}
         self._access = access
@@ -217,7 +217,7 @@ class DeclaredEnds:
         return progress.offsets.offset(source_id)
 
 
-def _is_endless(text: str) -> bool:
+def is_endless(text: str) -> bool:
     """Whether a declaration names a type of source that nobody can ask for an end."""
     return text.lower() in {kind.lower() for kind in SOURCE_KINDS} - set(KINDS)
 

@@ -97,7 +97,8 @@ class End:
             "the query still reads what the table held when it began, which is not counted" if first_snapshot else None
         )
         files, size = sum(added.files for added, _ in found), sum(added.size for added, _ in found)
-        return Unread("versions", len(found), files, size, found[0][1] if found else None, note)
+        oldest_ms = found[0][1] if found else None
+        return Unread("versions", len(found), files, size, oldest_ms, note, is_partial=first_snapshot)
 
     def _position_in_table(self, committed: SourceOffset | None) -> dict[str, Any] | None:
         """The position of the query. Raises StoreError when that is one in another table."""

@@ -17,6 +17,7 @@ class Unread:
         oldest_ms: When the first of it was written, by the clock of its writer or of the storage, epoch milliseconds;
             None when there is nothing, or it does not say.
         note: What these numbers leave out, as a sentence.
+        is_partial: Whether the query has something to read that is not counted, so that a count of 0 is not the end.
     """
 
     unit: str
@@ -25,6 +26,7 @@ class Unread:
     size: int
     oldest_ms: int | None = None
     note: str | None = None
+    is_partial: bool = False
 
 
 @dataclass(frozen=True, slots=True)

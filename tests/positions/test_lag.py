@@ -6,7 +6,7 @@ import pytest
 
 from airflow_provider_ckpt.documents.positions import NextBatchFields, SourceLagFields
 from airflow_provider_ckpt.positions.extent import Extent
-from airflow_provider_ckpt.positions.lag import PartitionLag, coming_batch, lag_of_kafka, lag_of_table
+from airflow_provider_ckpt.positions.lag import PartitionLag, SourceLag, coming_batch, lag_of_kafka, lag_of_table
 from airflow_provider_ckpt.positions.next_batch import AVAILABLE_NOW, Limits, Outlook
 from airflow_provider_ckpt.sources.unread import Retention, Unread
 from tests.json_documents import problems
@@ -97,5 +97,25 @@ def test_the_lag_of_a_table_is_as_old_as_its_oldest_unread_data():
         *("versions", 2, 5, 900, 6_000),
         ("not all of it",),
     )
+    assert not lag.is_partial
     assert lag_of_table("1", "file", Unread("files", 0, 0, 0), 10_000).age_ms is None
     assert lag.to_dict()["bytes"] == 900
+
+
+@pytest.mark.parametrize(
+    ("lag", "most", "max_age_ms", "is_within"),
+    [
+        (SourceLag("0", "kafka", "offsets", 5), 5, None, True),
+        (SourceLag("0", "kafka", "offsets", 6), 5, None, False),
+        (SourceLag("0", "kafka", "offsets", 6, age_ms=7), None, 7, True),
+        (SourceLag("0", "kafka", "offsets", 6, age_ms=8), None, 7, False),
+        (SourceLag("0", "kafka", "offsets", 6), None, 7, False),
+        (SourceLag("0", "kafka", "offsets", 0), 0, 0, True),
+        (SourceLag("0", "rate"), 0, 0, True),
+        (SourceLag("0", None), 0, 0, False),
+        (lag_of_table("0", "delta", Unread("versions", 0, 0, 0, is_partial=True), 10_000), 0, None, False),
+        (lag_of_table("0", "delta", Unread("versions", 0, 0, 0, is_partial=True), 10_000), None, 7, False),
+    ],
+)
+def test_a_lag_is_within_its_limits(lag, most, max_age_ms, is_within):
+    assert lag.is_within(most, max_age_ms) == is_within

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from airflow_provider_ckpt.positions.next_batch import Limits
-from airflow_provider_ckpt.positions.source_options import SourceOptions, parse_options
+from airflow_provider_ckpt.positions.source_options import SourceOptions, option_texts, parse_options
 
 
 def test_options_are_by_source_and_their_case_does_not_matter():
@@ -46,3 +46,16 @@ def test_a_delay_has_the_units_of_spark(text, ms):
 def test_what_spark_would_not_take_is_refused(option, says):
     with pytest.raises(ValueError, match=says):
         parse_options([option])
+
+
+def test_booleans_and_numbers_become_the_texts_that_spark_has():
+    assert option_texts({"0.failOnDataLoss": False, "1.maxOffsetsPerTrigger": 5}) == {
+        "0.failOnDataLoss": "false",
+        "1.maxOffsetsPerTrigger": "5",
+    }
+
+
+@pytest.mark.parametrize("options", ["0.failOnDataLoss", ["0.failOnDataLoss"], {"0.maxOffsets": "1"}, {7: 1}])
+def test_what_is_no_mapping_of_options_is_refused(options):
+    with pytest.raises(ValueError, match="source_options is not a mapping|is no option of a source"):
+        option_texts(options)

@@ -58,6 +58,7 @@ def test_a_lag_within_all_limits_ends_the_wait(lag, limits, is_done):
         ({"most": "many"}, "most and max_age of t"),
         ({"max_age": "soon"}, "most and max_age of t"),
         ({"most": 1, "sources": {"1": "rate"}}, "source 0 was not declared"),
+        ({"most": 0, "sources": {"0": "kakfa:b:9092", "1": "rate"}}, "'kakfa:b:9092' is not a source"),
     ],
 )
 def test_what_makes_no_sense_fails_for_good(lag, given, says):
@@ -90,3 +91,20 @@ def test_a_loss_ends_the_wait(kafka, tmp_path):
     assert [finding["code"] for finding in lost.xcom_value["findings"]] == ["CKPT250"]
     with pytest.raises(AirflowFailException, match="will_lose_data_within of t"):
         poke("soon")
+
+
+@pytest.mark.parametrize(
+    ("options", "says"),
+    [({"0.failOnDataLoss": False}, "no Kafka source was declared"), ({"0.maxOffsets": "1"}, "source_options of t: ")],
+)
+def test_source_options_are_read_as_those_of_a_deploy(tmp_path, options, says):
+    commit_batch(tmp_path / "checkpoint", 0, "5")
+    sensor = CheckpointDataLossSensor(
+        task_id="t",
+        checkpoint=str(tmp_path / "checkpoint"),
+        sources={"0": "rate"},
+        will_lose_data_within="PT6H",
+        source_options=options,
+    )
+    with pytest.raises(AirflowFailException, match=says):
+        sensor.poke({})

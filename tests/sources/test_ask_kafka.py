@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from concurrent.futures import Future
+from types import SimpleNamespace
 
 import pytest
 
@@ -77,3 +78,65 @@ def test_a_partition_whose_leader_has_moved_is_asked_for_again(kafka, monkeypatc
     monkeypatch.setattr(broker, "client", Moving(broker.client, 1_000))
     with pytest.raises(StoreUnavailableError, match="did not answer"):
         broker.latest([(topic, 0)])
+
+
+class Watched(dict):
+    """The clients of a process, with whether the lock was held at each look and at each change."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.held: list[bool] = []
+
+    def __contains__(self, key: object) -> bool:
+        self.held.append(ask_kafka._MAKING.locked())
+        return super().__contains__(key)
+
+    def __setitem__(self, key: object, client: object) -> None:
+        self.held.append(ask_kafka._MAKING.locked())
+        super().__setitem__(key, client)
+
+
+def test_one_configuration_has_one_client_and_no_thread_can_make_another(monkeypatch):
+    clients, kept = Watched(), ask_kafka._CLIENTS
+    monkeypatch.setattr(ask_kafka, "_CLIENTS", clients)
+    first, second = (KafkaBroker("127.0.0.1:1", {"client.id": "watched"}) for _ in range(2))
+    kept.update(clients)  # no client is destroyed before the end
+    assert first.client is second.client
+    assert clients.held == [True, True, True], "a look, the change, and another look"
+    assert not ask_kafka._MAKING.locked()
+
+
+class Answering:
+    """A client of whose questions some are answered, and the others run out of time."""
+
+    def __init__(self, answers: list[bool]) -> None:
+        self.answers = answers
+
+    def describe_topics(self, topics: object, **_: object) -> dict:
+        from confluent_kafka import KafkaError, KafkaException
+
+        future: Future = Future()
+        if self.answers.pop(0):
+            future.set_result(SimpleNamespace(topic_id="1", partitions=[]))
+        else:
+            future.set_exception(KafkaException(KafkaError(KafkaError._TIMED_OUT)))
+        return {"t": future}
+
+    def poll(self, _: float) -> None: ...
+
+
+@pytest.mark.parametrize(
+    ("answers", "is_unavailable"), [([True, False], True), ([False], False)], ids=["after an answer", "before any"]
+)
+def test_an_old_complaint_is_not_why_a_question_fails(monkeypatch, answers, is_unavailable):
+    from confluent_kafka import KafkaError
+
+    broker = KafkaBroker("127.0.0.1:1", {"client.id": f"answers-{len(answers)}"})
+    complaints = broker._shared.complaints
+    monkeypatch.setattr(broker, "client", Answering(answers))
+    for _ in answers[1:]:
+        broker.topics(["t"])
+    complaints.append(KafkaError(KafkaError._AUTHENTICATION))
+    with pytest.raises(StoreError) as raised:
+        broker.topics(["t"])
+    assert isinstance(raised.value, StoreUnavailableError) == is_unavailable

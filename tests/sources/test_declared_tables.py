@@ -112,6 +112,7 @@ def test_unread_files_are_those_whose_rows_a_real_query_had_not_read(tmp_path, k
         files = (APPENDED[kind] - batch["rows"]) // 2
         files += kind == "delta" and json.loads(batch["offset"])["reservoirVersion"] <= REWRITTEN
         assert unread.files == files, batch
+        assert unread.is_partial == bool(json.loads(batch["offset"]).get("isStartingVersion"))
         assert (unread.size > 0, unread.oldest_ms is not None) == (unread.count > 0, unread.count > 0)
     assert unread.count == 0, "the last batch has read everything"
     assert end.unread_now(None).files == APPENDED[kind] // 2 + (kind == "delta")
@@ -124,6 +125,7 @@ def test_a_first_snapshot_that_is_still_read_is_not_counted(tmp_path):
         SourceOffset(first["offset"])
     )
     assert "what the table held when it began" in unread.note
+    assert unread.is_partial
     assert unread.count > 0
 
 
