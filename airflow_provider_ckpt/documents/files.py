@@ -172,4 +172,6 @@ class EpochDocument(Document):
 class TopicIdsDocument(Document):
     """The file of `ckpt gate --topic-ids`: by which a topic that was created again is recognised."""
 
-    topics: Annotated[dict[str, dict[str, str]], "by location of a checkpoint, the id of each topic by its name"]
+    topics: Annotated[
+        dict[str, dict[str, str]], "by location of a checkpoint, the id of each topic by source id and name: `0/orders`"
+    ]

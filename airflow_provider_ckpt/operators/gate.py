@@ -53,8 +53,9 @@ class CheckpointGateOperator(CheckpointOperator, BranchMixIn):
     :param sources: The sources of the query: their number, a list of types in order, or types by name. With
         ``kafka:host:9092/topic`` the broker is asked what a restart would lose.
     :param source_options: Options of Kafka sources, such as ``{"0.failOnDataLoss": "false"}``.
-    :param topic_ids: The ids that topics had before, by name, to tell one that was created again: what the gate of an
-        earlier run has pushed, such as ``"{{ ti.xcom_pull(key='topic_ids', include_prior_dates=True) or {} }}"``.
+    :param topic_ids: The ids that topics had before, by source id and name (``0/orders``), to tell one that was created
+        again: what the gate of an earlier run has pushed, such as
+        ``"{{ ti.xcom_pull(key='topic_ids', include_prior_dates=True) or {} }}"``.
     :param kafka_conn_id: Connection of type ``kafka``, whose extra configures the client that asks.
     :param sink: The sink, such as ``file:s3://lake/orders``; the log of a file sink is read, too.
     :param operators: Spark's names of the stateful operators by operator id; empty for a stateless query.
@@ -178,13 +179,13 @@ class CheckpointGateOperator(CheckpointOperator, BranchMixIn):
 
 
 def topic_ids_of(given: Mapping[str, str] | str | None) -> dict[str, str]:
-    """The ids of topics by name, of a mapping or the text of one. Raises CheckpointError."""
+    """The ids of topics by source id and name, of a mapping or the text of one. Raises CheckpointError."""
     try:
         value = parse_yaml(given) if isinstance(given, str) else given
     except ValueError as error:
         raise CheckpointError(f"topic_ids: {error}") from error
     if not isinstance(value or {}, Mapping):
-        raise CheckpointError(f"topic_ids is not a mapping from the name of a topic to its id: {given!r:.60}")
+        raise CheckpointError(f"topic_ids is not a mapping from SOURCE/TOPIC to the id of the topic: {given!r:.60}")
     return {str(name): str(topic_id) for name, topic_id in (value or {}).items()}
 
 

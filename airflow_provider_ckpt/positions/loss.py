@@ -27,7 +27,7 @@ class Losses:
     Args:
         findings: What a restart loses or stops at, in Spark's order.
         unknown: What was not judged: ``topic ids`` without a memory of the ids that the topics had before.
-        topic_ids: The ids of the topics as they are now, by name.
+        topic_ids: The ids of the topics as they are now, by source id and name, such as ``0/orders``.
     """
 
     findings: tuple[Finding, ...]

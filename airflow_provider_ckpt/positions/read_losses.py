@@ -33,7 +33,7 @@ def read_losses(
         view: The checkpoint, as it was observed.
         places: By source id the brokers and topics, such as ``broker:9092/orders``.
         options: What the query sets for its sources, such as ``0.failOnDataLoss``.
-        known_ids: The ids that topics had before, by name.
+        known_ids: The ids that topics had before, by source id and name, such as ``0/orders``.
         kafka_config: Of the client.
 
     Raises:
@@ -50,7 +50,7 @@ def read_losses(
         position, ahead = _offsets(committed, source_id), _offsets(planned, source_id)
         broker = KafkaBroker(declared.location, kafka_config)
         extent = read_extent(broker, {*declared.topics, *_topics(position), *_topics(ahead)})
-        ids |= extent.topic_ids
+        ids |= {_key(source_id, topic): topic_id for topic, topic_id in extent.topic_ids.items()}
         if position and view.latest_committed is not None:
             own = said.get(source_id, SourceOptions())
             batch_id, in_flight = view.latest_committed, ahead if planned is not None else None
@@ -62,12 +62,23 @@ def read_losses(
                     in_flight,
                     extent,
                     topics=declared.topics,
-                    known_ids=known_ids,
+                    known_ids=_of_source(source_id, known_ids),
                     options=own,
                 )
             )
     unknown = (TOPIC_IDS,) if ids.keys() - known_ids.keys() else ()
     return Losses(tuple(found), unknown, ids)
+
+
+def _key(source_id: str, topic: str) -> str:
+    """Two sources may read topics of one name from two clusters. A slash is in no topic's name."""
+    return f"{source_id}/{topic}"
+
+
+def _of_source(source_id: str, ids: Mapping[str, str]) -> dict[str, str]:
+    """The ids of the topics of one source, by name."""
+    start = _key(source_id, "")
+    return {key.removeprefix(start): topic_id for key, topic_id in ids.items() if key.startswith(start)}
 
 
 def _topics(offsets: Iterable[Partition]) -> set[str]:

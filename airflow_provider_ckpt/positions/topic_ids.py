@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class TopicIds:
-    """The ids of topics by the location of a checkpoint, and by name."""
+    """The ids of topics by the location of a checkpoint, and by source id and name, such as ``0/orders``."""
 
     known: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
 

@@ -48,7 +48,7 @@ class Forecast:
         end_offsets: Where the first batch ends (inclusive) when it is already planned; else the source decides.
         watermark_ms: Watermark of the first batch, epoch milliseconds; None when the log does not tell.
         unknown: What could stop Spark or lose data, and was not judged, because it was neither declared nor read.
-        topic_ids: The ids of the topics that the declared Kafka brokers have, by name.
+        topic_ids: The ids of the topics that the declared Kafka brokers have, by source id and name: ``0/orders``.
     """
 
     resumes_at_batch: int | None

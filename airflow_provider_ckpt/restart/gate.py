@@ -32,7 +32,7 @@ def forecast_restart(
         open_store: Opens the location of the sink.
         quick: Read only the two logs; state, source logs and checksum files are then not judged.
         kafka_config: Of the client that asks the brokers of the declared Kafka sources.
-        topic_ids: The ids that topics had before, by name.
+        topic_ids: The ids that topics had before, by source id and name, such as ``0/orders``.
 
     Raises:
         CheckpointNotFoundError: Nothing there, or no checkpoint.

@@ -6,7 +6,11 @@ import json
 
 import pytest
 
+from airflow_provider_ckpt.checkpoint.observe import observe
 from airflow_provider_ckpt.cli import run
+from airflow_provider_ckpt.positions import read_losses as module
+from airflow_provider_ckpt.positions.extent import Extent
+from airflow_provider_ckpt.storage.store import Store
 from tests.kafka_checkpoint import commit_batch, plan_batch
 
 pytestmark = pytest.mark.timeout(180)
@@ -58,3 +62,26 @@ def test_a_topic_that_was_created_again_is_told_by_its_id(kafka, tmp_path, gate)
     assert code == 1
     kafka.delete(topic)
     assert gate(topic)[0].keys() >= {"CKPT251"}
+
+
+def test_topics_of_one_name_in_two_clusters_are_two_topics(tmp_path, monkeypatch):
+    ids = {"a:1": "first", "b:1": "second"}
+    monkeypatch.setattr(module, "KafkaBroker", lambda servers, _: servers)
+    monkeypatch.setattr(
+        module, "read_extent", lambda servers, _: Extent({"t": ids[servers]}, {("t", 0): 0}, {("t", 0): 30})
+    )
+    commit_batch(tmp_path, 0, {"t": {0: 10}}, {"t": {0: 10}})
+    view = observe(Store.open(str(tmp_path)))
+
+    def lost(known: dict[str, str]) -> module.Losses:
+        return module.read_losses(view, {"0": "a:1/t", "1": "b:1/t"}, {}, known, {})
+
+    seen = lost({})
+    assert seen.topic_ids == {"0/t": "first", "1/t": "second"}
+    assert seen.unknown == (module.TOPIC_IDS,)
+    again = lost(dict(seen.topic_ids))
+    assert (again.findings, again.unknown) == ((), ())
+    ids["b:1"] = "third"
+    (finding,) = lost(dict(seen.topic_ids)).findings
+    assert finding.code == "CKPT253"
+    assert "source 1" in finding.message
