@@ -178,13 +178,14 @@ def test_no_document_names_an_option_that_no_command_has(page):
 def parameters(name: str) -> set[str]:
     """What the constructor of a class takes, with the classes of ours that it comes from; read, not imported."""
     node = CLASSES[name]
-    (init,) = (item for item in node.body if isinstance(item, ast.FunctionDef) and item.name == "__init__")
-    own = {argument.arg for argument in (*init.args.args[1:], *init.args.kwonlyargs)}
+    inits = [item.args for item in node.body if isinstance(item, ast.FunctionDef) and item.name == "__init__"]
+    own = {argument.arg for init in inits for argument in (*init.args[1:], *init.kwonlyargs)}
     return own.union(*(parameters(base.id) for base in node.bases if isinstance(base, ast.Name) and base.id in CLASSES))
 
 
-#: What operators have in common.
-ABSTRACT = {"CheckpointOperator", "CheckpointChangeOperator"}
+#: What operators, sensors and triggers have in common.
+ABSTRACT = {"CheckpointOperator", "CheckpointChangeOperator", "CheckpointSensor", "CheckpointPositionSensor"}
+ABSTRACT |= {"CheckpointPositionTrigger"}
 FACES = ("hooks", "operators", "sensors", "triggers")
 CLASSES = {
     node.name: node

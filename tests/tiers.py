@@ -23,7 +23,7 @@ NOT_UNIT = frozenset({*SERVICES.values(), "sweep", "exhaustive"})
 #: What needs Airflow, Spark, the client of a broker, a table format or a cloud, or the command itself to be installed;
 #: the environment of ``make unit`` has none of them.
 NEEDS_MORE = (
-    *("airflow", "differential", "operators", "oracle", "sensors", "spark", "test_wheels.py"),
+    *("airflow", "differential", "operators", "oracle", "sensors", "spark", "test_wheels.py", "triggers"),
     *("cli/test_bad_input.py", "cli/test_publish.py", "cli/test_waiting.py", "untrusted/test_bounds.py"),
     "history/test_arrow.py",
     *(f"epochs/test_{name}.py" for name in ("compact", "model", "publish", "read", "rewind", "vacuum", "write_rows")),

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from datetime import timedelta
 from typing import Any
 
 from airflow.providers.common.compat.sdk import AirflowException, AirflowFailException, BaseHook
@@ -14,6 +15,7 @@ from airflow_provider_ckpt.errors import CheckpointError, PlanError, StorageOpti
 from airflow_provider_ckpt.get_provider_info import UI_FIELD_BEHAVIOUR
 from airflow_provider_ckpt.sources.declared import Access, DeclaredEnds
 from airflow_provider_ckpt.storage.store import Store
+from airflow_provider_ckpt.times import parse_duration_ms
 from airflow_provider_ckpt.untrusted.bounded_json import parse_json
 from airflow_provider_ckpt.waiting import SourceEnds
 
@@ -161,3 +163,11 @@ def require_flags(task: object, *names: str) -> None:
     """Refuse flags of a task that are neither True nor False, before anything is done. Raises PlanError."""
     for name in names:
         require_said(name, getattr(task, name))
+
+
+def duration_ms_of(name: str, value: Any) -> int:
+    """A duration: a timedelta, a text, or seconds as a number. Raises CheckpointError."""
+    try:
+        return parse_duration_ms(value if isinstance(value, timedelta) else str(value))
+    except ValueError as error:
+        raise CheckpointError(f"{name}: {error}") from None

@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from datetime import timedelta
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
@@ -21,7 +20,6 @@ from airflow_provider_ckpt.hooks.checkpoint import CheckpointHook
 from airflow_provider_ckpt.report.tables import Table, render
 from airflow_provider_ckpt.restart.deploy import DeploySpec, declare, parse_yaml
 from airflow_provider_ckpt.storage.store import Store
-from airflow_provider_ckpt.times import parse_duration_ms
 from airflow_provider_ckpt.untrusted.bounded_json import parse_json
 from airflow_provider_ckpt.visible import visible
 
@@ -166,14 +164,6 @@ def texts_by_text(name: str, value: Any) -> dict[str, str]:
     if isinstance(given, Mapping) and all(isinstance(item, str) for pair in given.items() for item in pair):
         return dict(given)
     raise CheckpointError(f"{name} must be a mapping from text to text, not {value!r:.60}")
-
-
-def duration_ms_of(name: str, value: Any) -> int:
-    """A duration: a timedelta, a text, or seconds as a number. Raises CheckpointError."""
-    try:
-        return parse_duration_ms(value if isinstance(value, timedelta) else str(value))
-    except ValueError as error:
-        raise CheckpointError(f"{name}: {error}") from None
 
 
 def task_of(context: Any) -> str:

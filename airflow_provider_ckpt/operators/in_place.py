@@ -16,11 +16,10 @@ from airflow_provider_ckpt.change.places import Stores
 from airflow_provider_ckpt.change.plan import Plan
 from airflow_provider_ckpt.change.plan_file import document
 from airflow_provider_ckpt.errors import CheckpointError, PlanError
-from airflow_provider_ckpt.hooks.checkpoint import airflow_errors, require_flags, require_said
+from airflow_provider_ckpt.hooks.checkpoint import airflow_errors, duration_ms_of, require_flags, require_said
 from airflow_provider_ckpt.operators.base import (
     PLAN_KEY,
     CheckpointOperator,
-    duration_ms_of,
     plan_of,
     result_of,
     task_of,

@@ -14,8 +14,8 @@ from airflow_provider_ckpt.backup.prune_plan import GRACE_MS
 from airflow_provider_ckpt.backup.retention import RetentionPolicy
 from airflow_provider_ckpt.backup.tags import tags_of
 from airflow_provider_ckpt.documents import FORMAT_VERSION
-from airflow_provider_ckpt.hooks.checkpoint import CheckpointHook, airflow_errors, require_flags
-from airflow_provider_ckpt.operators.base import duration_ms_of, task_of
+from airflow_provider_ckpt.hooks.checkpoint import CheckpointHook, airflow_errors, duration_ms_of, require_flags
+from airflow_provider_ckpt.operators.base import task_of
 from airflow_provider_ckpt.report.tables import prune_tables, render
 
 if TYPE_CHECKING:

@@ -11,8 +11,8 @@ from airflow_provider_ckpt.change.places import Stores
 from airflow_provider_ckpt.change.plan import Plan
 from airflow_provider_ckpt.clock import now_ms
 from airflow_provider_ckpt.errors import CheckpointError
-from airflow_provider_ckpt.hooks.checkpoint import require_said
-from airflow_provider_ckpt.operators.base import duration_ms_of, texts_of
+from airflow_provider_ckpt.hooks.checkpoint import duration_ms_of, require_said
+from airflow_provider_ckpt.operators.base import texts_of
 from airflow_provider_ckpt.operators.in_place import CheckpointChangeOperator, plain
 from airflow_provider_ckpt.positions.strategies import Scope, parse_scope
 from airflow_provider_ckpt.reset.make import make_reset

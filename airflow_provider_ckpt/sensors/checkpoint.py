@@ -3,24 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from datetime import datetime, timedelta
+from datetime import datetime
 from functools import cached_property, partial
 from typing import Any
 
 from airflow.providers.common.compat.sdk import (
-    AirflowException,
     AirflowFailException,
     AirflowSensorTimeout,
-    BaseSensorOperator,
     PokeReturnValue,
-    conf,
 )
 from airflow.triggers.base import StartTriggerArgs
 
 from airflow_provider_ckpt.clock import now_ms
 from airflow_provider_ckpt.documents import FORMAT_VERSION
 from airflow_provider_ckpt.errors import CheckpointError
-from airflow_provider_ckpt.hooks.checkpoint import CheckpointHook, airflow_errors, failure, require_said
+from airflow_provider_ckpt.hooks.checkpoint import airflow_errors, require_said
+from airflow_provider_ckpt.sensors.base import CheckpointSensor
 from airflow_provider_ckpt.sensors.positions import CheckpointDataLossSensor, CheckpointLagSensor
 from airflow_provider_ckpt.storage.requests import answer_from, drive
 from airflow_provider_ckpt.storage.store import Store
@@ -36,7 +34,7 @@ __all__ = ["CheckpointDataLossSensor", "CheckpointLagSensor", "CheckpointProgres
 NEVER_MS = 2**62
 
 
-class CheckpointProgressSensor(BaseSensorOperator):
+class CheckpointProgressSensor(CheckpointSensor):
     """Waits until a query has committed a batch, passed a watermark, reached source offsets, or any other condition.
 
     Several arguments must all be reached. A checkpoint that does not exist yet is waited for. The task fails at once
@@ -66,60 +64,33 @@ class CheckpointProgressSensor(BaseSensorOperator):
     """
 
     template_fields: Sequence[str] = (
-        "checkpoint",
-        "batch_id",
-        "watermark",
-        "offsets",
-        "condition",
-        "sources",
-        "deadline",
-        "checkpoint_conn_id",
-        "kafka_conn_id",
+        *CheckpointSensor.template_fields,
+        *("batch_id", "watermark", "offsets", "condition", "deadline"),
     )
-    ui_color = "#e6f0f9"
 
     def __init__(
         self,
         *,
-        checkpoint: str,
         batch_id: int | str | None = None,
         watermark: datetime | str | int | None = None,
         offsets: Mapping[str, Any] | str | None = None,
         condition: Condition | Mapping[str, Any] | None = None,
-        sources: Mapping[str, str] | None = None,
-        kafka_conn_id: str | None = None,
         deadline: datetime | str | int | None = None,
-        checkpoint_conn_id: str | None = None,
-        deferrable: bool = conf.getboolean("operators", "default_deferrable", fallback=False),
         fail_fast: bool = False,
-        start_from_trigger: bool = False,
         **kwargs: Any,
     ) -> None:
         super().__init__(**kwargs)
-        flags = {"deferrable": deferrable, "fail_fast": fail_fast, "start_from_trigger": start_from_trigger}
-        with airflow_errors():  # start_from_trigger leaves no later moment
-            for name, flag in flags.items():
-                require_said(name, flag)
-        self.checkpoint = checkpoint
+        with airflow_errors():
+            require_said("fail_fast", fail_fast)
         self.batch_id = batch_id
         self.watermark = watermark
         self.offsets = offsets
         self.condition = condition.to_dict() if isinstance(condition, Condition) else condition
-        self.sources = dict(sources or {})
-        self.kafka_conn_id = kafka_conn_id
         self.deadline = deadline
-        self.checkpoint_conn_id = checkpoint_conn_id
-        self.deferrable = deferrable
         self.fail_fast = fail_fast
-        self.start_from_trigger = start_from_trigger
         self._waiting: Waiting | None = None
-        if start_from_trigger:
+        if self.start_from_trigger:
             self.start_trigger_args = self._start_trigger_args()
-
-    @cached_property
-    def hook(self) -> CheckpointHook:
-        """The hook."""
-        return CheckpointHook(self.checkpoint_conn_id)
 
     # --- what to wait for --------------------------------------------------------------------------------------
 
@@ -216,22 +187,13 @@ class CheckpointProgressSensor(BaseSensorOperator):
 
     # --- deferring ---------------------------------------------------------------------------------------------
 
-    def execute(self, context: Any) -> Any:
-        """Poll once; wait in the worker, or defer, when the condition is not reached yet."""
-        if not self.deferrable:
-            return super().execute(context)
-        try:
-            step = self._step(context)
-        except AirflowFailException:
-            raise
-        except AirflowException as error:  # the storage does not answer now; the trigger asks again
-            self.log.warning("%s", error)
-        else:
-            if isinstance(step, Reached):
-                return self._result(step)
-        return self._defer()
+    def poll_before_deferring(self, context: Any) -> Any:
+        """See :class:`~airflow_provider_ckpt.sensors.base.CheckpointSensor`."""
+        step = self._step(context)
+        return self._result(step) if isinstance(step, Reached) else None
 
-    def _defer(self) -> None:
+    def defer_wait(self) -> None:
+        """See :class:`~airflow_provider_ckpt.sensors.base.CheckpointSensor`."""
         now = now_ms()
         start = self._waiting.start if self._waiting else None
         condition = self._waiting.condition if self._waiting and start else self.wanted().resolved(now)
@@ -240,11 +202,11 @@ class CheckpointProgressSensor(BaseSensorOperator):
                 checkpoint=self.checkpoint,
                 condition=condition.to_dict(),
                 start=start.to_dict() if start else None,
-                sources=self.sources or None,
+                sources=dict(self.sources) or None,
                 kafka_conn_id=self.kafka_conn_id,
                 checkpoint_conn_id=self.checkpoint_conn_id,
                 poke_interval=self.poke_interval,
-                deadline_ms=min(self._deadline_ms(), now + int(self._timeout_s() * 1000)),
+                deadline_ms=min(self._deadline_ms(), self.timeout_at_ms),
             ),
             method_name="execute_complete",
         )
@@ -259,16 +221,8 @@ class CheckpointProgressSensor(BaseSensorOperator):
                 "start_from_trigger does not support a condition that refers to the time at which the wait begins, "
                 "because a restarted triggerer would begin it again"
             )
-        names = ("checkpoint", "sources", "kafka_conn_id", "checkpoint_conn_id", "poke_interval")
-        return StartTriggerArgs(
-            trigger_cls="airflow_provider_ckpt.triggers.checkpoint.CheckpointProgressTrigger",
-            trigger_kwargs={"condition": spelled[0], **{name: getattr(self, name) for name in names}},
-            next_method="execute_complete",
-            timeout=timedelta(seconds=self._timeout_s()),
-        )
-
-    def _timeout_s(self) -> float:
-        return self.timeout.total_seconds() if isinstance(self.timeout, timedelta) else float(self.timeout)
+        path = "airflow_provider_ckpt.triggers.checkpoint.CheckpointProgressTrigger"
+        return self.trigger_args(path, {"condition": spelled[0]})
 
     def _deadline_ms(self) -> int:
         if self.deadline is None or self.deadline == "":
@@ -278,14 +232,9 @@ class CheckpointProgressSensor(BaseSensorOperator):
         except ValueError as error:
             raise AirflowFailException(f"{self.task_id}: deadline: {error}") from error
 
-    def execute_complete(self, context: Any, event: dict[str, Any]) -> dict[str, Any]:
-        """Go on after the trigger has fired."""
-        if event["status"] == "reached":
-            return self._result(event)
-        if event["status"] == "timeout":
-            raise AirflowSensorTimeout(f"the condition on {self.checkpoint} was not met in time: {event}")
-        error = CheckpointError(event["message"], location=event["location"], name=event["name"], hint=event["hint"])
-        raise failure(event["code"], error, retryable=bool(event.get("retryable")))
+    def result_of(self, event: dict[str, Any]) -> dict[str, Any]:
+        """See :class:`~airflow_provider_ckpt.sensors.base.CheckpointSensor`."""
+        return self._result(event)
 
     def _result(self, ended: Reached | dict[str, Any]) -> dict[str, Any]:
         if isinstance(ended, Reached):

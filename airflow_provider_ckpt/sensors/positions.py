@@ -2,121 +2,120 @@
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from collections.abc import Mapping, Sequence
-from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from datetime import timedelta
+from typing import Any, ClassVar
 
-from airflow.providers.common.compat.sdk import BaseSensorOperator, PokeReturnValue
+from airflow.providers.common.compat.sdk import PokeReturnValue
 
-from airflow_provider_ckpt.checkpoint.observe import observe
-from airflow_provider_ckpt.checkpoint.view import CheckpointView
-from airflow_provider_ckpt.clock import now_ms
-from airflow_provider_ckpt.documents import FORMAT_VERSION
-from airflow_provider_ckpt.errors import CheckpointError
-from airflow_provider_ckpt.hooks.checkpoint import CheckpointHook, airflow_errors
-from airflow_provider_ckpt.positions.foresee_losses import foresee_losses
-from airflow_provider_ckpt.positions.lag import SourceLag
-from airflow_provider_ckpt.positions.read_lag import LagQuestion, read_lag
-from airflow_provider_ckpt.positions.source_options import option_texts
-from airflow_provider_ckpt.sources.declared import Access
-from airflow_provider_ckpt.times import duration_text, parse_duration_ms
-
-if TYPE_CHECKING:
-    from airflow_provider_ckpt.documents.tasks import LagResultDocument, LossResultDocument
+from airflow_provider_ckpt.hooks.checkpoint import airflow_errors
+from airflow_provider_ckpt.sensors.base import CheckpointSensor
+from airflow_provider_ckpt.triggers.position_polls import LagPoll, LossPoll, PositionPoll, Query
+from airflow_provider_ckpt.triggers.positions import (
+    CheckpointDataLossTrigger,
+    CheckpointLagTrigger,
+    CheckpointPositionTrigger,
+)
 
 
-class _PositionSensor(BaseSensorOperator):
-    """What both sensors need: the checkpoint, and its sources."""
+class CheckpointPositionSensor(CheckpointSensor):
+    """What both sensors do: poll in the worker, in the triggerer, or there from the beginning."""
 
-    template_fields: Sequence[str] = ("checkpoint", "sources", "checkpoint_conn_id", "kafka_conn_id")
-    ui_color = "#e6f0f9"
+    trigger: ClassVar[type[CheckpointPositionTrigger]]
 
-    checkpoint: str
-    sources: Mapping[str, str]
-    checkpoint_conn_id: str | None
-    kafka_conn_id: str | None
+    @abstractmethod
+    def _poll_of(self, query: Query) -> PositionPoll:
+        """What is asked at each poll."""
 
-    @cached_property
-    def hook(self) -> CheckpointHook:
-        """The hook."""
-        return CheckpointHook(self.checkpoint_conn_id)
+    @abstractmethod
+    def _spelled(self) -> dict[str, Any]:
+        """The arguments that the trigger has of its own, templates and all."""
 
-    def _view(self) -> CheckpointView:
-        return observe(self.hook.store(self.checkpoint))
+    def _begin_in_triggerer(self) -> None:
+        """Tell the scheduler what the trigger needs, when that is where the wait begins."""
+        if self.start_from_trigger:
+            path = f"{self.trigger.__module__}.{self.trigger.__qualname__}"
+            self.start_trigger_args = self.trigger_args(path, self._spelled())
 
-    def _access(self) -> Access:
-        return self.hook.access(self.checkpoint, self.kafka_conn_id)
+    def poke(self, context: Any) -> PokeReturnValue:
+        """Poll once."""
+        with airflow_errors():
+            query = Query(self.checkpoint, self.sources, self.kafka_conn_id, self.checkpoint_conn_id)
+            polled = self._poll_of(query).poll()
+        self.log.info("%s: %s", self.checkpoint, polled.text)
+        return PokeReturnValue(polled.is_done, polled.result)
+
+    def poll_before_deferring(self, context: Any) -> Any:
+        """See :class:`CheckpointSensor`."""
+        poked = self.poke(context)
+        return poked.xcom_value if poked.is_done else None
+
+    def defer_wait(self) -> None:
+        """See :class:`CheckpointSensor`."""
+        self.defer(
+            trigger=self.trigger(
+                checkpoint=self.checkpoint,
+                sources=self.sources,
+                kafka_conn_id=self.kafka_conn_id,
+                checkpoint_conn_id=self.checkpoint_conn_id,
+                poke_interval=self.poke_interval,
+                deadline_ms=self.timeout_at_ms,
+                **self._spelled(),
+            ),
+            method_name="execute_complete",
+        )
+
+    def result_of(self, event: dict[str, Any]) -> Any:
+        """See :class:`CheckpointSensor`."""
+        return event["result"]
 
 
-class CheckpointLagSensor(_PositionSensor):
+class CheckpointLagSensor(CheckpointPositionSensor):
     """Waits until a query is behind its sources by no more than it may be, and returns how far it is.
 
     Offsets of Kafka, versions, snapshots and files are counted, each in the unit of its source; the age is that of the
-    oldest unread data. A condition of
-    :class:`~airflow_provider_ckpt.sensors.checkpoint.CheckpointProgressSensor` can wait for a lag, too, and in the
-    triggerer; this sensor says how far each source is behind.
+    oldest unread data. :class:`~airflow_provider_ckpt.sensors.checkpoint.CheckpointProgressSensor` can wait for a lag,
+    too, but does not say how far each source is behind.
 
     :param checkpoint: The checkpointLocation of the query: any fsspec URL, or a path relative to the base location of
         the connection.
     :param sources: Where each source reads from, by id, such as ``{"0": "kafka:host:9092"}``; every source of the
         query. A mere type such as ``rate`` is for a source that has no end.
     :param most: So much may be unread of each source, in its unit.
-    :param max_age: The oldest unread data may be as old as this, such as ``PT5M``.
+    :param max_age: The oldest unread data may be as old as this: ``PT5M``, ``36h``, a timedelta, or seconds.
     :param kafka_conn_id: Connection of type ``kafka``, whose extra configures the client that asks.
     :param checkpoint_conn_id: Connection of type ``checkpoint``.
+    :param deferrable: Wait in the triggerer. A lag that is small enough already never defers.
+    :param start_from_trigger: Begin in the triggerer, without a worker (Airflow 3.3 and later).
     """
 
-    template_fields: Sequence[str] = (*_PositionSensor.template_fields, "most", "max_age")
+    template_fields: Sequence[str] = (*CheckpointSensor.template_fields, "most", "max_age")
+    trigger = CheckpointLagTrigger
 
     def __init__(
         self,
         *,
-        checkpoint: str,
         sources: Mapping[str, str],
         most: int | str | None = None,
-        max_age: str | None = None,
-        kafka_conn_id: str | None = None,
-        checkpoint_conn_id: str | None = None,
+        max_age: float | str | timedelta | None = None,
         **kwargs: Any,
     ) -> None:
-        super().__init__(**kwargs)
+        super().__init__(sources=sources, **kwargs)
         if most is None and max_age is None:
             raise ValueError("give most, max_age, or both")
-        self.checkpoint = checkpoint
-        self.sources = sources
         self.most = most
         self.max_age = max_age
-        self.kafka_conn_id = kafka_conn_id
-        self.checkpoint_conn_id = checkpoint_conn_id
+        self._begin_in_triggerer()
 
-    def poke(self, context: Any) -> PokeReturnValue:
-        """Ask every source once."""
-        with airflow_errors():
-            most, max_age_ms = self._limits()
-            view = self._view()
-            question = LagQuestion(self.sources, ages=max_age_ms is not None)
-            found = read_lag(view, question, self._access(), now_ms())
-            unknown = [source for source in found if source.source_type is None]
-            if unknown:
-                raise CheckpointError(
-                    f"source {unknown[0].source_id} was not declared, so nobody can be asked where it ends",
-                    location=view.location,
-                    hint="Declare every source, one without an end by its type alone, such as rate.",
-                )
-        for source in found:
-            self.log.info("%s: source %s is behind by %s", view.location, source.source_id, _text(source))
-        result: LagResultDocument = {"format_version": FORMAT_VERSION, "sources": [item.to_dict() for item in found]}
-        return PokeReturnValue(all(source.is_within(most, max_age_ms) for source in found), result)
+    def _poll_of(self, query: Query) -> LagPoll:
+        return LagPoll(query, self.most, self.max_age)
 
-    def _limits(self) -> tuple[int | None, int | None]:
-        try:
-            most = None if self.most is None else int(self.most)
-            return most, None if self.max_age is None else parse_duration_ms(self.max_age)
-        except ValueError as error:
-            raise CheckpointError(f"most and max_age of {self.task_id}: {error}") from error
+    def _spelled(self) -> dict[str, Any]:
+        return {"most": self.most, "max_age": _plain(self.max_age)}
 
 
-class CheckpointDataLossSensor(_PositionSensor):
+class CheckpointDataLossSensor(CheckpointPositionSensor):
     """Succeeds when a query has lost unread records of Kafka, or is about to: for an alert, or to start the query.
 
     What a restart would lose or stop at is what the gate finds (CKPT250 to CKPT254). What is about to be lost is what
@@ -125,64 +124,41 @@ class CheckpointDataLossSensor(_PositionSensor):
 
     :param checkpoint: As for :class:`CheckpointLagSensor`.
     :param sources: As for :class:`CheckpointLagSensor`; at least one of Kafka.
-    :param will_lose_data_within: Succeed this long before the first unread record may be deleted, such as ``PT6H``.
+    :param will_lose_data_within: Succeed this long before the first unread record may be deleted: ``PT6H``, ``36h``, a
+        timedelta, or seconds.
     :param source_options: What the query sets for its sources, such as ``{"0.subscribePattern": "orders-.*"}``.
     :param kafka_conn_id: Connection of type ``kafka``, whose extra configures the client that asks.
     :param checkpoint_conn_id: Connection of type ``checkpoint``.
+    :param deferrable: Wait in the triggerer.
+    :param start_from_trigger: Begin in the triggerer, without a worker (Airflow 3.3 and later).
     """
 
-    template_fields: Sequence[str] = (*_PositionSensor.template_fields, "will_lose_data_within", "source_options")
+    template_fields: Sequence[str] = (*CheckpointSensor.template_fields, "will_lose_data_within", "source_options")
+    trigger = CheckpointDataLossTrigger
 
     def __init__(
         self,
         *,
-        checkpoint: str,
         sources: Mapping[str, str],
-        will_lose_data_within: str,
+        will_lose_data_within: float | str | timedelta,
         source_options: Mapping[str, str | int | bool] | None = None,
-        kafka_conn_id: str | None = None,
-        checkpoint_conn_id: str | None = None,
         **kwargs: Any,
     ) -> None:
-        super().__init__(**kwargs)
-        self.checkpoint = checkpoint
-        self.sources = sources
+        super().__init__(sources=sources, **kwargs)
         self.will_lose_data_within = will_lose_data_within
         self.source_options = source_options
-        self.kafka_conn_id = kafka_conn_id
-        self.checkpoint_conn_id = checkpoint_conn_id
+        self._begin_in_triggerer()
 
-    def poke(self, context: Any) -> PokeReturnValue:
-        """Ask every broker once."""
-        with airflow_errors():
-            try:
-                within_ms = parse_duration_ms(self.will_lose_data_within)
-            except ValueError as error:
-                raise CheckpointError(f"will_lose_data_within of {self.task_id}: {error}") from error
-            try:
-                options = option_texts(self.source_options or {})
-            except ValueError as error:
-                raise CheckpointError(f"source_options of {self.task_id}: {error}") from error
-            question = LagQuestion(self.sources)
-            foreseen = foresee_losses(self._view(), question, options, self._access(), now_ms())
-        for finding in foreseen.findings:
-            self.log.warning("%s: %s", self.checkpoint, finding.message)
-        if foreseen.expires_ms is not None:
-            self.log.info(
-                "%s: the first unread record may be deleted in %s",
-                self.checkpoint,
-                duration_text(foreseen.expires_ms),
-            )
-        result: LossResultDocument = {
-            "format_version": FORMAT_VERSION,
-            "findings": [finding.to_dict() for finding in foreseen.findings],
-            "expires_ms": foreseen.expires_ms,
+    def _poll_of(self, query: Query) -> LossPoll:
+        return LossPoll(query, self.will_lose_data_within, self.source_options)
+
+    def _spelled(self) -> dict[str, Any]:
+        return {
+            "will_lose_data_within": _plain(self.will_lose_data_within),
+            "source_options": None if self.source_options is None else dict(self.source_options),
         }
-        return PokeReturnValue(foreseen.is_within(within_ms), result)
 
 
-def _text(source: SourceLag) -> str:
-    if source.total is None:
-        return "; ".join(source.notes) or "a number that is not known"
-    age = "" if source.age_ms is None else f", {duration_text(source.age_ms)}"
-    return f"{source.total} {source.unit}{age}"
+def _plain(duration: float | str | timedelta | None) -> Any:
+    """A duration as a trigger keeps it, in JSON: a timedelta as seconds."""
+    return duration.total_seconds() if isinstance(duration, timedelta) else duration

@@ -127,7 +127,7 @@ class CheckpointProgressTrigger(BaseEventTrigger):
             self.checkpoint,
             condition,
             start_from_dict(self.start) if self.start is not None else None,
-            await poller.pool.in_thread(self._ends) if condition.asks_ends and self.sources else None,
+            await poller.pool.ask_sources(self._ends) if condition.asks_ends and self.sources else None,
             interval_s=self.poke_interval,
             spread=self._spread,
             deadline_ms=self.deadline_ms,
@@ -152,7 +152,7 @@ class CheckpointProgressTrigger(BaseEventTrigger):
             return waiting.unanswered(error, now_ms())
         if waiting.ends is None:
             return waiting.step(progress, now_ms())
-        return await poller.pool.in_thread(waiting.step, progress, now_ms())  # the sources block
+        return await poller.pool.ask_sources(waiting.step, progress, now_ms())
 
     def _ends(self) -> SourceEnds:
         """Where the sources end, for a condition that asks; opens the storage."""

@@ -8,9 +8,9 @@ polls are under way, so that ten thousand waits do not start at once.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import asynccontextmanager, suppress
+from contextlib import asynccontextmanager, contextmanager, suppress
 from dataclasses import dataclass, field
 from typing import Any, TypeVar
 from weakref import WeakKeyDictionary
@@ -30,6 +30,8 @@ Result = TypeVar("Result")
 THREADS = 16
 #: Polls that are under way at once: their answers may all come in one turn of the event loop, at 3 ms each.
 POLLS_AT_ONCE = 8
+#: Of these threads at most so many ask sources, so that a broker that does not answer leaves some for the storage.
+SOURCES_AT_ONCE = 8
 
 
 class PollPool:
@@ -40,27 +42,44 @@ class PollPool:
         self._drivers: dict[tuple[str | None, str], _Driver] = {}
         self._pool = ThreadPoolExecutor(THREADS, thread_name_prefix="ckpt-poll")
         self._slots = asyncio.Semaphore(POLLS_AT_ONCE)
+        self._source_slots = asyncio.Semaphore(SOURCES_AT_ONCE)
+        self._users = 0
+
+    @contextmanager
+    def kept(self) -> Iterator[PollPool]:
+        """This pool, kept for as long as somebody uses it."""
+        self._users += 1
+        try:
+            yield self
+        finally:
+            self._users -= 1
+            if not self._users and _POOLS.get(loop := asyncio.get_running_loop()) is self:
+                del _POOLS[loop]
+                self._pool.shutdown(wait=False)
 
     @asynccontextmanager
     async def of(self, checkpoint_conn_id: str | None, location: str) -> AsyncIterator[SharedPoller]:
         """The poller of one checkpoint, kept for as long as somebody uses it."""
         key = (checkpoint_conn_id, location)
-        shared = self._shared.setdefault(key, SharedPoller(self, *key))
-        shared.users += 1
-        try:
-            yield shared
-        finally:
-            shared.users -= 1
-            if not shared.users:
-                del self._shared[key]
-                await shared.close()
-            if not self._shared and _POOLS.get(loop := asyncio.get_running_loop()) is self:
-                del _POOLS[loop]
-                self._pool.shutdown(wait=False)
+        with self.kept():
+            shared = self._shared.setdefault(key, SharedPoller(self, *key))
+            shared.users += 1
+            try:
+                yield shared
+            finally:
+                shared.users -= 1
+                if not shared.users:
+                    del self._shared[key]
+                    await shared.close()
 
     async def in_thread(self, function: Callable[..., Result], *arguments: Any) -> Result:
         """Call something that blocks."""
         return await asyncio.get_running_loop().run_in_executor(self._pool, function, *arguments)
+
+    async def ask_sources(self, function: Callable[..., Result], *arguments: Any) -> Result:
+        """Call something that asks sources and so blocks, as soon as there is a slot for it."""
+        async with self._source_slots:
+            return await self.in_thread(function, *arguments)
 
     async def poll(self, opened: _Opened, needs: Needs) -> Progress:
         """Poll once, as soon as there is a slot for it."""

@@ -14,20 +14,32 @@ from airflow.providers.common.compat.sdk import AirflowFailException
 from airflow_provider_ckpt.errors import CheckpointError
 from airflow_provider_ckpt.operators import checkpoint as operators
 from airflow_provider_ckpt.operators.base import texts_by_text, texts_of
-from airflow_provider_ckpt.sensors.checkpoint import CheckpointProgressSensor
+from airflow_provider_ckpt.sensors.checkpoint import (
+    CheckpointDataLossSensor,
+    CheckpointLagSensor,
+    CheckpointProgressSensor,
+)
 
 pytestmark = pytest.mark.airflow
 
-TASKS = (*(getattr(operators, name) for name in operators.__all__), CheckpointProgressSensor)
+SENSORS = (CheckpointProgressSensor, CheckpointLagSensor, CheckpointDataLossSensor)
+TASKS = (*(getattr(operators, name) for name in operators.__all__), *SENSORS)
 CONTEXT = {"ti": SimpleNamespace(xcom_push=lambda **_: None, dag_id="d", run_id="r", task_id="t", map_index=-1)}
 
 
 def flags() -> Iterator[Any]:
     """Every parameter of every task that takes a bool, as its signature says."""
     for task in TASKS:
-        for name, parameter in inspect.signature(task.__init__).parameters.items():
-            if "bool" in str(parameter.annotation):
+        for name, parameter in parameters(task).items():
+            if "bool" in str(parameter.annotation) and parameter.annotation != "Mapping[str, str | int | bool] | None":
                 yield pytest.param(task, name, id=f"{task.__name__}-{name}")
+
+
+def parameters(task: Any) -> dict[str, inspect.Parameter]:
+    """The parameters of a task that are ours, those of its base classes as well."""
+    ours = [kind for kind in task.__mro__ if kind.__module__.startswith("airflow_provider_ckpt")]
+    own = [inspect.signature(kind.__init__).parameters for kind in reversed(ours) if "__init__" in vars(kind)]
+    return {name: parameter for found in own for name, parameter in found.items()}
 
 
 def required(task: Any, place: Path) -> dict[str, Any]:
@@ -38,9 +50,12 @@ def required(task: Any, place: Path) -> dict[str, Any]:
         "keep_last": 1,
         "group": "g",
         "source": "0=kafka:localhost:9092",
+        "sources": {"0": "rate"},
+        "most": 1,
+        "will_lose_data_within": "1h",
     }
-    parameters = inspect.signature(task.__init__).parameters
-    own = {name: value for name, value in given.items() if name in parameters or name == "task_id"}
+    taken = inspect.signature(task.__init__).parameters
+    own = {name: value for name, value in given.items() if name in taken or name == "task_id"}
     rootless = task in (operators.CheckpointPruneOperator, operators.CheckpointVerifyOperator)
     return own if rootless else {**own, "checkpoint": str(place / "checkpoint")}
 
@@ -89,6 +104,13 @@ WRONG = {
         {"bookmark": {"format_version": True, "query_id": None, "batch_id": 7}},
     ),
     "a condition that is a number": (CheckpointProgressSensor, {"condition": 5}),
+    "sources that are a text": (CheckpointLagSensor, {"sources": "0=rate"}),
+    "sources that are a list, of a loss": (CheckpointDataLossSensor, {"sources": ["kafka"]}),
+    "a lag of a text": (CheckpointLagSensor, {"most": "many"}),
+    "an age that is no duration": (CheckpointLagSensor, {"max_age": "soon"}),
+    "an age of months": (CheckpointLagSensor, {"max_age": "P1M"}),
+    "a loss at no time": (CheckpointDataLossSensor, {"will_lose_data_within": "soon"}),
+    "options that are a text": (CheckpointDataLossSensor, {"source_options": "failOnDataLoss"}),
 }
 
 

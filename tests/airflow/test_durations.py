@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import importlib
 import inspect
+import json
 import pkgutil
 from collections.abc import Callable, Iterator
 from datetime import timedelta
@@ -17,10 +18,12 @@ import pytest
 from airflow.sdk import Asset
 
 from airflow_provider_ckpt import operators, sensors, triggers
+from airflow_provider_ckpt.hooks.checkpoint import duration_ms_of
 from airflow_provider_ckpt.operators.prune import CheckpointPruneOperator
 from airflow_provider_ckpt.operators.reset import CheckpointResetOffsetsOperator
 from airflow_provider_ckpt.operators.rollback import CheckpointRollbackOperator
 from airflow_provider_ckpt.operators.windows import CheckpointWindowsOperator
+from airflow_provider_ckpt.sensors.checkpoint import CheckpointDataLossSensor, CheckpointLagSensor
 from airflow_provider_ckpt.waiting.windows import Windows
 
 pytestmark = pytest.mark.airflow
@@ -36,10 +39,23 @@ READ: dict[tuple[str, str], Callable[[Any], Any]] = {
     ("CheckpointResetOffsetsOperator", "by_duration"): lambda given: (
         CheckpointResetOffsetsOperator(task_id="t", checkpoint="c", by_duration=given)._goal().duration_ms / 1000
     ),
+    ("CheckpointLagSensor", "max_age"): lambda given: _seconds_of(
+        CheckpointLagSensor(task_id="t", checkpoint="c", sources={}, max_age=given)._spelled()["max_age"]
+    ),
+    ("CheckpointDataLossSensor", "will_lose_data_within"): lambda given: _seconds_of(
+        CheckpointDataLossSensor(task_id="t", checkpoint="c", sources={}, will_lose_data_within=given)._spelled()[
+            "will_lose_data_within"
+        ]
+    ),
     ("CheckpointWindowsOperator", "window"): lambda given: pytest.approx(
         _seconds(CheckpointWindowsOperator(task_id="t", checkpoint="c", asset=Asset("a"), window=given).window)
     ),
 }
+
+
+def _seconds_of(kept: Any) -> float:
+    """A duration as a trigger keeps it, when it is read."""
+    return duration_ms_of("given", json.loads(json.dumps(kept))) / 1000
 
 
 def _seconds(window: Any) -> float:

@@ -15,6 +15,7 @@ from packaging.version import Version
 from airflow_provider_ckpt.times import parse_time_ms
 from tests.airflow.conftest import ROOT
 from tests.airflow_stack import AirflowStack
+from tests.kafka_checkpoint import commit_batch
 from tests.streams import Stream
 
 pytestmark = [
@@ -97,6 +98,21 @@ def test_a_wait_can_start_in_the_triggerer(stack):
     run = stack.trigger("wait_from_trigger", checkpoint="orders", batch_id=1)
     stack.wait_for_task("wait_from_trigger", run, "wait", "success")
     assert stack.returned("wait_from_trigger", run, "wait")["batch_id"] == 1
+
+
+def test_a_lag_is_waited_for_in_the_triggerer(stack):
+    commit_batch(stack.home / "streams" / "lagging", 0, '{"logOffset":-1}')
+    unread = stack.home / "landing"
+    unread.mkdir()
+    (unread / "a").write_text("1")
+    conf = {"checkpoint": "lagging", "directory": str(unread), "most": "0"}
+    runs = [(dag_id, stack.trigger(dag_id, **conf)) for dag_id in ("lag", "lag_from_trigger")]
+    for dag_id, run in runs:
+        stack.wait_for_task(dag_id, run, "wait", "deferred")
+    (unread / "a").unlink()
+    for dag_id, run in runs:
+        stack.wait_for_task(dag_id, run, "wait", "success")
+        assert stack.returned(dag_id, run, "wait")["sources"][0]["total"] == 0
 
 
 def test_a_stream_schedules_a_dag(stack, watched):

@@ -22,7 +22,7 @@ from airflow.sdk import (
 )
 
 from airflow_provider_ckpt.operators.checkpoint import CheckpointWindowsOperator
-from airflow_provider_ckpt.sensors.checkpoint import CheckpointProgressSensor
+from airflow_provider_ckpt.sensors.checkpoint import CheckpointLagSensor, CheckpointProgressSensor
 from airflow_provider_ckpt.triggers.checkpoint import CheckpointProgressTrigger
 
 START = datetime(2026, 1, 1, tzinfo=UTC)
@@ -56,6 +56,27 @@ def watcher(checkpoint: str, every: str) -> AssetWatcher:
 wait("wait", timeout=600)
 wait("wait_from_trigger", timeout=600, start_from_trigger=True)
 wait("wait_40_seconds", timeout=40)
+
+
+def lag(dag_id: str, **arguments: Any) -> None:
+    """A DAG that waits in the triggerer until a query has read all files of a directory."""
+    with DAG(dag_id, schedule=None, start_date=START):
+        CheckpointLagSensor(
+            task_id="wait",
+            checkpoint="{{ dag_run.conf['checkpoint'] }}",
+            checkpoint_conn_id="streams",
+            sources={"0": "file:{{ dag_run.conf['directory'] }}"},
+            most="{{ dag_run.conf['most'] }}",
+            deferrable=True,
+            poke_interval=1,
+            timeout=600,
+            **RETRIES,
+            **arguments,
+        )
+
+
+lag("lag")
+lag("lag_from_trigger", start_from_trigger=True)
 
 batches = Asset("batches", watchers=[watcher("watched", "batch")])
 

@@ -1,0 +1,123 @@
+"""What the sensors have in common: how they are asked, defer, begin in the triggerer, and end."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Mapping, Sequence
+from datetime import timedelta
+from functools import cached_property
+from typing import Any
+
+from airflow.providers.common.compat.sdk import (
+    AirflowException,
+    AirflowFailException,
+    AirflowSensorTimeout,
+    AirflowSkipException,
+    BaseSensorOperator,
+    conf,
+)
+from airflow.triggers.base import StartTriggerArgs
+
+from airflow_provider_ckpt.clock import now_ms
+from airflow_provider_ckpt.errors import CheckpointError
+from airflow_provider_ckpt.hooks.checkpoint import CheckpointHook, airflow_errors, failure, require_said
+
+
+class CheckpointSensor(BaseSensorOperator):
+    """What the sensors have in common.
+
+    :param checkpoint: The checkpointLocation of the query: any fsspec URL, or a path relative to the base location of
+        the connection.
+    :param sources: Where each source reads from, by id.
+    :param kafka_conn_id: Connection of type ``kafka``, whose extra configures the client that asks.
+    :param checkpoint_conn_id: Connection of type ``checkpoint``.
+    :param deferrable: Wait in the triggerer. What is reached already never defers.
+    :param start_from_trigger: Begin in the triggerer, without a worker (Airflow 3.3 and later).
+    """
+
+    template_fields: Sequence[str] = ("checkpoint", "sources", "checkpoint_conn_id", "kafka_conn_id")
+    ui_color = "#e6f0f9"
+
+    def __init__(
+        self,
+        *,
+        checkpoint: str,
+        sources: Mapping[str, str] | None = None,
+        kafka_conn_id: str | None = None,
+        checkpoint_conn_id: str | None = None,
+        deferrable: bool = conf.getboolean("operators", "default_deferrable", fallback=False),
+        start_from_trigger: bool = False,
+        **kwargs: Any,
+    ) -> None:
+        super().__init__(**kwargs)
+        with airflow_errors():  # start_from_trigger leaves no later moment
+            for name, flag in {"deferrable": deferrable, "start_from_trigger": start_from_trigger}.items():
+                require_said(name, flag)
+        self.checkpoint = checkpoint
+        self.sources = {} if sources is None else sources
+        self.kafka_conn_id = kafka_conn_id
+        self.checkpoint_conn_id = checkpoint_conn_id
+        self.deferrable = deferrable
+        self.start_from_trigger = start_from_trigger
+
+    @cached_property
+    def hook(self) -> CheckpointHook:
+        """The hook."""
+        return CheckpointHook(self.checkpoint_conn_id)
+
+    def execute(self, context: Any) -> Any:
+        """Poll once; wait in the worker, or defer, when the wait is not over yet."""
+        if not self.deferrable:
+            return super().execute(context)
+        try:
+            result = self.poll_before_deferring(context)
+        except AirflowFailException as error:
+            if self.soft_fail or self.never_fail:  # as Airflow takes a failed poke
+                raise AirflowSkipException(f"Skipping, because the sensor must not fail: {error}") from error
+            raise
+        except AirflowException as error:  # the storage does not answer now; the trigger asks again
+            self.log.warning("%s", error)
+        else:
+            if result is not None:
+                return result
+        return self.defer_wait()
+
+    @abstractmethod
+    def poll_before_deferring(self, context: Any) -> Any:
+        """Poll once in the worker: the result when the wait is over, else None."""
+
+    @abstractmethod
+    def defer_wait(self) -> None:
+        """Leave the wait to the triggerer."""
+
+    @abstractmethod
+    def result_of(self, event: dict[str, Any]) -> Any:
+        """What the task returns after the trigger has fired with the status ``reached``."""
+
+    def execute_complete(self, context: Any, event: dict[str, Any]) -> Any:
+        """Go on after the trigger has fired."""
+        if event["status"] == "reached":
+            return self.result_of(event)
+        if event["status"] == "timeout":
+            raise AirflowSensorTimeout(f"the condition on {self.checkpoint} was not met in time: {event}")
+        error = CheckpointError(event["message"], location=event["location"], name=event["name"], hint=event["hint"])
+        raise failure(event["code"], error, retryable=bool(event.get("retryable")))
+
+    def trigger_args(self, trigger_cls: str, arguments: Mapping[str, Any]) -> StartTriggerArgs:
+        """What the scheduler hands to the triggerer, templates and all."""
+        names = ("checkpoint", "sources", "kafka_conn_id", "checkpoint_conn_id", "poke_interval")
+        return StartTriggerArgs(
+            trigger_cls=trigger_cls,
+            trigger_kwargs={**arguments, **{name: getattr(self, name) for name in names}},
+            next_method="execute_complete",
+            timeout=timedelta(seconds=self._timeout_s),
+        )
+
+    @property
+    def timeout_at_ms(self) -> int:
+        """When ``timeout`` is over, if it begins now; epoch milliseconds."""
+        return now_ms() + int(self._timeout_s * 1000)
+
+    @property
+    def _timeout_s(self) -> float:
+        return self.timeout.total_seconds() if isinstance(self.timeout, timedelta) else float(self.timeout)
