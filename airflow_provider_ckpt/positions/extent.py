@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 from airflow_provider_ckpt.codec.kafka_offset import Partition, offsets_of, to_json
 
-__all__ = ["Extent", "Partition", "offsets_of", "to_json"]
+__all__ = ["Extent", "Partition", "offsets_of", "to_json", "together"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,3 +33,26 @@ class Extent:
     def clamped(self, partition: Partition, offset: int) -> int:
         """The nearest offset that a partition has, its end included. Raises KeyError for an unknown partition."""
         return max(self.earliest[partition], min(self.latest[partition], offset))
+
+    def by_topic(self) -> dict[str, Extent]:
+        """What it says of each topic."""
+        earliest: dict[str, dict[Partition, int]] = {topic: {} for topic in self.topic_ids}
+        latest: dict[str, dict[Partition, int]] = {topic: {} for topic in self.topic_ids}
+        for at, end in self.latest.items():
+            earliest[at[0]][at], latest[at[0]][at] = self.earliest[at], end
+        return {
+            topic: Extent({topic: topic_id}, earliest[topic], latest[topic])
+            for topic, topic_id in self.topic_ids.items()
+        }
+
+
+def together(extents: Iterable[Extent]) -> Extent:
+    """One extent of several that have no topic in common."""
+    ids: dict[str, str] = {}
+    earliest: dict[Partition, int] = {}
+    latest: dict[Partition, int] = {}
+    for extent in extents:
+        ids |= extent.topic_ids
+        earliest |= extent.earliest
+        latest |= extent.latest
+    return Extent(ids, earliest, latest)

@@ -9,7 +9,7 @@ order, it is the newest timestamp up to that record, and the query may be furthe
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 
 from airflow_provider_ckpt.positions.extent import Partition
 from airflow_provider_ckpt.sources.ask_kafka import KafkaBroker
@@ -22,7 +22,7 @@ def find_ages(broker: KafkaBroker, unread: Mapping[Partition, int], now_ms: int)
     """The age of the first unread record of each partition, milliseconds, rounded up by at most 5 %.
 
     Args:
-        broker: The broker; it is asked nine times about each partition, in calls of partitions with the same time.
+        broker: The broker; it is asked nine times, or ten, about each partition.
         unread: The first unread offset of each partition that has unread records.
         now_ms: Now, epoch milliseconds.
 
@@ -32,13 +32,13 @@ def find_ages(broker: KafkaBroker, unread: Mapping[Partition, int], now_ms: int)
     ages = _ages(now_ms)
     lowest, highest = dict.fromkeys(unread, 0), dict.fromkeys(unread, len(ages))
     while asked := {at: (lowest[at] + highest[at]) // 2 for at in unread if lowest[at] < highest[at]}:
-        for step in sorted(set(asked.values())):
-            together = [at for at, wanted in asked.items() if wanted == step]
-            for at in _not_older(broker, together, unread, now_ms - ages[step]):
+        found = broker.first_since({at: now_ms - ages[step] for at, step in asked.items()})
+        for at, step in asked.items():
+            first = found[at]
+            if first is not None and first <= unread[at]:  # its unread records begin then, or later
                 highest[at] = step
-            for at in together:
-                if highest[at] != step:
-                    lowest[at] = step + 1
+            else:
+                lowest[at] = step + 1
     return {at: ages[step] if step < len(ages) else None for at, step in lowest.items()}
 
 
@@ -48,11 +48,3 @@ def _ages(now_ms: int) -> list[int]:
     while ages[-1] < now_ms:
         ages.append(min(now_ms, int(ages[-1] * STEP)))
     return ages
-
-
-def _not_older(
-    broker: KafkaBroker, partitions: Iterable[Partition], unread: Mapping[Partition, int], at_ms: int
-) -> list[Partition]:
-    """The partitions whose unread records begin at a time or later."""
-    found = broker.first_at(partitions, at_ms)
-    return [at for at, first in found.items() if first is not None and first <= unread[at]]

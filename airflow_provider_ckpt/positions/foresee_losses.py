@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from airflow_provider_ckpt.checkpoint.view import CheckpointView
 from airflow_provider_ckpt.checks.findings import Finding
 from airflow_provider_ckpt.errors import CheckpointError
+from airflow_provider_ckpt.positions.ask_brokers import Brokers
 from airflow_provider_ckpt.positions.lag import SourceLag
 from airflow_provider_ckpt.positions.read_lag import LagQuestion, read_lag
 from airflow_provider_ckpt.positions.read_losses import read_losses
@@ -37,7 +38,12 @@ class LossForecast:
 
 
 def foresee_losses(
-    view: CheckpointView, question: LagQuestion, options: Mapping[str, str], access: Access, now_ms: int
+    view: CheckpointView,
+    question: LagQuestion,
+    options: Mapping[str, str],
+    access: Access,
+    now_ms: int,
+    brokers: Brokers | None = None,
 ) -> LossForecast:
     """What the Kafka sources of a query have lost, and when they will lose more.
 
@@ -47,6 +53,7 @@ def foresee_losses(
         options: What the query sets for them, such as ``0.failOnDataLoss``.
         access: How the sources are come by.
         now_ms: Now, epoch milliseconds.
+        brokers: As for :func:`read_lag`.
 
     Raises:
         CheckpointError: No Kafka source was declared, or as :func:`read_lag` and :func:`read_losses`.
@@ -62,6 +69,7 @@ def foresee_losses(
             location=view.location,
             hint="Declare one, such as 0=kafka:broker:9092.",
         )
-    lost = read_losses(view, places, options, {}, access.kafka_config)
-    sources = read_lag(view, replace(question, ages=True), access, now_ms)
+    brokers = brokers or Brokers(access.kafka_config)
+    lost = read_losses(view, places, options, {}, brokers)
+    sources = read_lag(view, replace(question, ages=True), access, now_ms, brokers)
     return LossForecast(lost.findings, tuple(source for source in sources if source.source_id in places))

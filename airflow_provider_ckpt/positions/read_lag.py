@@ -2,20 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 
 from airflow_provider_ckpt.checkpoint.view import CheckpointView
 from airflow_provider_ckpt.codec.kafka_offset import offsets_of
 from airflow_provider_ckpt.codec.offset_log import OffsetSeq
 from airflow_provider_ckpt.codec.source_offset import SourceOffset
-from airflow_provider_ckpt.errors import CheckpointError, MalformedEntryError
+from airflow_provider_ckpt.errors import CheckpointError, MalformedEntryError, StoreError
+from airflow_provider_ckpt.positions.ask_brokers import Brokers
 from airflow_provider_ckpt.positions.extent import Extent, Partition
-from airflow_provider_ckpt.positions.find_ages import find_ages
 from airflow_provider_ckpt.positions.lag import SourceLag, coming_batch, lag_of_kafka, lag_of_table
-from airflow_provider_ckpt.positions.read_extent import read_extent
 from airflow_provider_ckpt.positions.source_options import SourceOptions
-from airflow_provider_ckpt.sources.ask_kafka import KafkaBroker
 from airflow_provider_ckpt.sources.declared import Access, DeclaredEnd, is_endless, open_table_end, parse_end
 
 
@@ -36,7 +34,9 @@ class LagQuestion:
     ages: bool = False
 
 
-def read_lag(view: CheckpointView, question: LagQuestion, access: Access, now_ms: int) -> tuple[SourceLag, ...]:
+def read_lag(
+    view: CheckpointView, question: LagQuestion, access: Access, now_ms: int, brokers: Brokers | None = None
+) -> tuple[SourceLag, ...]:
     """The lag of every source of a query, in the order of the offset log.
 
     Args:
@@ -44,16 +44,51 @@ def read_lag(view: CheckpointView, question: LagQuestion, access: Access, now_ms
         question: What is asked.
         access: How the sources are come by.
         now_ms: Now, epoch milliseconds.
+        brokers: Of several queries, which :func:`read_ahead` has asked for all of them; None for this query alone.
 
     Raises:
         StoreUnavailableError: A source does not answer; another try can help.
         StoreError: A source refuses, is not what the query reads from, or is declared with an unknown type.
         CheckpointError: The query does not have a declared source.
     """
-    return tuple(_lags(view, question, access, now_ms))
+    return tuple(_lags(view, question, access, now_ms, brokers or Brokers(access.kafka_config)))
 
 
-def _lags(view: CheckpointView, question: LagQuestion, access: Access, now_ms: int) -> Iterator[SourceLag]:
+def read_ahead(queries: Iterable[tuple[CheckpointView, LagQuestion]], brokers: Brokers, now_ms: int) -> None:
+    """Ask the brokers for several queries together, so that :func:`read_lag` need not ask for each.
+
+    What cannot be asked is left to it, and so are its errors.
+    """
+    needs = [(need, question.ages) for view, question in queries for need in _needs(view, question)]
+    brokers.ask((servers, topics) for (servers, topics, _), _ in needs)
+    unread = []
+    for (servers, topics, position), ages in needs:
+        try:
+            unread += [(servers, _first_unread(position, brokers.extent(servers, topics)))] if ages else []
+        except StoreError:
+            continue
+    brokers.ask_ages(unread, now_ms)
+
+
+def _needs(view: CheckpointView, question: LagQuestion) -> Iterator[tuple[str, list[str], dict[Partition, int]]]:
+    """The servers, topics and position of each Kafka source, as far as they can be read."""
+    for source_id, text in question.sources.items():
+        try:
+            declared = None if is_endless(text) else parse_end(text)
+            if declared is None or declared.kind != "kafka":
+                continue
+            position, planned = (
+                _offsets(entry.offset(source_id) if entry else None, source_id)
+                for entry in (_entry(view, view.latest_committed), _entry(view, view.in_flight))
+            )
+            yield declared.location, topics_of(declared, position, planned, declared.location), position
+        except (CheckpointError, KeyError):
+            continue
+
+
+def _lags(
+    view: CheckpointView, question: LagQuestion, access: Access, now_ms: int, brokers: Brokers
+) -> Iterator[SourceLag]:
     committed, planned = _entry(view, view.latest_committed), _entry(view, view.in_flight)
     newest = planned or committed
     ids = [source_id for source_id, _ in newest.offsets] if newest else list(question.sources)
@@ -74,7 +109,7 @@ def _lags(view: CheckpointView, question: LagQuestion, access: Access, now_ms: i
         if declared.kind == "kafka":
             ahead = planned.offset(source_id) if planned else None
             options = question.options.get(source_id, SourceOptions())
-            yield _of_kafka(source_id, declared, (at, ahead), options, access, now_ms if question.ages else None)
+            yield _of_kafka(source_id, declared, (at, ahead), options, brokers, now_ms if question.ages else None)
         else:
             unread = open_table_end(declared, source_id, access).unread_now(at)
             yield lag_of_table(source_id, declared.kind, unread, now_ms)
@@ -85,30 +120,30 @@ def _of_kafka(
     declared: DeclaredEnd,
     offsets: tuple[SourceOffset | None, SourceOffset | None],
     options: SourceOptions,
-    access: Access,
+    brokers: Brokers,
     asked_at_ms: int | None,
 ) -> SourceLag:
     position, planned = (_offsets(offset, source_id) for offset in offsets)
-    broker = KafkaBroker(declared.location, access.kafka_config)
-    extent = read_extent(broker, topics_of(declared, position, planned, broker))
+    servers, location = declared.location, brokers.at(declared.location).location
+    extent = brokers.extent(servers, topics_of(declared, position, planned, location))
     ages: dict[Partition, int | None] = {}
     if asked_at_ms is not None:
-        ages = find_ages(broker, _first_unread(position, extent), asked_at_ms)
-    kept = None if asked_at_ms is None else broker.retention(extent.topic_ids)
+        ages = brokers.ages(servers, _first_unread(position, extent), asked_at_ms)
+    kept = None if asked_at_ms is None else brokers.retention(servers, extent.topic_ids)
     lag = lag_of_kafka(source_id, position, extent, ages, kept)
     ahead = planned if offsets[1] is not None else None
     return replace(lag, next_batch=coming_batch(position, ahead, extent, options.limits))
 
 
 def topics_of(
-    declared: DeclaredEnd, position: Mapping[Partition, int], planned: Mapping[Partition, int], broker: KafkaBroker
+    declared: DeclaredEnd, position: Mapping[Partition, int], planned: Mapping[Partition, int], location: str
 ) -> list[str]:
     """The topics of a source: those that were declared and those that it has read. Raises CheckpointError for none."""
     found = sorted({*declared.topics, *(topic for topic, _ in (*position, *planned))})
     if not found:
         raise CheckpointError(
             "the topics of the source are not known, because none was declared and no batch is planned",
-            location=broker.location,
+            location=location,
             hint="Declare the topics, for example kafka:broker:9092/orders.",
         )
     return found

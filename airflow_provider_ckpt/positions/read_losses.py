@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from typing import Any
 
 from airflow_provider_ckpt.checkpoint.view import CheckpointView
 from airflow_provider_ckpt.checks.findings import Finding
 from airflow_provider_ckpt.codec.kafka_offset import Partition, offsets_of
 from airflow_provider_ckpt.codec.offset_log import OffsetSeq
 from airflow_provider_ckpt.errors import CheckpointError, CheckpointFormatError
+from airflow_provider_ckpt.positions.ask_brokers import Brokers
 from airflow_provider_ckpt.positions.loss import KafkaSource, Losses, losses
-from airflow_provider_ckpt.positions.read_extent import read_extent
 from airflow_provider_ckpt.positions.source_options import SourceOptions, parse_options
-from airflow_provider_ckpt.sources.ask_kafka import KafkaBroker
 from airflow_provider_ckpt.sources.declared import parse_end
 
 #: What is not judged while nobody remembers the ids of the topics: whether one was created again.
@@ -25,7 +23,7 @@ def read_losses(
     places: Mapping[str, str],
     options: Mapping[str, str],
     known_ids: Mapping[str, str],
-    kafka_config: Mapping[str, Any],
+    brokers: Brokers,
 ) -> Losses:
     """What a restart loses of the Kafka sources that have a broker.
 
@@ -34,7 +32,7 @@ def read_losses(
         places: By source id the brokers and topics, such as ``broker:9092/orders``.
         options: What the query sets for its sources, such as ``0.failOnDataLoss``.
         known_ids: The ids that topics had before, by source id and name, such as ``0/orders``.
-        kafka_config: Of the client.
+        brokers: Of this query, or of several: what they have said is not asked again.
 
     Raises:
         StoreUnavailableError: A broker does not answer; another try can help.
@@ -48,8 +46,7 @@ def read_losses(
     for source_id, place in places.items():
         declared = parse_end(f"kafka:{place}")
         position, ahead = _offsets(committed, source_id), _offsets(planned, source_id)
-        broker = KafkaBroker(declared.location, kafka_config)
-        extent = read_extent(broker, {*declared.topics, *_topics(position), *_topics(ahead)})
+        extent = brokers.extent(declared.location, {*declared.topics, *_topics(position), *_topics(ahead)})
         ids |= {_key(source_id, topic): topic_id for topic, topic_id in extent.topic_ids.items()}
         if position and view.latest_committed is not None:
             own = said.get(source_id, SourceOptions())

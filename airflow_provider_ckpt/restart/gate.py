@@ -42,10 +42,11 @@ def forecast_restart(
     brokers = {source.name: source.place for source in deploy.sources or () if source.kind == "kafka" and source.place}
     if not brokers:
         return view, forecast(view, deploy)
-    from airflow_provider_ckpt.positions.read_losses import read_losses  # loads the sources, which few deploys declare
+    from airflow_provider_ckpt.positions.ask_brokers import Brokers  # loads the sources, which few deploys declare
+    from airflow_provider_ckpt.positions.read_losses import read_losses
 
     places = {str(name): place for name, place in brokers.items()}
-    lost = read_losses(view, places, deploy.source_options, topic_ids or {}, kafka_config or {})
+    lost = read_losses(view, places, deploy.source_options, topic_ids or {}, Brokers(kafka_config or {}))
     return view, forecast(view, deploy, lost)
 
 

@@ -15,13 +15,14 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Future
 from concurrent.futures import TimeoutError as FutureTimeoutError
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, TypeVar
 
 from airflow_provider_ckpt.codec.kafka_offset import Partition
 from airflow_provider_ckpt.errors import StoreError, StoreUnavailableError
 from airflow_provider_ckpt.sources.unread import Retention
 from airflow_provider_ckpt.storage.secrets import scrub
 
+Item = TypeVar("Item")
 #: Of so many partitions one call asks at most.
 AT_A_TIME = 1_000
 #: How long one question to the broker may take, seconds.
@@ -124,19 +125,23 @@ class KafkaBroker:
         """The first offset that each partition still has; where nothing is left, that is its end."""
         from confluent_kafka.admin import OffsetSpec
 
-        return self._offsets(partitions, OffsetSpec.earliest())
+        return self._offsets(dict.fromkeys(partitions, OffsetSpec.earliest()))
 
     def latest(self, partitions: Iterable[Partition]) -> dict[Partition, int]:
         """The end of each partition: where the next record will go."""
         from confluent_kafka.admin import OffsetSpec
 
-        return self._offsets(partitions, OffsetSpec.latest())
+        return self._offsets(dict.fromkeys(partitions, OffsetSpec.latest()))
 
     def first_at(self, partitions: Iterable[Partition], at_ms: int) -> dict[Partition, int | None]:
         """The first record of each partition whose timestamp is not before a time (epoch ms); None without one."""
+        return self.first_since(dict.fromkeys(partitions, at_ms))
+
+    def first_since(self, times_ms: Mapping[Partition, int]) -> dict[Partition, int | None]:
+        """The same for a time of each partition, which takes no more requests."""
         from confluent_kafka.admin import OffsetSpec
 
-        found = self._offsets(partitions, OffsetSpec.for_timestamp(at_ms))
+        found = self._offsets({at: OffsetSpec.for_timestamp(at_ms) for at, at_ms in times_ms.items()})
         return {partition: None if offset < 0 else offset for partition, offset in found.items()}
 
     def retention(self, names: Iterable[str]) -> dict[str, Retention]:
@@ -195,24 +200,29 @@ class KafkaBroker:
             return None
         raise self.error(about, errors)
 
-    def _offsets(self, partitions: Iterable[Partition], spec: Any) -> dict[Partition, int]:
+    def _offsets(self, specs: Mapping[Partition, Any]) -> dict[Partition, int]:
         found: dict[Partition, int] = {}
-        for some in batched(list(partitions), AT_A_TIME):
+        for some in batched(list(specs), AT_A_TIME):
             wanted, deadline = some, time.monotonic() + TIMEOUT_S
             while wanted:
-                wanted = self._ask_for_offsets(wanted, spec, found, is_last=time.monotonic() >= deadline)
+                wanted = self._ask_for_offsets(wanted, specs, found, is_last=time.monotonic() >= deadline)
                 if wanted:
                     time.sleep(_PAUSE_S)
         return found
 
     def _ask_for_offsets(
-        self, partitions: Sequence[Partition], spec: Any, found: dict[Partition, int], *, is_last: bool
+        self,
+        partitions: Sequence[Partition],
+        specs: Mapping[Partition, Any],
+        found: dict[Partition, int],
+        *,
+        is_last: bool,
     ) -> list[Partition]:
         """Ask once; the result is those partitions that are to be asked for again, as their leader has moved."""
         from confluent_kafka import IsolationLevel, TopicPartition
 
         level = IsolationLevel.READ_COMMITTED if self._read_committed else IsolationLevel.READ_UNCOMMITTED
-        wanted = {TopicPartition(*partition): spec for partition in partitions}
+        wanted = {TopicPartition(*partition): specs[partition] for partition in partitions}
         self.requests += 1
         self.begin()
         asked = self.client.list_offsets(wanted, isolation_level=level, request_timeout=TIMEOUT_S)
@@ -281,6 +291,6 @@ def is_one_of(errors: Iterable[Any], names: Iterable[str]) -> bool:
     return bool({error.code() for error in errors} & {getattr(KafkaError, name) for name in names})
 
 
-def batched(partitions: Sequence[Partition], most: int) -> Iterator[Sequence[Partition]]:
-    """Partitions in groups of at most so many, for one call each."""
-    return (partitions[at : at + most] for at in range(0, len(partitions), most))
+def batched(items: Sequence[Item], most: int) -> Iterator[Sequence[Item]]:
+    """Items in groups of at most so many, for one call each."""
+    return (items[at : at + most] for at in range(0, len(items), most))

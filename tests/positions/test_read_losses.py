@@ -8,6 +8,7 @@ import pytest
 
 from airflow_provider_ckpt.checkpoint.observe import observe
 from airflow_provider_ckpt.cli import run
+from airflow_provider_ckpt.positions import ask_brokers
 from airflow_provider_ckpt.positions import read_losses as module
 from airflow_provider_ckpt.positions.extent import Extent
 from airflow_provider_ckpt.storage.store import Store
@@ -66,15 +67,15 @@ def test_a_topic_that_was_created_again_is_told_by_its_id(kafka, tmp_path, gate)
 
 def test_topics_of_one_name_in_two_clusters_are_two_topics(tmp_path, monkeypatch):
     ids = {"a:1": "first", "b:1": "second"}
-    monkeypatch.setattr(module, "KafkaBroker", lambda servers, _: servers)
+    monkeypatch.setattr(ask_brokers, "KafkaBroker", lambda servers, _: servers)
     monkeypatch.setattr(
-        module, "read_extent", lambda servers, _: Extent({"t": ids[servers]}, {("t", 0): 0}, {("t", 0): 30})
+        ask_brokers, "read_extent", lambda servers, _: Extent({"t": ids[servers]}, {("t", 0): 0}, {("t", 0): 30})
     )
     commit_batch(tmp_path, 0, {"t": {0: 10}}, {"t": {0: 10}})
     view = observe(Store.open(str(tmp_path)))
 
     def lost(known: dict[str, str]) -> module.Losses:
-        return module.read_losses(view, {"0": "a:1/t", "1": "b:1/t"}, {}, known, {})
+        return module.read_losses(view, {"0": "a:1/t", "1": "b:1/t"}, {}, known, ask_brokers.Brokers({}))
 
     seen = lost({})
     assert seen.topic_ids == {"0/t": "first", "1/t": "second"}

@@ -14,6 +14,7 @@ import pytest
 
 from airflow_provider_ckpt.checkpoint.observe import observe
 from airflow_provider_ckpt.codec.kafka_offset import offsets_of
+from airflow_provider_ckpt.positions.ask_brokers import Brokers
 from airflow_provider_ckpt.positions.next_batch import AVAILABLE_NOW, Limits, batches_until, next_batch
 from airflow_provider_ckpt.positions.read_extent import read_extent
 from airflow_provider_ckpt.positions.read_losses import read_losses
@@ -140,7 +141,7 @@ class Loss:
         said = {"0.failOnDataLoss": str(fails).lower(), **pattern}
         place = self.kafka.bootstrap + ("" if pattern else f"/{self.subscribes}")
         view = observe(Store.open(str(self.checkpoint)))
-        found = read_losses(view, {"0": place}, said, {}, {}).findings
+        found = read_losses(view, {"0": place}, said, {}, Brokers({})).findings
         told = next((finding.spark_error for finding in found if finding.spark_error), None)
         subscription = "subscribePattern" if pattern else "subscribe"
         wanted = {subscription: self.subscribes, "failOnDataLoss": str(fails).lower(), **options}
