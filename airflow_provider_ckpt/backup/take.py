@@ -284,7 +284,7 @@ def _errors_of(
     judged: Collection[str] = (),
 ) -> list[Finding]:
     """The errors that `ckpt verify` would find in the backup; the state was judged when it was chosen."""
-    names = [name for name in plan.chosen.names if isinstance(layout.parse(name), layout.SourceLogEntry)]
+    names = [name for name in plan.chosen.names if isinstance(layout.parse(name), layout.SourceFile)]
     objects = {name: plan.view.objects[name] for name in plan.names}
     held = replace(plan.view, objects=objects, folders=(), stateful=has_state(objects))
     view = read_text_logs(checkpoint, held, [name for name in names if name not in judged], read, chunks)

@@ -95,6 +95,7 @@ _FILES = (
     layout.QueryMetadataFile,
     layout.LogEntry,
     layout.SourceLogEntry,
+    layout.InitialOffsetFile,
     layout.StateFile,
     layout.StateTable,
     layout.StateSchemaFile,
@@ -176,15 +177,25 @@ def read_entries(
 def read_initial_offsets(store: Store, first: codec.Encodable | None) -> OffsetSeq | None:
     """Where the sources of the first batch began, as far as they have written that down; None when none has.
 
-    Kafka and its relatives do, in ``sources/<id>/0``.
+    Kafka and its relatives do, in ``sources/<id>/0``, and Iceberg in ``sources/<id>/offsets/0``.
     """
     if not isinstance(first, OffsetSeq):
         return None
     kept = set(store.ls(layout.SOURCES)[1])
-    folders = [f"{layout.SOURCES}/{source_id}" for source_id, _ in first.offsets]
-    names = {folder.rpartition("/")[2]: f"{folder}/0" for folder in folders if folder in kept}
-    there = [name for name in names.values() if name in store.ls(name.rpartition("/")[0])[0]]
-    entries, _ = decode_entries(store, there, store.read)
+    ids = [source_id for source_id, _ in first.offsets if f"{layout.SOURCES}/{source_id}" in kept]
+    names = {source_id: _initial_offset(store, source_id) for source_id in ids}
+    entries, _ = decode_entries(store, [name for name in names.values() if name], store.read)
     found = {source_id: entries.get(name) for source_id, name in names.items()}
     offsets = {source_id: entry.offset for source_id, entry in found.items() if isinstance(entry, InitialOffset)}
     return OffsetSeq(first.version, None, tuple(offsets.items())) if offsets else None
+
+
+def _initial_offset(store: Store, source_id: str) -> str:
+    """The file in which a source has written down where it began; empty where there is none."""
+    folder = f"{layout.SOURCES}/{source_id}"
+    objects, folders = store.ls(folder)
+    if f"{folder}/0" in objects:
+        return f"{folder}/0"
+    name = layout.initial_offset_file(source_id)
+    inner = name.rpartition("/")[0]
+    return name if inner in folders and name in store.ls(inner)[0] else ""

@@ -193,7 +193,7 @@ def is_text_log(name: str) -> bool:
     place = layout.parse(name)
     main = layout.parse(place.of) if isinstance(place, layout.Sidecar) else place
     return isinstance(
-        main, layout.LogEntry | layout.QueryMetadataFile | layout.SourceLogEntry | layout.OperatorMetadataFile
+        main, layout.LogEntry | layout.QueryMetadataFile | layout.SourceFile | layout.OperatorMetadataFile
     )
 
 

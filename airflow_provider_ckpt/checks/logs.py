@@ -70,7 +70,8 @@ MOST_NAMED = 1_000
 @rule("CKPT101", "CKPT102", "CKPT103")
 def damaged_entries(view: CheckpointView) -> Iterator[Finding]:
     """CKPT101 to CKPT103: files that Spark cannot read; a warning where a restart does not read them."""
-    read, others = read_at_restart(view), 0
+    initial = [name for name in view.damaged if isinstance(layout.parse(name), layout.InitialOffsetFile)]
+    read, others = {*read_at_restart(view), *initial}, 0
     for name in view.damaged:
         if name not in read:
             if not isinstance(layout.parse(name), layout.LogEntry | layout.QueryMetadataFile):

@@ -1,7 +1,8 @@
 """The files of a checkpoint as values, and back to the same bytes.
 
 ``decode(name, data)`` is the one front door: ``name`` is the place inside the checkpoint (``offsets/6``, ``commits/6``,
-``metadata``, ``sources/0/9.compact``, ``state/0/_metadata/metadata``, ``.6.crc`` beside any of them), or
+``metadata``, ``sources/0/9.compact``, ``sources/0/offsets/0``, ``state/0/_metadata/metadata``, ``.6.crc`` beside any of
+them), or
 ``_spark_metadata/6`` in the output of a file sink. ``value.encode()`` gives the very bytes back. Nothing here opens a
 file, reads a clock or logs; any bytes give a value or a :class:`~airflow_provider_ckpt.errors.CheckpointFormatError`.
 """
@@ -45,6 +46,8 @@ def decode(name: str, data: bytes) -> Encodable:
             return query_metadata.decode(data, name)
         case layout.SourceLogEntry():
             return source_log.decode(data, name)
+        case layout.InitialOffsetFile():
+            return source_log.decode_initial_offset_file(data, name)
         case layout.SinkLogEntry():
             return source_log.decode_sink(data, name)
         case layout.OperatorMetadataFile():

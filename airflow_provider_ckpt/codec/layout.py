@@ -47,6 +47,13 @@ class SourceLogEntry:
 
 
 @dataclass(frozen=True, slots=True)
+class InitialOffsetFile:
+    """``sources/<id>/offsets/0``, where an Iceberg source began; that of Kafka is ``sources/<id>/0``."""
+
+    source_id: str
+
+
+@dataclass(frozen=True, slots=True)
 class SinkLogEntry:
     """``_spark_metadata/<batch>`` or ``<batch>.compact`` in the output directory of a file sink."""
 
@@ -123,10 +130,14 @@ class Other:
     """Anything else: not known, so it is kept."""
 
 
+#: What a source keeps of its own and ckpt reads.
+SourceFile = SourceLogEntry | InitialOffsetFile
+
 Place = (
     LogEntry
     | QueryMetadataFile
     | SourceLogEntry
+    | InitialOffsetFile
     | SinkLogEntry
     | StateFile
     | StateTable
@@ -163,6 +174,8 @@ def parse(name: str) -> Place:
     if parts[0] == SOURCES and len(parts) == 3:
         entry = _parse_compactible(base)
         return SourceLogEntry(parts[1], *entry) if entry else Other()
+    if parts[0] == SOURCES and parts[2:] == [OFFSETS, "0"]:
+        return InitialOffsetFile(parts[1])
     if parts[0] == SINK_LOG and len(parts) == 2:
         entry = _parse_compactible(base)
         return SinkLogEntry(*entry) if entry else Other()
@@ -251,6 +264,11 @@ def offset_entry(batch_id: int) -> str:
 def commit_entry(batch_id: int) -> str:
     """Name of a commit log entry."""
     return f"{COMMITS}/{batch_id}"
+
+
+def initial_offset_file(source_id: str) -> str:
+    """Name of the file that says where an Iceberg source began."""
+    return f"{SOURCES}/{source_id}/{OFFSETS}/0"
 
 
 def is_offset_entry(name: str) -> bool:

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from airflow_provider_ckpt.codec import checkpoint_offset
+from airflow_provider_ckpt.codec import checkpoint_offset, iceberg_offset
 from airflow_provider_ckpt.codec.checkpoint_offset import read_between
 from airflow_provider_ckpt.codec.jvm_text import LONG_MAX, LONG_MIN
 
@@ -247,7 +247,7 @@ KINDS: Mapping[str, SourceKind] = {
         ),
         SourceKind(
             "iceberg",
-            _has_numbers("snapshot_id", "position"),
+            lambda value: iceberg_offset.of_value(value) is not None,
             lambda value: {"table": (value["snapshot_id"], value["position"])},
             None,
             ordered=False,

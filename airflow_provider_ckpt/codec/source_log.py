@@ -4,7 +4,9 @@
   (``FileStreamSinkLog``): a version line, then one JSON object a file. Every tenth entry is compacted: ``9.compact``
   holds all that came before.
 * ``sources/<id>/0`` of Kafka and its relatives (``KafkaSourceInitialOffsetWriter``): a zero byte, ``v1``, the offset.
-  Spark 2.1.0 wrote the length of the text instead of the zero byte, and no version.
+  Spark 2.1.0 wrote the length of the text instead of the zero byte, and no version. Readers pass over that byte,
+  whatever it is; a file without it has lost the first byte of its version.
+* ``sources/<id>/offsets/0`` of Iceberg (``InitialOffsetStore``): the offset and nothing else.
 * ``sources/<id>/0`` of the rate source: ``v1`` and the time it started at.
 * Anything else a source may keep there is opaque and copied as it is.
 """
@@ -15,12 +17,14 @@ import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from itertools import chain
+from typing import Literal
 
 from airflow_provider_ckpt.codec import jvm_text
 from airflow_provider_ckpt.codec.source_offset import SourceOffset
 from airflow_provider_ckpt.codec.verbatim import Verbatim, remember
 from airflow_provider_ckpt.codec.versions import parse_version
 from airflow_provider_ckpt.errors import IncompleteLogFileError, MalformedEntryError
+from airflow_provider_ckpt.untrusted.bounded_json import parse_json
 
 MAX_VERSION = 1
 #: A line as Spark writes it, whose paths are URL-encoded; parsing JSON takes ten times as long.
@@ -97,12 +101,22 @@ class FileSinkLog(Verbatim):
 
 @dataclass(frozen=True, slots=True)
 class InitialOffset(Verbatim):
-    """Where a Kafka-like source started, taken once (``KafkaSourceInitialOffsetWriter``)."""
+    """Where a source began, which it takes down once, before its first batch.
+
+    Args:
+        offset: The offset; of Kafka, numbers alone: ``-1`` and ``-2`` are found out before it is written.
+        form: ``versioned`` as Spark's Kafka source writes it (``KafkaSourceInitialOffsetWriter``), ``unversioned`` as
+            that of Spark 2.1.0 did, ``bare`` as Iceberg does.
+    """
 
     offset: SourceOffset
+    form: Literal["versioned", "unversioned", "bare"] = "versioned"
 
     def _serialise(self) -> bytes:
-        return b"\0" + jvm_text.encode_utf8(f"v{MAX_VERSION}\n{self.offset.json}")
+        text = jvm_text.encode_utf8(self.offset.json)
+        if self.form == "bare":
+            return text
+        return bytes([len(text) & 0xFF]) + text if self.form == "unversioned" else b"\0v1\n" + text
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,7 +153,7 @@ def decode(data: bytes, name: str) -> SourceLogFile:
     """
     if not data:
         raise IncompleteLogFileError("Incomplete log file: the source log entry is empty.", name=name)
-    if data[:2] == b"\0v" or (data[0] != ord("{") and data[1:2] == b"{"):
+    if data[:1] == b"\0" or data[1:2] == b"{":
         return _decode_initial_offset(data, name)
     if data[:1] != b"v":
         return OpaqueFile(data)
@@ -199,14 +213,45 @@ def _versioned_lines(data: bytes, log: str, name: str) -> Iterator[str]:
     return lines
 
 
-def _decode_initial_offset(data: bytes, name: str) -> InitialOffset:
+def _decode_initial_offset(data: bytes, name: str) -> InitialOffset | OpaqueFile:
+    if len(data) == 1:
+        raise IncompleteLogFileError("Incomplete log file: the initial offset ends after its first byte.", name=name)
+    if data[1:2] not in (b"v", b"{"):
+        return OpaqueFile(data)
     text = jvm_text.decode_utf8(data[1:], name)
-    if text.startswith("v"):
-        version, newline, text = text.partition("\n")
-        if not newline:
-            raise MalformedEntryError("the initial offset ends after its version line", name=name)
-        parse_version(version, MAX_VERSION, "initial offset", name)
+    if not text.startswith("v"):
+        # "[{" begins JSON as well, and no JSON has a zero byte before it
+        is_other = data[0] not in (0, len(data) - 1 & 0xFF) and _is_json(data)
+        return OpaqueFile(data) if is_other else remember(InitialOffset(SourceOffset(text), "unversioned"), data)
+    version, newline, text = text.partition("\n")
+    if not newline:
+        raise MalformedEntryError("the initial offset ends after its version line", name=name)
+    parse_version(version, MAX_VERSION, "initial offset", name)
     return remember(InitialOffset(SourceOffset(text)), data)
+
+
+def decode_initial_offset_file(data: bytes, name: str) -> InitialOffset | OpaqueFile:
+    """Read ``sources/<id>/offsets/0``: JSON of any source, as Iceberg writes it; anything else is not known.
+
+    Raises:
+        IncompleteLogFileError: Empty.
+        MalformedEntryError: It begins as a JSON object and is none.
+    """
+    if not data:
+        raise IncompleteLogFileError("Incomplete log file: the initial offset is empty.", name=name)
+    if not data.lstrip(b" \t\r\n").startswith(b"{"):
+        return OpaqueFile(data)
+    text = jvm_text.decode_utf8(data, name)
+    jvm_text.read_json_object(text, name, "initial offset")
+    return remember(InitialOffset(SourceOffset(text), "bare"), data)
+
+
+def _is_json(data: bytes) -> bool:
+    try:
+        parse_json(data)
+    except ValueError:
+        return False
+    return True
 
 
 def _fields(line: str, name: str) -> jvm_text.Fields:

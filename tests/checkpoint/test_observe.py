@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from airflow_provider_ckpt.checkpoint.observe import observe
+from airflow_provider_ckpt import codec
+from airflow_provider_ckpt.checkpoint.observe import observe, read_initial_offsets
 from airflow_provider_ckpt.storage.store import Store
 from tests.fake_query import FakeQuery
 from tests.faults import Fault, FaultyStore
+from tests.views import METADATA
 
 BATCHES = 3
 
@@ -39,3 +41,24 @@ def test_a_batch_that_comes_at_any_call_of_a_look_is_read_with_it(tmp_path):
         calls, at = max(calls, fault.calls), at + 1
     assert calls > 5
     assert seen == {BATCHES - 1, BATCHES}
+
+
+def test_where_sources_began_is_read_of_kafka_and_of_iceberg(tmp_path):
+    iceberg = '{"version":1,"snapshot_id":5,"position":0,"scan_all_files":false}'
+    kept = {
+        "sources/0/0": b'\0v1\n{"t":{"0":1}}',
+        "sources/1/offsets/0": iceberg.encode(),
+        "sources/2/offsets/1": b"of another source",
+        "sources/3/0": b"",
+        "sources/5/commits/0": b"no offset",
+    }
+    store = Store.open(str(tmp_path))
+    for name, data in kept.items():
+        store.create(name, data)
+    first = codec.decode("offsets/0", b"v1\n{}" + b"\n{}" * 6)
+    began = read_initial_offsets(store, first)
+    assert [(source_id, offset.json) for source_id, offset in began.offsets] == [
+        ("0", '{"t":{"0":1}}'),
+        ("1", iceberg),
+    ]
+    assert read_initial_offsets(store, codec.decode("metadata", METADATA)) is None

@@ -55,6 +55,7 @@ TOO_NEW = UnsupportedVersionError("version 9", spark_error=ILLEGAL)
         ("offsets/1", MALFORMED, [("CKPT102", "warning", "offsets/1", None)]),
         ("commits/1", INCOMPLETE, [("CKPT101", "warning", "commits/1", None)]),
         ("sources/0/1", MALFORMED, []),
+        ("sources/0/offsets/0", MALFORMED, [("CKPT102", "error", "sources/0/offsets/0", "NumberFormatException")]),
     ],
 )
 def test_damage_stops_a_restart_where_it_reads_the_file(name, error, expected):

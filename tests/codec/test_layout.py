@@ -6,6 +6,7 @@ import pytest
 
 from airflow_provider_ckpt.codec import layout
 from airflow_provider_ckpt.codec.layout import (
+    InitialOffsetFile,
     LogEntry,
     OperatorMetadataFile,
     Other,
@@ -47,6 +48,11 @@ PLACES = {
     "sources/0/-9.compact": SourceLogEntry("0", -9, compact=True),
     "sources/0/9.compact": SourceLogEntry("0", 9, compact=True),
     "sources/orders/3": SourceLogEntry("orders", 3, compact=False),
+    "sources/0/offsets/0": InitialOffsetFile("0"),
+    "sources/0/offsets/.0.crc": Sidecar("sources/0/offsets/0", hidden=True),
+    "sources/0/offsets/1": Other(),
+    "sources/0/offsets": Other(),
+    "sources/0/commits/0": Other(),
     "sources/0/shard-commit/1": Other(),
     "sources/0/007": Other(),
     "sources/0/rocksdb/7": Other(),

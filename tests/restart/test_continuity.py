@@ -27,13 +27,15 @@ from airflow_provider_ckpt.storage.stored_object import StoredObject
 from tests.goldens import CASES, EXPECTED
 
 QUERY_ID = "0f1e2d3c-0000-4000-8000-000000000001"
+DELTA = {"sourceVersion": 1, "index": -1, "isStartingVersion": False}
+ICEBERG = {"version": 1, "position": 0, "scan_all_files": False}
 #: The offset of a source at position n, by declared type; the last one is of no known type.
 OFFSETS = {
     "kafka": lambda n: json.dumps({"orders": {"0": n, "1": n // 2}}),
     "file": lambda n: json.dumps({"logOffset": n}),
     "rate": str,
     "rate-micro-batch": lambda n: json.dumps({"offset": n, "timestamp": 1000}),
-    "delta": lambda n: json.dumps({"reservoirId": "t", "reservoirVersion": n, "index": -1}),
+    "delta": lambda n: json.dumps(DELTA | {"reservoirId": "t", "reservoirVersion": n}),
     "mystery": lambda n: json.dumps({"cursor": n}),
 }
 
@@ -271,8 +273,8 @@ def test_a_query_that_had_never_committed_starts_anywhere(log):
     ("kafka", {"t": {"0": 5}}, {"t": {"0": 9, "1": 4}}, None, None),
     ("kinesis", {"s1": {"iteratorPosition": "5"}, "s2": {"iteratorPosition": "5"}}, {"s1": {"iteratorPosition": "6"}}, None, None),
     ("kinesis", {"s1": {"iteratorPosition": "5"}}, {"s1": {"iteratorPosition": "4"}}, "error", "s1 from 5 to 4"),
-    ("delta", {"reservoirId": "a", "reservoirVersion": 5, "index": 1}, {"reservoirId": "b", "reservoirVersion": 9, "index": 0}, "error", "the tables are not the same: b, a"),
-    ("iceberg", {"snapshot_id": 9, "position": 1}, {"snapshot_id": 2, "position": 0}, None, None),
+    ("delta", DELTA | {"reservoirId": "a", "reservoirVersion": 5}, DELTA | {"reservoirId": "b", "reservoirVersion": 9}, "error", "the tables are not the same: b, a"),
+    ("iceberg", ICEBERG | {"snapshot_id": 9}, ICEBERG | {"snapshot_id": 2}, None, None),
 ])  # fmt: skip
 def test_what_each_type_of_source_shows(kind, before, after, severity, said):
     log = Log(1, {"0": kind}, {4: {"0": json.dumps(before)}, 5: {"0": json.dumps(after)}}, frozenset({4, 5}))

@@ -57,6 +57,10 @@ def kafka(**partitions: int) -> dict:
     return {"events": {partition.removeprefix("p"): offset for partition, offset in partitions.items()}}
 
 
+def iceberg(snapshot_id: int, position: int) -> dict:
+    return {"version": 1, "snapshot_id": snapshot_id, "position": position, "scan_all_files": False}
+
+
 def at(**partitions: int) -> OffsetsReached:
     return OffsetsReached({"0": json.dumps(kafka(**partitions))}, KAFKA)
 
@@ -86,15 +90,15 @@ REACHED = {
         False,
     ),
     "equal offsets of a source without order": (
-        OffsetsReached({"0": '{"snapshot_id":5,"position":1}'}, {"0": "iceberg"}),
-        stands(5, {"snapshot_id": 5, "position": 1}),
+        OffsetsReached({"0": json.dumps(iceberg(5, 1))}, {"0": "iceberg"}),
+        stands(5, iceberg(5, 1)),
         True,
     ),
-    "an ancestor": (SnapshotReached("0", 9, 2, (4, 5)), stands(5, {"snapshot_id": 5, "position": 8}), False),
-    "the snapshot in part": (SnapshotReached("0", 9, 2, (4, 5)), stands(5, {"snapshot_id": 9, "position": 1}), False),
-    "the whole snapshot": (SnapshotReached("0", 9, 2, (4, 5)), stands(5, {"snapshot_id": 9, "position": 2}), True),
-    "a later snapshot": (SnapshotReached("0", 9, 2, (4, 5)), stands(5, {"snapshot_id": 1, "position": 0}), True),
-    "no snapshot": (SnapshotReached("0", 9, 2), stands(5, {"snapshot_id": -1, "position": 0}), False),
+    "an ancestor": (SnapshotReached("0", 9, 2, (4, 5)), stands(5, iceberg(5, 8)), False),
+    "the snapshot in part": (SnapshotReached("0", 9, 2, (4, 5)), stands(5, iceberg(9, 1)), False),
+    "the whole snapshot": (SnapshotReached("0", 9, 2, (4, 5)), stands(5, iceberg(9, 2)), True),
+    "a later snapshot": (SnapshotReached("0", 9, 2, (4, 5)), stands(5, iceberg(1, 0)), True),
+    "no snapshot": (SnapshotReached("0", 9, 2), stands(5, iceberg(-1, 0)), False),
     "no offset of a source that reads snapshots": (SnapshotReached("0", 9, 2), stands(5, None), False),
     "no batch, no snapshot": (SnapshotReached("0", 9, 2), NOTHING, False),
     "no batch, no offsets": (at(p0=0), NOTHING, False),
@@ -152,7 +156,7 @@ EXPLAINED = {
     "source 0 still has to read 1,200 files, such as f": (FilesRead("0", 1200, "f"), NOTHING),
     "committed batch 5, source 0 at file 1 of snapshot 4, waiting for file 2 of snapshot 9": (
         SnapshotReached("0", 9, 2),
-        stands(5, {"snapshot_id": 4, "position": 1}),
+        stands(5, iceberg(4, 1)),
     ),
     "waiting for a lag of at most 5 min": (LagAtMost(lag_ms=5 * MINUTE_MS), NOTHING),
     "waiting for a lag of at most 1,000 units": (LagAtMost(lag_units=1000), NOTHING),
@@ -178,13 +182,13 @@ REFUSED = {
     "a source without a type": (OffsetsReached({"0": "5"}), "type is not known.*0=kafka"),
     "a type that is unknown": (OffsetsReached({"0": "5"}, {"0": "carrier pigeon"}), "unknown source type"),
     "an offset of another kind": (OffsetsReached({"0": "5"}, KAFKA), "not an offset of the source type kafka"),
-    "positions without order": (OffsetsReached({"0": '{"snapshot_id":5,"position":1}'}, {"0": "iceberg"}), "ordered"),
+    "positions without order": (OffsetsReached({"0": json.dumps(iceberg(5, 1))}, {"0": "iceberg"}), "ordered"),
 }
 
 
 @pytest.mark.parametrize(("condition", "problem"), REFUSED.values(), ids=REFUSED)
 def test_a_condition_that_does_not_fit_the_query_is_refused(condition, problem):
-    offset = {"snapshot_id": 4, "position": 1} if "ordered" in problem else kafka(p0=4)
+    offset = iceberg(4, 1) if "ordered" in problem else kafka(p0=4)
     with pytest.raises(CheckpointError, match=problem):
         condition.reached(stands(5, offset))
 
