@@ -41,6 +41,8 @@ _GOALS = {
     "offsets": "--to-offsets",
     "file": "--from-file",
     "version": "--to-version",
+    "skip_version": "--skip-version",
+    "skip_snapshot": "--skip-snapshot",
 }
 
 
@@ -113,6 +115,22 @@ _GOALS = {
     help="Move a Delta source to the end of this version of its table: the next batch begins with the one after it.",
 )
 @click.option(
+    "--skip-version",
+    "skip_version",
+    type=Whole(min=0),
+    metavar="VERSION",
+    help="Skip this version of a Delta table, at which the query stops, and no other. The query must have read all "
+    "that comes before it.",
+)
+@click.option(
+    "--skip-snapshot",
+    "skip_snapshot",
+    type=Whole(min=0),
+    metavar="SNAPSHOT",
+    help="Skip this snapshot of an Iceberg table, by its id, at which the query stops, and no other. The query must "
+    "have read all that comes before it.",
+)
+@click.option(
     "--topic",
     "topics",
     multiple=True,
@@ -162,11 +180,13 @@ def reset_offsets(
     offsets: str | None,
     file: str | None,
     version: int | None,
+    skip_version: int | None,
+    skip_snapshot: int | None,
     **how: Any,
 ) -> None:
     """Move the positions of a source, in place. ckpt undo takes it back.
 
-    Give --source and exactly one target (--to-…, --by-duration, --shift-by or --from-file), as with
+    Give --source and exactly one target (--to-…, --by-duration, --shift-by, --from-file or --skip-…), as with
     kafka-consumer-groups; or give --plan. An offset that its partition does not hold becomes the nearest one that it
     holds. A batch in flight is dropped first, and kept for ckpt undo.
     """
@@ -180,6 +200,7 @@ def reset_offsets(
         "duration_ms": duration_ms,
     }
     goals |= {"shift": shift, "offsets": offsets, "file": file, "version": version}
+    goals |= {"skip_version": skip_version, "skip_snapshot": skip_snapshot}
     if plan_file:
         others = {"--source": source, "--topic": topics, "--export": exported, "--sink": sink}
         others |= {"--kafka-config": kafka_config, "--state-will-see-rows-again": state_sees_rows_again or None}

@@ -25,8 +25,9 @@ from airflow_provider_ckpt.times import parse_time_ms
 class CheckpointResetOffsetsOperator(CheckpointChangeOperator):
     """Moves the positions of a source, in place, as ``kafka-consumer-groups --reset-offsets`` moves those of a group.
 
-    Where to is exactly one of the ``to_`` parameters, ``by_duration``, ``shift_by`` and ``from_csv``, or all of it is
-    in ``plan``. A batch in flight is dropped first. What is replaced and removed is kept for ``ckpt undo``.
+    Where to is exactly one of the ``to_`` and ``skip_`` parameters, ``by_duration``, ``shift_by`` and ``from_csv``, or
+    all of it is in ``plan``. A batch in flight is dropped first. What is replaced and removed is kept for
+    ``ckpt undo``.
 
     :param source: The source by its id and what it reads from, such as ``0=kafka:host:9092`` or ``0=delta:URI``;
         with ``kafka_conn_id`` also ``0=kafka``.
@@ -38,6 +39,8 @@ class CheckpointResetOffsetsOperator(CheckpointChangeOperator):
     :param shift_by: So many offsets on; a negative number goes back.
     :param to_offsets: One offset, or offsets by topic and partition as in ``startingOffsets``; JSON when it is text.
     :param to_version: Of a Delta source: to the end of this version; the next batch begins with the one after it.
+    :param skip_version: Of a Delta source: past this version, with which the next batch would begin, and past no other.
+    :param skip_snapshot: Of an Iceberg source: the same of a snapshot, by its id.
     :param from_csv: Lines ``topic,partition,offset``, as ``--export`` writes them.
     :param topics: What is moved: a topic, or some of its partitions as ``orders:0,1``; one text or a list. By default
         all that the offset log has.
@@ -57,6 +60,8 @@ class CheckpointResetOffsetsOperator(CheckpointChangeOperator):
         "shift_by",
         "to_offsets",
         "to_version",
+        "skip_version",
+        "skip_snapshot",
         "from_csv",
         "topics",
         "kafka_conn_id",
@@ -75,6 +80,8 @@ class CheckpointResetOffsetsOperator(CheckpointChangeOperator):
         shift_by: int | str | None = None,
         to_offsets: int | str | Mapping[str, Any] | None = None,
         to_version: int | str | None = None,
+        skip_version: int | str | None = None,
+        skip_snapshot: int | str | None = None,
         from_csv: str | None = None,
         topics: str | Sequence[str] | None = None,
         kafka_conn_id: str | None = None,
@@ -91,6 +98,8 @@ class CheckpointResetOffsetsOperator(CheckpointChangeOperator):
         self.shift_by = shift_by
         self.to_offsets = to_offsets
         self.to_version = to_version
+        self.skip_version = skip_version
+        self.skip_snapshot = skip_snapshot
         self.from_csv = from_csv
         self.topics = topics
         self.kafka_conn_id = kafka_conn_id
@@ -135,6 +144,8 @@ class CheckpointResetOffsetsOperator(CheckpointChangeOperator):
                 duration_ms=None if _is_nothing(self.by_duration) else duration_ms_of("by_duration", self.by_duration),
                 shift=self._number("shift_by"),
                 version=self._number("to_version"),
+                skip_version=self._number("skip_version"),
+                skip_snapshot=self._number("skip_snapshot"),
                 offsets=plain("to_offsets", self.to_offsets) if not _is_nothing(self.to_offsets) else None,
                 csv=self._csv(),
             )

@@ -26,6 +26,8 @@ class Move:
         new: The offset that it gets.
         warnings: What the person who approves it should know; sentences.
         notes: How the offset was found; sentences.
+        skipped: What is never read, in words, when it was asked for and its source has counted it; then nothing is read
+            again.
     """
 
     source_id: str
@@ -34,6 +36,7 @@ class Move:
     new: SourceOffset
     warnings: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
+    skipped: str = ""
 
     @property
     def is_still(self) -> bool:
@@ -43,12 +46,16 @@ class Move:
     @property
     def again(self) -> str:
         """What is read a second time, in words; empty when nothing is."""
+        if self.skipped:
+            return ""
         after = self._positions(self.new)
         return self._counted(after, {at: value for at, value in self._positions(self.old).items() if at in after})
 
     @property
     def left_out(self) -> str:
         """What is never read, in words; empty when nothing is left out. A partition that is new has been at 0."""
+        if self.skipped:
+            return f"{self.skipped}, of source {self.source_id}"
         after = self._positions(self.new)
         before = self._positions(self.old)
         rest = "the rest of the first snapshot" if self.leaves_first_snapshot else ""

@@ -4,6 +4,10 @@ The order is that of every change: the batch in flight goes as in a rollback, th
 at last the one object that counts is given its new content. Until then the query would go on from where it was, and
 from then on it begins batch N+1 at the new offsets: there is no state in between. The entry keeps its confs, times and
 the offsets of all other sources.
+
+A Delta source gets its new offset in the entry before as well, and there first: when a query starts, Spark asks such a
+source for the newest committed batch once more (``MicroBatchExecution.populateStartOffsets``), and Delta stops at any
+version in that range that it cannot read. Between two equal offsets there is none.
 """
 
 from __future__ import annotations
@@ -40,7 +44,10 @@ def plan_reset(
     actions: list[Action] = [*peel(view, batch_id, {}, None)]
     if view.in_flight is not None:
         actions += source_deletes(view, batch_id)
-    actions += _replaced(view, batch_id, {move.source_id: move.new for move in moves if not move.is_still})
+    moved = [move for move in moves if not move.is_still]
+    if batch_id - 1 in view.planned:
+        actions += _replaced(view, batch_id - 1, {move.source_id: move.new for move in moved if move.kind == "delta"})
+    actions += _replaced(view, batch_id, {move.source_id: move.new for move in moved})
     return Plan(
         kind="reset",
         location=view.location,
@@ -79,7 +86,8 @@ def moves_of(plan: Plan, entry: OffsetSeq) -> list[Move]:
     Raises:
         PlanError: It gives the entry what is no offset entry, or offsets that no reset gives.
     """
-    step = next((action for action in plan.actions if isinstance(action, Replace)), None)
+    name = layout.offset_entry(plan.batch_id)
+    step = next((action for action in plan.actions if isinstance(action, Replace) and action.name == name), None)
     if step is None:
         return []
     try:

@@ -35,7 +35,21 @@ class ToVersion:
     version: int
 
 
-Goal = Strategy | ToVersion
+@dataclass(frozen=True, slots=True)
+class SkipVersion:
+    """Past one version of a Delta table, which the next batch would begin with, and past no other."""
+
+    version: int
+
+
+@dataclass(frozen=True, slots=True)
+class SkipSnapshot:
+    """Past one snapshot of an Iceberg table, which the next batch would begin with, and past no other."""
+
+    snapshot_id: int
+
+
+Goal = Strategy | ToVersion | SkipVersion | SkipSnapshot
 
 
 def parse_goal(
@@ -49,6 +63,8 @@ def parse_goal(
     offsets: str | int | Mapping[str, Any] | None = None,
     csv: str | None = None,
     version: int | None = None,
+    skip_version: int | None = None,
+    skip_snapshot: int | None = None,
 ) -> Goal:
     """The one goal that was given.
 
@@ -62,6 +78,8 @@ def parse_goal(
         offsets: One offset, or offsets by topic and partition as in Spark's ``startingOffsets``; JSON when it is text.
         csv: Positions as ``kafka-consumer-groups --export`` writes them.
         version: Right after a version of a Delta table.
+        skip_version: Past this version of a Delta table, with which the next batch would begin, and past no other.
+        skip_snapshot: The same of a snapshot of an Iceberg table, by its id.
 
     Raises:
         ValueError: None or several are given, or one makes no sense.
@@ -76,6 +94,8 @@ def parse_goal(
         "--to-offsets": None if offsets is None else _to_offsets(offsets),
         "--from-file": None if csv is None else FromFile(read_csv(csv)),
         "--to-version": None if version is None else ToVersion(version),
+        "--skip-version": None if skip_version is None else SkipVersion(skip_version),
+        "--skip-snapshot": None if skip_snapshot is None else SkipSnapshot(skip_snapshot),
     }
     named = [name for name, goal in given.items() if goal is not None]
     if len(named) != 1:
@@ -87,7 +107,14 @@ def parse_goal(
 
 def goal_text(goal: Goal) -> str:
     """A goal in words, to go after ``goes to``."""
-    return f"the end of version {goal.version}" if isinstance(goal, ToVersion) else text_of(goal)
+    match goal:
+        case ToVersion(version):
+            return f"the end of version {version}"
+        case SkipVersion(version):
+            return f"the end of version {version}, which alone is skipped"
+        case SkipSnapshot(snapshot_id):
+            return f"the end of snapshot {snapshot_id}, which alone is skipped"
+    return text_of(goal)
 
 
 def _to_offsets(given: str | int | Mapping[str, Any]) -> ToOffsets:

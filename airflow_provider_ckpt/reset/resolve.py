@@ -5,7 +5,7 @@ from __future__ import annotations
 from airflow_provider_ckpt.errors import PlanError
 from airflow_provider_ckpt.positions.strategies import Scope
 from airflow_provider_ckpt.reset.move import Aim
-from airflow_provider_ckpt.reset.request import Goal, ToVersion
+from airflow_provider_ckpt.reset.request import Goal, SkipSnapshot, SkipVersion, ToVersion
 from airflow_provider_ckpt.sources.declared import Access, DeclaredEnd
 
 
@@ -22,12 +22,12 @@ def resolve_aim(declared: DeclaredEnd, goal: Goal, scope: Scope, access: Access)
         PlanError: A source of that type cannot be moved, or not there.
         StoreError: What it reads from cannot be opened.
     """
-    if declared.kind == "kafka" and not isinstance(goal, ToVersion):
+    if declared.kind == "kafka" and not isinstance(goal, ToVersion | SkipVersion | SkipSnapshot):
         from airflow_provider_ckpt.reset.resolve_kafka import KafkaAim
         from airflow_provider_ckpt.sources.ask_kafka import KafkaBroker
 
         return KafkaAim(KafkaBroker(declared.location, access.kafka_config), goal, scope)
-    if declared.kind == "delta" and not scope.topics:
+    if declared.kind == "delta" and not scope.topics and not isinstance(goal, SkipSnapshot):
         from airflow_provider_ckpt.reset.resolve_delta import DeltaAim
 
         return DeltaAim(access.open_store(declared.directory), goal)

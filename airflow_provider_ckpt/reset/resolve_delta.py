@@ -1,22 +1,26 @@
 """Where a source that reads a Delta table goes: the log of the table says which versions there are, and of when.
 
-An offset of such a source is before a version: it was read up to the one before it (``DeltaSourceOffset``).
+An offset of such a source is before a version: it was read up to the one before it (``DeltaSourceOffset``). A version
+that the source cannot read, such as one with a delete, stops it at every start; it goes on when that one is skipped.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from typing import Any
 
 from airflow_provider_ckpt.clock import now_ms
 from airflow_provider_ckpt.codec.source_offset import SourceOffset
 from airflow_provider_ckpt.errors import MalformedEntryError, PlanError
 from airflow_provider_ckpt.positions.strategies import ToCurrent, ToEarliest, ToLatest, asked_ms
 from airflow_provider_ckpt.reset.move import Move
-from airflow_provider_ckpt.reset.request import Goal, ToVersion, goal_text
+from airflow_provider_ckpt.reset.request import Goal, SkipVersion, ToVersion, goal_text
 from airflow_provider_ckpt.storage.store import Store
 from airflow_provider_ckpt.tables.delta import Action, DeltaLog, open_table
+from airflow_provider_ckpt.tables.delta_commit import ACTIONS, DeltaCommit, commit_of
+from airflow_provider_ckpt.times import time_text
 from airflow_provider_ckpt.untrusted.bounded_json import parse_json
 
 _COMMIT_INFO = "commitInfo"
@@ -57,15 +61,12 @@ class DeltaAim:
             return Move(source_id, "delta", committed, committed)
         version = self._next_version(log)
         self._require_there(log, version)
-        offset = {
-            "sourceVersion": 1,
-            "reservoirId": table_id,
-            "reservoirVersion": version,
-            "index": -1,
-            "isStartingVersion": False,
-        }
         note = f"The next batch begins with version {version}; the newest version of the table is {log.newest}."
-        new = SourceOffset(json.dumps(offset, separators=(",", ":")))
+        new = _before(table_id, version)
+        if isinstance(self.goal, SkipVersion):
+            skipped, warning = self._skipped(log, self.goal.version, at)
+            notes = (f"Skipped is {skipped}.", note)
+            return Move(source_id, "delta", committed, new, (warning,) if warning else (), notes, skipped)
         warnings: tuple[str, ...] = ()
         if at.get("isStartingVersion"):
             warnings = (
@@ -79,13 +80,49 @@ class DeltaAim:
         if (at_ms := asked_ms(self.goal, now_ms())) is not None:
             return _first_at(log, at_ms)
         match self.goal:
-            case ToVersion(version):
+            case ToVersion(version) | SkipVersion(version):
                 return version + 1
             case ToEarliest():
                 return min(log.commits)
             case ToLatest():
                 return log.newest + 1
         raise self._refused(f"a Delta source has no offsets that could be counted, so it does not go to {self.text}")
+
+    def _skipped(self, log: DeltaLog, version: int, at: Mapping[str, Any]) -> tuple[str, str]:
+        """What of a version is skipped, in words, and a warning or an empty text.
+
+        Raises PlanError where the next batch would not begin with that version.
+        """
+        begins = at["reservoirVersion"]
+        if at.get("isStartingVersion"):
+            raise self._refused(
+                f"the query still reads what the table held at version {begins}, and would skip the rest of that, too"
+            )
+        if version not in log.commits:
+            raise self._refused(f"the log of the table has no version {version}")
+        if begins > version:
+            raise self._refused(f"the query has read version {version}: its next batch begins with version {begins}")
+        for earlier in range(begins, version):
+            if earlier not in log.commits:
+                raise self._refused(
+                    f"version {earlier}, which is to be read before, is missing in the log of the table"
+                )
+            if log.read(earlier, ACTIONS, commit_of).has_data:
+                raise self._refused(
+                    f"the next batch begins with version {begins}, so that version {earlier} would be skipped, too",
+                    f"Skip version {earlier} if the query stops at it. If it can read it: start the query with "
+                    "maxFilesPerTrigger=1 and a trigger other than availableNow, until it stops at version "
+                    f"{version}; then skip that.",
+                )
+        commit = log.read(version, ACTIONS, commit_of)
+        read = max(0, at["index"] + 1) if begins == version else 0
+        warning = (
+            f"Version {version} changes the schema or the properties of the table. A query with schemaTrackingLocation "
+            "must not skip it: it would read later files with the earlier schema."
+            if commit.metadata is not None
+            else ""
+        )
+        return commit_text(version, commit, read), warning
 
     def _require_there(self, log: DeltaLog, version: int) -> None:
         oldest = min(log.commits)
@@ -95,8 +132,39 @@ class DeltaAim:
                 f"{oldest} to {log.newest}"
             )
 
-    def _refused(self, problem: str) -> PlanError:
-        return PlanError(f"{problem}.", location=self.store.location, hint="Nothing was done.")
+    def _refused(self, problem: str, remedy: str = "") -> PlanError:
+        return PlanError(f"{problem}.", location=self.store.location, hint=f"Nothing was done. {remedy}".rstrip())
+
+
+def commit_text(version: int, commit: DeltaCommit, read: int = 0) -> str:
+    """A version in words: what wrote it and when, and the files that a stream has not read of it.
+
+    Args:
+        version: Its number.
+        commit: What it did.
+        read: So many of its files were read already.
+    """
+    files = commit.added[read:]
+    rows = [file.rows for file in files]
+    counted = f" with {sum(filter(None, rows)):,} rows" if files and None not in rows else ""
+    rest = "more " if read else ""
+    adds = f"adds {len(files):,} {rest}data files{counted}"
+    removes = f" and takes the rows of {len(commit.removed):,} files away" if commit.removed else ""
+    what = commit.operation or "a commit that does not say what wrote it"
+    when = "" if commit.at_ms is None else f" of {time_text(commit.at_ms)}"
+    return f"version {version} ({what}{when}), which {adds}{removes}"
+
+
+def _before(table_id: str, version: int) -> SourceOffset:
+    """The offset of a source whose next batch begins with a version."""
+    offset = {
+        "sourceVersion": 1,
+        "reservoirId": table_id,
+        "reservoirVersion": version,
+        "index": -1,
+        "isStartingVersion": False,
+    }
+    return SourceOffset(json.dumps(offset, separators=(",", ":")))
 
 
 def _first_at(log: DeltaLog, at_ms: int) -> int:

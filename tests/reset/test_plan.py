@@ -13,6 +13,7 @@ from airflow_provider_ckpt.codec.source_offset import SourceOffset
 from airflow_provider_ckpt.reset.move import Move
 from airflow_provider_ckpt.reset.plan import entry_with, moves_of, plan_reset
 from airflow_provider_ckpt.storage.store import Store
+from tests.kafka_checkpoint import commit_batch
 from tests.reset.kafka_query import KafkaQuery
 
 
@@ -68,3 +69,23 @@ def test_sources_stay_in_their_order_whatever_the_line_ends(data):
     assert [known for known, _ in again.offsets] == [known for known, _ in entry.offsets]
     assert again.offset(source_id) == SourceOffset('{"t":{"0":9}}') and again.offsets[1][1] is None
     assert again.metadata == entry.metadata and again.version == entry.version
+
+
+# --- a source that Spark asks for its newest batch once more -----------------------------------------------------------
+
+DELTA = '{"sourceVersion":1,"reservoirId":"r","reservoirVersion":%d,"index":-1,"isStartingVersion":false}'
+
+
+@pytest.mark.parametrize("batches", [1, 2, 3])
+def test_a_delta_source_has_its_offset_in_the_entry_before_as_well_and_there_first(tmp_path, batches):
+    for batch_id in range(batches):
+        commit_batch(tmp_path, batch_id, DELTA % (batch_id + 1), str(batch_id))
+    view, last = observe(Store.open(str(tmp_path)), deep=True), batches - 1
+    old, new = view.offset_seq(last).offset("0"), SourceOffset(DELTA % 9)
+    assert old is not None
+    plan = plan_reset(view, [Move("0", "delta", old, new)], 7)
+    written = {step.name: offset_log.decode(step.data.encode(), step.name) for step in plan.actions}
+    assert list(written) == [f"offsets/{batch_id}" for batch_id in range(max(0, last - 1), last + 1)]
+    for name, entry in written.items():
+        assert [offset.json for _, offset in entry.offsets] == [new.json, name.removeprefix("offsets/")]
+    assert [(item.source_id, item.old, item.new) for item in moves_of(plan, view.offset_seq(last))] == [("0", old, new)]

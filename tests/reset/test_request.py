@@ -14,7 +14,7 @@ from airflow_provider_ckpt.positions.strategies import (
     ToLatest,
     ToOffsets,
 )
-from airflow_provider_ckpt.reset.request import ToVersion, parse_goal
+from airflow_provider_ckpt.reset.request import SkipSnapshot, SkipVersion, ToVersion, parse_goal
 
 GOALS = [
     ({"earliest": True}, ToEarliest()),
@@ -30,6 +30,8 @@ GOALS = [
     ({"offsets": {"t": {0: 5}}}, ToOffsets({("t", 0): 5})),
     ({"csv": "t,0,5\n"}, FromFile({("t", 0): 5})),
     ({"version": 0}, ToVersion(0)),
+    ({"skip_version": 0}, SkipVersion(0)),
+    ({"skip_snapshot": 7}, SkipSnapshot(7)),
 ]
 
 
@@ -40,6 +42,10 @@ def test_each_goal_is_read(given, goal):
 
 NONE = {
     "none": ({}, "give exactly one of --to-earliest, .*; given: none"),
+    "a version that is gone to and one that is skipped": (
+        {"version": 1, "skip_version": 2},
+        "given: --to-version and --skip-version",
+    ),
     "two": ({"earliest": True, "shift": 0}, "given: --to-earliest and --shift-by"),
     "an empty object": ({"offsets": "{}"}, "offsets must be a number, or a JSON object by topic"),
     "a topic without partitions": ({"offsets": '{"t":{}}'}, "at least one partition"),

@@ -21,7 +21,7 @@ from airflow_provider_ckpt.positions.strategies import (
     ToLatest,
     ToOffsets,
 )
-from airflow_provider_ckpt.reset.request import ToVersion
+from airflow_provider_ckpt.reset.request import SkipVersion, ToVersion
 from airflow_provider_ckpt.reset.resolve_delta import DeltaAim
 from airflow_provider_ckpt.sinks.change_effects import reset_effects
 from airflow_provider_ckpt.storage.store import Store
@@ -105,6 +105,71 @@ REFUSED = {
 def test_where_there_is_nothing_to_read_it_does_not_go(table, goal, fields, problem):
     with pytest.raises(PlanError, match=problem):
         DeltaAim(Store.open(str(table)), goal).move("0", at(table, **fields), None)
+
+
+# --- one version that the query stops at -------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def stopped(tmp_path) -> Path:
+    """Rows in 0 and 1; OPTIMIZE is 2; a delete is 3, in which a file is written anew; rows in 4; properties are 5."""
+    for rows in ([1, 2, 3], [4]):
+        write_deltalake(str(tmp_path), pyarrow.table({"n": rows}), mode="append")
+    table = DeltaTable(str(tmp_path))
+    table.optimize.compact()
+    table.delete("n > 2")
+    write_deltalake(str(tmp_path), pyarrow.table({"n": [5]}), mode="append")
+    DeltaTable(str(tmp_path)).alter.set_table_properties({"delta.appendOnly": "false"})
+    return tmp_path
+
+
+@pytest.mark.parametrize("begins", [2, 3], ids=["a version without rows comes before", "right before"])
+def test_one_version_is_skipped_and_named(stopped, begins):
+    move = DeltaAim(Store.open(str(stopped)), SkipVersion(3)).move("0", at(stopped, begins), None)
+    assert move.new == at(stopped, 4) and move.again == "" and move.warnings == ()
+    assert move.left_out.startswith("version 3 (DELETE of 2")
+    assert move.left_out.endswith("which adds 1 data files with 2 rows and takes the rows of 1 files away, of source 0")
+    assert move.notes == (
+        f"Skipped is {move.skipped}.",
+        "The next batch begins with version 4; the newest version of the table is 5.",
+    )
+
+
+def test_the_rest_of_a_version_is_skipped(stopped):
+    move = DeltaAim(Store.open(str(stopped)), SkipVersion(1)).move("0", at(stopped, 1, index=0), None)
+    assert move.new == at(stopped, 2) and "which adds 0 more data files" in move.left_out
+
+
+def test_a_version_that_changes_the_table_warns_of_a_tracked_schema(stopped):
+    move = DeltaAim(Store.open(str(stopped)), SkipVersion(5)).move("0", at(stopped, 5), None)
+    assert "schemaTrackingLocation must not skip it" in move.warnings[0]
+
+
+NOT_SKIPPED = {
+    "rows come before": (3, {"version": 1}, "so that version 1 would be skipped, too"),
+    "a stop comes before": (4, {"version": 3}, "so that version 3 would be skipped, too"),
+    "it was read": (3, {"version": 4}, "the query has read version 3: its next batch begins with version 4"),
+    "it is to come": (
+        6,
+        {"version": 6},
+        "would begin with version 7, but the log of the table has the versions 0 to 5",
+    ),
+    "the first snapshot": (3, {"version": 3, "isStartingVersion": True}, "would skip the rest of that, too"),
+}
+
+
+@pytest.mark.parametrize(("version", "fields", "problem"), NOT_SKIPPED.values(), ids=NOT_SKIPPED)
+def test_no_other_version_is_skipped_with_it(stopped, version, fields, problem):
+    with pytest.raises(PlanError, match=problem):
+        DeltaAim(Store.open(str(stopped)), SkipVersion(version)).move("0", at(stopped, **fields), None)
+
+
+def test_a_version_before_it_that_is_missing_is_refused(stopped):
+    DeltaTable(str(stopped)).create_checkpoint()
+    for version in range(3):
+        (stopped / "_delta_log" / f"{version:020}.json").unlink()
+    with pytest.raises(PlanError, match="version 2, which is to be read before, is missing"):
+        DeltaAim(Store.open(str(stopped)), SkipVersion(3)).move("0", at(stopped, 2), None)
 
 
 def test_an_offset_of_another_source_is_refused(table):
