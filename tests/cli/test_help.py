@@ -19,7 +19,7 @@ OPTIONS = [
 ]
 #: What a number of the command line counts, as its help shows it.
 UNITS = {"BATCHES", "BATCH_ID", "SOURCES", "LEVELS", "THREADS", "BACKUPS", "HOURS", "DAYS", "WEEKS", "MONTHS"}
-UNITS |= {"OFFSETS", "PARTITIONS", "RECORDS", "SECONDS", "BYTES", "ROWS", "PORT", "VERSION"}
+UNITS |= {"OFFSETS", "PARTITIONS", "RECORDS", "SECONDS", "BYTES", "ROWS", "PORT", "VERSION", "SNAPSHOT"}
 
 
 def help_of(name: str) -> str:
