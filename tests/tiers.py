@@ -31,7 +31,12 @@ NEEDS_MORE = (
     "tables/test_iceberg.py",
     *("positions/test_kafkas_own_tool.py", "positions/test_read_extent.py", "reset/test_reads_from_there.py"),
     *("reset/test_resolve_delta.py", "sources/test_ask_kafka.py"),
-    *("positions/test_find_ages.py", "positions/test_foresee_losses.py", "positions/test_real_queries.py"),
+    *(
+        "positions/test_find_ages.py",
+        "positions/test_foresee_batches.py",
+        "positions/test_foresee_losses.py",
+        "positions/test_real_queries.py",
+    ),
     *("positions/test_ask_brokers.py", "positions/test_read_lag.py", "positions/test_read_losses.py"),
     *("sources/test_kafka.py", "sources/test_kafka_waits.py", "sources/test_tables.py"),
     *("positions/test_publish.py", "positions/test_round_trip.py", "sources/test_consumer_group.py"),

@@ -21,9 +21,9 @@ from airflow_provider_ckpt.cli.options import (
 from airflow_provider_ckpt.cli.render import counted, print_json, print_tables, say, size
 from airflow_provider_ckpt.clock import now_ms
 from airflow_provider_ckpt.documents import FORMAT_VERSION
-from airflow_provider_ckpt.positions.lag import Coming, SourceLag
+from airflow_provider_ckpt.positions.lag import SourceLag
 from airflow_provider_ckpt.positions.read_lag import LagQuestion, read_lag
-from airflow_provider_ckpt.positions.source_options import SourceOptions, parse_options
+from airflow_provider_ckpt.positions.source_options import QueryOptions, parse_options
 from airflow_provider_ckpt.report.openmetrics import lag_metrics
 from airflow_provider_ckpt.report.tables import Table
 from airflow_provider_ckpt.sources.declared import Access
@@ -120,7 +120,7 @@ def lag(
         _print(view, found)
 
 
-def _options(texts: tuple[str, ...], trigger: str | None) -> dict[str, SourceOptions]:
+def _options(texts: tuple[str, ...], trigger: str | None) -> QueryOptions:
     try:
         return parse_options(pairs(texts, "--source-option"), trigger)
     except ValueError as error:
@@ -170,8 +170,8 @@ def _print(view: CheckpointView, found: Sequence[SourceLag]) -> None:
         tables.append(Table(name, ("partition", "position", "end", "unread", "lost", "oldest", "expires in"), rows))
     print_tables(tables)
     for source in found:
-        for note in source.notes:
-            say(f"Source {source.source_id}: {visible(note)}.", colour="yellow")
+        for note in (*source.notes, *(source.next_batch.notes if source.next_batch else ())):
+            say(f"Source {source.source_id}: {visible(note).rstrip('.')}.", colour="yellow")
 
 
 def _row(source: SourceLag) -> tuple[Any, ...]:
@@ -187,21 +187,9 @@ def _row(source: SourceLag) -> tuple[Any, ...]:
         source.files,
         None if source.size is None else size(source.size),
         _age(source.age_ms),
-        None if source.next_batch is None else _next(source.next_batch),
+        None if source.next_batch is None else source.next_batch.text,
     )
 
 
 def _age(age_ms: int | None) -> str | None:
     return None if age_ms is None else duration_text(age_ms)
-
-
-def _next(coming: Coming) -> str:
-    """What the next batch reads, and how many there are to the end."""
-    batch, outlook = coming.batch, coming.outlook
-    text = counted(batch.offsets, "offset") + (", planned" if coming.planned else "")
-    if batch.waits_ms is not None:
-        text += f", after at most {duration_text(batch.waits_ms)}"
-    if outlook.at_least is None:
-        return f"{text}; leaves at most {counted(outlook.unread, 'offset')} unread"
-    between = "" if outlook.at_most == outlook.at_least else f" to {outlook.at_most}"
-    return f"{text}; {outlook.at_least}{between} to the end"

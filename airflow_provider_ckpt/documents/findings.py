@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Annotated, Literal, TypedDict
 
 from airflow_provider_ckpt.documents import Document, ErrorFields
+from airflow_provider_ckpt.documents.positions import NextBatchFields
 
 
 class FindingFields(TypedDict):
@@ -90,6 +91,10 @@ class ForecastFields(TypedDict):
         dict[str, str | None] | None,
         "end offset of each source when that batch is already planned, JSON text by source id",
     ]
+    next_batches: Annotated[
+        dict[str, NextBatchFields], "what that batch reads of each Kafka source with a declared broker, by source id"
+    ]
+    not_foretold: Annotated[dict[str, str], "what is missing to say so of the other sources, by source id"]
     watermark_ms: Annotated[int | None, "watermark of the first batch, epoch milliseconds"]
     confs: Annotated[list[ConfFields], "outcome of each once-only conf"]
 

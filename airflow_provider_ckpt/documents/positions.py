@@ -99,11 +99,13 @@ class NextBatchFields(TypedDict):
 
     offsets: Annotated[int, "how many offsets the next batch reads"]
     planned: Annotated[bool, "whether this batch is in the offset log already"]
+    is_open: Annotated[bool, "whether the batch reads on while it runs (real-time mode), and ends there or later"]
     waits_ms: Annotated[int | None, "how long the batch is held back at most; null when it runs at once"]
     ends: Annotated[dict[str, int], "where it ends in each partition (exclusive), by `topic-partition`"]
     batches_at_least: Annotated[int | None, "batches until the present end; null when one run does not get there"]
-    batches_at_most: Annotated[int | None, "the same, at most; equal to it when every batch was worked out"]
+    batches_at_most: Annotated[int | None, "the same, at most; null when that is not known"]
     stays_unread: Annotated[int, "offsets at most that this run then leaves unread"]
+    notes: Annotated[list[str], "what the trigger and the limits mean for it and for those after it"]
 
 
 class SourceLagFields(TypedDict):

@@ -10,12 +10,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from airflow_provider_ckpt.positions.coming import Coming
 from airflow_provider_ckpt.positions.extent import Extent, Partition
-from airflow_provider_ckpt.positions.next_batch import Limits, NextBatch, Outlook, batches_until, next_batch
 from airflow_provider_ckpt.sources.unread import Retention, Unread
 
 if TYPE_CHECKING:
-    from airflow_provider_ckpt.documents.positions import NextBatchFields, PartitionLagFields, SourceLagFields
+    from airflow_provider_ckpt.documents.positions import PartitionLagFields, SourceLagFields
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,33 +57,6 @@ class PartitionLag:
             "lost": self.lost,
             "age_ms": self.age_ms,
             "expires_ms": self.expires_ms,
-        }
-
-
-@dataclass(frozen=True, slots=True)
-class Coming:
-    """The next batch of a source, and how many batches it is from the end.
-
-    Args:
-        batch: The next batch.
-        outlook: How the query gets to the end of now.
-        planned: Whether the batch is in the offset log already, so that its end is certain.
-    """
-
-    batch: NextBatch
-    outlook: Outlook
-    planned: bool = False
-
-    def to_dict(self) -> NextBatchFields:
-        """JSON-ready."""
-        return {
-            "offsets": self.batch.offsets,
-            "planned": self.planned,
-            "waits_ms": self.batch.waits_ms,
-            "ends": {f"{topic}-{number}": end for (topic, number), end in sorted(self.batch.ends.items())},
-            "batches_at_least": self.outlook.at_least,
-            "batches_at_most": self.outlook.at_most,
-            "stays_unread": self.outlook.unread,
         }
 
 
@@ -190,28 +163,6 @@ def lag_of_kafka(
         age_ms=max(known_ages) if known_ages else None,
         notes=(*_notes(position, extent), *_sizes(kept)),
     )
-
-
-def coming_batch(
-    position: Mapping[Partition, int], planned: Mapping[Partition, int] | None, extent: Extent, limits: Limits
-) -> Coming:
-    """What a query reads next when it is started now.
-
-    Args:
-        position: Where its newest committed batch ended, exclusive.
-        planned: Where the batch in flight ends; None without one.
-        extent: The topics, as the broker has them.
-        limits: The limits of the source.
-    """
-    if planned is None:
-        batch, after = next_batch(position, extent, limits), position
-    else:  # it runs first, up to the end that the log has; the batch after it is the first that is planned anew
-        starts = {at: position.get(at, extent.earliest.get(at, 0)) for at in planned}
-        batch, after = NextBatch(starts, planned), planned
-    outlook = batches_until(extent.latest, after, extent, limits)
-    if planned is not None and outlook.at_least is not None and outlook.at_most is not None:
-        outlook = Outlook(outlook.at_least + 1, outlook.at_most + 1)
-    return Coming(batch, outlook, planned is not None)
 
 
 def lag_of_table(source_id: str, source_type: str, unread: Unread, now_ms: int) -> SourceLag:

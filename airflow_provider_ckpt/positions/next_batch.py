@@ -19,6 +19,8 @@ from airflow_provider_ckpt.positions.extent import Extent, Partition
 DEFAULT_DELAY_MS = 15 * 60_000
 #: Triggers that end by themselves.
 AVAILABLE_NOW, ONCE = "availableNow", "once"
+#: A trigger whose batches read on while they run.
+REAL_TIME = "realTime"
 #: So many ends of partitions are worked out one batch after another; further batches are estimated.
 MOST_ENDS = 1_000_000
 
@@ -31,11 +33,12 @@ class Limits:
         most: ``maxOffsetsPerTrigger``; None without it. With 0 the query never reads anything.
         least: ``minOffsetsPerTrigger``; None without it.
         delay_ms: ``maxTriggerDelay``: a batch is not held back longer than this after the one before it, milliseconds.
-        trigger: As ``DataStreamWriter.trigger`` calls it; ``once`` ignores both limits. None is unknown, and is taken
-            for a query that goes on.
+        trigger: As ``DataStreamWriter.trigger`` calls it; ``once`` ignores both limits, ``realTime`` allows none. None
+            is unknown, and is taken for a query that goes on.
 
     Raises:
-        ValueError: Spark would not start with these: the least is more than the most, or one of them is negative.
+        ValueError: Spark would not start with these: the least is more than the most, one of them is negative, or there
+            is one in real-time mode.
     """
 
     most: int | None = None
@@ -49,6 +52,8 @@ class Limits:
                 raise ValueError(
                     f"{option} is {value}: a negative limit makes Spark take the source for one that lost data"
                 )
+            if value is not None and self.trigger == REAL_TIME:
+                raise ValueError(f"{option} is {value}, which Spark refuses in real-time mode")
         if self.most is not None and self.least is not None and self.least > self.most:
             raise ValueError(
                 f"minOffsetsPerTrigger is {self.least}, higher than maxOffsetsPerTrigger, which is {self.most}: Spark "
@@ -64,7 +69,8 @@ class NextBatch:
         starts: Where it begins in each partition, inclusive; a partition that the query does not know yet begins at the
             first offset that it has.
         ends: Where it ends in each partition, exclusive, as Spark will write it into the offset log. An end before the
-            start is a partition that has lost data, at which Spark stops (failOnDataLoss).
+            start is a partition that has lost data, at which Spark stops (failOnDataLoss). In real-time mode a batch
+            ends there or later, because it reads what comes while it runs.
         waits_ms: It is held back until ``minOffsetsPerTrigger`` are there, or this long after the batch before it,
             milliseconds; None: it runs at once. The first batch after a start always does.
     """
@@ -110,7 +116,8 @@ class Outlook:
 
     Args:
         at_least: So many batches are needed at least; None when the target is never reached.
-        at_most: So many at most; the same number where each batch was worked out.
+        at_most: So many at most; the same number where each batch was worked out. None when it is not known: the target
+            is never reached, or in real-time mode, where a batch has a length of time and no range.
         unread: So many offsets at most the query leaves unread, and does not get to the target: with
             ``availableNow``, ``minOffsetsPerTrigger`` holds a last small batch back until the next start.
     """
@@ -123,6 +130,16 @@ class Outlook:
     def is_reached(self) -> bool:
         """Whether the target is reached by one run of the query."""
         return self.at_least is not None
+
+    @property
+    def text(self) -> str:
+        """How many batches there are to the target, for people."""
+        if self.at_least is None:
+            return f"leaves at most {self.unread} offset{'' if self.unread == 1 else 's'} unread"
+        if self.at_most is None:
+            return f"at least {self.at_least} to the end"
+        between = "" if self.at_most == self.at_least else f" to {self.at_most}"
+        return f"{self.at_least}{between} to the end"
 
 
 def batches_until(
@@ -141,18 +158,26 @@ def batches_until(
     if any(end > extent.latest.get(partition, -1) for partition, end in target.items()):
         return Outlook(None, None)
     at, batches, left = dict(position), 0, MOST_ENDS
+    if limits.trigger == REAL_TIME:
+        return Outlook(0, 0) if _is_reached(target, at) else Outlook(1, None)
     ends_itself = limits.trigger in (AVAILABLE_NOW, ONCE)
     while not _is_reached(target, at):
         batch = next_batch(at, extent, limits, is_first=is_first)
         if batch.waits_ms is not None and not ends_itself:
             batch = next_batch(at, extent, limits)  # as after the delay
         if batch.ends == at or (limits.trigger == ONCE and batches):
-            return Outlook(None, None, _unread(at, extent))
+            return Outlook(None, None, unread_after(at, extent))
         left -= len(batch.ends)
         if left < 0:
             return _estimated(batches, target, at, extent, limits)
         at, batches, is_first = dict(batch.ends), batches + 1, False
     return Outlook(batches, batches)
+
+
+def unread_after(position: Mapping[Partition, int], extent: Extent) -> int:
+    """How many offsets the topics have after a position; of a partition that it does not have, all."""
+    starts = _starts(position, extent)
+    return sum(max(0, end - starts[partition]) for partition, end in extent.latest.items())
 
 
 def _starts(position: Mapping[Partition, int], extent: Extent) -> dict[Partition, int]:
@@ -180,11 +205,6 @@ def _is_reached(target: Mapping[Partition, int], at: Mapping[Partition, int]) ->
     return all(at.get(partition, 0) >= end for partition, end in target.items())
 
 
-def _unread(at: Mapping[Partition, int], extent: Extent) -> int:
-    starts = _starts(at, extent)
-    return sum(max(0, end - starts[partition]) for partition, end in extent.latest.items())
-
-
 def _estimated(
     batches: int, target: Mapping[Partition, int], at: Mapping[Partition, int], extent: Extent, limits: Limits
 ) -> Outlook:
@@ -196,7 +216,7 @@ def _estimated(
     assert limits.most is not None  # without a limit there is one batch
     if limits.least is not None and limits.trigger == AVAILABLE_NOW:
         return Outlook(None, None, limits.least)
-    unread, partitions = _unread(at, extent), len(extent.latest)
+    unread, partitions = unread_after(at, extent), len(extent.latest)
     needed = sum(
         max(0, end - at.get(partition, extent.earliest.get(partition, 0))) for partition, end in target.items()
     )

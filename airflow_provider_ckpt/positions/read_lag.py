@@ -11,9 +11,10 @@ from airflow_provider_ckpt.codec.offset_log import OffsetSeq
 from airflow_provider_ckpt.codec.source_offset import SourceOffset
 from airflow_provider_ckpt.errors import CheckpointError, MalformedEntryError, StoreError
 from airflow_provider_ckpt.positions.ask_brokers import Brokers
+from airflow_provider_ckpt.positions.coming import coming_batch
 from airflow_provider_ckpt.positions.extent import Extent, Partition
-from airflow_provider_ckpt.positions.lag import SourceLag, coming_batch, lag_of_kafka, lag_of_table
-from airflow_provider_ckpt.positions.source_options import SourceOptions
+from airflow_provider_ckpt.positions.lag import SourceLag, lag_of_kafka, lag_of_table
+from airflow_provider_ckpt.positions.source_options import QueryOptions, SourceOptions
 from airflow_provider_ckpt.sources.declared import Access, DeclaredEnd, is_endless, open_table_end, parse_end
 
 
@@ -24,13 +25,13 @@ class LagQuestion:
     Args:
         sources: By source id what :func:`~airflow_provider_ckpt.sources.declared.parse_end` reads; or a mere type for a
             source that has no end that can be asked for, such as ``rate``.
-        options: What the query sets for a source, by source id.
+        options: What the query sets for its sources.
         ages: Whether the timestamps of Kafka's records are asked for as well, in nine more requests for each partition
             with unread records, and how long the topics keep them.
     """
 
     sources: Mapping[str, str]
-    options: Mapping[str, SourceOptions] = field(default_factory=dict)
+    options: QueryOptions = field(default_factory=QueryOptions)
     ages: bool = False
 
 
@@ -108,7 +109,7 @@ def _lags(
         at = committed.offset(source_id) if committed else None
         if declared.kind == "kafka":
             ahead = planned.offset(source_id) if planned else None
-            options = question.options.get(source_id, SourceOptions())
+            options = question.options.of(source_id)
             yield _of_kafka(source_id, declared, (at, ahead), options, brokers, now_ms if question.ages else None)
         else:
             unread = open_table_end(declared, source_id, access).unread_now(at)

@@ -11,7 +11,7 @@ from airflow_provider_ckpt.codec.offset_log import OffsetSeq
 from airflow_provider_ckpt.errors import CheckpointError, CheckpointFormatError
 from airflow_provider_ckpt.positions.ask_brokers import Brokers
 from airflow_provider_ckpt.positions.loss import KafkaSource, Losses, losses
-from airflow_provider_ckpt.positions.source_options import SourceOptions, parse_options
+from airflow_provider_ckpt.positions.source_options import parse_options
 from airflow_provider_ckpt.sources.declared import parse_end
 
 #: What is not judged while nobody remembers the ids of the topics: whether one was created again.
@@ -49,7 +49,6 @@ def read_losses(
         extent = brokers.extent(declared.location, {*declared.topics, *_topics(position), *_topics(ahead)})
         ids |= {_key(source_id, topic): topic_id for topic, topic_id in extent.topic_ids.items()}
         if position and view.latest_committed is not None:
-            own = said.get(source_id, SourceOptions())
             batch_id, in_flight = view.latest_committed, ahead if planned is not None else None
             found += losses(
                 KafkaSource(
@@ -60,7 +59,7 @@ def read_losses(
                     extent,
                     topics=declared.topics,
                     known_ids=_of_source(source_id, known_ids),
-                    options=own,
+                    options=said.of(source_id),
                 )
             )
     unknown = (TOPIC_IDS,) if ids.keys() - known_ids.keys() else ()

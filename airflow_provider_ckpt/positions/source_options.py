@@ -38,8 +38,25 @@ class SourceOptions:
     is_pattern: bool | None = None
 
 
-def parse_options(pairs: Iterable[tuple[str, str]], trigger: str | None = None) -> dict[str, SourceOptions]:
-    """The options by source id.
+@dataclass(frozen=True, slots=True)
+class QueryOptions:
+    """What a query sets for its Kafka sources, and its trigger, which counts for all of them.
+
+    Args:
+        by_source: The options of the sources that some were declared of, by id.
+        trigger: As ``DataStreamWriter.trigger`` calls it; None is unknown.
+    """
+
+    by_source: Mapping[str, SourceOptions] = field(default_factory=dict)
+    trigger: str | None = None
+
+    def of(self, source_id: str) -> SourceOptions:
+        """The options of a source; of one without any, what Spark then takes."""
+        return self.by_source.get(source_id) or SourceOptions(Limits(trigger=self.trigger))
+
+
+def parse_options(pairs: Iterable[tuple[str, str]], trigger: str | None = None) -> QueryOptions:
+    """The options of all sources.
 
     Args:
         pairs: ``("0.maxOffsetsPerTrigger", "1000")``: the id, a dot, and the option.
@@ -57,7 +74,7 @@ def parse_options(pairs: Iterable[tuple[str, str]], trigger: str | None = None) 
                 "minOffsetsPerTrigger, maxTriggerDelay, failOnDataLoss, subscribePattern"
             )
         said.setdefault(source_id, {})[option.lower()] = value
-    return {source_id: _options(options, trigger) for source_id, options in said.items()}
+    return QueryOptions({source_id: _options(options, trigger) for source_id, options in said.items()}, trigger)
 
 
 def option_texts(options: Any) -> dict[str, str]:

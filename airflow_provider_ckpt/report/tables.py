@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from airflow_provider_ckpt.change.plan import Plan
     from airflow_provider_ckpt.checks.findings import Finding
     from airflow_provider_ckpt.fleet.row import FleetRow
+    from airflow_provider_ckpt.positions.coming import NextBatches
     from airflow_provider_ckpt.positions.publication import Publication
     from airflow_provider_ckpt.restart.forecast import Forecast
 
@@ -122,6 +123,8 @@ def forecast_tables(location: str, foretold: Forecast) -> list[Table]:
             ],
         )
     ]
+    if foretold.next_batches is not None:
+        tables += _next_batch_tables(foretold.next_batches)
     changed = tuple(
         (conf.key, conf.deploy_value, conf.log_value, conf.effective, conf.outcome)
         for conf in foretold.confs
@@ -133,6 +136,14 @@ def forecast_tables(location: str, foretold: Forecast) -> list[Table]:
     if foretold.findings:
         tables.append(findings_table(foretold.findings))
     return tables
+
+
+def _next_batch_tables(batches: NextBatches) -> list[Table]:
+    """What the next batch reads of each source, or what is missing to say so."""
+    known = [(name, item.text, item.ends_text, " ".join(item.notes)) for name, item in batches.coming.items()]
+    unknown = [(name, None, None, sentence) for name, sentence in batches.missing.items()]
+    rows = tuple(sorted((*known, *unknown), key=lambda row: row[0]))
+    return [Table("Next batch", ("source", "reads", "ends at", "notes"), rows)] if rows else []
 
 
 def plan_tables(plan: Plan, *, most: int = 20) -> list[Table]:

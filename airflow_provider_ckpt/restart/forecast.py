@@ -26,6 +26,7 @@ from airflow_provider_ckpt.restart.steps import named, start
 
 if TYPE_CHECKING:
     from airflow_provider_ckpt.documents.findings import ForecastWithFindingsFields
+    from airflow_provider_ckpt.positions.coming import NextBatches
     from airflow_provider_ckpt.positions.loss import Losses
 
 #: What a gate decides, from the best to the worst.
@@ -49,6 +50,7 @@ class Forecast:
         watermark_ms: Watermark of the first batch, epoch milliseconds; None when the log does not tell.
         unknown: What could stop Spark or lose data, and was not judged, because it was neither declared nor read.
         topic_ids: The ids of the topics that the declared Kafka brokers have, by source id and name: ``0/orders``.
+        next_batches: What the first batch reads of each source; None when no Kafka source is declared.
     """
 
     resumes_at_batch: int | None
@@ -61,6 +63,7 @@ class Forecast:
     watermark_ms: int | None = None
     unknown: tuple[str, ...] = ()
     topic_ids: Mapping[str, str] = field(default_factory=dict)
+    next_batches: NextBatches | None = None
 
     @property
     def found(self) -> str:
@@ -95,6 +98,7 @@ class Forecast:
 
     def to_dict(self) -> ForecastWithFindingsFields:
         """JSON-ready."""
+        batches = self.next_batches
         return {
             "decision": self.decision,
             "resumes_at_batch": self.resumes_at_batch,
@@ -102,6 +106,8 @@ class Forecast:
             "spark_error": self.spark_error,
             "start_offsets": dict(self.start_offsets),
             "end_offsets": None if self.end_offsets is None else dict(self.end_offsets),
+            "next_batches": {} if batches is None else {name: item.to_dict() for name, item in batches.coming.items()},
+            "not_foretold": {} if batches is None else dict(batches.missing),
             "watermark_ms": self.watermark_ms,
             "confs": [conf.to_dict() for conf in self.confs],
             "findings": [finding.to_dict() for finding in self.findings],
@@ -109,13 +115,16 @@ class Forecast:
         }
 
 
-def forecast(view: CheckpointView, deploy: DeploySpec, lost: Losses | None = None) -> Forecast:
+def forecast(
+    view: CheckpointView, deploy: DeploySpec, lost: Losses | None = None, batches: NextBatches | None = None
+) -> Forecast:
     """Forecast the restart of the query of a checkpoint that was read.
 
     Args:
         view: The checkpoint.
         deploy: What is deployed on it.
         lost: What its sources have said, when they were asked; Spark asks them after everything else.
+        batches: What it reads next, when its sources were asked.
     """
     met = list(dict.fromkeys([*start(view, deploy), *named(lost.findings if lost else (), deploy.spark_version)]))
     error = next((finding.spark_error for finding in met if finding.spark_error), None)
@@ -136,6 +145,7 @@ def forecast(view: CheckpointView, deploy: DeploySpec, lost: Losses | None = Non
         watermark_ms=_watermark_ms(view),
         unknown=unknown,
         topic_ids=topic_ids,
+        next_batches=batches,
     )
 
 

@@ -11,6 +11,7 @@ from airflow_provider_ckpt.checkpoint.view import CheckpointView
 from airflow_provider_ckpt.checks.inspect import examine
 from airflow_provider_ckpt.restart.deploy import DeploySpec
 from airflow_provider_ckpt.restart.forecast import Forecast, forecast
+from airflow_provider_ckpt.restart.real_time import refused_options
 from airflow_provider_ckpt.sinks.declared import parse_sink, read_marker
 from airflow_provider_ckpt.storage.store import Store
 
@@ -39,15 +40,21 @@ def forecast_restart(
         StoreError: The checkpoint, the sink or a declared broker cannot be read.
     """
     view, deploy = _read(store, deploy, open_store, quick=quick)
-    brokers = {source.name: source.place for source in deploy.sources or () if source.kind == "kafka" and source.place}
-    if not brokers:
+    declared = {str(source.name): source for source in deploy.sources or () if source.name is not None}
+    places = {name: source.place for name, source in declared.items() if source.kind == "kafka" and source.place}
+    if not any(source.kind == "kafka" for source in declared.values()):
         return view, forecast(view, deploy)
     from airflow_provider_ckpt.positions.ask_brokers import Brokers  # loads the sources, which few deploys declare
+    from airflow_provider_ckpt.positions.foresee_batches import foresee_batches
     from airflow_provider_ckpt.positions.read_losses import read_losses
+    from airflow_provider_ckpt.positions.source_options import parse_options
 
-    places = {str(name): place for name, place in brokers.items()}
-    lost = read_losses(view, places, deploy.source_options, topic_ids or {}, Brokers(kafka_config or {}))
-    return view, forecast(view, deploy, lost)
+    brokers = Brokers(kafka_config or {})
+    lost = read_losses(view, places, deploy.source_options, topic_ids or {}, brokers) if places else None
+    options = {} if refused_options(deploy) else deploy.source_options  # with these Spark does not start
+    kinds = {name: (source.kind, source.place) for name, source in declared.items()}
+    batches = foresee_batches(view, kinds, parse_options(options.items(), deploy.trigger), brokers)
+    return view, forecast(view, deploy, lost, batches)
 
 
 def _read(

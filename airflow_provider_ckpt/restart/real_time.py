@@ -23,6 +23,8 @@ REAL_TIME = "realTime"
 FORMAT_1_ALLOWED = "spark.sql.streaming.realTimeMode.dangerouslyAllowCheckpointV1.enabled"
 _KNOWN_SINCE: SparkVersion = (4, 3)
 _FORMAT_1 = "STREAMING_REAL_TIME_MODE.CHECKPOINT_FORMAT_V1_NOT_SUPPORTED"
+#: Options of a Kafka source, in lower case: Spark ignores the case.
+_LIMITS = ("maxoffsetspertrigger", "minoffsetspertrigger", "maxtriggerdelay")
 _NO_SINK = "STREAMING_REAL_TIME_MODE.OPERATOR_OR_SINK_NOT_IN_ALLOWLIST"
 
 
@@ -55,6 +57,27 @@ def sink(view: CheckpointView, deploy: DeploySpec) -> Iterator[Finding]:
         hint="Keep the trigger that the query has, or write to Kafka or with foreach.",
         spark_error=_NO_SINK,
     )
+
+
+def limits(view: CheckpointView, deploy: DeploySpec) -> Iterator[Finding]:
+    """CKPT232: real-time mode has no limit on what a batch of Kafka reads."""
+    if deploy.spark_version < _KNOWN_SINCE:
+        return
+    for option in refused_options(deploy):
+        yield Finding(
+            "CKPT232",
+            "error",
+            f"real-time mode does not support the option {option} of a Kafka source",
+            hint="Leave it out, or keep the trigger that the query has.",
+            spark_error="UnsupportedOperationException",
+        )
+
+
+def refused_options(deploy: DeploySpec) -> tuple[str, ...]:
+    """The declared options of sources that Kafka's source refuses in real-time mode."""
+    if deploy.trigger != REAL_TIME:
+        return ()
+    return tuple(key for key in deploy.source_options if key.rpartition(".")[2].lower() in _LIMITS)
 
 
 def real_time_mode(view: CheckpointView, deploy: DeploySpec) -> Iterator[Finding]:

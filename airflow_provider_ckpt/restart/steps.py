@@ -25,6 +25,7 @@ STEPS: tuple[Step, ...] = (
     sources.names,
     sinks.name,
     real_time.sink,
+    real_time.limits,
     continuous.trigger,
     logs.query_id,
     state.encoding,

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from airflow_provider_ckpt.documents.positions import NextBatchFields, SourceLagFields
+from airflow_provider_ckpt.documents.positions import SourceLagFields
 from airflow_provider_ckpt.positions.extent import Extent
-from airflow_provider_ckpt.positions.lag import PartitionLag, SourceLag, coming_batch, lag_of_kafka, lag_of_table
-from airflow_provider_ckpt.positions.next_batch import AVAILABLE_NOW, Limits, Outlook
+from airflow_provider_ckpt.positions.lag import PartitionLag, SourceLag, lag_of_kafka, lag_of_table
 from airflow_provider_ckpt.sources.unread import Retention, Unread
 from tests.json_documents import problems
 
@@ -73,22 +72,6 @@ def test_what_does_not_fit_is_noted():
     assert len(lag.notes) == 2
     assert "does not have t-1, t-2, t-3 and 2 more" in lag.notes[0]
     assert "past the end of t-0" in lag.notes[1]
-
-
-@pytest.mark.parametrize(
-    ("planned", "limits", "reads", "outlook"),
-    [
-        (None, Limits(), 20, Outlook(1, 1)),
-        (None, Limits(7), 7, Outlook(3, 3)),
-        ({T0: 12}, Limits(9), 2, Outlook(3, 3)),
-        ({T0: 30}, Limits(9), 20, Outlook(1, 1)),
-        (None, Limits(15, 10, trigger=AVAILABLE_NOW), 15, Outlook(None, None, 5)),
-    ],
-)
-def test_a_planned_batch_runs_first_and_the_limits_count_after_it(planned, limits, reads, outlook):
-    coming = coming_batch({T0: 10}, planned, extent(p0=(0, 30)), limits)
-    assert (coming.batch.offsets, coming.outlook, coming.planned) == (reads, outlook, planned is not None)
-    assert list(problems(coming.to_dict(), NextBatchFields)) == []
 
 
 def test_the_lag_of_a_table_is_as_old_as_its_oldest_unread_data():

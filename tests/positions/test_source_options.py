@@ -9,7 +9,7 @@ from airflow_provider_ckpt.positions.source_options import SourceOptions, option
 
 
 def test_options_are_by_source_and_their_case_does_not_matter():
-    assert parse_options(
+    options = parse_options(
         [
             ("0.maxOffsetsPerTrigger", "25"),
             ("0.MINOFFSETSPERTRIGGER", "20"),
@@ -18,17 +18,36 @@ def test_options_are_by_source_and_their_case_does_not_matter():
             ("orders.v2.subscribePattern", "orders-.*"),
         ],
         "availableNow",
-    ) == {
+    )
+    assert options.by_source == {
         "0": SourceOptions(Limits(25, 20, 90_000, "availableNow")),
         "orders.v2": SourceOptions(Limits(trigger="availableNow"), fails_on_data_loss=False, is_pattern=True),
     }
+
+
+def test_the_trigger_counts_for_a_source_without_options():
+    options = parse_options([("0.maxOffsetsPerTrigger", "25")], "once")
+    assert options.of("1") == SourceOptions(Limits(trigger="once"))
+    assert parse_options([], "once").of("0").limits.trigger == "once"
+
+
+def test_real_time_mode_allows_no_limit():
+    with pytest.raises(ValueError, match="maxOffsetsPerTrigger is 5, which Spark refuses in real-time mode"):
+        parse_options([("0.maxOffsetsPerTrigger", "5")], "realTime")
 
 
 @pytest.mark.parametrize(
     ("text", "ms"), [("15m", 900_000), ("1min", 60_000), ("7", 7), ("2 h", 7_200_000), ("1d", 86_400_000)]
 )
 def test_a_delay_has_the_units_of_spark(text, ms):
-    assert parse_options([("0.maxTriggerDelay", text)])["0"].limits.delay_ms == ms
+    assert (
+        parse_options(
+            [("0.maxTriggerDelay", text)],
+        )
+        .of("0")
+        .limits.delay_ms
+        == ms
+    )
 
 
 @pytest.mark.parametrize(

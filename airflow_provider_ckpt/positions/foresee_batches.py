@@ -1,0 +1,73 @@
+"""Asking the brokers of a query's Kafka sources what its next batch reads."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from airflow_provider_ckpt.checkpoint.view import CheckpointView
+from airflow_provider_ckpt.codec.kafka_offset import offsets_of
+from airflow_provider_ckpt.codec.offset_log import OffsetSeq
+from airflow_provider_ckpt.errors import CheckpointError
+from airflow_provider_ckpt.positions.ask_brokers import Brokers
+from airflow_provider_ckpt.positions.coming import Coming, NextBatches, coming_batch
+from airflow_provider_ckpt.positions.source_options import QueryOptions
+from airflow_provider_ckpt.sources.declared import parse_end
+
+
+def foresee_batches(
+    view: CheckpointView, declared: Mapping[str, tuple[str | None, str]], options: QueryOptions, brokers: Brokers
+) -> NextBatches:
+    """What a query reads next when it is started now.
+
+    Args:
+        view: The checkpoint, as it was observed.
+        declared: Type of each source, and the brokers and topics of Kafka such as ``broker:9092/orders``, by id. None
+            and an empty text are not declared.
+        options: What the query sets for its sources, and its trigger.
+        brokers: What they have said already is not asked again.
+
+    Raises:
+        StoreUnavailableError: A broker does not answer; another try can help.
+        StoreError: A broker refuses.
+        CheckpointError: The offset of a source is not one of Kafka's.
+    """
+    committed, planned = _entry(view, view.latest_committed), _entry(view, view.in_flight)
+    newest = planned or committed
+    ids = [source_id for source_id, _ in newest.offsets] if newest else list(declared)
+    coming: dict[str, Coming] = {}
+    missing: dict[str, str] = {}
+    for source_id in ids:
+        kind, place = declared.get(source_id, (None, ""))
+        if problem := _problem(source_id, kind, place, is_new=committed is None):
+            missing[source_id] = problem
+            continue
+        end = parse_end(f"kafka:{place}")
+        position = offsets_of(committed.offset(source_id) if committed else None)
+        ahead = offsets_of(planned.offset(source_id)) if planned else None
+        topics = {*end.topics, *(topic for topic, _ in position), *(topic for topic, _ in ahead or ())}
+        extent = brokers.extent(end.location, topics)
+        coming[source_id] = coming_batch(position, ahead, extent, options.of(source_id).limits)
+    return NextBatches(coming, missing)
+
+
+def _problem(source_id: str, kind: str | None, place: str, *, is_new: bool) -> str | None:
+    """Why it cannot be said what a source reads next, as a sentence; None when it can."""
+    if kind is None:
+        return f"Declare what the source reads from, such as {source_id}=kafka:host:9092/orders."
+    if kind != "kafka":
+        return f"What a source of the type {kind} reads next is not foretold."
+    if not place:
+        return f"Declare the brokers, such as {source_id}=kafka:host:9092/orders."
+    if is_new:
+        return "No batch is committed, so the option startingOffsets decides where the query begins."
+    return None
+
+
+def _entry(view: CheckpointView, batch_id: int | None) -> OffsetSeq | None:
+    """An entry that can be read; another one is a finding of its own."""
+    if batch_id is None:
+        return None
+    try:
+        return view.offset_seq(batch_id)
+    except CheckpointError:
+        return None
