@@ -25,3 +25,9 @@ def commit_batch(checkpoint: Path, batch_id: int, *offsets: Mapping[str, Mapping
     """Write a planned batch and its commit."""
     plan_batch(checkpoint, batch_id, *offsets)
     (checkpoint / f"commits/{batch_id}").write_text('v1\n{"nextBatchWatermarkMs":0}')
+
+
+def write_initial_offset(checkpoint: Path, source_id: str, offsets: Mapping[str, Mapping[int, int]]) -> None:
+    """Write where a source began, as it does before its first batch is planned."""
+    (checkpoint / "sources" / source_id).mkdir(parents=True)
+    (checkpoint / "sources" / source_id / "0").write_bytes(b"\0v1\n" + json.dumps(offsets).encode())

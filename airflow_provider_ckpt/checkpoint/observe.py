@@ -66,6 +66,8 @@ def _observe_once(store: Store, deep: bool, batch_id: int | None, listing: Direc
         written_since = [name for name in _entries_to_read(objects, batch_id) if name not in {**entries, **damaged}]
         new_entries, new_damaged = _read_listed(store, written_since)
         entries, damaged = {**entries, **new_entries}, {**damaged, **new_damaged}
+    if _before_the_first_commit(objects) and layout.SOURCES in listing.directories:
+        entries = {**entries, **_initial_offsets(store)}
     linked = {name for name in listing.directories if "/" not in name and store.is_link(name)}
     objects = {**objects, **{name: StoredObject(name, 0, None, "", True) for name in linked}}
     return CheckpointView(
@@ -188,6 +190,20 @@ def read_initial_offsets(store: Store, first: codec.Encodable | None) -> OffsetS
     found = {source_id: entries.get(name) for source_id, name in names.items()}
     offsets = {source_id: entry.offset for source_id, entry in found.items() if isinstance(entry, InitialOffset)}
     return OffsetSeq(first.version, None, tuple(offsets.items())) if offsets else None
+
+
+def _before_the_first_commit(objects: Mapping[str, StoredObject]) -> bool:
+    return not batch_ids(objects, layout.COMMITS) and not any(batch_ids(objects, layout.OFFSETS))
+
+
+def _initial_offsets(store: Store) -> dict[str, codec.Encodable]:
+    """What sources have written down of where they begin, which counts until the first batch is committed.
+
+    A file that cannot be read is a finding of a whole check.
+    """
+    names = [_initial_offset(store, folder.rpartition("/")[2]) for folder in store.ls(layout.SOURCES)[1]]
+    found, _ = decode_entries(store, [name for name in names if name], store.read)
+    return {name: entry for name, entry in found.items() if isinstance(entry, InitialOffset)}
 
 
 def _initial_offset(store: Store, source_id: str) -> str:

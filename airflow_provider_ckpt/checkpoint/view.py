@@ -13,6 +13,8 @@ from airflow_provider_ckpt.codec import Encodable, layout
 from airflow_provider_ckpt.codec.commit_log import CommitMetadata
 from airflow_provider_ckpt.codec.offset_log import OffsetSeq
 from airflow_provider_ckpt.codec.query_metadata import QueryMetadata
+from airflow_provider_ckpt.codec.source_log import InitialOffset
+from airflow_provider_ckpt.codec.source_offset import SourceOffset
 from airflow_provider_ckpt.codec.state_metadata import OperatorStateMetadata
 from airflow_provider_ckpt.errors import CheckpointFormatError, CheckpointNotFoundError
 from airflow_provider_ckpt.storage.stored_object import StoredObject
@@ -210,6 +212,24 @@ class CheckpointView:
         entry = self._entry(layout.offset_entry(batch_id), batch_id)
         assert isinstance(entry, OffsetSeq)
         return entry
+
+    def initial_offset(self, source_id: str) -> tuple[str, SourceOffset] | None:
+        """Where a source has written down that it begins, and the file; read only while no batch is committed."""
+        for name in layout.initial_offset_files(source_id):
+            entry = self.entries.get(name)
+            if isinstance(entry, InitialOffset):
+                return name, entry.offset
+        return None
+
+    def committed_offset(self, source_id: str) -> SourceOffset | None:
+        """Where a source goes on after the newest commit; before the first one, where it began.
+
+        None when the source has no position yet. Raises as :meth:`offset_seq`.
+        """
+        if self.latest_committed is not None:
+            return self.offset_seq(self.latest_committed).offset(source_id)
+        began = self.initial_offset(source_id)
+        return None if began is None else began[1]
 
     def commit(self, batch_id: int) -> CommitMetadata:
         """The commit log entry of a batch that was read. Raises as :meth:`offset_seq`."""

@@ -13,6 +13,7 @@ from airflow_provider_ckpt.documents import FORMAT_VERSION
 from airflow_provider_ckpt.errors import CheckpointError
 from airflow_provider_ckpt.positions.publication import Publication
 from airflow_provider_ckpt.positions.publish import publish_all
+from airflow_provider_ckpt.positions.source_options import parse_assigned
 from airflow_provider_ckpt.report.tables import published_table
 from airflow_provider_ckpt.sources.ask_kafka import KafkaBroker
 from airflow_provider_ckpt.sources.declared import parse_end
@@ -46,6 +47,11 @@ if TYPE_CHECKING:
     "0=kafka:host:9092/topic,topic2.",
 )
 @click.option(
+    "--assign",
+    metavar="JSON",
+    help='Option assign of the queries, such as {"orders": [0, 1]}. By default they read every partition.',
+)
+@click.option(
     "--kafka-config",
     "kafka_config",
     multiple=True,
@@ -63,6 +69,7 @@ def publish_offsets(
     locations: tuple[str, ...],
     group: str,
     source: str,
+    assign: str | None,
     kafka_config: tuple[str, ...],
     dry_run: bool,
     take_over: bool,
@@ -81,6 +88,10 @@ def publish_offsets(
         raise click.BadParameter(str(error), param_hint="--source") from None
     if declared.kind != "kafka":
         raise click.BadParameter(f"{place!r:.60} is not kafka:HOST:PORT", param_hint="--source")
+    try:
+        assigned = None if assign is None else parse_assigned(assign)
+    except ValueError as error:
+        raise click.BadParameter(str(error), param_hint="--assign") from None
     broker = KafkaBroker(declared.location, dict(pairs(kafka_config, "--kafka-config")))
     stores = [open_store(location, storage_options) for location in locations]
     outcomes = publish_all(
@@ -89,6 +100,7 @@ def publish_offsets(
         group,
         source_id=source_id,
         topics=declared.topics,
+        assigned=assigned,
         dry_run=dry_run,
         take_over=take_over,
     )

@@ -266,6 +266,11 @@ def commit_entry(batch_id: int) -> str:
     return f"{COMMITS}/{batch_id}"
 
 
+def initial_offset_files(source_id: str) -> tuple[str, str]:
+    """Names of the files that say where a source began: that of Kafka and its relatives, and that of Iceberg."""
+    return f"{SOURCES}/{source_id}/0", initial_offset_file(source_id)
+
+
 def initial_offset_file(source_id: str) -> str:
     """Name of the file that says where an Iceberg source began."""
     return f"{SOURCES}/{source_id}/{OFFSETS}/0"

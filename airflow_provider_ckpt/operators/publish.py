@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import json
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from airflow_provider_ckpt.documents import FORMAT_VERSION
@@ -11,12 +12,14 @@ from airflow_provider_ckpt.hooks.checkpoint import airflow_errors, failure, requ
 from airflow_provider_ckpt.operators.base import CheckpointOperator, texts_of
 from airflow_provider_ckpt.positions.publication import Publication
 from airflow_provider_ckpt.positions.publish import publish_all
+from airflow_provider_ckpt.positions.source_options import parse_assigned
 from airflow_provider_ckpt.report.tables import published_table
 from airflow_provider_ckpt.sources.ask_kafka import KafkaBroker
 from airflow_provider_ckpt.visible import visible
 
 if TYPE_CHECKING:
     from airflow_provider_ckpt.documents.tasks import PublishResultDocument
+    from airflow_provider_ckpt.positions.extent import Partition
 
 
 class CheckpointPublishOffsetsOperator(CheckpointOperator):
@@ -30,6 +33,8 @@ class CheckpointPublishOffsetsOperator(CheckpointOperator):
     :param kafka_conn_id: Connection of type ``kafka``, whose extra configures the client.
     :param source_id: Id of the source, such as ``0``; without it the queries have one source each.
     :param topics: Topics of the source that a query may not have read from yet.
+    :param assign: Option ``assign`` of the queries, such as ``{"orders": [0, 1]}`` (a mapping, or JSON); without it
+        they read every partition.
     :param take_over: Publish to a group that has offsets which ckpt has not published; they are replaced.
     """
 
@@ -39,6 +44,7 @@ class CheckpointPublishOffsetsOperator(CheckpointOperator):
         "kafka_conn_id",
         "source_id",
         "topics",
+        "assign",
     )
 
     def __init__(
@@ -48,6 +54,7 @@ class CheckpointPublishOffsetsOperator(CheckpointOperator):
         kafka_conn_id: str = "kafka_default",
         source_id: str | None = None,
         topics: Sequence[str] = (),
+        assign: Mapping[str, Sequence[int]] | str | None = None,
         take_over: bool = False,
         **kwargs: Any,
     ) -> None:
@@ -56,6 +63,7 @@ class CheckpointPublishOffsetsOperator(CheckpointOperator):
         self.kafka_conn_id = kafka_conn_id
         self.source_id = source_id
         self.topics = topics
+        self.assign = assign
         self.take_over = take_over
 
     def execute(self, context: Any) -> PublishResultDocument:
@@ -70,6 +78,7 @@ class CheckpointPublishOffsetsOperator(CheckpointOperator):
                 self.group,
                 source_id=None if self.source_id is None else str(self.source_id),  # a native template made it a number
                 topics=texts_of("topics", self.topics),
+                assigned=self._assigned(),
                 take_over=self.take_over,
             )
         done = [item for item in outcomes if isinstance(item, Publication)]
@@ -78,6 +87,14 @@ class CheckpointPublishOffsetsOperator(CheckpointOperator):
             self.log.warning("%s", visible(text))
         self._fail_for([item for item in outcomes if isinstance(item, CheckpointError)])
         return {"format_version": FORMAT_VERSION, "published": [item.summary() for item in done]}
+
+    def _assigned(self) -> frozenset[Partition] | None:
+        if self.assign is None:
+            return None
+        try:
+            return parse_assigned(self.assign if isinstance(self.assign, str) else json.dumps(self.assign))
+        except (TypeError, ValueError) as error:
+            raise CheckpointError(str(error), hint="Give assign as the query does.") from None
 
     def _fail_for(self, errors: Sequence[CheckpointError]) -> None:
         for error in errors:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 
 from airflow_provider_ckpt.codec.kafka_offset import Partition, offsets_of, to_json
@@ -33,6 +33,11 @@ class Extent:
     def clamped(self, partition: Partition, offset: int) -> int:
         """The nearest offset that a partition has, its end included. Raises KeyError for an unknown partition."""
         return max(self.earliest[partition], min(self.latest[partition], offset))
+
+    def only(self, partitions: Collection[Partition]) -> Extent:
+        """The same with some partitions alone."""
+        earliest = {at: offset for at, offset in self.earliest.items() if at in partitions}
+        return Extent(self.topic_ids, earliest, {at: self.latest[at] for at in earliest})
 
     def by_topic(self) -> dict[str, Extent]:
         """What it says of each topic."""

@@ -45,8 +45,9 @@ def foresee_batches(
         position = offsets_of(committed.offset(source_id) if committed else None)
         ahead = offsets_of(planned.offset(source_id)) if planned else None
         topics = {*end.topics, *(topic for topic, _ in position), *(topic for topic, _ in ahead or ())}
-        extent = brokers.extent(end.location, topics)
-        coming[source_id] = coming_batch(position, ahead, extent, options.of(source_id).limits)
+        own = options.of(source_id)
+        extent = own.of_extent(brokers.extent(end.location, topics))
+        coming[source_id] = coming_batch(position, ahead, extent, own.limits)
     return NextBatches(coming, missing)
 
 

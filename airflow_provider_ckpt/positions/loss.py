@@ -11,7 +11,6 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 
 from airflow_provider_ckpt.checks.findings import Finding
-from airflow_provider_ckpt.codec import layout
 from airflow_provider_ckpt.positions.extent import Extent, Partition
 from airflow_provider_ckpt.positions.source_options import SourceOptions
 
@@ -41,7 +40,8 @@ class KafkaSource:
 
     Args:
         source_id: Its position in the query, or its name.
-        batch_id: The newest committed batch.
+        batch_id: The newest committed batch; None before the first.
+        entry: The file that has the position: the entry of that batch, or the initial offsets of the source.
         position: Where that batch ended, exclusive.
         planned: Where the batch in flight ends, exclusive; None without one.
         extent: The topics, as the broker has them.
@@ -51,7 +51,8 @@ class KafkaSource:
     """
 
     source_id: str
-    batch_id: int
+    batch_id: int | None
+    entry: str
     position: Mapping[Partition, int]
     planned: Mapping[Partition, int] | None
     extent: Extent
@@ -93,7 +94,7 @@ def _topics_gone(source: KafkaSource) -> Iterator[Finding]:
         "error",
         f"{topics} does not exist: Spark stops after three attempts, whatever failOnDataLoss says",
         source.batch_id,
-        layout.offset_entry(source.batch_id),
+        source.entry,
         "Restore the topic, or deploy without it and with failOnDataLoss=false.",
         _UNKNOWN_TOPIC,
     )
@@ -107,7 +108,13 @@ def _partitions_gone(source: KafkaSource) -> Iterator[Finding]:
         dropped = sorted({topic for topic, _ in there} - set(source.topics))
     gone = sorted(at for at in there if at not in extent.latest)
     goes_on = "goes on without them, and what was unread in them is never read"
-    if gone:
+    if gone and source.options.assigned is not None:
+        message = (
+            f"{_partitions(gone)} of source {source.source_id} are not assigned any more: {_both(source, goes_on)}"
+        )
+        hint = "Keep them in the option assign, or deploy with failOnDataLoss=false once."
+        yield _finding(source, "CKPT251", message, "PARTITIONS_DELETED", hint)
+    elif gone:
         message = f"{_partitions(gone)} of source {source.source_id} do not exist any more: {_both(source, goes_on)}"
         yield _finding(source, "CKPT251", message, "PARTITIONS_DELETED", _RESET)
     if dropped:
@@ -155,7 +162,7 @@ def _new_partitions(source: KafkaSource) -> Iterator[Finding]:
     """CKPT254: a partition that the query does not know, and that has lost its first records."""
     earliest = source.extent.earliest
     new = [at for at in source.extent.partitions if at not in source.position and earliest[at] > 0]
-    if new and source.planned is None:
+    if new:
         goes_on = "reads them from there on"
         message = (
             f"{_partitions(new)}, new to source {source.source_id}, begin at {earliest[new[0]]} and not at 0: "
@@ -196,7 +203,7 @@ def _created_again(source: KafkaSource) -> Iterator[Finding]:
                 f"{source.extent.topic_ids[topic]}, and had {source.known_ids[topic]}. Spark reads on at the old "
                 f"position without an error, and never reads at most {passed} records before it",
                 source.batch_id,
-                layout.offset_entry(source.batch_id),
+                source.entry,
                 f"{_RESET} Then accept the new topic: delete its old id from the file of the topic ids.",
             )
 
@@ -218,7 +225,7 @@ def _finding(source: KafkaSource, code: str, message: str, condition: str, hint:
         "error",
         message,
         source.batch_id,
-        layout.offset_entry(source.batch_id),
+        source.entry,
         hint,
         f"{_CONDITION}{condition}" if stops else None,
     )

@@ -10,6 +10,7 @@ from collections.abc import Iterable, Sequence
 
 from airflow_provider_ckpt.codec.kafka_offset import offsets_of
 from airflow_provider_ckpt.errors import CheckpointError, PlanError, StoreError
+from airflow_provider_ckpt.positions.extent import Partition
 from airflow_provider_ckpt.positions.publication import (
     Publication,
     conflicts,
@@ -32,6 +33,7 @@ def publish_all(
     *,
     source_id: str | None = None,
     topics: Iterable[str] = (),
+    assigned: frozenset[Partition] | None = None,
     dry_run: bool = False,
     take_over: bool = False,
 ) -> list[Publication | CheckpointError]:
@@ -45,13 +47,14 @@ def publish_all(
         group: The consumer group, with ``{name}``, ``{query_id}`` or ``{source_id}`` for one of each.
         source_id: The source; None where each query has one alone.
         topics: Topics of the source that a query may not have read from yet.
+        assigned: The partitions that the queries read, when they do not read whole topics.
         dry_run: Write nothing.
         take_over: Write to a group that has offsets which ckpt has not published.
 
     Returns:
         What was published for each checkpoint, or why nothing was. A StoreUnavailableError may leave a part written.
     """
-    outcomes = [_outcome(checkpoint, broker, group, source_id, tuple(topics)) for checkpoint in checkpoints]
+    outcomes = [_outcome(checkpoint, broker, group, source_id, tuple(topics), assigned) for checkpoint in checkpoints]
     found = {at: item for at, item in enumerate(outcomes) if isinstance(item, Publication)}
     places = list(found)
     refused = {places[at]: error for at, error in conflicts(list(found.values())).items()}
@@ -63,12 +66,19 @@ def publish_all(
 
 
 def _outcome(
-    checkpoint: Store, broker: KafkaBroker, group: str, source_id: str | None, topics: tuple[str, ...]
+    checkpoint: Store,
+    broker: KafkaBroker,
+    group: str,
+    source_id: str | None,
+    topics: tuple[str, ...],
+    assigned: frozenset[Partition] | None,
 ) -> Publication | CheckpointError:
     try:
         position = read_position(checkpoint, source_id)
         reached = offsets_of(position.offset, position.entry)
         extent = read_extent(broker, {*topics, *(topic for topic, _ in reached)})
+        if assigned is not None:
+            extent = extent.only(assigned)
         return plan_publication(position, group_of(group, position), extent)
     except CheckpointError as error:
         return error.at(checkpoint.location)

@@ -78,10 +78,9 @@ def _needs(view: CheckpointView, question: LagQuestion) -> Iterator[tuple[str, l
             declared = None if is_endless(text) else parse_end(text)
             if declared is None or declared.kind != "kafka":
                 continue
-            position, planned = (
-                _offsets(entry.offset(source_id) if entry else None, source_id)
-                for entry in (_entry(view, view.latest_committed), _entry(view, view.in_flight))
-            )
+            entry = _entry(view, view.in_flight)
+            position = _offsets(view.committed_offset(source_id), source_id)
+            planned = _offsets(entry.offset(source_id) if entry else None, source_id)
             yield declared.location, topics_of(declared, position, planned, declared.location), position
         except (CheckpointError, KeyError):
             continue
@@ -106,7 +105,7 @@ def _lags(
             yield SourceLag(source_id, text, notes=(f"a {text} source has no end that can be asked for",))
             continue
         declared = parse_end(text)
-        at = committed.offset(source_id) if committed else None
+        at = view.committed_offset(source_id)
         if declared.kind == "kafka":
             ahead = planned.offset(source_id) if planned else None
             options = question.options.of(source_id)
@@ -126,7 +125,7 @@ def _of_kafka(
 ) -> SourceLag:
     position, planned = (_offsets(offset, source_id) for offset in offsets)
     servers, location = declared.location, brokers.at(declared.location).location
-    extent = brokers.extent(servers, topics_of(declared, position, planned, location))
+    extent = options.of_extent(brokers.extent(servers, topics_of(declared, position, planned, location)))
     ages: dict[Partition, int | None] = {}
     if asked_at_ms is not None:
         ages = brokers.ages(servers, _first_unread(position, extent), asked_at_ms)

@@ -6,8 +6,10 @@ from collections.abc import Iterable, Mapping
 
 from airflow_provider_ckpt.checkpoint.view import CheckpointView
 from airflow_provider_ckpt.checks.findings import Finding
+from airflow_provider_ckpt.codec import layout
 from airflow_provider_ckpt.codec.kafka_offset import Partition, offsets_of
 from airflow_provider_ckpt.codec.offset_log import OffsetSeq
+from airflow_provider_ckpt.codec.source_offset import SourceOffset
 from airflow_provider_ckpt.errors import CheckpointError, CheckpointFormatError
 from airflow_provider_ckpt.positions.ask_brokers import Brokers
 from airflow_provider_ckpt.positions.loss import KafkaSource, Losses, losses
@@ -42,28 +44,47 @@ def read_losses(
     committed, planned = _entry(view, view.latest_committed), _entry(view, view.in_flight)
     said = parse_options(options.items())
     found: list[Finding] = []
+    unknown: list[str] = []
     ids: dict[str, str] = {}
     for source_id, place in places.items():
         declared = parse_end(f"kafka:{place}")
-        position, ahead = _offsets(committed, source_id), _offsets(planned, source_id)
+        (entry, position), ahead = _position(view, committed, source_id), _offsets(planned, source_id)
         extent = brokers.extent(declared.location, {*declared.topics, *_topics(position), *_topics(ahead)})
+        own = said.of(source_id)
         ids |= {_key(source_id, topic): topic_id for topic, topic_id in extent.topic_ids.items()}
-        if position and view.latest_committed is not None:
-            batch_id, in_flight = view.latest_committed, ahead if planned is not None else None
+        if position:
+            in_flight = ahead if planned is not None else None
             found += losses(
                 KafkaSource(
                     source_id,
-                    batch_id,
+                    view.latest_committed,
+                    entry,
                     position,
                     in_flight,
-                    extent,
+                    own.of_extent(extent),
                     topics=declared.topics,
                     known_ids=_of_source(source_id, known_ids),
-                    options=said.of(source_id),
+                    options=own,
                 )
             )
-    unknown = (TOPIC_IDS,) if ids.keys() - known_ids.keys() else ()
-    return Losses(tuple(found), unknown, ids)
+        else:
+            unknown.append(data_loss_of(source_id))
+    if ids.keys() - known_ids.keys():
+        unknown.append(TOPIC_IDS)
+    return Losses(tuple(found), tuple(unknown), ids)
+
+
+def data_loss_of(source_id: str) -> str:
+    """What is not judged of a source that nobody was asked about, or that has no position yet."""
+    return f"data loss of source {source_id}"
+
+
+def _position(view: CheckpointView, committed: OffsetSeq | None, source_id: str) -> tuple[str, dict[Partition, int]]:
+    """Where a source goes on, and the file that says so; before the first commit that is where it began."""
+    if view.latest_committed is not None:
+        return layout.offset_entry(view.latest_committed), _offsets(committed, source_id)
+    began = view.initial_offset(source_id)
+    return ("", {}) if began is None else (began[0], _kafka_offsets(began[1], source_id))
 
 
 def _key(source_id: str, topic: str) -> str:
@@ -94,7 +115,11 @@ def _entry(view: CheckpointView, batch_id: int | None) -> OffsetSeq | None:
 def _offsets(entry: OffsetSeq | None, source_id: str) -> dict[Partition, int]:
     if entry is None or source_id not in dict(entry.offsets):
         return {}
+    return _kafka_offsets(entry.offset(source_id), source_id)
+
+
+def _kafka_offsets(offset: SourceOffset | None, source_id: str) -> dict[Partition, int]:
     try:
-        return offsets_of(entry.offset(source_id))
+        return offsets_of(offset)
     except CheckpointFormatError as error:
         raise CheckpointError(f"source {source_id} is not a Kafka source: {error.message}") from error

@@ -8,18 +8,21 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from airflow_provider_ckpt.checkpoint.spark_confs import conf_text
+from airflow_provider_ckpt.positions.extent import Extent, Partition
 from airflow_provider_ckpt.positions.next_batch import DEFAULT_DELAY_MS, Limits
+from airflow_provider_ckpt.untrusted.bounded_json import parse_json
 
 #: Spark's units of a duration (``JavaUtils.timeStringAs``), milliseconds; a plain number has the unit of the option.
 _UNITS_MS = {"us": 0.001, "ms": 1, "": 1, "s": 1_000, "m": 60_000, "min": 60_000, "h": 3_600_000, "d": 86_400_000}
 _DURATION = re.compile(r"\s*(\d{1,15})\s*([a-z]*)\s*", re.ASCII)
 #: Options that are known, by their names in lower case: Spark ignores the case.
-_MOST, _LEAST, _DELAY, _FAIL, _PATTERN = OPTIONS = (
+_MOST, _LEAST, _DELAY, _FAIL, _PATTERN, _ASSIGN = OPTIONS = (
     "maxoffsetspertrigger",
     "minoffsetspertrigger",
     "maxtriggerdelay",
     "failondataloss",
     "subscribepattern",
+    "assign",
 )
 
 
@@ -31,11 +34,17 @@ class SourceOptions:
         limits: How much it reads in one batch.
         fails_on_data_loss: ``failOnDataLoss``; None when it is not known (Spark's default is true).
         is_pattern: Whether it subscribes to a pattern, and not to topics by their names; None when that is not known.
+        assigned: The partitions of the option ``assign``; None when the query subscribes to whole topics.
     """
 
     limits: Limits = field(default_factory=Limits)
     fails_on_data_loss: bool | None = None
     is_pattern: bool | None = None
+    assigned: frozenset[Partition] | None = None
+
+    def of_extent(self, extent: Extent) -> Extent:
+        """What the query reads of its topics: the partitions that are assigned to it, or all."""
+        return extent if self.assigned is None else extent.only(self.assigned)
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,7 +80,7 @@ def parse_options(pairs: Iterable[tuple[str, str]], trigger: str | None = None) 
         if not dot or not source_id or option.lower() not in OPTIONS:
             raise ValueError(
                 f"{key!r} is no option of a source; write ID.OPTION with one of maxOffsetsPerTrigger, "
-                "minOffsetsPerTrigger, maxTriggerDelay, failOnDataLoss, subscribePattern"
+                "minOffsetsPerTrigger, maxTriggerDelay, failOnDataLoss, subscribePattern, assign"
             )
         said.setdefault(source_id, {})[option.lower()] = value
     return QueryOptions({source_id: _options(options, trigger) for source_id, options in said.items()}, trigger)
@@ -99,7 +108,27 @@ def _options(said: dict[str, str], trigger: str | None) -> SourceOptions:
     fails = said.get(_FAIL)
     if fails is not None and fails.lower() not in ("true", "false"):
         raise ValueError(f"failOnDataLoss is {fails!r}, which is neither true nor false")
-    return SourceOptions(limits, None if fails is None else fails.lower() == "true", True if _PATTERN in said else None)
+    return SourceOptions(
+        limits,
+        None if fails is None else fails.lower() == "true",
+        True if _PATTERN in said else None,
+        parse_assigned(said[_ASSIGN]) if _ASSIGN in said else None,
+    )
+
+
+def parse_assigned(text: str) -> frozenset[Partition]:
+    """The partitions in the text that ``readStream.option("assign", ...)`` takes (Spark's ``JsonUtils.partitions``).
+
+    Raises ValueError: it is no such text.
+    """
+    try:
+        topics = parse_json(text)
+        found = frozenset((topic, number) for topic, numbers in topics.items() for number in numbers)
+    except (AttributeError, TypeError, ValueError):
+        found = frozenset()
+    if not found or not all(type(number) is int and number >= 0 for _, number in found):
+        raise ValueError(f'assign is {text!r:.60}, which is not like {{"orders": [0, 1]}}')
+    return found
 
 
 def _number(option: str, text: str | None) -> int | None:

@@ -46,7 +46,7 @@ def forecast_restart(
         return view, forecast(view, deploy)
     from airflow_provider_ckpt.positions.ask_brokers import Brokers  # loads the sources, which few deploys declare
     from airflow_provider_ckpt.positions.foresee_batches import foresee_batches
-    from airflow_provider_ckpt.positions.read_losses import read_losses
+    from airflow_provider_ckpt.positions.read_losses import data_loss_of, read_losses
     from airflow_provider_ckpt.positions.source_options import parse_options
 
     brokers = Brokers(kafka_config or {})
@@ -54,6 +54,9 @@ def forecast_restart(
     options = {} if refused_options(deploy) else deploy.source_options  # with these Spark does not start
     kinds = {name: (source.kind, source.place) for name, source in declared.items()}
     batches = foresee_batches(view, kinds, parse_options(options.items(), deploy.trigger), brokers)
+    if lost is not None:
+        unasked = [name for name, source in declared.items() if source.kind in ("kafka", None) and not source.place]
+        lost = replace(lost, unknown=(*lost.unknown, *map(data_loss_of, unasked)))
     return view, forecast(view, deploy, lost, batches)
 
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 
 import pytest
 
-from airflow_provider_ckpt.positions.extent import Extent
+from airflow_provider_ckpt.positions.extent import Extent, Partition
 from airflow_provider_ckpt.positions.loss import KafkaSource, losses
 from airflow_provider_ckpt.positions.source_options import SourceOptions
 
@@ -31,6 +31,7 @@ class Case:
     known_id: str | None = "first"
     is_pattern: bool | None = None
     with_another_topic: bool = False
+    assigned: frozenset[Partition] | None = None
 
     def source(self, fails: bool | None) -> KafkaSource:
         ranges = {("t", number): ends for number, ends in (self.ranges or {}).items()}
@@ -41,12 +42,13 @@ class Case:
         return KafkaSource(
             "0",
             7,
+            "offsets/7",
             {("t", number): offset for number, offset in self.position.items()},
             None if self.planned is None else {("t", number): offset for number, offset in self.planned.items()},
             Extent(ids, {at: first for at, (first, _) in ranges.items()}, {at: end for at, (_, end) in ranges.items()}),
             self.topics,
             {} if self.known_id is None else {"t": self.known_id},
-            SourceOptions(fails_on_data_loss=fails, is_pattern=self.is_pattern),
+            SourceOptions(fails_on_data_loss=fails, is_pattern=self.is_pattern, assigned=self.assigned),
         )
 
 
@@ -75,6 +77,15 @@ CASES = {
     "planned by a start that has failed": Case({0: (0, 24)}, CHANGED, code="CKPT252", planned={0: 4}, known_id=None),
     "a new partition begins at 0": Case({0: (0, 30), 1: (0, 5)}),
     "a new partition does not begin at 0": Case({0: (0, 30), 4: (5, 9)}, NOT_ZERO, code="CKPT254"),
+    "a new partition does not begin at 0, and a batch is in flight": Case(
+        {0: (0, 30), 4: (5, 9)}, NOT_ZERO, code="CKPT254", planned={0: 30}
+    ),
+    "the batch in flight has a new partition, whose first records are gone": Case(
+        {0: (0, 30), 4: (5, 9)}, NOT_ZERO, code="CKPT254", planned={0: 30, 4: 9}
+    ),
+    "a partition is not assigned any more": Case(
+        {0: (0, 30)}, DELETED, code="CKPT251", position={0: 10, 1: 3}, assigned=frozenset([("t", 0)])
+    ),
     "a topic is taken out of the subscription": Case(
         {0: (0, 30)}, DELETED, code="CKPT251", topics=("other",), with_another_topic=True
     ),

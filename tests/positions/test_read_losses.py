@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 
 import pytest
 
@@ -12,7 +13,7 @@ from airflow_provider_ckpt.positions import ask_brokers
 from airflow_provider_ckpt.positions import read_losses as module
 from airflow_provider_ckpt.positions.extent import Extent
 from airflow_provider_ckpt.storage.store import Store
-from tests.kafka_checkpoint import commit_batch, plan_batch
+from tests.kafka_checkpoint import commit_batch, plan_batch, write_initial_offset
 
 pytestmark = pytest.mark.timeout(180)
 
@@ -86,3 +87,35 @@ def test_topics_of_one_name_in_two_clusters_are_two_topics(tmp_path, monkeypatch
     (finding,) = lost(dict(seen.topic_ids)).findings
     assert finding.code == "CKPT253"
     assert "source 1" in finding.message
+
+
+def test_before_the_first_commit_the_initial_offsets_are_the_position(kafka, tmp_path, gate):
+    """Spark takes them until batch 0 is committed, with and without an entry of that batch."""
+    topic = kafka.create()
+    kafka.produce(topic, 10)
+    write_initial_offset(tmp_path / "checkpoint", "0", {topic: {0: 0}})
+    (tmp_path / "checkpoint" / "offsets").mkdir()
+    assert gate(topic)[0] == {}
+    kafka.delete_before(topic, 4)
+    lost = {"CKPT250": "KAFKA_DATA_LOSS.COULD_NOT_READ_OFFSET_RANGE"}
+    assert gate(topic)[0] == lost
+    plan_batch(tmp_path / "checkpoint", 0, {topic: {0: 10}})
+    assert gate(topic)[0] == lost
+
+
+def test_a_source_that_nobody_was_asked_about_is_named(kafka, tmp_path, gate):
+    topic = kafka.create()
+    commit_batch(tmp_path / "checkpoint", 0, {topic: {0: 0}}, {"other": {0: 10}})
+    assert "data loss of source 1" in gate(topic, "--source", "1=kafka")[1]
+    shutil.rmtree(tmp_path / "checkpoint")
+    plan_batch(tmp_path / "checkpoint", 0, {topic: {0: 10}})
+    assert "data loss of source 0" in gate(topic)[1], "it has no position"
+
+
+def test_a_query_that_assigns_partitions_does_not_read_the_others(kafka, tmp_path, gate):
+    topic = kafka.create(2)
+    kafka.produce(topic, 30, partition=1)
+    kafka.delete_before(topic, 5, 1)
+    commit_batch(tmp_path / "checkpoint", 0, {topic: {0: 0}})
+    assert gate(topic)[0].keys() == {"CKPT254"}
+    assert gate(topic, "--source-option", f'0.assign={{"{topic}":[0]}}')[0] == {}

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from airflow_provider_ckpt.positions.next_batch import Limits
-from airflow_provider_ckpt.positions.source_options import SourceOptions, option_texts, parse_options
+from airflow_provider_ckpt.positions.source_options import SourceOptions, option_texts, parse_assigned, parse_options
 
 
 def test_options_are_by_source_and_their_case_does_not_matter():
@@ -60,6 +60,11 @@ def test_a_delay_has_the_units_of_spark(text, ms):
         (("0.maxOffsetsPerTrigger", "-1"), "negative"),
         (("0.maxTriggerDelay", "15 parsecs"), "no duration"),
         (("0.failOnDataLoss", "yes"), "neither true nor false"),
+        (("0.assign", "orders"), "not like"),
+        (("0.assign", "{}"), "not like"),
+        (("0.assign", '{"orders":["0"]}'), "not like"),
+        (("0.assign", '{"orders":[-1]}'), "not like"),
+        (("0.assign", '{"orders":[true]}'), "not like"),
     ],
 )
 def test_what_spark_would_not_take_is_refused(option, says):
@@ -78,3 +83,9 @@ def test_booleans_and_numbers_become_the_texts_that_spark_has():
 def test_what_is_no_mapping_of_options_is_refused(options):
     with pytest.raises(ValueError, match="source_options is not a mapping|is no option of a source"):
         option_texts(options)
+
+
+def test_assigned_partitions():
+    assigned = frozenset({("orders", 0), ("orders", 2), ("clicks", 0)})
+    assert parse_assigned('{"orders":[0,2],"clicks":[0]}') == assigned
+    assert parse_options([("0.assign", '{"orders":[0,2],"clicks":[0]}')]).of("0") == SourceOptions(assigned=assigned)
