@@ -13,7 +13,7 @@ import socket
 import subprocess
 import time
 import uuid
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -68,9 +68,9 @@ def _fetched(pinned: str, jars: Path, one: str) -> Path:
 
 
 class Broker:
-    """A running broker; `bootstrap` is where it listens."""
+    """A running broker; `bootstrap` is where it listens. `memory` is of its JVM, `more` are properties of it alone."""
 
-    def __init__(self, root: Path) -> None:
+    def __init__(self, root: Path, memory: str = "256m", more: Mapping[str, str] | None = None) -> None:
         classpath = f"{fetch_jars()}/*"
         port, controller = free_ports(2)
         self.bootstrap = f"127.0.0.1:{port}"
@@ -80,10 +80,11 @@ class Broker:
             "listeners": f"PLAINTEXT://{self.bootstrap},CONTROLLER://127.0.0.1:{controller}",
             "advertised.listeners": f"PLAINTEXT://{self.bootstrap}",
             "log.dirs": str(root / "logs"),
+            **(more or {}),
         }
         config = root / "server.properties"
         config.write_text("\n".join(f"{key}={value}" for key, value in properties.items()))
-        java = ["java", *JVM, "-cp", classpath]
+        java = ["java", *JVM, f"-Xmx{memory}", "-cp", classpath]
         cluster = base64.urlsafe_b64encode(uuid.uuid4().bytes).decode().rstrip("=")
         # One word, because an id may begin with a dash, which the tool would take for an option.
         format_storage = [*java, "kafka.tools.StorageTool", "format", f"--cluster-id={cluster}", "-c", str(config)]
@@ -129,13 +130,13 @@ class Broker:
     def delete(self, topic: str) -> None:
         """Delete a topic, which is gone when this returns."""
         self.admin.delete_topics([topic])[topic].result(30)
-        _until(lambda: topic not in self.topics())
+        until(lambda: topic not in self.topics())
 
     def recreate(self, topic: str, partitions: int = 1) -> None:
         """Delete a topic and create another of its name."""
         self.delete(topic)
         self.admin.create_topics([NewTopic(topic, partitions, 1)])[topic].result(30)
-        _until(lambda: topic in self.topics())
+        until(lambda: topic in self.topics())
 
     def topics(self) -> set[str]:
         """What topics there are."""
@@ -167,7 +168,8 @@ class Broker:
         return Producer({"bootstrap.servers": self.bootstrap, "linger.ms": 0, **config})
 
 
-def _until(holds: Callable[[], bool]) -> None:
+def until(holds: Callable[[], bool]) -> None:
+    """Wait until something holds, at most as long as a broker may take to start."""
     deadline = time.monotonic() + START_S
     while not holds():
         assert time.monotonic() < deadline, f"the broker did not do it in {START_S} s"

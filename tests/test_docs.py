@@ -22,7 +22,7 @@ ROOT = PACKAGE.parent
 PAGES = sorted(path for path in (*ROOT.glob("*.md"), *ROOT.glob("docs/*.md")))
 REFERENCE = (ROOT / "docs/reference.md").read_text()
 #: Files that commands in the documents read; those that they write are not there.
-READ = ("deploy.yaml", "plan.json", "accepted.json")
+READ = ("deploy.yaml", "plan.json", "accepted.json", "fleet.yaml")
 
 
 def code_lines(page: Path) -> Iterator[str]:

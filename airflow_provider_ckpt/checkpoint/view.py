@@ -272,6 +272,14 @@ class CheckpointView:
         return metadata.batch_watermark_ms if metadata else None
 
     @property
+    def planned_at_ms(self) -> int | None:
+        """When the newest committed batch began (``batchTimestampMs``), epoch milliseconds; None as the watermark."""
+        if self.latest_committed is None or self.latest_committed not in self.planned:
+            return None
+        metadata = self.offset_seq(self.latest_committed).metadata
+        return metadata.batch_timestamp_ms if metadata else None
+
+    @property
     def links(self) -> tuple[str, ...]:
         """Names of symbolic links, as far as they were listed; Spark makes none."""
         return tuple(sorted(name for name, stored in self.objects.items() if stored.is_link))

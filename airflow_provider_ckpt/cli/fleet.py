@@ -4,21 +4,37 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from airflow_provider_ckpt.checks.findings import SEVERITIES
-from airflow_provider_ckpt.cli.options import Whole, directories, examples, open_store, pairs, shared
+from airflow_provider_ckpt.cli.files import WrittenFile
+from airflow_provider_ckpt.cli.options import (
+    Whole,
+    directories,
+    examples,
+    open_store,
+    opening,
+    pairs,
+    shared,
+    triggered,
+)
 from airflow_provider_ckpt.cli.render import print_error, print_tables, say
+from airflow_provider_ckpt.cli.sources import asked_sources, asking
+from airflow_provider_ckpt.cli.topic_memory import TopicMemory
+from airflow_provider_ckpt.clock import now_ms
 from airflow_provider_ckpt.documents import FORMAT_VERSION
 from airflow_provider_ckpt.errors import CheckpointNotFoundError, GateFailedError
 from airflow_provider_ckpt.fleet.find import DEPTH, THREADS, find_checkpoints
 from airflow_provider_ckpt.fleet.judge import judge_checkpoints
+from airflow_provider_ckpt.fleet.read_positions import FleetPositions
 from airflow_provider_ckpt.fleet.row import FleetRow
 from airflow_provider_ckpt.report.ci import printable
+from airflow_provider_ckpt.report.openmetrics import fleet_metrics
 from airflow_provider_ckpt.report.tables import fleet_table, not_judged_text
 from airflow_provider_ckpt.restart.deploy import DeploySpec, declare
 from airflow_provider_ckpt.restart.forecast import DECISIONS
@@ -44,6 +60,7 @@ class _Summary:
     unreadable: int = 0
     replaced: int = 0
     blocked: int = 0
+    sources_unreadable: int = 0
     requests: int = 0
     requests_per_checkpoint: float | None = None
 
@@ -55,17 +72,18 @@ class _Summary:
     @property
     def failed(self) -> bool:
         """Whether the answer is no."""
-        return bool(self.errors or self.blocked or self.unreadable)
+        return bool(self.errors or self.blocked or self.unreadable or self.sources_unreadable)
 
     def add(self, row: FleetRow) -> None:
         """Count a row."""
         self.checkpoints += row.error is None and row.replaced_by is None
         self.replaced += row.replaced_by is not None
         self.unreadable += row.error is not None
-        self.errors += row.error is None and row.worst == "error"
+        self.errors += row.error is None and any(finding.severity == "error" for finding in row.findings)
         self.warnings += row.worst == "warning"
         self.notes += row.worst == "note"
         self.blocked += row.decision == "block"
+        self.sources_unreadable += row.lag_error is not None
         self.unknown = tuple(dict.fromkeys((*self.unknown, *row.unknown)))
         if row.decision is not None:
             self.decision = max(self.decision or "pass", row.decision, key=DECISIONS.index)
@@ -82,6 +100,7 @@ class _Summary:
             "unreadable": self.unreadable,
             "replaced": self.replaced,
             "blocked": self.blocked,
+            "sources_unreadable": self.sources_unreadable,
             "requests": self.requests,
             "requests_per_checkpoint": self.requests_per_checkpoint,
         }
@@ -93,6 +112,8 @@ class _Summary:
             counted.insert(0, f"{self.blocked} blocked")
         if self.unreadable:
             counted.append(f"{self.unreadable} not readable")
+        if self.sources_unreadable:
+            counted.append(f"{self.sources_unreadable} whose sources could not be asked")
         if self.replaced:
             counted.append(f"{self.replaced} replaced by a full refresh")
         decision = "" if self.decision is None else f"{self.decision.upper()} "
@@ -110,6 +131,7 @@ class _Summary:
     epilog=examples(
         "ckpt fleet s3://lake/checkpoints s3://lake/tables",
         "ckpt fleet s3://lake/checkpoints --spark-version 4.3",
+        "ckpt fleet s3://lake/checkpoints --source 0=kafka:broker:9092 --format openmetrics",
     )
 )
 @click.argument("roots", shell_complete=directories, nargs=-1, required=True, metavar="ROOT...")
@@ -144,6 +166,28 @@ class _Summary:
     metavar="KEY=VALUE",
     help="Gate each checkpoint: SQL conf that the deploy sets. Can be given more than once.",
 )
+@asking
+@triggered
+@click.option(
+    "--ages",
+    is_flag=True,
+    help="Ask the Kafka brokers also how old the first unread record of each partition is, in nine more requests, and "
+    "when it may expire.",
+)
+@click.option(
+    "--topic-ids",
+    "topic_ids",
+    type=WrittenFile(Path),
+    metavar="FILE",
+    help="File that remembers the ids of topics, to tell one that was created again. Topics that it does not have are "
+    "added.",
+)
+@click.option(
+    "--format",
+    "document",
+    type=click.Choice(("text", "json", "openmetrics")),
+    help="Format of the result. By default text.",
+)
 @click.option("--allow-empty", is_flag=True, help="End with exit code 0, not 3, when there is no checkpoint.")
 @shared
 def fleet(
@@ -153,25 +197,39 @@ def fleet(
     threads: int,
     spark_version: str | None,
     confs: tuple[str, ...],
+    ages: bool,
+    topic_ids: Path | None,
+    document: str | None,
     allow_empty: bool,
     storage_options: tuple[str, ...],
     as_json: bool,
+    **said: Any,
 ) -> None:
     """Find every checkpoint under the roots and check it. One row for each, worst first.
 
-    With --spark-version or --conf the restart of each checkpoint is forecast, as by ckpt gate. The first line names
-    what was not judged because it was neither declared nor read; that is never a pass.
-    Exit code 1 when there is an error, a decision to block, or a directory that could not be read; 3 when there is no
-    checkpoint. Of a flow of a declarative pipeline only the newest version is checked; the others are listed as
-    replaced. With --json the rows are printed in the order of their directories, not worst first.
+    With --spark-version or --conf the restart of each checkpoint is forecast, as by ckpt gate. With --source or
+    --sources-file the sources are asked how far each query is behind, and what its restart would lose; one connection
+    to a broker serves all queries. The first line names what was not judged because it was neither declared nor read;
+    that is never a pass.
+    Exit code 1 when there is an error, a decision to block, or a directory or a source that could not be read; 3 when
+    there is no checkpoint. Of a flow of a declarative pipeline only the newest version is checked; the others are
+    listed as replaced. With --json the rows are printed in the order of their directories, not worst first.
     """
-    deploy = _deploy(spark_version, confs)
+    if as_json and document not in (None, "json"):
+        raise click.UsageError(f"give either --json or --format {document}")
+    deploy, remembered = _deploy(spark_version, confs), TopicMemory(topic_ids)
+    positions = _positions(said, remembered, opening(storage_options), ages=ages)
     stores = [open_store(root, storage_options) for root in roots]
     found = find_checkpoints(stores, depth=depth, threads=threads)
     summary = _Summary()
-    judged = judge_checkpoints(found, deep=deep, deploy=deploy, threads=threads)
+    judged = judge_checkpoints(found, deep=deep, deploy=deploy, threads=threads, positions=positions)
     rows = _count(_watch(judged), stores, summary)
-    (_stream if as_json else _print_for_people)(rows, summary)
+    show = {"json": _stream, "openmetrics": _print_metrics}.get(
+        "json" if as_json else document or "", _print_for_people
+    )
+    show(rows, summary)
+    for location, ids in positions.topic_ids.items() if positions is not None else ():
+        remembered.see(open_store(location, storage_options), ids)
     if not summary.found and not allow_empty:
         error = CheckpointNotFoundError(
             f"there is no checkpoint here, nor in the {depth} directory levels below.",
@@ -190,6 +248,18 @@ def _deploy(spark_version: str | None, confs: tuple[str, ...]) -> DeploySpec | N
         return declare(DeploySpec(), {"spark_version": spark_version, "confs": dict(pairs(confs, "--conf")) or None})
     except ValueError as error:
         raise click.UsageError(str(error)) from None
+
+
+def _positions(
+    said: dict[str, Any], remembered: TopicMemory, opened: Callable[[str], Store], *, ages: bool
+) -> FleetPositions | None:
+    """What asks the sources; None when none is declared. Raises click.UsageError."""
+    asked = asked_sources(**said)
+    if asked is None:
+        if ages:
+            raise click.UsageError("--ages needs --source or --sources-file")
+        return None
+    return FleetPositions(asked.deploys, opened, asked.kafka_config, now_ms(), ages=ages, known_ids=remembered.of)
 
 
 def _watch(rows: Iterator[FleetRow]) -> Iterator[FleetRow]:
@@ -235,6 +305,11 @@ def _print_for_people(rows: Iterable[FleetRow], summary: _Summary) -> None:
         table = fleet_table(kept)
         print_tables([replace(table, rows=tuple(map(_printable, table.rows)))])
     say(summary.cost())
+
+
+def _print_metrics(rows: Iterable[FleetRow], _: _Summary) -> None:
+    """One exposition, of which each family holds the samples of all checkpoints."""
+    click.echo(fleet_metrics(list(rows)), nl=False)
 
 
 def _printable(cells: tuple[Any, ...]) -> tuple[Any, ...]:

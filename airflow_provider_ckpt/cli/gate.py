@@ -10,7 +10,7 @@ import click
 from airflow_provider_ckpt.checkpoint.spark_confs import SPARK_MAX
 from airflow_provider_ckpt.cli.files import WrittenFile, read_text
 from airflow_provider_ckpt.cli.findings_output import Outputs, judge, judging
-from airflow_provider_ckpt.cli.options import Whole, directories, examples, opening, pairs, shared
+from airflow_provider_ckpt.cli.options import Whole, directories, examples, open_store, opening, pairs, shared
 from airflow_provider_ckpt.cli.topic_memory import TopicMemory
 from airflow_provider_ckpt.errors import StoreError
 from airflow_provider_ckpt.report.ci import Judged
@@ -20,8 +20,8 @@ from airflow_provider_ckpt.restart.deploy import (
     TRIGGERS,
     DeploySpec,
     declare,
-    parse_deploy,
 )
+from airflow_provider_ckpt.restart.deploys import parse_deploys
 from airflow_provider_ckpt.restart.gate import forecast_restart
 from airflow_provider_ckpt.sinks.declared import parse_sink
 from airflow_provider_ckpt.storage.store import Store
@@ -47,7 +47,8 @@ _FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
     "--conf-file",
     type=_FILE,
     metavar="FILE",
-    help="Read the deploy from a spark-defaults file, or from a YAML deploy file (.yaml, .yml).",
+    help="Read the deploy from a spark-defaults file, or a YAML deploy file (.yaml, .yml); with the key checkpoints, "
+    "by the location of the checkpoint.",
 )
 @click.option(
     "--spark-version",
@@ -137,7 +138,7 @@ def gate(
     The decision is pass, warn or block. Exit code 1 when it is block, or with --fail-on warn when it is not pass. The
     first line names what was not judged because it was neither declared nor read; that is never a pass.
     """
-    deploy = _declare(_read_deploy(conf_file), confs, **said)
+    deploy = _declare(_read_deploy(conf_file, open_store(location, storage_options).location), confs, **said)
     config = dict(pairs(kafka_config, "--kafka-config"))
     remembered = TopicMemory(topic_ids)
 
@@ -156,11 +157,11 @@ def gate(
     outputs.finish([judge(location, storage_options, evaluate)])
 
 
-def _read_deploy(conf_file: Path | None) -> DeploySpec:
+def _read_deploy(conf_file: Path | None, location: str) -> DeploySpec:
     if conf_file is None:
         return DeploySpec()
     try:
-        return parse_deploy(conf_file.name, read_text(conf_file, MOST_YAML_CHARS))
+        return parse_deploys(conf_file.name, read_text(conf_file, MOST_YAML_CHARS)).of(location)
     except OSError as error:
         raise click.BadParameter(f"{conf_file}: {error.strerror}", param_hint="--conf-file") from None
     except ValueError as error:

@@ -2,32 +2,49 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from airflow_provider_ckpt.checkpoint.contents import listed_shortly, unknown_names
 from airflow_provider_ckpt.checkpoint.observe import observe
 from airflow_provider_ckpt.checkpoint.view import CheckpointView
-from airflow_provider_ckpt.cli.options import directories, examples, open_store, shared
+from airflow_provider_ckpt.cli.options import directories, examples, open_store, opening, shared
 from airflow_provider_ckpt.cli.render import print_json, print_tables, say, when
+from airflow_provider_ckpt.cli.sources import AskedSources, asked_sources, asking
 from airflow_provider_ckpt.documents import FORMAT_VERSION
 from airflow_provider_ckpt.errors import CheckpointFormatError
 from airflow_provider_ckpt.report.tables import Table, facts
+from airflow_provider_ckpt.storage.store import Store
+from airflow_provider_ckpt.visible import visible
 
 if TYPE_CHECKING:
-    from airflow_provider_ckpt.documents.positions import ShowDocument
+    from airflow_provider_ckpt.documents.positions import LagSummaryFields, ShowDocument
+    from airflow_provider_ckpt.positions.lag import SourceLag
 
 
-@click.command(epilog=examples("ckpt show s3://lake/checkpoints/orders", "ckpt show /data/checkpoints/orders --json"))
+@click.command(
+    epilog=examples(
+        "ckpt show s3://lake/checkpoints/orders",
+        "ckpt show s3://lake/checkpoints/orders --source 0=kafka:broker:9092 --json",
+    )
+)
 @click.argument("location", shell_complete=directories)
+@asking
 @shared
-def show(location: str, storage_options: tuple[str, ...], as_json: bool) -> None:
-    """Show the progress of a query: batches, watermark, source offsets, once-only confs."""
+def show(location: str, storage_options: tuple[str, ...], as_json: bool, **said: Any) -> None:
+    """Show the progress of a query: batches, watermark, source offsets, once-only confs.
+
+    With --source or --sources-file also how far it is behind its sources, as ckpt lag does, with the partitions that
+    are furthest behind.
+    """
+    asked = asked_sources(**said)
     store = open_store(location, storage_options)
     try:
         view = observe(store)
-        document = _summary(view)
+        lag = None if asked is None else _lag(view, store, asked, opening(storage_options))
+        document = _summary(view, lag)
     except CheckpointFormatError as error:
         error.hint = " ".join(filter(None, [error.hint, f"To list all damage: ckpt check --deep {store.location}"]))
         raise
@@ -37,7 +54,7 @@ def show(location: str, storage_options: tuple[str, ...], as_json: bool) -> None
     summary = [
         (key, value)
         for key, value in document.items()
-        if key != "format_version" and not isinstance(value, list | dict)
+        if key not in ("format_version", "lag") and not isinstance(value, list | dict)
     ]
     sources = tuple(
         (item["source_id"], item["committed_offset"], item["planned_offset"]) for item in document["sources"]
@@ -48,9 +65,13 @@ def show(location: str, storage_options: tuple[str, ...], as_json: bool) -> None
         [
             facts(view.location, summary),
             Table("Sources", ("source", "committed offset", "planned offset"), sources),
+            *([] if lag is None else _lag_tables(lag)),
             Table("Once-only confs", ("conf", "value"), tuple(sorted(document["confs"].items()))),
         ]
     )
+    for source in lag or ():
+        for note in (*source.notes, *(source.next_batch.notes if source.next_batch else ())):
+            say(f"Source {source.source_id}: {visible(note).rstrip('.')}.", colour="yellow")
     if (partitions := view.unfinished_repartition) is not None:
         say(
             f"Batch {view.in_flight} is a repartition to {partitions} partitions that was not finished, and Spark does "
@@ -60,7 +81,34 @@ def show(location: str, storage_options: tuple[str, ...], as_json: bool) -> None
         )
 
 
-def _summary(view: CheckpointView) -> ShowDocument:
+def _lag(
+    view: CheckpointView, store: Store, asked: AskedSources, opened: Callable[[str], Store]
+) -> tuple[SourceLag, ...]:
+    from airflow_provider_ckpt.clock import now_ms
+    from airflow_provider_ckpt.positions.read_lag import read_lag
+    from airflow_provider_ckpt.restart.ask_lag import question_of
+    from airflow_provider_ckpt.sources.declared import Access
+
+    access = Access(opened, store, asked.kafka_config, "--source ")
+    return read_lag(view, question_of(asked.deploys.of(view.location)), access, now_ms())
+
+
+def _lag_tables(lag: Sequence[SourceLag]) -> list[Table]:
+    from airflow_provider_ckpt.positions.lag_summary import worst_of
+    from airflow_provider_ckpt.report.lag_tables import LAG_COLUMNS, lag_row, partitions_table
+
+    tables = [Table("Lag", LAG_COLUMNS, tuple(map(lag_row, lag)))]
+    for source in lag:
+        worst = worst_of(source)
+        others = len(source.partitions) - len(worst)
+        if worst:
+            unread = sum(part.unread for part in source.partitions) - sum(part.unread for part in worst)
+            rest = f", and {others} more with {unread} unread in all" if others else ""
+            tables.append(partitions_table(f"Source {source.source_id}: partitions furthest behind{rest}", worst))
+    return tables
+
+
+def _summary(view: CheckpointView, lag: Sequence[SourceLag] | None) -> ShowDocument:
     newest = view.latest_offset_seq
     committed = view.latest_committed
     commit = view.commit(committed) if committed is not None else None
@@ -84,5 +132,12 @@ def _summary(view: CheckpointView) -> ShowDocument:
             {"source_id": source_id, "committed_offset": committed_offset, "planned_offset": planned_offset}
             for source_id, committed_offset, planned_offset in view.source_offsets
         ],
+        "lag": None if lag is None else _summaries(lag),
         "confs": dict(metadata.conf) if metadata else {},
     }
+
+
+def _summaries(lag: Sequence[SourceLag]) -> list[LagSummaryFields]:
+    from airflow_provider_ckpt.positions.lag_summary import summary_of
+
+    return [summary_of(source) for source in lag]

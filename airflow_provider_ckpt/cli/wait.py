@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterator, Mapping
 from functools import partial
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -23,6 +24,7 @@ from airflow_provider_ckpt.cli.options import (
     source_types,
 )
 from airflow_provider_ckpt.cli.render import Bar, print_json, say, waiting_bar
+from airflow_provider_ckpt.cli.sources import declared_sources, from_file
 from airflow_provider_ckpt.clock import now_ms
 from airflow_provider_ckpt.documents import FORMAT_VERSION
 from airflow_provider_ckpt.errors import CheckpointError, StoreUnavailableError
@@ -106,6 +108,7 @@ _SOURCE_HELP = (
     "--any", "one_is_enough", is_flag=True, help="End when one of the conditions is met. By default all must be met."
 )
 @click.option("--source", "sources", multiple=True, metavar="ID=TYPE[:PLACE]", help=_SOURCE_HELP)
+@from_file
 @click.option(
     "--kafka-config",
     "kafka_config",
@@ -138,6 +141,7 @@ _SOURCE_HELP = (
 def wait(
     location: str,
     sources: tuple[str, ...],
+    sources_file: Path | None,
     kafka_config: tuple[str, ...],
     timeout: int | None,
     deadline: int | None,
@@ -154,15 +158,15 @@ def wait(
     checkpoint was replaced or rolled back below the batch at which the wait began; with --fail-fast also when it cannot
     be met in the present state. 5: the storage did not answer at the deadline.
     """
-    declared = dict(pairs(sources, "--source"))
     source_types(sources)
+    store = open_store(location, storage_options)
+    declared = declared_sources(store.location, sources, sources_file)
     conditions = _conditions(given, declared)
     if not conditions:
         raise click.UsageError(
             "no condition is given; give one to wait for, such as --batch, --watermark or --caught-up"
         )
     condition = any_of(*conditions) if one_is_enough else all_of(*conditions)
-    store = open_store(location, storage_options)
     deadlines_ms = [deadline, None if timeout is None else now_ms() + timeout]
     waiting = Waiting(
         store.location,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Annotated, Literal, TypedDict
 
 from airflow_provider_ckpt.documents import Document, ErrorFields
-from airflow_provider_ckpt.documents.positions import NextBatchFields
+from airflow_provider_ckpt.documents.positions import LagSummaryFields, NextBatchFields
 
 
 class FindingFields(TypedDict):
@@ -132,6 +132,9 @@ class FleetRowFields(TypedDict):
         str | None,
         "version of a declarative pipeline's flow that has replaced this checkpoint; the other fields are then empty",
     ]
+    planned_at_ms: Annotated[int | None, "when the latest committed batch began, epoch milliseconds"]
+    lag: Annotated[list[LagSummaryFields] | None, "how far the query is behind each source; null when nobody asked"]
+    lag_error: Annotated[str | None, "why the sources could not be asked"]
 
 
 class FleetSummaryFields(TypedDict):
@@ -146,6 +149,7 @@ class FleetSummaryFields(TypedDict):
     unreadable: Annotated[int, "directories that could not be read"]
     replaced: Annotated[int, "checkpoints that were replaced by a full refresh"]
     blocked: Annotated[int, "number of checkpoints whose gate decision is `block`"]
+    sources_unreadable: Annotated[int, "number of checkpoints whose sources could not be asked"]
     requests: Annotated[int, "number of requests to the storage"]
     requests_per_checkpoint: Annotated[float | None, "number of requests to the storage per checkpoint"]
 

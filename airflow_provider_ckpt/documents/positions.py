@@ -15,6 +15,51 @@ class SourcePositionFields(TypedDict):
     planned_offset: Annotated[str | None, "its offset in the latest planned batch, as JSON text"]
 
 
+class PartitionLagFields(TypedDict):
+    """The lag of one partition of a Kafka topic."""
+
+    topic: Annotated[str, "name of the topic"]
+    partition: Annotated[int, "number of the partition"]
+    position: Annotated[int | None, "first offset that was not read; null for a partition that is new to the query"]
+    end: Annotated[int, "where the next record goes"]
+    unread: Annotated[int, "offsets that are left to be read; there are at most as many records"]
+    lost: Annotated[int, "offsets after the position that the broker does not have any more"]
+    age_ms: Annotated[int | None, "age of the first unread record by its timestamp, rounded up; null without `--ages`"]
+    expires_ms: Annotated[int | None, "until `retention.ms` may delete that record; null when it never does"]
+
+
+class ComingFields(TypedDict):
+    """What a query reads of a Kafka source when it is started now, in total."""
+
+    offsets: Annotated[int, "how many offsets the next batch reads"]
+    planned: Annotated[bool, "whether this batch is in the offset log already"]
+    waits_ms: Annotated[int | None, "how long the batch is held back at most; null when it runs at once"]
+    batches_at_least: Annotated[int | None, "batches until the present end; null when one run does not get there"]
+    batches_at_most: Annotated[int | None, "the same, at most; equal to it when every batch was worked out"]
+    stays_unread: Annotated[int, "offsets at most that this run then leaves unread"]
+
+
+class LagSummaryFields(TypedDict):
+    """How far a query is behind one source, with the partitions that are furthest behind."""
+
+    source_id: Annotated[str, "id of the source"]
+    source_type: Annotated[str | None, "type of the source, as declared; null when it was not"]
+    unit: Annotated[str | None, "what is counted: `offsets`, `versions`, `snapshots` or `files`"]
+    total: Annotated[int | None, "how much is unread in all; null when it cannot be counted"]
+    is_partial: Annotated[bool, "whether more is unread than was counted, so that a total of 0 is not the end"]
+    files: Annotated[int | None, "unread data files of a table or a directory"]
+    bytes: Annotated[int | None, "bytes of these files"]
+    age_ms: Annotated[int | None, "age of the oldest unread data; null when nothing is unread, or it is not known"]
+    expires_ms: Annotated[int | None, "until the first unread record of a partition may be deleted; null as above"]
+    lost: Annotated[int, "unread offsets that the broker does not have any more, of all partitions"]
+    partition_count: Annotated[int, "number of partitions of a Kafka source"]
+    partitions: Annotated[list[PartitionLagFields], "those that are furthest behind, at most ten; lost records first"]
+    others: Annotated[int, "number of partitions that are not among them"]
+    others_unread: Annotated[int, "what is unread in these, in total"]
+    next_batch: Annotated[ComingFields | None, "what the next batch reads of a Kafka source"]
+    notes: Annotated[list[str], "what the numbers leave out, or why there are none"]
+
+
 class ShowDocument(Document):
     """The position of a query."""
 
@@ -32,6 +77,7 @@ class ShowDocument(Document):
     offset_log_version: Annotated[int | None, "format version of the latest offset log entry"]
     commit_log_version: Annotated[int | None, "format version of the latest commit log entry"]
     sources: Annotated[list[SourcePositionFields], "the offsets of each source"]
+    lag: Annotated[list[LagSummaryFields] | None, "how far the query is behind each source; null without `--source`"]
     confs: Annotated[dict[str, str | None], "once-only confs that the offset log holds"]
 
 
@@ -79,19 +125,6 @@ class DiffDocument(Document):
     from_batch: Annotated[int, "batch after which the range begins (exclusive)"]
     to_batch: Annotated[int, "last batch of the range (inclusive)"]
     sources: Annotated[list[SourceAdvanceFields], "what each source read"]
-
-
-class PartitionLagFields(TypedDict):
-    """The lag of one partition of a Kafka topic."""
-
-    topic: Annotated[str, "name of the topic"]
-    partition: Annotated[int, "number of the partition"]
-    position: Annotated[int | None, "first offset that was not read; null for a partition that is new to the query"]
-    end: Annotated[int, "where the next record goes"]
-    unread: Annotated[int, "offsets that are left to be read; there are at most as many records"]
-    lost: Annotated[int, "offsets after the position that the broker does not have any more"]
-    age_ms: Annotated[int | None, "age of the first unread record by its timestamp, rounded up; null without `--ages`"]
-    expires_ms: Annotated[int | None, "until `retention.ms` may delete that record; null when it never does"]
 
 
 class NextBatchFields(TypedDict):

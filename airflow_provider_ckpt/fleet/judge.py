@@ -7,6 +7,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, replace
+from itertools import islice
+from typing import Literal
 
 from airflow_provider_ckpt.checkpoint.view import CheckpointView
 from airflow_provider_ckpt.checks import check
@@ -15,15 +18,25 @@ from airflow_provider_ckpt.checks.inspect import examine
 from airflow_provider_ckpt.codec import layout
 from airflow_provider_ckpt.errors import CheckpointError
 from airflow_provider_ckpt.fleet.find import THREADS, Found, patiently
+from airflow_provider_ckpt.fleet.read_positions import FleetPosition, FleetPositions
 from airflow_provider_ckpt.fleet.row import FleetRow
 from airflow_provider_ckpt.restart.deploy import DeploySpec
 from airflow_provider_ckpt.restart.forecast import forecast
 from airflow_provider_ckpt.restart.judged import not_read
 from airflow_provider_ckpt.storage.concurrency import in_order
+from airflow_provider_ckpt.storage.store import Store
+
+#: The brokers are asked for so many checkpoints together; as many views are held at once.
+TOGETHER = 200
 
 
 def judge_checkpoints(
-    found: Iterable[Found | FleetRow], *, deep: bool = False, deploy: DeploySpec | None = None, threads: int = THREADS
+    found: Iterable[Found | FleetRow],
+    *,
+    deep: bool = False,
+    deploy: DeploySpec | None = None,
+    threads: int = THREADS,
+    positions: FleetPositions | None = None,
 ) -> Iterator[FleetRow]:
     """Check each checkpoint, in the order given; rows pass through.
 
@@ -32,24 +45,56 @@ def judge_checkpoints(
         deep: Read everything, as :func:`inspect` does.
         deploy: Also forecast the restart of each with this deploy.
         threads: How many to judge together.
+        positions: Also ask the sources how far each is behind, and what its restart would lose.
     """
     with ThreadPoolExecutor(threads) as pool:
-        yield from in_order(pool, lambda item: _judge(item, deep, deploy), found, window=2 * threads)
+        read = in_order(pool, lambda item: _read(item, deep), found, window=2 * threads)
+        if positions is None:
+            yield from (item if isinstance(item, FleetRow) else _judge(item, deploy, None) for item in read)
+            return
+        while some := list(islice(read, TOGETHER)):
+            positions.read_ahead(item.view for item in some if isinstance(item, _Examined))
+            for item in some:
+                yield item if isinstance(item, FleetRow) else _judge(item, deploy, positions)
 
 
-def _judge(item: Found | FleetRow, deep: bool, deploy: DeploySpec | None) -> FleetRow:
+@dataclass(frozen=True, slots=True)
+class _Examined:
+    """A checkpoint that was read."""
+
+    store: Store
+    view: CheckpointView
+    findings: tuple[Finding, ...]
+
+
+def _read(item: Found | FleetRow, deep: bool) -> _Examined | FleetRow:
     if isinstance(item, FleetRow):
         return item
     try:
         view = _examine(item, deep)
     except CheckpointError as error:
         return FleetRow(item.store.location, error=str(error))
-    findings = check(view)
+    return _Examined(item.store, view, check(view))
+
+
+def _judge(examined: _Examined, deploy: DeploySpec | None, positions: FleetPositions | None) -> FleetRow:
+    view, findings = examined.view, examined.findings
+    found = FleetPosition() if positions is None else positions.of(view, examined.store)
     if deploy is None:
-        return _row(view, findings, None, not_read(view))
-    foretold = forecast(view, deploy)
-    both = worst_first(dict.fromkeys((*findings, *foretold.findings)))
-    return _row(view, both, foretold.decision, foretold.unknown)
+        lost = found.losses.findings if found.losses else ()
+        row = _row(view, worst_first((*findings, *lost)), None, (*not_read(view), *found.unknown))
+    else:
+        own = deploy if positions is None else _with(positions.deploy_of(view.location), deploy)
+        foretold = forecast(view, own, found.losses)
+        unknown = (*foretold.unknown, *(name for name in found.unknown if name not in foretold.unknown))
+        row = _row(view, worst_first(dict.fromkeys((*findings, *foretold.findings))), foretold.decision, unknown)
+    return replace(row, sources=found.sources, lag_error=found.error)
+
+
+def _with(own: DeploySpec, shared: DeploySpec) -> DeploySpec:
+    """What is declared of one query, with what the deploy of the whole fleet says."""
+    deploy = own if shared.declared_version is None else replace(own, declared_version=shared.declared_version)
+    return deploy.with_confs(shared.confs) if shared.says_confs else deploy
 
 
 @patiently
@@ -66,17 +111,18 @@ def _row(
         latest_planned_batch=view.latest_planned,
         latest_committed_batch=view.latest_committed,
         in_flight=view.in_flight,
-        watermark_ms=_watermark_ms(view),
+        watermark_ms=_of_entry(view, "watermark_ms"),
         last_commit_age_ms=_last_commit_age_ms(view),
         findings=findings,
         decision=decision,
         unknown=unknown,
+        planned_at_ms=_of_entry(view, "planned_at_ms"),
     )
 
 
-def _watermark_ms(view: CheckpointView) -> int | None:
+def _of_entry(view: CheckpointView, name: Literal["watermark_ms", "planned_at_ms"]) -> int | None:
     try:
-        return view.watermark_ms
+        return view.watermark_ms if name == "watermark_ms" else view.planned_at_ms
     except CheckpointError:  # the entry is damaged, and a finding says so
         return None
 

@@ -7,6 +7,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from airflow_provider_ckpt.checks.findings import SEVERITIES, Finding, Severity
+from airflow_provider_ckpt.positions.lag import SourceLag
+from airflow_provider_ckpt.positions.lag_summary import summary_of
 
 if TYPE_CHECKING:
     from airflow_provider_ckpt.documents.findings import FleetRowFields
@@ -31,6 +33,9 @@ class FleetRow:
         error: Why the checkpoint, or a directory that may hold some, could not be read; all else is then empty.
         replaced_by: The version of a declarative pipeline's flow that has replaced this checkpoint at a full refresh;
             this checkpoint is not read, and the other fields are empty.
+        planned_at_ms: When the newest committed batch began, epoch milliseconds.
+        sources: How far the query is behind each source; None when nobody asked.
+        lag_error: Why its sources could not be asked.
     """
 
     location: str
@@ -45,16 +50,19 @@ class FleetRow:
     unknown: tuple[str, ...] = ()
     error: str | None = None
     replaced_by: str | None = None
+    planned_at_ms: int | None = None
+    sources: tuple[SourceLag, ...] | None = None
+    lag_error: str | None = None
 
     @property
     def worst(self) -> Severity | None:
         """The severity of the worst finding; ``error`` when there is no knowing."""
-        if self.error:
+        if self.error or self.lag_error:
             return "error"
         return min((finding.severity for finding in self.findings), key=SEVERITIES.index, default=None)
 
     def to_dict(self) -> FleetRowFields:
-        """JSON-ready; :func:`row_from_dict` is the way back."""
+        """JSON-ready; :func:`row_from_dict` is the way back, but for the lag, of which this has the summary."""
         return {
             "location": self.location,
             "query_id": self.query_id,
@@ -68,13 +76,17 @@ class FleetRow:
             "unknown": list(self.unknown),
             "error": self.error,
             "replaced_by": self.replaced_by,
+            "planned_at_ms": self.planned_at_ms,
+            "lag": None if self.sources is None else [summary_of(source) for source in self.sources],
+            "lag_error": self.lag_error,
         }
 
 
 def row_from_dict(fields: Mapping[str, Any]) -> FleetRow:
-    """The row that :meth:`FleetRow.to_dict` wrote."""
+    """The row that :meth:`FleetRow.to_dict` wrote, without its lag."""
     findings = tuple(_finding(item) for item in fields["findings"])
-    return FleetRow(**{**fields, "findings": findings, "unknown": tuple(fields["unknown"])})
+    given = {key: value for key, value in fields.items() if key != "lag"}
+    return FleetRow(**{**given, "findings": findings, "unknown": tuple(fields["unknown"])})
 
 
 def _finding(fields: Mapping[str, Any]) -> Finding:

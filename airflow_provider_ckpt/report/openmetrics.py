@@ -1,15 +1,28 @@
-"""A lag as OpenMetrics text, for Prometheus: a textfile collector, or what a job pushes."""
+"""Lags and findings as OpenMetrics text, for Prometheus: a textfile collector, or what a job pushes.
+
+How many time series there are is bounded by what the queries read, and never by how far they are behind: a series that
+came and went with the lag could not be alerted on.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-if TYPE_CHECKING:
-    from airflow_provider_ckpt.documents.positions import LagDocument, SourceLagFields
+from airflow_provider_ckpt.checks.findings import SEVERITIES
 
+if TYPE_CHECKING:
+    from airflow_provider_ckpt.fleet.row import FleetRow
+    from airflow_provider_ckpt.positions.lag import PartitionLag, SourceLag
+
+#: A source with more partitions has a series for each topic alone; with more topics, one for the source alone.
+MOST_PARTITIONS, MOST_TOPICS = 10_000, 1_000
+#: The same of each source of a fleet.
+MOST_PARTITIONS_OF_FLEET = 100
 _ESCAPES = str.maketrans({"\\": r"\\", "\n": r"\n", '"': r"\""})
+Labels = Mapping[str, str]
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,9 +33,9 @@ class _Family:
     unit: str
     about: str
 
-    def lines(self, samples: Iterable[tuple[Mapping[str, str], float]]) -> Iterator[str]:
-        """The family, when it has samples."""
-        shown = [f"{self.name}{_labels(labels)} {_number(value)}" for labels, value in samples]
+    def lines(self, samples: Iterable[tuple[Labels, float | None]]) -> Iterator[str]:
+        """The family, when it has samples; what is not known has none."""
+        shown = [f"{self.name}{_labels(labels)} {_number(value)}" for labels, value in samples if value is not None]
         if shown:
             yield f"# TYPE {self.name} gauge"
             if self.unit:
@@ -31,6 +44,8 @@ class _Family:
             yield from shown
 
 
+_READABLE = _Family("ckpt_checkpoint_readable", "", "1 when the checkpoint and its declared sources were read, else 0.")
+_FINDINGS = _Family("ckpt_checkpoint_findings", "", "Findings of the rules, by severity.")
 _BATCH = _Family("ckpt_committed_batch", "", "Newest committed batch.")
 _POSITION = _Family(
     "ckpt_position_timestamp_seconds", "seconds", "When the newest committed batch began, since the epoch."
@@ -42,11 +57,14 @@ _LOST = _Family("ckpt_partition_lost_offsets", "offsets", "Unread offsets that t
 _PARTITION_AGE = _Family(
     "ckpt_partition_lag_seconds", "seconds", "Age of the first unread record by its timestamp, rounded up."
 )
+_TOPIC = _Family("ckpt_topic_lag_offsets", "offsets", "Offsets of all partitions of a topic that were not read.")
 _OF_UNITS = {
     "offsets": _Family("ckpt_source_lag_offsets", "offsets", "Offsets that were not read; at most as many records."),
     "versions": _Family("ckpt_source_lag_versions", "versions", "Versions of a Delta table that were not read."),
     "snapshots": _Family("ckpt_source_lag_snapshots", "snapshots", "Snapshots of an Iceberg table that were not read."),
 }
+_SOURCE_LOST = _Family("ckpt_source_lost_offsets", "offsets", "Unread offsets that the broker does not have any more.")
+_COUNT = _Family("ckpt_source_partitions", "partitions", "Partitions of a Kafka source.")
 _FILES = _Family("ckpt_source_lag_files", "files", "Data files that were not read.")
 _BYTES = _Family("ckpt_source_lag_bytes", "bytes", "Bytes of the data files that were not read.")
 _AGE = _Family("ckpt_source_lag_seconds", "seconds", "Age of the oldest data that was not read.")
@@ -55,47 +73,83 @@ _EXPIRES = _Family(
 )
 
 
-def lag_metrics(document: LagDocument) -> str:
-    """The text, with the mark of its end. What is not known has no sample."""
-    location, sources = document["location"], document["sources"]
-    whole = {"checkpoint": location}
+def lag_metrics(row: FleetRow) -> str:
+    """The lag of one query, with the mark of the text's end."""
+    return _text(_of_lags([row], MOST_PARTITIONS))
 
-    def of(source: SourceLagFields) -> dict[str, str]:
-        return {**whole, "source": source["source_id"]}
 
-    partitions = [
-        ({**of(source), "topic": item["topic"], "partition": str(item["partition"])}, item)
-        for source in sources
-        for item in source["partitions"]
-    ]
-    batch, planned_ms = document["latest_committed_batch"], document["planned_at_ms"]
+def fleet_metrics(rows: Sequence[FleetRow]) -> str:
+    """The lags and findings of a fleet, as one exposition."""
+    judged = [row for row in rows if row.replaced_by is None]
+    findings = (
+        ({**_whole(row), "severity": severity}, count)
+        for row in judged
+        if row.error is None
+        for severity, count in _severities(row).items()
+    )
     families = [
-        _BATCH.lines([(whole, batch)] if batch is not None else []),
-        _POSITION.lines([(whole, planned_ms / 1000)] if planned_ms is not None else []),
-        *(
-            family.lines([(of(source), total) for source in sources if (total := _total(source, unit)) is not None])
-            for unit, family in _OF_UNITS.items()
-        ),
-        _FILES.lines((of(source), source["files"]) for source in sources if source["files"] is not None),
-        _BYTES.lines((of(source), source["bytes"]) for source in sources if source["bytes"] is not None),
-        _AGE.lines((of(source), source["age_ms"] / 1000) for source in sources if source["age_ms"] is not None),
-        _EXPIRES.lines(
-            (of(source), source["expires_ms"] / 1000) for source in sources if source["expires_ms"] is not None
-        ),
-        _PARTITION.lines((labels, item["unread"]) for labels, item in partitions),
-        _LOST.lines((labels, item["lost"]) for labels, item in partitions),
-        _PARTITION_AGE.lines(
-            (labels, item["age_ms"] / 1000) for labels, item in partitions if item["age_ms"] is not None
-        ),
+        _READABLE.lines((_whole(row), float(not (row.error or row.lag_error))) for row in judged),
+        _FINDINGS.lines(findings),
+        *_of_lags([row for row in judged if row.error is None], MOST_PARTITIONS_OF_FLEET),
     ]
+    return _text(families)
+
+
+def _text(families: Iterable[Iterable[str]]) -> str:
     return "\n".join([*(line for family in families for line in family), "# EOF", ""])
 
 
-def _total(source: SourceLagFields, unit: str) -> int | None:
-    return source["total"] if source["unit"] == unit else None
+def _of_lags(rows: Sequence[FleetRow], most_partitions: int) -> Iterator[Iterator[str]]:
+    sources = [({**_whole(row), "source": source.source_id}, source) for row in rows for source in row.sources or ()]
+    topics = [({**labels, "topic": topic}, unread) for labels, it in sources for topic, unread in _topics(it).items()]
+    partitions = [
+        ({**labels, "topic": part.topic, "partition": str(part.partition)}, part)
+        for labels, source in sources
+        if len(source.partitions) <= most_partitions
+        for part in source.partitions
+    ]
+    yield _BATCH.lines((_whole(row), row.latest_committed_batch) for row in rows)
+    yield _POSITION.lines((_whole(row), _seconds(row.planned_at_ms)) for row in rows)
+    for unit, family in _OF_UNITS.items():
+        yield family.lines([(labels, source.total) for labels, source in sources if source.unit == unit])
+    yield _SOURCE_LOST.lines((labels, source.lost) for labels, source in sources if source.partitions)
+    yield _COUNT.lines((labels, len(source.partitions)) for labels, source in sources if source.partitions)
+    yield _FILES.lines((labels, source.files) for labels, source in sources)
+    yield _BYTES.lines((labels, source.size) for labels, source in sources)
+    yield _AGE.lines((labels, _seconds(source.age_ms)) for labels, source in sources)
+    yield _EXPIRES.lines((labels, _seconds(source.expires_ms)) for labels, source in sources)
+    yield _TOPIC.lines(topics)
+    yield from _of_partitions(partitions)
 
 
-def _labels(labels: Mapping[str, str]) -> str:
+def _of_partitions(partitions: Sequence[tuple[Labels, PartitionLag]]) -> Iterator[Iterator[str]]:
+    yield _PARTITION.lines((labels, part.unread) for labels, part in partitions)
+    yield _LOST.lines((labels, part.lost) for labels, part in partitions)
+    yield _PARTITION_AGE.lines((labels, _seconds(part.age_ms)) for labels, part in partitions)
+
+
+def _topics(source: SourceLag) -> dict[str, int]:
+    """What is unread in each topic; nothing when there are too many of them."""
+    unread: dict[str, int] = {}
+    for part in source.partitions:
+        unread[part.topic] = unread.get(part.topic, 0) + part.unread
+    return unread if len(unread) <= MOST_TOPICS else {}
+
+
+def _whole(row: FleetRow) -> Labels:
+    return {"checkpoint": row.location, "query": row.query_id or ""}
+
+
+def _severities(row: FleetRow) -> dict[str, int]:
+    found = Counter(finding.severity for finding in row.findings)
+    return {severity: found[severity] for severity in SEVERITIES}
+
+
+def _seconds(time_ms: int | None) -> float | None:
+    return None if time_ms is None else time_ms / 1000
+
+
+def _labels(labels: Labels) -> str:
     return "{" + ",".join(f'{key}="{value.translate(_ESCAPES)}"' for key, value in labels.items()) + "}"
 
 

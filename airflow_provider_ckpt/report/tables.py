@@ -69,12 +69,29 @@ def findings_table(findings: Sequence[Finding]) -> Table:
 
 def fleet_table(rows: Sequence[FleetRow]) -> Table:
     """Checkpoints, a row each."""
-    judged = any(row.decision for row in rows)
-    columns = ("checkpoint", "query id", "planned", "committed", "last commit", "worst", "findings")
-    return Table(
-        "Checkpoints",
-        (*columns, "decision") if judged else columns,
-        tuple((*_fleet_cells(row), row.decision) if judged else _fleet_cells(row) for row in rows),
+    judged, asked = any(row.decision for row in rows), any(row.sources is not None for row in rows)
+    columns: tuple[str, ...] = ("checkpoint", "query id", "planned", "committed", "last commit", "worst", "findings")
+    if asked:
+        columns = (*columns, "unread", "oldest", "expires in")
+    if judged:
+        columns = (*columns, "decision")
+    cells = (
+        (*_fleet_cells(row), *(_lag_cells(row) if asked else ()), *((row.decision,) if judged else ())) for row in rows
+    )
+    return Table("Checkpoints", columns, tuple(cells))
+
+
+def _lag_cells(row: FleetRow) -> tuple[Any, ...]:
+    """What is unread of all sources, how old the oldest of it is, and when the first of it may be deleted."""
+    from airflow_provider_ckpt.report.lag_tables import unread_text
+
+    sources = row.sources or ()
+    ages = [source.age_ms for source in sources if source.age_ms is not None]
+    expiries = [source.expires_ms for source in sources if source.expires_ms is not None]
+    return (
+        ", ".join(filter(None, map(unread_text, sources))) or None,
+        duration_text(max(ages)) if ages else None,
+        duration_text(min(expiries)) if expiries else None,
     )
 
 
@@ -87,7 +104,9 @@ def _fleet_cells(row: FleetRow) -> tuple[Any, ...]:
         row.latest_committed_batch,
         None if row.last_commit_age_ms is None else f"{duration_text(row.last_commit_age_ms)} ago",
         row.worst or ("replaced" if row.replaced_by else None),
-        row.error or (f"replaced by version {row.replaced_by.rpartition('/')[2]}" if row.replaced_by else codes),
+        row.error
+        or (f"replaced by version {row.replaced_by.rpartition('/')[2]}" if row.replaced_by else None)
+        or "; ".join(filter(None, (codes, row.lag_error))),
     )
 
 

@@ -47,7 +47,10 @@ def test_machines_get_one_document(lag, tmp_path):
 def test_prometheus_gets_metrics(lag, tmp_path):
     code, out, _ = lag(*sources(tmp_path), "--format", "openmetrics")
     assert code == 0
-    assert f'ckpt_source_lag_files{{checkpoint="{tmp_path}/checkpoint",source="0"}} 1\n' in out
+    assert (
+        f'ckpt_source_lag_files{{checkpoint="{tmp_path}/checkpoint",query="7f0c55e2-9a1b-4b5e-9c3d-2f6f4d0f1a10",source="0"}} 1\n'
+        in out
+    )
     assert out.endswith("# EOF\n")
 
 

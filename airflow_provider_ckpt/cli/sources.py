@@ -1,0 +1,121 @@
+"""Options that say what a query reads from; the commands that ask its sources share them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import click
+
+from airflow_provider_ckpt.cli.files import read_text
+from airflow_provider_ckpt.cli.options import Command, pairs, source_types
+
+_FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
+
+
+def from_file(command: Command) -> Command:
+    """``--sources-file``."""
+    return click.option(
+        "--sources-file",
+        "sources_file",
+        type=_FILE,
+        metavar="FILE",
+        help="Read the sources from a YAML deploy file, as of ckpt gate; with the key checkpoints, by the location of "
+        "the checkpoint. --source wins over it.",
+    )(command)
+
+
+def asking(command: Command) -> Command:
+    """``--source``, ``--sources-file``, ``--source-option`` and ``--kafka-config``."""
+    options = (
+        click.option(
+            "--source",
+            "sources",
+            multiple=True,
+            metavar="ID=TYPE[:PLACE]",
+            help="What a source reads from, by its id, such as 0=kafka:host:9092, 0=delta:URI, 0=iceberg:URI, "
+            "0=file:DIRECTORY. Can be given more than once.",
+        ),
+        from_file,
+        click.option(
+            "--source-option",
+            "source_options",
+            multiple=True,
+            metavar="ID.KEY=VALUE",
+            help="Option of a Kafka source, such as 0.maxOffsetsPerTrigger=1000, for what the next batch reads. Can be "
+            "given more than once.",
+        ),
+        click.option(
+            "--kafka-config",
+            "kafka_config",
+            multiple=True,
+            metavar="KEY=VALUE",
+            help="Option of the Kafka client, such as security.protocol=SSL. Can be given more than once.",
+        ),
+    )
+    for option in reversed(options):
+        command = option(command)
+    return command
+
+
+@dataclass(frozen=True, slots=True)
+class AskedSources:
+    """What the options say.
+
+    Args:
+        deploys: The sources, options and trigger of each query.
+        kafka_config: Of the client.
+    """
+
+    deploys: Any
+    kafka_config: Mapping[str, str]
+
+
+def asked_sources(
+    sources: tuple[str, ...],
+    sources_file: Path | None,
+    source_options: tuple[str, ...],
+    kafka_config: tuple[str, ...],
+    trigger: str | None = None,
+) -> AskedSources | None:
+    """What the options say; None when no source is declared. Raises click.UsageError."""
+    source_types(sources)
+    if not sources and sources_file is None:
+        if source_options or kafka_config:
+            raise click.UsageError("--source-option and --kafka-config need --source or --sources-file")
+        return None
+    from airflow_provider_ckpt.restart.deploys import Deploys  # a room that few calls need
+
+    said = {
+        "sources": dict(pairs(sources, "--source")) or None,
+        "source_options": dict(pairs(source_options, "--source-option")) or None,
+        "trigger": trigger,
+    }
+    try:
+        deploys = (Deploys() if sources_file is None else _read(sources_file)).with_said(said)
+    except ValueError as error:
+        raise click.BadParameter(str(error), param_hint="--source-option") from None
+    return AskedSources(deploys, dict(pairs(kafka_config, "--kafka-config")))
+
+
+def declared_sources(location: str, sources: tuple[str, ...], sources_file: Path | None) -> dict[str, str]:
+    """The sources of one query, by id. Raises click.UsageError."""
+    if sources or sources_file is None:
+        return dict(pairs(sources, "--source"))
+    from airflow_provider_ckpt.restart.ask_lag import question_of
+
+    return dict(question_of(_read(sources_file).of(location)).sources)
+
+
+def _read(path: Path) -> Any:
+    from airflow_provider_ckpt.restart.deploy import MOST_YAML_CHARS
+    from airflow_provider_ckpt.restart.deploys import parse_deploys
+
+    try:
+        return parse_deploys(path.name, read_text(path, MOST_YAML_CHARS))
+    except OSError as error:
+        raise click.BadParameter(f"{path}: {error.strerror}", param_hint="--sources-file") from None
+    except ValueError as error:
+        raise click.BadParameter(f"{path}: {error}", param_hint="--sources-file") from None

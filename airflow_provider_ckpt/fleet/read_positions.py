@@ -1,0 +1,116 @@
+"""Reading how far the queries of a fleet are behind their sources, and what their restarts would lose."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from airflow_provider_ckpt.checkpoint.view import CheckpointView
+from airflow_provider_ckpt.errors import CheckpointError
+from airflow_provider_ckpt.positions.ask_brokers import Brokers
+from airflow_provider_ckpt.positions.lag import SourceLag
+from airflow_provider_ckpt.positions.loss import Losses
+from airflow_provider_ckpt.positions.read_lag import LagQuestion, read_ahead, read_lag
+from airflow_provider_ckpt.positions.read_losses import read_losses
+from airflow_provider_ckpt.restart.ask_lag import kafka_places, question_of
+from airflow_provider_ckpt.restart.deploy import DeploySpec
+from airflow_provider_ckpt.restart.deploys import Deploys
+from airflow_provider_ckpt.sources.declared import Access
+from airflow_provider_ckpt.storage.store import Store
+
+#: What is not judged of a checkpoint for which no source was declared.
+LAG = "lag"
+
+
+@dataclass(frozen=True, slots=True)
+class FleetPosition:
+    """What the sources of one query say.
+
+    Args:
+        sources: How far it is behind each; None when they could not be asked, or none was declared.
+        losses: What a restart loses of its Kafka sources.
+        error: Why its sources could not be asked.
+        unknown: What was not judged.
+    """
+
+    sources: tuple[SourceLag, ...] | None = None
+    losses: Losses | None = None
+    error: str | None = None
+    unknown: tuple[str, ...] = ()
+
+
+class FleetPositions:
+    """The sources of a fleet, as they are declared. Each broker has one connection, and is asked for many queries.
+
+    Args:
+        deploys: The sources of each query.
+        open_store: Opens the directory of a table or of files.
+        kafka_config: Of the clients.
+        now_ms: Now, epoch milliseconds.
+        ages: Whether it is asked how old unread records are, and when they expire.
+        known_ids: The ids that the topics of a checkpoint had before, by its location.
+    """
+
+    def __init__(
+        self,
+        deploys: Deploys,
+        open_store: Callable[[str], Store],
+        kafka_config: Mapping[str, Any],
+        now_ms: int,
+        *,
+        ages: bool = False,
+        known_ids: Callable[[str], Mapping[str, str]] = lambda _: {},
+    ) -> None:
+        self._deploys = deploys
+        self._open = open_store
+        self._config = kafka_config
+        self._now_ms = now_ms
+        self._ages = ages
+        self._known_ids = known_ids
+        self._brokers = Brokers(kafka_config)
+        #: The ids of the topics that were seen, by location.
+        self.topic_ids: dict[str, Mapping[str, str]] = {}
+
+    @property
+    def broker_requests(self) -> int:
+        """How many questions for offsets the brokers were asked."""
+        return self._brokers.requests
+
+    def deploy_of(self, location: str) -> DeploySpec:
+        """What is declared of the query with this checkpoint."""
+        return self._deploys.of(location)
+
+    def read_ahead(self, views: Iterable[CheckpointView]) -> None:
+        """Ask the brokers for several queries together; raises nothing."""
+        read_ahead([(view, self._question(view)) for view in views], self._brokers, self._now_ms)
+
+    def of(self, view: CheckpointView, store: Store) -> FleetPosition:
+        """What the sources of one query say; an error of its sources is the answer."""
+        question = self._question(view)
+        if not question.sources:
+            return FleetPosition(unknown=(LAG,))
+        try:
+            sources = read_lag(view, question, Access(self._open, store, self._config), self._now_ms, self._brokers)
+            losses = self._losses(view)
+        except CheckpointError as error:
+            return FleetPosition(error=str(error), unknown=(LAG,))
+        undeclared = any(source.source_type is None for source in sources)
+        unknown = (*((LAG,) if undeclared else ()), *(losses.unknown if losses else ()))
+        return FleetPosition(sources, losses, unknown=unknown)
+
+    def _losses(self, view: CheckpointView) -> Losses | None:
+        deploy = self.deploy_of(view.location)
+        if not (places := kafka_places(deploy)):
+            return None
+        known = self._known_ids(view.location)
+        losses = read_losses(view, places, deploy.source_options, known, self._brokers)
+        self.topic_ids[view.location] = losses.topic_ids
+        return losses
+
+    def _question(self, view: CheckpointView) -> LagQuestion:
+        """What is asked; nothing where types alone are declared, as a deploy file for the gate may do."""
+        deploy = self.deploy_of(view.location)
+        if not any(source.place for source in deploy.sources or ()):
+            return LagQuestion({})
+        return question_of(deploy, ages=self._ages)

@@ -1,0 +1,63 @@
+"""Lags for people: a row for each source, and one for each partition."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+from airflow_provider_ckpt.positions.lag import PartitionLag, SourceLag
+from airflow_provider_ckpt.report.tables import Table
+from airflow_provider_ckpt.times import duration_text
+
+LAG_COLUMNS = ("source", "type", "unread", "files", "bytes", "oldest", "next batch")
+
+
+def lag_row(source: SourceLag) -> tuple[Any, ...]:
+    """The cells of LAG_COLUMNS."""
+    return (
+        source.source_id,
+        source.source_type,
+        unread_text(source),
+        source.files,
+        None if source.size is None else _size(source.size),
+        _age(source.age_ms),
+        None if source.next_batch is None else source.next_batch.text,
+    )
+
+
+def partitions_table(title: str, partitions: Iterable[PartitionLag]) -> Table:
+    """Partitions of Kafka, a row each."""
+    rows = tuple(
+        (
+            f"{part.topic}-{part.partition}",
+            part.position,
+            part.end,
+            part.unread,
+            part.lost,
+            _age(part.age_ms),
+            _age(part.expires_ms),
+        )
+        for part in partitions
+    )
+    return Table(title, ("partition", "position", "end", "unread", "lost", "oldest", "expires in"), rows)
+
+
+def unread_text(source: SourceLag) -> str | None:
+    """How much is unread, such as ``at most 5 offsets``; None when it cannot be counted."""
+    if source.total is None or source.unit is None:
+        return None
+    return f"{'at most ' if source.unit == 'offsets' else ''}{_counted(source.total, source.unit.removesuffix('s'))}"
+
+
+def _age(age_ms: int | None) -> str | None:
+    return None if age_ms is None else duration_text(age_ms)
+
+
+def _counted(count: int, noun: str) -> str:
+    return f"{count} {noun}" if count == 1 else f"{count} {noun}s"
+
+
+def _size(count: int) -> str:
+    from rich.filesize import decimal
+
+    return decimal(count)
