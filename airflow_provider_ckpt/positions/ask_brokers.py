@@ -112,7 +112,7 @@ class Brokers:
 
     def _require_answering(self, servers: str) -> None:
         if error := self._silent.get(servers):
-            raise StoreUnavailableError(error.message, location=self.at(servers).location)
+            raise StoreUnavailableError(error.message, location=self.at(servers).location, hint=error.hint)
 
 
 def _layers(unread: Iterable[tuple[Partition, int]]) -> list[dict[Partition, int]]:

@@ -6,65 +6,38 @@ one for 10,000 takes several times as long as ten for 1,000.
 
 from __future__ import annotations
 
-import logging
-import os
 import re
-import threading
 import time
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Future
-from concurrent.futures import TimeoutError as FutureTimeoutError
-from dataclasses import dataclass, field
-from typing import Any, TypeVar
+from dataclasses import dataclass
+from typing import Any
 
 from airflow_provider_ckpt.codec.kafka_offset import Partition
 from airflow_provider_ckpt.errors import StoreError, StoreUnavailableError
+from airflow_provider_ckpt.sources.connect_kafka import Answer, Key, connected
+from airflow_provider_ckpt.sources.kafka_causes import Complaint, cause_of
 from airflow_provider_ckpt.sources.unread import Retention
 from airflow_provider_ckpt.storage.secrets import scrub
 
-Item = TypeVar("Item")
 #: Of so many partitions one call asks at most.
 AT_A_TIME = 1_000
-#: How long one question to the broker may take, seconds.
+#: How long one question to the broker may take where the configuration does not say so, seconds.
 TIMEOUT_S = 15.0
 #: Between two tries of partitions whose leader the client did not know yet, seconds.
 _PAUSE_S = 0.2
 _PREFIX = "kafka."
-_SERVERS, _ISOLATION = "bootstrap.servers", "isolation.level"
-#: Of consumers alone: an admin client would complain.
-_OF_CONSUMERS = frozenset({_ISOLATION, "group.id", "auto.offset.reset", "enable.auto.commit"})
-_SECRET = re.compile(r"(?i)password|secret|jaas|token|oauthbearer\.config|\.key\b")
-_REFUSALS = (
-    "_AUTHENTICATION",
-    "SASL_AUTHENTICATION_FAILED",
-    "TOPIC_AUTHORIZATION_FAILED",
-    "CLUSTER_AUTHORIZATION_FAILED",
+_SERVERS, _ISOLATION, _TIMEOUT = "bootstrap.servers", "isolation.level", "socket.timeout.ms"
+#: Of consumers alone, of which an admin client would complain; and what is ours to hear.
+_OF_OTHERS = frozenset(
+    {_ISOLATION, "group.id", "auto.offset.reset", "enable.auto.commit", "on_commit", "error_cb", "log_cb"}
 )
+#: In a connection these are names of functions, which nobody needs who asks.
+_CALLBACKS = frozenset({"stats_cb", "throttle_cb"})
+_SECRET = re.compile(r"(?i)password|secret|jaas|token|oauthbearer\.config|\.key\b|\.pem\b")
 #: ``list_offsets`` does not try these again by itself; they are seen on topics that were just created.
 _MOVING = ("NOT_LEADER_FOR_PARTITION", "LEADER_NOT_AVAILABLE", "FENCED_LEADER_EPOCH", "UNKNOWN_LEADER_EPOCH")
-_LOG = logging.getLogger(__name__)
-#: The clients of this process, by configuration; none is given up. Python's garbage collector may
-#: run in a thread of the client, and librdkafka aborts the process when a client is destroyed there
-#: (confluent-kafka-python, pull requests 2129 and 2131).
-_CLIENTS: dict[tuple[Any, ...], _Shared] = {}
-#: Held while a client is looked up or made, so that two threads never make two of which one would be given up.
-_MAKING = threading.Lock()
-
-
-@dataclass(slots=True)
-class _Shared:
-    """A client that all questions with one configuration share.
-
-    Args:
-        client: An ``AdminClient``.
-        complaints: What it told on the side, and no answer has reported yet.
-        has_answered: Whether a question was answered. From then on, what it tells between two questions is not why the
-            next one fails; before, it may be: a wrong password is told as soon as the client connects.
-    """
-
-    client: Any
-    complaints: list[Any] = field(default_factory=list)
-    has_answered: bool = False
+_ABSENT = ("UNKNOWN_TOPIC_OR_PART", "TOPIC_EXCEPTION")
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,8 +63,8 @@ class KafkaBroker:
         config: Of librdkafka, or as Spark takes it, with ``kafka.`` before each key. With
             ``isolation.level=read_committed`` the end of a partition is the last stable offset.
 
-    Every question raises StoreUnavailableError when no answer comes in TIMEOUT_S, which another try can help, and
-    StoreError when the broker refuses.
+    Every question raises StoreUnavailableError when no answer comes in ``timeout_s``, which another try can help, and
+    StoreError when the broker refuses, which is said as soon as it does.
 
     Raises:
         StoreError: No servers were given, the configuration is wrong, or the client is not installed.
@@ -107,8 +80,14 @@ class KafkaBroker:
         self.requests = 0
         self._read_committed = str(config.get(_ISOLATION, "")).lower() == "read_committed"
         self._secrets = [str(value) for key, value in config.items() if _SECRET.search(key) and value]
-        self._shared = self._connect({key: value for key, value in config.items() if key not in _OF_CONSUMERS})
-        self.client = self._shared.client
+        self._config = {
+            key: value
+            for key, value in config.items()
+            if key not in _OF_OTHERS and not (key in _CALLBACKS and isinstance(value, str))
+        }
+        self._require_config()
+        #: How long a question may take, seconds: ``socket.timeout.ms`` of the configuration, or TIMEOUT_S.
+        self.timeout_s = int(config[_TIMEOUT]) / 1_000 if _TIMEOUT in config else TIMEOUT_S
 
     def topics(self, names: Iterable[str]) -> dict[str, Topic | None]:
         """What the broker knows of topics; None for one that it does not have."""
@@ -116,10 +95,11 @@ class KafkaBroker:
 
         if not (wanted := sorted(set(names))):
             return {}
-        self.begin()
         # Unlike list_topics with a name, this never creates a topic.
-        asked = self.client.describe_topics(TopicCollection(wanted), request_timeout=TIMEOUT_S)
-        return {name: self._topic(name, asked[name]) for name in wanted}
+        answers = self.ask(
+            lambda client: client.describe_topics(TopicCollection(wanted), request_timeout=self.timeout_s)
+        )
+        return {name: self._topic(name, answers[name]) for name in wanted}
 
     def earliest(self, partitions: Iterable[Partition]) -> dict[Partition, int]:
         """The first offset that each partition still has; where nothing is left, that is its end."""
@@ -149,14 +129,13 @@ class KafkaBroker:
         from confluent_kafka.admin import ConfigResource, ResourceType
 
         resources = [ConfigResource(ResourceType.TOPIC, name) for name in sorted(set(names))]
+        if not resources:
+            return {}
         found = {}
-        self.begin()
-        asked = self.client.describe_configs(resources, request_timeout=TIMEOUT_S) if resources else {}
-        for resource, future in asked.items():
-            about = f"the configuration of topic {resource.name}"
-            result, errors = self.result(future, about)
+        answers = self.ask(lambda client: client.describe_configs(resources, request_timeout=self.timeout_s))
+        for resource, (result, errors) in answers.items():
             if errors:
-                raise self.error(about, errors)
+                raise self.error(f"the configuration of topic {resource.name}", errors)
             deletes = "delete" in result["cleanup.policy"].value
             time_ms, size = (int(result[key].value) for key in ("retention.ms", "retention.bytes"))
             found[resource.name] = Retention(
@@ -166,46 +145,70 @@ class KafkaBroker:
 
     # --- the client --------------------------------------------------------------------------------------------
 
-    def _connect(self, config: Mapping[str, Any]) -> _Shared:
-        """The client with this configuration."""
+    def ask(
+        self, question: Callable[[Any], Mapping[Key, Future[Any]]], within_s: float | None = None
+    ) -> dict[Key, Answer]:
+        """What the broker answers to each part of a question, or why it does not.
+
+        Args:
+            question: Asks an ``AdminClient``.
+            within_s: How long that may take, seconds; without it ``timeout_s``.
+        """
+        with connected(self._config) as connection:
+            return connection.ask(question, self.timeout_s if within_s is None else within_s)
+
+    def _require_config(self) -> None:
+        """Make the client. Raises StoreError when there is none for this configuration."""
         try:
             from confluent_kafka import KafkaException
-            from confluent_kafka.admin import AdminClient
         except ImportError as error:
             hint = "pip install 'ckpt-cli[kafka]'"
             raise StoreError("Kafka sources need confluent-kafka", hint=hint) from error
-        if not config.get(_SERVERS):
+        if not self._config.get(_SERVERS):
             raise StoreError("no Kafka broker was given", hint="Declare the source as kafka:HOST:PORT/TOPIC.")
-        # A client does not survive a fork, which the executors of Airflow make.
-        key = os.getpid(), *sorted((name, str(value)) for name, value in config.items())
-        complaints: list[Any] = []
+        self._require_token()
         try:
-            with _MAKING:
-                if key not in _CLIENTS:
-                    client = AdminClient({**config, "error_cb": complaints.append}, logger=_LOG)
-                    _CLIENTS[key] = _Shared(client, complaints)
-                return _CLIENTS[key]
+            with connected(self._config):
+                return
         except (KafkaException, TypeError, ValueError) as error:
             said = error.args[0].str() if isinstance(error, KafkaException) else error
             hint = "Use the keys of librdkafka, with or without the prefix kafka."
             message = f"the Kafka client refuses the configuration: {self._scrub(said)}"
             raise StoreError(message, location=self.location, hint=hint) from None
 
-    def _topic(self, name: str, asked: Future[Any]) -> Topic | None:
-        about = f"topic {name}"
-        result, errors = self.result(asked, about)
+    def _require_token(self) -> None:
+        """With OAUTHBEARER somebody has to give tokens: the client would wait for one without a word."""
+        mechanism = self._config.get("sasl.mechanism") or self._config.get("sasl.mechanisms")
+        given = self._config.get("oauth_cb")
+        has_own = {"sasl.oauthbearer.method", "enable.sasl.oauthbearer.unsecure.jwt"} & self._config.keys()
+        if given is not None and not callable(given):
+            problem = "oauth_cb of the Kafka client is the name of a function, and not a function"
+        elif mechanism == "OAUTHBEARER" and given is None and not has_own:
+            problem = "the Kafka client has no way to get a token for OAUTHBEARER"
+        else:
+            return
+        raise StoreError(
+            problem,
+            location=self.location,
+            hint="Set sasl.oauthbearer.method=oidc and what it needs; or, in Airflow, name a function in oauth_cb of "
+            "the connection and in the option callback_allowlist of the section apache_kafka.",
+        )
+
+    def _topic(self, name: str, answer: Answer) -> Topic | None:
+        result, errors = answer
         if not errors:
             return Topic(name, str(result.topic_id), tuple(sorted(item.id for item in result.partitions)))
-        if is_one_of(errors, ("UNKNOWN_TOPIC_OR_PART", "TOPIC_EXCEPTION")):
+        if is_one_of(errors, _ABSENT):
             return None
-        raise self.error(about, errors)
+        raise self.error(f"topic {name}", errors)
 
     def _offsets(self, specs: Mapping[Partition, Any]) -> dict[Partition, int]:
+        """The offset of each partition that its ``OffsetSpec`` asks for."""
         found: dict[Partition, int] = {}
         for some in batched(list(specs), AT_A_TIME):
-            wanted, deadline = some, time.monotonic() + TIMEOUT_S
+            wanted, deadline = some, time.monotonic() + self.timeout_s
             while wanted:
-                wanted = self._ask_for_offsets(wanted, specs, found, is_last=time.monotonic() >= deadline)
+                wanted = self._ask_for_offsets(wanted, specs, found, deadline)
                 if wanted:
                     time.sleep(_PAUSE_S)
         return found
@@ -215,8 +218,7 @@ class KafkaBroker:
         partitions: Sequence[Partition],
         specs: Mapping[Partition, Any],
         found: dict[Partition, int],
-        *,
-        is_last: bool,
+        deadline: float,
     ) -> list[Partition]:
         """Ask once; the result is those partitions that are to be asked for again, as their leader has moved."""
         from confluent_kafka import IsolationLevel, TopicPartition
@@ -224,73 +226,39 @@ class KafkaBroker:
         level = IsolationLevel.READ_COMMITTED if self._read_committed else IsolationLevel.READ_UNCOMMITTED
         wanted = {TopicPartition(*partition): specs[partition] for partition in partitions}
         self.requests += 1
-        self.begin()
-        asked = self.client.list_offsets(wanted, isolation_level=level, request_timeout=TIMEOUT_S)
+        left_s = max(_PAUSE_S, deadline - time.monotonic())
+        answers = self.ask(
+            lambda client: client.list_offsets(wanted, isolation_level=level, request_timeout=left_s), left_s
+        )
         again = []
-        for at, future in asked.items():
-            about = f"partition {at.topic}-{at.partition}"
-            result, errors = self.result(future, about)
+        for at, (result, errors) in answers.items():
             if not errors:
                 found[at.topic, at.partition] = result.offset
-            elif is_last or not is_one_of(errors, _MOVING):
-                raise self.error(about, errors)
+            elif time.monotonic() >= deadline or not is_one_of(errors, _MOVING):
+                raise self.error(f"partition {at.topic}-{at.partition}", errors)
             else:
                 again.append((at.topic, at.partition))
         return again
 
-    def begin(self) -> None:
-        """Before each question: an old complaint is not why this one fails."""
-        self.client.poll(0)
-        if self._shared.has_answered:
-            self._shared.complaints.clear()
-
-    def result(self, future: Future[Any], about: str) -> tuple[Any, list[Any]]:
-        """What the broker said, or its errors. Raises StoreUnavailableError when it said nothing."""
-        from confluent_kafka import KafkaException
-
-        try:
-            answer = future.result(2 * TIMEOUT_S)
-        except FutureTimeoutError:
-            raise StoreUnavailableError(f"{about}: the broker did not answer", location=self.location) from None
-        except KafkaException as exception:
-            self.client.poll(0)  # why it does not answer, is told on the side
-            errors = [exception.args[0], *self._shared.complaints]
-            self._shared.complaints.clear()
-            return None, errors
-        self._shared.has_answered = True
-        return answer, []
-
-    def error(self, about: str, errors: Sequence[Any]) -> StoreError:
-        """The error that says what the broker answered, about what it was asked."""
-        said = self.said(errors)
-        if is_one_of(errors, ("UNKNOWN_TOPIC_OR_PART", "TOPIC_EXCEPTION")):
+    def error(self, about: str, complaints: Sequence[Complaint]) -> StoreError:
+        """The error that says why the broker did not answer what it was asked about."""
+        if is_one_of(complaints, _ABSENT):
             return StoreError(f"{about} does not exist", location=self.location, hint="Check the declared topics.")
-        if is_one_of(errors, _REFUSALS):
-            hint = "Check the credentials and the ACLs: the operation Describe on the topics is needed."
-            return StoreError(f"{about}: {said}", location=self.location, hint=hint)
-        return StoreUnavailableError(f"{about}: the broker did not answer: {said}", location=self.location)
-
-    def said(self, errors: Iterable[Any]) -> str:
-        """Errors of the client as a text without secrets, each once."""
-        return "; ".join(dict.fromkeys(self._scrub(_text_of(error)) for error in errors))
+        cause, complaint = cause_of(complaints)
+        said = f": {self._scrub(complaint.text)}" if complaint is not None and complaint.text else ""
+        kind = StoreError if cause.is_final else StoreUnavailableError
+        within = "" if cause.is_final else f" (asked for {self.timeout_s:g} s)"
+        return kind(f"{about}: {cause.says}{within}{said}", location=self.location, hint=cause.hint)
 
     def _scrub(self, said: object) -> str:
         return scrub(str(said), self._secrets)
 
 
-def _text_of(error: Any) -> str:
-    """What the client says of an error, with its name where that ends in a colon: the broker said nothing."""
-    text = str(error.str()).strip()
-    return f"{text} {error.name()}" if text.endswith(":") else text
+def is_one_of(complaints: Iterable[Complaint], names: Iterable[str]) -> bool:
+    """Whether one of them has one of these names, as ``KafkaError`` has them."""
+    return bool({complaint.name for complaint in complaints} & set(names))
 
 
-def is_one_of(errors: Iterable[Any], names: Iterable[str]) -> bool:
-    """Whether one of the client's errors has one of these names, as ``KafkaError`` has them."""
-    from confluent_kafka import KafkaError
-
-    return bool({error.code() for error in errors} & {getattr(KafkaError, name) for name in names})
-
-
-def batched(items: Sequence[Item], most: int) -> Iterator[Sequence[Item]]:
-    """Items in groups of at most so many, for one call each."""
-    return (items[at : at + most] for at in range(0, len(items), most))
+def batched(partitions: Sequence[Partition], most: int) -> Iterator[Sequence[Partition]]:
+    """Partitions in groups of at most so many, for one call each."""
+    return (partitions[at : at + most] for at in range(0, len(partitions), most))

@@ -3,21 +3,21 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping
+from concurrent.futures import Future
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 from airflow_provider_ckpt.codec.kafka_offset import Partition
-from airflow_provider_ckpt.errors import StoreError
-from airflow_provider_ckpt.sources.ask_kafka import AT_A_TIME, TIMEOUT_S, KafkaBroker, batched, is_one_of
+from airflow_provider_ckpt.sources.ask_kafka import AT_A_TIME, KafkaBroker, batched, is_one_of
+from airflow_provider_ckpt.sources.connect_kafka import complaint_of
 
 _ABSENT = ("GROUP_ID_NOT_FOUND",)
-_REFUSED = ("GROUP_AUTHORIZATION_FAILED", "TOPIC_AUTHORIZATION_FAILED")
 #: The client does not try these again by itself; they are seen when the first group of a broker is made.
 _MOVING = ("COORDINATOR_LOAD_IN_PROGRESS", "COORDINATOR_NOT_AVAILABLE", "NOT_COORDINATOR")
 #: Between two tries, seconds.
 _PAUSE_S = 0.2
-_RIGHTS = "Check the ACLs: the operation Read on the group and on its topics is needed."
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,14 +41,14 @@ class ConsumerGroup:
 
     def members(self) -> int:
         """How many consumers are in the group now."""
-        found = self._ask(self._broker.client.describe_consumer_groups, self.name)
+        found = self._ask("describe_consumer_groups", self.name)
         return 0 if found is None else len(found.members)
 
     def committed(self) -> dict[Partition, GroupOffset]:
         """What the group has committed; without the partitions of which it has nothing."""
         from confluent_kafka import ConsumerGroupTopicPartitions
 
-        found = self._ask(self._broker.client.list_consumer_group_offsets, ConsumerGroupTopicPartitions(self.name))
+        found = self._ask("list_consumer_group_offsets", ConsumerGroupTopicPartitions(self.name))
         return {
             (at.topic, at.partition): GroupOffset(at.offset, at.metadata or "")
             for at in (found.topic_partitions if found is not None else ())
@@ -71,26 +71,25 @@ class ConsumerGroup:
         for some in batched(sorted(offsets), AT_A_TIME):
             wanted = [TopicPartition(*partition, offsets[partition], metadata) for partition in some]
             change = ConsumerGroupTopicPartitions(self.name, wanted)
-            for at in self._ask(self._broker.client.alter_consumer_group_offsets, change).topic_partitions:
+            for at in self._ask("alter_consumer_group_offsets", change).topic_partitions:
                 if at.error is not None:
-                    refused[at.topic, at.partition] = self._broker.said([at.error])
+                    refused[at.topic, at.partition] = complaint_of(at.error).text
         return refused
 
-    def _ask(self, call: Callable[..., Any], about: Any) -> Any:
-        """What the broker said; None when it has no such group."""
-        deadline = time.monotonic() + TIMEOUT_S
+    def _ask(self, call: str, about: Any) -> Any:
+        """What the broker says to a call of the client; None when it has no such group."""
+        deadline = time.monotonic() + self._broker.timeout_s
         while True:
-            self._broker.begin()
-            asked = call([about], request_timeout=TIMEOUT_S)
-            answer, errors = self._broker.result(asked[self.name], self._about)
+            left_s = max(_PAUSE_S, deadline - time.monotonic())
+            answers = self._broker.ask(partial(_called, call, about, left_s), left_s)
+            answer, errors = answers[self.name]
             if not errors or is_one_of(errors, _ABSENT):
                 return answer
             if time.monotonic() >= deadline or not is_one_of(errors, _MOVING):
-                raise self._error(errors)
+                raise self._broker.error(self._about, errors)
             time.sleep(_PAUSE_S)
 
-    def _error(self, errors: Sequence[Any]) -> StoreError:
-        if is_one_of(errors, _REFUSED):
-            said = self._broker.said(errors)
-            return StoreError(f"{self._about}: {said}", location=self._broker.location, hint=_RIGHTS)
-        return self._broker.error(self._about, errors)
+
+def _called(call: str, about: Any, timeout_s: float, client: Any) -> Mapping[str, Future[Any]]:
+    asked: Mapping[str, Future[Any]] = getattr(client, call)([about], request_timeout=timeout_s)
+    return asked

@@ -38,7 +38,7 @@ class Counted:
     def __init__(self, bootstrap: str) -> None:
         self._told: list[dict[str, int]] = []
         self.brokers = Brokers({"statistics.interval.ms": 100, "stats_cb": self._keep})
-        self._client = self.brokers.at(bootstrap).client
+        self._broker = self.brokers.at(bootstrap)
 
     def _keep(self, text: str) -> None:
         brokers = json.loads(text)["brokers"].values()
@@ -49,7 +49,7 @@ class Counted:
         """Requests up to now, by type."""
         enough, deadline = len(self._told) + 2, time.monotonic() + 60  # the first may have been made before
         while len(self._told) < enough:
-            self._client.poll(0.1)
+            self._broker.ask(lambda client: (client.poll(0.1) and {}) or {})
             assert time.monotonic() < deadline, "the client tells no statistics"
         return self._told[-1]
 

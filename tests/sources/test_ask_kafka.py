@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from concurrent.futures import Future
-from types import SimpleNamespace
 
 import pytest
 
 from airflow_provider_ckpt.errors import StoreError, StoreUnavailableError
-from airflow_provider_ckpt.sources import ask_kafka
 from airflow_provider_ckpt.sources.ask_kafka import KafkaBroker
+from airflow_provider_ckpt.sources.connect_kafka import connected
 
 pytestmark = pytest.mark.timeout(180)
 
@@ -70,73 +69,39 @@ class Moving:
 def test_a_partition_whose_leader_has_moved_is_asked_for_again(kafka, monkeypatch):
     topic = kafka.create(2)
     kafka.produce(topic, 3)
-    broker = KafkaBroker(kafka.bootstrap, {})
-    monkeypatch.setattr(broker, "client", Moving(broker.client, 2))
-    assert broker.latest([(topic, 0), (topic, 1)]) == {(topic, 0): 3, (topic, 1): 0}
-    assert broker.requests == 3
-    monkeypatch.setattr(ask_kafka, "TIMEOUT_S", 1.0)
-    monkeypatch.setattr(broker, "client", Moving(broker.client, 1_000))
-    with pytest.raises(StoreUnavailableError, match="did not answer"):
-        broker.latest([(topic, 0)])
+    config = {"bootstrap.servers": kafka.bootstrap, "client.id": topic, "socket.timeout.ms": 1_000}
+    broker = KafkaBroker("", config)
+    with connected(config) as connection:
+        monkeypatch.setattr(connection, "client", Moving(connection.client, 2))
+        assert broker.latest([(topic, 0), (topic, 1)]) == {(topic, 0): 3, (topic, 1): 0}
+        assert broker.requests == 3
+        connection.client.times = 1_000
+        with pytest.raises(StoreUnavailableError, match="did not answer"):
+            broker.latest([(topic, 0)])
+        monkeypatch.undo()
 
 
-class Watched(dict):
-    """The clients of a process, with whether the lock was held at each look and at each change."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.held: list[bool] = []
-
-    def __contains__(self, key: object) -> bool:
-        self.held.append(ask_kafka._MAKING.locked())
-        return super().__contains__(key)
-
-    def __setitem__(self, key: object, client: object) -> None:
-        self.held.append(ask_kafka._MAKING.locked())
-        super().__setitem__(key, client)
-
-
-def test_one_configuration_has_one_client_and_no_thread_can_make_another(monkeypatch):
-    clients, kept = Watched(), ask_kafka._CLIENTS
-    monkeypatch.setattr(ask_kafka, "_CLIENTS", clients)
-    first, second = (KafkaBroker("127.0.0.1:1", {"client.id": "watched"}) for _ in range(2))
-    kept.update(clients)  # no client is destroyed before the end
-    assert first.client is second.client
-    assert clients.held == [True, True, True], "a look, the change, and another look"
-    assert not ask_kafka._MAKING.locked()
-
-
-class Answering:
-    """A client of whose questions some are answered, and the others run out of time."""
-
-    def __init__(self, answers: list[bool]) -> None:
-        self.answers = answers
-
-    def describe_topics(self, topics: object, **_: object) -> dict:
-        from confluent_kafka import KafkaError, KafkaException
-
-        future: Future = Future()
-        if self.answers.pop(0):
-            future.set_result(SimpleNamespace(topic_id="1", partitions=[]))
-        else:
-            future.set_exception(KafkaException(KafkaError(KafkaError._TIMED_OUT)))
-        return {"t": future}
-
-    def poll(self, _: float) -> None: ...
+def test_a_question_takes_as_long_as_the_configuration_says():
+    assert KafkaBroker("127.0.0.1:1", {}).timeout_s == 15
+    assert KafkaBroker("127.0.0.1:1", {"kafka.socket.timeout.ms": "2500"}).timeout_s == 2.5
 
 
 @pytest.mark.parametrize(
-    ("answers", "is_unavailable"), [([True, False], True), ([False], False)], ids=["after an answer", "before any"]
+    ("config", "said"),
+    [
+        ({"sasl.mechanism": "OAUTHBEARER"}, "no way to get a token for OAUTHBEARER"),
+        (
+            {"sasl.mechanism": "OAUTHBEARER", "oauth_cb": "my.module.token"},
+            "the name of a function, and not a function",
+        ),
+    ],
 )
-def test_an_old_complaint_is_not_why_a_question_fails(monkeypatch, answers, is_unavailable):
-    from confluent_kafka import KafkaError
+def test_tokens_that_nobody_would_give_are_refused_at_once(config, said):
+    with pytest.raises(StoreError, match=said) as refused:
+        KafkaBroker("127.0.0.1:1", {"security.protocol": "SASL_PLAINTEXT", **config})
+    assert "sasl.oauthbearer.method=oidc" in refused.value.hint
 
-    broker = KafkaBroker("127.0.0.1:1", {"client.id": f"answers-{len(answers)}"})
-    complaints = broker._shared.complaints
-    monkeypatch.setattr(broker, "client", Answering(answers))
-    for _ in answers[1:]:
-        broker.topics(["t"])
-    complaints.append(KafkaError(KafkaError._AUTHENTICATION))
-    with pytest.raises(StoreError) as raised:
-        broker.topics(["t"])
-    assert isinstance(raised.value, StoreUnavailableError) == is_unavailable
+
+def test_callbacks_of_others_are_left_alone():
+    callbacks = dict.fromkeys(("error_cb", "log_cb", "stats_cb", "throttle_cb", "on_commit"), "my.module.callback")
+    KafkaBroker("127.0.0.1:1", callbacks)
