@@ -54,9 +54,9 @@ class Handler(MotoRequestHandler):
 
 
 @contextmanager
-def serving() -> Iterator[str]:
+def serving(handler: type[Handler] = Handler) -> Iterator[str]:
     """Starts the server and ends it; its URL."""
-    server = make_server("127.0.0.1", 0, create_backend_app("s3"), threaded=True, request_handler=Handler)
+    server = make_server("127.0.0.1", 0, create_backend_app("s3"), threaded=True, request_handler=handler)
     thread = Thread(target=server.serve_forever, daemon=True)
     thread.start()
     try:
