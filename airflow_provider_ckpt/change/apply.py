@@ -150,7 +150,11 @@ def _refuse_taken_back(executor: InPlace, files: Mapping[str, StoredObject]) -> 
     plan = executor.plan
     given_up = journal.FORGOTTEN in files and journal.RECEIPT not in files
     if journal.UNDONE in files or given_up:
-        done = "begun, and then its saved files were deleted (--forget)" if given_up else "carried out, and then undone"
+        done = (
+            "begun, and then its saved files were deleted (ckpt history --forget)"
+            if given_up
+            else "carried out, and then undone"
+        )
         raise StalePlanError(
             f"plan {plan.plan_id} was {done}.",
             location=plan.location,

@@ -302,8 +302,8 @@ def _busy(checkpoint: Store, holder: Holder) -> CheckpointBusyError:
     return CheckpointBusyError(
         f"another run of ckpt has the lock of this location: {who}.",
         location=checkpoint.location,
-        hint="Nothing was done. Wait until that process has ended. If it was killed, add --break-lock (break_lock=True "
-        "in a DAG) to remove its lock.",
+        hint="Nothing was done. Wait until that process has ended. If it was killed, run its command again with "
+        "--break-lock (break_lock=True in a DAG), which removes its lock.",
     )
 
 

@@ -8,6 +8,7 @@ from collections.abc import Collection
 from airflow_provider_ckpt.codec import layout
 
 _CHECKPOINT = "Give the checkpointLocation of the query, the directory that holds offsets/ and commits/."
+_SINK = "To judge a restart with this as the sink of the query: ckpt gate LOCATION --sink"
 _BACKUP_ID = re.compile(r"\d{8}T\d{6}\.\d{3}Z-[0-9a-f]{8}")
 _DATA = (".parquet", ".orc", ".json", ".csv", ".avro", ".txt")
 
@@ -21,16 +22,16 @@ def what_it_is(objects: Collection[str], directories: Collection[str]) -> tuple[
     """
     if {layout.OFFSETS, layout.COMMITS} & set(directories):
         return None
-    tables = {"_delta_log": "a Delta table", ".hoodie": "a Hudi table"}
-    for directory, table in tables.items():
+    tables = {"_delta_log": ("a Delta table", "delta"), ".hoodie": ("a Hudi table", "hudi")}
+    for directory, (table, sink) in tables.items():
         if directory in directories:
-            return table, f"{_CHECKPOINT} To declare this as the sink of a query, use --sink."
+            return table, f"{_CHECKPOINT} {_SINK} {sink}:URI"
     if layout.METADATA in directories and "data" in directories:
-        return "an Iceberg table", f"{_CHECKPOINT} To declare this as the sink of a query, use --sink iceberg:URI."
+        return "an Iceberg table", f"{_CHECKPOINT} {_SINK} iceberg:URI"
     if layout.SINK_LOG in directories:
         return (
             "the output directory of a file sink",
-            f"{_CHECKPOINT} To declare this as the sink of a query, use --sink file:URI.",
+            f"{_CHECKPOINT} {_SINK} file:URI",
         )
     if "manifest.json" in objects and "checkpoint" in directories:
         return (

@@ -235,7 +235,7 @@ def _goal(goals: dict[str, Any]) -> Goal:
     except (OSError, ValueError) as error:
         raise click.BadParameter(f"{file} cannot be read: {error}", param_hint="--from-file") from None
     try:
-        return parse_goal(csv=csv, **goals)
+        return parse_goal(csv=csv, called={**_GOALS, "csv": _GOALS["file"]}, **goals)
     except ValueError as error:
         option = "--to-offsets" if goals["offsets"] is not None else "--from-file" if csv is not None else ""
         if option and "exactly one" not in str(error):

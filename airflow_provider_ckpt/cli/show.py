@@ -46,7 +46,8 @@ def show(location: str, storage_options: tuple[str, ...], as_json: bool, **said:
         lag = None if asked is None else _lag(view, store, asked, opening(storage_options))
         document = _summary(view, lag)
     except CheckpointFormatError as error:
-        error.hint = " ".join(filter(None, [error.hint, f"To list all damage: ckpt check --deep {store.location}"]))
+        listed = f"To list all damage: ckpt check --deep {store.location}"
+        error.hint = f"{error.hint.rstrip('.')}. {listed}" if error.hint else listed
         raise
     if as_json:
         print_json(document)

@@ -21,6 +21,21 @@ from airflow_provider_ckpt.reset.resolve import resolve_aim
 from airflow_provider_ckpt.sources.declared import Access, DeclaredEnd, parse_end
 from airflow_provider_ckpt.times import parse_time_ms
 
+#: The parameters that say where to, by what the pure reader of goals calls them.
+_GOALS = {
+    "earliest": "to_earliest",
+    "latest": "to_latest",
+    "current": "to_current",
+    "at_ms": "to_datetime",
+    "duration_ms": "by_duration",
+    "shift": "shift_by",
+    "offsets": "to_offsets",
+    "csv": "from_csv",
+    "version": "to_version",
+    "skip_version": "skip_version",
+    "skip_snapshot": "skip_snapshot",
+}
+
 
 class CheckpointResetOffsetsOperator(CheckpointChangeOperator):
     """Moves the positions of a source, in place, as ``kafka-consumer-groups --reset-offsets`` moves those of a group.
@@ -148,6 +163,7 @@ class CheckpointResetOffsetsOperator(CheckpointChangeOperator):
                 skip_snapshot=self._number("skip_snapshot"),
                 offsets=plain("to_offsets", self.to_offsets) if not _is_nothing(self.to_offsets) else None,
                 csv=self._csv(),
+                called=_GOALS,
             )
         except ValueError as error:
             raise CheckpointError(str(error)) from error

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
+from types import MappingProxyType
 from typing import Any
 
 from airflow_provider_ckpt.codec.jvm_text import INT_MAX, LONG_MAX
@@ -65,6 +66,7 @@ def parse_goal(
     version: int | None = None,
     skip_version: int | None = None,
     skip_snapshot: int | None = None,
+    called: Mapping[str, str] = MappingProxyType({}),
 ) -> Goal:
     """The one goal that was given.
 
@@ -80,26 +82,28 @@ def parse_goal(
         version: Right after a version of a Delta table.
         skip_version: Past this version of a Delta table, with which the next batch would begin, and past no other.
         skip_snapshot: The same of a snapshot of an Iceberg table, by its id.
+        called: What the caller calls these arguments, for the error.
 
     Raises:
         ValueError: None or several are given, or one makes no sense.
     """
     given: dict[str, Goal | None] = {
-        "--to-earliest": ToEarliest() if earliest else None,
-        "--to-latest": ToLatest() if latest else None,
-        "--to-current": ToCurrent() if current else None,
-        "--to-datetime": None if at_ms is None else ToDatetime(at_ms),
-        "--by-duration": None if duration_ms is None else ByDuration(duration_ms),
-        "--shift-by": None if shift is None else ShiftBy(shift),
-        "--to-offsets": None if offsets is None else _to_offsets(offsets),
-        "--from-file": None if csv is None else FromFile(read_csv(csv)),
-        "--to-version": None if version is None else ToVersion(version),
-        "--skip-version": None if skip_version is None else SkipVersion(skip_version),
-        "--skip-snapshot": None if skip_snapshot is None else SkipSnapshot(skip_snapshot),
+        "earliest": ToEarliest() if earliest else None,
+        "latest": ToLatest() if latest else None,
+        "current": ToCurrent() if current else None,
+        "at_ms": None if at_ms is None else ToDatetime(at_ms),
+        "duration_ms": None if duration_ms is None else ByDuration(duration_ms),
+        "shift": None if shift is None else ShiftBy(shift),
+        "offsets": None if offsets is None else _to_offsets(offsets),
+        "csv": None if csv is None else FromFile(read_csv(csv)),
+        "version": None if version is None else ToVersion(version),
+        "skip_version": None if skip_version is None else SkipVersion(skip_version),
+        "skip_snapshot": None if skip_snapshot is None else SkipSnapshot(skip_snapshot),
     }
     named = [name for name, goal in given.items() if goal is not None]
     if len(named) != 1:
-        raise ValueError(f"give exactly one of {', '.join(given)}; given: {' and '.join(named) or 'none'}")
+        known, found = ([called.get(name, name) for name in names] for names in (given, named))
+        raise ValueError(f"give exactly one of {', '.join(known)}; given: {' and '.join(found) or 'none'}")
     goal = given[named[0]]
     assert goal is not None
     return goal

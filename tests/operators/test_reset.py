@@ -93,7 +93,7 @@ def test_the_plan_is_shown_approved_and_carried_out(query):
 
 REFUSED = {
     "no goal": ({}, "give exactly one of"),
-    "two goals": ({"to_earliest": True, "shift_by": 1}, "given: --to-earliest and --shift-by"),
+    "two goals": ({"to_earliest": True, "shift_by": 1}, "given: to_earliest and shift_by"),
     "no source": ({"source": None, "to_earliest": True}, "source must be ID=TYPE:PLACE"),
     "topics in the source": ({"source": "0=kafka:h:1/t", "to_earliest": True}, "give them as topics="),
     "a flag that is none": ({"to_earliest": "soon"}, "to_earliest must be True or False"),

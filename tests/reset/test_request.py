@@ -41,12 +41,12 @@ def test_each_goal_is_read(given, goal):
 
 
 NONE = {
-    "none": ({}, "give exactly one of --to-earliest, .*; given: none"),
+    "none": ({}, "give exactly one of earliest, latest, .*; given: none"),
+    "two": ({"earliest": True, "shift": 0, "called": {"shift": "--shift-by"}}, "given: earliest and --shift-by"),
     "a version that is gone to and one that is skipped": (
         {"version": 1, "skip_version": 2},
-        "given: --to-version and --skip-version",
+        "given: version and skip_version",
     ),
-    "two": ({"earliest": True, "shift": 0}, "given: --to-earliest and --shift-by"),
     "an empty object": ({"offsets": "{}"}, "offsets must be a number, or a JSON object by topic"),
     "a topic without partitions": ({"offsets": '{"t":{}}'}, "at least one partition"),
     "a list": ({"offsets": "[1]"}, "offsets must be a number"),

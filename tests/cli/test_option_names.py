@@ -1,0 +1,49 @@
+"""Options that texts name are options that there are; tests/cli/conftest.py judges each error of each test beside."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+import airflow_provider_ckpt
+from airflow_provider_ckpt.cli import MODULES, run
+from airflow_provider_ckpt.errors import CheckpointError
+from tests.option_names import foreign_options, options_of, texts_of
+
+#: Of other programs than ours, and the beginning of those of a prune.
+OTHERS = {"--glob", "--reset-offsets", "--conf", "--packages", "--keep"}
+
+
+def test_every_option_that_a_text_names_is_one_of_a_command():
+    known = set().union(*map(options_of, MODULES)) | OTHERS | {"--help"}
+    for place, text in texts_of(Path(airflow_provider_ckpt.__file__).parent):
+        if place.startswith(("report/audit_page.py", "spark/audit.py")):
+            continue  # a style sheet, whose variables begin alike; a program of its own
+        wrong = [option for option in foreign_options("", text) if option not in known]
+        assert wrong == [], f"{place}: {text}"
+
+
+@pytest.mark.parametrize(
+    ("text", "foreign"),
+    [
+        ("Add --deep.", ["--deep"]),
+        ("Add --quiet-period 60.", []),
+        ("See ckpt check --deep LOC.", []),
+        ("See ckpt check --quiet-period.", ["--quiet-period"]),
+        ("See 'ckpt check --deep s3://a/b.c' first. Then add --deep.", ["--deep"]),
+        ("Run its command again with --export.", []),
+        ("a--deep and ---- are none", []),
+    ],
+)
+def test_what_is_foreign_to_a_rollback(text, foreign):
+    assert foreign_options("rollback", text) == foreign
+
+
+def test_the_errors_of_these_tests_are_judged(monkeypatch, tmp_path):
+    def fail(*_: object) -> None:
+        raise CheckpointError("no.", hint="Add --deep.")
+
+    monkeypatch.setattr("airflow_provider_ckpt.cli.history.survey", fail)
+    with pytest.raises(AssertionError, match="ckpt history says: no. Add --deep"):
+        run(["history", str(tmp_path)])
