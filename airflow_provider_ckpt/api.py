@@ -39,6 +39,9 @@ from airflow_provider_ckpt.checks.inspect import examine, inspect
 from airflow_provider_ckpt.checks.registry import RULES
 from airflow_provider_ckpt.checks.rule_pages import text_of
 from airflow_provider_ckpt.codec import decode
+from airflow_provider_ckpt.codec.source_kind import SourceKind
+from airflow_provider_ckpt.codec.source_offset import SourceOffset
+from airflow_provider_ckpt.codec.typed_offset import Order, TypedOffset
 from airflow_provider_ckpt.errors import CheckpointError
 from airflow_provider_ckpt.fleet.changes import Known, parse_known
 from airflow_provider_ckpt.fleet.find import DEPTH, Found, find_checkpoints
@@ -80,11 +83,14 @@ __all__ = [
     "KafkaBroker",
     "Known",
     "Manifest",
+    "Order",
     "PathRule",
     "Plan",
     "Receipt",
     "RetentionPolicy",
     "SinkEffect",
+    "SourceKind",
+    "SourceOffset",
     "Store",
     "Stores",
     "ToBackup",
@@ -92,6 +98,7 @@ __all__ = [
     "ToOffsets",
     "ToTimestamp",
     "ToWatermark",
+    "TypedOffset",
     "apply",
     "check",
     "declare",

@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, NamedTuple
 from airflow_provider_ckpt.codec.jvm_text import LONG_MAX
 from airflow_provider_ckpt.codec.offset_log import OffsetSeq
 from airflow_provider_ckpt.codec.source_kinds import KINDS, kind_of_provider
-from airflow_provider_ckpt.codec.source_offset import PartitionAdvance, SourceOffset, TypedOffset
+from airflow_provider_ckpt.codec.source_offset import SourceOffset
+from airflow_provider_ckpt.codec.typed_offset import PartitionAdvance, TypedOffset
 from airflow_provider_ckpt.errors import CheckpointError, CheckpointFormatError
 
 if TYPE_CHECKING:

@@ -74,6 +74,7 @@ RULES: Mapping[str, str] = {
     "CKPT212": "Source type changed",
     "CKPT213": "Source evolution switched on",
     "CKPT214": "Sources without names",
+    "CKPT215": "Registered source type not used",
     "CKPT220": "Offset log too new for the target Spark",
     "CKPT221": "Commit log not readable by the target Spark",
     "CKPT222": "State checkpoint format switched",

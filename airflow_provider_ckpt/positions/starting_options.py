@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 
+from airflow_provider_ckpt.codec.delta_offset import BASE_INDEX
 from airflow_provider_ckpt.codec.kafka_offset import offsets_of, to_json
-from airflow_provider_ckpt.codec.source_kinds import DELTA_BASE_INDEX
 from airflow_provider_ckpt.codec.source_offset import SourceOffset
 from airflow_provider_ckpt.errors import PlanError
 from airflow_provider_ckpt.positions.kafka_csv import write_csv
@@ -38,7 +38,7 @@ def _starting_version(offset: SourceOffset, name: str) -> str:
     """Delta's ``startingVersion`` is inclusive: version v is read as a whole, and nothing before it."""
     typed = offset.view("delta", name)
     (version, index), starts = typed.positions["table"], typed.kind.in_first_snapshot(typed.value)
-    if starts or index != DELTA_BASE_INDEX:
+    if starts or index != BASE_INDEX:
         part = f"the table as it was at version {version}" if starts else f"version {version}"
         raise PlanError(
             f"the query has read a part of {part}, and no startingVersion means that",

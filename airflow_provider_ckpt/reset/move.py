@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Protocol
 
-from airflow_provider_ckpt.codec.source_kinds import KINDS, Positions
 from airflow_provider_ckpt.codec.source_offset import SourceOffset
+from airflow_provider_ckpt.codec.typed_offset import TypedOffset
 from airflow_provider_ckpt.errors import MalformedEntryError
 
 #: The types of sources that are moved, by whose shape a plan that was made before is read again.
@@ -48,43 +48,40 @@ class Move:
         """What is read a second time, in words; empty when nothing is."""
         if self.skipped:
             return ""
-        after = self._positions(self.new)
-        return self._counted(after, {at: value for at, value in self._positions(self.old).items() if at in after})
+        return self._counted(self._old, self._new)
 
     @property
     def left_out(self) -> str:
         """What is never read, in words; empty when nothing is left out. A partition that is new has been at 0."""
         if self.skipped:
             return f"{self.skipped}, of source {self.source_id}"
-        after = self._positions(self.new)
-        before = self._positions(self.old)
         rest = "the rest of the first snapshot" if self.leaves_first_snapshot else ""
-        return self._counted({at: before.get(at, (0,)) for at in after}, after, rest)
+        return self._counted(self._new, self._old, rest, new=True)
 
     @property
     def leaves_first_snapshot(self) -> bool:
         """Whether the source still reads what the table held when the query began, and reads no more of it."""
-        in_first_snapshot = KINDS[self.kind].in_first_snapshot
-        return in_first_snapshot(self.old.view(self.kind).value) and not in_first_snapshot(
-            self.new.view(self.kind).value
-        )
+        return self._old.is_in_first_snapshot and not self._new.is_in_first_snapshot
 
-    def _counted(self, low: Positions, high: Positions, more: str = "") -> str:
-        ahead = {at: _distance(low[at], value) for at, value in high.items() if value > low[at]}
-        kind = KINDS[self.kind]
-        if not kind.ordered and not self.is_still:
-            return f"an unknown part of source {self.source_id}"
-        counted = f"{sum(ahead.values()):,} {_UNITS.get(self.kind, kind.unit)}" if ahead and kind.ordered else ""
+    @property
+    def _old(self) -> TypedOffset:
+        return self.old.view(self.kind)
+
+    @property
+    def _new(self) -> TypedOffset:
+        return self.new.view(self.kind)
+
+    def _counted(self, high: TypedOffset, low: TypedOffset, more: str = "", *, new: bool = False) -> str:
+        """How far one offset is past the other one; with ``new``, also in partitions that the other one lacks."""
+        if not high.kind.ordered:
+            return "" if self.is_still else f"an unknown part of source {self.source_id}"
+        ahead = high.ahead_of(low)
+        if new:
+            lacking = high.positions.keys() - low.positions.keys()
+            ahead |= {at: high.positions[at][0] for at in lacking if high.positions[at] > (0,)}
+        counted = f"{sum(ahead.values()):,} {_UNITS.get(self.kind, high.kind.unit)}" if ahead else ""
         parts = " and ".join(filter(None, (counted, more)))
         return f"at most {parts} of source {self.source_id}" if parts else ""
-
-    def _positions(self, offset: SourceOffset) -> Positions:
-        return offset.view(self.kind).positions
-
-
-def _distance(low: tuple[int, ...], high: tuple[int, ...]) -> int:
-    """How many units are between two positions; one that is passed only in part, as a version by its index, counts."""
-    return high[0] - low[0] + (high[1:] > low[1:])
 
 
 class Aim(Protocol):

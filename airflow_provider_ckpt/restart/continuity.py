@@ -26,6 +26,7 @@ from airflow_provider_ckpt.codec import layout
 from airflow_provider_ckpt.codec.jvm_text import abbreviate
 from airflow_provider_ckpt.codec.offset_log import OffsetSeq
 from airflow_provider_ckpt.codec.source_offset import SourceOffset
+from airflow_provider_ckpt.codec.typed_offset import Order
 from airflow_provider_ckpt.documents import FORMAT_VERSION, is_current
 from airflow_provider_ckpt.errors import CheckpointError
 from airflow_provider_ckpt.times import time_text
@@ -36,9 +37,6 @@ if TYPE_CHECKING:
 
 #: Offset text by source id; None means a source without an offset.
 Offsets = Mapping[str, str | None]
-
-#: Partitions of these sources end in the normal course of things: a Kinesis shard that was split or merged.
-_PARTITIONS_END = frozenset({"kinesis"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -322,12 +320,14 @@ class _Step:
         start, end = SourceOffset(before).view(kind, name), SourceOffset(after).view(kind, name)
         if not start.kind.ordered:
             return
-        if problem := end.why_not_comparable(start):
+        try:
+            orders = end.compare(start)
+        except ValueError as problem:
             yield self._finding("error", f"source {source_id} now reads other data: {problem}")
             return
         was, now = start.positions, end.positions
-        back = [partition for partition in was if partition in now and now[partition] < was[partition]]
-        gone = [partition for partition in was if partition not in now and kind not in _PARTITIONS_END]
+        back = [at for at, order in orders.items() if order in (Order.BEFORE, Order.PARTLY) and now[at] < was[at]]
+        gone = [at for at, order in orders.items() if order is Order.THERE_ALONE and not end.kind.ends_partitions]
         if back:
             hint = "The rows after that are read again: check the sink for duplicates."
             steps = _listed([f"{partition} from {_at(was[partition])} to {_at(now[partition])}" for partition in back])

@@ -9,7 +9,7 @@ from airflow_provider_ckpt.checkpoint.view import CheckpointView
 from airflow_provider_ckpt.checks import sources
 from airflow_provider_ckpt.checks.findings import Finding
 from airflow_provider_ckpt.checks.logs import entry_before, newest_entry
-from airflow_provider_ckpt.codec import file_offset, layout
+from airflow_provider_ckpt.codec import file_offset, layout, registered_kinds
 from airflow_provider_ckpt.codec.offset_log import OffsetSeq
 from airflow_provider_ckpt.codec.source_kinds import KINDS
 from airflow_provider_ckpt.codec.source_offset import SourceOffset
@@ -170,9 +170,23 @@ def count_fits(entry: OffsetSeq, name: str, batch_id: int | None, declared: int)
         )
 
 
+def registered_types(view: CheckpointView, deploy: DeploySpec) -> Iterator[Finding]:
+    """CKPT215: of the source types that packages have registered, those that cannot be used."""
+    kinds = sorted({kind for kind in (deploy.source_kinds or {}).values() if kind in KINDS and kind is not None})
+    unused = registered_kinds.refused(KINDS.built_in) if kinds else ()
+    for problem in (*(f"{KINDS[kind].problem}." for kind in kinds if KINDS[kind].problem), *unused):
+        yield Finding(
+            "CKPT215",
+            "warning",
+            problem,
+            hint="Mend or remove the package. Until then the offsets of such a source are not judged.",
+        )
+
+
 def _type_fits(source_name: str, kind: str, offset: SourceOffset, batch_id: int) -> Iterator[Finding]:
     if kind not in KINDS:
         return
+    own = kind in KINDS.built_in
     try:
         if kind == "file":
             file_offset.decode(offset.json)
@@ -181,12 +195,12 @@ def _type_fits(source_name: str, kind: str, offset: SourceOffset, batch_id: int)
     except MalformedEntryError as error:
         yield Finding(
             "CKPT212",
-            "error",
+            "error" if own else "warning",
             f"the offset of source {source_name} is not an offset of a {kind} source: {error.message}",
             batch_id,
             layout.offset_entry(batch_id),
             f"Keep the sources, their types and their order, {NEW_LOCATION}",
-            error.spark_error if kind == "file" else _offset_error(kind, offset.json),
+            error.spark_error if kind == "file" else _offset_error(kind, offset.json) if own else None,
         )
 
 

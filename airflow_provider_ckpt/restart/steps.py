@@ -22,6 +22,7 @@ Step = Callable[[CheckpointView, DeploySpec], Iterable[Finding]]
 
 #: In Spark's order.
 STEPS: tuple[Step, ...] = (
+    sources.registered_types,
     sources.names,
     sinks.name,
     real_time.sink,

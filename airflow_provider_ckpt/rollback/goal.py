@@ -113,20 +113,15 @@ class ToOffsets(RollbackTarget):
                 f"offsets of source {source_id} cannot be ordered, because its type is not known",
                 hint=f"Declare the type, for example {source_id}=kafka.",
             )
-        goal = SourceOffset(text).view(kind)
-        if goal.kind.marks == "begin" and later is None:
+        limit = SourceOffset(text).view(kind)
+        if limit.kind.marks == "begin" and later is None:
             return True  # where the batch ended is not known
-        ended = later if goal.kind.marks == "begin" and later is not None else entry
+        ended = later if limit.kind.marks == "begin" and later is not None else entry
         current = ended.offset(source_id)
-        if current is None or current.view(kind).value == goal.value:
-            return False
-        stands = current.view(kind)
-        if problem := stands.why_not_comparable(goal):
-            raise CheckpointError(f"offsets of source {source_id} cannot be ordered: {problem}")
-        positions = stands.positions
-        return any(
-            positions[partition] > limit for partition, limit in goal.positions.items() if partition in positions
-        )
+        try:
+            return current is not None and current.view(kind).has_passed(limit)
+        except ValueError as error:
+            raise CheckpointError(f"offsets of source {source_id} cannot be ordered: {error}") from error
 
     def describe(self) -> str:
         """See :class:`RollbackTarget`."""

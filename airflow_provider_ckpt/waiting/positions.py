@@ -8,7 +8,8 @@ from typing import ClassVar
 
 from airflow_provider_ckpt.checkpoint.progress import Progress, or_none, source_kind
 from airflow_provider_ckpt.codec.source_kinds import KINDS
-from airflow_provider_ckpt.codec.source_offset import SourceOffset, TypedOffset
+from airflow_provider_ckpt.codec.source_offset import SourceOffset
+from airflow_provider_ckpt.codec.typed_offset import TypedOffset
 from airflow_provider_ckpt.errors import CheckpointError
 from airflow_provider_ckpt.times import duration_text, time_text
 from airflow_provider_ckpt.visible import visible

@@ -5,7 +5,8 @@ from __future__ import annotations
 import json
 import shlex
 import shutil
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
 
 import pytest
@@ -25,6 +26,7 @@ from airflow_provider_ckpt.restart.forecast import forecast
 from airflow_provider_ckpt.restart.judged import not_checked
 from airflow_provider_ckpt.rollback.make import make_rollback
 from airflow_provider_ckpt.storage.store import Store
+from tests.distributions import install, on_path
 from tests.goldens import EXPECTED
 from tests.oracle.corpus import PROVIDER
 from tests.oracle.mutations import mutate
@@ -53,6 +55,7 @@ class Shown:
     deploy: DeploySpec | None = None
     sink: bool = False
     kafka: KafkaSource | None = None
+    package: Mapping[str, str] = field(default_factory=dict)
 
 
 def at_ten(*, planned: int | None = None, **partitions: tuple[int, int]) -> KafkaSource:
@@ -168,6 +171,11 @@ BY_CODE: dict[str, Shown] = {
         deploy=DeploySpec(confs={SOURCE_EVOLUTION: "true"}, sources=(DeclaredSource("orders", "file"),)),
     ),
     "CKPT214": Shown(("error", None), deploy=DeploySpec(sources=(DeclaredSource("orders", "file"),))),
+    "CKPT215": Shown(
+        ("warning", None),
+        deploy=DeploySpec(sources=(DeclaredSource("0", "broken"),)),
+        package={"broken": "no_such:KIND"},
+    ),
     "CKPT220": Shown(("error", "offsets/4"), "offset-log-v2", deploy=DeploySpec((4, 1))),
     "CKPT221": Shown(("error", "commits/7"), "agg-rocksdb-v2", deploy=DeploySpec((3, 5))),
     "CKPT222": Shown(("error", "commits/7"), "agg-rocksdb-v2", deploy=DeploySpec(confs={STATE_FORMAT: "1"})),
@@ -323,7 +331,8 @@ def view_of(shown: Shown, home: Path) -> CheckpointView:
 def findings_of(shown: Shown, home: Path) -> tuple[Finding, ...]:
     view = view_of(shown, home)
     lost = None if shown.kafka is None else Losses(tuple(losses(shown.kafka)), (), {})
-    return check(view) if shown.deploy is None else forecast(view, shown.deploy, lost).findings
+    with on_path(*([install(home / "site", "acme-ckpt", shown.package)] if shown.package else [])):
+        return check(view) if shown.deploy is None else forecast(view, shown.deploy, lost).findings
 
 
 @pytest.mark.parametrize("code", BY_CODE)

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import re
+from pathlib import Path
 
 import pytest
 
@@ -45,3 +47,21 @@ def test_a_bare_number_is_a_file_offset_of_old():
 ])  # fmt: skip
 def test_the_provider_tells_the_kind(provider, kind):
     assert kind_of_provider(provider) == kind
+
+
+DOCS = Path(__file__).parents[2] / "docs/positions.md"
+ROWS = re.findall(
+    r"^\| `([\w-]+)` \| `(\S+)` \| (the end|the beginning) \| ([^|]*) \| ([^|]*)\|$", DOCS.read_text(), re.MULTILINE
+)
+
+
+@pytest.mark.parametrize(("name", "example", "marks", "order", "unit"), ROWS, ids=[row[0] for row in ROWS])
+def test_the_table_of_the_docs_says_what_each_kind_is(name, example, marks, order, unit):
+    kind = SourceOffset(example).view(name).kind
+    assert (kind.marks, kind.unit) == (marks.removeprefix("the ").replace("beginning", "begin"), unit.strip() or None)
+    assert kind.ordered == (order != "only the table knows")
+    assert ("within" in order) == bool(kind.identity(json.loads(example)))
+
+
+def test_every_kind_is_in_the_docs():
+    assert {row[0] for row in ROWS} == KINDS.built_in

@@ -8,7 +8,7 @@ import pytest
 
 from airflow_provider_ckpt.checkpoint.progress import SourceAdvance
 from airflow_provider_ckpt.checks.findings import Finding
-from airflow_provider_ckpt.codec.source_offset import PartitionAdvance
+from airflow_provider_ckpt.codec.typed_offset import PartitionAdvance
 from airflow_provider_ckpt.fleet.row import FleetRow
 from airflow_provider_ckpt.history import arrow
 from airflow_provider_ckpt.history.arrow import arrow_schema, record_batch, record_batches

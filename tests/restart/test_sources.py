@@ -11,6 +11,7 @@ from airflow_provider_ckpt.checkpoint.view import CheckpointView
 from airflow_provider_ckpt.restart import sources
 from airflow_provider_ckpt.restart.deploy import DeclaredSource, DeploySpec, count_of_sources
 from airflow_provider_ckpt.restart.sources import SOURCE_EVOLUTION
+from tests.distributions import PAGES, install, on_path
 from tests.views import offset_entry, view_of
 
 EVOLUTION = "STREAMING_QUERY_EVOLUTION_ERROR"
@@ -162,3 +163,33 @@ def test_what_is_in_the_way_of_the_next_entries():
     view = view_of("offsets/0", "sources/0/0", "sources/0/.2.crc", **files)
     view = replace(view, folders=("sources/0/1",))
     assert [code for code, *_ in found(sources.next_entries, view, DeploySpec())] == ["CKPT115", "CKPT120"]
+
+
+# --- types that packages register -----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("points", "kind", "said"),
+    [
+        ({"acme-pages": "acme_pages:KIND"}, "acme-pages", []),
+        ({"acme-pages": "no_such:KIND"}, "kafka", []),
+        ({"acme-pages": "no_such:KIND"}, "acme-pages", ["the source type acme-pages of acme-ckpt 1.2 cannot be used"]),
+        ({"kafka": "acme_pages:KIND"}, "kafka", ["acme-ckpt 1.2 registers the source type 'kafka', which is not used"]),
+        ({"kafka": "acme_pages:KIND"}, None, []),
+    ],
+)
+def test_a_registered_type_that_cannot_be_used_is_a_warning(points, kind, said, tmp_path):
+    view = batches(entry(1, '{"page":5}'))
+    with on_path(install(tmp_path, "acme-ckpt", points, acme_pages=PAGES)):
+        findings = list(sources.registered_types(view, kinds(**{"0": kind})))
+    assert [finding.message[: len(text)] for finding, text in zip(findings, said, strict=True)] == said
+    assert {(finding.code, finding.severity, finding.spark_error) for finding in findings} <= {
+        ("CKPT215", "warning", None)
+    }
+
+
+def test_what_a_registered_type_does_not_read_stops_no_gate(tmp_path):
+    with on_path(install(tmp_path, "acme-ckpt", {"acme-pages": "acme_pages:KIND"}, acme_pages=PAGES)):
+        assert found(sources.newest_sources, batches(entry(1, '{"page":5}')), kinds(**{"0": "acme-pages"})) == []
+        odd = found(sources.newest_sources, batches(entry(1, '{"line":5}')), kinds(**{"0": "acme-pages"}))
+    assert odd == [("CKPT212", "warning", None)]
