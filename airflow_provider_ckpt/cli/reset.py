@@ -41,6 +41,7 @@ _GOALS = {
     "offsets": "--to-offsets",
     "file": "--from-file",
     "version": "--to-version",
+    "snapshot": "--to-snapshot",
     "skip_version": "--skip-version",
     "skip_snapshot": "--skip-snapshot",
 }
@@ -115,6 +116,14 @@ _GOALS = {
     help="Move a Delta source to the end of this version of its table: the next batch begins with the one after it.",
 )
 @click.option(
+    "--to-snapshot",
+    "snapshot",
+    type=Whole(min=0),
+    metavar="SNAPSHOT",
+    help="Move an Iceberg source to the end of this snapshot of its table, by its id: the next batch begins with the "
+    "one after it.",
+)
+@click.option(
     "--skip-version",
     "skip_version",
     type=Whole(min=0),
@@ -180,6 +189,7 @@ def reset_offsets(
     offsets: str | None,
     file: str | None,
     version: int | None,
+    snapshot: int | None,
     skip_version: int | None,
     skip_snapshot: int | None,
     **how: Any,
@@ -200,7 +210,7 @@ def reset_offsets(
         "duration_ms": duration_ms,
     }
     goals |= {"shift": shift, "offsets": offsets, "file": file, "version": version}
-    goals |= {"skip_version": skip_version, "skip_snapshot": skip_snapshot}
+    goals |= {"snapshot": snapshot, "skip_version": skip_version, "skip_snapshot": skip_snapshot}
     if plan_file:
         others = {"--source": source, "--topic": topics, "--export": exported, "--sink": sink}
         others |= {"--kafka-config": kafka_config, "--state-will-see-rows-again": state_sees_rows_again or None}

@@ -32,6 +32,7 @@ _GOALS = {
     "offsets": "to_offsets",
     "csv": "from_csv",
     "version": "to_version",
+    "snapshot": "to_snapshot",
     "skip_version": "skip_version",
     "skip_snapshot": "skip_snapshot",
 }
@@ -54,6 +55,7 @@ class CheckpointResetOffsetsOperator(CheckpointChangeOperator):
     :param shift_by: So many offsets on; a negative number goes back.
     :param to_offsets: One offset, or offsets by topic and partition as in ``startingOffsets``; JSON when it is text.
     :param to_version: Of a Delta source: to the end of this version; the next batch begins with the one after it.
+    :param to_snapshot: Of an Iceberg source: the same of a snapshot, by its id.
     :param skip_version: Of a Delta source: past this version, with which the next batch would begin, and past no other.
     :param skip_snapshot: Of an Iceberg source: the same of a snapshot, by its id.
     :param from_csv: Lines ``topic,partition,offset``, as ``--export`` writes them.
@@ -75,6 +77,7 @@ class CheckpointResetOffsetsOperator(CheckpointChangeOperator):
         "shift_by",
         "to_offsets",
         "to_version",
+        "to_snapshot",
         "skip_version",
         "skip_snapshot",
         "from_csv",
@@ -95,6 +98,7 @@ class CheckpointResetOffsetsOperator(CheckpointChangeOperator):
         shift_by: int | str | None = None,
         to_offsets: int | str | Mapping[str, Any] | None = None,
         to_version: int | str | None = None,
+        to_snapshot: int | str | None = None,
         skip_version: int | str | None = None,
         skip_snapshot: int | str | None = None,
         from_csv: str | None = None,
@@ -113,6 +117,7 @@ class CheckpointResetOffsetsOperator(CheckpointChangeOperator):
         self.shift_by = shift_by
         self.to_offsets = to_offsets
         self.to_version = to_version
+        self.to_snapshot = to_snapshot
         self.skip_version = skip_version
         self.skip_snapshot = skip_snapshot
         self.from_csv = from_csv
@@ -159,6 +164,7 @@ class CheckpointResetOffsetsOperator(CheckpointChangeOperator):
                 duration_ms=None if _is_nothing(self.by_duration) else duration_ms_of("by_duration", self.by_duration),
                 shift=self._number("shift_by"),
                 version=self._number("to_version"),
+                snapshot=self._number("to_snapshot"),
                 skip_version=self._number("skip_version"),
                 skip_snapshot=self._number("skip_snapshot"),
                 offsets=plain("to_offsets", self.to_offsets) if not _is_nothing(self.to_offsets) else None,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from airflow_provider_ckpt.change.fit_sink import require_fit
@@ -15,11 +15,12 @@ from airflow_provider_ckpt.checkpoint.observe import observe, refuse_links
 from airflow_provider_ckpt.checkpoint.view import CheckpointView
 from airflow_provider_ckpt.clock import now_ms
 from airflow_provider_ckpt.codec import layout
+from airflow_provider_ckpt.codec.source_kinds import KINDS
 from airflow_provider_ckpt.codec.source_offset import SourceOffset
 from airflow_provider_ckpt.errors import CheckpointFormatError, PlanError
 from airflow_provider_ckpt.positions.extent import offsets_of
 from airflow_provider_ckpt.positions.kafka_csv import write_csv
-from airflow_provider_ckpt.reset.move import Aim, Move
+from airflow_provider_ckpt.reset.move import UNKNOWN_PART, Aim, Counted, Move
 from airflow_provider_ckpt.reset.plan import moves_of, plan_reset
 from airflow_provider_ckpt.sinks.change_effects import reset_effects
 from airflow_provider_ckpt.sinks.declared import DeclaredSink, read_marker
@@ -51,7 +52,9 @@ def make_reset(
     if (begun := find_interrupted(stores, "reset", lambda plan: plan.notes[:1] == (asked,))) is not None:
         return begun
     view, batch_id = _observed(stores)
-    move = aim.move(source_id, *_offsets_of(view, batch_id, source_id))
+    initials = _initials(stores, view)
+    initial = SourceOffset(initials[source_id].decode(errors="replace")) if source_id in initials else None
+    move = aim.move(source_id, *_offsets_of(view, batch_id, source_id), initial)
     if view.stateful and move.again and not state_sees_rows_again:
         raise PlanError(
             f"the query has state, which a reset does not move: it would count {move.again} a second time.",
@@ -60,7 +63,7 @@ def make_reset(
             hint="Nothing was done. A rollback takes the state back as well (ckpt rollback). To move the source all "
             "the same, add --state-will-see-rows-again (in a DAG: state_will_see_rows_again=True).",
         )
-    return _plan(stores, view, [replace(move, notes=(asked, *move.notes))], sink)
+    return _plan(stores, view, [replace(move, notes=(asked, *move.notes))], sink, initials)
 
 
 def export_positions(stores: Stores, source_id: str, aim: Aim) -> str:
@@ -79,12 +82,43 @@ def make_reset_again(plan: Plan, stores: Stores) -> Plan:
     What the sources hold is not asked again. Raises PlanError.
     """
     view, batch_id = _observed(stores)
-    return _plan(stores, view, moves_of(plan, view.offset_seq(batch_id)), sink_of(plan))
+    moves, initials = moves_of(plan, view.offset_seq(batch_id)), _initials(stores, view)
+    told = [_plan(stores, view, counted, sink_of(plan), initials) for counted in _countings(moves)]
+    return next((again for again in told if again.sink_effects == plan.sink_effects), told[0])
 
 
-def _plan(stores: Stores, view: CheckpointView, moves: Sequence[Move], sink: DeclaredSink | None) -> Plan:
-    plan = plan_reset(view, moves, now_ms(), _judge_sink(stores, view, moves, sink))
+def _countings(moves: Sequence[Move]) -> list[list[Move]]:
+    """The moves, with each count that sources may have made whose offsets do not tell what lies between them.
+
+    The offsets of a plan are taken as they are, and so is what was counted between them when they were found.
+    """
+    if all(KINDS[move.kind].ordered for move in moves):
+        return [list(moves)]
+    part = UNKNOWN_PART.again
+    counts = (UNKNOWN_PART, Counted(), Counted(again=part), Counted(left_out=part))
+    return [
+        [move if KINDS[move.kind].ordered else replace(move, counted=counted) for move in moves] for counted in counts
+    ]
+
+
+def _plan(
+    stores: Stores,
+    view: CheckpointView,
+    moves: Sequence[Move],
+    sink: DeclaredSink | None,
+    initials: Mapping[str, bytes],
+) -> Plan:
+    plan = plan_reset(view, moves, now_ms(), _judge_sink(stores, view, moves, sink), initials)
     return replace(plan, warnings=(*plan.warnings, *lock_warnings(stores.checkpoint)))
+
+
+def _initials(stores: Stores, view: CheckpointView) -> dict[str, bytes]:
+    """The initial offsets of the sources that keep one in a file of its own (Iceberg), by source id."""
+    return {
+        place.source_id: stores.checkpoint.read(name)
+        for name in view.objects
+        if isinstance(place := layout.parse(name), layout.InitialOffsetFile)
+    }
 
 
 def _observed(stores: Stores) -> tuple[CheckpointView, int]:

@@ -16,6 +16,23 @@ _UNITS = {"kafka": "offsets"}
 
 
 @dataclass(frozen=True, slots=True)
+class Counted:
+    """What a source has counted itself, where its offsets alone do not tell; each in words, and empty for nothing.
+
+    Args:
+        again: What is read a second time.
+        left_out: What is never read.
+    """
+
+    again: str = ""
+    left_out: str = ""
+
+
+#: Of a source whose offsets have no order: any of it may be read again, and any left out.
+UNKNOWN_PART = Counted("an unknown part", "an unknown part")
+
+
+@dataclass(frozen=True, slots=True)
 class Move:
     """Where one source goes.
 
@@ -26,8 +43,8 @@ class Move:
         new: The offset that it gets.
         warnings: What the person who approves it should know; sentences.
         notes: How the offset was found; sentences.
-        skipped: What is never read, in words, when it was asked for and its source has counted it; then nothing is read
-            again.
+        counted: What is read again and what is left out, where what it reads from says so.
+        initial: The initial offset that it gets beside it (``sources/N/offsets/0`` of Iceberg); None when that stays.
     """
 
     source_id: str
@@ -36,7 +53,8 @@ class Move:
     new: SourceOffset
     warnings: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
-    skipped: str = ""
+    counted: Counted | None = None
+    initial: SourceOffset | None = None
 
     @property
     def is_still(self) -> bool:
@@ -46,15 +64,15 @@ class Move:
     @property
     def again(self) -> str:
         """What is read a second time, in words; empty when nothing is."""
-        if self.skipped:
-            return ""
+        if self.counted is not None:
+            return self._of_source(self.counted.again)
         return self._counted(self._old, self._new)
 
     @property
     def left_out(self) -> str:
         """What is never read, in words; empty when nothing is left out. A partition that is new has been at 0."""
-        if self.skipped:
-            return f"{self.skipped}, of source {self.source_id}"
+        if self.counted is not None:
+            return self._of_source(self.counted.left_out)
         rest = "the rest of the first snapshot" if self.leaves_first_snapshot else ""
         return self._counted(self._new, self._old, rest, new=True)
 
@@ -74,7 +92,7 @@ class Move:
     def _counted(self, high: TypedOffset, low: TypedOffset, more: str = "", *, new: bool = False) -> str:
         """How far one offset is past the other one; with ``new``, also in partitions that the other one lacks."""
         if not high.kind.ordered:
-            return "" if self.is_still else f"an unknown part of source {self.source_id}"
+            return "" if self.is_still else self._of_source(UNKNOWN_PART.again)
         ahead = high.ahead_of(low)
         if new:
             lacking = high.positions.keys() - low.positions.keys()
@@ -82,6 +100,12 @@ class Move:
         counted = f"{sum(ahead.values()):,} {_UNITS.get(self.kind, high.kind.unit)}" if ahead else ""
         parts = " and ".join(filter(None, (counted, more)))
         return f"at most {parts} of source {self.source_id}" if parts else ""
+
+    def _of_source(self, text: str) -> str:
+        """A text that ends with a clause is set off by a comma."""
+        if not text:
+            return ""
+        return f"{text}{',' if ', which ' in text else ''} of source {self.source_id}"
 
 
 class Aim(Protocol):
@@ -91,13 +115,20 @@ class Aim(Protocol):
     def text(self) -> str:
         """What was said, to go after ``goes to``; the same words mean the same."""
 
-    def move(self, source_id: str, committed: SourceOffset, planned: SourceOffset | None) -> Move:
+    def move(
+        self,
+        source_id: str,
+        committed: SourceOffset,
+        planned: SourceOffset | None,
+        initial: SourceOffset | None = None,
+    ) -> Move:
         """Find the offset.
 
         Args:
             source_id: The source.
             committed: Where it is: its offset in the newest committed batch.
             planned: Its offset in the batch in flight; None without one.
+            initial: Its initial offset; None where it keeps none.
 
         Raises:
             PlanError: There is no such offset, or it is of another source.

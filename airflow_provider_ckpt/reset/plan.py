@@ -29,7 +29,11 @@ from airflow_provider_ckpt.sinks.effects import SinkEffect
 
 
 def plan_reset(
-    view: CheckpointView, moves: Sequence[Move], planned_at_ms: int, effects: tuple[SinkEffect, ...] = ()
+    view: CheckpointView,
+    moves: Sequence[Move],
+    planned_at_ms: int,
+    effects: tuple[SinkEffect, ...] = (),
+    initials: Mapping[str, bytes] = {},
 ) -> Plan:
     """Move sources.
 
@@ -38,12 +42,17 @@ def plan_reset(
         moves: Where each source goes that is moved.
         planned_at_ms: Now, epoch milliseconds.
         effects: What becomes of the sink.
+        initials: The initial offsets of sources that keep one in ``sources/N/offsets/0``, as they are, by source id.
     """
     batch_id = view.latest_committed
     assert batch_id is not None
     actions: list[Action] = [*peel(view, batch_id, {}, None)]
     if view.in_flight is not None:
         actions += source_deletes(view, batch_id)
+    for move in moves:
+        if move.initial is not None:
+            name = layout.initial_offset_file(move.source_id)
+            actions += _replacing(view, name, initials[move.source_id], move.initial.json)
     moved = [move for move in moves if not move.is_still]
     if batch_id - 1 in view.planned:
         actions += _replaced(view, batch_id - 1, {move.source_id: move.new for move in moved if move.kind == "delta"})
@@ -66,12 +75,16 @@ def _replaced(view: CheckpointView, batch_id: int, offsets: Mapping[str, SourceO
     """The steps that give the entry of a batch other offsets; its checksum files would not fit it any more."""
     if not offsets:
         return []
-    name, entry = layout.offset_entry(batch_id), view.offset_seq(batch_id)
-    before, after = entry.encode(), entry_with(entry, offsets).encode()
+    entry = view.offset_seq(batch_id)
+    return _replacing(view, layout.offset_entry(batch_id), entry.encode(), entry_with(entry, offsets).encode().decode())
+
+
+def _replacing(view: CheckpointView, name: str, before: bytes, after: str) -> list[Action]:
+    """The steps that give an object another content; its checksum files would not fit it any more."""
     stored = view.objects[name]
     sidecars = [action for action in deletes_of(view.objects, [name]) if action.name != name]
     content = hashlib.sha256(before).hexdigest()
-    return [*sidecars, Replace(name, "checkpoint", stored.size, stored.identity, content, after.decode())]
+    return [*sidecars, Replace(name, "checkpoint", stored.size, stored.identity, content, after)]
 
 
 def entry_with(entry: OffsetSeq, offsets: Mapping[str, SourceOffset]) -> OffsetSeq:
@@ -86,22 +99,30 @@ def moves_of(plan: Plan, entry: OffsetSeq) -> list[Move]:
     Raises:
         PlanError: It gives the entry what is no offset entry, or offsets that no reset gives.
     """
-    name = layout.offset_entry(plan.batch_id)
-    step = next((action for action in plan.actions if isinstance(action, Replace) and action.name == name), None)
-    if step is None:
-        return []
+    contents = {action.name: action.data for action in plan.actions if isinstance(action, Replace)}
+    initials = {
+        place.source_id: SourceOffset(text)
+        for name, text in contents.items()
+        if isinstance(place := layout.parse(name), layout.InitialOffsetFile)
+    }
+    name, wanted = layout.offset_entry(plan.batch_id), entry
     try:
-        wanted = offset_log.decode(step.data.encode(), step.name)
+        if name in contents:
+            wanted = offset_log.decode(contents[name].encode(), name)
     except CheckpointFormatError as error:
-        raise PlanError(f"not a plan: it replaces {step.name} by no offset entry ({error.message})") from None
+        raise PlanError(f"not a plan: it replaces {name} by no offset entry ({error.message})") from None
     moves = []
     for source_id, new in wanted.offsets:
-        old = entry.offset(source_id)
-        if new != old:
+        old, initial = entry.offset(source_id), initials.pop(source_id, None)
+        if new != old or initial is not None:
             kind = kind_of(new) if new is not None else None
             if old is None or new is None or kind is None or kind_of(old) != kind:
                 raise PlanError(f"not a plan: it gives source {source_id} an offset that no reset gives it.")
-            moves.append(Move(source_id, kind, old, new))
+            if initial is not None and (kind != "iceberg" or kind_of(initial) != kind):
+                raise PlanError(f"not a plan: it gives source {source_id} an initial offset that no reset gives it.")
+            moves.append(Move(source_id, kind, old, new, initial=initial))
+    if initials:
+        raise PlanError(f"not a plan: the query has no source {min(initials)}, to which it gives an initial offset.")
     return moves
 
 

@@ -37,6 +37,13 @@ class ToVersion:
 
 
 @dataclass(frozen=True, slots=True)
+class ToSnapshot:
+    """Right after a snapshot of an Iceberg table: the next batch begins with the snapshot after it."""
+
+    snapshot_id: int
+
+
+@dataclass(frozen=True, slots=True)
 class SkipVersion:
     """Past one version of a Delta table, which the next batch would begin with, and past no other."""
 
@@ -50,7 +57,9 @@ class SkipSnapshot:
     snapshot_id: int
 
 
-Goal = Strategy | ToVersion | SkipVersion | SkipSnapshot
+Goal = Strategy | ToVersion | ToSnapshot | SkipVersion | SkipSnapshot
+#: Goals that sources of one type alone have.
+OF_DELTA, OF_ICEBERG = (ToVersion, SkipVersion), (ToSnapshot, SkipSnapshot)
 
 
 def parse_goal(
@@ -64,6 +73,7 @@ def parse_goal(
     offsets: str | int | Mapping[str, Any] | None = None,
     csv: str | None = None,
     version: int | None = None,
+    snapshot: int | None = None,
     skip_version: int | None = None,
     skip_snapshot: int | None = None,
     called: Mapping[str, str] = MappingProxyType({}),
@@ -80,6 +90,7 @@ def parse_goal(
         offsets: One offset, or offsets by topic and partition as in Spark's ``startingOffsets``; JSON when it is text.
         csv: Positions as ``kafka-consumer-groups --export`` writes them.
         version: Right after a version of a Delta table.
+        snapshot: Right after a snapshot of an Iceberg table, by its id.
         skip_version: Past this version of a Delta table, with which the next batch would begin, and past no other.
         skip_snapshot: The same of a snapshot of an Iceberg table, by its id.
         called: What the caller calls these arguments, for the error.
@@ -97,6 +108,7 @@ def parse_goal(
         "offsets": None if offsets is None else _to_offsets(offsets),
         "csv": None if csv is None else FromFile(read_csv(csv)),
         "version": None if version is None else ToVersion(version),
+        "snapshot": None if snapshot is None else ToSnapshot(snapshot),
         "skip_version": None if skip_version is None else SkipVersion(skip_version),
         "skip_snapshot": None if skip_snapshot is None else SkipSnapshot(skip_snapshot),
     }
@@ -114,6 +126,8 @@ def goal_text(goal: Goal) -> str:
     match goal:
         case ToVersion(version):
             return f"the end of version {version}"
+        case ToSnapshot(snapshot_id):
+            return f"the end of snapshot {snapshot_id}"
         case SkipVersion(version):
             return f"the end of version {version}, which alone is skipped"
         case SkipSnapshot(snapshot_id):

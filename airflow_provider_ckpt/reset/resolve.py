@@ -5,7 +5,7 @@ from __future__ import annotations
 from airflow_provider_ckpt.errors import PlanError
 from airflow_provider_ckpt.positions.strategies import Scope
 from airflow_provider_ckpt.reset.move import Aim
-from airflow_provider_ckpt.reset.request import Goal, SkipSnapshot, SkipVersion, ToVersion
+from airflow_provider_ckpt.reset.request import OF_DELTA, OF_ICEBERG, Goal
 from airflow_provider_ckpt.sources.declared import Access, DeclaredEnd
 
 
@@ -22,15 +22,19 @@ def resolve_aim(declared: DeclaredEnd, goal: Goal, scope: Scope, access: Access)
         PlanError: A source of that type cannot be moved, or not there.
         StoreError: What it reads from cannot be opened.
     """
-    if declared.kind == "kafka" and not isinstance(goal, ToVersion | SkipVersion | SkipSnapshot):
+    if declared.kind == "kafka" and not isinstance(goal, OF_DELTA + OF_ICEBERG):
         from airflow_provider_ckpt.reset.resolve_kafka import KafkaAim
         from airflow_provider_ckpt.sources.ask_kafka import KafkaBroker
 
         return KafkaAim(KafkaBroker(declared.location, access.kafka_config), goal, scope)
-    if declared.kind == "delta" and not scope.topics and not isinstance(goal, SkipSnapshot):
+    if declared.kind == "delta" and not scope.topics and not isinstance(goal, OF_ICEBERG):
         from airflow_provider_ckpt.reset.resolve_delta import DeltaAim
 
         return DeltaAim(access.open_store(declared.directory), goal)
+    if declared.kind == "iceberg" and not scope.topics and not isinstance(goal, OF_DELTA):
+        from airflow_provider_ckpt.reset.resolve_iceberg import IcebergAim
+
+        return IcebergAim(access.open_store(declared.directory), goal, declared.metadata_file)
     location = access.checkpoint.location if access.checkpoint is not None else None
     if declared.kind == "file":
         raise PlanError(
@@ -41,6 +45,6 @@ def resolve_aim(declared: DeclaredEnd, goal: Goal, scope: Scope, access: Access)
     raise PlanError(
         f"a {declared.kind} source cannot be moved like this.",
         location=location,
-        hint="Nothing was done. Sources of Kafka (kafka:HOST:PORT) and of Delta tables (delta:URI, without "
-        "topics, to versions and times) can be moved.",
+        hint="Nothing was done. Sources of Kafka (kafka:HOST:PORT), of Delta tables (delta:URI, to versions and times) "
+        "and of Iceberg tables (iceberg:URI, to snapshots and times) can be moved.",
     )

@@ -15,7 +15,7 @@ from airflow_provider_ckpt.clock import now_ms
 from airflow_provider_ckpt.codec.source_offset import SourceOffset
 from airflow_provider_ckpt.errors import MalformedEntryError, PlanError
 from airflow_provider_ckpt.positions.strategies import ToCurrent, ToEarliest, ToLatest, asked_ms
-from airflow_provider_ckpt.reset.move import Move
+from airflow_provider_ckpt.reset.move import Counted, Move
 from airflow_provider_ckpt.reset.request import Goal, SkipVersion, ToVersion, goal_text
 from airflow_provider_ckpt.storage.store import Store
 from airflow_provider_ckpt.tables.delta import Action, DeltaLog, open_table
@@ -43,7 +43,13 @@ class DeltaAim:
         """What was said."""
         return goal_text(self.goal)
 
-    def move(self, source_id: str, committed: SourceOffset, planned: SourceOffset | None) -> Move:
+    def move(
+        self,
+        source_id: str,
+        committed: SourceOffset,
+        planned: SourceOffset | None,
+        initial: SourceOffset | None = None,
+    ) -> Move:
         """See :class:`~airflow_provider_ckpt.reset.move.Aim`."""
         try:
             at = committed.view("delta").value
@@ -66,7 +72,9 @@ class DeltaAim:
         if isinstance(self.goal, SkipVersion):
             skipped, warning = self._skipped(log, self.goal.version, at)
             notes = (f"Skipped is {skipped}.", note)
-            return Move(source_id, "delta", committed, new, (warning,) if warning else (), notes, skipped)
+            return Move(
+                source_id, "delta", committed, new, (warning,) if warning else (), notes, Counted(left_out=skipped)
+            )
         warnings: tuple[str, ...] = ()
         if at.get("isStartingVersion"):
             warnings = (

@@ -49,7 +49,13 @@ class KafkaAim:
         """What was said."""
         return text_of(self.strategy) + _digest(self.strategy) + _scope_text(self.scope)
 
-    def move(self, source_id: str, committed: SourceOffset, planned: SourceOffset | None) -> Move:
+    def move(
+        self,
+        source_id: str,
+        committed: SourceOffset,
+        planned: SourceOffset | None,
+        initial: SourceOffset | None = None,
+    ) -> Move:
         """See :class:`~airflow_provider_ckpt.reset.move.Aim`."""
         found = self.target(source_id, committed, planned)
         notes = (*_moved(_positions(source_id, committed), found.offsets), *found.notes)

@@ -11,19 +11,18 @@ Late or never: nothing is known. A query whose snapshot has expired, or was roll
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
+from airflow_provider_ckpt.codec.iceberg_offset import START, IcebergOffset, of_value
 from airflow_provider_ckpt.codec.source_offset import SourceOffset
 from airflow_provider_ckpt.errors import CheckpointError, MalformedEntryError, StoreError
 from airflow_provider_ckpt.sources.unread import Unread
-from airflow_provider_ckpt.tables.iceberg import ancestors_of, current_metadata
+from airflow_provider_ckpt.tables.iceberg import read_history
+from airflow_provider_ckpt.tables.iceberg_history import History, Snapshot
 from airflow_provider_ckpt.waiting import BatchCommitted, Condition, SnapshotReached
 
 if TYPE_CHECKING:
     from airflow_provider_ckpt.sources.declared import Access, DeclaredEnd
-
-#: A source of an empty table is at this snapshot (``StreamingOffset.START_OFFSET``).
-NO_SNAPSHOT = -1
 
 
 class End:
@@ -41,64 +40,67 @@ class End:
                 f"source {self.source_id} is an Iceberg table, whose lag cannot be counted in records",
                 hint="Give the lag as a duration, such as PT5M.",
             )
-        at, ancestors, ids = self._history(committed)
-        unread = len(ids) if at == NO_SNAPSHOT else ids.index(at) + 1
+        at, history = self._position(committed), read_history(self.store, self.metadata_file)
+        ids = [snapshot.snapshot_id for snapshot in history.snapshots]
+        unread = len(ids) if at == START else ids.index(self._require_there(history, at).snapshot_id) + 1
         in_time = at_ms is None
-        for index, snapshot in enumerate(ancestors):
-            in_time = in_time or at_ms is None or snapshot.timestamp_ms <= at_ms
+        for index, snapshot in enumerate(history.snapshots):
+            in_time = in_time or at_ms is None or snapshot.at_ms <= at_ms
             if in_time and (files := self._appended(snapshot)):
                 before = tuple(ids[index + 1 : unread])
                 return SnapshotReached(self.source_id, snapshot.snapshot_id, files, before)
         return BatchCommitted(0)  # there is nothing to read
 
     def unread_now(self, committed: SourceOffset | None) -> Unread:
-        """The snapshots that appended data and were not read, with their files; raises as :meth:`end_at`.
+        """The snapshots that appended data and were not read, with their files and rows; raises as :meth:`end_at`.
 
-        A snapshot of which a part was read counts with the files that are left, and with the bytes of all its files.
+        Snapshots that replace, overwrite or delete are not counted: a source reads none of their files. A snapshot of
+        which a part was read counts with the files that are left, and with the bytes of all its files.
         """
-        at, ancestors, ids = self._history(committed)
-        later = ancestors if at == NO_SNAPSHOT else ancestors[: ids.index(at)]
-        found = [(snapshot, files) for snapshot in later if (files := self._appended(snapshot))]
-        if at != NO_SNAPSHOT and committed is not None:
-            value = committed.view("iceberg").value
-            begun = ancestors[ids.index(at)]
-            wanted = self._told(begun, "total-data-files") if value.get("scan_all_files") else self._appended(begun)
-            if wanted > value["position"]:
-                found.append((begun, wanted - value["position"]))
-        size = sum(self._told(snapshot, "added-files-size") for snapshot, _ in found)
-        oldest_ms = found[-1][0].timestamp_ms if found else None
+        at, history = self._position(committed), read_history(self.store, self.metadata_file)
+        begun = None if at == START else self._require_there(history, at)
+        found = [
+            (snapshot, files)
+            for snapshot in history.after(None if begun is None else begun.snapshot_id)
+            if (files := self._appended(snapshot))
+        ]
+        if begun is not None:
+            wanted = self._told(begun, begun.total_files) if at.scan_all_files else self._appended(begun)
+            if wanted > at.position:
+                found.insert(0, (begun, wanted - at.position))
+        size = sum(snapshot.added_bytes or 0 for snapshot, _ in found)
+        oldest_ms = found[0][0].at_ms if found else None
         return Unread("snapshots", len(found), sum(files for _, files in found), size, oldest_ms)
 
-    def _history(self, committed: SourceOffset | None) -> tuple[int, list[Any], list[int]]:
-        """The snapshot of the query, and the current one with its ancestors, newest first, with their ids."""
-        at = self._snapshot_of(committed)
-        ancestors = list(ancestors_of(current_metadata(self.store, self.metadata_file), self.store))
-        ids = [snapshot.snapshot_id for snapshot in ancestors]
-        if at not in (NO_SNAPSHOT, *ids):
+    def _position(self, committed: SourceOffset | None) -> IcebergOffset:
+        if committed is None:
+            return START
+        try:
+            return of_value(committed.view("iceberg").value)
+        except (MalformedEntryError, ValueError) as error:
+            raise StoreError(f"source {self.source_id} is not an Iceberg source: {error}") from error
+
+    def _require_there(self, history: History, at: IcebergOffset) -> Snapshot:
+        """The snapshot that a source is at. Raises StoreError where it cannot go on from."""
+        snapshot = history.find(at.snapshot_id)
+        if snapshot is None:
             raise StoreError(
-                f"the query is at snapshot {at}, which is not an ancestor of the current snapshot: it has "
+                f"the query is at snapshot {at.snapshot_id}, which is not an ancestor of the current snapshot: it has "
                 "expired, or was rolled back, or the query reads another table",
                 location=self.store.location,
             )
-        return at, ancestors, ids
+        return snapshot
 
-    def _snapshot_of(self, committed: SourceOffset | None) -> int:
-        if committed is None:
-            return NO_SNAPSHOT
-        try:
-            snapshot_id: int = committed.view("iceberg").value["snapshot_id"]
-        except MalformedEntryError as error:
-            raise StoreError(f"source {self.source_id} is not an Iceberg source: {error.message}") from error
-        return snapshot_id
-
-    def _appended(self, snapshot: Any) -> int:
+    def _appended(self, snapshot: Snapshot) -> int:
         """How many data files a source reads from a snapshot."""
-        if snapshot.summary is None:
+        if not snapshot.operation:
             raise StoreError(f"snapshot {snapshot.snapshot_id} has no summary", location=self.store.location)
-        if snapshot.summary.operation.value != "append":
-            return 0
-        return self._told(snapshot, "added-data-files")
+        return self._told(snapshot, snapshot.added_files) if snapshot.appends else 0
 
-    def _told(self, snapshot: Any, key: str) -> int:
-        """A number of a snapshot's summary."""
-        return int(snapshot.summary.get(key) or 0)
+    def _told(self, snapshot: Snapshot, files: int | None) -> int:
+        if files is None:
+            raise StoreError(
+                f"snapshot {snapshot.snapshot_id} does not say how many data files it has",
+                location=self.store.location,
+            )
+        return files

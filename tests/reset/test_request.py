@@ -14,7 +14,7 @@ from airflow_provider_ckpt.positions.strategies import (
     ToLatest,
     ToOffsets,
 )
-from airflow_provider_ckpt.reset.request import SkipSnapshot, SkipVersion, ToVersion, parse_goal
+from airflow_provider_ckpt.reset.request import SkipSnapshot, SkipVersion, ToSnapshot, ToVersion, parse_goal
 
 GOALS = [
     ({"earliest": True}, ToEarliest()),
@@ -30,6 +30,7 @@ GOALS = [
     ({"offsets": {"t": {0: 5}}}, ToOffsets({("t", 0): 5})),
     ({"csv": "t,0,5\n"}, FromFile({("t", 0): 5})),
     ({"version": 0}, ToVersion(0)),
+    ({"snapshot": 7}, ToSnapshot(7)),
     ({"skip_version": 0}, SkipVersion(0)),
     ({"skip_snapshot": 7}, SkipSnapshot(7)),
 ]

@@ -6,7 +6,7 @@ import pytest
 
 from airflow_provider_ckpt.errors import PlanError
 from airflow_provider_ckpt.positions.strategies import Scope, ToEarliest
-from airflow_provider_ckpt.reset.request import SkipSnapshot, SkipVersion, ToVersion
+from airflow_provider_ckpt.reset.request import SkipSnapshot, SkipVersion, ToSnapshot, ToVersion
 from airflow_provider_ckpt.reset.resolve import resolve_aim
 from airflow_provider_ckpt.sources.declared import Access, parse_end
 from airflow_provider_ckpt.storage.store import Store
@@ -19,7 +19,9 @@ from airflow_provider_ckpt.storage.store import Store
         ("kafka:h:1", ToVersion(3)),
         ("kafka:h:1", SkipVersion(3)),
         ("delta:/t", SkipSnapshot(3)),
-        ("iceberg:/lake/orders", ToEarliest()),
+        ("delta:/t", ToSnapshot(3)),
+        ("iceberg:/lake/orders", ToVersion(3)),
+        ("iceberg:/lake/orders", SkipVersion(3)),
     ],
 )
 def test_what_cannot_be_moved_like_this_is_refused(source, goal):

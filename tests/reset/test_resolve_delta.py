@@ -130,7 +130,7 @@ def test_one_version_is_skipped_and_named(stopped, begins):
     assert move.left_out.startswith("version 3 (DELETE of 2")
     assert move.left_out.endswith("which adds 1 data files with 2 rows and takes the rows of 1 files away, of source 0")
     assert move.notes == (
-        f"Skipped is {move.skipped}.",
+        f"Skipped is {move.counted.left_out}.",
         "The next batch begins with version 4; the newest version of the table is 5.",
     )
 

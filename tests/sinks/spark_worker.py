@@ -6,6 +6,8 @@ It takes one JSON command a line from stdin and answers each with a line that be
   until its input is used up;
 * ``{"do": "stream", "source": KIND, "from": PATH or table, "checkpoint": DIR, "options": {}}`` reads a table as a stream
   until it is used up, and answers with the rows of each batch: batch id and count;
+* ``{"do": "attempt", "from": table, "checkpoint": DIR, "options": {}, "trigger": NAME}`` starts a query on an Iceberg
+  table, and answers with the first column of what it has read, and with what it stopped with;
 * ``{"do": "read", "sink": KIND, "to": PATH or table}`` answers with the rows;
 * ``{"do": "sql", "text": SQL}`` too.
 
@@ -110,6 +112,40 @@ def stream(spark: Any, command: dict[str, Any]) -> list[tuple[int, int]]:
     return counts
 
 
+TRIGGERS = {
+    "availableNow": {"availableNow": True},
+    "once": {"once": True},
+    "processingTime": {"processingTime": "0 seconds"},
+}
+
+
+def attempt(spark: Any, command: dict[str, Any]) -> dict[str, Any]:
+    """Start a query, and see how far it gets."""
+    numbers: list[int] = []
+
+    def keep(batch: Any, batch_id: int) -> None:
+        numbers.extend(row[0] for row in batch.collect())
+
+    rows = spark.readStream.format("iceberg").options(**command["options"]).load(command["from"])
+    writer = rows.writeStream.option("checkpointLocation", command["checkpoint"]).foreachBatch(keep)
+    query = writer.trigger(**TRIGGERS[command["trigger"]]).start()
+    try:
+        if command["trigger"] == "processingTime":
+            query.processAllAvailable()
+        else:
+            query.awaitTermination(600)
+    except Exception:  # it is what was asked for, and is read from the query
+        pass
+    query.stop()
+    failure = query._jsq.exception()
+    if failure.isEmpty():
+        return {"rows": sorted(numbers), "error": None, "message": ""}
+    cause = failure.get()
+    while cause.getCause() is not None:
+        cause = cause.getCause()
+    return {"rows": sorted(numbers), "error": cause.getClass().getSimpleName(), "message": cause.getMessage()}
+
+
 def rows_of(spark: Any, command: dict[str, str]) -> list[list[Any]]:
     """The rows of a table as it is now."""
     kind, to = command["sink"], command["to"]
@@ -124,6 +160,8 @@ def answer(spark: Any, command: dict[str, Any]) -> Any:
             return run(spark, command)
         case "stream":
             return stream(spark, command)
+        case "attempt":
+            return attempt(spark, command)
         case "read":
             return rows_of(spark, command)
     return [list(row) for row in spark.sql(command["text"]).collect()]
