@@ -95,7 +95,7 @@ NOT_NAMED_FOR_IO = {"cli", "documents", "hooks", "operators", "report", "sensors
 READERS = {"sinks", "sources", "tables"}
 #: What a module that does IO may be named by: the first word of its name.
 VERBS = """
-apply ask compact compare declare find fit follow foresee forget gate inspect judge make observe open poll publish prune put
+apply ask compact compare declare export find fit follow foresee forget gate inspect judge make observe open poll publish prune put
 read recognise rehearse repartition require reset resolve restore rewind resume roll stage take vacuum validate verify
 write
 """

@@ -6,12 +6,12 @@ from typing import TYPE_CHECKING
 
 import click
 
+from airflow_provider_ckpt.cli.committed_batch import committed_batch
 from airflow_provider_ckpt.cli.options import TIME, TIMES, Whole, directories, examples, open_store, shared
 from airflow_provider_ckpt.cli.render import print_json
 from airflow_provider_ckpt.documents import FORMAT_VERSION
-from airflow_provider_ckpt.positions.read_position import read_position
-from airflow_provider_ckpt.positions.starting_options import FORMS, starting_option
-from airflow_provider_ckpt.storage.store import Store
+from airflow_provider_ckpt.positions.export_position import export_position
+from airflow_provider_ckpt.positions.starting_options import FORMS
 
 if TYPE_CHECKING:
     from airflow_provider_ckpt.documents.positions import ExportDocument
@@ -30,8 +30,9 @@ if TYPE_CHECKING:
     "form",
     required=True,
     type=click.Choice(tuple(FORMS)),
-    help="What to write: the option startingOffsets of Spark's Kafka source, the option startingVersion of Delta's, or "
-    "the lines that kafka-consumer-groups --reset-offsets --from-file reads.",
+    help="What to write: the option startingOffsets of Spark's Kafka source, startingVersion of Delta's, "
+    "startingPosition of awslabs' Kinesis source, or the lines that kafka-consumer-groups --reset-offsets --from-file "
+    "reads. Iceberg's stream-from-timestamp is refused: no time means exactly a position.",
 )
 @click.option(
     "--batch",
@@ -61,27 +62,17 @@ def export(
     as_json: bool,
 ) -> None:
     """Print the position of a query so that another reader begins right after the batch."""
-    if batch_id is not None and at_ms is not None:
-        raise click.UsageError("give --batch or --at, not both")
     store = open_store(location, storage_options)
-    position = read_position(store, source_id, batch_id if at_ms is None else _batch_at(store, at_ms))
-    text = starting_option(form, position.offset, position.entry)
+    exported = export_position(store, form, source_id, committed_batch(store, batch_id, at_ms))
     if not as_json:
-        click.echo(text)
+        click.echo(exported.text)
         return
     document: ExportDocument = {
         "format_version": FORMAT_VERSION,
-        "location": position.location,
-        "source_id": position.source_id,
-        "batch_id": position.batch_id,
+        "location": exported.location,
+        "source_id": exported.source_id,
+        "batch_id": exported.batch_id,
         "form": form,
-        "text": text,
+        "text": exported.text,
     }
     print_json(document)
-
-
-def _batch_at(store: Store, at_ms: int) -> int:
-    from airflow_provider_ckpt.rollback.goal import ToTimestamp
-    from airflow_provider_ckpt.rollback.resolve import resolve
-
-    return resolve(store, ToTimestamp(at_ms))

@@ -9,6 +9,7 @@ import click
 from airflow_provider_ckpt.change.open_sinks import open_sinks, sinks_of
 from airflow_provider_ckpt.change.places import Stores, require_own_place
 from airflow_provider_ckpt.cli.change_output import report_change
+from airflow_provider_ckpt.cli.committed_batch import committed_batch
 from airflow_provider_ckpt.cli.options import (
     TIME,
     TIMES,
@@ -28,8 +29,6 @@ from airflow_provider_ckpt.cli.plan_files import read_plan, require_alone, requi
 from airflow_provider_ckpt.cli.render import progress_bar
 from airflow_provider_ckpt.reset.make_seed import Given, given_positions, make_seed, positions_of
 from airflow_provider_ckpt.reset.write_seed import write_seed
-from airflow_provider_ckpt.rollback.goal import ToTimestamp
-from airflow_provider_ckpt.rollback.resolve import resolve
 from airflow_provider_ckpt.sinks.declared import parse_sink
 from airflow_provider_ckpt.storage.store import Store
 from airflow_provider_ckpt.untrusted.bounded_json import parse_json
@@ -153,10 +152,8 @@ def _given(origin: Store | None, batch_id: int | None, at_ms: int | None, offset
         raise click.UsageError("give the positions: either --from LOC or --offsets JSON")
     if origin is None and (batch_id is not None or at_ms is not None):
         raise click.UsageError("--batch and --at go with --from")
-    if batch_id is not None and at_ms is not None:
-        raise click.UsageError("give --batch or --at, not both")
     if origin is not None:
-        return positions_of(origin, batch_id if at_ms is None else resolve(origin, ToTimestamp(at_ms)))
+        return positions_of(origin, committed_batch(origin, batch_id, at_ms))
     try:
         value = parse_json(offsets or "")
     except ValueError as error:

@@ -174,7 +174,7 @@ class ExportDocument(Document):
     location: Annotated[str, "URI of the checkpoint"]
     source_id: Annotated[str, "id of the source"]
     batch_id: Annotated[int, "the committed batch after which the other reader begins"]
-    form: Annotated[str, "what the text is for: `startingOffsets`, `startingVersion` or `csv`"]
+    form: Annotated[str, "what the text is for, such as `startingOffsets` or `csv`"]
     text: Annotated[str, "the text, as the option or the tool takes it"]
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 
 from airflow_provider_ckpt.codec.delta_offset import BASE_INDEX
 from airflow_provider_ckpt.codec.kafka_offset import offsets_of, to_json
@@ -11,19 +12,19 @@ from airflow_provider_ckpt.errors import PlanError
 from airflow_provider_ckpt.positions.kafka_csv import write_csv
 
 
-def starting_option(form: str, offset: SourceOffset, name: str) -> str:
-    """The text that makes a new reader begin exactly where an offset is.
+@dataclass(frozen=True, slots=True)
+class Form:
+    """What a position is written as.
 
     Args:
-        form: One of FORMS.
-        offset: Of a source whose entries say where a batch ends.
-        name: The log entry that the offset is in, for errors.
-
-    Raises:
-        MalformedEntryError: It is no offset of the source type that has this option.
-        PlanError: No value of the option means this position.
+        source_type: The type of source that has it.
+        text: The text that makes a new reader begin exactly at an offset, which is where the batch ended; the second
+            argument is the log entry, for errors. It raises MalformedEntryError for an offset of another type, and
+            PlanError when no text means this position.
     """
-    return FORMS[form](offset, name)
+
+    source_type: str
+    text: Callable[[SourceOffset, str], str]
 
 
 def _starting_offsets(offset: SourceOffset, name: str) -> str:
@@ -37,7 +38,7 @@ def _csv(offset: SourceOffset, name: str) -> str:
 def _starting_version(offset: SourceOffset, name: str) -> str:
     """Delta's ``startingVersion`` is inclusive: version v is read as a whole, and nothing before it."""
     typed = offset.view("delta", name)
-    (version, index), starts = typed.positions["table"], typed.kind.in_first_snapshot(typed.value)
+    (version, index), starts = typed.positions["table"], typed.is_in_first_snapshot
     if starts or index != BASE_INDEX:
         part = f"the table as it was at version {version}" if starts else f"version {version}"
         raise PlanError(
@@ -49,10 +50,37 @@ def _starting_version(offset: SourceOffset, name: str) -> str:
     return str(version)
 
 
-#: What is written, by its name: ``startingOffsets`` of Spark's Kafka source, ``startingVersion`` of Delta's, and the
+def _starting_position(offset: SourceOffset, name: str) -> str:
+    """The connector takes the JSON of an offset; a shard that it does not name begins when the reader starts."""
+    typed = offset.view("kinesis", name)
+    if moving := sorted(typed.kind.scales(typed.value).keys() - typed.positions.keys()):
+        raise PlanError(
+            f"the shard {moving[0]} has no position that a reader could begin at: the query has read nothing of it "
+            "yet, or the position cannot be read",
+            name=name,
+            hint="Export the position of a later batch, after the query has read a record of that shard.",
+        )
+    return offset.json
+
+
+def _stream_from_timestamp(offset: SourceOffset, name: str) -> str:
+    """Iceberg begins with the first snapshot that is not older than a time, as a whole."""
+    offset.view("iceberg", name)
+    raise PlanError(
+        "a position of an Iceberg source is a number of files of a snapshot, and no stream-from-timestamp means that: "
+        "the option names a time, at which several snapshots may have been written, and reads whole snapshots",
+        name=name,
+        hint="Copy the checkpoint to continue from this position (ckpt backup and ckpt restore --new-query-id).",
+    )
+
+
+#: What is written, by its name: ``startingOffsets`` of Spark's Kafka source, ``startingVersion`` of Delta's,
+#: ``startingPosition`` of awslabs' Kinesis source, ``stream-from-timestamp`` of Iceberg's, which is refused, and the
 #: lines ``topic,partition,offset`` that ``kafka-consumer-groups --reset-offsets --from-file`` reads.
-FORMS: Mapping[str, Callable[[SourceOffset, str], str]] = {
-    "startingOffsets": _starting_offsets,
-    "startingVersion": _starting_version,
-    "csv": _csv,
+FORMS: Mapping[str, Form] = {
+    "startingOffsets": Form("kafka", _starting_offsets),
+    "startingVersion": Form("delta", _starting_version),
+    "startingPosition": Form("kinesis", _starting_position),
+    "stream-from-timestamp": Form("iceberg", _stream_from_timestamp),
+    "csv": Form("kafka", _csv),
 }

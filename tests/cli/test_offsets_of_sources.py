@@ -8,10 +8,11 @@ from pathlib import Path
 import pytest
 
 from airflow_provider_ckpt.cli import run
-from airflow_provider_ckpt.codec.offset_log import OffsetSeq
+from airflow_provider_ckpt.codec.offset_log import OffsetSeq, OffsetSeqMetadata
 from airflow_provider_ckpt.codec.source_offset import SourceOffset
 from airflow_provider_ckpt.rollback.goal import ToOffsets, choose
 from airflow_provider_ckpt.storage.store import Store
+from tests.distributions import PAGES, install, on_path
 
 
 def shard(position: str, kind: str = "AFTER_SEQUENCE_NUMBER") -> str:
@@ -138,3 +139,50 @@ def test_a_stream_over_checkpoints_is_rolled_back_to_its_own_offsets(audit, caps
     asked = ["rollback", audit, "--to-offsets", offsets, "--source", "0=checkpoint", "--sink", "foreach", "--json"]
     assert run(asked) == 0, capsys.readouterr().err
     assert json.loads(capsys.readouterr().out)["plan"]["batch_id"] == batch
+
+
+# --- types that packages register -----------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def pages(tmp_path: Path) -> Path:
+    """Three committed batches of a source that ckpt itself does not know."""
+    checkpoint = tmp_path / "pages"
+    for log in ("offsets", "commits"):
+        (checkpoint / log).mkdir(parents=True)
+    (checkpoint / "metadata").write_text('{"id":"5c0c7a5e-7a1c-4b4d-9a55-1d1b7a2f9b10"}')
+    for batch, page in enumerate((4, 9, 11)):
+        seq = OffsetSeq(1, OffsetSeqMetadata(0, 1_700_000_000_000, {}), (("0", SourceOffset(f'{{"page":{page}}}')),))
+        (checkpoint / f"offsets/{batch}").write_bytes(seq.encode())
+        (checkpoint / f"commits/{batch}").write_text("v1\n{}")
+    return checkpoint
+
+
+def test_a_registered_type_is_counted_compared_and_waited_for(capsys, pages, tmp_path):
+    with on_path(install(tmp_path / "site", "acme-ckpt", {"acme-pages": "acme_pages_cli:KIND"}, acme_pages_cli=PAGES)):
+        rows = ask(capsys, "log", pages, "--source", "0=acme-pages")["batches"]
+        assert [(row["sources"][0]["total"], row["sources"][0]["unit"]) for row in rows] == [
+            (4, "pages"),
+            (5, "pages"),
+            (2, "pages"),
+        ]
+        assert ask(capsys, "diff", pages, 0, 2, "--source", "0=acme-pages")["sources"][0]["total"] == 7
+        wait = ("wait", pages, "--offsets", '{"0":{"page":11}}', "--source", "0=acme-pages", "--timeout", "1s")
+        assert ask(capsys, *wait)["reached"] is True
+        [plan] = [
+            ask(capsys, "rollback", pages, "--to-offsets", '{"0":{"page":9}}', "--source", "0=acme-pages")["plan"]
+        ]
+        assert plan["batch_id"] == 1
+
+
+def test_a_broken_package_breaks_no_command(capsys, pages, tmp_path):
+    with on_path(install(tmp_path / "site", "acme-ckpt", {"acme-books": "no_such:KIND"})):
+        rows = ask(capsys, "log", pages, "--source", "0=acme-books")["batches"]
+        problems = {row["sources"][0]["problem"] for row in rows}
+        assert [row["sources"][0]["end_offset"] for row in rows] == ['{"page":4}', '{"page":9}', '{"page":11}']
+        said = "the source type acme-books of acme-ckpt 1.2 cannot be used: it cannot be imported (ModuleNotFoundError"
+        assert all(problem.startswith(said) for problem in problems), problems
+        assert ask(capsys, "show", pages)["latest_committed_batch"] == 2
+        wait = ["wait", pages, "--offsets", '{"0":{"page":10}}', "--source", "0=acme-books", "--timeout", "1s"]
+        assert run([*map(str, wait)]) == 3
+        assert said in " ".join(capsys.readouterr().err.split())

@@ -8,7 +8,7 @@ import pytest
 
 from airflow_provider_ckpt.codec.source_offset import SourceOffset
 from airflow_provider_ckpt.errors import MalformedEntryError, PlanError
-from airflow_provider_ckpt.positions.starting_options import FORMS, starting_option
+from airflow_provider_ckpt.positions.starting_options import FORMS
 
 KAFKA = '{"b":{"10":7,"2":0},"a-1.x_y":{"0": 9223372036854775807}}'
 
@@ -30,7 +30,7 @@ def delta(version: int, index: int, *, starting: bool = False, source_version: i
     ],
 )
 def test_the_text_is_what_the_option_takes(form, offset, text):
-    assert starting_option(form, SourceOffset(offset), "offsets/3") == text
+    assert FORMS[form].text(SourceOffset(offset), "offsets/3") == text
 
 
 @pytest.mark.parametrize(
@@ -43,7 +43,7 @@ def test_the_text_is_what_the_option_takes(form, offset, text):
 )
 def test_a_position_that_no_version_means_is_refused(offset, problem):
     with pytest.raises(PlanError, match=problem):
-        starting_option("startingVersion", SourceOffset(offset), "offsets/3")
+        FORMS["startingVersion"].text(SourceOffset(offset), "offsets/3")
 
 
 @pytest.mark.parametrize(
@@ -52,8 +52,46 @@ def test_a_position_that_no_version_means_is_refused(offset, problem):
 )
 def test_an_offset_of_another_source_is_refused(form, offset):
     with pytest.raises(MalformedEntryError, match="offsets/3: not an offset of the source type"):
-        starting_option(form, SourceOffset(offset), "offsets/3")
+        FORMS[form].text(SourceOffset(offset), "offsets/3")
+
+
+def kinesis(**shards: str) -> str:
+    iterators = {
+        shard: {
+            "iteratorType": text.split()[0],
+            "iteratorPosition": " ".join(text.split()[1:]),
+            "subSequenceNumber": "-1",
+            "isLast": "true",
+        }
+        for shard, text in shards.items()
+    }
+    return json.dumps({"metadata": {"streamName": "s", "batchId": "7"}, **iterators})
+
+
+@pytest.mark.parametrize(
+    "text", [kinesis(a="AFTER_SEQUENCE_NUMBER 4960", b="TRIM_HORIZON"), kinesis(a="AT_TIMESTAMP 1700000000000")]
+)
+def test_the_option_of_kinesis_takes_the_offset_as_it_is(text):
+    assert FORMS["startingPosition"].text(SourceOffset(text), "offsets/3") == text
+
+
+@pytest.mark.parametrize("text", [kinesis(a="AFTER_SEQUENCE_NUMBER 1", b="LATEST"), kinesis(b="SOMETHING 5")])
+def test_a_shard_at_no_fixed_position_is_refused(text):
+    with pytest.raises(PlanError, match="the shard b has no position that a reader could begin at"):
+        FORMS["startingPosition"].text(SourceOffset(text), "offsets/3")
+
+
+def test_no_time_means_a_position_of_iceberg():
+    offset = SourceOffset('{"version":1,"snapshot_id":5,"position":3,"scan_all_files":false}')
+    with pytest.raises(PlanError, match="no stream-from-timestamp means that"):
+        FORMS["stream-from-timestamp"].text(offset, "offsets/3")
 
 
 def test_each_form_is_shown_here():
-    assert set(FORMS) == {"startingOffsets", "startingVersion", "csv"}
+    assert {form: wanted.source_type for form, wanted in FORMS.items()} == {
+        "startingOffsets": "kafka",
+        "startingVersion": "delta",
+        "startingPosition": "kinesis",
+        "stream-from-timestamp": "iceberg",
+        "csv": "kafka",
+    }
