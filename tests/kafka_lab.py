@@ -18,8 +18,19 @@ from pathlib import Path
 from typing import Any
 
 from confluent_kafka import Producer, TopicPartition
-from confluent_kafka.admin import AdminClient, NewPartitions, NewTopic
+from confluent_kafka.admin import (
+    AclBinding,
+    AclBindingFilter,
+    AclOperation,
+    AclPermissionType,
+    AdminClient,
+    NewPartitions,
+    NewTopic,
+    ResourcePatternType,
+    ResourceType,
+)
 
+from tests.kafka_security import LISTENERS, Certificates, listener_properties, scram_users
 from tests.ports import free_ports
 
 TESTS = Path(__file__).parent
@@ -31,7 +42,7 @@ PROPERTIES = {
     "process.roles": "broker,controller",
     "node.id": "1",
     "controller.listener.names": "CONTROLLER",
-    "listener.security.protocol.map": "PLAINTEXT:PLAINTEXT,CONTROLLER:PLAINTEXT",
+    "inter.broker.listener.name": "PLAINTEXT",
     "offsets.topic.replication.factor": "1",
     "offsets.topic.num.partitions": "1",
     "transaction.state.log.replication.factor": "1",
@@ -67,35 +78,27 @@ def _fetched(pinned: str, jars: Path, one: str) -> Path:
     return jars
 
 
-class Broker:
-    """A running broker; `bootstrap` is where it listens. `memory` is of its JVM, `more` are properties of it alone."""
+class Process:
+    """A process of Kafka, which is started with its configuration, and whose listeners are there when `wait` returns."""
 
-    def __init__(self, root: Path, memory: str = "256m", more: Mapping[str, str] | None = None) -> None:
-        classpath = f"{fetch_jars()}/*"
-        port, controller = free_ports(2)
-        self.bootstrap = f"127.0.0.1:{port}"
-        properties = {
-            **PROPERTIES,
-            "controller.quorum.voters": f"1@127.0.0.1:{controller}",
-            "listeners": f"PLAINTEXT://{self.bootstrap},CONTROLLER://127.0.0.1:{controller}",
-            "advertised.listeners": f"PLAINTEXT://{self.bootstrap}",
-            "log.dirs": str(root / "logs"),
-            **(more or {}),
-        }
+    def __init__(self, root: Path, cluster_id: str, properties: Mapping[str, str], *format_options: str) -> None:
         config = root / "server.properties"
         config.write_text("\n".join(f"{key}={value}" for key, value in properties.items()))
-        java = ["java", *JVM, f"-Xmx{memory}", "-cp", classpath]
-        cluster = base64.urlsafe_b64encode(uuid.uuid4().bytes).decode().rstrip("=")
+        java = ["java", *JVM, "-cp", f"{fetch_jars()}/*"]
         # One word, because an id may begin with a dash, which the tool would take for an option.
-        format_storage = [*java, "kafka.tools.StorageTool", "format", f"--cluster-id={cluster}", "-c", str(config)]
-        done = subprocess.run(format_storage, capture_output=True, text=True)
+        format_storage = [*java, "kafka.tools.StorageTool", "format", f"--cluster-id={cluster_id}", "-c", str(config)]
+        done = subprocess.run([*format_storage, *format_options], capture_output=True, text=True)
         assert done.returncode == 0, f"the broker's storage could not be made: {done.stdout}{done.stderr}"
+        self._command = [*java, "kafka.Kafka", str(config)]
         self._log = (root / "broker.log").open("w")
-        self._process = subprocess.Popen([*java, "kafka.Kafka", str(config)], stdout=self._log, stderr=self._log)
-        self._wait(port)
-        self.admin = AdminClient({"bootstrap.servers": self.bootstrap})
+        self.start()
 
-    def _wait(self, port: int) -> None:
+    def start(self) -> None:
+        """Start the process, again where it was ended."""
+        self._process = subprocess.Popen(self._command, stdout=self._log, stderr=self._log)
+
+    def wait(self, port: int) -> None:
+        """Until somebody listens at a port."""
         deadline = time.monotonic() + START_S
         while time.monotonic() < deadline:
             assert self._process.poll() is None, f"the broker ended; see {self._log.name}"
@@ -105,11 +108,64 @@ class Broker:
             time.sleep(0.1)
         raise AssertionError(f"the broker did not start in {START_S} s; see {self._log.name}")
 
+    def end(self, *, suddenly: bool = False) -> None:
+        """End the process; suddenly, it tells nobody."""
+        (self._process.kill if suddenly else self._process.terminate)()
+        self._process.wait(60)
+
+    def close(self) -> None:
+        """End the process for good."""
+        self.end()
+        self._log.close()
+
+
+def new_cluster_id() -> str:
+    """As Kafka writes it."""
+    return base64.urlsafe_b64encode(uuid.uuid4().bytes).decode().rstrip("=")
+
+
+class Broker:
+    """A running broker; `bootstrap` is where it listens for the tests.
+
+    Attributes:
+        ports: By name of a listener (tests/kafka_security.py).
+        proxy: The port at which clients of the listener PROXIED look for it.
+        certificates: Of the listeners with TLS.
+    """
+
+    def __init__(self, root: Path) -> None:
+        *ports, self.proxy, controller = free_ports(len(LISTENERS) + 2)
+        self.ports = dict(zip(LISTENERS, ports, strict=True))
+        self.bootstrap = self.at("PLAINTEXT")
+        self.certificates = Certificates(root / "certificates")
+        secured = listener_properties(self.ports, self.proxy, self.certificates)
+        properties = {
+            **PROPERTIES,
+            **secured,
+            "controller.quorum.voters": f"1@127.0.0.1:{controller}",
+            "listeners": f"{secured['listeners']},CONTROLLER://127.0.0.1:{controller}",
+            "listener.security.protocol.map": f"{secured['listener.security.protocol.map']},CONTROLLER:PLAINTEXT",
+            "log.dirs": str(root / "logs"),
+        }
+        self._process = Process(root, new_cluster_id(), properties, *scram_users())
+        self._process.wait(self.ports["PLAINTEXT"])
+        self.admin = AdminClient({"bootstrap.servers": self.bootstrap})
+
+    def at(self, listener: str) -> str:
+        """Where a listener is."""
+        return f"127.0.0.1:{self.ports[listener]}"
+
     def stop(self) -> None:
         """End the process."""
-        self._process.terminate()
-        self._process.wait(60)
-        self._log.close()
+        self._process.close()
+
+    def allow(self, user: str, operation: str, *, topic: str = "", group: str = "") -> None:
+        """Let a user do something with a topic or with a group."""
+        kind, name = (ResourceType.TOPIC, topic) if topic else (ResourceType.GROUP, group)
+        may = (AclOperation[operation], AclPermissionType.ALLOW)
+        binding = AclBinding(kind, name, ResourcePatternType.LITERAL, f"User:{user}", "*", *may)
+        self.admin.create_acls([binding])[binding].result(30)
+        until(lambda: self.admin.describe_acls(_same(binding)).result(30))
 
     def create(self, partitions: int = 1, **config: str) -> str:
         """A topic of its own for a test."""
@@ -166,6 +222,14 @@ class Broker:
     def producer(self, **config: str) -> Producer:
         """A producer."""
         return Producer({"bootstrap.servers": self.bootstrap, "linger.ms": 0, **config})
+
+
+def _same(binding: AclBinding) -> AclBindingFilter:
+    """What finds one ACL and no other."""
+    return AclBindingFilter(
+        binding.restype, binding.name, binding.resource_pattern_type, binding.principal, binding.host,
+        binding.operation, binding.permission_type,
+    )  # fmt: skip
 
 
 def until(holds: Callable[[], bool]) -> None:
