@@ -72,6 +72,7 @@ class SourceLag:
         partitions: Of Kafka.
         files: Unread data files of a table or a directory.
         size: Their bytes.
+        rows: Their rows, of a table that counts them.
         age_ms: The query is behind by at most this time, milliseconds; None when that is not known.
         next_batch: Of Kafka.
         notes: What the numbers leave out, or why there are none; sentences.
@@ -85,6 +86,7 @@ class SourceLag:
     partitions: tuple[PartitionLag, ...] = ()
     files: int | None = None
     size: int | None = None
+    rows: int | None = None
     age_ms: int | None = None
     next_batch: Coming | None = None
     notes: tuple[str, ...] = ()
@@ -127,6 +129,7 @@ class SourceLag:
             "is_partial": self.is_partial,
             "files": self.files,
             "bytes": self.size,
+            "rows": self.rows,
             "age_ms": self.age_ms,
             "expires_ms": self.expires_ms,
             "partitions": [partition.to_dict() for partition in self.partitions],
@@ -174,6 +177,7 @@ def lag_of_table(source_id: str, source_type: str, unread: Unread, now_ms: int) 
         unread.count,
         files=unread.files,
         size=unread.size,
+        rows=unread.rows,
         age_ms=None if unread.oldest_ms is None else max(0, now_ms - unread.oldest_ms),
         notes=() if unread.note is None else (unread.note,),
         is_partial=unread.is_partial,

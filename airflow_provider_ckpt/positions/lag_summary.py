@@ -30,6 +30,7 @@ def summary_of(source: SourceLag, most: int = MOST_NAMED) -> LagSummaryFields:
         "is_partial": source.is_partial,
         "files": source.files,
         "bytes": source.size,
+        "rows": source.rows,
         "age_ms": source.age_ms,
         "expires_ms": source.expires_ms,
         "lost": source.lost,

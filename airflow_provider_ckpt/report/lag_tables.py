@@ -9,7 +9,7 @@ from airflow_provider_ckpt.positions.lag import PartitionLag, SourceLag
 from airflow_provider_ckpt.report.tables import Table
 from airflow_provider_ckpt.times import duration_text
 
-LAG_COLUMNS = ("source", "type", "unread", "files", "bytes", "oldest", "next batch")
+LAG_COLUMNS = ("source", "type", "unread", "files", "rows", "bytes", "oldest", "next batch")
 
 
 def lag_row(source: SourceLag) -> tuple[Any, ...]:
@@ -19,6 +19,7 @@ def lag_row(source: SourceLag) -> tuple[Any, ...]:
         source.source_type,
         unread_text(source),
         source.files,
+        source.rows,
         None if source.size is None else _size(source.size),
         _age(source.age_ms),
         None if source.next_batch is None else source.next_batch.text,

@@ -67,6 +67,7 @@ _SOURCE_LOST = _Family("ckpt_source_lost_offsets", "offsets", "Unread offsets th
 _COUNT = _Family("ckpt_source_partitions", "partitions", "Partitions of a Kafka source.")
 _FILES = _Family("ckpt_source_lag_files", "files", "Data files that were not read.")
 _BYTES = _Family("ckpt_source_lag_bytes", "bytes", "Bytes of the data files that were not read.")
+_ROWS = _Family("ckpt_source_lag_rows", "rows", "Rows of the data files that were not read.")
 _AGE = _Family("ckpt_source_lag_seconds", "seconds", "Age of the oldest data that was not read.")
 _EXPIRES = _Family(
     "ckpt_source_expires_seconds", "seconds", "Time until the first unread record may be deleted by its age."
@@ -116,6 +117,7 @@ def _of_lags(rows: Sequence[FleetRow], most_partitions: int) -> Iterator[Iterato
     yield _COUNT.lines((labels, len(source.partitions)) for labels, source in sources if source.partitions)
     yield _FILES.lines((labels, source.files) for labels, source in sources)
     yield _BYTES.lines((labels, source.size) for labels, source in sources)
+    yield _ROWS.lines((labels, source.rows) for labels, source in sources)
     yield _AGE.lines((labels, _seconds(source.age_ms)) for labels, source in sources)
     yield _EXPIRES.lines((labels, _seconds(source.expires_ms)) for labels, source in sources)
     yield _TOPIC.lines(topics)

@@ -18,7 +18,7 @@ from airflow_provider_ckpt.codec.source_offset import SourceOffset
 from airflow_provider_ckpt.errors import CheckpointError, MalformedEntryError, StoreError
 from airflow_provider_ckpt.sources.unread import Unread
 from airflow_provider_ckpt.tables.iceberg import read_history
-from airflow_provider_ckpt.tables.iceberg_history import History, Snapshot
+from airflow_provider_ckpt.tables.iceberg_history import History, Snapshot, rows_of
 from airflow_provider_ckpt.waiting import BatchCommitted, Condition, SnapshotReached
 
 if TYPE_CHECKING:
@@ -55,7 +55,8 @@ class End:
         """The snapshots that appended data and were not read, with their files and rows; raises as :meth:`end_at`.
 
         Snapshots that replace, overwrite or delete are not counted: a source reads none of their files. A snapshot of
-        which a part was read counts with the files that are left, and with the bytes of all its files.
+        which a part was read counts with the files that are left, and with the bytes of all its files, and then
+        the rows are not known.
         """
         at, history = self._position(committed), read_history(self.store, self.metadata_file)
         begun = None if at == START else self._require_there(history, at)
@@ -69,8 +70,10 @@ class End:
             if wanted > at.position:
                 found.insert(0, (begun, wanted - at.position))
         size = sum(snapshot.added_bytes or 0 for snapshot, _ in found)
+        is_begun = bool(found) and found[0][0] is begun and (at.position > 0 or at.scan_all_files)
+        rows = None if is_begun else rows_of(snapshot for snapshot, _ in found)
         oldest_ms = found[0][0].at_ms if found else None
-        return Unread("snapshots", len(found), sum(files for _, files in found), size, oldest_ms)
+        return Unread("snapshots", len(found), sum(files for _, files in found), size, oldest_ms, rows=rows)
 
     def _position(self, committed: SourceOffset | None) -> IcebergOffset:
         if committed is None:

@@ -18,6 +18,7 @@ class Unread:
             None when there is nothing, or it does not say.
         note: What these numbers leave out, as a sentence.
         is_partial: Whether the query has something to read that is not counted, so that a count of 0 is not the end.
+        rows: Rows of the files that are left; None where that is not known.
     """
 
     unit: str
@@ -27,6 +28,7 @@ class Unread:
     oldest_ms: int | None = None
     note: str | None = None
     is_partial: bool = False
+    rows: int | None = None
 
 
 @dataclass(frozen=True, slots=True)

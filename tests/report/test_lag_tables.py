@@ -28,6 +28,7 @@ def test_a_row_has_a_cell_for_each_column():
         "type": "file",
         "unread": "2 files",
         "files": 2,
+        "rows": None,
         "bytes": "2.0 kB",
         "oldest": "60 min",
         "next batch": None,

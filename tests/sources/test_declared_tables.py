@@ -112,10 +112,14 @@ def test_unread_files_are_those_whose_rows_a_real_query_had_not_read(tmp_path, k
         files = (APPENDED[kind] - batch["rows"]) // 2
         files += kind == "delta" and json.loads(batch["offset"])["reservoirVersion"] <= REWRITTEN
         assert unread.files == files, batch
+        if kind == "iceberg" and unread.rows is not None:
+            assert unread.rows == APPENDED[kind] - batch["rows"], batch
         assert unread.is_partial == bool(json.loads(batch["offset"]).get("isStartingVersion"))
         assert (unread.size > 0, unread.oldest_ms is not None) == (unread.count > 0, unread.count > 0)
     assert unread.count == 0, "the last batch has read everything"
+    assert unread.rows == (0 if kind == "iceberg" else None)
     assert end.unread_now(None).files == APPENDED[kind] // 2 + (kind == "delta")
+    assert end.unread_now(None).rows == (APPENDED[kind] if kind == "iceberg" else None)
 
 
 def test_a_first_snapshot_that_is_still_read_is_not_counted(tmp_path):
