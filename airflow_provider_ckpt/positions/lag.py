@@ -10,6 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from airflow_provider_ckpt.checkpoint.contents import listed_shortly
 from airflow_provider_ckpt.positions.coming import Coming
 from airflow_provider_ckpt.positions.extent import Extent, Partition
 from airflow_provider_ckpt.sources.unread import Retention, Unread
@@ -212,4 +213,4 @@ def _notes(position: Mapping[Partition, int], extent: Extent) -> list[str]:
 
 
 def _some(names: list[str]) -> str:
-    return ", ".join(names[:3]) + (f" and {len(names) - 3} more" if len(names) > 3 else "")
+    return listed_shortly(names, 3)

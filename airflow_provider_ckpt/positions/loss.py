@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 
+from airflow_provider_ckpt.checkpoint.contents import listed_shortly
 from airflow_provider_ckpt.checks.findings import Finding
 from airflow_provider_ckpt.positions.extent import Extent, Partition
 from airflow_provider_ckpt.positions.source_options import SourceOptions
@@ -237,5 +238,4 @@ def _partitions(partitions: Iterable[Partition]) -> str:
 
 
 def _some(names: Iterable[str]) -> str:
-    listed = list(names)
-    return ", ".join(listed[:3]) + (f" and {len(listed) - 3} more" if len(listed) > 3 else "")
+    return listed_shortly(names, 3)

@@ -10,6 +10,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from airflow_provider_ckpt.checkpoint.contents import listed_shortly
 from airflow_provider_ckpt.codec.kafka_offset import Partition, offsets_of
 from airflow_provider_ckpt.errors import PlanError
 from airflow_provider_ckpt.positions.extent import Extent
@@ -181,5 +182,4 @@ def text_of(partition: Partition) -> str:
 
 def _listed(partitions: Iterable[Partition]) -> str:
     texts = [text_of(partition) for partition in sorted(partitions)]
-    more = f" and {len(texts) - _NAMED} more" if len(texts) > _NAMED else ""
-    return f"partition {texts[0]}" if len(texts) == 1 else f"partitions {', '.join(texts[:_NAMED])}{more}"
+    return f"partition {texts[0]}" if len(texts) == 1 else f"partitions {listed_shortly(texts, _NAMED)}"

@@ -14,13 +14,12 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 
+from airflow_provider_ckpt.checkpoint.contents import listed_shortly
 from airflow_provider_ckpt.codec.jvm_text import INT_MAX
 from airflow_provider_ckpt.positions.extent import Extent, Partition
 from airflow_provider_ckpt.positions.kafka_csv import is_topic
 from airflow_provider_ckpt.times import time_text
 
-#: Partitions that a sentence names.
-_NAMED = 5
 #: What Spark takes for the earliest and the latest offset in ``startingOffsets``.
 EARLIEST, LATEST = -2, -1
 
@@ -308,9 +307,7 @@ def _notes(
 
 def listed(partitions: Iterable[Partition]) -> str:
     """Partitions for people, such as ``orders-0, orders-1 and 3 more``."""
-    names = [f"{topic}-{number}" for topic, number in partitions]
-    more = f" and {len(names) - _NAMED} more" if len(names) > _NAMED else ""
-    return ", ".join(names[:_NAMED]) + more
+    return listed_shortly(f"{topic}-{number}" for topic, number in partitions)
 
 
 def text_of(strategy: Strategy) -> str:

@@ -6,12 +6,12 @@ that the source cannot read, such as one with a delete, stops it at every start;
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
 from airflow_provider_ckpt.clock import now_ms
+from airflow_provider_ckpt.codec.delta_offset import DeltaOffset
 from airflow_provider_ckpt.codec.source_offset import SourceOffset
 from airflow_provider_ckpt.errors import MalformedEntryError, PlanError
 from airflow_provider_ckpt.positions.strategies import ToCurrent, ToEarliest, ToLatest, asked_ms
@@ -165,14 +165,7 @@ def commit_text(version: int, commit: DeltaCommit, read: int = 0) -> str:
 
 def _before(table_id: str, version: int) -> SourceOffset:
     """The offset of a source whose next batch begins with a version."""
-    offset = {
-        "sourceVersion": 1,
-        "reservoirId": table_id,
-        "reservoirVersion": version,
-        "index": -1,
-        "isStartingVersion": False,
-    }
-    return SourceOffset(json.dumps(offset, separators=(",", ":")))
+    return SourceOffset(DeltaOffset(table_id, version).json)
 
 
 def _first_at(log: DeltaLog, at_ms: int) -> int:

@@ -138,11 +138,12 @@ def _require_unseen(plan: Plan, sinks: Sinks) -> None:
         )
     try:
         found = committed_batch([marker for _, marker in markers], plan.batch_id)
-    except PlanError:
-        found = -1
-    if found != plan.batch_id:
+        changed = "a sink has got other batches" if found != plan.batch_id else ""
+    except PlanError as error:  # a file sink whose log was there is not what it was
+        changed = f"a sink was changed ({error.message.removesuffix('.')})"
+    if changed:
         raise StalePlanError(
-            f"a sink has got other batches since the plan was made, which begins after batch {plan.batch_id}.",
+            f"{changed} since the plan was made, which begins after batch {plan.batch_id}.",
             location=plan.location,
             batch_id=plan.batch_id,
             hint="Nothing was done. Stop the query that writes to it, and make the plan again.",

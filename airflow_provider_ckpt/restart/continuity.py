@@ -18,6 +18,7 @@ from dataclasses import dataclass, field
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
+from airflow_provider_ckpt.checkpoint.contents import listed_shortly
 from airflow_provider_ckpt.checkpoint.progress import source_kind
 from airflow_provider_ckpt.checkpoint.view import CheckpointView
 from airflow_provider_ckpt.checks.findings import Finding, Severity, worst_first
@@ -330,10 +331,12 @@ class _Step:
         gone = [at for at, order in orders.items() if order is Order.THERE_ALONE and not end.kind.ends_partitions]
         if back:
             hint = "The rows after that are read again: check the sink for duplicates."
-            steps = _listed([f"{partition} from {_at(was[partition])} to {_at(now[partition])}" for partition in back])
+            steps = listed_shortly(
+                [f"{partition} from {_at(was[partition])} to {_at(now[partition])}" for partition in back]
+            )
             yield self._finding("error", f"the offsets of source {source_id} went back: {steps}", hint)
         if gone:
-            yield self._finding("warning", f"source {source_id} no longer reads {_listed(gone)}")
+            yield self._finding("warning", f"source {source_id} no longer reads {listed_shortly(gone)}")
 
     def _finding(self, severity: Severity, message: str, hint: str = "") -> Finding:
         return Finding("CKPT303", severity, message, self.batch_id, layout.offset_entry(self.batch_id), hint or None)
@@ -383,7 +386,3 @@ def _shown(offsets: Offsets) -> str:
 
 def _at(position: tuple[int, ...]) -> str:
     return "/".join(map(str, position))
-
-
-def _listed(names: list[str], most: int = 5) -> str:
-    return ", ".join(names[:most]) + (f" and {len(names) - most} more" if len(names) > most else "")

@@ -13,12 +13,12 @@ are refused.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
+from airflow_provider_ckpt.codec.delta_offset import DeltaOffset
 from airflow_provider_ckpt.codec.source_offset import SourceOffset
 from airflow_provider_ckpt.errors import MalformedEntryError, StoreError
 from airflow_provider_ckpt.sources.unread import Unread
@@ -29,8 +29,6 @@ from airflow_provider_ckpt.waiting import Condition, OffsetsReached
 if TYPE_CHECKING:
     from airflow_provider_ckpt.sources.declared import Access, DeclaredEnd
 
-#: The index before all files of a version, as it compares; the offset log has -1 for it in the old spelling.
-BASE_INDEX = -100
 #: Actions that are read; of the files of a commit, the first that is data is enough.
 _READ = ("commitInfo", "add", "remove", "cdc")
 
@@ -64,14 +62,8 @@ class End:
         if end is None and committed is not None:
             text = committed.json
         else:
-            offset = {
-                "sourceVersion": 1,
-                "reservoirId": self._table_id(),
-                "reservoirVersion": end,
-                "index": BASE_INDEX,
-                "isStartingVersion": False,
-            }
-            text = json.dumps(offset, separators=(",", ":"))
+            assert end is not None  # as the query has read nothing
+            text = DeltaOffset(self._table_id(), end).json
         return OffsetsReached({self.source_id: text}, {self.source_id: "delta"}, slack)
 
     def unread_now(self, committed: SourceOffset | None) -> Unread:

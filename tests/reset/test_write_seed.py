@@ -82,6 +82,16 @@ def test_a_plan_is_stale_when_the_sink_has_got_another_batch(target, files):
     assert not target.exists()
 
 
+def test_a_plan_is_stale_when_the_log_of_the_sink_is_gone(target, files):
+    plan = make_seed(target, given_positions({"0": '{"t":{"0":7}}'}), KAFKA, sinks=files(4))
+    [(_, output)] = gone = files(4)
+    for name in output.find():
+        output.delete(name)
+    with pytest.raises(StalePlanError, match="a sink was changed \\(.* has no log yet.*\\) since the plan was made"):
+        write_seed(plan, target, sinks=gone, accept_sink="unknown")
+    assert not target.exists()
+
+
 def test_a_plan_that_was_edited_is_refused(old, target):
     plan = make_seed(target, positions_of(old), KAFKA)
     first, *rest = plan.actions
