@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 #: What a name of a group may have in it, which each checkpoint gives a value of its own.
 NAME, QUERY_ID, SOURCE_ID = "{name}", "{query_id}", "{source_id}"
 _WORD = re.compile(r"\{[^{}]*\}")
-_OURS = re.compile(r"ckpt batch [0-9]+")
+_OURS = re.compile(r"ckpt batch [0-9]+(?: of query (\S+))?")
 #: Partitions that a message names.
 _NAMED = 3
 
@@ -49,7 +49,8 @@ class Publication:
     @property
     def metadata(self) -> str:
         """The text that is kept beside each offset."""
-        return f"ckpt batch {self.position.batch_id}"
+        of_query = f" of query {self.position.query_id}" if self.position.query_id else ""
+        return f"ckpt batch {self.position.batch_id}{of_query}"
 
     def summary(self) -> PublishedFields:
         """JSON-ready, without the offsets, of which there may be very many."""
@@ -151,6 +152,12 @@ def group_of(pattern: str, position: Position) -> str:
 def is_ours(metadata: str) -> bool:
     """Whether an offset with this text was published by ckpt."""
     return _OURS.fullmatch(metadata) is not None
+
+
+def is_of_another_query(metadata: str, query_id: str) -> bool:
+    """Whether an offset with this text was published for another query."""
+    found = _OURS.fullmatch(metadata)
+    return found is not None and bool(query_id) and found[1] not in (None, query_id)
 
 
 def conflicts(publications: Sequence[Publication]) -> dict[int, PlanError]:

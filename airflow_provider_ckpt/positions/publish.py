@@ -15,6 +15,7 @@ from airflow_provider_ckpt.positions.publication import (
     Publication,
     conflicts,
     group_of,
+    is_of_another_query,
     is_ours,
     plan_publication,
     text_of,
@@ -110,7 +111,17 @@ def _require_idle(publication: Publication, group: ConsumerGroup) -> None:
 
 
 def _require_ours(publication: Publication, group: ConsumerGroup) -> None:
-    others = sorted(partition for partition, at in group.committed().items() if not is_ours(at.metadata))
+    committed, query_id = group.committed(), publication.position.query_id
+    taken = {at for at in publication.offsets if at in committed}
+    if shared := sorted(at for at in taken if is_of_another_query(committed[at].metadata, query_id)):
+        raise PlanError(
+            f"the consumer group {group.name} has the offsets of another query, such as {text_of(shared[0])} with the "
+            f"text {committed[shared[0]].metadata!r:.90}: the lags of two queries cannot be in one group.",
+            location=publication.position.location,
+            hint="Nothing was published. Give each query a group of its own: with {name} in its name it becomes one "
+            "for each checkpoint. When this query has taken the place of the other, add --take-over (take_over=True).",
+        )
+    others = sorted(partition for partition, at in committed.items() if not is_ours(at.metadata))
     if others:
         raise PlanError(
             f"the consumer group {group.name} has offsets that ckpt has not published, such as that of partition "

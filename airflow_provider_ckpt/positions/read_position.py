@@ -21,9 +21,11 @@ def read_position(store: Store, source_id: str | None = None, batch_id: int | No
     Raises:
         CheckpointError: No batch is committed, the query has no such source, or several and none was named.
         CheckpointNotFoundError: The batch is not committed, or its entry was purged.
+        CheckpointFormatError: One of its entries is damaged.
     """
     view = observe(store, batch_id=batch_id)
     batch = _committed(view, batch_id)
+    view.commit(batch)  # an empty one is none: Spark would run the batch again
     offsets = view.offset_seq(batch).offsets
     source = _named([known for known, _ in offsets], source_id, view, batch)
     offset = dict(offsets)[source]

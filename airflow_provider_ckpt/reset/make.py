@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from airflow_provider_ckpt.change.fit_sink import require_fit
+from airflow_provider_ckpt.change.journal import history
 from airflow_provider_ckpt.change.lock import lock_warnings
 from airflow_provider_ckpt.change.open_sinks import sink_of
 from airflow_provider_ckpt.change.places import Stores
@@ -22,6 +23,8 @@ from airflow_provider_ckpt.positions.extent import offsets_of
 from airflow_provider_ckpt.positions.kafka_csv import write_csv
 from airflow_provider_ckpt.reset.move import UNKNOWN_PART, Aim, Counted, Move
 from airflow_provider_ckpt.reset.plan import moves_of, plan_reset
+from airflow_provider_ckpt.restart.deploy import DeploySpec
+from airflow_provider_ckpt.restart.steps import start
 from airflow_provider_ckpt.sinks.change_effects import reset_effects
 from airflow_provider_ckpt.sinks.declared import DeclaredSink, read_marker
 from airflow_provider_ckpt.sinks.effects import SinkEffect
@@ -52,6 +55,8 @@ def make_reset(
     if (begun := find_interrupted(stores, "reset", lambda plan: plan.notes[:1] == (asked,))) is not None:
         return begun
     view, batch_id = _observed(stores)
+    if aim.is_relative:
+        _require_not_done(stores, view, asked)
     initials = _initials(stores, view)
     initial = SourceOffset(initials[source_id].decode(errors="replace")) if source_id in initials else None
     move = aim.move(source_id, *_offsets_of(view, batch_id, source_id), initial)
@@ -63,7 +68,39 @@ def make_reset(
             hint="Nothing was done. A rollback takes the state back as well (ckpt rollback). To move the source all "
             "the same, add --state-will-see-rows-again (in a DAG: state_will_see_rows_again=True).",
         )
-    return _plan(stores, view, [replace(move, notes=(asked, *move.notes))], sink, initials)
+    plan = _plan(stores, view, [replace(move, notes=(asked, *move.notes))], sink, initials)
+    _require_startable(view, plan)
+    return plan
+
+
+def _require_not_done(stores: Stores, view: CheckpointView, asked: str) -> None:
+    """Who runs the command again, because nobody saw it end, does not want to go further."""
+    done = [change for change in history(stores.checkpoint, stores.undo) if change.state == "applied"]
+    if not done or done[-1].plan.kind != "reset" or done[-1].plan.notes[:1] != (asked,):
+        return
+    plan = done[-1].plan
+    if view.latest_planned == plan.batch_id and not moves_of(plan, view.offset_seq(plan.batch_id)):
+        raise PlanError(
+            "this very reset was carried out already, and the query has not run since: it would be moved twice.",
+            location=view.location,
+            batch_id=plan.batch_id,
+            hint="Nothing was done. ckpt history shows the reset. To move the source further, give its offsets "
+            "(--to-offsets), or another distance.",
+        )
+
+
+def _require_startable(view: CheckpointView, plan: Plan) -> None:
+    """A reset mends positions and the batch in flight; Spark would stop at anything else afterwards as well."""
+    mended = {action.name for action in plan.actions}
+    stops = (found for found in start(view, DeploySpec()) if found.spark_error and found.name not in mended)
+    if (finding := next(stops, None)) is not None:
+        raise PlanError(
+            f"Spark does not start from this checkpoint, with or without the reset: {finding.message}.",
+            location=view.location,
+            name=finding.name,
+            batch_id=finding.batch_id,
+            hint=f"Nothing was done. {finding.hint}",
+        )
 
 
 def export_positions(stores: Stores, source_id: str, aim: Aim) -> str:

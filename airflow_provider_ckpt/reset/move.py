@@ -115,6 +115,10 @@ class Aim(Protocol):
     def text(self) -> str:
         """What was said, to go after ``goes to``; the same words mean the same."""
 
+    @property
+    def is_relative(self) -> bool:
+        """Whether the same words, said once more, go further."""
+
     def move(
         self,
         source_id: str,

@@ -42,6 +42,11 @@ class IcebergAim:
         """What was said."""
         return goal_text(self.goal)
 
+    @property
+    def is_relative(self) -> bool:
+        """See :class:`~airflow_provider_ckpt.reset.move.Aim`."""
+        return False
+
     def move(
         self,
         source_id: str,

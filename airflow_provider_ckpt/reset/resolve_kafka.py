@@ -15,6 +15,7 @@ from airflow_provider_ckpt.positions.read_extent import read_extent
 from airflow_provider_ckpt.positions.strategies import (
     FromFile,
     Scope,
+    ShiftBy,
     Strategy,
     Target,
     ToOffsets,
@@ -49,6 +50,11 @@ class KafkaAim:
         """What was said."""
         return text_of(self.strategy) + _digest(self.strategy) + _scope_text(self.scope)
 
+    @property
+    def is_relative(self) -> bool:
+        """See :class:`~airflow_provider_ckpt.reset.move.Aim`."""
+        return isinstance(self.strategy, ShiftBy)
+
     def move(
         self,
         source_id: str,
@@ -68,9 +74,24 @@ class KafkaAim:
         ends = _positions(source_id, planned) if planned is not None else {}
         found_at = self._found_at(extent)
         try:
-            return target(self.strategy, current, extent, self.scope, found_at=found_at, planned=ends)
+            found = target(self.strategy, current, extent, self.scope, found_at=found_at, planned=ends)
         except ValueError as error:
             raise PlanError(f"{error}.", location=self.broker.location, hint="Nothing was done.") from None
+        self._require_stable({at: offset for at, offset in found.offsets.items() if offset != current.get(at)})
+        return found
+
+    def _require_stable(self, moved: Mapping[Partition, int]) -> None:
+        """A query that reads committed records alone stops when it is past the first record of an open transaction."""
+        stable = {} if self.broker.says_isolation else self.broker.last_stable(moved)
+        if past := [at for at, end in stable.items() if moved[at] > end]:
+            at = min(past)
+            raise PlanError(
+                f"a transaction is open in {listed(past)}: a query that reads committed records alone would stop at "
+                f"offset {moved[at]:,}, because it reads up to {stable[at]:,} for now.",
+                location=self.broker.location,
+                hint="Nothing was done. Say how the query reads: --kafka-config isolation.level=read_committed, or "
+                "read_uncommitted when it does not set kafka.isolation.level.",
+            )
 
     def _found_at(self, extent: Extent) -> Mapping[Partition, int | None]:
         at_ms = asked_ms(self.strategy, now_ms())

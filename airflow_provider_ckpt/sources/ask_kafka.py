@@ -78,6 +78,8 @@ class KafkaBroker:
         self.location = scrub(f"kafka:{config.get(_SERVERS, '')}")
         #: Calls of ListOffsets that were made; each is one request to every broker that leads one of the partitions.
         self.requests = 0
+        #: Whether the configuration says whether records of open transactions count.
+        self.says_isolation = _ISOLATION in config
         self._read_committed = str(config.get(_ISOLATION, "")).lower() == "read_committed"
         self._secrets = [str(value) for key, value in config.items() if _SECRET.search(key) and value]
         self._config = {
@@ -112,6 +114,12 @@ class KafkaBroker:
         from confluent_kafka.admin import OffsetSpec
 
         return self._offsets(dict.fromkeys(partitions, OffsetSpec.latest()))
+
+    def last_stable(self, partitions: Iterable[Partition]) -> dict[Partition, int]:
+        """The end of each partition for who reads committed records alone: before the first open transaction."""
+        from confluent_kafka.admin import OffsetSpec
+
+        return self._offsets(dict.fromkeys(partitions, OffsetSpec.latest()), committed=True)
 
     def first_at(self, partitions: Iterable[Partition], at_ms: int) -> dict[Partition, int | None]:
         """The first record of each partition whose timestamp is not before a time (epoch ms); None without one."""
@@ -202,29 +210,32 @@ class KafkaBroker:
             return None
         raise self.error(f"topic {name}", errors)
 
-    def _offsets(self, specs: Mapping[Partition, Any]) -> dict[Partition, int]:
+    def _offsets(self, specs: Mapping[Partition, Any], *, committed: bool = False) -> dict[Partition, int]:
         """The offset of each partition that its ``OffsetSpec`` asks for."""
+        from confluent_kafka import IsolationLevel
+
+        stable = committed or self._read_committed
+        level = IsolationLevel.READ_COMMITTED if stable else IsolationLevel.READ_UNCOMMITTED
         found: dict[Partition, int] = {}
         for some in batched(list(specs), AT_A_TIME):
             wanted, deadline = some, time.monotonic() + self.timeout_s
             while wanted:
-                wanted = self._ask_for_offsets(wanted, specs, found, deadline)
+                wanted = self._ask_for_offsets({at: specs[at] for at in wanted}, level, found, deadline)
                 if wanted:
                     time.sleep(_PAUSE_S)
         return found
 
     def _ask_for_offsets(
         self,
-        partitions: Sequence[Partition],
         specs: Mapping[Partition, Any],
+        level: Any,
         found: dict[Partition, int],
         deadline: float,
     ) -> list[Partition]:
         """Ask once; the result is those partitions that are to be asked for again, as their leader has moved."""
-        from confluent_kafka import IsolationLevel, TopicPartition
+        from confluent_kafka import TopicPartition
 
-        level = IsolationLevel.READ_COMMITTED if self._read_committed else IsolationLevel.READ_UNCOMMITTED
-        wanted = {TopicPartition(*partition): specs[partition] for partition in partitions}
+        wanted = {TopicPartition(*partition): spec for partition, spec in specs.items()}
         self.requests += 1
         left_s = max(_PAUSE_S, deadline - time.monotonic())
         answers = self.ask(

@@ -9,7 +9,7 @@ import pytest
 from airflow_provider_ckpt.sources.ask_kafka import KafkaBroker
 from airflow_provider_ckpt.sources.consumer_group import ConsumerGroup, GroupOffset
 from tests.airflow.conftest import ROOT, run
-from tests.kafka_query import KafkaQuery
+from tests.kafka_query import QUERY_ID, KafkaQuery
 
 pytestmark = [pytest.mark.airflow, pytest.mark.exhaustive]
 
@@ -32,6 +32,6 @@ def test_the_lag_of_a_fleet_is_published(airflow_env, kafka, tmp_path):
     broker = KafkaBroker(kafka.bootstrap, {})
     found = {name: ConsumerGroup(broker, f"{topic}-{name}").committed() for name in ("a", "b")}
     assert found == {
-        "a": {(topic, 0): GroupOffset(4, "ckpt batch 0")},
-        "b": {(topic, 0): GroupOffset(5, "ckpt batch 0")},
+        "a": {(topic, 0): GroupOffset(4, f"ckpt batch 0 of query {QUERY_ID}")},
+        "b": {(topic, 0): GroupOffset(5, f"ckpt batch 0 of query {QUERY_ID}")},
     }

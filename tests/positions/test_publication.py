@@ -9,7 +9,13 @@ from airflow_provider_ckpt.codec.source_offset import SourceOffset
 from airflow_provider_ckpt.errors import MalformedEntryError, PlanError
 from airflow_provider_ckpt.positions.extent import Extent
 from airflow_provider_ckpt.positions.position import Position
-from airflow_provider_ckpt.positions.publication import conflicts, group_of, is_ours, plan_publication
+from airflow_provider_ckpt.positions.publication import (
+    conflicts,
+    group_of,
+    is_of_another_query,
+    is_ours,
+    plan_publication,
+)
 
 
 def position(offsets: dict, location: str = "s3://lake/checkpoints/orders/") -> Position:
@@ -48,7 +54,7 @@ def test_every_partition_is_published(reached, held, published, lag, warnings):
     assert dict(publication.offsets) == published
     assert publication.lag == lag
     assert list(publication.warnings) == warnings
-    assert publication.metadata == "ckpt batch 7"
+    assert publication.metadata == "ckpt batch 7 of query 7f0c"
 
 
 @pytest.mark.parametrize(
@@ -100,6 +106,23 @@ def test_two_queries_do_not_share_an_offset():
     assert "for s3://lake/a as well" in str(errors[2])
 
 
-@pytest.mark.parametrize(("metadata", "ours"), [("ckpt batch 7", True), ("", False), ("ckpt batch 7x", False)])
+@pytest.mark.parametrize(
+    ("metadata", "ours"),
+    [("ckpt batch 7", True), ("ckpt batch 7 of query 7f0c", True), ("", False), ("ckpt batch 7x", False)],
+)
 def test_what_was_published_is_known_again(metadata, ours):
     assert is_ours(metadata) is ours
+
+
+@pytest.mark.parametrize(
+    ("metadata", "query_id", "other"),
+    [
+        ("ckpt batch 7 of query 7f0c", "7f0c", False),
+        ("ckpt batch 7 of query 7f0c", "0a1b", True),
+        ("ckpt batch 7 of query 7f0c", "", False),
+        ("ckpt batch 7", "0a1b", False),
+        ("mine", "0a1b", False),
+    ],
+)
+def test_offsets_that_were_published_for_another_query_are_known(metadata, query_id, other):
+    assert is_of_another_query(metadata, query_id) is other

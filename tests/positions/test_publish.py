@@ -11,7 +11,7 @@ from airflow_provider_ckpt.positions.publish import publish_all
 from airflow_provider_ckpt.sources.ask_kafka import KafkaBroker
 from airflow_provider_ckpt.storage.store import Store
 from tests.kafka_lab import describe_group
-from tests.kafka_query import KafkaQuery
+from tests.kafka_query import QUERY_ID, KafkaQuery
 
 pytestmark = pytest.mark.timeout(180)
 
@@ -56,16 +56,21 @@ def committed(kafka):
     return ask
 
 
+def text(batch_id: int) -> str:
+    """What is kept beside each offset."""
+    return f"ckpt batch {batch_id} of query {QUERY_ID}"
+
+
 def test_every_partition_is_published_with_its_batch(kafka, query, topic, publish, committed):
     (outcome,) = publish(query, group=f"spark-{topic}")
     assert isinstance(outcome, Publication)
     assert outcome.lag == 4
-    assert committed(f"spark-{topic}") == {(topic, 0): (4, "ckpt batch 2"), (topic, 1): (0, "ckpt batch 2")}
+    assert committed(f"spark-{topic}") == {(topic, 0): (4, text(2)), (topic, 1): (0, text(2))}
 
     query.commit({topic: {"0": 5, "1": 1}})
     kafka.grow(topic, 3)
     publish(query, group=f"spark-{topic}")
-    expected = {(topic, number): (offset, "ckpt batch 3") for number, offset in enumerate((5, 1, 0))}
+    expected = {(topic, number): (offset, text(3)) for number, offset in enumerate((5, 1, 0))}
     assert committed(f"spark-{topic}") == expected, "a partition that the query does not know, too"
 
 
@@ -98,7 +103,7 @@ def test_a_group_with_a_member_is_refused_and_keeps_its_offsets(kafka, query, to
     assert "has offsets that ckpt has not published" in str(refused)
     assert committed(f"live-{topic}") == before
     publish(query, group=f"live-{topic}", take_over=True)
-    assert committed(f"live-{topic}")[topic, 0] == (4, "ckpt batch 2")
+    assert committed(f"live-{topic}")[topic, 0] == (4, text(2))
 
 
 def test_a_query_that_is_wrong_keeps_no_other_back(kafka, query, topic, publish, committed, tmp_path):
@@ -108,7 +113,7 @@ def test_a_query_that_is_wrong_keeps_no_other_back(kafka, query, topic, publish,
     assert isinstance(published, Publication)
     assert f"the query is at offset 6 of partition {topic}-0, which ends at 5" in str(refused)
     assert "no batch is committed" in str(nothing)
-    assert committed(f"{topic}-orders")[topic, 0] == (4, "ckpt batch 2")
+    assert committed(f"{topic}-orders")[topic, 0] == (4, text(2))
     assert f"{topic}-beyond" not in kafka.groups()
 
 
@@ -121,6 +126,17 @@ def test_two_queries_over_one_topic_need_two_groups(kafka, query, topic, publish
     assert all(isinstance(item, Publication) for item in publish(query, other, group=f"{topic}-{{name}}"))
 
 
+def test_a_group_of_another_query_is_refused_also_in_another_run(query, topic, publish, committed, tmp_path):
+    other = KafkaQuery(tmp_path / "other", query_id="0a1b2c3d-0000-4000-8000-000000000000")
+    other.commit({topic: {"0": 1, "1": 1}})
+    publish(query, group=f"one-{topic}")
+    before = committed(f"one-{topic}")
+    (refused,) = publish(other, group=f"one-{topic}")
+    assert "has the offsets of another query" in str(refused)
+    assert committed(f"one-{topic}") == before
+    assert all(isinstance(item, Publication) for item in publish(other, group=f"one-{topic}", take_over=True))
+
+
 def test_records_that_are_gone_are_warned_of(kafka, query, topic, publish, committed):
     for deleted in kafka.admin.delete_records([TopicPartition(topic, 1, 2)]).values():
         deleted.result(30)
@@ -128,7 +144,7 @@ def test_records_that_are_gone_are_warned_of(kafka, query, topic, publish, commi
     assert outcome.warnings == (
         f"Partition {topic}-1 begins at offset 2, after the position 0 of the query: records that it has not read are gone.",
     )
-    assert committed(f"spark-{topic}")[topic, 1] == (2, "ckpt batch 2")
+    assert committed(f"spark-{topic}")[topic, 1] == (2, text(2))
 
 
 @pytest.mark.exhaustive

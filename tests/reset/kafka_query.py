@@ -25,7 +25,10 @@ class ForgedBroker:
     #: The first records of the time that is asked for; without one a partition has none.
     found: dict[Partition, int] = field(default_factory=dict)
     location: str = "kafka:forged:9092"
+    says_isolation: bool = False
     asked_ms: list[int] = field(default_factory=list)
+    #: Where transactions that are open begin.
+    open_at: dict[Partition, int] = field(default_factory=dict)
 
     def topics(self, names: Iterable[str]) -> dict[str, Topic | None]:
         """What there is."""
@@ -41,6 +44,10 @@ class ForgedBroker:
     def latest(self, partitions: Iterable[Partition]) -> dict[Partition, int]:
         """Where each ends."""
         return {(topic, number): self.spans[topic][number][1] for topic, number in partitions}
+
+    def last_stable(self, partitions: Iterable[Partition]) -> dict[Partition, int]:
+        """Where each ends before the first open transaction."""
+        return {at: min(end, self.open_at.get(at, end)) for at, end in self.latest(partitions).items()}
 
     def first_at(self, partitions: Iterable[Partition], at_ms: int) -> dict[Partition, int | None]:
         """The first records of a time."""

@@ -13,9 +13,17 @@ from airflow_provider_ckpt.change.plan import Plan, plan_from_dict
 from airflow_provider_ckpt.change.undo.make import make_undo
 from airflow_provider_ckpt.checkpoint.observe import observe
 from airflow_provider_ckpt.checks.inspect import inspect
-from airflow_provider_ckpt.errors import PlanError, StalePlanError
+from airflow_provider_ckpt.errors import CheckpointError, PlanError, StalePlanError
 from airflow_provider_ckpt.positions.extent import offsets_of
-from airflow_provider_ckpt.positions.strategies import ShiftBy, Strategy, ToCurrent, ToEarliest, ToOffsets, parse_scope
+from airflow_provider_ckpt.positions.strategies import (
+    ShiftBy,
+    Strategy,
+    ToCurrent,
+    ToEarliest,
+    ToLatest,
+    ToOffsets,
+    parse_scope,
+)
 from airflow_provider_ckpt.reset.make import make_reset
 from airflow_provider_ckpt.reset.resolve_kafka import KafkaAim
 from airflow_provider_ckpt.sinks.declared import parse_sink
@@ -141,6 +149,42 @@ def test_two_resets_are_undone_one_after_the_other(tmp_path):
     for expected in (between, query.files):
         apply(make_undo(Stores(query.store)), Stores(query.store), **STOPPED)
         assert read_all(query.store) == expected
+
+
+@pytest.mark.parametrize("amount", [-3, 5])
+def test_a_shift_is_not_done_twice_by_who_runs_the_command_again(tmp_path, amount):
+    query = query_at(tmp_path)
+    apply(plan_of(query, ShiftBy(amount)), Stores(query.store), **STOPPED)
+    after = read_all(query.store)
+    with pytest.raises(PlanError, match="carried out already, and the query has not run since"):
+        plan_of(query, ShiftBy(amount))
+    assert read_all(query.store) == after
+    assert plan_of(query, ShiftBy(amount - 1)).actions, "another distance is another reset"
+    query.commit(LAST + 1)
+    assert plan_of(query, ShiftBy(-1)).actions
+    apply(make_undo(Stores(query.store)), Stores(query.store), **STOPPED)
+    assert plan_of(query, ShiftBy(amount)).actions, "it was undone"
+
+
+@pytest.mark.parametrize("name", [f"commits/{LAST}", "metadata", f"offsets/{LAST - 1}"])
+@pytest.mark.parametrize("content", [b"", b"something else"])
+def test_a_checkpoint_from_which_spark_does_not_start_is_not_moved(tmp_path, name, content):
+    query = query_at(tmp_path)
+    query.store.write(name, content)
+    with pytest.raises(CheckpointError, match="Spark does not start from this checkpoint") as refused:
+        plan_of(query, ShiftBy(-3))
+    assert refused.value.name == name
+
+
+def test_an_end_past_an_open_transaction_needs_to_know_how_the_query_reads(tmp_path):
+    query = query_at(tmp_path)
+    broker = broker_of(query)
+    broker.open_at["orders", 0] = 45
+    with pytest.raises(PlanError, match=r"a transaction is open in orders-0: .* it reads up to 45 for now"):
+        plan_of(query, ToLatest(), broker=broker)
+    assert plan_of(query, ToEarliest(), broker=broker).actions
+    broker.says_isolation = True
+    assert plan_of(query, ToLatest(), broker=broker).actions
 
 
 # --- what is refused ------------------------------------------------------------------------------------------------
