@@ -35,6 +35,8 @@ NEEDS_MORE = (
         "positions/test_find_ages.py",
         "positions/test_foresee_batches.py",
         "positions/test_foresee_losses.py",
+        "positions/test_foresee_wait.py",
+        "positions/test_real_batches.py",
         "positions/test_real_queries.py",
     ),
     *("positions/test_ask_brokers.py", "positions/test_read_lag.py", "positions/test_read_losses.py"),

@@ -5,12 +5,15 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from airflow_provider_ckpt.cli.files import read_text
 from airflow_provider_ckpt.cli.options import Command, pairs, source_types
+
+if TYPE_CHECKING:
+    from airflow_provider_ckpt.positions.source_options import QueryOptions
 
 _FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
 
@@ -100,13 +103,30 @@ def asked_sources(
     return AskedSources(deploys, dict(pairs(kafka_config, "--kafka-config")))
 
 
-def declared_sources(location: str, sources: tuple[str, ...], sources_file: Path | None) -> dict[str, str]:
-    """The sources of one query, by id. Raises click.UsageError."""
-    if sources or sources_file is None:
-        return dict(pairs(sources, "--source"))
+def declared_query(
+    location: str,
+    sources: tuple[str, ...],
+    sources_file: Path | None,
+    source_options: tuple[str, ...] = (),
+    trigger: str | None = None,
+) -> tuple[dict[str, str], QueryOptions | None]:
+    """The sources of one query, by id, and what it sets for them; None when nothing is. Raises click.UsageError."""
+    given = dict(pairs(sources, "--source"))
+    if sources_file is None and not source_options and not trigger:
+        return given, None
+    from airflow_provider_ckpt.positions.source_options import parse_options
     from airflow_provider_ckpt.restart.ask_lag import question_of
 
-    return dict(question_of(_read(sources_file).of(location)).sources)
+    options = dict(pairs(source_options, "--source-option"))
+    try:
+        if sources_file is None:
+            return given, parse_options(options.items(), trigger)
+        said = {"source_options": options or None, "trigger": trigger}
+        question = question_of(_read(sources_file).with_said(said).of(location))
+    except ValueError as error:
+        raise click.BadParameter(str(error), param_hint="--source-option") from None
+    is_declared = bool(question.options.by_source or question.options.trigger)
+    return given or dict(question.sources), question.options if is_declared else None
 
 
 def _read(path: Path) -> Any:

@@ -22,9 +22,10 @@ from airflow_provider_ckpt.cli.options import (
     pairs,
     shared,
     source_types,
+    triggered,
 )
 from airflow_provider_ckpt.cli.render import Bar, print_json, say, waiting_bar
-from airflow_provider_ckpt.cli.sources import declared_sources, from_file
+from airflow_provider_ckpt.cli.sources import declared_query, from_file
 from airflow_provider_ckpt.clock import now_ms
 from airflow_provider_ckpt.documents import FORMAT_VERSION
 from airflow_provider_ckpt.errors import CheckpointError, StoreUnavailableError
@@ -36,7 +37,10 @@ from airflow_provider_ckpt.waiting.poll import Poller, why_absent, with_offsets
 from airflow_provider_ckpt.waiting.wait import Lost, Reached, TimedOut, Waiting, outcome
 
 if TYPE_CHECKING:
+    from airflow_provider_ckpt.checkpoint.progress import Progress
     from airflow_provider_ckpt.documents.waits import WaitDocument
+    from airflow_provider_ckpt.positions.source_options import QueryOptions
+    from airflow_provider_ckpt.waiting.foreseen import Foreseen
 
 _SOURCE_HELP = (
     "Type of a source by its id, such as 0=kafka; --offsets needs it. --caught-up, --until and --lag also need what "
@@ -110,6 +114,15 @@ _SOURCE_HELP = (
 @click.option("--source", "sources", multiple=True, metavar="ID=TYPE[:PLACE]", help=_SOURCE_HELP)
 @from_file
 @click.option(
+    "--source-option",
+    "source_options",
+    multiple=True,
+    metavar="ID.KEY=VALUE",
+    help="Option of a Kafka source, such as 0.maxOffsetsPerTrigger=1000: the wait then says how many batches are left, "
+    "and ends when the query ends too early. Can be given more than once.",
+)
+@triggered
+@click.option(
     "--kafka-config",
     "kafka_config",
     multiple=True,
@@ -142,6 +155,8 @@ def wait(
     location: str,
     sources: tuple[str, ...],
     sources_file: Path | None,
+    source_options: tuple[str, ...],
+    trigger: str | None,
     kafka_config: tuple[str, ...],
     timeout: int | None,
     deadline: int | None,
@@ -155,12 +170,13 @@ def wait(
     """Wait for committed progress. Several conditions must all be met, unless --any is given.
 
     Exit code 0: the condition is met. 1: it was not met before the deadline. 4: it cannot be met any more, because the
-    checkpoint was replaced or rolled back below the batch at which the wait began; with --fail-fast also when it cannot
-    be met in the present state. 5: the storage did not answer at the deadline.
+    checkpoint was replaced or rolled back below the batch at which the wait began, or a run with --trigger availableNow
+    or once has ended before; with --fail-fast also when it cannot be met in the present state. 5: the storage did not
+    answer at the deadline.
     """
     source_types(sources)
     store = open_store(location, storage_options)
-    declared = declared_sources(store.location, sources, sources_file)
+    declared, options = declared_query(store.location, sources, sources_file, source_options, trigger)
     conditions = _conditions(given, declared)
     if not conditions:
         raise click.UsageError(
@@ -176,6 +192,7 @@ def wait(
         deadline_ms=min((at_ms for at_ms in deadlines_ms if at_ms is not None), default=None),
         fail_fast=fail_fast,
         why_absent=partial(why_absent, store),
+        foresee=_foresight(store, declared, options, kafka_config, storage_options),
     )
     with waiting_bar() as bar:
         step = _wait(waiting, store, bar)
@@ -205,7 +222,7 @@ def _wait(waiting: Waiting, store: Store, bar: Bar) -> Reached | TimedOut:
     poller = Poller(store.location)
     while True:
         try:
-            step = waiting.step(drive(poller.poll(waiting.condition.needs), answer_from(store)), now_ms())
+            step = waiting.step(drive(poller.poll(waiting.needs), answer_from(store)), now_ms())
         except StoreUnavailableError as error:
             step = waiting.unanswered(error, now_ms())
         if isinstance(step, Reached):
@@ -293,3 +310,21 @@ def _ends(
     return DeclaredEnds(
         declared, Access(lambda location: open_store(location, storage_options), store, config, "--source ")
     )
+
+
+def _foresight(
+    store: Store,
+    declared: Mapping[str, str],
+    options: QueryOptions | None,
+    kafka_config: tuple[str, ...],
+    storage_options: tuple[str, ...],
+) -> Callable[[Condition, Progress], Foreseen] | None:
+    """What foresees the wait, when options of its sources or its trigger were declared."""
+    if options is None:
+        return None
+    from airflow_provider_ckpt.positions.foresee_wait import WaitForesight
+    from airflow_provider_ckpt.sources.declared import Access
+
+    config = dict(pairs(kafka_config, "--kafka-config"))
+    access = Access(lambda location: open_store(location, storage_options), store, config, "--source ")
+    return WaitForesight(declared, options, access)

@@ -13,6 +13,9 @@ from airflow.sdk.io import get_fs, has_fs
 
 from airflow_provider_ckpt.errors import CheckpointError, PlanError, StorageOptionError
 from airflow_provider_ckpt.get_provider_info import UI_FIELD_BEHAVIOUR
+from airflow_provider_ckpt.positions.foresee_wait import WaitForesight
+from airflow_provider_ckpt.positions.source_options import option_texts, parse_options
+from airflow_provider_ckpt.restart.deploy import TRIGGERS
 from airflow_provider_ckpt.sources.declared import Access, DeclaredEnds
 from airflow_provider_ckpt.storage.store import Store
 from airflow_provider_ckpt.times import parse_duration_ms
@@ -62,6 +65,33 @@ class CheckpointHook(BaseHook):
         :param kafka_conn_id: Connection of type ``kafka``, whose extra configures the client.
         """
         return DeclaredEnds(sources, self.access(checkpoint, kafka_conn_id))
+
+    def foresight(
+        self,
+        checkpoint: str,
+        sources: Mapping[str, str],
+        source_options: Mapping[str, Any] | None,
+        trigger: str | None,
+        kafka_conn_id: str | None = None,
+    ) -> WaitForesight | None:
+        """What foresees a wait on the Kafka sources of a query; None when nothing was declared of the query.
+
+        Raises CheckpointError for an option or a trigger that makes no sense.
+
+        :param source_options: What the query sets for its sources, such as ``{"0.maxOffsetsPerTrigger": 1000}``.
+        :param trigger: Its trigger, such as ``availableNow``.
+
+        The other parameters are those of :meth:`source_ends`.
+        """
+        if not source_options and not trigger:
+            return None
+        if trigger and trigger not in TRIGGERS:
+            raise CheckpointError(f"trigger must be one of {', '.join(TRIGGERS)}, not {trigger!r:.60}")
+        try:
+            options = parse_options(option_texts(source_options or {}).items(), trigger or None)
+        except ValueError as error:
+            raise CheckpointError(f"source_options: {error}") from error
+        return WaitForesight(sources, options, self.access(checkpoint, kafka_conn_id))
 
     def access(self, checkpoint: str, kafka_conn_id: str | None = None) -> Access:
         """How the sources of a query are come by. Parameters as for :meth:`source_ends`."""

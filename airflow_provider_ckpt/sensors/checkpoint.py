@@ -51,6 +51,10 @@ class CheckpointProgressSensor(CheckpointSensor):
         writes it, in which text is templated: ``{"condition": "lag", "lag_ms": "PT5M"}``.
     :param sources: Types of the sources by id, such as ``{"0": "kafka"}``, needed to compare offsets; where each reads
         from, such as ``{"0": "kafka:host:9092"}``, for conditions that ask where the data ends.
+    :param source_options: What the query sets for its Kafka sources, such as ``{"0.maxOffsetsPerTrigger": 1000}``: the
+        log of the task then says how many batches are left.
+    :param trigger: The trigger of the query, such as ``availableNow``. The task then fails when a run has ended before
+        the condition was met.
     :param kafka_conn_id: Connection of type ``kafka``, whose extra configures the client that asks.
     :param deadline: Give up at this time, a datetime, ISO 8601 or epoch milliseconds; ``timeout`` counts as well.
     :param checkpoint_conn_id: Connection of type ``checkpoint``.
@@ -65,7 +69,7 @@ class CheckpointProgressSensor(CheckpointSensor):
 
     template_fields: Sequence[str] = (
         *CheckpointSensor.template_fields,
-        *("batch_id", "watermark", "offsets", "condition", "deadline"),
+        *("batch_id", "watermark", "offsets", "condition", "deadline", "source_options", "trigger"),
     )
 
     def __init__(
@@ -76,6 +80,8 @@ class CheckpointProgressSensor(CheckpointSensor):
         offsets: Mapping[str, Any] | str | None = None,
         condition: Condition | Mapping[str, Any] | None = None,
         deadline: datetime | str | int | None = None,
+        source_options: Mapping[str, str | int | bool] | None = None,
+        trigger: str | None = None,
         fail_fast: bool = False,
         **kwargs: Any,
     ) -> None:
@@ -87,6 +93,8 @@ class CheckpointProgressSensor(CheckpointSensor):
         self.offsets = offsets
         self.condition = condition.to_dict() if isinstance(condition, Condition) else condition
         self.deadline = deadline
+        self.source_options = source_options
+        self.trigger = trigger
         self.fail_fast = fail_fast
         self._waiting: Waiting | None = None
         if self.start_from_trigger:
@@ -142,7 +150,7 @@ class CheckpointProgressSensor(CheckpointSensor):
         with airflow_errors():
             waiting = self._waiting = self._waiting or self._take_up(context)
             is_new = waiting.start is None
-            progress = drive(self._poller.poll(waiting.condition.needs), answer_from(self._store))
+            progress = drive(self._poller.poll(waiting.needs), answer_from(self._store))
             step = waiting.step(progress, now_ms())
             if is_new and waiting.start is not None and (memory := self._memory(context)) is not None:
                 memory.set(self._memory_key(context), waiting.to_dict())
@@ -175,6 +183,9 @@ class CheckpointProgressSensor(CheckpointSensor):
             deadline_ms=self._deadline_ms(),
             fail_fast=self.fail_fast,
             why_absent=partial(why_absent, self._store),
+            foresee=self.hook.foresight(
+                self.checkpoint, self.sources, self.source_options, self.trigger, self.kafka_conn_id
+            ),
         )
 
     def _memory(self, context: Any) -> Any:
@@ -203,6 +214,8 @@ class CheckpointProgressSensor(CheckpointSensor):
                 condition=condition.to_dict(),
                 start=start.to_dict() if start else None,
                 sources=dict(self.sources) or None,
+                source_options=self.source_options,
+                trigger=self.trigger,
                 kafka_conn_id=self.kafka_conn_id,
                 checkpoint_conn_id=self.checkpoint_conn_id,
                 poke_interval=self.poke_interval,
@@ -222,7 +235,8 @@ class CheckpointProgressSensor(CheckpointSensor):
                 "because a restarted triggerer would begin it again"
             )
         path = "airflow_provider_ckpt.triggers.checkpoint.CheckpointProgressTrigger"
-        return self.trigger_args(path, {"condition": spelled[0]})
+        foreseen = {"source_options": self.source_options, "trigger": self.trigger}
+        return self.trigger_args(path, {"condition": spelled[0], **foreseen})
 
     def _deadline_ms(self) -> int:
         if self.deadline is None or self.deadline == "":

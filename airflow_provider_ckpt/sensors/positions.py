@@ -22,7 +22,7 @@ from airflow_provider_ckpt.triggers.positions import (
 class CheckpointPositionSensor(CheckpointSensor):
     """What both sensors do: poll in the worker, in the triggerer, or there from the beginning."""
 
-    trigger: ClassVar[type[CheckpointPositionTrigger]]
+    trigger_class: ClassVar[type[CheckpointPositionTrigger]]
 
     @abstractmethod
     def _poll_of(self, query: Query) -> PositionPoll:
@@ -35,7 +35,7 @@ class CheckpointPositionSensor(CheckpointSensor):
     def _begin_in_triggerer(self) -> None:
         """Tell the scheduler what the trigger needs, when that is where the wait begins."""
         if self.start_from_trigger:
-            path = f"{self.trigger.__module__}.{self.trigger.__qualname__}"
+            path = f"{self.trigger_class.__module__}.{self.trigger_class.__qualname__}"
             self.start_trigger_args = self.trigger_args(path, self._spelled())
 
     def poke(self, context: Any) -> PokeReturnValue:
@@ -54,7 +54,7 @@ class CheckpointPositionSensor(CheckpointSensor):
     def defer_wait(self) -> None:
         """See :class:`CheckpointSensor`."""
         self.defer(
-            trigger=self.trigger(
+            trigger=self.trigger_class(
                 checkpoint=self.checkpoint,
                 sources=self.sources,
                 kafka_conn_id=self.kafka_conn_id,
@@ -91,7 +91,7 @@ class CheckpointLagSensor(CheckpointPositionSensor):
     """
 
     template_fields: Sequence[str] = (*CheckpointSensor.template_fields, "most", "max_age")
-    trigger = CheckpointLagTrigger
+    trigger_class = CheckpointLagTrigger
 
     def __init__(
         self,
@@ -134,7 +134,7 @@ class CheckpointDataLossSensor(CheckpointPositionSensor):
     """
 
     template_fields: Sequence[str] = (*CheckpointSensor.template_fields, "will_lose_data_within", "source_options")
-    trigger = CheckpointDataLossTrigger
+    trigger_class = CheckpointDataLossTrigger
 
     def __init__(
         self,

@@ -13,6 +13,7 @@ from airflow.triggers.base import BaseEventTrigger, TriggerEvent
 from airflow_provider_ckpt.clock import now_ms
 from airflow_provider_ckpt.errors import CheckpointError, StoreUnavailableError
 from airflow_provider_ckpt.hooks.checkpoint import CheckpointHook
+from airflow_provider_ckpt.positions.foresee_wait import WaitForesight
 from airflow_provider_ckpt.triggers.asset_watch import Every, Seen
 from airflow_provider_ckpt.triggers.shared_polls import SharedPoller, poll_pool
 from airflow_provider_ckpt.waiting import Condition, SourceEnds, condition_from_dict, start_from_dict
@@ -49,6 +50,8 @@ class CheckpointProgressTrigger(BaseEventTrigger):
     :param timezone: For a watcher: the time zone of days, weeks and months.
     :param start: The position of the query when the wait began; None to begin now.
     :param sources: Where each source reads from, by id, such as ``{"0": "kafka:host:9092"}``.
+    :param source_options: What the query sets for its Kafka sources, such as ``{"0.maxOffsetsPerTrigger": 1000}``.
+    :param trigger: The trigger of the query, such as ``availableNow``.
     :param kafka_conn_id: Connection of type ``kafka``, whose extra configures the client.
     :param checkpoint_conn_id: Connection of type ``checkpoint``, or None.
     :param poke_interval: Seconds between two polls.
@@ -66,6 +69,8 @@ class CheckpointProgressTrigger(BaseEventTrigger):
         timezone: str = "UTC",
         start: dict[str, Any] | None = None,
         sources: dict[str, str] | None = None,
+        source_options: Mapping[str, Any] | None = None,
+        trigger: str | None = None,
         kafka_conn_id: str | None = None,
         checkpoint_conn_id: str | None = None,
         poke_interval: float = 30.0,
@@ -78,6 +83,8 @@ class CheckpointProgressTrigger(BaseEventTrigger):
         self.timezone = timezone
         self.start = start
         self.sources = sources
+        self.source_options = source_options
+        self.trigger = trigger
         self.kafka_conn_id = kafka_conn_id
         self.checkpoint_conn_id = checkpoint_conn_id
         self.poke_interval = poke_interval
@@ -95,6 +102,8 @@ class CheckpointProgressTrigger(BaseEventTrigger):
             "timezone",
             "start",
             "sources",
+            "source_options",
+            "trigger",
             "kafka_conn_id",
             "checkpoint_conn_id",
             "poke_interval",
@@ -131,6 +140,7 @@ class CheckpointProgressTrigger(BaseEventTrigger):
             interval_s=self.poke_interval,
             spread=self._spread,
             deadline_ms=self.deadline_ms,
+            foresee=await poller.pool.ask_sources(self._foresight) if self.source_options or self.trigger else None,
         )
         pause_s = 0.0 if self.start is None else self._spread * self.poke_interval / 2
         while True:
@@ -147,10 +157,10 @@ class CheckpointProgressTrigger(BaseEventTrigger):
     @staticmethod
     async def _step(waiting: Waiting, poller: SharedPoller, pause_s: float) -> Reached | Pending | Lost:
         try:
-            progress = await poller.within(pause_s, waiting.condition.needs)
+            progress = await poller.within(pause_s, waiting.needs)
         except StoreUnavailableError as error:
             return waiting.unanswered(error, now_ms())
-        if waiting.ends is None:
+        if not waiting.asks_sources:
             return waiting.step(progress, now_ms())
         return await poller.pool.ask_sources(waiting.step, progress, now_ms())
 
@@ -158,6 +168,11 @@ class CheckpointProgressTrigger(BaseEventTrigger):
         """Where the sources end, for a condition that asks; opens the storage."""
         sources = self.sources or {}
         return CheckpointHook(self.checkpoint_conn_id).source_ends(self.checkpoint, sources, self.kafka_conn_id)
+
+    def _foresight(self) -> WaitForesight | None:
+        """What foresees the wait; opens the storage."""
+        said = (self.sources or {}, self.source_options, self.trigger, self.kafka_conn_id)
+        return CheckpointHook(self.checkpoint_conn_id).foresight(self.checkpoint, *said)
 
     def _say(self, step: Pending) -> None:
         """A line in the log: for each poll without an answer, else when there is news and the last line is old."""

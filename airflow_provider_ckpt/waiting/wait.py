@@ -14,12 +14,17 @@ from typing import TYPE_CHECKING, Any
 from airflow_provider_ckpt.checkpoint.progress import Progress
 from airflow_provider_ckpt.errors import CheckpointError, StoreUnavailableError, WaitLostError
 from airflow_provider_ckpt.waiting.combined import condition_from_dict
-from airflow_provider_ckpt.waiting.conditions import Condition, SourceEnds
+from airflow_provider_ckpt.waiting.conditions import Condition, Needs, SourceEnds
+from airflow_provider_ckpt.waiting.foreseen import ENDED_MS, NOTHING, Foreseen
 from airflow_provider_ckpt.waiting.pace import eta_text, pause_s
 from airflow_provider_ckpt.waiting.wait_start import Start, start_from_dict, take_start, why_lost
 
 if TYPE_CHECKING:
     from airflow_provider_ckpt.documents.waits import OutcomeFields
+
+
+#: What to do about a query that has ended, or stays, before the condition.
+_START_AGAIN = "Start the query, with other options if need be, and wait again; or wait for less, such as for a lag."
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,6 +93,8 @@ class Waiting:
         deadline_ms: When to give up, epoch milliseconds; None for never.
         fail_fast: Whether a condition that will not be met in the present state of the checkpoint is lost.
         why_absent: Says why there is no checkpoint (yet), or None; called while a poll brings nothing at all.
+        foresee: Says how the query gets to the condition, by what was declared of it; called when a batch was
+            committed. None when nothing was declared.
 
     Raises:
         CheckpointError: The condition asks for the ends of sources, and none was declared.
@@ -102,9 +109,11 @@ class Waiting:
     deadline_ms: int | None = None
     fail_fast: bool = False
     why_absent: Callable[[], str | None] = lambda: None
+    foresee: Callable[[Condition, Progress], Foreseen] | None = None
     _progress: Progress | None = field(default=None, repr=False)
     _doubted: int | None = field(default=-1, repr=False)
     _warned: set[str] = field(default_factory=set, repr=False)
+    _foreseen: tuple[int | None, Foreseen] = field(default=(-1, NOTHING), repr=False)
 
     def __post_init__(self) -> None:
         if self.condition.asks_ends and self.ends is None:
@@ -113,6 +122,16 @@ class Waiting:
                 location=self.location,
                 hint="Declare where each source reads from, for example 0=kafka:host:9092 or 0=delta:s3://lake/orders.",
             )
+
+    @property
+    def needs(self) -> Needs:
+        """What a poll has to bring."""
+        return self.condition.needs if self.foresee is None else self.condition.needs | Needs(True, ENDED_MS)
+
+    @property
+    def asks_sources(self) -> bool:
+        """Whether a step may ask the sources, and so block."""
+        return self.ends is not None or self.foresee is not None
 
     def step(self, progress: Progress, now_ms: int) -> Reached | Pending | Lost:
         """Judge what a poll has brought; may ask the sources where they end.
@@ -132,12 +151,14 @@ class Waiting:
             condition = self.condition.at_poll(self.ends, progress) if self.ends else self.condition
             if condition.reached(progress):
                 return Reached(condition, progress)
-            warnings = self._doubts(condition, progress)
+            foreseen = self._way(condition, progress)
+            warnings = self._doubts(condition, progress, foreseen)
         except WaitLostError as error:
             return Lost(error)
         except StoreUnavailableError as error:
             return self.unanswered(error, now_ms)
-        text = condition.explain(progress) + eta_text(condition, progress)
+        eta = eta_text(condition, progress)
+        text = condition.explain(progress) + eta + foreseen.text(progress, has_rate=bool(eta))
         pause = pause_s(self.interval_s, condition, progress)
         return self._pending(text, pause, now_ms, remaining=condition.remaining(progress), warnings=warnings)
 
@@ -156,13 +177,25 @@ class Waiting:
         self.start = take_start(progress)
         return self.start
 
-    def _doubts(self, condition: Condition, progress: Progress) -> tuple[str, ...]:
+    def _way(self, condition: Condition, progress: Progress) -> Foreseen:
+        """How the query gets to the condition. Raises WaitLostError when it does not, whoever waits."""
+        if self.foresee is None:
+            return NOTHING
+        if progress.batch_id != self._foreseen[0]:
+            self._foreseen = (progress.batch_id, self.foresee(condition, progress))
+        foreseen = self._foreseen[1]
+        if over := foreseen.why_over(self.start or take_start(progress), progress):
+            raise self._lost(f"{over} {condition.explain(progress)}", _START_AGAIN)
+        return foreseen
+
+    def _doubts(self, condition: Condition, progress: Progress, foreseen: Foreseen) -> tuple[str, ...]:
         """What speaks against going on to wait and was not said yet. Raises WaitLostError when that is to be fatal."""
         if progress.batch_id == self._doubted:  # a doubt may cost requests, and does not change with every poll
             return ()
         absent = self.why_absent() if progress.batch_id is None and progress.query_id is None else None
         doubts = (absent,) if absent else condition.doubts(progress)
-        if self.fail_fast and (absent or condition.is_hopeless(progress)):
+        doubts = (*doubts, foreseen.problem) if foreseen.problem else doubts
+        if self.fail_fast and (absent or foreseen.problem or condition.is_hopeless(progress)):
             problem = f"the condition will not be met in the present state of the checkpoint. {' '.join(doubts)}"
             raise self._lost(
                 problem, "Wait for another condition, or leave out --fail-fast (fail_fast=False in a DAG)."

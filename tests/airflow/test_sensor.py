@@ -138,6 +138,9 @@ def test_a_checkpoint_that_does_not_exist_yet_is_waited_for(tmp_path):
     ({"offsets": {"0": 5}}, "type is not known"), ({"offsets": {"7": 5}}, "no source '7'"),
     ({"offsets": {"0": 5}, "sources": {"0": "nokind"}}, "unknown source type"),
     ({"condition": {"condition": "bach"}}, "not a condition"), ({"condition": SourceEndReached()}, "no source was declared"),
+    ({"batch_id": 99, "trigger": "now"}, "trigger must be one of"),
+    ({"batch_id": 99, "source_options": {"0.maxOffsets": 1}}, "source_options: .* no option of a source"),
+    ({"batch_id": 99, "trigger": "once", "sources": {"0": "kakfa:x"}}, "is not a source"),
     ({"batch_id": 99, "deadline": "soon"}, "deadline: 'soon' is not a time"),
     ({"batch_id": 99, "deadline": datetime(2026, 1, 1)}, "deadline: .* no time zone"),
 ])  # fmt: skip
@@ -190,11 +193,14 @@ def test_every_parameter_reaches_the_trigger(checkpoint, monkeypatch):
     monkeypatch.setenv("AIRFLOW_CONN_LAKE", json.dumps({"conn_type": "checkpoint"}))
     ends = SimpleNamespace(end_at=lambda at_ms, progress, slack=0: BatchCommitted(99))
     monkeypatch.setattr(CheckpointHook, "source_ends", lambda *_: ends)
+    monkeypatch.setattr(CheckpointHook, "foresight", lambda *_: None)
     waiting = sensor(
         checkpoint,
         batch_id=8,
         condition=LagAtMost(lag_ms=5),
         sources={"0": "kafka:host:9092"},
+        source_options={"0.minOffsetsPerTrigger": 5},
+        trigger="processingTime",
         kafka_conn_id="broker",
         checkpoint_conn_id="lake",
         poke_interval=7.5,
@@ -211,6 +217,8 @@ def test_every_parameter_reaches_the_trigger(checkpoint, monkeypatch):
         "every": "batch",
         "timezone": "UTC",
         "sources": {"0": "kafka:host:9092"},
+        "source_options": {"0.minOffsetsPerTrigger": 5},
+        "trigger": "processingTime",
         "kafka_conn_id": "broker",
         "checkpoint_conn_id": "lake",
         "poke_interval": 7.5,
@@ -312,6 +320,7 @@ def test_the_scheduler_is_told_what_the_trigger_needs(checkpoint):
         checkpoint,
         batch_id="{{ params.batch }}",
         sources={"0": "kafka"},
+        trigger="{{ params.trigger }}",
         checkpoint_conn_id="lake",
         kafka_conn_id="broker",
         start_from_trigger=True,
@@ -328,6 +337,8 @@ def test_the_scheduler_is_told_what_the_trigger_needs(checkpoint):
         "timezone": "UTC",
         "start": None,
         "sources": {"0": "kafka"},
+        "source_options": None,
+        "trigger": "{{ params.trigger }}",
         "kafka_conn_id": "broker",
         "checkpoint_conn_id": "lake",
         "poke_interval": 0.1,

@@ -143,6 +143,8 @@ def test_every_argument_survives_serialisation(query):
         "timezone": "Europe/Berlin",
         "start": {"query_id": QUERY_ID, "batch_id": 2, "committed_at_ms": 5},
         "sources": {"0": "kafka:host:9092"},
+        "source_options": {"0.maxOffsetsPerTrigger": 5},
+        "trigger": "availableNow",
         "kafka_conn_id": "broker",
         "checkpoint_conn_id": "lake",
         "poke_interval": 7.5,

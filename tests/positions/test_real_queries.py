@@ -1,9 +1,7 @@
-"""The next batch and the data loss of real queries, with Spark's own connector and a real broker: foretold, then run."""
+"""The data loss of real queries, with Spark's own connector and a real broker: foretold, then run."""
 
 from __future__ import annotations
 
-import os
-import random
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -13,20 +11,12 @@ from typing import Any
 import pytest
 
 from airflow_provider_ckpt.checkpoint.observe import observe
-from airflow_provider_ckpt.codec.kafka_offset import offsets_of
 from airflow_provider_ckpt.positions.ask_brokers import Brokers
-from airflow_provider_ckpt.positions.next_batch import AVAILABLE_NOW, Limits, batches_until, next_batch
-from airflow_provider_ckpt.positions.read_extent import read_extent
 from airflow_provider_ckpt.positions.read_losses import read_losses
-from airflow_provider_ckpt.sources.ask_kafka import KafkaBroker
 from airflow_provider_ckpt.storage.store import Store
 from tests.kafka_checkpoint import commit_batch, plan_batch
 
 pytestmark = pytest.mark.timeout(3600)
-
-EXHAUSTIVE = bool(os.environ.get("CKPT_EXHAUSTIVE"))
-#: Batches that are foretold and then run.
-BATCHES = 200 if EXHAUSTIVE else 8
 
 
 @pytest.fixture(scope="module")
@@ -49,66 +39,6 @@ def read_all(session: Any, kafka: Any, checkpoint: Path, **options: str) -> str 
     except StreamingQueryException as stopped:
         return str(stopped)
     return None
-
-
-# --- the next batch -------------------------------------------------------------------------------------------------
-
-SIZES = (0, 1, 2, 9, 10, 100, 333, 1000)
-
-
-def produce_anew(kafka: Any, topic: str, partitions: int, rng: random.Random) -> None:
-    """Records in some partitions, some of which then lose their first ones."""
-    for number in range(partitions):
-        if size := rng.choice(SIZES):
-            kafka.produce(topic, size, partition=number)
-
-
-def foretold_and_run(session: Any, kafka: Any, checkpoint: Path, topic: str, limits: Limits) -> int:
-    """Foretell every batch of a run of availableNow, then run it; how many batches there were."""
-    store, broker = Store.open(str(checkpoint)), KafkaBroker(kafka.bootstrap, {})
-    extent = read_extent(broker, [topic])
-    seen = observe(store).planned if (checkpoint / "offsets").exists() else ()
-    at = dict(extent.earliest)
-    if seen:
-        at = offsets_of(observe(store).offset_seq(seen[-1]).offset("0"))
-    outlook = batches_until(extent.latest, at, extent, limits)
-    options = {"subscribe": topic}
-    if limits.most is not None:
-        options["maxOffsetsPerTrigger"] = str(limits.most)
-    if limits.least is not None:
-        options["minOffsetsPerTrigger"] = str(limits.least)
-    assert read_all(session, kafka, checkpoint, **options) is None
-    ran = [batch_id for batch_id in observe(store).planned if batch_id not in seen]
-    for number, batch_id in enumerate(ran):
-        expected = next_batch(at, extent, limits, is_first=number == 0).ends
-        at = offsets_of(observe(store, batch_id=batch_id).offset_seq(batch_id).offset("0"))
-        assert at == expected, (topic, limits, batch_id)
-    unread = sum(end - at.get(partition, 0) for partition, end in extent.latest.items())
-    if outlook.is_reached:
-        assert unread == 0
-        assert (outlook.at_least, outlook.at_most) == (len(ran), len(ran)) or not any(extent.latest.values())
-    else:
-        assert 0 < unread <= outlook.unread
-    return len(ran)
-
-
-def test_the_next_batches_end_where_they_were_foretold(session, kafka, tmp_path):
-    rng, batches, number = random.Random(12), 0, 0
-    while batches < BATCHES:
-        partitions, number = rng.randint(2, 5), number + 1
-        topic, checkpoint = kafka.create(partitions), tmp_path / str(number)
-        produce_anew(kafka, topic, partitions, rng)
-        batches += foretold_and_run(session, kafka, checkpoint, topic, limits_of(rng))
-        kafka.grow(topic, partitions + 1)
-        produce_anew(kafka, topic, partitions + 1, rng)
-        batches += foretold_and_run(session, kafka, checkpoint, topic, limits_of(rng))
-
-
-def limits_of(rng: random.Random) -> Limits:
-    """Limits that a run of some batches ends with."""
-    most = rng.choice((None, 333, 700, 1344, 5000))
-    least = rng.choice((None, None, 1, 150, 300))
-    return Limits(most, least, trigger=AVAILABLE_NOW)
 
 
 # --- data loss ------------------------------------------------------------------------------------------------------
