@@ -43,7 +43,7 @@ NEEDS_MORE = (
     *("sources/test_kafka.py", "sources/test_kafka_waits.py", "sources/test_tables.py"),
     "sources/test_secured_brokers.py",
     *("positions/test_publish.py", "positions/test_round_trip.py", "sources/test_consumer_group.py"),
-    *("reset/test_over_http.py", "reset/test_seed_start.py"),
+    *("reset/test_over_http.py", "reset/test_healing.py", "reset/test_seed_start.py"),
     "sources/test_declared_tables.py",
 )
 #: What goes through every call, file or byte of something, or through whole histories: too long for ``make unit``.

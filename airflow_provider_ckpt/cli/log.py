@@ -115,7 +115,7 @@ def _batch(rows: Sequence[BatchRow]) -> BatchFields:
 
 def _advance_text(item: SourceAdvanceFields) -> str:
     total = item["total"]
-    amount = f"+{total} {item['unit'] or ''}".rstrip() if total is not None else _steps(item)
+    amount = f"{total:+} {item['unit'] or ''}".rstrip() if total is not None else _steps(item)
     return f"{item['source_id']}: {amount}"
 
 

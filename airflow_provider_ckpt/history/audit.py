@@ -85,10 +85,22 @@ VIEWS: Mapping[str, str] = {
         SELECT location, timeline, batch_id, first(query_id) AS query_id, first(batch_time) AS batch_time,
           committed_at, first(watermark) AS watermark, first(confs) AS confs,
           first(confs_digest) AS confs_digest, first(control) AS control, first(offset_log_version) AS log_version,
-          try_sum(advanced) AS advanced, first(problem) AS problem,
+          try_sum(CASE WHEN advanced >= 0 THEN advanced END) AS advanced, first(problem) AS problem,
           bool_and(coalesce(advanced = 0, start_offset = end_offset, false)) AS is_empty,
           sum(length(end_offset)) + first(length(to_json(confs))) AS bytes
         FROM source_rows WHERE batch_id IS NOT NULL GROUP BY location, timeline, batch_id, committed_at""",
+    # A reset rewrites the entry of the newest committed batch: it was read before, or it goes back.
+    "moves": """
+        SELECT location, batch_id, source_id, batch_time AS at, previous_end AS `from`, start_offset AS `to`,
+          false AS goes_back
+        FROM (SELECT *, lag(end_offset) OVER by_source AS previous_end, lag(batch_id) OVER by_source AS previous_batch,
+            lag(timeline) OVER by_source AS previous_timeline
+          FROM source_rows WHERE batch_time IS NOT NULL
+          WINDOW by_source AS (PARTITION BY location, source_id ORDER BY committed_at, timeline, batch_id))
+        WHERE start_offset <> previous_end AND previous_batch = batch_id - 1 AND previous_timeline <=> timeline
+        UNION ALL
+        SELECT location, batch_id, source_id, batch_time, start_offset, end_offset, true
+        FROM source_rows WHERE advanced < 0 AND batch_time IS NOT NULL""",
     "steps": """
         SELECT *, unix_millis(committed_at) - unix_millis(batch_time) AS delay_ms,
           unix_millis(committed_at) - unix_millis(lag(committed_at) OVER by_batch) AS interval_ms,
@@ -117,7 +129,9 @@ TABLES: Mapping[str, str] = {
     "throughput": """
         SELECT location, source_id, source_type, unit, w.start AS window_start, count(*) AS batches,
           try_sum(advanced) AS advanced, try_sum(advanced) / {window_s} AS per_second
-        FROM (SELECT *, window(batch_time, '{window_s} seconds') AS w FROM source_rows WHERE batch_time IS NOT NULL)
+        FROM (SELECT * EXCEPT (advanced), CASE WHEN advanced >= 0 THEN advanced END AS advanced,
+            window(batch_time, '{window_s} seconds') AS w
+          FROM source_rows WHERE batch_time IS NOT NULL)
         GROUP BY location, source_id, source_type, unit, w.start""",
     "delay": """
         SELECT location, w.start AS window_start, count(*) AS batches, percentile_approx(delay_ms, 0.5) AS p50_ms,
@@ -232,7 +246,13 @@ TABLES: Mapping[str, str] = {
               {later}, '.')
             WHEN 'repartitioned' THEN concat('Batch ', batch_id, ' changed the number of state partitions.')
             ELSE concat('Another version of Spark writes the log from batch ', batch_id, ' on.') END
-        FROM restarts WHERE what <> 'other confs'""",
+        FROM restarts WHERE what <> 'other confs'
+        UNION ALL
+        SELECT location, at, 'moved', CASE WHEN goes_back THEN concat('The position of source ', source_id,
+            ' goes back with the entry of batch ', batch_id, ', to ', {to}, ': a reset, or input that was made anew.')
+          ELSE concat('The position of source ', source_id, ' was moved before batch ', batch_id, ', from ', {from},
+            ' to ', {to}, '.') END
+        FROM moves""",
 }
 
 
@@ -251,4 +271,5 @@ def statement(sql: str, measure: Measure) -> str:
         lasted="format_number(lasted_ms / 1000, 0) || ' s'",
         later="coalesce(', ' || format_number(interval_ms / 1000, 0) || ' s after the last commit that was read', '')",
         usual="format_number(usual_ms / 1000, 1) || ' s'",
+        **{name: f"if(length(`{name}`) > 100, left(`{name}`, 99) || '…', `{name}`)" for name in ("from", "to")},
     )

@@ -22,6 +22,7 @@ _KINDS = {
     "stall": "bad",
     "gap": "bad",
     "rolled back": "warn",
+    "moved": "warn",
     "restored": "warn",
     "new query": "warn",
     "conf": "note",

@@ -36,6 +36,7 @@ from airflow_provider_ckpt.errors import (
 )
 from airflow_provider_ckpt.restart.real_time import REAL_TIME, trigger_of
 from airflow_provider_ckpt.rollback.exchange_plan import plan_exchange
+from airflow_provider_ckpt.rollback.find_resets import Resets, find_resets
 from airflow_provider_ckpt.rollback.foresee import doubt, require_no_worse, view_after
 from airflow_provider_ckpt.rollback.goal import RollbackTarget, ToBackup, ToBatch, notes_of
 from airflow_provider_ckpt.rollback.gone_inputs import without_gone_inputs
@@ -154,7 +155,9 @@ def _fresh_rollback(stores: Stores, target: RollbackTarget, view: CheckpointView
     if reason := doubt(batch_id, after, _entry_after(checkpoint, view, batch_id)):
         plan = replace(plan, effects=(_doubtful(effect, reason),))
     plan = without_gone_inputs(plan, _inputs_after(checkpoint, view, batch_id))
-    return _told(plan, checkpoint, _notes(view, target, batch_id, view.offset_seq(batch_id), wish.sources))
+    entry = view.offset_seq(batch_id)
+    resets = find_resets(stores, batch_id, entry)
+    return _told(plan, checkpoint, _notes(view, target, entry, resets, wish.sources), resets)
 
 
 def _restorable_text(found: Sequence[int], view: CheckpointView) -> str:
@@ -231,9 +234,11 @@ def _exchange(stores: Stores, root: Store, view: CheckpointView, backup: Manifes
     )
     plan = without_gone_inputs(replace(plan, trigger=wish.trigger), _inputs_after(checkpoint, view, batch_id))
     coming = [action.size for action in plan.actions if isinstance(action, Copy) and action.source]
-    notes = _notes(view, ToBatch(batch_id), batch_id, held.offset_seq(batch_id), wish.sources)
+    entry = held.offset_seq(batch_id)
+    resets = find_resets(stores, batch_id, entry)
+    notes = _notes(view, ToBatch(batch_id), entry, resets, wish.sources)
     note = f"{len(coming)} files ({sum(coming):,} bytes) are copied from backup {backup.backup_id}."
-    return _told(plan, checkpoint, (*notes, note))
+    return _told(plan, checkpoint, (*notes, note), resets)
 
 
 def _inputs_after(checkpoint: Store, view: CheckpointView, batch_id: int) -> Inputs:
@@ -298,19 +303,19 @@ def _log_to_trim(stores: Stores, sink: DeclaredSink | None, batch_id: int) -> Si
     return sink_log
 
 
-def _told(plan: Plan, checkpoint: Store, notes: tuple[str, ...]) -> Plan:
+def _told(plan: Plan, checkpoint: Store, notes: tuple[str, ...], resets: Resets) -> Plan:
     """The plan with what its reader should know of the target and of the storage."""
-    return replace(plan, notes=notes, warnings=(*plan.warnings, *lock_warnings(checkpoint)))
+    return replace(plan, notes=notes, warnings=(*plan.warnings, *resets.warnings(), *lock_warnings(checkpoint)))
 
 
 def _notes(
-    view: CheckpointView, target: RollbackTarget, batch_id: int, entry: OffsetSeq, sources: Mapping[str, str]
+    view: CheckpointView, target: RollbackTarget, entry: OffsetSeq, resets: Resets, sources: Mapping[str, str]
 ) -> tuple[str, ...]:
     try:
-        newest = view.latest_offset_seq
+        newest = view.latest_offset_seq if not resets.dropped else None
     except (CheckpointFormatError, CheckpointNotFoundError):
         newest = None  # going back from an entry that is damaged, or came meanwhile: what was read cannot be told
-    return notes_of(target, batch_id, entry, newest, sources)
+    return notes_of(target, resets.batch_id, entry, newest, sources)
 
 
 def make_rollback_again(plan: Plan, stores: Stores) -> Plan:

@@ -31,6 +31,8 @@ class MovedQuery:
     def __init__(self, spark: Any, broker: Broker, case: Case, root: Path) -> None:
         self.spark, self.broker, self.case, self.checkpoint = spark, broker, case, root / "checkpoint"
         self.topics = [broker.create(len(counts)) for counts in case.read]
+        #: Of each source what it subscribes to, separated by commas.
+        self.subscribed = list(self.topics)
         self.store = Store.open(str(self.checkpoint))
         self.asked = KafkaBroker(broker.bootstrap, {})
         self.out = root / "out"
@@ -92,8 +94,8 @@ class MovedQuery:
         self.spark.conf.set("spark.sql.streaming.offsetLog.formatVersion", str(self.case.version))
         self.spark.conf.set("spark.sql.shuffle.partitions", "2")
         frames = []
-        for topic in self.topics:
-            options = {"kafka.bootstrap.servers": self.broker.bootstrap, "subscribe": topic}
+        for topics in self.subscribed:
+            options = {"kafka.bootstrap.servers": self.broker.bootstrap, "subscribe": topics}
             source = self.spark.readStream.format("kafka").options(**options, startingOffsets="earliest")
             frames.append(source.load().select("topic", "partition", "offset"))
         rows = frames[0] if len(frames) == 1 else frames[0].union(frames[1])

@@ -14,7 +14,7 @@ from airflow_provider_ckpt.change.plan import Plan
 from airflow_provider_ckpt.change.undo.make import make_undo
 from airflow_provider_ckpt.checkpoint.observe import observe
 from airflow_provider_ckpt.positions.extent import Partition
-from airflow_provider_ckpt.positions.strategies import ShiftBy, ToCurrent, ToDatetime, ToEarliest
+from airflow_provider_ckpt.positions.strategies import ShiftBy, ToDatetime, ToEarliest
 from tests.fake_query import read_all
 from tests.kafka_lab import session_of
 from tests.reset.kafka_cases import (
@@ -128,21 +128,3 @@ def test_an_undo_makes_it_go_on_from_where_it_was(spark, kafka, tmp_path):
     apply(make_undo(query.stores), query.stores, query_is_stopped=True, quiet_s=0, accept_sink=ACCEPTED)
     assert read_all(query.store) == files
     assert query.run() == rows_from(before, query.extent())
-
-
-@pytest.mark.spark
-@pytest.mark.kafka
-@pytest.mark.exhaustive
-@pytest.mark.parametrize("strategy", [ToEarliest(), ToCurrent()])
-def test_a_failed_start_is_healed_by_one_command_and_no_record_is_lost(spark, kafka, tmp_path, strategy):
-    """A topic was created again, a start has planned a batch that goes back, and the topic has grown past the position."""
-    query = MovedQuery(session_of(spark), kafka, Case(((10,),), 0, 0, 1, "", strategy), tmp_path)
-    query.prepare()
-    (topic,) = query.topics
-    kafka.recreate(topic)
-    for more in (4, 20):
-        kafka.produce(topic, more)
-        query.run(fails="offset was changed from 10 to 4")
-        assert observe(query.store).in_flight == 1
-    query.reset()
-    assert query.run() == [(topic, 0, offset) for offset in range(24)]

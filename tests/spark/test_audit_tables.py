@@ -73,6 +73,11 @@ STORIES = {
         ],
         now_s=180,
     ),
+    # A reset between two batches: the entry of batch 2 was read as it had been, or as it became.
+    "moved": Story([*TEN[:3], row(3, 30, start_offset="5", end_offset="15")], now_s=60),
+    "moved and then read": Story(
+        [*TEN[:2], row(2, 20, end_offset="5", advanced=-15), row(3, 30, start_offset="5", end_offset="15")], now_s=60
+    ),
     **{
         kind: Story([row(0, 0), row(1, 10), {**row(2, 20), **known}], now_s=60)
         for kind, known in {
@@ -217,6 +222,21 @@ def test_batches_that_went_with_their_checkpoint_are_a_gap(told):
 def test_nobody_knows_how_long_nothing_was_committed_where_batches_are_missing(told, story, event):
     assert [found["what"] for found in told[story]["events"]] == [event]
     assert told[story]["stalls"] == []
+
+
+@pytest.mark.parametrize(
+    ("story", "event"),
+    [
+        ("moved", "The position of source 0 was moved before batch 3, from 30 to 5."),
+        (
+            "moved and then read",
+            "The position of source 0 goes back with the entry of batch 2, to 5: a reset, or input that was made anew.",
+        ),
+    ],
+)
+def test_a_reset_is_told_and_counts_nothing(told, story, event):
+    assert [(found["kind"], found["what"]) for found in told[story]["events"]] == [("moved", event)]
+    assert sum(window["advanced"] or 0 for window in told[story]["throughput"]) == (40 if story == "moved" else 30)
 
 
 @pytest.mark.parametrize("kind", ["new query", "restored", "rolled back", "other version", "repartitioned"])
