@@ -1,4 +1,4 @@
-"""The options of a Kafka source that decide what it reads next, as ``readStream.option`` takes them."""
+"""The options of sources that decide what they read next or stop at, as ``readStream.option`` takes them."""
 
 from __future__ import annotations
 
@@ -15,15 +15,22 @@ from airflow_provider_ckpt.untrusted.bounded_json import parse_json
 #: Spark's units of a duration (``JavaUtils.timeStringAs``), milliseconds; a plain number has the unit of the option.
 _UNITS_MS = {"us": 0.001, "ms": 1, "": 1, "s": 1_000, "m": 60_000, "min": 60_000, "h": 3_600_000, "d": 86_400_000}
 _DURATION = re.compile(r"\s*(\d{1,15})\s*([a-z]*)\s*", re.ASCII)
-#: Options that are known, by their names in lower case: Spark ignores the case.
-_MOST, _LEAST, _DELAY, _FAIL, _PATTERN, _ASSIGN = OPTIONS = (
-    "maxoffsetspertrigger",
-    "minoffsetspertrigger",
-    "maxtriggerdelay",
-    "failondataloss",
-    "subscribepattern",
-    "assign",
+#: Options that are either true or false.
+_FLAGS = (
+    "failOnDataLoss",
+    "skipChangeCommits",
+    "ignoreDeletes",
+    "ignoreChanges",
+    "readChangeFeed",
+    "streaming-skip-delete-snapshots",
+    "streaming-skip-overwrite-snapshots",
 )
+_NUMBERS = ("maxOffsetsPerTrigger", "minOffsetsPerTrigger", "maxTriggerDelay")
+_TEXTS = ("subscribePattern", "assign", "schemaTrackingLocation", "startingVersion", "startingTimestamp")
+#: Options that are known. Spark ignores the case of their names.
+OPTIONS = (*_NUMBERS, *_FLAGS, *_TEXTS)
+_KNOWN = {option.lower() for option in OPTIONS}
+_BOOLEAN = {option.lower(): option for option in _FLAGS}
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,13 +84,18 @@ def parse_options(pairs: Iterable[tuple[str, str]], trigger: str | None = None) 
     said: dict[str, dict[str, str]] = {}
     for key, value in pairs:
         source_id, dot, option = key.rpartition(".")
-        if not dot or not source_id or option.lower() not in OPTIONS:
-            raise ValueError(
-                f"{key!r} is no option of a source; write ID.OPTION with one of maxOffsetsPerTrigger, "
-                "minOffsetsPerTrigger, maxTriggerDelay, failOnDataLoss, subscribePattern, assign"
-            )
+        if not dot or not source_id or option.lower() not in _KNOWN:
+            raise ValueError(f"{key!r} is no option of a source; write ID.OPTION with one of {', '.join(OPTIONS)}")
+        if option.lower() in _BOOLEAN and value.lower() not in ("true", "false"):
+            raise ValueError(f"{_BOOLEAN[option.lower()]} is {value!r}, which is neither true nor false")
         said.setdefault(source_id, {})[option.lower()] = value
     return QueryOptions({source_id: _options(options, trigger) for source_id, options in said.items()}, trigger)
+
+
+def options_of(source_id: str, options: Mapping[str, str]) -> dict[str, str]:
+    """The options of one source by their names in lower case, of all that are set, such as ``0.failOnDataLoss``."""
+    pairs = ((key.rpartition("."), value) for key, value in options.items())
+    return {option.lower(): value for (owner, _, option), value in pairs if owner == source_id}
 
 
 def option_texts(options: Any) -> dict[str, str]:
@@ -100,19 +112,17 @@ def option_texts(options: Any) -> dict[str, str]:
 
 def _options(said: dict[str, str], trigger: str | None) -> SourceOptions:
     limits = Limits(
-        _number("maxOffsetsPerTrigger", said.get(_MOST)),
-        _number("minOffsetsPerTrigger", said.get(_LEAST)),
-        _duration_ms(said[_DELAY]) if _DELAY in said else DEFAULT_DELAY_MS,
+        _number("maxOffsetsPerTrigger", said.get("maxoffsetspertrigger")),
+        _number("minOffsetsPerTrigger", said.get("minoffsetspertrigger")),
+        _duration_ms(said["maxtriggerdelay"]) if "maxtriggerdelay" in said else DEFAULT_DELAY_MS,
         trigger,
     )
-    fails = said.get(_FAIL)
-    if fails is not None and fails.lower() not in ("true", "false"):
-        raise ValueError(f"failOnDataLoss is {fails!r}, which is neither true nor false")
+    fails = said.get("failondataloss")
     return SourceOptions(
         limits,
         None if fails is None else fails.lower() == "true",
-        True if _PATTERN in said else None,
-        parse_assigned(said[_ASSIGN]) if _ASSIGN in said else None,
+        True if "subscribepattern" in said else None,
+        parse_assigned(said["assign"]) if "assign" in said else None,
     )
 
 

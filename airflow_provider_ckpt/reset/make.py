@@ -118,8 +118,8 @@ def make_reset_again(plan: Plan, stores: Stores) -> Plan:
 
     What the sources hold is not asked again. Raises PlanError.
     """
-    view, batch_id = _observed(stores)
-    moves, initials = moves_of(plan, view.offset_seq(batch_id)), _initials(stores, view)
+    view, _ = _observed(stores)
+    moves, initials = moves_of(plan, view), _initials(stores, view)
     told = [_plan(stores, view, counted, sink_of(plan), initials) for counted in _countings(moves)]
     return next((again for again in told if again.sink_effects == plan.sink_effects), told[0])
 

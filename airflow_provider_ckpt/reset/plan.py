@@ -53,10 +53,11 @@ def plan_reset(
         if move.initial is not None:
             name = layout.initial_offset_file(move.source_id)
             actions += _replacing(view, name, initials[move.source_id], move.initial.json)
-    moved = [move for move in moves if not move.is_still]
     if batch_id - 1 in view.planned:
-        actions += _replaced(view, batch_id - 1, {move.source_id: move.new for move in moved if move.kind == "delta"})
-    actions += _replaced(view, batch_id, {move.source_id: move.new for move in moved})
+        before = view.offset_seq(batch_id - 1)
+        asked_again = [move for move in moves if move.kind == "delta" and before.offset(move.source_id) != move.new]
+        actions += _replaced(view, batch_id - 1, {move.source_id: move.new for move in asked_again})
+    actions += _replaced(view, batch_id, {move.source_id: move.new for move in moves if not move.is_still})
     return Plan(
         kind="reset",
         location=view.location,
@@ -93,37 +94,48 @@ def entry_with(entry: OffsetSeq, offsets: Mapping[str, SourceOffset]) -> OffsetS
     return replace(entry, offsets=changed)
 
 
-def moves_of(plan: Plan, entry: OffsetSeq) -> list[Move]:
-    """What a plan moves in an offset entry, read from its steps.
+def moves_of(plan: Plan, view: CheckpointView) -> list[Move]:
+    """What a plan moves in a checkpoint, read from its steps.
 
     Raises:
-        PlanError: It gives the entry what is no offset entry, or offsets that no reset gives.
+        PlanError: It gives an entry what is no offset entry, or offsets that no reset gives.
     """
-    contents = {action.name: action.data for action in plan.actions if isinstance(action, Replace)}
+    steps = {action.name: action for action in plan.actions if isinstance(action, Replace)}
     initials = {
-        place.source_id: SourceOffset(text)
-        for name, text in contents.items()
+        place.source_id: SourceOffset(step.data)
+        for name, step in steps.items()
         if isinstance(place := layout.parse(name), layout.InitialOffsetFile)
     }
-    name, wanted = layout.offset_entry(plan.batch_id), entry
-    try:
-        if name in contents:
-            wanted = offset_log.decode(contents[name].encode(), name)
-    except CheckpointFormatError as error:
-        raise PlanError(f"not a plan: it replaces {name} by no offset entry ({error.message})") from None
+    entry = view.offset_seq(plan.batch_id)
+    wanted = _changed(entry, steps.get(layout.offset_entry(plan.batch_id)))
+    before = steps.get(layout.offset_entry(plan.batch_id - 1))
+    asked_again = _changed(view.offset_seq(plan.batch_id - 1), before) if before is not None else {}
     moves = []
-    for source_id, new in wanted.offsets:
-        old, initial = entry.offset(source_id), initials.pop(source_id, None)
-        if new != old or initial is not None:
-            kind = kind_of(new) if new is not None else None
-            if old is None or new is None or kind is None or kind_of(old) != kind:
-                raise PlanError(f"not a plan: it gives source {source_id} an offset that no reset gives it.")
-            if initial is not None and (kind != "iceberg" or kind_of(initial) != kind):
-                raise PlanError(f"not a plan: it gives source {source_id} an initial offset that no reset gives it.")
-            moves.append(Move(source_id, kind, old, new, initial=initial))
-    if initials:
-        raise PlanError(f"not a plan: the query has no source {min(initials)}, to which it gives an initial offset.")
+    for source_id, old in entry.offsets:
+        new, initial = wanted.get(source_id, old), initials.pop(source_id, None)
+        is_asked_again = source_id in asked_again
+        if new == old and initial is None and not is_asked_again:
+            continue
+        kind = kind_of(new) if new is not None else None
+        if old is None or new is None or kind is None or kind_of(old) != kind or asked_again.pop(source_id, new) != new:
+            raise PlanError(f"not a plan: it gives source {source_id} an offset that no reset gives it.")
+        if initial is not None and (kind != "iceberg" or kind_of(initial) != kind):
+            raise PlanError(f"not a plan: it gives source {source_id} an initial offset that no reset gives it.")
+        moves.append(Move(source_id, kind, old, new, initial=initial))
+    if unknown := {**initials, **asked_again}:
+        raise PlanError(f"not a plan: the query has no source {min(unknown)}, to which it gives an offset.")
     return moves
+
+
+def _changed(entry: OffsetSeq, step: Replace | None) -> dict[str, SourceOffset | None]:
+    """The offsets that a step gives an entry in the place of others. Raises PlanError."""
+    if step is None:
+        return {}
+    try:
+        wanted = offset_log.decode(step.data.encode(), step.name)
+    except CheckpointFormatError as error:
+        raise PlanError(f"not a plan: it replaces {step.name} by no offset entry ({error.message})") from None
+    return {source_id: new for source_id, new in wanted.offsets if new != entry.offset(source_id)}
 
 
 def _warnings(view: CheckpointView, batch_id: int, moves: Iterable[Move]) -> Iterable[str]:

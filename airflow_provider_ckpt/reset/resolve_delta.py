@@ -123,9 +123,9 @@ class DeltaAim:
             if log.read(earlier, ACTIONS, commit_of).has_data:
                 raise self._refused(
                     f"the next batch begins with version {begins}, so that version {earlier} would be skipped, too",
-                    f"Skip version {earlier} if the query stops at it. If it can read it: start the query with "
-                    "maxFilesPerTrigger=1 and a trigger other than availableNow, until it stops at version "
-                    f"{version}; then skip that.",
+                    f"If the query stops at version {earlier}, skip that first. If it can read it: start the query with "
+                    "skipChangeCommits=true until it has read the table; that leaves out every version in which rows "
+                    "were deleted or changed.",
                 )
         commit = log.read(version, ACTIONS, commit_of)
         read = max(0, at["index"] + 1) if begins == version else 0

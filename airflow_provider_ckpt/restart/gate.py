@@ -9,6 +9,7 @@ from typing import Any
 from airflow_provider_ckpt.checkpoint.sink_marker import FILE_FORMATS
 from airflow_provider_ckpt.checkpoint.view import CheckpointView
 from airflow_provider_ckpt.checks.inspect import examine
+from airflow_provider_ckpt.clock import now_ms
 from airflow_provider_ckpt.restart.deploy import DeploySpec
 from airflow_provider_ckpt.restart.forecast import Forecast, forecast
 from airflow_provider_ckpt.restart.real_time import refused_options
@@ -30,34 +31,39 @@ def forecast_restart(
     Args:
         store: The checkpoint.
         deploy: What is about to be deployed.
-        open_store: Opens the location of the sink.
+        open_store: Opens the locations of the sink and of tables that are read.
         quick: Read only the two logs; state, source logs and checksum files are then not judged.
         kafka_config: Of the client that asks the brokers of the declared Kafka sources.
         topic_ids: The ids that topics had before, by source id and name, such as ``0/orders``.
 
     Raises:
         CheckpointNotFoundError: Nothing there, or no checkpoint.
-        StoreError: The checkpoint, the sink or a declared broker cannot be read.
+        StoreError: The checkpoint, the sink, a declared broker or a table cannot be read.
     """
     view, deploy = _read(store, deploy, open_store, quick=quick)
     declared = {str(source.name): source for source in deploy.sources or () if source.name is not None}
     places = {name: source.place for name, source in declared.items() if source.kind == "kafka" and source.place}
-    if not any(source.kind == "kafka" for source in declared.values()):
+    tables = {name: f"{source.kind}:{source.place}" for name, source in declared.items() if source.place}
+    if not tables and not any(source.kind == "kafka" for source in declared.values()):
         return view, forecast(view, deploy)
     from airflow_provider_ckpt.positions.ask_brokers import Brokers  # loads the sources, which few deploys declare
     from airflow_provider_ckpt.positions.foresee_batches import foresee_batches
+    from airflow_provider_ckpt.positions.judge_tables import judge_tables
+    from airflow_provider_ckpt.positions.loss import Losses
     from airflow_provider_ckpt.positions.read_losses import data_loss_of, read_losses
     from airflow_provider_ckpt.positions.source_options import parse_options
+    from airflow_provider_ckpt.sources.declared import Access
 
     brokers = Brokers(kafka_config or {})
-    lost = read_losses(view, places, deploy.source_options, topic_ids or {}, brokers) if places else None
+    lost = read_losses(view, places, deploy.source_options, topic_ids or {}, brokers) if places else Losses((), (), {})
     options = {} if refused_options(deploy) else deploy.source_options  # with these Spark does not start
     kinds = {name: (source.kind, source.place) for name, source in declared.items()}
     batches = foresee_batches(view, kinds, parse_options(options.items(), deploy.trigger), brokers)
-    if lost is not None:
-        unasked = [name for name, source in declared.items() if source.kind in ("kafka", None) and not source.place]
-        lost = replace(lost, unknown=(*lost.unknown, *map(data_loss_of, unasked)))
-    return view, forecast(view, deploy, lost, batches)
+    of_tables = judge_tables(view, tables, deploy.source_options, Access(open_store, store), now_ms(), deploy.trigger)
+    unasked = [name for name, source in declared.items() if source.kind in ("kafka", None) and not source.place]
+    findings = (*lost.findings, *of_tables.findings)
+    unknown = (*lost.unknown, *of_tables.unknown, *(map(data_loss_of, unasked) if places else ()))
+    return view, forecast(view, deploy, replace(lost, findings=findings, unknown=unknown), batches)
 
 
 def _read(

@@ -18,6 +18,10 @@ from airflow_provider_ckpt.untrusted.lines import lines_in
 
 LOG = "_delta_log"
 _COMMIT = re.compile(rf"{LOG}/(\d{{20}})\.json")
+#: Of one file, of several (which one, and of how many), or of version 2, with an id of its own.
+_CHECKPOINT = re.compile(
+    rf"{LOG}/(\d{{20}})\.checkpoint(?:\.(\d{{10}})\.(\d{{10}})|\.[0-9a-f-]{{36}})?\.(?:parquet|json)"
+)
 #: Commits that a catalog may still confirm.
 _STAGED = ("_staged_commits", "_commits")
 _ACTION = re.compile(rb'\s*\{\s*"([A-Za-z]+)"')
@@ -55,6 +59,7 @@ class DeltaLog:
         self.commits: Mapping[int, StoredObject] = {
             int(match[1]): stored for name, stored in objects.items() if (match := _COMMIT.fullmatch(name))
         }
+        self._parts = [match.groups() for name in objects if (match := _CHECKPOINT.fullmatch(name))]
         if not self.commits:
             raise StoreError("is not a Delta table: it has no commits in _delta_log", location=store.location)
         self._left = DELTA_LOG_BYTES
@@ -63,6 +68,18 @@ class DeltaLog:
     def newest(self) -> int:
         """The newest version that has a commit."""
         return max(self.commits)
+
+    def can_rebuild(self, version: int) -> bool:
+        """Whether the log still tells what the table held at a version: by a checkpoint, and every commit after it."""
+        bases = [-1, *(at for at in self._checkpoints() if at <= version)]
+        return version <= self.newest and all(later in self.commits for later in range(max(bases) + 1, version + 1))
+
+    def _checkpoints(self) -> Iterator[int]:
+        """The versions of which there is a checkpoint with all its parts."""
+        found: dict[tuple[str, str | None], int] = {}
+        for version, _, parts in self._parts:
+            found[version, parts] = found.get((version, parts), 0) + 1
+        return (int(version) for (version, parts), count in found.items() if count >= int(parts or 1))
 
     def require_no_staged(self) -> None:
         """Raise StoreError for a commit after the newest one that only a catalog can confirm."""
@@ -109,8 +126,8 @@ class DeltaLog:
             yield piece
 
 
-def open_table(store: Store, *, without_files: bool = False) -> Any:
-    """The table at a location, as deltalake has it. Raises StoreError."""
+def open_table(store: Store, *, without_files: bool = False, version: int | None = None) -> Any:
+    """The table at a location, now or as it was at a version, as deltalake has it. Raises StoreError."""
     try:
         from deltalake import DeltaTable
         from deltalake.exceptions import DeltaError
@@ -118,7 +135,7 @@ def open_table(store: Store, *, without_files: bool = False) -> Any:
         hint = "pip install 'ckpt-cli[delta]'"
         raise StoreError("Delta tables need deltalake", location=store.location, hint=hint) from error
     try:
-        return DeltaTable(_url(store), storage_options=_options(store), without_files=without_files)
+        return DeltaTable(_url(store), version, storage_options=_options(store), without_files=without_files)
     except (DeltaError, OSError) as error:
         raise StoreError(f"deltalake cannot read it: {error}", location=store.location) from error
 

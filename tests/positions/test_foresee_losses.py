@@ -54,5 +54,5 @@ def test_what_is_lost_already_is_within_any_time(kafka, tmp_path):
 
 def test_without_a_kafka_source_nobody_can_be_asked(tmp_path):
     commit_batch(tmp_path / "checkpoint", 0, "7")
-    with pytest.raises(CheckpointError, match="no Kafka source was declared"):
+    with pytest.raises(CheckpointError, match="no source was declared that can be asked"):
         foresee(tmp_path / "checkpoint", s0="rate")

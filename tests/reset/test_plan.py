@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from airflow_provider_ckpt.change.actions import Replace
@@ -10,6 +12,7 @@ from airflow_provider_ckpt.checkpoint.observe import observe
 from airflow_provider_ckpt.checkpoint.view import CheckpointView
 from airflow_provider_ckpt.codec import offset_log
 from airflow_provider_ckpt.codec.source_offset import SourceOffset
+from airflow_provider_ckpt.errors import PlanError
 from airflow_provider_ckpt.reset.move import Move
 from airflow_provider_ckpt.reset.plan import entry_with, moves_of, plan_reset
 from airflow_provider_ckpt.storage.store import Store
@@ -52,13 +55,13 @@ def test_the_entry_keeps_its_first_lines_and_the_other_source(view):
 def test_a_plan_tells_what_it_moves(view):
     moves = [move(view, "0", '{"orders":{"0":1,"1":2}}'), move(view, "1", '{"payments":{"0":3}}')]
     plan = plan_reset(view, moves, 7)
-    assert moves_of(plan, view.offset_seq(2)) == moves
+    assert moves_of(plan, view) == moves
 
 
 def test_what_stays_has_no_step_and_is_told_all_the_same(view):
     plan = plan_reset(view, [move(view, "0", '{"orders": {"1":30, "0":30}}', notes=("n",))], 7)
     assert (plan.actions, plan.warnings, plan.notes) == ((), (), ("n",))
-    assert moves_of(plan, view.offset_seq(2)) == []
+    assert moves_of(plan, view) == []
 
 
 @pytest.mark.parametrize("data", [b'v1\r\n{}\r\n{"t":{"0":1}}\r\n-', b'v2\n{"conf":{}}\nb:{"t":{"0":1}}\na:-\n'])
@@ -88,4 +91,37 @@ def test_a_delta_source_has_its_offset_in_the_entry_before_as_well_and_there_fir
     assert list(written) == [f"offsets/{batch_id}" for batch_id in range(max(0, last - 1), last + 1)]
     for name, entry in written.items():
         assert [offset.json for _, offset in entry.offsets] == [new.json, name.removeprefix("offsets/")]
-    assert [(item.source_id, item.old, item.new) for item in moves_of(plan, view.offset_seq(last))] == [("0", old, new)]
+    assert [(item.source_id, item.old, item.new) for item in moves_of(plan, view)] == [("0", old, new)]
+
+
+def test_a_delta_source_that_stays_forgets_where_its_newest_batch_began(tmp_path):
+    for batch_id in range(2):
+        commit_batch(tmp_path, batch_id, DELTA % (batch_id + 1))
+    view = observe(Store.open(str(tmp_path)), deep=True)
+    old = view.offset_seq(1).offset("0")
+    assert old is not None
+    still = Move("0", "delta", old, old)
+    plan = plan_reset(view, [still], 7)
+    (step,) = plan.actions
+    assert step.name == "offsets/0" and step.data == view.offset_seq(1).encode().decode().replace(
+        "1767225601000", "1767225600000"
+    )
+    assert moves_of(plan, view) == [still]
+    (tmp_path / "offsets/0").write_text(step.data)
+    assert plan_reset(observe(Store.open(str(tmp_path)), deep=True), [still], 7).actions == ()
+
+
+@pytest.mark.parametrize("name", ["offsets/0", "offsets/1"])
+def test_a_plan_that_gives_the_two_entries_different_offsets_is_refused(tmp_path, name):
+    for batch_id in range(2):
+        commit_batch(tmp_path, batch_id, DELTA % (batch_id + 1))
+    view = observe(Store.open(str(tmp_path)), deep=True)
+    old = view.offset_seq(1).offset("0")
+    assert old is not None
+    plan = plan_reset(view, [Move("0", "delta", old, SourceOffset(DELTA % 9))], 7)
+    steps = tuple(
+        replace(step, data=step.data.replace(DELTA % 9, DELTA % 8)) if step.name == name else step
+        for step in plan.actions
+    )
+    with pytest.raises(PlanError, match="gives source 0 an offset that no reset gives it"):
+        moves_of(replace(plan, actions=steps), view)

@@ -184,7 +184,10 @@ def test_a_loss_ends_the_wait(kafka, tmp_path):
 
 @pytest.mark.parametrize(
     ("options", "says"),
-    [({"0.failOnDataLoss": False}, "no Kafka source was declared"), ({"0.maxOffsets": "1"}, "source_options: ")],
+    [
+        ({"0.failOnDataLoss": False}, "no source was declared that can be asked"),
+        ({"0.maxOffsets": "1"}, "source_options: "),
+    ],
 )
 def test_source_options_are_read_as_those_of_a_deploy(tmp_path, options, says):
     commit_batch(tmp_path / "checkpoint", 0, "5")

@@ -6,8 +6,11 @@ It takes one JSON command a line from stdin and answers each with a line that be
   until its input is used up;
 * ``{"do": "stream", "source": KIND, "from": PATH or table, "checkpoint": DIR, "options": {}}`` reads a table as a stream
   until it is used up, and answers with the rows of each batch: batch id and count;
-* ``{"do": "attempt", "from": table, "checkpoint": DIR, "options": {}, "trigger": NAME}`` starts a query on an Iceberg
-  table, and answers with the first column of what it has read, and with what it stopped with;
+* ``{"do": "attempt", "source": KIND, "from": PATH or table, "checkpoint": DIR, "options": {}, "trigger": NAME}`` starts a
+  query on a table, and answers with the first column of what it has read, and with what it stopped with;
+* ``{"do": "overwrite", "to": PATH, "schema": DDL, "rows": [], "by": []}`` gives a Delta table another schema and other rows;
+* ``{"do": "checkpoint", "of": PATH}`` writes a checkpoint of a Delta table;
+* ``{"do": "forget"}`` lets Delta read all tables anew;
 * ``{"do": "read", "sink": KIND, "to": PATH or table}`` answers with the rows;
 * ``{"do": "sql", "text": SQL}`` too.
 
@@ -17,6 +20,7 @@ python spark_worker.py COORDINATES WAREHOUSE
 from __future__ import annotations
 
 import json
+import re
 import sys
 from pathlib import Path
 from typing import Any
@@ -24,6 +28,7 @@ from typing import Any
 DELTA = {
     "spark.sql.catalog.spark_catalog": "org.apache.spark.sql.delta.catalog.DeltaCatalog",
     "spark.databricks.delta.snapshotPartitions": "1",
+    "spark.databricks.delta.retentionDurationCheck.enabled": "false",
 }
 HUDI = {
     "spark.sql.catalog.spark_catalog": "org.apache.spark.sql.hudi.catalog.HoodieCatalog",
@@ -117,16 +122,18 @@ TRIGGERS = {
     "once": {"once": True},
     "processingTime": {"processingTime": "0 seconds"},
 }
+#: Conditions that tell where something failed, and not what.
+_WRAPPERS = {"STREAM_FAILED", "FOREACH_BATCH_USER_FUNCTION_ERROR"}
 
 
 def attempt(spark: Any, command: dict[str, Any]) -> dict[str, Any]:
     """Start a query, and see how far it gets."""
-    numbers: list[int] = []
+    numbers: list[Any] = []
 
     def keep(batch: Any, batch_id: int) -> None:
         numbers.extend(row[0] for row in batch.collect())
 
-    rows = spark.readStream.format("iceberg").options(**command["options"]).load(command["from"])
+    rows = spark.readStream.format(command.get("source", "iceberg")).options(**command["options"]).load(command["from"])
     writer = rows.writeStream.option("checkpointLocation", command["checkpoint"]).foreachBatch(keep)
     query = writer.trigger(**TRIGGERS[command["trigger"]]).start()
     try:
@@ -138,12 +145,33 @@ def attempt(spark: Any, command: dict[str, Any]) -> dict[str, Any]:
         pass
     query.stop()
     failure = query._jsq.exception()
+    read = sorted(numbers, key=lambda value: (isinstance(value, str), value))
     if failure.isEmpty():
-        return {"rows": sorted(numbers), "error": None, "message": ""}
+        return {"rows": read, "error": None, "message": "", "condition": None}
+    conditions = re.findall(r"\[([A-Z][A-Z0-9_.]+)\]", failure.get().toString())
     cause = failure.get()
     while cause.getCause() is not None:
         cause = cause.getCause()
-    return {"rows": sorted(numbers), "error": cause.getClass().getSimpleName(), "message": cause.getMessage()}
+    return {
+        "rows": read,
+        "error": cause.getClass().getSimpleName(),
+        "message": cause.getMessage(),
+        "condition": next((name for name in conditions if name not in _WRAPPERS), None),
+    }
+
+
+def overwrite(spark: Any, command: dict[str, Any]) -> None:
+    """Give a Delta table another schema, and other rows."""
+    rows = spark.createDataFrame([tuple(row) for row in command["rows"]], command["schema"])
+    writer = rows.write.format("delta").mode("overwrite").option("overwriteSchema", "true")
+    writer.partitionBy(*command["by"]).save(command["to"])
+
+
+def delta_log(spark: Any, path: str) -> Any:
+    """The log of a Delta table, read anew."""
+    logs = spark._jvm.org.apache.spark.sql.delta.DeltaLog
+    logs.clearCache()
+    return logs.forTable(spark._jsparkSession, path)
 
 
 def rows_of(spark: Any, command: dict[str, str]) -> list[list[Any]]:
@@ -162,6 +190,12 @@ def answer(spark: Any, command: dict[str, Any]) -> Any:
             return stream(spark, command)
         case "attempt":
             return attempt(spark, command)
+        case "overwrite":
+            return overwrite(spark, command)
+        case "checkpoint":
+            return delta_log(spark, command["of"]).checkpoint()
+        case "forget":
+            return spark._jvm.org.apache.spark.sql.delta.DeltaLog.clearCache()
         case "read":
             return rows_of(spark, command)
     return [list(row) for row in spark.sql(command["text"]).collect()]

@@ -1,0 +1,201 @@
+"""Findings on a Delta source: what stops it, in words, and the command that lets it go on."""
+
+from __future__ import annotations
+
+import json
+import shlex
+from collections.abc import Iterable, Iterator, Sequence
+
+from airflow_provider_ckpt.checks.findings import Finding
+from airflow_provider_ckpt.codec import layout
+from airflow_provider_ckpt.positions.delta_loss import (
+    CHANGES,
+    NEWEST_GONE,
+    NO_CHANGE_DATA,
+    ONLY_DELETES,
+    OTHER_TABLE,
+    SCHEMA_FOLLOWED,
+    SNAPSHOT_GONE,
+    START_GONE,
+    VERSIONS_GONE,
+    DeltaTable,
+    Stop,
+    place_of,
+)
+from airflow_provider_ckpt.positions.table_loss import TableAtRestart
+from airflow_provider_ckpt.tables.delta_commit import DeltaCommit
+from airflow_provider_ckpt.times import time_text
+
+FILE_GONE = "FAILED_READ_FILE.FILE_NOT_EXIST"
+_SINK = "--sink TYPE[:URI]"
+_ROWS_GO, _GONE = (ONLY_DELETES, CHANGES), (VERSIONS_GONE, NEWEST_GONE, SNAPSHOT_GONE, START_GONE)
+
+
+def findings_of(at: TableAtRestart, table: DeltaTable, found: Iterable[Stop]) -> Iterator[Finding]:
+    """A finding for each kind of stop, in the order in which Delta meets them; later ones of a kind are named in it."""
+    kinds: dict[str, list[Stop]] = {}
+    for stop in found:
+        kinds.setdefault(_code(stop), []).append(stop)
+    for code, alike in kinds.items():
+        yield _finding(code, at, table, alike)
+
+
+def lost_files(at: TableAtRestart, version: int, names: Sequence[str]) -> Finding:
+    """CKPT258: data files that the query has not read, and that VACUUM or somebody has deleted."""
+    message = (
+        f"{len(names):,} data files of version {version} of the Delta table {_table(at)} are gone, such as {names[0]}, "
+        f"and source {at.source_id} has not read them: the task that does fails, and the batch stays planned"
+    )
+    hint = (
+        "Their rows may be in later files of the table, and can be copied from there. To go on, skip the version, or "
+        "deploy with spark.sql.files.ignoreMissingFiles=true: then the query reads all other files."
+    )
+    name = layout.offset_entry(at.batch_id)
+    return Finding("CKPT258", "error", message, at.batch_id, name, hint, FILE_GONE, (_skip(at, version),))
+
+
+def lost_later(at: TableAtRestart, table: DeltaTable) -> Finding | None:
+    """CKPT257: a table that has fewer versions than the query has read, where Delta notices nothing; None otherwise."""
+    version = place_of(at, planned=True).version
+    if version <= table.newest + 1:
+        return None
+    return Finding(
+        "CKPT257",
+        "error",
+        f"source {at.source_id} is before version {version} of the Delta table {_table(at)}, whose newest version is "
+        f"{table.newest}: the table has lost versions. Spark starts, and never reads the rows of versions "
+        f"{table.newest + 1} to {version - 1} that are written from now on",
+        at.batch_id,
+        layout.offset_entry(at.batch_id),
+        "Move the source to the end of the table as it is now.",
+        None,
+        (_reset(at, "--to-latest"),),
+    )
+
+
+def _code(stop: Stop) -> str:
+    if stop.condition in (*_ROWS_GO, NO_CHANGE_DATA):
+        return "CKPT255"
+    if stop.condition in _GONE:
+        return "CKPT257"
+    return "CKPT259" if stop.condition == OTHER_TABLE else "CKPT256"
+
+
+def _finding(code: str, at: TableAtRestart, table: DeltaTable, stops: Sequence[Stop]) -> Finding:
+    first = stops[0]
+    name = f"_delta_log/{first.version:020}.json" if first.version is not None else "_delta_log"
+    message = f"{name} of the Delta table {_table(at)}: {_why(at, table, first)}"
+    if later := [str(stop.version) for stop in stops[1:]]:
+        versions = ", ".join(later[:5]) + (f" and {len(later) - 5:,} more" if len(later) > 5 else "")
+        message += f". So do the versions {versions}" if len(later) > 1 else f". So does version {versions}"
+    hint, commands = _remedy(code, at, table, next((stop for stop in stops if not stop.is_past), first))
+    name = layout.offset_entry(at.batch_id)
+    return Finding(code, "error", message, at.batch_id, name, hint, first.condition, commands)
+
+
+def _why(at: TableAtRestart, table: DeltaTable, stop: Stop) -> str:
+    """Why the source stops, as the rest of a sentence about a file of the log."""
+    source, version = f"source {at.source_id}", stop.version
+    did = "" if stop.commit is None else f" ({_did(stop.commit)})"
+    again = (
+        ", which Delta goes through again at each start because the newest batch has read it," if stop.is_past else ""
+    )
+    if stop.condition in _ROWS_GO:
+        how = "takes rows away" if stop.condition == ONLY_DELETES else "takes rows away and writes others"
+        options = "skipChangeCommits or ignoreChanges" + (" or ignoreDeletes" if stop.condition == ONLY_DELETES else "")
+        return f"version {version}{did}{again} {how}, at which {source} stops, as {options} is not set"
+    if stop.condition == NO_CHANGE_DATA:
+        return f"version {version}{did}{again} has no change data, which {source} reads (readChangeFeed), so it stops"
+    if stop.condition == OTHER_TABLE:
+        was = at.committed.view("delta").value["reservoirId"]
+        return f"the table has the id {table.schema.table_id}, and {source} has read one with the id {was}, so it stops"
+    if stop.condition == SNAPSHOT_GONE:
+        return f"the table cannot be read any more as it was at version {version}, where {source} began, so it stops"
+    if stop.condition == SCHEMA_FOLLOWED:
+        return f"version {version}{did} changes the schema, at which {source} stops once (schemaTrackingLocation)"
+    if stop.condition == START_GONE:
+        return f"version {version}, the startingVersion of {source}, is missing in the log, so it stops"
+    if stop.condition in _GONE:
+        needs = "needs it again for its newest batch" if stop.is_past else "has not read it"
+        return f"version {version} is missing in the log, and {source} {needs}, so it stops"
+    return (
+        f"version {version}{did}{again} changes the schema so that {source} cannot read what came before, so it stops"
+    )
+
+
+def _remedy(code: str, at: TableAtRestart, table: DeltaTable, stop: Stop) -> tuple[str, tuple[str, ...]]:
+    """What to do, and the commands."""
+    is_next = stop.version is not None and _is_next(at, table, stop.version)
+    if code == "CKPT259":
+        return (
+            "Give the query the table that it has read, or begin anew with this one in a checkpoint of its own.",
+            (_seed(at, table),),
+        )
+    if stop.is_past:
+        if at.before is None:
+            begins = place_of(at).version
+            return f"Start the query with startingVersion={begins} until it has committed one more batch.", ()
+        hint = "Keep the position, and let the source forget where its newest batch began."
+        return hint, (_reset(at, "--to-current"),)
+    if code == "CKPT257":
+        return (
+            "The rows are lost. Begin with the first version that is there, or deploy with failOnDataLoss=false.",
+            (_reset(at, "--to-earliest"),),
+        )
+    assert stop.version is not None
+    skip = _skip(at, stop.version)
+    if code == "CKPT255" and not is_next:
+        hint = (
+            "Deploy with skipChangeCommits=true, at least until the query has read what the table holds now: it leaves "
+            "out all such versions. One alone can be skipped when nothing unread is before it."
+        )
+        return hint, ()
+    if code == "CKPT255":
+        return "Skip this version alone, or deploy with skipChangeCommits=true, which skips all such versions.", (skip,)
+    if stop.condition == SCHEMA_FOLLOWED:
+        return "Start the query once more: it goes on with the new schema.", ()
+    if is_next:
+        return "Skip this version, and with it the rows that it adds.", (skip,)
+    hint = (
+        "Deploy with schemaTrackingLocation, with which Delta reads what came before with its own schema. The command "
+        "leaves out what was not read up to that version."
+    )
+    return hint, (_reset(at, f"--to-version {stop.version}"),)
+
+
+def _is_next(at: TableAtRestart, table: DeltaTable, version: int) -> bool:
+    """Whether nothing that the query has not read comes before a version."""
+    begins = place_of(at).version
+    return begins <= version and not any(
+        commit.has_data for number, commit in table.commits.items() if begins <= number < version
+    )
+
+
+def _did(commit: DeltaCommit) -> str:
+    what = commit.operation or "by an unknown writer"
+    return what if commit.at_ms is None else f"{what} of {time_text(commit.at_ms)}"
+
+
+def _table(at: TableAtRestart) -> str:
+    return at.place.partition(":")[2]
+
+
+def _skip(at: TableAtRestart, version: int) -> str:
+    return _reset(at, f"--skip-version {version}")
+
+
+def _reset(at: TableAtRestart, goal: str) -> str:
+    source = shlex.quote(f"{at.source_id}={at.place}")
+    return f"ckpt reset-offsets {shlex.quote(at.checkpoint)} --source {source} {goal} {_SINK}"
+
+
+def _seed(at: TableAtRestart, table: DeltaTable) -> str:
+    offset = {
+        "sourceVersion": 1,
+        "reservoirId": table.schema.table_id,
+        "reservoirVersion": min(table.versions),
+        "index": -1,
+        "isStartingVersion": False,
+    }
+    offsets = shlex.quote(json.dumps({at.source_id: offset}))
+    return f"ckpt seed NEW_LOCATION --source {shlex.quote(at.source_id)}=delta --offsets {offsets} {_SINK}"

@@ -1,0 +1,110 @@
+"""Asking the tables and directories that a query reads what stops its next start, and what they will not keep for it.
+
+One module a type, loaded when it is needed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+from importlib import import_module
+from typing import Protocol
+
+from airflow_provider_ckpt.checkpoint.view import CheckpointView
+from airflow_provider_ckpt.codec.offset_log import OffsetSeq
+from airflow_provider_ckpt.codec.source_offset import SourceOffset
+from airflow_provider_ckpt.errors import CheckpointError
+from airflow_provider_ckpt.positions.source_options import options_of, parse_options
+from airflow_provider_ckpt.positions.table_loss import TableAtRestart, TableLosses, all_losses
+from airflow_provider_ckpt.sources.declared import Access, DeclaredEnd, parse_end
+
+#: The types that are judged, each by a function ``judge`` of the module of its name.
+JUDGED = {"delta": "judge_delta"}
+
+
+class Judge(Protocol):
+    """What a module of a type has."""
+
+    def judge(self, at: TableAtRestart, declared: DeclaredEnd, access: Access) -> TableLosses:
+        """What stops the source, and when what it has not read expires.
+
+        Raises:
+            StoreUnavailableError: The storage does not answer; another try can help.
+            StoreError: What the source reads from cannot be read.
+            CheckpointError: The offset is none of that type.
+        """
+
+
+def judge_tables(
+    view: CheckpointView,
+    places: Mapping[str, str],
+    options: Mapping[str, str],
+    access: Access,
+    now_ms: int,
+    trigger: str | None = None,
+) -> TableLosses:
+    """What stops the sources that are tables or directories, and when what they have not read expires.
+
+    Args:
+        view: The checkpoint, as it was observed.
+        places: What each source reads from, by source id, such as ``delta:s3://lake/orders``; other types are left out.
+        options: What the query sets for its sources, such as ``0.skipChangeCommits``.
+        access: How the sources are come by.
+        now_ms: Now, epoch milliseconds.
+        trigger: As ``DataStreamWriter.trigger`` calls it; None is unknown.
+
+    Raises:
+        ValueError: An option is not known.
+        CheckpointError: As :meth:`Judge.judge`.
+    """
+    parse_options(options.items())
+    judged = (place for place in _at_restart(view, places, options) if is_judged(place.place))
+    return all_losses(_judge(replace(at, trigger=trigger, now_ms=now_ms), access) for at in judged)
+
+
+def is_judged(place: str) -> bool:
+    """Whether a declaration names a type that is judged, and what it reads from."""
+    kind, _, location = place.partition(":")
+    return kind.lower() in JUDGED and bool(location)
+
+
+def _judge(at: TableAtRestart, access: Access) -> TableLosses:
+    declared = parse_end(at.place)
+    judge: Judge = import_module(f"{__package__}.{JUDGED[declared.kind]}")
+    return judge.judge(at, declared, access)
+
+
+def _at_restart(
+    view: CheckpointView, places: Mapping[str, str], options: Mapping[str, str]
+) -> Iterator[TableAtRestart]:
+    """The declared sources that have a position; one that has none begins anew, and stops at nothing."""
+    batch_id = view.latest_committed
+    committed, planned = _entry(view, batch_id), _entry(view, view.in_flight)
+    before = None if batch_id is None else _entry(view, view.predecessor(batch_id))
+    for source_id, place in places.items():
+        offset = _offset(committed, source_id)
+        if offset is not None and batch_id is not None:
+            yield TableAtRestart(
+                view.location,
+                source_id,
+                place,
+                batch_id,
+                offset,
+                _offset(before, source_id),
+                _offset(planned, source_id),
+                options_of(source_id, options),
+            )
+
+
+def _entry(view: CheckpointView, batch_id: int | None) -> OffsetSeq | None:
+    """An entry that can be read; another one is a finding of its own."""
+    if batch_id is None:
+        return None
+    try:
+        return view.offset_seq(batch_id)
+    except CheckpointError:
+        return None
+
+
+def _offset(entry: OffsetSeq | None, source_id: str) -> SourceOffset | None:
+    return None if entry is None or source_id not in dict(entry.offsets) else entry.offset(source_id)

@@ -1,0 +1,71 @@
+"""What stops a source of a table or a directory at the next start, or loses data: what is asked and what was found."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+
+from airflow_provider_ckpt.checks.findings import Finding
+from airflow_provider_ckpt.codec.source_offset import SourceOffset
+
+#: What is not judged of a source whose options were not declared: with other ones it may stop at something else.
+SOURCE_OPTIONS = "source options"
+
+
+@dataclass(frozen=True, slots=True)
+class TableAtRestart:
+    """A source of a table or a directory at a restart.
+
+    Args:
+        checkpoint: Location of the checkpoint, for the commands that findings advise.
+        source_id: Its position in the query, or its name.
+        place: What it reads from, as it was declared: ``delta:s3://lake/orders``.
+        batch_id: The newest committed batch.
+        committed: Where that batch ended.
+        before: Where the batch before it ended; None when there is none, or when the source had no offset then.
+        planned: Where the batch in flight ends; None without one.
+        options: What the query sets for the source, by names in lower case; empty when nothing was declared.
+        trigger: As ``DataStreamWriter.trigger`` calls it; None is unknown.
+        now_ms: Now, epoch milliseconds.
+    """
+
+    checkpoint: str
+    source_id: str
+    place: str
+    batch_id: int
+    committed: SourceOffset
+    before: SourceOffset | None = None
+    planned: SourceOffset | None = None
+    options: Mapping[str, str] = field(default_factory=dict)
+    trigger: str | None = None
+    now_ms: int = 0
+
+    def sets(self, option: str) -> bool:
+        """Whether an option, by its name in lower case, is set to true."""
+        return self.options.get(option, "").lower() == "true"
+
+
+@dataclass(frozen=True, slots=True)
+class TableLosses:
+    """What was found of one source, or of several.
+
+    Args:
+        findings: What a restart stops at, or loses, in the order in which Spark meets it.
+        unknown: What was not judged, such as ``source options``.
+        expires_ms: The source keeps what the query has not read at least so much longer, milliseconds; None when
+            nothing of that expires, or nobody knows.
+    """
+
+    findings: tuple[Finding, ...] = ()
+    unknown: tuple[str, ...] = ()
+    expires_ms: int | None = None
+
+
+def all_losses(losses: Iterable[TableLosses]) -> TableLosses:
+    """What was found of several sources."""
+    found = list(losses)
+    return TableLosses(
+        tuple(finding for item in found for finding in item.findings),
+        tuple(dict.fromkeys(text for item in found for text in item.unknown)),
+        min((item.expires_ms for item in found if item.expires_ms is not None), default=None),
+    )
