@@ -8,6 +8,7 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from airflow_provider_ckpt.checks.findings import Finding
 from airflow_provider_ckpt.codec import layout
+from airflow_provider_ckpt.codec.delta_offset import DeltaOffset
 from airflow_provider_ckpt.positions.delta_loss import (
     CHANGES,
     NEWEST_GONE,
@@ -107,7 +108,7 @@ def _why(at: TableAtRestart, table: DeltaTable, stop: Stop) -> str:
     if stop.condition == NO_CHANGE_DATA:
         return f"version {version}{did}{again} has no change data, which {source} reads (readChangeFeed), so it stops"
     if stop.condition == OTHER_TABLE:
-        was = at.committed.view("delta").value["reservoirId"]
+        was = place_of(at).table_id
         return f"the table has the id {table.schema.table_id}, and {source} has read one with the id {was}, so it stops"
     if stop.condition == SNAPSHOT_GONE:
         return f"the table cannot be read any more as it was at version {version}, where {source} began, so it stops"
@@ -190,12 +191,6 @@ def _reset(at: TableAtRestart, goal: str) -> str:
 
 
 def _seed(at: TableAtRestart, table: DeltaTable) -> str:
-    offset = {
-        "sourceVersion": 1,
-        "reservoirId": table.schema.table_id,
-        "reservoirVersion": min(table.versions),
-        "index": -1,
-        "isStartingVersion": False,
-    }
-    offsets = shlex.quote(json.dumps({at.source_id: offset}))
+    offset = DeltaOffset(table.schema.table_id, min(table.versions))
+    offsets = shlex.quote(json.dumps({at.source_id: json.loads(offset.json)}))
     return f"ckpt seed NEW_LOCATION --source {shlex.quote(at.source_id)}=delta --offsets {offsets} {_SINK}"

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 
-from airflow_provider_ckpt.codec.source_kinds import DELTA_BASE_INDEX
+from airflow_provider_ckpt.codec.delta_offset import BASE_INDEX, DeltaOffset, of_value
 from airflow_provider_ckpt.codec.source_offset import SourceOffset
 from airflow_provider_ckpt.positions.table_loss import SOURCE_OPTIONS, TableAtRestart
 from airflow_provider_ckpt.tables.delta_commit import DeltaCommit
@@ -33,24 +33,6 @@ SCHEMA_CHANGES = "schema changes"
 FIRST_SNAPSHOT = "first snapshot"
 _TRACKED = "schematrackinglocation"
 _CHANGE_FEED = "delta.enableChangeDataFeed"
-
-
-@dataclass(frozen=True, slots=True, order=True)
-class Place:
-    """A place in the log of a table: before a version, or after one of its files.
-
-    Args:
-        version: The version.
-        index: The file of it that was read last; DELTA_BASE_INDEX before all of them.
-    """
-
-    version: int
-    index: int = DELTA_BASE_INDEX
-
-    @property
-    def last(self) -> int:
-        """The newest version of which something comes before."""
-        return self.version - (self.index == DELTA_BASE_INDEX)
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,8 +83,8 @@ class Reading:
         snapshot: The version of which the table is read as a whole before; None when it is not.
     """
 
-    start: Place
-    end: Place | None
+    start: DeltaOffset
+    end: DeltaOffset | None
     is_past: bool
     snapshot: int | None = None
 
@@ -111,39 +93,47 @@ class Reading:
         """The version with which it begins."""
         return self.start.version if self.snapshot is None else self.snapshot
 
+    @property
+    def last(self) -> int | None:
+        """The last version of which something is looked at; None for the end of the log."""
+        return None if self.end is None else self.end.version - (self.end.index == BASE_INDEX)
+
     def has(self, version: int) -> bool:
         """Whether a version is looked at."""
-        return self.start.version <= version and (self.end is None or version <= self.end.last)
+        return self.start.version <= version and (self.last is None or version <= self.last)
 
 
-def place_of(at: TableAtRestart, *, planned: bool = False) -> Place:
+def place_of(at: TableAtRestart, *, planned: bool = False) -> DeltaOffset:
     """Where the query is in the table. Raises MalformedEntryError for an offset that is none of Delta's."""
-    offset = at.planned if planned and at.planned is not None else at.committed
-    (position,) = offset.view("delta").positions.values()
-    return Place(*position)
+    return _parsed(at.planned if planned and at.planned is not None else at.committed)
 
 
 def readings(at: TableAtRestart) -> tuple[Reading, ...]:
     """What Delta goes through at the start, in this order."""
     end, is_past = place_of(at, planned=True), at.planned is None
-    if _in_first_snapshot(at.planned or at.committed):
-        return (Reading(Place(end.version + 1), None, is_past=False, snapshot=end.version),)
+    if end.in_first_snapshot:
+        return (Reading(_version(end.version + 1), None, is_past=False, snapshot=end.version),)
     ahead = Reading(end, None, is_past=False)
-    earlier = at.before if is_past else at.committed
-    if earlier is not None and not _in_first_snapshot(earlier):
-        (position,) = earlier.view("delta").positions.values()
-        start = Place(*position)
-        return (ahead,) if start == end else (Reading(start, end, is_past), ahead)
+    stored = at.before if is_past else at.committed
+    earlier = None if stored is None else _parsed(stored)
+    if earlier is not None and not earlier.in_first_snapshot:
+        same = (earlier.version, earlier.index) == (end.version, end.index)
+        return (ahead,) if same else (Reading(earlier, end, is_past), ahead)
     if earlier is None and "startingtimestamp" in at.options:
         return (ahead,)
     if earlier is None and (said := at.options.get("startingversion", "")):
-        return (Reading(Place(int(said)), end, is_past), ahead) if said.isdecimal() else (ahead,)
-    began = end.version - 1 if earlier is None else earlier.view("delta").value["reservoirVersion"]
-    return (Reading(Place(began + 1), end, is_past, snapshot=began), ahead)
+        return (Reading(_version(int(said)), end, is_past), ahead) if said.isdecimal() else (ahead,)
+    began = end.version - 1 if earlier is None else earlier.version
+    return (Reading(_version(began + 1), end, is_past, snapshot=began), ahead)
 
 
-def _in_first_snapshot(offset: SourceOffset) -> bool:
-    return bool(offset.view("delta").value.get("isStartingVersion"))
+def _parsed(offset: SourceOffset) -> DeltaOffset:
+    return of_value(offset.view("delta").value)
+
+
+def _version(version: int) -> DeltaOffset:
+    """Before a version of the table, whatever its id."""
+    return DeltaOffset("", version)
 
 
 def stops(at: TableAtRestart, table: DeltaTable) -> Iterator[Stop]:
@@ -151,7 +141,7 @@ def stops(at: TableAtRestart, table: DeltaTable) -> Iterator[Stop]:
 
     A change of the schema is named once, by the version that made it.
     """
-    if at.committed.view("delta").value["reservoirId"] != table.schema.table_id:
+    if place_of(at).table_id != table.schema.table_id:
         yield Stop(OTHER_TABLE)
         return
     said = at.options.get("startingversion", "")
@@ -172,7 +162,7 @@ def not_judged(at: TableAtRestart, table: DeltaTable) -> Iterator[str]:
     """What could stop the source, and cannot be judged."""
     if not at.options:
         yield SOURCE_OPTIONS
-    if _in_first_snapshot(at.committed):
+    if place_of(at).in_first_snapshot:
         yield FIRST_SNAPSHOT
     is_tracked = _TRACKED in at.options and any(commit.metadata is not None for commit in table.commits.values())
     if is_tracked or "widening" in {change for _, _, change in _schema_changes(at, table)}:
@@ -187,7 +177,7 @@ def _gone(at: TableAtRestart, table: DeltaTable, reading: Reading) -> Iterator[S
     last = max((version for version in later if end is None or version <= end.version), default=start - 1)
     if missing is not None and reading.has(missing) and at.options.get("failondataloss", "").lower() != "false":
         yield Stop(VERSIONS_GONE, missing, reading.is_past)
-    elif end is not None and last < end.last:
+    elif reading.last is not None and last < reading.last:
         yield Stop(NEWEST_GONE, last + 1, reading.is_past)
 
 
@@ -241,7 +231,7 @@ def _tracked_stops(at: TableAtRestart, table: DeltaTable) -> Iterator[Stop]:
     """Where a source with a log of schemas stops, once, to go on with the next schema at the start after."""
     begins = place_of(at, planned=True)
     for version, commit in sorted(table.commits.items()):
-        if commit.metadata is not None and Place(version) >= begins:
+        if commit.metadata is not None and (version, BASE_INDEX) >= (begins.version, begins.index):
             before, after = schema_at(table, version - 1), schema_of(commit.metadata)
             if before is not None and (before.fields, before.partitions) != (after.fields, after.partitions):
                 yield Stop(SCHEMA_FOLLOWED, version, is_past=False, commit=commit)

@@ -6,12 +6,11 @@ that the source cannot read, such as one with a delete, stops it at every start;
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Any
 
 from airflow_provider_ckpt.clock import now_ms
-from airflow_provider_ckpt.codec.delta_offset import DeltaOffset
+from airflow_provider_ckpt.codec.delta_offset import DeltaOffset, of_value
 from airflow_provider_ckpt.codec.source_offset import SourceOffset
 from airflow_provider_ckpt.errors import MalformedEntryError, PlanError
 from airflow_provider_ckpt.positions.strategies import ToCurrent, ToEarliest, ToLatest, asked_ms
@@ -57,23 +56,23 @@ class DeltaAim:
     ) -> Move:
         """See :class:`~airflow_provider_ckpt.reset.move.Aim`."""
         try:
-            at = committed.view("delta").value
+            at = of_value(committed.view("delta").value)
         except MalformedEntryError as error:
             raise self._refused(f"source {source_id} is not a Delta source: {error.message}") from None
         table_id = str(open_table(self.store, without_files=True).metadata().id)
-        if at["reservoirId"] != table_id:
+        if at.table_id != table_id:
             raise self._refused(
-                f"the query reads the table with the id {at['reservoirId']}, and this one has the id {table_id}"
+                f"the query reads the table with the id {at.table_id}, and this one has the id {table_id}"
             )
         log = DeltaLog(self.store)
         log.require_no_staged()
         if isinstance(self.goal, ToCurrent):
-            self._require_there(log, at["reservoirVersion"])
+            self._require_there(log, at.version)
             return Move(source_id, "delta", committed, committed)
         version = self._next_version(log)
         self._require_there(log, version)
         note = f"The next batch begins with version {version}; the newest version of the table is {log.newest}."
-        new = _before(table_id, version)
+        new = SourceOffset(DeltaOffset(table_id, version).json)
         if isinstance(self.goal, SkipVersion):
             skipped, warning = self._skipped(log, self.goal.version, at)
             notes = (f"Skipped is {skipped}.", note)
@@ -81,7 +80,7 @@ class DeltaAim:
                 source_id, "delta", committed, new, (warning,) if warning else (), notes, Counted(left_out=skipped)
             )
         warnings: tuple[str, ...] = ()
-        if at.get("isStartingVersion"):
+        if at.in_first_snapshot:
             warnings = (
                 "The query still reads what the table held when it began: it reads no more of that, and goes on with "
                 "the versions.",
@@ -101,13 +100,13 @@ class DeltaAim:
                 return log.newest + 1
         raise self._refused(f"a Delta source has no offsets that could be counted, so it does not go to {self.text}")
 
-    def _skipped(self, log: DeltaLog, version: int, at: Mapping[str, Any]) -> tuple[str, str]:
+    def _skipped(self, log: DeltaLog, version: int, at: DeltaOffset) -> tuple[str, str]:
         """What of a version is skipped, in words, and a warning or an empty text.
 
         Raises PlanError where the next batch would not begin with that version.
         """
-        begins = at["reservoirVersion"]
-        if at.get("isStartingVersion"):
+        begins = at.version
+        if at.in_first_snapshot:
             raise self._refused(
                 f"the query still reads what the table held at version {begins}, and would skip the rest of that, too"
             )
@@ -123,12 +122,12 @@ class DeltaAim:
             if log.read(earlier, ACTIONS, commit_of).has_data:
                 raise self._refused(
                     f"the next batch begins with version {begins}, so that version {earlier} would be skipped, too",
-                    f"If the query stops at version {earlier}, skip that first. If it can read it: start the query with "
-                    "skipChangeCommits=true until it has read the table; that leaves out every version in which rows "
-                    "were deleted or changed.",
+                    f"If the query stops at version {earlier}, skip that first. If it can read it: start the query "
+                    "with skipChangeCommits=true until it has read the table; that leaves out every version in which "
+                    "rows were deleted or changed.",
                 )
         commit = log.read(version, ACTIONS, commit_of)
-        read = max(0, at["index"] + 1) if begins == version else 0
+        read = max(0, at.index + 1) if begins == version else 0
         warning = (
             f"Version {version} changes the schema or the properties of the table. A query with schemaTrackingLocation "
             "must not skip it: it would read later files with the earlier schema."
@@ -166,11 +165,6 @@ def commit_text(version: int, commit: DeltaCommit, read: int = 0) -> str:
     what = commit.operation or "a commit that does not say what wrote it"
     when = "" if commit.at_ms is None else f" of {time_text(commit.at_ms)}"
     return f"version {version} ({what}{when}), which {adds}{removes}"
-
-
-def _before(table_id: str, version: int) -> SourceOffset:
-    """The offset of a source whose next batch begins with a version."""
-    return SourceOffset(DeltaOffset(table_id, version).json)
 
 
 def _first_at(log: DeltaLog, at_ms: int) -> int:

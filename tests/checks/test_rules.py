@@ -6,7 +6,7 @@ import json
 import shlex
 import shutil
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 import pytest
@@ -18,14 +18,22 @@ from airflow_provider_ckpt.checks import check, logs, registry
 from airflow_provider_ckpt.checks.findings import Finding
 from airflow_provider_ckpt.checks.inspect import examine
 from airflow_provider_ckpt.checks.registry import RULES
+from airflow_provider_ckpt.codec.delta_offset import DeltaOffset
+from airflow_provider_ckpt.codec.source_offset import SourceOffset
 from airflow_provider_ckpt.errors import BatchNotRestorableError
+from airflow_provider_ckpt.positions.delta_findings import findings_of as findings_of_delta
+from airflow_provider_ckpt.positions.delta_findings import lost_files
+from airflow_provider_ckpt.positions.delta_loss import DeltaTable, stops
 from airflow_provider_ckpt.positions.extent import Extent
 from airflow_provider_ckpt.positions.loss import KafkaSource, Losses, losses
+from airflow_provider_ckpt.positions.table_loss import TableAtRestart
 from airflow_provider_ckpt.restart.deploy import DeclaredSource, DeploySpec
 from airflow_provider_ckpt.restart.forecast import forecast
 from airflow_provider_ckpt.restart.judged import not_checked
 from airflow_provider_ckpt.rollback.make import make_rollback
 from airflow_provider_ckpt.storage.store import Store
+from airflow_provider_ckpt.tables.delta_commit import DeltaCommit
+from airflow_provider_ckpt.tables.delta_schema import DeltaSchema
 from tests.distributions import install, on_path
 from tests.goldens import EXPECTED
 from tests.oracle.corpus import PROVIDER
@@ -55,6 +63,7 @@ class Shown:
     deploy: DeploySpec | None = None
     sink: bool = False
     kafka: KafkaSource | None = None
+    table: tuple[Finding, ...] = ()
     package: Mapping[str, str] = field(default_factory=dict)
 
 
@@ -67,6 +76,16 @@ def at_ten(*, planned: int | None = None, **partitions: tuple[int, int]) -> Kafk
     ahead = None if planned is None else {("t", 0): planned}
     return KafkaSource("0", 4, {("t", 0): 10}, ahead, extent, known_ids={"t": "old"})
 
+
+def of_delta(table: DeltaTable) -> tuple[Finding, ...]:
+    """What is found of a Delta source that has read version 4, with its own batch."""
+    at = TableAtRestart("/c", "0", "delta:/t", 4, SourceOffset(DeltaOffset("t", 5).json))
+    at = replace(at, before=SourceOffset(DeltaOffset("t", 4).json))
+    return tuple(findings_of_delta(at, table, stops(at, table)))
+
+
+_DELTA = DeltaTable(DeltaSchema("t", {}), 5, frozenset({4, 5}), schemas={4: DeltaSchema("t", {})})
+_OTHER_SCHEMA = {"id": "t", "schemaString": '{"type":"struct"}', "partitionColumns": ["day"]}
 
 BY_CODE: dict[str, Shown] = {
     "CKPT101": Shown(("error", "offsets/4"), mutations=("empty offsets/{N}",)),
@@ -199,6 +218,33 @@ BY_CODE: dict[str, Shown] = {
     "CKPT252": Shown(("error", "offsets/4"), deploy=DeploySpec(), kafka=at_ten(p0=(0, 30), planned=4)),
     "CKPT253": Shown(("error", "offsets/4"), deploy=DeploySpec(), kafka=at_ten(p0=(0, 30))),
     "CKPT254": Shown(("error", "offsets/4"), deploy=DeploySpec(), kafka=at_ten(p0=(0, 30), p1=(5, 9))),
+    "CKPT255": Shown(
+        ("error", "offsets/4"),
+        deploy=DeploySpec(),
+        table=of_delta(replace(_DELTA, commits={5: DeltaCommit(removed={"a": 1})})),
+    ),
+    "CKPT256": Shown(
+        ("error", "offsets/4"),
+        deploy=DeploySpec(),
+        table=of_delta(
+            replace(
+                _DELTA,
+                schema=DeltaSchema("t", {"type": "struct"}, ("day",)),
+                commits={5: DeltaCommit(metadata=_OTHER_SCHEMA)},
+            )
+        ),
+    ),
+    "CKPT257": Shown(
+        ("error", "offsets/4"), deploy=DeploySpec(), table=of_delta(replace(_DELTA, versions=frozenset({5})))
+    ),
+    "CKPT258": Shown(
+        ("error", "offsets/4"),
+        deploy=DeploySpec(),
+        table=(lost_files(TableAtRestart("/c", "0", "delta:/t", 4, SourceOffset("{}")), 5, ["a"]),),
+    ),
+    "CKPT259": Shown(
+        ("error", "offsets/4"), deploy=DeploySpec(), table=of_delta(replace(_DELTA, schema=DeltaSchema("u", {})))
+    ),
 }
 
 
@@ -330,7 +376,8 @@ def view_of(shown: Shown, home: Path) -> CheckpointView:
 
 def findings_of(shown: Shown, home: Path) -> tuple[Finding, ...]:
     view = view_of(shown, home)
-    lost = None if shown.kafka is None else Losses(tuple(losses(shown.kafka)), (), {})
+    found = (*(losses(shown.kafka) if shown.kafka else ()), *shown.table)
+    lost = Losses(found, (), {}) if found else None
     with on_path(*([install(home / "site", "acme-ckpt", shown.package)] if shown.package else [])):
         return check(view) if shown.deploy is None else forecast(view, shown.deploy, lost).findings
 
