@@ -39,6 +39,7 @@ NEEDS_MORE = (
         "positions/test_real_batches.py",
         "positions/test_real_queries.py",
     ),
+    "positions/test_judge_delta.py",
     *("positions/test_ask_brokers.py", "positions/test_read_lag.py", "positions/test_read_losses.py"),
     *("sources/test_kafka.py", "sources/test_kafka_waits.py", "sources/test_tables.py"),
     "sources/test_secured_brokers.py",

@@ -35,7 +35,10 @@ class LossResultDocument(Document):
     """What `CheckpointDataLossSensor` returns."""
 
     findings: Annotated[list[FindingFields], "what a restart loses, or stops at, now"]
-    expires_ms: Annotated[int | None, "until `retention.ms` may delete the first unread record; null when it does not"]
+    expires_ms: Annotated[
+        int | None, "until a source may delete the first that the query needs, milliseconds; null when nothing expires"
+    ]
+    unknown: Annotated[list[str], "what was not judged of tables, such as `source options`"]
 
 
 class ContinuityResultDocument(Document):

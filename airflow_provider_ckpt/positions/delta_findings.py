@@ -15,6 +15,7 @@ from airflow_provider_ckpt.positions.delta_loss import (
     NO_CHANGE_DATA,
     ONLY_DELETES,
     OTHER_TABLE,
+    PASSED_OVER,
     SCHEMA_FOLLOWED,
     SNAPSHOT_GONE,
     START_GONE,
@@ -29,7 +30,7 @@ from airflow_provider_ckpt.times import time_text
 
 FILE_GONE = "FAILED_READ_FILE.FILE_NOT_EXIST"
 _SINK = "--sink TYPE[:URI]"
-_ROWS_GO, _GONE = (ONLY_DELETES, CHANGES), (VERSIONS_GONE, NEWEST_GONE, SNAPSHOT_GONE, START_GONE)
+_ROWS_GO, _GONE = (ONLY_DELETES, CHANGES), (VERSIONS_GONE, NEWEST_GONE, SNAPSHOT_GONE, START_GONE, PASSED_OVER)
 
 
 def findings_of(at: TableAtRestart, table: DeltaTable, found: Iterable[Stop]) -> Iterator[Finding]:
@@ -86,25 +87,23 @@ def _finding(code: str, at: TableAtRestart, table: DeltaTable, stops: Sequence[S
     first = stops[0]
     name = f"_delta_log/{first.version:020}.json" if first.version is not None else "_delta_log"
     message = f"{name} of the Delta table {_table(at)}: {_why(at, table, first)}"
-    if later := [str(stop.version) for stop in stops[1:]]:
+    if later := [str(stop.version) for stop in stops[1:] if stop.version != first.version]:
         versions = ", ".join(later[:5]) + (f" and {len(later) - 5:,} more" if len(later) > 5 else "")
         message += f". So do the versions {versions}" if len(later) > 1 else f". So does version {versions}"
     hint, commands = _remedy(code, at, table, next((stop for stop in stops if not stop.is_past), first))
     name = layout.offset_entry(at.batch_id)
-    return Finding(code, "error", message, at.batch_id, name, hint, first.condition, commands)
+    return Finding(code, "error", message, at.batch_id, name, hint, first.condition or None, commands)
 
 
 def _why(at: TableAtRestart, table: DeltaTable, stop: Stop) -> str:
     """Why the source stops, as the rest of a sentence about a file of the log."""
     source, version = f"source {at.source_id}", stop.version
     did = "" if stop.commit is None else f" ({_did(stop.commit)})"
-    again = (
-        ", which Delta goes through again at each start because the newest batch has read it," if stop.is_past else ""
-    )
+    again = ", which the newest batch has read and Delta goes through again," if stop.is_past else ""
     if stop.condition in _ROWS_GO:
         how = "takes rows away" if stop.condition == ONLY_DELETES else "takes rows away and writes others"
-        options = "skipChangeCommits or ignoreChanges" + (" or ignoreDeletes" if stop.condition == ONLY_DELETES else "")
-        return f"version {version}{did}{again} {how}, at which {source} stops, as {options} is not set"
+        options = ("skipChangeCommits", "ignoreChanges", *(["ignoreDeletes"] if stop.condition == ONLY_DELETES else []))
+        return f"version {version}{did}{again} {how}, at which {source} stops without {' or '.join(options)}"
     if stop.condition == NO_CHANGE_DATA:
         return f"version {version}{did}{again} has no change data, which {source} reads (readChangeFeed), so it stops"
     if stop.condition == OTHER_TABLE:
@@ -112,6 +111,8 @@ def _why(at: TableAtRestart, table: DeltaTable, stop: Stop) -> str:
         return f"the table has the id {table.schema.table_id}, and {source} has read one with the id {was}, so it stops"
     if stop.condition == SNAPSHOT_GONE:
         return f"the table cannot be read any more as it was at version {version}, where {source} began, so it stops"
+    if stop.condition == PASSED_OVER:
+        return f"version {version} is missing in the log, and {source} goes on without it, as failOnDataLoss is false"
     if stop.condition == SCHEMA_FOLLOWED:
         return f"version {version}{did} changes the schema, at which {source} stops once (schemaTrackingLocation)"
     if stop.condition == START_GONE:
@@ -138,6 +139,8 @@ def _remedy(code: str, at: TableAtRestart, table: DeltaTable, stop: Stop) -> tup
             return f"Start the query with startingVersion={begins} until it has committed one more batch.", ()
         hint = "Keep the position, and let the source forget where its newest batch began."
         return hint, (_reset(at, "--to-current"),)
+    if stop.condition == PASSED_OVER:
+        return "The rows of the version are lost; nothing has to be done for the query to go on.", ()
     if code == "CKPT257":
         return (
             "The rows are lost. Begin with the first version that is there, or deploy with failOnDataLoss=false.",

@@ -24,6 +24,8 @@ SCHEMA_CHANGED_SINCE_START = "DELTA_SCHEMA_CHANGED_WITH_STARTING_OPTIONS"
 SCHEMA_FOLLOWED = "DELTA_STREAMING_METADATA_EVOLUTION"
 NO_SNAPSHOT = "DELTA_STREAMING_CHECK_COLUMN_MAPPING_NO_SNAPSHOT"
 NO_CHANGE_DATA = "DELTA_MISSING_CHANGE_DATA"
+#: No condition: Delta goes on without an error.
+PASSED_OVER = ""
 START_GONE = "DELTA_VERSION_NOT_FOUND"
 SNAPSHOT_GONE = "DELTA_LOG_FILE_NOT_FOUND_FOR_STREAMING_SOURCE"
 VERSIONS_GONE, NEWEST_GONE = "DELTA_MISSING_FILES_UNEXPECTED_VERSION", "DELTA_STREAMING_TRAILING_COMMIT_MISSING"
@@ -177,6 +179,8 @@ def _gone(at: TableAtRestart, table: DeltaTable, reading: Reading) -> Iterator[S
     last = max((version for version in later if end is None or version <= end.version), default=start - 1)
     if missing is not None and reading.has(missing) and at.options.get("failondataloss", "").lower() != "false":
         yield Stop(VERSIONS_GONE, missing, reading.is_past)
+    elif missing is not None and end is None:
+        yield Stop(PASSED_OVER, missing)
     elif reading.last is not None and last < reading.last:
         yield Stop(NEWEST_GONE, last + 1, reading.is_past)
 

@@ -161,6 +161,8 @@ def _initials(stores: Stores, view: CheckpointView) -> dict[str, bytes]:
 def _observed(stores: Stores) -> tuple[CheckpointView, int]:
     """The whole checkpoint, and its newest committed batch. Raises PlanError when no source of it can be moved."""
     view = observe(stores.checkpoint, deep=True)
+    if view.in_flight is not None and view.latest_committed is not None:  # the entries without that batch are needed
+        view = observe(stores.checkpoint, deep=True, batch_id=view.latest_committed)
     refuse_links(view)
     if view.latest_committed is None:
         raise PlanError(

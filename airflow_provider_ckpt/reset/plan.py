@@ -53,10 +53,11 @@ def plan_reset(
         if move.initial is not None:
             name = layout.initial_offset_file(move.source_id)
             actions += _replacing(view, name, initials[move.source_id], move.initial.json)
-    if batch_id - 1 in view.planned:
+    asked_again = [move for move in moves if move.kind == "delta" and batch_id - 1 in view.planned]
+    if asked_again:
         before = view.offset_seq(batch_id - 1)
-        asked_again = [move for move in moves if move.kind == "delta" and before.offset(move.source_id) != move.new]
-        actions += _replaced(view, batch_id - 1, {move.source_id: move.new for move in asked_again})
+        others = [move for move in asked_again if before.offset(move.source_id) != move.new]
+        actions += _replaced(view, batch_id - 1, {move.source_id: move.new for move in others})
     actions += _replaced(view, batch_id, {move.source_id: move.new for move in moves if not move.is_still})
     return Plan(
         kind="reset",

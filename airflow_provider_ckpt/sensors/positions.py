@@ -116,15 +116,16 @@ class CheckpointLagSensor(CheckpointPositionSensor):
 
 
 class CheckpointDataLossSensor(CheckpointPositionSensor):
-    """Succeeds when a query has lost unread records of Kafka, or is about to: for an alert, or to start the query.
+    """Succeeds when a query has lost what it has not read, or stops at it, or is about to lose it: for an alert.
 
-    What a restart would lose or stop at is what the gate finds (CKPT250 to CKPT254). What is about to be lost is what
-    ``retention.ms`` of a topic may delete: the age of the first unread record is asked for, so the sensor is early
-    rather than late where timestamps rise. Limits in bytes (``retention.bytes``) are not foreseen.
+    What a restart would lose or stop at is what the gate finds (CKPT250 and later). What is about to be lost is what
+    ``retention.ms`` of a topic may delete, by the age of the first unread record, so the sensor is early rather than
+    late where timestamps rise; limits in bytes (``retention.bytes``) are not foreseen. Of a Delta table it is the
+    versions and data files that the query needs and the table keeps for its retention.
 
     :param checkpoint: As for :class:`CheckpointLagSensor`.
-    :param sources: As for :class:`CheckpointLagSensor`; at least one of Kafka.
-    :param will_lose_data_within: Succeed this long before the first unread record may be deleted: ``PT6H``, ``36h``, a
+    :param sources: As for :class:`CheckpointLagSensor`; at least one of Kafka or of a Delta table.
+    :param will_lose_data_within: Succeed this long before the first that is unread may be deleted: ``PT6H``, ``36h``, a
         timedelta, or seconds.
     :param source_options: What the query sets for its sources, such as ``{"0.subscribePattern": "orders-.*"}``.
     :param kafka_conn_id: Connection of type ``kafka``, whose extra configures the client that asks.

@@ -110,11 +110,11 @@ class LagPoll:
 
 @dataclass(frozen=True, slots=True)
 class LossPoll:
-    """Whether a query has lost unread records of Kafka, or may lose some soon.
+    """Whether a query has lost what it has not read, stops at it, or may lose some soon.
 
     Args:
-        query: The query; at least one of its sources is Kafka.
-        within: So long before the first unread record may be deleted, as a duration is spelled.
+        query: The query; at least one of its sources is Kafka or a Delta table.
+        within: So long before the first that is unread may be deleted, as a duration is spelled.
         source_options: What the query sets for its sources.
     """
 
@@ -131,14 +131,16 @@ class LossPoll:
             raise CheckpointError(f"source_options: {error}") from error
         view, access = self.query.opened()
         foreseen = foresee_losses(view, LagQuestion(self.query.sources), options, access, now_ms())
-        expires = "no unread record expires"
+        expires = "nothing unread expires"
         if foreseen.expires_ms is not None:
-            expires = f"the first unread record may be deleted in {duration_text(foreseen.expires_ms)}"
-        text = "; ".join((*(finding.message for finding in foreseen.findings), expires))
+            expires = f"the first that is unread may be deleted in {duration_text(foreseen.expires_ms)}"
+        unknown = [f"not judged: {', '.join(foreseen.unknown)}"] if foreseen.unknown else []
+        text = "; ".join((*(finding.message for finding in foreseen.findings), expires, *unknown))
         result: LossResultDocument = {
             "format_version": FORMAT_VERSION,
             "findings": [finding.to_dict() for finding in foreseen.findings],
             "expires_ms": foreseen.expires_ms,
+            "unknown": list(foreseen.unknown),
         }
         return Polled(foreseen.is_within(within_ms), result, text)
 

@@ -74,7 +74,7 @@ def at_ten(*, planned: int | None = None, **partitions: tuple[int, int]) -> Kafk
         {"t": "new"}, {at: ends[0] for at, ends in ranges.items()}, {at: ends[1] for at, ends in ranges.items()}
     )
     ahead = None if planned is None else {("t", 0): planned}
-    return KafkaSource("0", 4, {("t", 0): 10}, ahead, extent, known_ids={"t": "old"})
+    return KafkaSource("0", 4, "offsets/4", {("t", 0): 10}, ahead, extent, known_ids={"t": "old"})
 
 
 def of_delta(table: DeltaTable) -> tuple[Finding, ...]:

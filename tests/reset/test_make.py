@@ -13,6 +13,7 @@ from airflow_provider_ckpt.change.plan import Plan, plan_from_dict
 from airflow_provider_ckpt.change.undo.make import make_undo
 from airflow_provider_ckpt.checkpoint.observe import observe
 from airflow_provider_ckpt.checks.inspect import inspect
+from airflow_provider_ckpt.codec.source_offset import SourceOffset
 from airflow_provider_ckpt.errors import CheckpointError, PlanError, StalePlanError
 from airflow_provider_ckpt.positions.extent import offsets_of
 from airflow_provider_ckpt.positions.strategies import (
@@ -25,10 +26,12 @@ from airflow_provider_ckpt.positions.strategies import (
     parse_scope,
 )
 from airflow_provider_ckpt.reset.make import make_reset
+from airflow_provider_ckpt.reset.move import Move
 from airflow_provider_ckpt.reset.resolve_kafka import KafkaAim
 from airflow_provider_ckpt.sinks.declared import parse_sink
 from airflow_provider_ckpt.storage.store import Store
 from tests.fake_query import read_all
+from tests.kafka_checkpoint import commit_batch, plan_batch
 from tests.reset.kafka_query import ForgedBroker, KafkaQuery, broker_of
 
 STOPPED: dict[str, Any] = {"query_is_stopped": True, "quiet_s": 0, "accept_sink": "duplicated skipped unknown"}
@@ -280,3 +283,26 @@ def test_the_plan_says_what_becomes_of_the_sink(tmp_path, sink, strategy, effect
     plan = plan_of(query_at(tmp_path), strategy, sink=parse_sink(sink))
     assert [item.effect for item in plan.effects] == effects
     assert plan.to_accept == tuple(effect for effect in effects if effect != "exact" and plan.actions)
+
+
+def test_a_delta_source_with_a_batch_in_flight_is_moved_in_both_entries(tmp_path):
+    delta = '{"sourceVersion":1,"reservoirId":"r","reservoirVersion":%d,"index":-1,"isStartingVersion":false}'
+    for batch_id in range(3):
+        commit_batch(tmp_path / "c", batch_id, delta % (batch_id + 1))
+    plan_batch(tmp_path / "c", 3, delta % 9)
+    stores = Stores(Store.open(str(tmp_path / "c")))
+
+    class Past:
+        text = "the end of version 5, which alone is skipped"
+
+        def move(self, source_id, committed, planned, initial=None):
+            return Move(source_id, "delta", committed, SourceOffset(delta % 6))
+
+    before = read_all(stores.checkpoint)
+    plan = make_reset(stores, "0", Past(), sink=parse_sink("kafka"))
+    assert [action.name for action in plan.actions] == ["offsets/3", "offsets/1", "offsets/2"]
+    apply(plan, stores, **STOPPED)
+    texts = [(tmp_path / "c/offsets" / name).read_text().splitlines()[-1] for name in ("0", "1", "2")]
+    assert texts == [delta % 1, delta % 6, delta % 6]
+    apply(make_undo(stores), stores, **STOPPED)
+    assert read_all(stores.checkpoint) == before

@@ -1,0 +1,29 @@
+"""What was found of several sources of tables."""
+
+from __future__ import annotations
+
+import pytest
+
+from airflow_provider_ckpt.checks.findings import Finding
+from airflow_provider_ckpt.codec.source_offset import SourceOffset
+from airflow_provider_ckpt.positions.table_loss import TableAtRestart, TableLosses, all_losses
+
+FIRST, SECOND = Finding("CKPT255", "error", "first"), Finding("CKPT257", "error", "second")
+
+
+@pytest.mark.parametrize(
+    ("losses", "together"),
+    [
+        ([], TableLosses()),
+        ([TableLosses((FIRST,), ("a",), 7), TableLosses((SECOND,), ("b", "a"), 5)], TableLosses((FIRST, SECOND), ("a", "b"), 5)),
+        ([TableLosses(expires_ms=0), TableLosses()], TableLosses(expires_ms=0)),
+    ],
+)  # fmt: skip
+def test_sources_are_taken_together(losses, together):
+    assert all_losses(losses) == together
+
+
+@pytest.mark.parametrize(("value", "is_set"), [("true", True), ("TRUE", True), ("false", False), (None, False)])
+def test_an_option_is_set_to_true(value, is_set):
+    options = {} if value is None else {"ignoredeletes": value}
+    assert TableAtRestart("/c", "0", "delta:/t", 1, SourceOffset("{}"), options=options).sets("ignoredeletes") is is_set
