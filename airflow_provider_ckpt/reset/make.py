@@ -79,7 +79,7 @@ def _require_not_done(stores: Stores, view: CheckpointView, asked: str) -> None:
     if not done or done[-1].plan.kind != "reset" or done[-1].plan.notes[:1] != (asked,):
         return
     plan = done[-1].plan
-    if view.latest_planned == plan.batch_id and not moves_of(plan, view.offset_seq(plan.batch_id)):
+    if view.latest_planned == plan.batch_id and not moves_of(plan, view):
         raise PlanError(
             "this very reset was carried out already, and the query has not run since: it would be moved twice.",
             location=view.location,
