@@ -52,8 +52,7 @@ def lost_files(at: TableAtRestart, version: int, names: Sequence[str]) -> Findin
         "Their rows may be in later files of the table, and can be copied from there. To go on, skip the version, or "
         "deploy with spark.sql.files.ignoreMissingFiles=true: then the query reads all other files."
     )
-    name = layout.offset_entry(at.batch_id)
-    return Finding("CKPT258", "error", message, at.batch_id, name, hint, FILE_GONE, (_skip(at, version),))
+    return _error("CKPT258", at, message, hint, (_skip(at, version),), FILE_GONE)
 
 
 def lost_later(at: TableAtRestart, table: DeltaTable) -> Finding | None:
@@ -61,17 +60,28 @@ def lost_later(at: TableAtRestart, table: DeltaTable) -> Finding | None:
     version = place_of(at, planned=True).version
     if version <= table.newest + 1:
         return None
-    return Finding(
-        "CKPT257",
-        "error",
+    message = (
         f"source {at.source_id} is before version {version} of the Delta table {_table(at)}, whose newest version is "
         f"{table.newest}: the table has lost versions. Spark starts, and never reads the rows of versions "
-        f"{table.newest + 1} to {version - 1} that are written from now on",
-        at.batch_id,
-        layout.offset_entry(at.batch_id),
-        "Move the source to the end of the table as it is now.",
-        None,
-        (_reset(at, "--to-latest"),),
+        f"{table.newest + 1} to {version - 1} that are written from now on"
+    )
+    hint = "Move the source to the end of the table as it is now."
+    return _error("CKPT257", at, message, hint, (_reset(at, "--to-latest"),))
+
+
+def _error(
+    code: str, at: TableAtRestart, message: str, hint: str, commands: tuple[str, ...], condition: str = ""
+) -> Finding:
+    """A finding at the newest committed entry, which has the position."""
+    return Finding(
+        code,
+        "error",
+        message,
+        batch_id=at.batch_id,
+        name=layout.offset_entry(at.batch_id),
+        hint=hint,
+        spark_error=condition or None,
+        commands=commands,
     )
 
 
@@ -91,8 +101,7 @@ def _finding(code: str, at: TableAtRestart, table: DeltaTable, stops: Sequence[S
         versions = ", ".join(later[:5]) + (f" and {len(later) - 5:,} more" if len(later) > 5 else "")
         message += f". So do the versions {versions}" if len(later) > 1 else f". So does version {versions}"
     hint, commands = _remedy(code, at, table, next((stop for stop in stops if not stop.is_past), first))
-    name = layout.offset_entry(at.batch_id)
-    return Finding(code, "error", message, at.batch_id, name, hint, first.condition or None, commands)
+    return _error(code, at, message, hint, commands, first.condition)
 
 
 def _why(at: TableAtRestart, table: DeltaTable, stop: Stop) -> str:

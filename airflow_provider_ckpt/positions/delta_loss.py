@@ -97,11 +97,11 @@ class Reading:
 
     @property
     def last(self) -> int | None:
-        """The last version of which something is looked at; None for the end of the log."""
+        """The last version that is checked; None for the end of the log."""
         return None if self.end is None else self.end.version - (self.end.index == BASE_INDEX)
 
     def has(self, version: int) -> bool:
-        """Whether a version is looked at."""
+        """Whether a version is checked."""
         return self.start.version <= version and (self.last is None or version <= self.last)
 
 

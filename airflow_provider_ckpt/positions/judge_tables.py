@@ -88,11 +88,11 @@ def _at_restart(
                 view.location,
                 source_id,
                 place,
-                batch_id,
-                offset,
-                _offset(before, source_id),
-                _offset(planned, source_id),
-                options_of(source_id, options),
+                batch_id=batch_id,
+                committed=offset,
+                before=_offset(before, source_id),
+                planned=_offset(planned, source_id),
+                options=options_of(source_id, options),
             )
 
 
