@@ -19,6 +19,7 @@ from airflow_provider_ckpt.cli.options import (
     examples,
     opening,
     pairs,
+    triggered,
 )
 from airflow_provider_ckpt.cli.plan_files import require_alone, require_consistent
 from airflow_provider_ckpt.errors import CheckpointError
@@ -168,6 +169,7 @@ _GOALS = {
     help="Confirm that the state of the query may count a row twice when it is read twice. A reset does not move "
     "state.",
 )
+@triggered
 @acting
 def reset_offsets(
     location: str,
@@ -177,6 +179,7 @@ def reset_offsets(
     kafka_config: tuple[str, ...],
     sink: str | None,
     state_sees_rows_again: bool,
+    trigger: str | None,
     undo_root: str | None,
     storage_options: tuple[str, ...],
     plan_file: str | None,
@@ -213,7 +216,11 @@ def reset_offsets(
     goals |= {"snapshot": snapshot, "skip_version": skip_version, "skip_snapshot": skip_snapshot}
     if plan_file:
         others = {"--source": source, "--topic": topics, "--export": exported, "--sink": sink}
-        others |= {"--kafka-config": kafka_config, "--state-will-see-rows-again": state_sees_rows_again or None}
+        others |= {
+            "--trigger": trigger,
+            "--kafka-config": kafka_config,
+            "--state-will-see-rows-again": state_sees_rows_again or None,
+        }
         said = {_GOALS[name]: value if value is not False else None for name, value in goals.items()}
         require_alone("--plan", {**said, **others, "--export": exported or None})
         carry_out(*read_own(plan_file, "reset", Stores.of(location, opener, undo=undo_root)), opener, **how)
@@ -233,7 +240,8 @@ def reset_offsets(
             raise click.UsageError("--export only prints offsets, so leave out --execute, --plan-out and --json")
         click.echo(export_positions(stores, source_id, aim), nl=False)
         return
-    plan = make_reset(stores, source_id, aim, sink=declared_sink, state_sees_rows_again=state_sees_rows_again)
+    word = state_sees_rows_again
+    plan = make_reset(stores, source_id, aim, sink=declared_sink, state_sees_rows_again=word, trigger=trigger)
     carry_out(plan, stores, opener, **how)
 
 

@@ -62,6 +62,8 @@ class CheckpointResetOffsetsOperator(CheckpointChangeOperator):
     :param topics: What is moved: a topic, or some of its partitions as ``orders:0,1``; one text or a list. By default
         all that the offset log has.
     :param kafka_conn_id: Connection of type ``kafka``, whose extra configures the client.
+    :param trigger: The trigger of the query as a deploy file says it; with ``realTime`` the logs do not show every
+        batch that the sink has rows of.
     :param state_will_see_rows_again: True states that the state of the query may count again what is read again.
     """
 
@@ -83,6 +85,7 @@ class CheckpointResetOffsetsOperator(CheckpointChangeOperator):
         "from_csv",
         "topics",
         "kafka_conn_id",
+        "trigger",
         "state_will_see_rows_again",
     )
 
@@ -104,6 +107,7 @@ class CheckpointResetOffsetsOperator(CheckpointChangeOperator):
         from_csv: str | None = None,
         topics: str | Sequence[str] | None = None,
         kafka_conn_id: str | None = None,
+        trigger: str | None = None,
         state_will_see_rows_again: bool | str = False,
         **kwargs: Any,
     ) -> None:
@@ -123,6 +127,7 @@ class CheckpointResetOffsetsOperator(CheckpointChangeOperator):
         self.from_csv = from_csv
         self.topics = topics
         self.kafka_conn_id = kafka_conn_id
+        self.trigger = trigger
         self.state_will_see_rows_again = state_will_see_rows_again
 
     def require_arguments(self) -> None:
@@ -137,7 +142,9 @@ class CheckpointResetOffsetsOperator(CheckpointChangeOperator):
         stores = Stores.of(self.checkpoint, self.store, sink=sink, undo=self.undo_root)
         aim = resolve_aim(declared, goal, self._scope(), Access(self.store, stores.checkpoint, self._kafka_config()))
         again = self._flag("state_will_see_rows_again")
-        return make_reset(stores, source_id, aim, sink=sink, state_sees_rows_again=again), stores
+        trigger = self.trigger or None
+        plan = make_reset(stores, source_id, aim, sink=sink, state_sees_rows_again=again, trigger=trigger)
+        return plan, stores
 
     def _declared(self) -> tuple[str, DeclaredEnd]:
         source_id, equals, place = self.source.partition("=") if isinstance(self.source, str) else ("", "", "")

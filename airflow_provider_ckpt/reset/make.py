@@ -24,6 +24,7 @@ from airflow_provider_ckpt.positions.kafka_csv import write_csv
 from airflow_provider_ckpt.reset.move import UNKNOWN_PART, Aim, Counted, Move
 from airflow_provider_ckpt.reset.plan import moves_of, plan_reset
 from airflow_provider_ckpt.restart.deploy import DeploySpec
+from airflow_provider_ckpt.restart.real_time import REAL_TIME, trigger_of
 from airflow_provider_ckpt.restart.steps import start
 from airflow_provider_ckpt.sinks.change_effects import reset_effects
 from airflow_provider_ckpt.sinks.declared import DeclaredSink, read_marker
@@ -37,6 +38,7 @@ def make_reset(
     *,
     sink: DeclaredSink | None = None,
     state_sees_rows_again: bool = False,
+    trigger: str | None = None,
 ) -> Plan:
     """Plan to move one source, or find the plan of the same reset that was killed.
 
@@ -46,6 +48,7 @@ def make_reset(
         aim: Where to.
         sink: The sink of the query; a file sink when ``stores.sink`` is given and nothing else is said.
         state_sees_rows_again: The user's word that a query with state may read again what its state has counted.
+        trigger: The trigger of the query as a deploy file says it; ``realTime`` changes what is sure of the sink.
 
     Raises:
         PlanError: It is refused; the error says why.
@@ -68,7 +71,8 @@ def make_reset(
             hint="Nothing was done. A rollback takes the state back as well (ckpt rollback). To move the source all "
             "the same, add --state-will-see-rows-again (in a DAG: state_will_see_rows_again=True).",
         )
-    plan = _plan(stores, view, [replace(move, notes=(asked, *move.notes))], sink, initials)
+    trigger = trigger_of(trigger, view.operator_names)
+    plan = _plan(stores, view, [replace(move, notes=(asked, *move.notes))], sink, initials, trigger)
     _require_startable(view, plan)
     return plan
 
@@ -120,7 +124,7 @@ def make_reset_again(plan: Plan, stores: Stores) -> Plan:
     """
     view, _ = _observed(stores)
     moves, initials = moves_of(plan, view), _initials(stores, view)
-    told = [_plan(stores, view, counted, sink_of(plan), initials) for counted in _countings(moves)]
+    told = [_plan(stores, view, counted, sink_of(plan), initials, plan.trigger) for counted in _countings(moves)]
     return next((again for again in told if again.sink_effects == plan.sink_effects), told[0])
 
 
@@ -144,9 +148,11 @@ def _plan(
     moves: Sequence[Move],
     sink: DeclaredSink | None,
     initials: Mapping[str, bytes],
+    trigger: str,
 ) -> Plan:
-    plan = plan_reset(view, moves, now_ms(), _judge_sink(stores, view, moves, sink), initials)
-    return replace(plan, warnings=(*plan.warnings, *lock_warnings(stores.checkpoint)))
+    effects = _judge_sink(stores, view, moves, sink, real_time=trigger == REAL_TIME)
+    plan = plan_reset(view, moves, now_ms(), effects, initials)
+    return replace(plan, trigger=trigger, warnings=(*plan.warnings, *lock_warnings(stores.checkpoint)))
 
 
 def _initials(stores: Stores, view: CheckpointView) -> dict[str, bytes]:
@@ -202,7 +208,7 @@ def _offsets_of(view: CheckpointView, batch_id: int, source_id: str) -> tuple[So
 
 
 def _judge_sink(
-    stores: Stores, view: CheckpointView, moves: Sequence[Move], sink: DeclaredSink | None
+    stores: Stores, view: CheckpointView, moves: Sequence[Move], sink: DeclaredSink | None, *, real_time: bool
 ) -> tuple[SinkEffect, ...]:
     """What becomes of the sink."""
     declared = sink or (DeclaredSink("file", stores.sink.location) if stores.sink else DeclaredSink(""))
@@ -210,7 +216,7 @@ def _judge_sink(
     marker = read_marker(declared, store, view.query_id, batch_id)
     require_fit(stores.checkpoint, stores.undo, view, declared, store, marker)
     again, left_out = (" and ".join(filter(None, texts)) for texts in _texts(moves))
-    effects = reset_effects(marker, batch_id, view.latest_planned, again=again, left_out=left_out)
+    effects = reset_effects(marker, batch_id, view.latest_planned, again=again, left_out=left_out, real_time=real_time)
     return tuple(replace(effect, sink=declared.at(store).name) for effect in effects)
 
 

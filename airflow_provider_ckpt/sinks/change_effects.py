@@ -58,7 +58,13 @@ def undo_effect(marker: SinkMarker, newest: int | None, *, trimmed: bool = False
 
 
 def reset_effects(
-    marker: SinkMarker, batch_id: int, newest: int | None, *, again: str = "", left_out: str = ""
+    marker: SinkMarker,
+    batch_id: int,
+    newest: int | None,
+    *,
+    again: str = "",
+    left_out: str = "",
+    real_time: bool = False,
 ) -> tuple[SinkEffect, ...]:
     """What the sink holds when positions of sources were moved after a batch, and the query has run on; best first.
 
@@ -71,10 +77,12 @@ def reset_effects(
         newest: The newest planned batch; one that is not committed is dropped, and runs anew.
         again: What is read again, in words; empty when nothing is.
         left_out: What is never read, in words; empty when nothing is left out.
+        real_time: Whether the query runs in real-time mode (:func:`in_real_time`).
     """
     if marker.kind in _KEEPING_NOTHING:
         return (SinkEffect(marker.name, "exact", "it keeps no rows after the query ends"),)
-    effects = [_of_dropped(marker, batch_id, newest)]
+    dropped = _of_dropped(marker, batch_id, newest)
+    effects = [in_real_time(dropped, marker) if real_time else dropped]
     if again:
         effects.append(_read_again(marker, again))
     if left_out:

@@ -306,3 +306,28 @@ def test_a_delta_source_with_a_batch_in_flight_is_moved_in_both_entries(tmp_path
     assert texts == [delta % 1, delta % 6, delta % 6]
     apply(make_undo(stores), stores, **STOPPED)
     assert read_all(stores.checkpoint) == before
+
+
+@pytest.mark.parametrize(
+    ("sink", "strategy", "effects"),
+    [
+        ("kafka", ToEarliest(), ["duplicated"]),
+        ("kafka", ToOffsets(99), ["duplicated", "skipped"]),
+        ("kafka", ToCurrent(), ["duplicated"]),
+        ("foreach", ToCurrent(), ["unknown"]),
+        ("console", ToEarliest(), ["exact"]),
+    ],
+)
+def test_in_real_time_mode_the_sink_may_have_rows_that_no_log_shows(tmp_path, sink, strategy, effects):
+    query = query_at(tmp_path)
+    plan = plan_of(query, strategy, sink=parse_sink(sink), trigger="realTime")
+    assert [*dict.fromkeys(item.effect for item in plan.effects)] == effects
+    assert plan_from_dict(plan.to_dict()).trigger == plan.trigger == "realTime"
+    if plan.actions:
+        receipt = apply(plan, Stores(query.store), **STOPPED)
+        assert receipt.status == "applied", "it is judged again with the trigger that was said"
+
+
+def test_a_trigger_that_is_none_is_refused(tmp_path):
+    with pytest.raises(PlanError, match="'realtime' is not a trigger"):
+        plan_of(query_at(tmp_path), ToEarliest(), trigger="realtime")
