@@ -14,7 +14,7 @@ from airflow.sdk.io import get_fs, has_fs
 from airflow_provider_ckpt.errors import CheckpointError, PlanError, StorageOptionError
 from airflow_provider_ckpt.get_provider_info import UI_FIELD_BEHAVIOUR
 from airflow_provider_ckpt.positions.foresee_wait import WaitForesight
-from airflow_provider_ckpt.positions.source_options import option_texts, parse_options
+from airflow_provider_ckpt.positions.source_options import QueryOptions, option_texts, parse_options
 from airflow_provider_ckpt.restart.deploy import TRIGGERS
 from airflow_provider_ckpt.sources.declared import Access, DeclaredEnds
 from airflow_provider_ckpt.storage.store import Store
@@ -85,12 +85,7 @@ class CheckpointHook(BaseHook):
         """
         if not source_options and not trigger:
             return None
-        if trigger and trigger not in TRIGGERS:
-            raise CheckpointError(f"trigger must be one of {', '.join(TRIGGERS)}, not {trigger!r:.60}")
-        try:
-            options = parse_options(option_texts(source_options or {}).items(), trigger or None)
-        except ValueError as error:
-            raise CheckpointError(f"source_options: {error}") from error
+        options = query_options_of(source_options, trigger)
         return WaitForesight(sources, options, self.access(checkpoint, kafka_conn_id))
 
     def access(self, checkpoint: str, kafka_conn_id: str | None = None) -> Access:
@@ -201,3 +196,13 @@ def duration_ms_of(name: str, value: Any) -> int:
         return parse_duration_ms(value if isinstance(value, timedelta) else str(value))
     except ValueError as error:
         raise CheckpointError(f"{name}: {error}") from None
+
+
+def query_options_of(source_options: Mapping[str, Any] | None, trigger: str | None) -> QueryOptions:
+    """What a task says of the Kafka sources and the trigger of a query. Raises CheckpointError."""
+    if trigger and trigger not in TRIGGERS:
+        raise CheckpointError(f"trigger must be one of {', '.join(TRIGGERS)}, not {trigger!r:.60}")
+    try:
+        return parse_options(option_texts(source_options or {}).items(), trigger or None)
+    except ValueError as error:
+        raise CheckpointError(f"source_options: {error}") from error

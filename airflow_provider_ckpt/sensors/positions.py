@@ -84,13 +84,16 @@ class CheckpointLagSensor(CheckpointPositionSensor):
         query. A mere type such as ``rate`` is for a source that has no end.
     :param most: So much may be unread of each source, in its unit.
     :param max_age: The oldest unread data may be as old as this: ``PT5M``, ``36h``, a timedelta, or seconds.
+    :param source_options: What the query sets for its Kafka sources, such as ``{"0.maxOffsetsPerTrigger": 1000}``: the
+        log of the task then says what the next batch reads, and what a run leaves unread.
+    :param trigger: The trigger of the query, such as ``availableNow``.
     :param kafka_conn_id: Connection of type ``kafka``, whose extra configures the client that asks.
     :param checkpoint_conn_id: Connection of type ``checkpoint``.
     :param deferrable: Wait in the triggerer. A lag that is small enough already never defers.
     :param start_from_trigger: Begin in the triggerer, without a worker (Airflow 3.3 and later).
     """
 
-    template_fields: Sequence[str] = (*CheckpointSensor.template_fields, "most", "max_age")
+    template_fields: Sequence[str] = (*CheckpointSensor.template_fields, "most", "max_age", "source_options", "trigger")
     trigger_class = CheckpointLagTrigger
 
     def __init__(
@@ -99,6 +102,8 @@ class CheckpointLagSensor(CheckpointPositionSensor):
         sources: Mapping[str, str],
         most: int | str | None = None,
         max_age: float | str | timedelta | None = None,
+        source_options: Mapping[str, str | int | bool] | None = None,
+        trigger: str | None = None,
         **kwargs: Any,
     ) -> None:
         super().__init__(sources=sources, **kwargs)
@@ -106,13 +111,20 @@ class CheckpointLagSensor(CheckpointPositionSensor):
             raise ValueError("give most, max_age, or both")
         self.most = most
         self.max_age = max_age
+        self.source_options = source_options
+        self.trigger = trigger
         self._begin_in_triggerer()
 
     def _poll_of(self, query: Query) -> LagPoll:
-        return LagPoll(query, self.most, self.max_age)
+        return LagPoll(query, self.most, self.max_age, self.source_options, self.trigger)
 
     def _spelled(self) -> dict[str, Any]:
-        return {"most": self.most, "max_age": _plain(self.max_age)}
+        return {
+            "most": self.most,
+            "max_age": _plain(self.max_age),
+            "source_options": self.source_options,
+            "trigger": self.trigger,
+        }
 
 
 class CheckpointDataLossSensor(CheckpointPositionSensor):

@@ -11,7 +11,7 @@ from airflow_provider_ckpt.checkpoint.view import CheckpointView
 from airflow_provider_ckpt.clock import now_ms
 from airflow_provider_ckpt.documents import FORMAT_VERSION
 from airflow_provider_ckpt.errors import CheckpointError
-from airflow_provider_ckpt.hooks.checkpoint import CheckpointHook, duration_ms_of
+from airflow_provider_ckpt.hooks.checkpoint import CheckpointHook, duration_ms_of, query_options_of
 from airflow_provider_ckpt.positions.foresee_losses import foresee_losses
 from airflow_provider_ckpt.positions.lag import SourceLag
 from airflow_provider_ckpt.positions.read_lag import LagQuestion, read_lag
@@ -84,18 +84,25 @@ class LagPoll:
         query: The query.
         most: So much may be unread of each source, in its unit; None for any number.
         max_age: The oldest unread data may be as old as this, as a duration is spelled; None for any age.
+        source_options: What the query sets for its Kafka sources, for what the next batch reads.
+        trigger: Its trigger; None when that was not said.
     """
 
     query: Query
     most: int | str | None = None
     max_age: Any = None
+    source_options: Mapping[str, Any] | None = None
+    trigger: str | None = None
 
     def poll(self) -> Polled:
         """See :class:`PositionPoll`."""
         most = None if self.most is None else _whole("most", self.most)
         max_age_ms = None if self.max_age is None else duration_ms_of("max_age", self.max_age)
+        question = LagQuestion(
+            self.query.sources, query_options_of(self.source_options, self.trigger), ages=max_age_ms is not None
+        )
         view, access = self.query.opened()
-        found = read_lag(view, LagQuestion(self.query.sources, ages=max_age_ms is not None), access, now_ms())
+        found = read_lag(view, question, access, now_ms())
         unknown = [source for source in found if source.source_type is None]
         if unknown:
             raise CheckpointError(
@@ -103,7 +110,8 @@ class LagPoll:
                 location=view.location,
                 hint="Declare every source, one without an end by its type alone, such as rate.",
             )
-        text = ", ".join(f"source {source.source_id} is behind by {_behind(source)}" for source in found)
+        is_said = bool(self.source_options or self.trigger)
+        text = ", ".join(f"source {source.source_id} is behind by {_behind(source, is_said)}" for source in found)
         result: LagResultDocument = {"format_version": FORMAT_VERSION, "sources": [item.to_dict() for item in found]}
         return Polled(all(source.is_within(most, max_age_ms) for source in found), result, text)
 
@@ -152,8 +160,10 @@ def _whole(name: str, value: int | str) -> int:
         raise CheckpointError(f"{name} must be a whole number, not {value!r:.60}") from None
 
 
-def _behind(source: SourceLag) -> str:
+def _behind(source: SourceLag, is_said: bool) -> str:
+    """How far a query is behind a source, and when its options were said, how it gets to the end."""
     if source.total is None:
         return "; ".join(source.notes) or "a number that is not known"
     age = "" if source.age_ms is None else f", {duration_text(source.age_ms)}"
-    return f"{source.total} {source.unit}{age}"
+    coming = f" (next batch: {source.next_batch.text})" if is_said and source.next_batch else ""
+    return f"{source.total} {source.unit}{age}{coming}"

@@ -110,20 +110,32 @@ class CheckpointLagTrigger(CheckpointPositionTrigger):
 
     :param most: So much may be unread of each source, in its unit.
     :param max_age: The oldest unread data may be as old as this, such as ``PT5M``, or seconds.
+    :param source_options: What the query sets for its Kafka sources, such as ``{"0.maxOffsetsPerTrigger": 1000}``.
+    :param trigger: The trigger of the query, such as ``availableNow``.
 
     The other parameters are those of :class:`CheckpointPositionTrigger`.
     """
 
-    arguments = (*CheckpointPositionTrigger.arguments, "most", "max_age")
+    arguments = (*CheckpointPositionTrigger.arguments, "most", "max_age", "source_options", "trigger")
 
-    def __init__(self, *, most: int | str | None = None, max_age: float | str | None = None, **kwargs: Any) -> None:
+    def __init__(
+        self,
+        *,
+        most: int | str | None = None,
+        max_age: float | str | None = None,
+        source_options: Mapping[str, Any] | None = None,
+        trigger: str | None = None,
+        **kwargs: Any,
+    ) -> None:
         super().__init__(**kwargs)
         self.most = most
         self.max_age = max_age
+        self.source_options = source_options
+        self.trigger = trigger
 
     def poll_of(self, query: Query) -> LagPoll:
         """See :class:`CheckpointPositionTrigger`."""
-        return LagPoll(query, self.most, self.max_age)
+        return LagPoll(query, self.most, self.max_age, self.source_options, self.trigger)
 
 
 class CheckpointDataLossTrigger(CheckpointPositionTrigger):

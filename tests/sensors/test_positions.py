@@ -14,6 +14,7 @@ from airflow.sdk.exceptions import AirflowRescheduleException
 
 from airflow_provider_ckpt.documents.tasks import LagResultDocument, LossResultDocument
 from airflow_provider_ckpt.sensors.checkpoint import CheckpointDataLossSensor, CheckpointLagSensor
+from airflow_provider_ckpt.triggers.position_polls import LagPoll, Query
 from airflow_provider_ckpt.triggers.positions import CheckpointDataLossTrigger, CheckpointLagTrigger
 from tests.json_documents import problems
 from tests.kafka_checkpoint import commit_batch
@@ -98,6 +99,7 @@ def test_any_other_is_left_to_the_trigger_with_all_that_it_needs(waits, monkeypa
     monkeypatch.setenv("AIRFLOW_CONN_LAKE", json.dumps({"conn_type": "checkpoint"}))
     monkeypatch.setenv("AIRFLOW_CONN_BROKER", json.dumps({"conn_type": "kafka"}))
     more = {"kafka_conn_id": "broker", "checkpoint_conn_id": "lake", "poke_interval": 7.5, "timeout": 60}
+    more |= {"source_options": {"0.minOffsetsPerTrigger": 5}, "trigger": "availableNow"}
     waiting = waits(most="1", max_age=timedelta(minutes=5), deferrable=True, **more)
     before_ms = int(time.time() * 1000)
     with pytest.raises(TaskDeferred) as deferred:
@@ -109,6 +111,8 @@ def test_any_other_is_left_to_the_trigger_with_all_that_it_needs(waits, monkeypa
         "checkpoint": waiting.checkpoint,
         "sources": waiting.sources,
         "most": "1",
+        "source_options": {"0.minOffsetsPerTrigger": 5},
+        "trigger": "availableNow",
         "max_age": 300.0,
         "kafka_conn_id": "broker",
         "checkpoint_conn_id": "lake",
@@ -180,6 +184,17 @@ def test_a_loss_ends_the_wait(kafka, tmp_path):
     assert [finding["code"] for finding in lost.xcom_value["findings"]] == ["CKPT250"]
     with pytest.raises(AirflowFailException, match="will_lose_data_within: 'soon' is not a duration"):
         poke("soon")
+
+
+def test_the_lag_sensor_says_what_the_next_batch_reads_and_what_stays_unread(kafka, tmp_path):
+    topic = kafka.create()
+    kafka.produce(topic, 30)
+    commit_batch(tmp_path / "checkpoint", 0, {topic: {0: 0}})
+    query = Query(str(tmp_path / "checkpoint"), {"0": f"kafka:{kafka.bootstrap}/{topic}"})
+    limits = {"0.maxOffsetsPerTrigger": 25, "0.minOffsetsPerTrigger": 20}
+    said = LagPoll(query, 0, None, limits, "availableNow").poll().text
+    assert said == ("source 0 is behind by 30 offsets (next batch: 25 offsets; leaves at most 5 offsets unread)")
+    assert LagPoll(query, 0).poll().text == "source 0 is behind by 30 offsets"
 
 
 @pytest.mark.parametrize(
