@@ -294,6 +294,7 @@ def test_a_delta_source_with_a_batch_in_flight_is_moved_in_both_entries(tmp_path
 
     class Past:
         text = "the end of version 5, which alone is skipped"
+        is_relative = False
 
         def move(self, source_id, committed, planned, initial=None):
             return Move(source_id, "delta", committed, SourceOffset(delta % 6))
