@@ -170,9 +170,13 @@ class Broker:
     def create(self, partitions: int = 1, **config: str) -> str:
         """A topic of its own for a test."""
         topic = f"orders-{uuid.uuid4().hex[:8]}"
+        self.create_named(topic, partitions, **config)
+        return topic
+
+    def create_named(self, topic: str, partitions: int = 1, **config: str) -> None:
+        """A topic of this name."""
         new = NewTopic(topic, partitions, 1, config={key.replace("_", "."): value for key, value in config.items()})
         self.admin.create_topics([new])[topic].result(30)
-        return topic
 
     def grow(self, topic: str, partitions: int) -> None:
         """More partitions."""
@@ -208,12 +212,12 @@ class Broker:
         _put(producer, topic, count, partition, timestamp_ms)
         assert producer.flush(30) == 0
 
-    def produce_in_transaction(self, topic: str, count: int, *, commit: bool | None) -> Producer:
+    def produce_in_transaction(self, topic: str, count: int, *, commit: bool | None, timestamp_ms: int = 0) -> Producer:
         """Write records in a transaction, which is committed, aborted, or (None) left open."""
         producer = self.producer(**{"transactional.id": uuid.uuid4().hex})
         producer.init_transactions(30)
         producer.begin_transaction()
-        _put(producer, topic, count, 0, 0)
+        _put(producer, topic, count, 0, timestamp_ms)
         assert producer.flush(30) == 0
         if commit is not None:
             (producer.commit_transaction if commit else producer.abort_transaction)(30)

@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from airflow_provider_ckpt.cli.committed_batch import committed_batch
 from airflow_provider_ckpt.cli.options import TIME, TIMES, Whole, directories, examples, open_store, shared
 from airflow_provider_ckpt.cli.render import print_json
+from airflow_provider_ckpt.cli.to_cluster import is_wanted, translated, translating
 from airflow_provider_ckpt.documents import FORMAT_VERSION
-from airflow_provider_ckpt.positions.export_position import export_position
+from airflow_provider_ckpt.positions.export_position import Exported, export_position
+from airflow_provider_ckpt.positions.read_position import read_position
 from airflow_provider_ckpt.positions.starting_options import FORMS
+from airflow_provider_ckpt.positions.translation import text_of
 
 if TYPE_CHECKING:
     from airflow_provider_ckpt.documents.positions import ExportDocument
@@ -21,6 +24,7 @@ if TYPE_CHECKING:
     epilog=examples(
         "ckpt export s3://lake/checkpoints/orders --as startingOffsets",
         "ckpt export s3://lake/checkpoints/orders --as csv --at 2026-11-21T00:00:00Z",
+        "ckpt export s3://lake/checkpoints/orders --as csv --source 0=kafka:a:9092 --to-cluster kafka:b:9092",
         also=TIMES,
     )
 )
@@ -49,21 +53,39 @@ if TYPE_CHECKING:
     help="Position after the newest committed batch that began by this time.",
 )
 @click.option(
-    "--source", "source_id", metavar="ID", help="Id of the source. Needed when the query has several sources."
+    "--source",
+    "source",
+    metavar="ID[=kafka:PLACE]",
+    help="Id of the source. Needed when the query has several sources. With --to-cluster also its broker, such as "
+    "0=kafka:host:9092.",
 )
+@translating
 @shared
 def export(
     location: str,
     form: str,
     batch_id: int | None,
     at_ms: int | None,
-    source_id: str | None,
+    source: str | None,
     storage_options: tuple[str, ...],
     as_json: bool,
+    **said: Any,
 ) -> None:
-    """Print the position of a query so that another reader begins right after the batch."""
+    """Print the position of a query so that another reader begins right after the batch.
+
+    With --to-cluster it is the position in another cluster: no unread record comes before it, and stderr says how many
+    offsets are read again at most. Stop the query first, or it goes on meanwhile.
+    """
+    source_id, _, place = (source or "").partition("=")
+    wants_other = is_wanted(form, place, said)
     store = open_store(location, storage_options)
-    exported = export_position(store, form, source_id, committed_batch(store, batch_id, at_ms))
+    batch, there = committed_batch(store, batch_id, at_ms), None
+    if wants_other:
+        position = read_position(store, source_id or None, batch)
+        there = translated(position, place, **said)
+        exported = Exported(position.location, position.source_id, position.batch_id, text_of(form, there))
+    else:
+        exported = export_position(store, form, source_id or None, batch)
     if not as_json:
         click.echo(exported.text)
         return
@@ -74,5 +96,6 @@ def export(
         "batch_id": exported.batch_id,
         "form": form,
         "text": exported.text,
+        "translated": None if there is None else [item.to_dict() for item in there],
     }
     print_json(document)

@@ -9,14 +9,16 @@ import click
 from airflow_provider_ckpt.cli.options import directories, examples, open_store, pairs, shared
 from airflow_provider_ckpt.cli.render import counted, print_error, print_json, print_tables, say
 from airflow_provider_ckpt.cli.streams import has_done
+from airflow_provider_ckpt.clock import now_ms
 from airflow_provider_ckpt.documents import FORMAT_VERSION
 from airflow_provider_ckpt.errors import CheckpointError
 from airflow_provider_ckpt.positions.publication import Publication
-from airflow_provider_ckpt.positions.publish import publish_all
+from airflow_provider_ckpt.positions.publish import publish_again_before_ms, publish_all
 from airflow_provider_ckpt.positions.source_options import parse_assigned
 from airflow_provider_ckpt.report.tables import published_table
 from airflow_provider_ckpt.sources.ask_kafka import KafkaBroker
 from airflow_provider_ckpt.sources.declared import parse_end
+from airflow_provider_ckpt.times import time_text
 
 if TYPE_CHECKING:
     from airflow_provider_ckpt.documents.positions import NotPublishedFields, PublishDocument
@@ -94,6 +96,7 @@ def publish_offsets(
         raise click.BadParameter(str(error), param_hint="--assign") from None
     broker = KafkaBroker(declared.location, dict(pairs(kafka_config, "--kafka-config")))
     stores = [open_store(location, storage_options) for location in locations]
+    began_ms = now_ms()
     outcomes = publish_all(
         stores,
         broker,
@@ -107,11 +110,12 @@ def publish_offsets(
     errors = [item for item in outcomes if isinstance(item, CheckpointError)]
     if errors and len(outcomes) == 1:
         raise errors[0]
-    _show(outcomes, dry_run=dry_run, as_json=as_json)
+    done = not dry_run and any(isinstance(item, Publication) for item in outcomes)
+    _show(outcomes, publish_again_before_ms(broker, began_ms) if done else None, dry_run=dry_run, as_json=as_json)
     return max((error.exit_code for error in errors), default=0)
 
 
-def _show(outcomes: list[Publication | CheckpointError], *, dry_run: bool, as_json: bool) -> None:
+def _show(outcomes: list[Publication | CheckpointError], again_ms: int | None, *, dry_run: bool, as_json: bool) -> None:
     done = [item for item in outcomes if isinstance(item, Publication)]
     if not dry_run:
         has_done(f"The positions of {counted(len(done), 'checkpoint')} were published.")
@@ -119,6 +123,7 @@ def _show(outcomes: list[Publication | CheckpointError], *, dry_run: bool, as_js
         document: PublishDocument = {
             "format_version": FORMAT_VERSION,
             "published": not dry_run,
+            "publish_again_before_ms": again_ms,
             "checkpoints": [
                 item.to_dict() if isinstance(item, Publication) else _not_published(item) for item in outcomes
             ],
@@ -129,6 +134,8 @@ def _show(outcomes: list[Publication | CheckpointError], *, dry_run: bool, as_js
         print_error(error, as_json=False)
     if done:
         print_tables([published_table(done, "Would be published" if dry_run else "Published")])
+    if again_ms is not None:
+        say(f"Publish again before {time_text(again_ms)}: then the broker forgets these offsets.")
     for item in done:
         for warning in item.warnings:
             say(f"{item.position.location}: {warning}", colour="yellow", err=True)

@@ -42,6 +42,7 @@ class TopicMemory:
         seen = self._ids.seeing(store.location, ids)
         if seen == self._ids:
             return
+        self._ids = seen
         try:
             self._path.write_text(f"{seen.to_json()}\n", encoding="utf-8")
         except OSError as error:

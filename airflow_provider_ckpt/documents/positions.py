@@ -170,6 +170,22 @@ class LagDocument(Document):
     sources: Annotated[list[SourceLagFields], "the sources"]
 
 
+class TranslatedFields(TypedDict):
+    """Where a query goes on in one partition of another cluster."""
+
+    topic: Annotated[str, "topic that the query has read"]
+    partition: Annotated[int, "number of the partition, in both clusters"]
+    position: Annotated[int | None, "first offset that was not read; null for a partition that is new to the query"]
+    to_topic: Annotated[str, "topic in the other cluster"]
+    offset: Annotated[int, "where to begin there"]
+    timestamp_ms: Annotated[
+        int | None, "timestamp that was searched for, epoch milliseconds; null when none was needed"
+    ]
+    read_again: Annotated[int, "offsets at most of what was read that are read again"]
+    not_proven: Annotated[int, "unread offsets whose timestamps were not read; 0 when nothing is skipped"]
+    notes: Annotated[list[str], "what is to be known of it"]
+
+
 class ExportDocument(Document):
     """A position for another reader."""
 
@@ -178,6 +194,7 @@ class ExportDocument(Document):
     batch_id: Annotated[int, "the committed batch after which the other reader begins"]
     form: Annotated[str, "what the text is for, such as `startingOffsets` or `csv`"]
     text: Annotated[str, "the text, as the option or the tool takes it"]
+    translated: Annotated[list[TranslatedFields] | None, "each partition of the other cluster; null without one"]
 
 
 class PublicationFields(TypedDict):
@@ -204,4 +221,9 @@ class PublishDocument(Document):
     """What was published to consumer groups."""
 
     published: Annotated[bool, "false with `--dry-run`: nothing was written"]
+    publish_again_before_ms: Annotated[
+        int | None,
+        "when the broker forgets these offsets (`offsets.retention.minutes`), epoch milliseconds; null when it does "
+        "not say, or with `--dry-run`",
+    ]
     checkpoints: Annotated[list[PublicationFields | NotPublishedFields], "checkpoints, in the order of the call"]

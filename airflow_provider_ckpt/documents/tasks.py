@@ -97,6 +97,11 @@ class PublishResultDocument(Document):
     """What `CheckpointPublishOffsetsOperator` returns."""
 
     published: Annotated[list[PublishedFields], "checkpoints, in the order of the task"]
+    publish_again_before_ms: Annotated[
+        int | None,
+        "when the broker forgets these offsets (`offsets.retention.minutes`), epoch milliseconds; null when it does "
+        "not say",
+    ]
 
 
 class WindowsResultDocument(Document):

@@ -6,15 +6,17 @@ import json
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
+from airflow_provider_ckpt.clock import now_ms
 from airflow_provider_ckpt.documents import FORMAT_VERSION
 from airflow_provider_ckpt.errors import CheckpointError
 from airflow_provider_ckpt.hooks.checkpoint import airflow_errors, failure, require_flags
 from airflow_provider_ckpt.operators.base import CheckpointOperator, texts_of
 from airflow_provider_ckpt.positions.publication import Publication
-from airflow_provider_ckpt.positions.publish import publish_all
+from airflow_provider_ckpt.positions.publish import publish_again_before_ms, publish_all
 from airflow_provider_ckpt.positions.source_options import parse_assigned
 from airflow_provider_ckpt.report.tables import published_table
 from airflow_provider_ckpt.sources.ask_kafka import KafkaBroker
+from airflow_provider_ckpt.times import time_text
 from airflow_provider_ckpt.visible import visible
 
 if TYPE_CHECKING:
@@ -72,6 +74,7 @@ class CheckpointPublishOffsetsOperator(CheckpointOperator):
             require_flags(self, "take_over")
             stores = [self.store(location) for location in texts_of("checkpoint", self.checkpoint)]
             broker = KafkaBroker("", self.hook.get_connection(self.kafka_conn_id).extra_dejson)
+            began_ms = now_ms()
             outcomes = publish_all(
                 stores,
                 broker,
@@ -81,12 +84,16 @@ class CheckpointPublishOffsetsOperator(CheckpointOperator):
                 assigned=self._assigned(),
                 take_over=self.take_over,
             )
-        done = [item for item in outcomes if isinstance(item, Publication)]
+            done = [item for item in outcomes if isinstance(item, Publication)]
+            again_ms = publish_again_before_ms(broker, began_ms) if done else None
         self.report(published_table(done))
+        if again_ms is not None:
+            self.log.info("Publish again before %s: then the broker forgets these offsets.", time_text(again_ms))
         for text in (f"{item.position.location}: {warning}" for item in done for warning in item.warnings):
             self.log.warning("%s", visible(text))
         self._fail_for([item for item in outcomes if isinstance(item, CheckpointError)])
-        return {"format_version": FORMAT_VERSION, "published": [item.summary() for item in done]}
+        published = [item.summary() for item in done]
+        return {"format_version": FORMAT_VERSION, "published": published, "publish_again_before_ms": again_ms}
 
     def _assigned(self) -> frozenset[Partition] | None:
         if self.assign is None:

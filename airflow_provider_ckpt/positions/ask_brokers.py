@@ -27,11 +27,12 @@ class Brokers:
 
     Args:
         kafka_config: Of the clients, as ``KafkaBroker`` takes it.
+        connected: Connections that there are already, by their servers.
     """
 
-    def __init__(self, kafka_config: Mapping[str, Any]) -> None:
+    def __init__(self, kafka_config: Mapping[str, Any], connected: Mapping[str, KafkaBroker] | None = None) -> None:
         self._config = kafka_config
-        self._brokers: dict[str, KafkaBroker] = {}
+        self._brokers: dict[str, KafkaBroker] = dict(connected or {})
         self._topics: dict[str, dict[str, Extent]] = {}
         self._ages: dict[str, dict[tuple[Partition, int], int | None]] = {}
         self._retention: dict[str, dict[str, Retention]] = {}

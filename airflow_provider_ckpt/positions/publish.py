@@ -6,11 +6,13 @@ lag of the query, as of its newest committed batch.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 from airflow_provider_ckpt.codec.kafka_offset import offsets_of
 from airflow_provider_ckpt.errors import CheckpointError, PlanError, StoreError
+from airflow_provider_ckpt.positions.ask_brokers import Brokers
 from airflow_provider_ckpt.positions.extent import Partition
+from airflow_provider_ckpt.positions.position import Position
 from airflow_provider_ckpt.positions.publication import (
     Publication,
     conflicts,
@@ -20,11 +22,13 @@ from airflow_provider_ckpt.positions.publication import (
     plan_publication,
     text_of,
 )
-from airflow_provider_ckpt.positions.read_extent import read_extent
 from airflow_provider_ckpt.positions.read_position import read_position
 from airflow_provider_ckpt.sources.ask_kafka import KafkaBroker
 from airflow_provider_ckpt.sources.consumer_group import ConsumerGroup
 from airflow_provider_ckpt.storage.store import Store
+
+#: What the one broker of a publication is called among those that are asked.
+_SERVERS = ""
 
 
 def publish_all(
@@ -40,7 +44,8 @@ def publish_all(
 ) -> list[Publication | CheckpointError]:
     """Publish the positions of several queries; what is wrong with one of them keeps no other back.
 
-    All is read and decided before the first offset is written. Done again, it writes the same or later offsets.
+    All is read and decided before the first offset is written; the broker is asked about the topics of all queries
+    together. Done again, it writes the same or later offsets.
 
     Args:
         checkpoints: Of the queries.
@@ -55,7 +60,16 @@ def publish_all(
     Returns:
         What was published for each checkpoint, or why nothing was. A StoreUnavailableError may leave a part written.
     """
-    outcomes = [_outcome(checkpoint, broker, group, source_id, tuple(topics), assigned) for checkpoint in checkpoints]
+    read = [_read(checkpoint, source_id) for checkpoint in checkpoints]
+    brokers = Brokers({}, {_SERVERS: broker})
+    wanted = {
+        at: {*topics, *(topic for topic, _ in item[1])} for at, item in enumerate(read) if isinstance(item, tuple)
+    }
+    brokers.ask((_SERVERS, names) for names in wanted.values())
+    outcomes = [
+        item if isinstance(item, CheckpointError) else _planned(item[0], group, brokers, wanted[at], assigned)
+        for at, item in enumerate(read)
+    ]
     found = {at: item for at, item in enumerate(outcomes) if isinstance(item, Publication)}
     places = list(found)
     refused = {places[at]: error for at, error in conflicts(list(found.values())).items()}
@@ -66,23 +80,34 @@ def publish_all(
     return outcomes
 
 
-def _outcome(
-    checkpoint: Store,
-    broker: KafkaBroker,
-    group: str,
-    source_id: str | None,
-    topics: tuple[str, ...],
-    assigned: frozenset[Partition] | None,
-) -> Publication | CheckpointError:
+def publish_again_before_ms(broker: KafkaBroker, published_at_ms: int) -> int | None:
+    """When the broker forgets offsets that were published at a time, epoch milliseconds; None when it does not say.
+
+    Raises StoreUnavailableError when it does not answer.
+    """
+    kept_ms = ConsumerGroup.kept_ms(broker)
+    return None if kept_ms is None else published_at_ms + kept_ms
+
+
+def _read(checkpoint: Store, source_id: str | None) -> tuple[Position, Mapping[Partition, int]] | CheckpointError:
     try:
         position = read_position(checkpoint, source_id)
-        reached = offsets_of(position.offset, position.entry)
-        extent = read_extent(broker, {*topics, *(topic for topic, _ in reached)})
+        return position, offsets_of(position.offset, position.entry)
+    except CheckpointError as error:
+        return error.at(checkpoint.location)
+
+
+def _planned(
+    position: Position, group: str, brokers: Brokers, topics: Iterable[str], assigned: frozenset[Partition] | None
+) -> Publication | CheckpointError:
+    try:
+        extent = brokers.extent(_SERVERS, topics)
         if assigned is not None:
             extent = extent.only(assigned)
         return plan_publication(position, group_of(group, position), extent)
     except CheckpointError as error:
-        return error.at(checkpoint.location)
+        error.location = position.location
+        return error
 
 
 def _error_of(

@@ -15,7 +15,7 @@ from typing import Any
 
 from airflow_provider_ckpt.codec.kafka_offset import Partition
 from airflow_provider_ckpt.errors import StoreError, StoreUnavailableError
-from airflow_provider_ckpt.sources.connect_kafka import Answer, Key, connected
+from airflow_provider_ckpt.sources.connect_kafka import Answer, Key, connected, consumer_of
 from airflow_provider_ckpt.sources.kafka_causes import Complaint, cause_of
 from airflow_provider_ckpt.sources.unread import Retention
 from airflow_provider_ckpt.storage.secrets import scrub
@@ -125,15 +125,42 @@ class KafkaBroker:
         """The first record of each partition whose timestamp is not before a time (epoch ms); None without one."""
         return self.first_since(dict.fromkeys(partitions, at_ms))
 
-    def first_since(self, times_ms: Mapping[Partition, int]) -> dict[Partition, int | None]:
-        """The same for a time of each partition, which takes no more requests."""
+    def first_since(
+        self, times_ms: Mapping[Partition, int], said_ms: dict[Partition, int] | None = None
+    ) -> dict[Partition, int | None]:
+        """The same for a time of each partition, which takes no more requests; ``said_ms`` gets their own timestamps.
+
+        What marks the end of a transaction is a record for the broker, with the time at which it was written.
+        """
         from confluent_kafka.admin import OffsetSpec
 
-        found = self._offsets({at: OffsetSpec.for_timestamp(at_ms) for at, at_ms in times_ms.items()})
+        found = self._offsets({at: OffsetSpec.for_timestamp(at_ms) for at, at_ms in times_ms.items()}, said_ms)
         return {partition: None if offset < 0 else offset for partition, offset in found.items()}
 
     def retention(self, names: Iterable[str]) -> dict[str, Retention]:
         """How long topics keep their records; the operation DescribeConfigs on them is needed."""
+        found = {}
+        for name, config in self._configs(names).items():
+            deletes = "delete" in config["cleanup.policy"].value
+            time_ms, size = (int(config[key].value) for key in ("retention.ms", "retention.bytes"))
+            found[name] = Retention(
+                time_ms if deletes and time_ms >= 0 else None, size if deletes and size >= 0 else None
+            )
+        return found
+
+    def stamps_by_itself(self, names: Iterable[str]) -> dict[str, bool]:
+        """Whether the broker gives the records of topics their timestamps (LogAppendTime), and not their producers.
+
+        The operation DescribeConfigs on the topics is needed.
+        """
+        key = "message.timestamp.type"
+        return {name: config[key].value == "LogAppendTime" for name, config in self._configs(names).items()}
+
+    def consumer(self, **config: Any) -> Any:
+        """A consumer that is in no group and commits nothing; whoever asks for it closes it."""
+        return consumer_of({**self._config, "group.id": "ckpt", "enable.auto.commit": False, **config})
+
+    def _configs(self, names: Iterable[str]) -> dict[str, Mapping[str, Any]]:
         from confluent_kafka.admin import ConfigResource, ResourceType
 
         resources = [ConfigResource(ResourceType.TOPIC, name) for name in sorted(set(names))]
@@ -144,11 +171,7 @@ class KafkaBroker:
         for resource, (result, errors) in answers.items():
             if errors:
                 raise self.error(f"the configuration of topic {resource.name}", errors)
-            deletes = "delete" in result["cleanup.policy"].value
-            time_ms, size = (int(result[key].value) for key in ("retention.ms", "retention.bytes"))
-            found[resource.name] = Retention(
-                time_ms if deletes and time_ms >= 0 else None, size if deletes and size >= 0 else None
-            )
+            found[resource.name] = result
         return found
 
     # --- the client --------------------------------------------------------------------------------------------
@@ -210,26 +233,30 @@ class KafkaBroker:
             return None
         raise self.error(f"topic {name}", errors)
 
-    def _offsets(self, specs: Mapping[Partition, Any], *, committed: bool = False) -> dict[Partition, int]:
-        """The offset of each partition that its ``OffsetSpec`` asks for."""
+    def _offsets(
+        self, specs: Mapping[Partition, Any], said_ms: dict[Partition, int] | None = None, *, committed: bool = False
+    ) -> dict[Partition, int]:
+        """The offset of each partition that its ``OffsetSpec`` asks for; ``said_ms`` gets the timestamps beside it."""
         from confluent_kafka import IsolationLevel
 
         stable = committed or self._read_committed
         level = IsolationLevel.READ_COMMITTED if stable else IsolationLevel.READ_UNCOMMITTED
-        found: dict[Partition, int] = {}
+        found: dict[Partition, Any] = {}
         for some in batched(list(specs), AT_A_TIME):
             wanted, deadline = some, time.monotonic() + self.timeout_s
             while wanted:
                 wanted = self._ask_for_offsets({at: specs[at] for at in wanted}, level, found, deadline)
                 if wanted:
                     time.sleep(_PAUSE_S)
-        return found
+        if said_ms is not None:
+            said_ms |= {at: said.timestamp for at, said in found.items()}
+        return {at: said.offset for at, said in found.items()}
 
     def _ask_for_offsets(
         self,
         specs: Mapping[Partition, Any],
         level: Any,
-        found: dict[Partition, int],
+        found: dict[Partition, Any],
         deadline: float,
     ) -> list[Partition]:
         """Ask once; the result is those partitions that are to be asked for again, as their leader has moved."""
@@ -244,7 +271,7 @@ class KafkaBroker:
         again = []
         for at, (result, errors) in answers.items():
             if not errors:
-                found[at.topic, at.partition] = result.offset
+                found[at.topic, at.partition] = result
             elif time.monotonic() >= deadline or not is_one_of(errors, _MOVING):
                 raise self.error(f"partition {at.topic}-{at.partition}", errors)
             else:

@@ -140,6 +140,14 @@ def connected(config: Mapping[str, Any]) -> Iterator[Connection]:
             connection.close()
 
 
+def consumer_of(config: Mapping[str, Any]) -> Any:
+    """A consumer; what it tells on the side is logged for those who debug."""
+    from confluent_kafka import Consumer
+
+    told = _Told()
+    return Consumer({**config, "error_cb": told.error}, logger=told)
+
+
 def complaint_of(error: Any) -> Complaint:
     """A ``KafkaError`` in our words; with its name where its text ends in a colon: the broker said nothing."""
     text = plain(str(error.str()))

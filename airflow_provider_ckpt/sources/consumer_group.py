@@ -13,6 +13,7 @@ from airflow_provider_ckpt.codec.kafka_offset import Partition
 from airflow_provider_ckpt.sources.ask_kafka import AT_A_TIME, KafkaBroker, batched, is_one_of
 from airflow_provider_ckpt.sources.connect_kafka import complaint_of
 
+_RETENTION = "offsets.retention.minutes"
 _ABSENT = ("GROUP_ID_NOT_FOUND",)
 #: The client does not try these again by itself; they are seen when the first group of a broker is made.
 _MOVING = ("COORDINATOR_LOAD_IN_PROGRESS", "COORDINATOR_NOT_AVAILABLE", "NOT_COORDINATOR")
@@ -75,6 +76,25 @@ class ConsumerGroup:
                 if at.error is not None:
                     refused[at.topic, at.partition] = complaint_of(at.error).text
         return refused
+
+    @staticmethod
+    def kept_ms(broker: KafkaBroker) -> int | None:
+        """How long a broker keeps the offsets of a group without members (``offsets.retention.minutes``), milliseconds.
+
+        None when it does not say: the operation DescribeConfigs on the cluster is needed. Of several brokers the least
+        number counts, because any of them may come to keep the group.
+        """
+        from confluent_kafka.admin import ConfigResource, ResourceType
+
+        within_s = broker.timeout_s
+        cluster, errors = broker.ask(lambda client: {"": client.describe_cluster(request_timeout=within_s)})[""]
+        if errors:
+            return None
+        resources = [ConfigResource(ResourceType.BROKER, str(node.id)) for node in cluster.nodes]
+        answers = broker.ask(lambda client: client.describe_configs(resources, request_timeout=within_s))
+        if not answers or any(errors for _, errors in answers.values()):
+            return None
+        return min(int(configs[_RETENTION].value) for configs, _ in answers.values()) * 60_000
 
     def _ask(self, call: str, about: Any) -> Any:
         """What the broker says to a call of the client; None when it has no such group."""

@@ -7,6 +7,7 @@ import json
 import pytest
 from airflow.providers.common.compat.sdk import AirflowException, AirflowFailException
 
+from airflow_provider_ckpt.clock import now_ms
 from airflow_provider_ckpt.documents.tasks import PublishResultDocument
 from airflow_provider_ckpt.operators.checkpoint import CheckpointPublishOffsetsOperator
 from airflow_provider_ckpt.sources import ask_kafka
@@ -54,6 +55,7 @@ def test_a_fleet_is_published_in_one_task(kafka, queries):
     topic, checkpoints = queries
     document = publish(checkpoints, f"{topic}-{{name}}", source_id=0)
     assert list(problems(document, PublishResultDocument)) == []
+    assert document["publish_again_before_ms"] > now_ms() + 6 * 24 * 3_600_000, "by default a broker keeps them 7 days"
     assert [(item["group"], item["lag"]) for item in document["published"]] == [(f"{topic}-a", 4), (f"{topic}-b", 3)]
     assert (committed(kafka, f"{topic}-a"), committed(kafka, f"{topic}-b")) == ([1], [2])
 

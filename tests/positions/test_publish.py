@@ -5,12 +5,15 @@ from __future__ import annotations
 import pytest
 from confluent_kafka import Consumer, ConsumerGroupTopicPartitions, TopicPartition
 
-from airflow_provider_ckpt.errors import PlanError
+from airflow_provider_ckpt.errors import PlanError, StoreError
+from airflow_provider_ckpt.positions import ask_brokers
+from airflow_provider_ckpt.positions.extent import Extent
 from airflow_provider_ckpt.positions.publication import Publication
-from airflow_provider_ckpt.positions.publish import publish_all
+from airflow_provider_ckpt.positions.publish import publish_again_before_ms, publish_all
 from airflow_provider_ckpt.sources.ask_kafka import KafkaBroker
+from airflow_provider_ckpt.sources.consumer_group import ConsumerGroup
 from airflow_provider_ckpt.storage.store import Store
-from tests.kafka_lab import describe_group
+from tests.kafka_lab import Broker, describe_group, until
 from tests.kafka_query import QUERY_ID, KafkaQuery
 
 pytestmark = pytest.mark.timeout(180)
@@ -152,3 +155,62 @@ def test_kafkas_own_tool_shows_the_lag_of_the_query(kafka, query, topic, publish
     publish(query, group=f"spark-{topic}")
     rows = describe_group(kafka, f"spark-{topic}")
     assert rows == {(topic, 0): (4, 5, 1), (topic, 1): (0, 3, 3)}, "committed, end, lag"
+
+
+def test_a_fleet_is_asked_about_together(kafka, topic, tmp_path):
+    topics = [topic, *(kafka.create() for _ in range(3))]
+    queries = [KafkaQuery(tmp_path / name) for name in topics]
+    for query, name in zip(queries, topics, strict=True):
+        query.commit({name: {"0": 0}})
+    broker = KafkaBroker(kafka.bootstrap, {})
+    stores = [Store.open(str(query.checkpoint)) for query in queries]
+    outcomes = publish_all(stores, broker, "together-{name}")
+    assert all(isinstance(item, Publication) for item in outcomes)
+    assert broker.requests == 2, "the earliest and the latest offsets of all topics"
+
+
+def test_a_topic_that_may_not_be_read_keeps_no_other_query_back(kafka, query, topic, tmp_path, monkeypatch):
+    other = KafkaQuery(tmp_path / "secret")
+    other.commit({"secret": {"0": 1}})
+
+    def read(_: object, names: list[str]) -> Extent:
+        if "secret" in names:
+            raise StoreError("topic secret: not authorized", location="kafka:b:9092")
+        return Extent(dict.fromkeys(names, "id"), {(name, 0): 0 for name in names}, {(name, 0): 9 for name in names})
+
+    monkeypatch.setattr(ask_brokers, "read_extent", read)
+    query.commit({"open": {"0": 1}})
+    stores = [Store.open(str(item.checkpoint)) for item in (query, other)]
+    broker = KafkaBroker(kafka.bootstrap, {})
+    published, refused = publish_all(stores, broker, f"{topic}-{{name}}", dry_run=True)
+    assert published.offsets == {("open", 0): 1}
+    assert "not authorized" in str(refused) and str(refused).startswith(str(tmp_path / "secret"))
+
+
+def test_it_is_said_when_the_broker_forgets_the_offsets(kafka):
+    before_ms = publish_again_before_ms(KafkaBroker(kafka.bootstrap, {}), 1_000)
+    assert before_ms == 1_000 + 7 * 24 * 3_600_000
+
+
+@pytest.mark.exhaustive
+@pytest.mark.timeout(600)
+def test_a_broker_forgets_what_is_not_published_again(tmp_path):
+    """With `offsets.retention.minutes` of 1: a group that nobody publishes to ends, another one goes on unchanged."""
+    more = {"offsets.retention.minutes": "1", "offsets.retention.check.interval.ms": "1000"}
+    lab = Broker(tmp_path, more=more)
+    try:
+        topic, query = lab.create(), KafkaQuery(tmp_path / "orders")
+        lab.produce(topic, 5)
+        query.commit({topic: {"0": 4}})
+        broker, stores = KafkaBroker(lab.bootstrap, {}), [Store.open(str(query.checkpoint))]
+        assert publish_again_before_ms(broker, 0) == 60_000
+        publish_all(stores, broker, "once")
+
+        def is_forgotten() -> bool:
+            publish_all(stores, broker, "kept")
+            return not ConsumerGroup(broker, "once").committed()
+
+        until(is_forgotten)
+        assert [at.offset for at in ConsumerGroup(broker, "kept").committed().values()] == [4]
+    finally:
+        lab.stop()
