@@ -43,8 +43,10 @@ class LossForecast:
         return self.tables.unknown
 
     def is_within(self, within_ms: int) -> bool:
-        """Whether something is lost, or may be after that time."""
-        return bool(self.findings) or (self.expires_ms is not None and self.expires_ms <= within_ms)
+        """Whether something is lost, or may be after that time. A warning is of what may never come."""
+        return any(finding.severity == "error" for finding in self.findings) or (
+            self.expires_ms is not None and self.expires_ms <= within_ms
+        )
 
 
 def foresee_losses(

@@ -15,6 +15,8 @@ from airflow_provider_ckpt.untrusted.bounded_json import parse_json
 #: Spark's units of a duration (``JavaUtils.timeStringAs``), milliseconds; a plain number has the unit of the option.
 _UNITS_MS = {"us": 0.001, "ms": 1, "": 1, "s": 1_000, "m": 60_000, "min": 60_000, "h": 3_600_000, "d": 86_400_000}
 _DURATION = re.compile(r"\s*(\d{1,15})\s*([a-z]*)\s*", re.ASCII)
+#: Of Iceberg: epoch milliseconds.
+FROM_TIMESTAMP = "stream-from-timestamp"
 #: Options that are either true or false.
 _FLAGS = (
     "failOnDataLoss",
@@ -25,7 +27,7 @@ _FLAGS = (
     "streaming-skip-delete-snapshots",
     "streaming-skip-overwrite-snapshots",
 )
-_NUMBERS = ("maxOffsetsPerTrigger", "minOffsetsPerTrigger", "maxTriggerDelay")
+_NUMBERS = ("maxOffsetsPerTrigger", "minOffsetsPerTrigger", "maxTriggerDelay", FROM_TIMESTAMP)
 _TEXTS = ("subscribePattern", "assign", "schemaTrackingLocation", "startingVersion", "startingTimestamp")
 #: Options that are known. Spark ignores the case of their names.
 OPTIONS = (*_NUMBERS, *_FLAGS, *_TEXTS)
@@ -88,6 +90,8 @@ def parse_options(pairs: Iterable[tuple[str, str]], trigger: str | None = None) 
             raise ValueError(f"{key!r} is no option of a source; write ID.OPTION with one of {', '.join(OPTIONS)}")
         if option.lower() in _BOOLEAN and value.lower() not in ("true", "false"):
             raise ValueError(f"{_BOOLEAN[option.lower()]} is {value!r}, which is neither true nor false")
+        if option.lower() == FROM_TIMESTAMP:
+            _number(FROM_TIMESTAMP, value)
         said.setdefault(source_id, {})[option.lower()] = value
     return QueryOptions({source_id: _options(options, trigger) for source_id, options in said.items()}, trigger)
 

@@ -19,12 +19,16 @@ from airflow_provider_ckpt.checks.findings import Finding
 from airflow_provider_ckpt.checks.inspect import examine
 from airflow_provider_ckpt.checks.registry import RULES
 from airflow_provider_ckpt.codec.delta_offset import DeltaOffset
+from airflow_provider_ckpt.codec.iceberg_offset import IcebergOffset
 from airflow_provider_ckpt.codec.source_offset import SourceOffset
 from airflow_provider_ckpt.errors import BatchNotRestorableError
 from airflow_provider_ckpt.positions.delta_findings import findings_of as findings_of_delta
 from airflow_provider_ckpt.positions.delta_findings import lost_files
 from airflow_provider_ckpt.positions.delta_loss import DeltaTable, stops
 from airflow_provider_ckpt.positions.extent import Extent
+from airflow_provider_ckpt.positions.iceberg_loss import IcebergSource
+from airflow_provider_ckpt.positions.iceberg_loss import losses as losses_of_iceberg
+from airflow_provider_ckpt.positions.iceberg_way import Skips
 from airflow_provider_ckpt.positions.loss import KafkaSource, Losses, losses
 from airflow_provider_ckpt.positions.table_loss import TableAtRestart
 from airflow_provider_ckpt.restart.deploy import DeclaredSource, DeploySpec
@@ -34,6 +38,7 @@ from airflow_provider_ckpt.rollback.make import make_rollback
 from airflow_provider_ckpt.storage.store import Store
 from airflow_provider_ckpt.tables.delta_commit import DeltaCommit
 from airflow_provider_ckpt.tables.delta_schema import DeltaSchema
+from airflow_provider_ckpt.tables.iceberg_history import History, Snapshot
 from tests.distributions import install, on_path
 from tests.goldens import EXPECTED
 from tests.oracle.corpus import PROVIDER
@@ -86,6 +91,16 @@ def of_delta(table: DeltaTable) -> tuple[Finding, ...]:
 
 _DELTA = DeltaTable(DeltaSchema("t", {}), 5, frozenset({4, 5}), schemas={4: DeltaSchema("t", {})})
 _OTHER_SCHEMA = {"id": "t", "schemaString": '{"type":"struct"}', "partitionColumns": ["day"]}
+
+
+def of_iceberg(at: IcebergOffset, *, initial: int = 1, from_ms: int | None = None) -> tuple[Finding, ...]:
+    """What is found of an Iceberg source whose table has deleted after two snapshots, and was rolled back from 9 to 2."""
+    made = [Snapshot(number, number - 1, 1_000, "delete" if number == 3 else "append") for number in (4, 3, 2, 1)]
+    history = History("/t", "t", tuple(made), {9: Snapshot(9, 2, 1_000, "append")})
+    source = TableAtRestart("/c", "0", "iceberg:/t", 4, SourceOffset(at.json), trigger="availableNow")
+    skips = Skips(from_ms=from_ms)
+    return tuple(losses_of_iceberg(IcebergSource(source, at, None, IcebergOffset(initial, 0), history, skips)))
+
 
 BY_CODE: dict[str, Shown] = {
     "CKPT101": Shown(("error", "offsets/4"), mutations=("empty offsets/{N}",)),
@@ -245,6 +260,13 @@ BY_CODE: dict[str, Shown] = {
     "CKPT259": Shown(
         ("error", "offsets/4"), deploy=DeploySpec(), table=of_delta(replace(_DELTA, schema=DeltaSchema("u", {})))
     ),
+    "CKPT260": Shown(("error", "offsets/4"), deploy=DeploySpec(), table=of_iceberg(IcebergOffset(7, 0))),
+    "CKPT261": Shown(("error", "offsets/4"), deploy=DeploySpec(), table=of_iceberg(IcebergOffset(9, 0))),
+    "CKPT262": Shown(("error", "offsets/4"), deploy=DeploySpec(), table=of_iceberg(IcebergOffset(2, 0))),
+    "CKPT263": Shown(
+        ("error", "sources/0/offsets/0"), deploy=DeploySpec(), table=of_iceberg(IcebergOffset(4, 0), initial=8)
+    ),
+    "CKPT264": Shown(("error", "offsets/4"), deploy=DeploySpec(), table=of_iceberg(IcebergOffset(4, 0), from_ms=2_000)),
 }
 
 

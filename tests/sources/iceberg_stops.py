@@ -102,6 +102,7 @@ class Table:
         """Start the query; what it reads, and what it stops with."""
         found: dict[str, Any] = self.worker.ask(
             do="attempt",
+            source="iceberg",
             checkpoint=str(checkpoint or self.checkpoint),
             options=options,
             trigger=trigger,

@@ -1,0 +1,119 @@
+"""What stops a query of real Spark over a real Iceberg table is mended by the command that its finding prints.
+
+Run by `make sinks`. Each case of the stops is brought about, mended, and started with each trigger; the rows are compared.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import shlex
+from pathlib import Path
+
+import pytest
+
+from airflow_provider_ckpt.cli import run
+from tests.sinks.worker import Worker
+from tests.sources.iceberg_stops import CASES, TRIGGERS, Table, bring_about
+
+pytestmark = [pytest.mark.spark, pytest.mark.timeout(1800)]
+
+#: What is read after the repair. 9 is appended where a stop is the newest snapshot.
+READ = {
+    "deleted": [3, 4],
+    "deleted_at_the_end": [9],
+    "overwritten": [4],
+    "overwritten_and_deletes_skipped": [4],
+    "merged": [9],
+    "deleted_before": [4],
+    "initial_expired": [3],
+    "initial_at_the_end": [],
+    "position_expired": [3],
+    "long_expired": [4, 5],
+    "position_expired_in_flight": [3],
+    "rolled_back": [],
+    "rolled_back_and_appended": [3],
+    "rolled_back_and_expired": [3],
+    "tagged": [4],
+    "recreated": [3],
+    "in_flight_over_a_delete": [3, 4],
+    "in_flight_before_a_delete": [3, 9],
+    "in_flight_rolled_back": [],
+}
+#: A change that is carried out at once; the sink is one that keeps nothing.
+CARRIED_OUT = "--execute --i-know-it-is-stopped --json"
+
+
+@pytest.fixture(scope="module")
+def worker(tmp_path_factory):
+    worker = Worker("lakes", tmp_path_factory.mktemp("stops") / "warehouse")
+    yield worker
+    worker.stop()
+
+
+def ckpt(capsys: pytest.CaptureFixture[str], text: str) -> tuple[int, dict, str]:
+    """Run a command; its exit code, what it prints, and what it says of an error."""
+    code = run([*shlex.split(text)[1:], *(["--json"] if "--json" not in text else [])])
+    captured = capsys.readouterr()
+    return code, json.loads(captured.out) if captured.out else {}, captured.err
+
+
+def gate(capsys, checkpoint: Path, table: Table, trigger: str, options: dict[str, str]) -> dict:
+    """The forecast of the restart."""
+    said = " ".join(f"--source-option 0.{key}={value}" for key, value in options.items())
+    source = f"0=iceberg:{table.location}"
+    _, document, error = ckpt(
+        capsys, f"ckpt gate {checkpoint} --source {source} --trigger {trigger} --spark-version 4.1 --sink noop {said}"
+    )
+    assert document, error
+    return document
+
+
+def mend(capsys, table: Table, checkpoint: Path, trigger: str, options: dict[str, str]) -> list[int]:
+    """Do what the gate advises until it has nothing to say; the rows that were read on the way."""
+    rows: list[int] = []
+    for _ in range(6):
+        found = [item for item in gate(capsys, checkpoint, table, trigger, options)["findings"] if item["commands"]]
+        if not found:
+            return rows
+        command = found[0]["commands"][0].replace("--sink TYPE[:URI]", "--sink noop")
+        code, _, error = ckpt(capsys, f"{command} {CARRIED_OUT} --accept-sink skipped --accept-sink duplicated")
+        if code and "Append to the table" in error:
+            table.append(9)
+        elif code:
+            assert "streaming-max-rows-per-micro-batch=1" in error, error
+            limited = {**options, "streaming-max-rows-per-micro-batch": "1"}
+            outcome = table.read(checkpoint, "processingTime", **limited)
+            assert re.search(r"Cannot process (delete|overwrite) snapshot", outcome["message"])
+            rows += outcome["rows"]
+    raise AssertionError(f"the gate still finds {found}")
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_a_stop_is_foretold_and_mended_by_the_printed_command(worker, tmp_path, capsys, name):
+    table, options = bring_about(name, worker, tmp_path / name)
+    for trigger in TRIGGERS:
+        if "9" in str(READ.get(name)) and trigger != TRIGGERS[0]:
+            table, options = bring_about_again(name, worker, tmp_path, trigger)
+        before = table.fork(f"before-{trigger}")
+        foretold = gate(capsys, before, table, trigger, dict(options))
+        outcome = table.read(table.fork(f"stopped-{trigger}"), trigger, **options)
+        assert foretold["spark_error"] == outcome["error"]
+        mended = table.fork(f"mended-{trigger}")
+        rows = mend(capsys, table, mended, trigger, dict(options))
+        outcome = table.read(mended, trigger, **options)
+        assert outcome["error"] is None, (trigger, outcome)
+        if name in READ:
+            rest = table.read(mended, "processingTime", **options)["rows"]  # once and a planned batch leave some
+            assert sorted([*rows, *outcome["rows"], *rest]) == READ[name], trigger
+        elif name not in ("from_the_future", "recreated_and_empty"):
+            assert foretold["decision"] != "block" and not rows
+
+
+def bring_about_again(name: str, worker: Worker, tmp_path: Path, trigger: str):
+    """The case in a table of its own, as one was appended to."""
+    again = f"{name}_{trigger}"
+    table = Table(worker, tmp_path / again, f"stops_{again}")
+    table.home.mkdir()
+    table.create()
+    return table, CASES[name](table)
