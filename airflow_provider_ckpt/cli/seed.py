@@ -74,7 +74,7 @@ from airflow_provider_ckpt.untrusted.bounded_json import parse_json
     "sources",
     multiple=True,
     metavar="ID=TYPE",
-    help="Type of a source by its id: kafka or delta. Needed for each source. Can be given more than once.",
+    help="Type of a source by its id: kafka, delta or iceberg. Needed for each source. Can be given more than once.",
 )
 @click.option(
     "--sink",

@@ -95,11 +95,12 @@ def make_seed(
     """
     require_free_place(target.location)
     require_positions(given.positions.offsets, types, given.positions.version)
+    icebergs = frozenset(source_id for source_id, source_type in types.items() if source_type == "iceberg")
     markers = read_markers(sinks)
     batch_id = committed_batch([marker for _, marker in markers], given.newest or 0, after_batch)
     plan = plan_seed(
         target.location,
-        given.positions,
+        replace(given.positions, with_initial=icebergs),
         query_id=str(uuid.uuid4()),
         batch_id=batch_id,
         planned_at_ms=now_ms(),

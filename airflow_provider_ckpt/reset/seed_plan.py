@@ -20,6 +20,7 @@ from airflow_provider_ckpt.checkpoint.sink_marker import SinkMarker
 from airflow_provider_ckpt.checkpoint.spark_confs import CATALOGUE
 from airflow_provider_ckpt.codec import layout
 from airflow_provider_ckpt.codec.commit_log import CommitMetadata
+from airflow_provider_ckpt.codec.iceberg_offset import START
 from airflow_provider_ckpt.codec.kafka_offset import offsets_of
 from airflow_provider_ckpt.codec.offset_log import OffsetSeq, OffsetSeqMetadata
 from airflow_provider_ckpt.codec.query_metadata import QueryMetadata
@@ -28,8 +29,8 @@ from airflow_provider_ckpt.errors import PlanError
 from airflow_provider_ckpt.sinks.effects import SinkEffect
 from airflow_provider_ckpt.untrusted.spans import batches_text
 
-#: Sources that keep nothing but their offset in a checkpoint, so that an offset alone is a position.
-SEEDABLE = ("kafka", "delta")
+#: Sources of which an offset alone is a position. Iceberg keeps an initial offset beside it, of which one fits all.
+SEEDABLE = ("kafka", "delta", "iceberg")
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,11 +41,14 @@ class Positions:
         offsets: Offset by source id, in the order of the query.
         version: Of the offset log: 1, where the ids are 0, 1, …, or 2, where sources have names.
         conf: Once-only confs; None for those of a query that starts with an empty checkpoint.
+        with_initial: Ids of the sources that get an initial offset (Iceberg): the one that means the oldest snapshot of
+            the table at each start.
     """
 
     offsets: tuple[tuple[str, SourceOffset], ...]
     version: int = 1
     conf: Mapping[str, str | None] | None = None
+    with_initial: frozenset[str] = frozenset()
 
     def entry(self, timestamp_ms: int) -> OffsetSeq:
         """The entry of the offset log that says so."""
@@ -157,6 +161,7 @@ def plan_seed(
     """
     entry = positions.entry(planned_at_ms).encode().decode()
     actions: list[Action] = [
+        *(Create(layout.initial_offset_file(known), data=START.json) for known in sorted(positions.with_initial)),
         Create(layout.offset_entry(batch_id), data=entry),
         Create(layout.METADATA, data=QueryMetadata(query_id).encode().decode()),
         Create(layout.commit_entry(batch_id), data=CommitMetadata(1).encode().decode()),

@@ -120,13 +120,19 @@ def _actions_again(plan: Plan) -> tuple[Action, ...]:
     conf, timestamp_ms = (entry.metadata.conf, entry.metadata.batch_timestamp_ms) if entry.metadata else ({}, 0)
     again = plan_seed(
         plan.location,
-        Positions(offsets, entry.version, conf),
+        Positions(offsets, entry.version, conf, _with_initial(plan)),
         query_id=plan.query_id,
         batch_id=plan.batch_id,
         planned_at_ms=timestamp_ms,
         effects=(),
     )
     return again.actions
+
+
+def _with_initial(plan: Plan) -> frozenset[str]:
+    """The sources to which a plan gives an initial offset."""
+    places = (layout.parse(action.name) for action in plan.actions)
+    return frozenset(place.source_id for place in places if isinstance(place, layout.InitialOffsetFile))
 
 
 def _require_unseen(plan: Plan, sinks: Sinks) -> None:

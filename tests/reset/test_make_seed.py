@@ -6,8 +6,14 @@ import json
 
 import pytest
 
-from airflow_provider_ckpt.errors import BatchNotRestorableError, PlanError
-from airflow_provider_ckpt.reset.make_seed import given_positions, make_seed, positions_of
+from airflow_provider_ckpt.change.plan import plan_from_dict
+from airflow_provider_ckpt.checkpoint.observe import observe
+from airflow_provider_ckpt.codec.iceberg_offset import START, IcebergOffset
+from airflow_provider_ckpt.codec.source_offset import SourceOffset
+from airflow_provider_ckpt.errors import BatchNotRestorableError, MalformedEntryError, PlanError
+from airflow_provider_ckpt.reset.make_seed import Given, given_positions, make_seed, positions_of
+from airflow_provider_ckpt.reset.seed_plan import Positions
+from airflow_provider_ckpt.reset.write_seed import write_seed
 from airflow_provider_ckpt.sinks.declared import parse_sink
 
 KAFKA = {"0": "kafka"}
@@ -47,3 +53,20 @@ def test_the_confs_of_the_other_query_come_along(query, old, target):
     entry.write_text(entry.read_text().replace('"conf": {}', '"conf": {"spark.sql.shuffle.partitions": "7"}'))
     plan = make_seed(target, positions_of(old), KAFKA)
     assert json.loads(plan.actions[0].data.split("\n")[1])["conf"] == {"spark.sql.shuffle.partitions": "7"}
+
+
+@pytest.mark.parametrize("version", [1, 2])
+def test_an_iceberg_source_gets_an_initial_offset_that_does_not_expire(target, version):
+    offset = SourceOffset(IcebergOffset(7, 1).json)
+    given = Given(Positions((("0", SourceOffset('{"t":{"0":5}}')), ("1", offset)), version))
+    plan = make_seed(target, given, {"0": "kafka", "1": "iceberg"}, sinks=[(parse_sink("noop"), None)])
+    write_seed(plan_from_dict(plan.to_dict()), target, accept_sink="unknown")
+    assert target.read("sources/1/offsets/0") == START.json.encode()
+    view = observe(target)
+    assert (view.latest_committed, view.offset_seq(1).offset("1")) == (1, offset)
+    assert write_seed(plan, target).status == "already_applied"
+
+
+def test_an_iceberg_source_is_not_seeded_with_what_is_no_position_in_a_table(target):
+    with pytest.raises(MalformedEntryError, match="not an offset of the source type iceberg"):
+        make_seed(target, given_positions({"0": '{"snapshot_id":7}'}), {"0": "iceberg"})

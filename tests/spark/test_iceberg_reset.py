@@ -117,3 +117,43 @@ def bring_about_again(name: str, worker: Worker, tmp_path: Path, trigger: str):
     table.home.mkdir()
     table.create()
     return table, CASES[name](table)
+
+
+@pytest.mark.parametrize("trigger", TRIGGERS)
+def test_a_seeded_query_reads_on_from_its_position_whatever_the_trigger(worker, tmp_path, capsys, trigger):
+    table, _ = bring_about_again("initial_expired", worker, tmp_path, f"seed_{trigger}")
+    seeded = tmp_path / "seeded"
+    code, _, error = ckpt(
+        capsys,
+        f"ckpt seed {seeded} --from {table.checkpoint} --source 0=iceberg --sink noop --execute --accept-sink unknown",
+    )
+    assert code == 0, error
+    assert table.read(seeded, trigger) == {"rows": [3], "error": None, "message": ""}
+
+
+def test_a_source_goes_to_snapshots_and_times_and_undo_puts_it_back(worker, tmp_path, capsys):
+    table = Table(worker, tmp_path, "goes")
+    table.create()
+    for number in range(1, 6):
+        table.append(number)
+    assert table.read()["rows"] == [1, 2, 3, 4, 5]
+    made = {item["snapshot-id"]: item["timestamp-ms"] for item in table.metadata["snapshots"]}
+    goals = {
+        f"--to-snapshot {table.snapshots[2]}": [3, 4, 5],
+        f"--to-datetime {made[table.snapshots[4]]}": [4, 5],
+        "--to-earliest": [1, 2, 3, 4, 5],
+        "--to-latest": [],
+        f"--skip-snapshot {table.snapshots[4]}": None,
+    }
+    for number, (goal, rows) in enumerate(goals.items()):
+        for trigger in TRIGGERS:
+            moved = table.fork(f"moved-{number}-{trigger}")
+            command = f"ckpt reset-offsets {moved} --source 0=iceberg:{table.location} {goal} --sink noop {CARRIED_OUT}"
+            code, _, error = ckpt(capsys, command)
+            if rows is None:
+                assert code == 4 and "has passed" in error
+                continue
+            assert code == 0, error
+            assert table.read(moved, trigger)["rows"] == rows, (goal, trigger)
+            assert ckpt(capsys, f"ckpt undo {moved} {CARRIED_OUT} --sink noop")[0] == 0
+            assert table.read(moved, trigger)["rows"] == []
