@@ -74,8 +74,8 @@ _FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
     "source_options",
     multiple=True,
     metavar="NAME.KEY=VALUE",
-    help="Option of a Kafka source, such as 0.failOnDataLoss=false or 0.subscribePattern=orders-.*. Can be given more "
-    "than once.",
+    help="Option of a source, such as 0.failOnDataLoss=false or 0.streaming-skip-delete-snapshots=true. Can be given "
+    "more than once.",
 )
 @click.option(
     "--kafka-config",

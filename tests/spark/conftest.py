@@ -14,7 +14,9 @@ from tests.spark.bad_deploy import lab_with_a_bad_deploy
 from tests.spark_lab import Lab
 
 # It needs jars of 130 MB and Sparks of other versions: make sinks.
-collect_ignore = [] if os.environ.get("CKPT_SINKS") else ["test_delta_reset.py", "test_sinks.py"]
+collect_ignore = (
+    [] if os.environ.get("CKPT_SINKS") else ["test_delta_reset.py", "test_iceberg_reset.py", "test_sinks.py"]
+)
 
 
 @pytest.fixture(scope="session")
