@@ -17,6 +17,7 @@ import venv
 from collections.abc import Sequence
 from pathlib import Path
 
+from tests.distributions import PAGES, install
 from tests.goldens import GOLDEN, unpack
 
 #: What a bastion host does, with what has to be said; CHECKPOINT and ROOT are put in.
@@ -79,6 +80,15 @@ def tell_story(ckpt: Sequence[str], scratch: Path) -> None:
     assert max(int(path.name) for path in (checkpoint / "commits").iterdir() if path.name.isdigit()) == newest
 
 
+def use_registered_type(ckpt: Sequence[str], site: Path, scratch: Path) -> None:
+    """A package that is installed beside the command teaches it a source type: a file source is none of that type."""
+    install(site, "acme-ckpt", {"acme-pages": "acme_pages:KIND"}, acme_pages=PAGES)
+    checkpoint = unpack(GOLDEN / "spark-4.3.0" / "agg-hdfs.tar.gz", scratch) / "checkpoint"
+    output = run([*ckpt, "log", str(checkpoint), "--source", "0=acme-pages", "--json"])
+    assert "not an offset of the source type acme-pages" in output, output
+    say("a source type that a package registers", "known")
+
+
 def test_wheel(wheel: Path, options: Sequence[str], scratch: Path) -> None:
     """The wheel alone in an empty environment."""
     begun = time.monotonic()
@@ -98,6 +108,7 @@ def test_wheel(wheel: Path, options: Sequence[str], scratch: Path) -> None:
             shutil.rmtree(path)
     say("installed, MB", round(sum(path.stat().st_size for path in (home / "lib").rglob("*")) / 1e6, 1))
     tell_story([ckpt], scratch / "wheel")
+    use_registered_type([ckpt], next(home.glob("lib/python3*/site-packages")), scratch / "registered")
 
 
 def test_one_file(one_file: Path, scratch: Path) -> None:

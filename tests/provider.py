@@ -18,6 +18,7 @@ import venv
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
+from tests.distributions import PAGES, install
 from tests.goldens import GOLDEN, unpack
 from tests.light import clean_environment, say
 
@@ -34,7 +35,8 @@ prefix = "extra__checkpoint__"
 classes = {}
 for room, base in (("hooks", BaseHook), ("operators", BaseOperator), ("sensors", BaseSensorOperator), ("triggers", BaseTrigger)):
     module = importlib.import_module(f"airflow_provider_ckpt.{room}.checkpoint")
-    own = [value for name, value in vars(module).items() if name.startswith("Checkpoint") and isinstance(value, type)]
+    named = [getattr(module, name) for name in getattr(module, "__all__", vars(module)) if name.startswith("Checkpoint")]
+    own = [value for value in named if isinstance(value, type)]
     classes[room] = sorted(value.__name__ for value in own if issubclass(value, base))
 widgets = manager.connection_form_widgets
 print(json.dumps({
@@ -43,6 +45,11 @@ print(json.dumps({
     "behaviour": manager.field_behaviours["checkpoint"],
     "classes": classes,
 }))
+"""
+#: What an operator does with an offset of a type that a package has registered.
+REGISTERED = """
+from airflow_provider_ckpt.api import SourceOffset
+print(SourceOffset('{"page":5}').view("acme-pages").positions)
 """
 #: One task of ours; CHECKPOINT is put in.
 DAG = """
@@ -117,6 +124,14 @@ def require_discovered(airflow: AirflowAlone) -> None:
     say("fields of the connection form", ", ".join(["host (Base location)", *asked["fields"]]))
 
 
+def require_registered_types(airflow: AirflowAlone) -> None:
+    """A package that is installed beside the provider teaches it a source type."""
+    site = airflow.run("python", "-c", "import sysconfig; print(sysconfig.get_paths()['purelib'])").strip()
+    install(Path(site), "acme-ckpt", {"acme-pages": "acme_pages:KIND"}, acme_pages=PAGES)
+    assert airflow.run("python", "-c", REGISTERED).splitlines()[-1] == "{'pages': (5,)}"
+    say("a source type that a package registers", "known")
+
+
 def documented_classes() -> list[str]:
     """The classes that users import; a test of the docs holds that these are all that there are."""
     return sorted(re.findall(r"^### (Checkpoint\w+)$", REFERENCE.read_text(), re.MULTILINE))
@@ -143,6 +158,7 @@ def main() -> None:
         airflow = AirflowAlone(Path(scratch), options)
         install_provider(airflow, wheels)
         require_discovered(airflow)
+        require_registered_types(airflow)
         run_task(airflow)
     say("the provider works in Airflow's own environment, seconds", round(time.monotonic() - begun))
 

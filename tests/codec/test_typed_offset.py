@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import ast
 import json
+import re
+from pathlib import Path
 
 import pytest
 
@@ -334,3 +337,18 @@ def test_what_is_not_known_is_neither_lower_nor_higher(kind, one, other, why):
 def test_what_cannot_be_merged(one, other, why):
     with pytest.raises(ValueError, match=why):
         view(*one).merged(view(*other), ["t-0"])
+
+
+# --- the docs -------------------------------------------------------------------------------------------------------
+
+DOCS = (Path(__file__).parents[2] / "docs/positions.md").read_text()
+[EXAMPLE] = re.findall(r"```python\n(from airflow_provider_ckpt.api import SourceOffset\n.*?)```", DOCS, re.DOTALL)
+
+
+def test_the_example_of_the_docs_says_what_it_gives():
+    said = [line.partition("  # ") for line in EXAMPLE.splitlines() if "  # " in line]
+    names: dict = {}
+    exec("\n".join(line for line in EXAMPLE.splitlines() if "  # " not in line), names)
+    assert len(said) == 5
+    for expression, _, result in said:
+        assert eval(expression, names) == ast.literal_eval(result), expression

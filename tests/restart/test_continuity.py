@@ -28,6 +28,8 @@ from tests.goldens import CASES, EXPECTED
 
 QUERY_ID = "0f1e2d3c-0000-4000-8000-000000000001"
 DELTA = {"sourceVersion": 1, "index": -1, "isStartingVersion": False}
+TABLE = DELTA | {"reservoirId": "t", "reservoirVersion": 5}
+SHARD = {"iteratorPosition": "1700000000000"}
 ICEBERG = {"version": 1, "position": 0, "scan_all_files": False}
 #: The offset of a source at position n, by declared type; the last one is of no known type.
 OFFSETS = {
@@ -274,6 +276,11 @@ def test_a_query_that_had_never_committed_starts_anywhere(log):
     ("kinesis", {"s1": {"iteratorPosition": "5"}, "s2": {"iteratorPosition": "5"}}, {"s1": {"iteratorPosition": "6"}}, None, None),
     ("kinesis", {"s1": {"iteratorPosition": "5"}}, {"s1": {"iteratorPosition": "4"}}, "error", "s1 from 5 to 4"),
     ("delta", DELTA | {"reservoirId": "a", "reservoirVersion": 5}, DELTA | {"reservoirId": "b", "reservoirVersion": 9}, "error", "the tables are not the same: b, a"),
+    ("kinesis", {"s1": SHARD | {"iteratorType": "AT_TIMESTAMP"}}, {"s1": SHARD}, None, None),
+    ("kinesis", {"s1": SHARD | {"iteratorType": "LATEST"}, "s2": SHARD}, {"s1": SHARD | {"iteratorType": "LATEST"}, "s2": SHARD}, None, None),
+    ("kinesis", {"metadata": {"streamName": "s"}, "s1": SHARD}, {"metadata": {"streamName": "r"}, "s1": SHARD}, "error", "now reads other data"),
+    ("delta", TABLE | {"index": 7, "isStartingVersion": True}, TABLE | {"reservoirVersion": 6}, None, None),
+    ("delta", TABLE | {"index": 7, "isStartingVersion": True}, TABLE, "error", "source 0 went back: table from 5/7 to 5/-100"),
     ("iceberg", ICEBERG | {"snapshot_id": 9}, ICEBERG | {"snapshot_id": 2}, None, None),
 ])  # fmt: skip
 def test_what_each_type_of_source_shows(kind, before, after, severity, said):

@@ -15,7 +15,9 @@ from tests.spark_lab import Lab
 
 # It needs jars of 130 MB and Sparks of other versions: make sinks.
 collect_ignore = (
-    [] if os.environ.get("CKPT_SINKS") else ["test_delta_reset.py", "test_iceberg_reset.py", "test_sinks.py"]
+    []
+    if os.environ.get("CKPT_SINKS")
+    else ["test_delta_export.py", "test_delta_reset.py", "test_iceberg_reset.py", "test_sinks.py"]
 )
 
 
