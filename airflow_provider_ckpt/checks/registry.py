@@ -101,6 +101,7 @@ RULES: Mapping[str, str] = {
     "CKPT262": "Snapshot that an Iceberg source cannot read",
     "CKPT263": "Initial offset of an Iceberg source",
     "CKPT264": "Position of an Iceberg source is given up",
+    "CKPT265": "Unread files that the storage deletes",
     "CKPT301": "Query id changed",
     "CKPT302": "History rewritten",
     "CKPT303": "Source rescans",

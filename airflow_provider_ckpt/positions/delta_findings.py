@@ -136,27 +136,15 @@ def _why(at: TableAtRestart, table: DeltaTable, stop: Stop) -> str:
 
 def _remedy(code: str, at: TableAtRestart, table: DeltaTable, stop: Stop) -> tuple[str, tuple[str, ...]]:
     """What to do, and the commands."""
-    is_next = stop.version is not None and _is_next(at, table, stop.version)
     if code == "CKPT259":
-        return (
-            "Give the query the table that it has read, or begin anew with this one in a checkpoint of its own.",
-            (_seed(at, table),),
-        )
-    if stop.is_past:
-        if at.before is None:
-            begins = place_of(at).version
-            return f"Start the query with startingVersion={begins} until it has committed one more batch.", ()
-        hint = "Keep the position, and let the source forget where its newest batch began."
-        return hint, (_reset(at, "--to-current"),)
-    if stop.condition == PASSED_OVER:
-        return "The rows of the version are lost; nothing has to be done for the query to go on.", ()
+        hint = "Give the query the table that it has read, or begin anew with this one in a checkpoint of its own."
+        return hint, (_seed(at, table),)
     if code == "CKPT257":
-        return (
-            "The rows are lost. Begin with the first version that is there, or deploy with failOnDataLoss=false.",
-            (_reset(at, "--to-earliest"),),
-        )
+        return _without_versions(at, table, stop)
+    if stop.is_past:
+        return _forgetting(at)
     assert stop.version is not None
-    skip = _skip(at, stop.version)
+    is_next = _is_next(at, table, stop.version)
     if code == "CKPT255" and not is_next:
         hint = (
             "Deploy with skipChangeCommits=true, at least until the query has read what the table holds now: it leaves "
@@ -164,16 +152,40 @@ def _remedy(code: str, at: TableAtRestart, table: DeltaTable, stop: Stop) -> tup
         )
         return hint, ()
     if code == "CKPT255":
-        return "Skip this version alone, or deploy with skipChangeCommits=true, which skips all such versions.", (skip,)
+        hint = "Skip this version alone, or deploy with skipChangeCommits=true, which skips all such versions."
+        return hint, (_skip(at, stop.version),)
     if stop.condition == SCHEMA_FOLLOWED:
         return "Start the query once more: it goes on with the new schema.", ()
     if is_next:
-        return "Skip this version, and with it the rows that it adds.", (skip,)
+        return "Skip this version, and with it the rows that it adds.", (_skip(at, stop.version),)
     hint = (
         "Deploy with schemaTrackingLocation, with which Delta reads what came before with its own schema. The command "
         "leaves out what was not read up to that version."
     )
     return hint, (_reset(at, f"--to-version {stop.version}"),)
+
+
+def _without_versions(at: TableAtRestart, table: DeltaTable, stop: Stop) -> tuple[str, tuple[str, ...]]:
+    """What to do about versions that are gone."""
+    if stop.condition == PASSED_OVER:
+        return "The rows of the version are lost; nothing has to be done for the query to go on.", ()
+    if stop.condition == NEWEST_GONE:
+        return "Move the source to the end of the table as it is now.", (_reset(at, "--to-latest"),)
+    if stop.is_past:
+        return _forgetting(at)
+    assert stop.version is not None
+    there = min((version for version in table.versions if version > stop.version), default=stop.version + 1)
+    hint = "The rows are lost. Begin with the next version that is there, or deploy with failOnDataLoss=false."
+    return hint, (_reset(at, f"--to-version {there - 1}"),)
+
+
+def _forgetting(at: TableAtRestart) -> tuple[str, tuple[str, ...]]:
+    """What to do about a version that the query has read, in its newest batch."""
+    if at.before is None:
+        begins = place_of(at).version
+        return f"Start the query with startingVersion={begins} until it has committed one more batch.", ()
+    hint = "Keep the position, and let the source forget where its newest batch began."
+    return hint, (_reset(at, "--to-current"),)
 
 
 def _is_next(at: TableAtRestart, table: DeltaTable, version: int) -> bool:

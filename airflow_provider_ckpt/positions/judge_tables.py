@@ -19,7 +19,7 @@ from airflow_provider_ckpt.positions.table_loss import TableAtRestart, TableLoss
 from airflow_provider_ckpt.sources.declared import Access, DeclaredEnd, parse_end
 
 #: The types that are judged, each by a function ``judge`` of the module of its name.
-JUDGED = {"delta": "judge_delta", "iceberg": "judge_iceberg"}
+JUDGED = {"delta": "judge_delta", "iceberg": "judge_iceberg", "file": "judge_file"}
 
 
 class Judge(Protocol):

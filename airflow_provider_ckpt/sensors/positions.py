@@ -133,10 +133,11 @@ class CheckpointDataLossSensor(CheckpointPositionSensor):
     What a restart would lose or stop at is what the gate finds (CKPT250 and later). What is about to be lost is what
     ``retention.ms`` of a topic may delete, by the age of the first unread record, so the sensor is early rather than
     late where timestamps rise; limits in bytes (``retention.bytes``) are not foreseen. Of a Delta table it is the
-    versions and data files that the query needs and the table keeps for its retention.
+    versions and data files that the query needs and the table keeps for its retention; of files in S3 what the
+    lifecycle rules of the bucket delete unread.
 
     :param checkpoint: As for :class:`CheckpointLagSensor`.
-    :param sources: As for :class:`CheckpointLagSensor`; at least one of Kafka or of a Delta table.
+    :param sources: As for :class:`CheckpointLagSensor`; at least one of Kafka, a Delta table or files.
     :param will_lose_data_within: Succeed this long before the first that is unread may be deleted: ``PT6H``, ``36h``, a
         timedelta, or seconds.
     :param source_options: What the query sets for its sources, such as ``{"0.subscribePattern": "orders-.*"}``.

@@ -49,7 +49,7 @@ MOST_PATTERNS = 1_000
 _BRACES = re.compile(r"\{([^{}]*)\}")
 
 
-class _Listed(NamedTuple):
+class Listed(NamedTuple):
     """A file that Spark lists: when it was modified last, epoch milliseconds, and its bytes."""
 
     modified_ms: int
@@ -82,7 +82,7 @@ class End:
 
         Raises CheckpointFormatError for a log of the source that is not whole, and StoreError.
         """
-        there = self._unread_files(committed)
+        there = self.unread_files(committed)
         in_time = [
             (file.modified_ms, name) for name, file in there.items() if at_ms is None or file.modified_ms <= at_ms
         ]
@@ -91,11 +91,12 @@ class End:
 
     def unread_now(self, committed: SourceOffset | None) -> Unread:
         """The files that are in no committed batch; raises as :meth:`unread`."""
-        files = self._unread_files(committed).values()
+        files = self.unread_files(committed).values()
         oldest_ms = min((file.modified_ms for file in files), default=None)
         return Unread("files", len(files), len(files), sum(file.size for file in files), oldest_ms)
 
-    def _unread_files(self, committed: SourceOffset | None) -> dict[str, _Listed]:
+    def unread_files(self, committed: SourceOffset | None) -> dict[str, Listed]:
+        """The files that are in no committed batch, by their names in the directory; raises as :meth:`unread`."""
         read = self._files_read(committed)
         listed = self._listed()
         prefix = self.store.root.strip("/")
@@ -109,27 +110,27 @@ class End:
 
     # --- the directory -----------------------------------------------------------------------------------------
 
-    def _listed(self) -> dict[str, _Listed]:
+    def _listed(self) -> dict[str, Listed]:
         """What Spark lists, by name relative to the directory."""
         whole = self.pattern in ("", RECURSIVE)
         sink_log = self.store.ls(layout.SINK_LOG)[0] if whole else {}
         if sink_log:
             return self._of_sink(sink_log)
         found = self.store.find()
-        listed: dict[str, _Listed] = {}
+        listed: dict[str, Listed] = {}
         for name in covered(found, self.pattern):
             modified_ms = found[name].modified_ms
             if modified_ms is None:
                 message = "the storage does not say when the file was modified"
                 raise StoreError(message, location=self.store.location, name=name)
-            listed[name] = _Listed(modified_ms, found[name].size)
+            listed[name] = Listed(modified_ms, found[name].size)
         return listed
 
-    def _of_sink(self, names: Iterable[str]) -> dict[str, _Listed]:
+    def _of_sink(self, names: Iterable[str]) -> dict[str, Listed]:
         """The files that a file sink has committed."""
         places = {place: name for name in names if isinstance(place := layout.parse(name), layout.SinkLogEntry)}
         compacted = max((place.batch_id for place in places if place.compact), default=-1)
-        files: dict[str, _Listed] = {}
+        files: dict[str, Listed] = {}
         for place, name in sorted(places.items(), key=lambda item: item[0].batch_id):
             if place.batch_id < compacted or (place.batch_id == compacted and not place.compact):
                 continue
@@ -138,7 +139,7 @@ class End:
             for file in entry.entries:
                 name_below = _key(file.path).removeprefix(self.store.root.strip("/")).lstrip("/")
                 if file.action == "add":
-                    files[name_below] = _Listed(file.modification_time_ms, file.size)
+                    files[name_below] = Listed(file.modification_time_ms, file.size)
                 else:
                     files.pop(name_below, None)
         return files

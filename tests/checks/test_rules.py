@@ -29,12 +29,14 @@ from airflow_provider_ckpt.positions.extent import Extent
 from airflow_provider_ckpt.positions.iceberg_loss import IcebergSource
 from airflow_provider_ckpt.positions.iceberg_loss import losses as losses_of_iceberg
 from airflow_provider_ckpt.positions.iceberg_way import Skips
+from airflow_provider_ckpt.positions.judge_file import finding_of_rule
 from airflow_provider_ckpt.positions.loss import KafkaSource, Losses, losses
 from airflow_provider_ckpt.positions.table_loss import TableAtRestart
 from airflow_provider_ckpt.restart.deploy import DeclaredSource, DeploySpec
 from airflow_provider_ckpt.restart.forecast import forecast
 from airflow_provider_ckpt.restart.judged import not_checked
 from airflow_provider_ckpt.rollback.make import make_rollback
+from airflow_provider_ckpt.storage.lifecycle import LifecycleRule
 from airflow_provider_ckpt.storage.store import Store
 from airflow_provider_ckpt.tables.delta_commit import DeltaCommit
 from airflow_provider_ckpt.tables.delta_schema import DeltaSchema
@@ -267,6 +269,15 @@ BY_CODE: dict[str, Shown] = {
         ("error", "sources/0/offsets/0"), deploy=DeploySpec(), table=of_iceberg(IcebergOffset(4, 0), initial=8)
     ),
     "CKPT264": Shown(("error", "offsets/4"), deploy=DeploySpec(), table=of_iceberg(IcebergOffset(4, 0), from_ms=2_000)),
+    "CKPT265": Shown(
+        ("warning", "offsets/4"),
+        deploy=DeploySpec(),
+        table=(
+            finding_of_rule(
+                TableAtRestart("/c", "0", "file:/in", 4, SourceOffset("{}")), LifecycleRule("old", ""), "in/a", 1, 0
+            ),
+        ),
+    ),
 }
 
 

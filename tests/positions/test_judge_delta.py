@@ -60,10 +60,10 @@ NAMED = {
     "a column is renamed after rows": (5, "--to-version 5"),
     "the schema is overwritten, with skipChangeCommits": (5, "--to-version 5"),
     "the version of the newest batch is gone": (3, "--to-current"),
-    "an unread version is gone": (3, "--to-earliest"),
-    "an unread version alone is gone": (4, "--to-earliest"),
+    "an unread version is gone": (3, "--to-version 4"),
+    "an unread version alone is gone": (4, "--to-version 4"),
     "an option is taken away": (3, "--to-current"),
-    "the table lost its newest versions": (3, "--to-current"),
+    "the table lost its newest versions": (3, "--to-latest"),
 }
 
 

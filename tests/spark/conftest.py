@@ -17,7 +17,13 @@ from tests.spark_lab import Lab
 collect_ignore = (
     []
     if os.environ.get("CKPT_SINKS")
-    else ["test_delta_export.py", "test_delta_reset.py", "test_iceberg_reset.py", "test_sinks.py"]
+    else [
+        "test_delta_export.py",
+        "test_delta_reset.py",
+        "test_delta_stops.py",
+        "test_iceberg_reset.py",
+        "test_sinks.py",
+    ]
 )
 
 

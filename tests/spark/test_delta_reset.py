@@ -5,12 +5,15 @@ Run by `make sinks`.
 
 from __future__ import annotations
 
+import json
+from pathlib import Path
+
 import pytest
 
 from airflow_provider_ckpt.change.apply import apply
 from airflow_provider_ckpt.change.places import Stores
 from airflow_provider_ckpt.checkpoint.observe import observe
-from airflow_provider_ckpt.positions.strategies import ToEarliest, ToLatest
+from airflow_provider_ckpt.positions.strategies import ToDatetime, ToEarliest, ToLatest
 from airflow_provider_ckpt.reset.make import make_reset
 from airflow_provider_ckpt.reset.request import Goal, ToVersion
 from airflow_provider_ckpt.reset.resolve_delta import DeltaAim
@@ -27,6 +30,13 @@ def worker(tmp_path_factory):
     worker = Worker("lakes", tmp_path_factory.mktemp("lakes") / "warehouse")
     yield worker
     worker.stop()
+
+
+def committed_ms(table: Path, version: int) -> int:
+    """When a version was committed; the earlier of the times that its commit and its file have."""
+    path = table / "_delta_log" / f"{version:020}.json"
+    info = next(json.loads(line)["commitInfo"] for line in path.read_text().splitlines() if "commitInfo" in line)
+    return min(int(info["timestamp"]), path.stat().st_mtime_ns // 1_000_000)
 
 
 def test_the_first_batch_reads_from_that_version_on(worker, tmp_path):
@@ -54,6 +64,9 @@ def test_the_first_batch_reads_from_that_version_on(worker, tmp_path):
     for goal, rows in ((ToVersion(2), 3 + 4), (ToVersion(0), 1 + 2 + 3 + 4), (ToEarliest(), 10), (ToVersion(3), 4)):
         move(goal)
         assert read() == rows, goal
+    for version in range(1, VERSIONS):
+        move(ToDatetime(committed_ms(table, version)))
+        assert read() == sum(range(version, VERSIONS)), version
     add(VERSIONS)
     move(ToLatest())
     assert read() == 0, "what came before is left out"
