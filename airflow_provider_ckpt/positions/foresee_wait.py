@@ -24,7 +24,7 @@ from airflow_provider_ckpt.positions.next_batch import (
 from airflow_provider_ckpt.positions.source_options import QueryOptions
 from airflow_provider_ckpt.sources.declared import Access, DeclaredEnd, is_endless, parse_end
 from airflow_provider_ckpt.times import duration_text
-from airflow_provider_ckpt.waiting import AllOf, Condition, OffsetsReached
+from airflow_provider_ckpt.waiting import AllOf, AnyOf, Condition, Idle, OffsetsReached, Stalled
 from airflow_provider_ckpt.waiting.foreseen import NOTHING, Foreseen
 
 
@@ -62,7 +62,8 @@ class WaitForesight:
             for source_id in reached.offsets
             if source_id in self._sources and self._is_declared(source_id)
         ]
-        return replace(together(ways), ends_itself=self._options.trigger in (AVAILABLE_NOW, ONCE))
+        ends_itself = self._options.trigger in (AVAILABLE_NOW, ONCE) and not _is_of_silence(condition)
+        return replace(together(ways), ends_itself=ends_itself)
 
     def _is_declared(self, source_id: str) -> bool:
         return self._options.trigger is not None or source_id in self._options.by_source
@@ -168,6 +169,13 @@ def _offsets_of(condition: Condition) -> Iterator[OffsetsReached]:
     elif isinstance(condition, AllOf):
         for part in condition.conditions:
             yield from _offsets_of(part)
+
+
+def _is_of_silence(condition: Condition) -> bool:
+    """Whether a condition, or a part of it, is met when nothing is committed."""
+    if isinstance(condition, AllOf | AnyOf):
+        return any(map(_is_of_silence, condition.conditions))
+    return isinstance(condition, Idle | Stalled)
 
 
 def _left(position: Mapping[Partition, int], target: Mapping[Partition, int], extent: Extent) -> dict[Partition, int]:

@@ -162,7 +162,7 @@ def _next_batch_tables(batches: NextBatches) -> list[Table]:
     known = [(name, item.text, item.ends_text, " ".join(item.notes)) for name, item in batches.coming.items()]
     unknown = [(name, None, None, sentence) for name, sentence in batches.missing.items()]
     rows = tuple(sorted((*known, *unknown), key=lambda row: row[0]))
-    return [Table("Next batch", ("source", "reads", "ends at", "notes"), rows)] if rows else []
+    return [Table("Next batch", ("source", "reads (rows at most)", "ends at", "notes"), rows)] if rows else []
 
 
 def plan_tables(plan: Plan, *, most: int = 20) -> list[Table]:

@@ -59,6 +59,7 @@ class CheckpointSensor(BaseSensorOperator):
         self.checkpoint_conn_id = checkpoint_conn_id
         self.deferrable = deferrable
         self.start_from_trigger = start_from_trigger
+        self._said = ""
 
     @cached_property
     def hook(self) -> CheckpointHook:
@@ -68,7 +69,10 @@ class CheckpointSensor(BaseSensorOperator):
     def execute(self, context: Any) -> Any:
         """Poll once; wait in the worker, or defer, when the wait is not over yet."""
         if not self.deferrable:
-            return super().execute(context)
+            try:
+                return super().execute(context)
+            except AirflowSensorTimeout as error:
+                raise AirflowSensorTimeout(f"{error} {self._said}") from error
         try:
             result = self.poll_before_deferring(context)
         except AirflowFailException as error:
@@ -81,6 +85,11 @@ class CheckpointSensor(BaseSensorOperator):
             if result is not None:
                 return result
         return self.defer_wait()
+
+    def say(self, text: str) -> None:
+        """Log what a poll has found, which the error of a timeout repeats."""
+        self._said = f"{self.checkpoint}: {text}"
+        self.log.info("%s", self._said)
 
     @abstractmethod
     def poll_before_deferring(self, context: Any) -> Any:
@@ -99,7 +108,8 @@ class CheckpointSensor(BaseSensorOperator):
         if event["status"] == "reached":
             return self.result_of(event)
         if event["status"] == "timeout":
-            raise AirflowSensorTimeout(f"the condition on {self.checkpoint} was not met in time: {event}")
+            found = event.get("text", event)
+            raise AirflowSensorTimeout(f"the condition on {self.checkpoint} was not met in time: {found}")
         error = CheckpointError(event["message"], location=event["location"], name=event["name"], hint=event["hint"])
         raise failure(event["code"], error, retryable=bool(event.get("retryable")))
 

@@ -141,7 +141,7 @@ class CheckpointProgressSensor(CheckpointSensor):
         step = self._step(context)
         if isinstance(step, TimedOut):
             raise AirflowSensorTimeout(
-                f"the condition on {self.checkpoint} was not met by the deadline {self.deadline}"
+                f"the condition on {self.checkpoint} was not met by the deadline {self.deadline}: {step.text}"
             )
         return PokeReturnValue(True, self._result(step)) if isinstance(step, Reached) else False
 
@@ -160,7 +160,7 @@ class CheckpointProgressSensor(CheckpointSensor):
                 raise step.unanswered
         for warning in step.warnings if isinstance(step, Pending) else ():
             self.log.warning("%s", warning)
-        self.log.info("%s: %s", self.checkpoint, step.text)
+        self.say(step.text)
         return step
 
     def _take_up(self, context: Any) -> Waiting:

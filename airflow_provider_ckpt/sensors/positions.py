@@ -43,7 +43,7 @@ class CheckpointPositionSensor(CheckpointSensor):
         with airflow_errors():
             query = Query(self.checkpoint, self.sources, self.kafka_conn_id, self.checkpoint_conn_id)
             polled = self._poll_of(query).poll()
-        self.log.info("%s: %s", self.checkpoint, polled.text)
+        self.say(polled.text)
         return PokeReturnValue(polled.is_done, polled.result)
 
     def poll_before_deferring(self, context: Any) -> Any:

@@ -6,7 +6,7 @@ import asyncio
 import random
 import time
 from collections.abc import AsyncIterator, Mapping
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from airflow.triggers.base import BaseEventTrigger, TriggerEvent
 
@@ -18,9 +18,6 @@ from airflow_provider_ckpt.triggers.asset_watch import Every, Seen
 from airflow_provider_ckpt.triggers.shared_polls import SharedPoller, poll_pool
 from airflow_provider_ckpt.waiting import Condition, SourceEnds, condition_from_dict, start_from_dict
 from airflow_provider_ckpt.waiting.wait import Lost, Pending, Reached, TimedOut, Waiting, outcome
-
-if TYPE_CHECKING:
-    from airflow_provider_ckpt.documents.waits import OutcomeFields
 
 #: A log line at most so often, seconds: ten thousand waits share one process.
 LOG_S = 60.0
@@ -126,11 +123,11 @@ class CheckpointProgressTrigger(BaseEventTrigger):
     async def _outcome(self, poller: SharedPoller, condition: dict[str, Any]) -> Mapping[str, Any]:
         """The one event: what has become of the wait, or why waiting is of no use."""
         try:
-            return {**await self._wait(poller, condition_from_dict(condition))}
+            return await self._wait(poller, condition_from_dict(condition))
         except CheckpointError as error:
             return {"status": "error", "retryable": error.retryable, **error.to_dict()}
 
-    async def _wait(self, poller: SharedPoller, condition: Condition) -> OutcomeFields:
+    async def _wait(self, poller: SharedPoller, condition: Condition) -> Mapping[str, Any]:
         """Wait until the condition is reached, or the deadline has passed. Raises CheckpointError when it cannot be."""
         waiting = Waiting(
             self.checkpoint,
@@ -148,9 +145,10 @@ class CheckpointProgressTrigger(BaseEventTrigger):
             if isinstance(step, Lost):
                 raise step.error
             if isinstance(step, Reached):
-                return outcome("reached", await poller.with_offsets(step.progress), step.condition)
+                return {**outcome("reached", await poller.with_offsets(step.progress), step.condition)}
             if isinstance(step, TimedOut):
-                return outcome("timeout", await poller.with_offsets(step.progress) if step.progress else None)
+                progress = await poller.with_offsets(step.progress) if step.progress else None
+                return {**outcome("timeout", progress), "text": step.text}
             self._say(step)
             pause_s = step.pause_s
 

@@ -6,10 +6,15 @@ import json
 
 import pytest
 
+from airflow_provider_ckpt.checkpoint.progress import Progress
 from airflow_provider_ckpt.cli import run
 from airflow_provider_ckpt.positions.extent import Extent
-from airflow_provider_ckpt.positions.foresee_wait import together, way_of
+from airflow_provider_ckpt.positions.foresee_wait import WaitForesight, together, way_of
 from airflow_provider_ckpt.positions.next_batch import AVAILABLE_NOW, ONCE, REAL_TIME, Limits
+from airflow_provider_ckpt.positions.source_options import QueryOptions
+from airflow_provider_ckpt.sources.declared import Access
+from airflow_provider_ckpt.storage.store import Store
+from airflow_provider_ckpt.waiting import AllOf, AnyOf, BatchCommitted, Idle, Stalled
 from airflow_provider_ckpt.waiting.foreseen import NOTHING, Foreseen
 from tests.kafka_checkpoint import commit_batch
 
@@ -77,6 +82,27 @@ def test_the_longest_way_of_several_sources_counts():
     assert together([Foreseen(2, 9, 3), Foreseen(4, 7, 4)]) == Foreseen(4, 9, 4)
     assert together([Foreseen(2, 9, 3), Foreseen(1)]) == Foreseen(2, None, None)
     assert together([Foreseen(2, 9, 3), Foreseen(problem="a"), Foreseen(problem="b", is_final=True)]).problem == "b"
+
+
+@pytest.mark.parametrize(
+    ("condition", "trigger", "ends_itself"),
+    [
+        (BatchCommitted(9), AVAILABLE_NOW, True),
+        (BatchCommitted(9), ONCE, True),
+        (BatchCommitted(9), "processingTime", False),
+        (BatchCommitted(9), None, False),
+        (Idle(5), AVAILABLE_NOW, False),
+        (AllOf((BatchCommitted(9), Stalled(5))), AVAILABLE_NOW, False),
+        (AnyOf((BatchCommitted(9), Idle(5))), AVAILABLE_NOW, False),
+        (AnyOf((BatchCommitted(9), BatchCommitted(8))), AVAILABLE_NOW, True),
+    ],
+    ids=str,
+)
+def test_the_end_of_a_run_is_the_end_of_a_wait_unless_silence_is_waited_for(condition, trigger, ends_itself):
+    foresight = WaitForesight(
+        {"0": "rate"}, QueryOptions(trigger=trigger), Access(lambda location: Store.open(location))
+    )
+    assert foresight(condition, Progress(7)) == Foreseen(ends_itself=ends_itself)
 
 
 # --- a real broker ----------------------------------------------------------------------------------------------------

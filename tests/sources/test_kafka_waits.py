@@ -7,6 +7,7 @@ import json
 from pathlib import Path
 
 import pytest
+from airflow.providers.common.compat.sdk import AirflowFailException, AirflowSensorTimeout, TaskDeferred
 
 from airflow_provider_ckpt.cli import run
 from airflow_provider_ckpt.sensors.checkpoint import CheckpointProgressSensor
@@ -73,6 +74,35 @@ def test_the_sensor_takes_the_end_once(kafka, reader, broker_connection):
     kafka.produce(reader.topic, 5)
     reader.read_to(15)
     assert sensor.poke({}).xcom_value["met"] == ["offsets"], "what came later is not waited for"
+
+
+TAIL = "ends with at most 5 offsets of source 0 unread, until its next start"
+LEAVES = {"source_options": {"0.minOffsetsPerTrigger": 20, "0.maxOffsetsPerTrigger": 25}, "trigger": "availableNow"}
+
+
+@pytest.mark.parametrize("deferrable", [False, True])
+def test_the_sensor_names_the_tail_that_the_query_leaves(kafka, reader, broker_connection, deferrable):
+    def sensor(**more: object) -> CheckpointProgressSensor:
+        place = {"checkpoint": str(reader.checkpoint), "sources": {"0": "kafka"}, "kafka_conn_id": broker_connection}
+        given = {**place, **LEAVES, "condition": SourceEndReached(), "poke_interval": 0.1, "timeout": 0.3, **more}
+        return CheckpointProgressSensor(task_id="wait", deferrable=deferrable, **given)
+
+    with pytest.raises(AirflowFailException, match=TAIL):
+        sensor(fail_fast=True).execute({})
+    if not deferrable:
+        with pytest.raises(AirflowSensorTimeout, match=TAIL):
+            sensor().execute({})
+        return
+    with pytest.raises(TaskDeferred) as deferred:
+        sensor().execute({})
+    _, arguments = deferred.value.trigger.serialize()
+    trigger = CheckpointProgressTrigger(**json.loads(json.dumps(arguments)))
+
+    async def event() -> dict:
+        return (await asyncio.wait_for(anext(trigger.run()), 60)).payload
+
+    with pytest.raises(AirflowSensorTimeout, match=TAIL):
+        sensor().execute_complete({}, asyncio.run(event()))
 
 
 def test_the_trigger_asks_again_how_far_behind_the_query_is(kafka, reader, broker_connection):
