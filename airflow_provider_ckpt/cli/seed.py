@@ -28,6 +28,7 @@ from airflow_provider_ckpt.cli.options import (
 from airflow_provider_ckpt.cli.plan_files import read_plan, require_alone, require_consistent, write_plan
 from airflow_provider_ckpt.cli.render import progress_bar
 from airflow_provider_ckpt.reset.make_seed import Given, given_positions, make_seed, positions_of
+from airflow_provider_ckpt.reset.seed_plan import MOST_BATCHES
 from airflow_provider_ckpt.reset.write_seed import write_seed
 from airflow_provider_ckpt.sinks.declared import parse_sink
 from airflow_provider_ckpt.storage.store import Store
@@ -86,7 +87,7 @@ from airflow_provider_ckpt.untrusted.bounded_json import parse_json
 )
 @click.option(
     "--after-batch",
-    type=Whole(min=0),
+    type=Whole(0, MOST_BATCHES),
     metavar="BATCH_ID",
     help="Begin after this batch or a later one, for a sink that ckpt cannot read. By default after the newest batch "
     "of --from.",

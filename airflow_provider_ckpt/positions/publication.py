@@ -154,6 +154,26 @@ def is_ours(metadata: str) -> bool:
     return _OURS.fullmatch(metadata) is not None
 
 
+def left_in_group(publication: Publication, texts: Mapping[Partition, str]) -> list[Partition]:
+    """Partitions that the group has from an earlier publication of this query, and that it does not read any more.
+
+    Args:
+        publication: What is published now.
+        texts: What is kept beside each offset of the group.
+    """
+    found = {at: _OURS.fullmatch(texts[at]) for at in texts.keys() - publication.offsets.keys()}
+    query_id = publication.position.query_id
+    return sorted(at for at, ours in found.items() if ours is not None and query_id and ours[1] == query_id)
+
+
+def left_warning(group: str, left: Sequence[Partition]) -> str:
+    """What to say of such partitions."""
+    return (
+        f"The group {group} still has {_listed(left)}, which the query does not read any more: its lag there grows. "
+        "Delete these offsets with kafka-consumer-groups --delete-offsets."
+    )
+
+
 def is_of_another_query(metadata: str, query_id: str) -> bool:
     """Whether an offset with this text was published for another query."""
     found = _OURS.fullmatch(metadata)

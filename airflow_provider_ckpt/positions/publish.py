@@ -7,6 +7,7 @@ lag of the query, as of its newest committed batch.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 
 from airflow_provider_ckpt.codec.kafka_offset import offsets_of
 from airflow_provider_ckpt.errors import CheckpointError, PlanError, StoreError
@@ -19,12 +20,14 @@ from airflow_provider_ckpt.positions.publication import (
     group_of,
     is_of_another_query,
     is_ours,
+    left_in_group,
+    left_warning,
     plan_publication,
     text_of,
 )
 from airflow_provider_ckpt.positions.read_position import read_position
 from airflow_provider_ckpt.sources.ask_kafka import KafkaBroker
-from airflow_provider_ckpt.sources.consumer_group import ConsumerGroup
+from airflow_provider_ckpt.sources.consumer_group import ConsumerGroup, GroupOffset
 from airflow_provider_ckpt.storage.store import Store
 
 #: What the one broker of a publication is called among those that are asked.
@@ -74,9 +77,7 @@ def publish_all(
     places = list(found)
     refused = {places[at]: error for at, error in conflicts(list(found.values())).items()}
     for at, publication in found.items():
-        error = refused.get(at) or _error_of(publication, broker, dry_run=dry_run, take_over=take_over)
-        if error is not None:
-            outcomes[at] = error
+        outcomes[at] = refused.get(at) or _published(publication, broker, dry_run=dry_run, take_over=take_over)
     return outcomes
 
 
@@ -110,19 +111,23 @@ def _planned(
         return error
 
 
-def _error_of(
+def _published(
     publication: Publication, broker: KafkaBroker, *, dry_run: bool, take_over: bool
-) -> CheckpointError | None:
+) -> Publication | CheckpointError:
     try:
         group = ConsumerGroup(broker, publication.group)
         _require_idle(publication, group)
+        committed = group.committed()
         if not take_over:
-            _require_ours(publication, group)
+            _require_ours(publication, committed)
         if not dry_run:
             _commit(publication, group)
     except CheckpointError as error:
         return error.at(publication.position.location)
-    return None
+    left = left_in_group(publication, {at: offset.metadata for at, offset in committed.items()})
+    return (
+        replace(publication, warnings=(*publication.warnings, left_warning(group.name, left))) if left else publication
+    )
 
 
 def _require_idle(publication: Publication, group: ConsumerGroup) -> None:
@@ -135,13 +140,13 @@ def _require_idle(publication: Publication, group: ConsumerGroup) -> None:
         )
 
 
-def _require_ours(publication: Publication, group: ConsumerGroup) -> None:
-    committed, query_id = group.committed(), publication.position.query_id
+def _require_ours(publication: Publication, committed: Mapping[Partition, GroupOffset]) -> None:
+    query_id = publication.position.query_id
     taken = {at for at in publication.offsets if at in committed}
     if shared := sorted(at for at in taken if is_of_another_query(committed[at].metadata, query_id)):
         raise PlanError(
-            f"the consumer group {group.name} has the offsets of another query, such as {text_of(shared[0])} with the "
-            f"text {committed[shared[0]].metadata!r:.90}: the lags of two queries cannot be in one group.",
+            f"the consumer group {publication.group} has the offsets of another query, such as {text_of(shared[0])} "
+            f"with the text {committed[shared[0]].metadata!r:.90}: the lags of two queries cannot be in one group.",
             location=publication.position.location,
             hint="Nothing was published. Give each query a group of its own: with {name} in its name it becomes one "
             "for each checkpoint. When this query has taken the place of the other, add --take-over (take_over=True).",
@@ -149,8 +154,8 @@ def _require_ours(publication: Publication, group: ConsumerGroup) -> None:
     others = sorted(partition for partition, at in committed.items() if not is_ours(at.metadata))
     if others:
         raise PlanError(
-            f"the consumer group {group.name} has offsets that ckpt has not published, such as that of partition "
-            f"{text_of(others[0])}: a consumer that is not running now may need them.",
+            f"the consumer group {publication.group} has offsets that ckpt has not published, such as that of "
+            f"partition {text_of(others[0])}: a consumer that is not running now may need them.",
             location=publication.position.location,
             hint="Nothing was published. Give another group, or --take-over (take_over=True) when nobody needs these "
             "offsets.",

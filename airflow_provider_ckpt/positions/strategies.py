@@ -4,8 +4,9 @@ They mean what they mean there (Kafka 4.3), and as there each offset is brought 
 
 * Only partitions that the offset log has are moved, and others that are named one by one. Spark reads a partition that
   the log does not have from its earliest offset; one that the log has and the query does not read stops the query.
-* ``ToCurrent`` brings positions into what the topic holds, too. One that is past the end of its topic, or from which
-  the batch in flight goes back, is of an earlier topic of the same name: it becomes the earliest offset.
+* ``ToCurrent`` brings positions into what the topic holds, too. One that is past the end of its partition, or from
+  which the batch in flight goes back, is of an earlier topic of the same name, and so are all positions in that topic:
+  they become the earliest offsets. What goes to the end, to a time or by a distance is refused for such a topic.
 * A partition that the topic has no more is left out, for with it the query stops.
 """
 
@@ -13,6 +14,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
+from functools import cached_property
 
 from airflow_provider_ckpt.checkpoint.contents import listed_shortly
 from airflow_provider_ckpt.codec.jvm_text import INT_MAX
@@ -169,7 +171,8 @@ def target(
         planned: The ends of the batch in flight.
 
     Raises:
-        ValueError: A topic or a partition does not exist, or has no position to begin from; the message names it.
+        ValueError: A topic or a partition does not exist, or has no position to begin from, or the topic was created
+            again and records of it would be left out; the message names it.
     """
     _require_known(strategy, current, extent, scope)
     chosen = _chosen(strategy, current, scope)
@@ -209,12 +212,15 @@ class _Wanted:
             case ToEarliest():
                 return earliest
             case ToLatest():
+                self._require_same_topic(partition)
                 return latest
             case ToCurrent():
                 return self._now(partition)
             case ShiftBy(offsets):
+                self._require_same_topic(partition)
                 return self._position(partition) + offsets
             case ToDatetime() | ByDuration():
+                self._require_same_topic(partition)
                 return self._found(partition, latest)
             case ToOffsets(int(offset)):
                 return offset
@@ -241,10 +247,28 @@ class _Wanted:
 
     def _now(self, partition: Partition) -> int:
         offset = self._position(partition)
-        if offset > self._extent.latest[partition] or self._planned.get(partition, offset) < offset:
+        if partition[0] in self._created_again:
             self._of_before.append(partition)
             return self._extent.earliest[partition]
         return offset
+
+    @cached_property
+    def _created_again(self) -> set[str]:
+        """The topics in which one position at least cannot be of the present topic."""
+        latest, planned = self._extent.latest, self._planned
+        return {
+            at[0]
+            for at, offset in self._current.items()
+            if offset > latest.get(at, offset) or planned.get(at, offset) < offset
+        }
+
+    def _require_same_topic(self, partition: Partition) -> None:
+        if partition[0] in self._created_again:
+            raise ValueError(
+                f"the topic {partition[0]} was created again, or has lost records: a position in it is past its end, "
+                "and the query has read none of the records that are there now. Go to the earliest or the current "
+                "position (--to-earliest, --to-current), or give offsets (--to-offsets) to leave records out"
+            )
 
     def _found(self, partition: Partition, latest: int) -> int:
         found = self._found_at.get(partition)

@@ -52,7 +52,7 @@ def positions_of(checkpoint: Store, batch_id: int | None = None) -> Given:
 
     Raises:
         BatchNotRestorableError: The batch is not committed.
-        PlanError: A source had no offset yet.
+        PlanError: The query has state, or a source had no offset yet.
         CheckpointError: The checkpoint cannot be read.
     """
     view = observe(checkpoint, batch_id=batch_id)
@@ -62,6 +62,14 @@ def positions_of(checkpoint: Store, batch_id: int | None = None) -> Given:
             "no batch is committed" if wanted is None else f"batch {wanted} is not committed",
             location=view.location,
             hint="Nothing was done.",
+        )
+    if view.stateful:
+        raise PlanError(
+            "the query has state, and a seed has none: Spark would not start with it.",
+            location=view.location,
+            hint="Nothing was done. To continue with the state, restore a backup (ckpt backup, ckpt restore), or move "
+            "the source in place (ckpt reset-offsets). For a new query without state, give the positions with "
+            "--offsets: ckpt export --as startingOffsets prints them.",
         )
     entry = view.offset_seq(wanted)
     offsets = tuple((source_id, offset) for source_id, offset in entry.offsets if offset is not None)

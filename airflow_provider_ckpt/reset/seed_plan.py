@@ -106,6 +106,10 @@ def _require_position(source_id: str, offset: SourceOffset, source_type: str) ->
         )
 
 
+#: A new checkpoint begins after no later batch, so that Spark has batch ids left.
+MOST_BATCHES = 10**15
+
+
 def committed_batch(markers: Iterable[SinkMarker], used: int = 0, after: int = 0) -> int:
     """The batch that the new checkpoint has committed: no sink has seen a later one.
 

@@ -140,6 +140,17 @@ def test_a_group_of_another_query_is_refused_also_in_another_run(query, topic, p
     assert all(isinstance(item, Publication) for item in publish(other, group=f"one-{topic}", take_over=True))
 
 
+def test_what_a_query_does_not_read_any_more_is_warned_of(kafka, query, topic, publish):
+    other = kafka.create()
+    kafka.produce(other, 2)
+    query.commit({topic: {"0": 4, "1": 0}, other: {"0": 1}})
+    publish(query, group=f"two-{topic}")
+    query.commit({topic: {"0": 4, "1": 0}})
+    (outcome,) = publish(query, group=f"two-{topic}")
+    assert isinstance(outcome, Publication)
+    assert f"still has partition {other}-0, which the query does not read any more" in outcome.warnings[0]
+
+
 def test_records_that_are_gone_are_warned_of(kafka, query, topic, publish, committed):
     for deleted in kafka.admin.delete_records([TopicPartition(topic, 1, 2)]).values():
         deleted.result(30)

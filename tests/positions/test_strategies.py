@@ -178,6 +178,17 @@ def test_the_position_of_an_earlier_topic_becomes_the_earliest_offset(end, plann
     assert bool(found.notes) == (offset == 0)
 
 
+def test_all_partitions_of_a_topic_that_was_created_again_are_new():
+    extent = Extent({"t": "id", "u": "id"}, {T0: 0, T1: 2, ("u", 0): 0}, {T0: 4, T1: 25, ("u", 0): 9})
+    current = {T0: 10, T1: 10, ("u", 0): 5}
+    assert target(ToCurrent(), current, extent, ALL).offsets == {T0: 0, T1: 2, ("u", 0): 5}
+    assert target(ToOffsets(3), current, extent, ALL).offsets == {T0: 3, T1: 3, ("u", 0): 3}, "somebody has chosen it"
+    for strategy in (ToLatest(), ShiftBy(-1), ToDatetime(0), ByDuration(0)):
+        with pytest.raises(ValueError, match="the topic t was created again, or has lost records"):
+            target(strategy, current, extent, ALL, found_at={})
+    assert target(ToLatest(), current, extent, parse_scope(["u"])).offsets == {T0: 10, T1: 10, ("u", 0): 9}
+
+
 def test_a_position_before_the_beginning_is_brought_to_it():
     found = target(ToCurrent(), {T0: 2}, EXTENT, ALL)
     assert found.clamped == (Clamped(T0, 2, 5),)

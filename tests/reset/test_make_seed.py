@@ -48,6 +48,12 @@ def test_positions_that_another_checkpoint_does_not_have_are_refused(query, old)
         positions_of(old)
 
 
+def test_a_query_with_state_is_refused(old):
+    old.write("state/0/0/1.delta", b"state")
+    with pytest.raises(PlanError, match="the query has state, and a seed has none"):
+        positions_of(old)
+
+
 def test_the_confs_of_the_other_query_come_along(query, old, target):
     entry = query.checkpoint / "offsets/2"
     entry.write_text(entry.read_text().replace('"conf": {}', '"conf": {"spark.sql.shuffle.partitions": "7"}'))
