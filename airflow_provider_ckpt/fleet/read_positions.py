@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from airflow_provider_ckpt.checkpoint.view import CheckpointView
 from airflow_provider_ckpt.errors import CheckpointError
 from airflow_provider_ckpt.positions.ask_brokers import Brokers
+from airflow_provider_ckpt.positions.judge_tables import judge_tables
 from airflow_provider_ckpt.positions.lag import SourceLag
 from airflow_provider_ckpt.positions.loss import Losses
 from airflow_provider_ckpt.positions.read_lag import LagQuestion, read_ahead, read_lag
 from airflow_provider_ckpt.positions.read_losses import read_losses
-from airflow_provider_ckpt.restart.ask_lag import kafka_places, question_of
+from airflow_provider_ckpt.restart.ask_lag import kafka_places, question_of, table_places
 from airflow_provider_ckpt.restart.deploy import DeploySpec
 from airflow_provider_ckpt.restart.deploys import Deploys
 from airflow_provider_ckpt.sources.declared import Access
@@ -29,7 +30,7 @@ class FleetPosition:
 
     Args:
         sources: How far it is behind each; None when they could not be asked, or none was declared.
-        losses: What a restart loses of its Kafka sources.
+        losses: What a restart loses of its sources, or stops at.
         error: Why its sources could not be asked.
         unknown: What was not judged.
     """
@@ -90,23 +91,28 @@ class FleetPositions:
         question = self._question(view)
         if not question.sources:
             return FleetPosition(unknown=(LAG,))
+        access, losses = Access(self._open, store, self._config), None
         try:
-            sources = read_lag(view, question, Access(self._open, store, self._config), self._now_ms, self._brokers)
-            losses = self._losses(view)
+            losses = self._losses(view, access)
+            sources = read_lag(view, question, access, self._now_ms, self._brokers)
         except CheckpointError as error:
-            return FleetPosition(error=str(error), unknown=(LAG,))
+            return FleetPosition(losses=losses, error=str(error), unknown=(*(losses.unknown if losses else ()), LAG))
         undeclared = any(source.source_type is None for source in sources)
         unknown = (*((LAG,) if undeclared else ()), *(losses.unknown if losses else ()))
         return FleetPosition(sources, losses, unknown=unknown)
 
-    def _losses(self, view: CheckpointView) -> Losses | None:
+    def _losses(self, view: CheckpointView, access: Access) -> Losses | None:
         deploy = self.deploy_of(view.location)
-        if not (places := kafka_places(deploy)):
+        places, tables = kafka_places(deploy), table_places(deploy)
+        if not places and not tables:
             return None
-        known = self._known_ids(view.location)
-        losses = read_losses(view, places, deploy.source_options, known, self._brokers)
-        self.topic_ids[view.location] = losses.topic_ids
-        return losses
+        lost = Losses((), (), {})
+        if places:
+            lost = read_losses(view, places, deploy.source_options, self._known_ids(view.location), self._brokers)
+            self.topic_ids[view.location] = lost.topic_ids
+        found = judge_tables(view, tables, deploy.source_options, access, self._now_ms, deploy.trigger)
+        findings, unknown = (*lost.findings, *found.findings), (*lost.unknown, *found.unknown)
+        return replace(lost, findings=findings, unknown=unknown)
 
     def _question(self, view: CheckpointView) -> LagQuestion:
         """What is asked; nothing where types alone are declared, as a deploy file for the gate may do."""

@@ -61,7 +61,7 @@ def foresee_losses(
 
     Args:
         view: The checkpoint, as it was observed.
-        question: The sources.
+        question: The sources, and the trigger of the query.
         options: What the query sets for them, such as ``0.failOnDataLoss``.
         access: How the sources are come by.
         now_ms: Now, epoch milliseconds.
@@ -77,12 +77,12 @@ def foresee_losses(
         raise CheckpointError(
             "no source was declared that can be asked what is lost",
             location=view.location,
-            hint="Declare one, such as 0=kafka:broker:9092 or 0=delta:s3://lake/orders.",
+            hint="Declare one, such as 0=kafka:broker:9092, 0=delta:s3://lake/orders or 0=iceberg:s3://lake/db/orders.",
         )
     brokers = brokers or Brokers(access.kafka_config)
     lost = read_losses(view, {name: text.partition(":")[2] for name, text in kafka.items()}, options, {}, brokers)
     asked = replace(question, sources=kafka, ages=True)
     lags = read_lag(view, asked, access, now_ms, brokers) if kafka else ()
-    tables = judge_tables(view, declared, options, access, now_ms)
+    tables = judge_tables(view, declared, options, access, now_ms, question.options.trigger)
     own = tuple(lag for lag in lags if lag.source_id in kafka)
     return LossForecast((*lost.findings, *tables.findings), own, tables)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from airflow_provider_ckpt.positions.judge_tables import is_judged
 from airflow_provider_ckpt.positions.read_lag import LagQuestion
 from airflow_provider_ckpt.positions.source_options import parse_options
 from airflow_provider_ckpt.restart.deploy import DeploySpec
@@ -27,3 +28,9 @@ def kafka_places(deploy: DeploySpec) -> dict[str, str]:
     return {
         str(source.name): source.place for source in deploy.sources or () if source.kind == "kafka" and source.place
     }
+
+
+def table_places(deploy: DeploySpec) -> dict[str, str]:
+    """What the sources read from that are tables which can be asked what stops a query, by source id."""
+    places = {str(source.name): f"{source.kind}:{source.place}" for source in deploy.sources or () if source.place}
+    return {source_id: place for source_id, place in places.items() if is_judged(place)}

@@ -133,21 +133,28 @@ class CheckpointDataLossSensor(CheckpointPositionSensor):
     What a restart would lose or stop at is what the gate finds (CKPT250 and later). What is about to be lost is what
     ``retention.ms`` of a topic may delete, by the age of the first unread record, so the sensor is early rather than
     late where timestamps rise; limits in bytes (``retention.bytes``) are not foreseen. Of a Delta table it is the
-    versions and data files that the query needs and the table keeps for its retention; of files in S3 what the
-    lifecycle rules of the bucket delete unread.
+    versions and data files that the query needs and the table keeps for its retention; of an Iceberg table the snapshot
+    that the query is at, which an expiry may take at its age; of files in S3 what the lifecycle rules of the bucket
+    delete unread.
 
     :param checkpoint: As for :class:`CheckpointLagSensor`.
-    :param sources: As for :class:`CheckpointLagSensor`; at least one of Kafka, a Delta table or files.
+    :param sources: As for :class:`CheckpointLagSensor`; at least one of Kafka, a Delta or Iceberg table, or files.
     :param will_lose_data_within: Succeed this long before the first that is unread may be deleted: ``PT6H``, ``36h``, a
         timedelta, or seconds.
     :param source_options: What the query sets for its sources, such as ``{"0.subscribePattern": "orders-.*"}``.
+    :param trigger: The trigger of the query; with ``availableNow`` an Iceberg source needs its initial offset as well.
     :param kafka_conn_id: Connection of type ``kafka``, whose extra configures the client that asks.
     :param checkpoint_conn_id: Connection of type ``checkpoint``.
     :param deferrable: Wait in the triggerer.
     :param start_from_trigger: Begin in the triggerer, without a worker (Airflow 3.3 and later).
     """
 
-    template_fields: Sequence[str] = (*CheckpointSensor.template_fields, "will_lose_data_within", "source_options")
+    template_fields: Sequence[str] = (
+        *CheckpointSensor.template_fields,
+        "will_lose_data_within",
+        "source_options",
+        "trigger",
+    )
     trigger_class = CheckpointDataLossTrigger
 
     def __init__(
@@ -156,20 +163,23 @@ class CheckpointDataLossSensor(CheckpointPositionSensor):
         sources: Mapping[str, str],
         will_lose_data_within: float | str | timedelta,
         source_options: Mapping[str, str | int | bool] | None = None,
+        trigger: str | None = None,
         **kwargs: Any,
     ) -> None:
         super().__init__(sources=sources, **kwargs)
         self.will_lose_data_within = will_lose_data_within
         self.source_options = source_options
+        self.trigger = trigger
         self._begin_in_triggerer()
 
     def _poll_of(self, query: Query) -> LossPoll:
-        return LossPoll(query, self.will_lose_data_within, self.source_options)
+        return LossPoll(query, self.will_lose_data_within, self.source_options, self.trigger)
 
     def _spelled(self) -> dict[str, Any]:
         return {
             "will_lose_data_within": _plain(self.will_lose_data_within),
             "source_options": None if self.source_options is None else dict(self.source_options),
+            "trigger": self.trigger,
         }
 
 

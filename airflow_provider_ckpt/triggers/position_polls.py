@@ -121,14 +121,16 @@ class LossPoll:
     """Whether a query has lost what it has not read, stops at it, or may lose some soon.
 
     Args:
-        query: The query; at least one of its sources is Kafka or a Delta table.
+        query: The query; at least one of its sources is Kafka, or a Delta or Iceberg table.
         within: So long before the first that is unread may be deleted, as a duration is spelled.
         source_options: What the query sets for its sources.
+        trigger: Its trigger; None when that was not said.
     """
 
     query: Query
     within: Any
     source_options: Mapping[str, Any] | None = None
+    trigger: str | None = None
 
     def poll(self) -> Polled:
         """See :class:`PositionPoll`."""
@@ -138,7 +140,8 @@ class LossPoll:
         except ValueError as error:
             raise CheckpointError(f"source_options: {error}") from error
         view, access = self.query.opened()
-        foreseen = foresee_losses(view, LagQuestion(self.query.sources), options, access, now_ms())
+        question = LagQuestion(self.query.sources, query_options_of(self.source_options, self.trigger))
+        foreseen = foresee_losses(view, question, options, access, now_ms())
         expires = "nothing unread expires"
         if foreseen.expires_ms is not None:
             expires = f"the first that is unread may be deleted in {duration_text(foreseen.expires_ms)}"

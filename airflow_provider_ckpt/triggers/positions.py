@@ -139,27 +139,30 @@ class CheckpointLagTrigger(CheckpointPositionTrigger):
 
 
 class CheckpointDataLossTrigger(CheckpointPositionTrigger):
-    """Fires when a query has lost unread records of Kafka, or may lose some soon.
+    """Fires when a query has lost what it has not read, stops at it, or may lose some soon.
 
     :param will_lose_data_within: So long before the first unread record may be deleted, such as ``PT6H``, or seconds.
     :param source_options: What the query sets for its sources, such as ``{"0.subscribePattern": "orders-.*"}``.
+    :param trigger: The trigger of the query, such as ``availableNow``.
 
     The other parameters are those of :class:`CheckpointPositionTrigger`.
     """
 
-    arguments = (*CheckpointPositionTrigger.arguments, "will_lose_data_within", "source_options")
+    arguments = (*CheckpointPositionTrigger.arguments, "will_lose_data_within", "source_options", "trigger")
 
     def __init__(
         self,
         *,
         will_lose_data_within: float | str,
         source_options: Mapping[str, Any] | None = None,
+        trigger: str | None = None,
         **kwargs: Any,
     ) -> None:
         super().__init__(**kwargs)
         self.will_lose_data_within = will_lose_data_within
         self.source_options = source_options
+        self.trigger = trigger
 
     def poll_of(self, query: Query) -> LossPoll:
         """See :class:`CheckpointPositionTrigger`."""
-        return LossPoll(query, self.will_lose_data_within, self.source_options)
+        return LossPoll(query, self.will_lose_data_within, self.source_options, self.trigger)

@@ -41,7 +41,7 @@ READ = {
     "in_flight_rolled_back": [],
 }
 #: A change that is carried out at once; the sink is one that keeps nothing.
-CARRIED_OUT = "--execute --i-know-it-is-stopped --json"
+CARRIED_OUT = "--execute --i-know-it-is-stopped --quiet-period 0 --json"
 
 
 @pytest.fixture(scope="module")

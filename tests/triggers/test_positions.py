@@ -65,7 +65,10 @@ def events(waiting: CheckpointPositionTrigger) -> list[dict[str, Any]]:
             CheckpointLagTrigger,
             {"most": 5, "max_age": "PT5M", "source_options": {"0.maxOffsetsPerTrigger": 9}, "trigger": "once"},
         ),
-        (CheckpointDataLossTrigger, {"will_lose_data_within": 3600.0, "source_options": {"0.failOnDataLoss": False}}),
+        (
+            CheckpointDataLossTrigger,
+            {"will_lose_data_within": 3600.0, "source_options": {"0.failOnDataLoss": False}, "trigger": "once"},
+        ),
     ],
 )
 def test_every_argument_survives_serialisation(kind, own):
