@@ -28,6 +28,10 @@ from airflow_provider_ckpt.untrusted.bounded_json import parse_json
 
 #: So many data files are looked for at most.
 MOST_FILES = 1_000
+#: So many files of the commits are held at most, and of the first commit all.
+MOST_NAMED = 500_000
+#: What is not judged: versions of the table beyond that, or beyond DELTA_LOG_BYTES of its log.
+VERSIONS = "later versions"
 #: What is not judged: whether the data files that the query has not read are there.
 DATA_FILES = "data files"
 #: What is not judged: when the log and the data files expire, where the table says it in a way that is not known.
@@ -47,25 +51,43 @@ def judge(at: TableAtRestart, declared: DeclaredEnd, access: Access) -> TableLos
     store = access.open_store(declared.directory)
     log = DeltaLog(store)
     log.require_no_staged()
-    table = _read(store, log, ranges)
+    table, unread = _read(store, log, ranges)
     found = tuple(findings_of(at, table, stops(at, table)))
     if any(finding.code == "CKPT259" for finding in found):
-        return TableLosses(found, tuple(not_judged(at, table)))
+        return TableLosses(found, (*not_judged(at, table), *unread))
     late = lost_later(at, table)
     files, unseen = _files(at, store, table)
     expiries, unsaid = _expiries(at, log, table)
-    unknown = (*not_judged(at, table), *unseen, *unsaid)
+    unknown = (*not_judged(at, table), *unread, *unseen, *unsaid)
     expires_ms = min((max(0, expiry - at.now_ms) for expiry in expiries), default=None)
     return TableLosses((*found, *files, *((late,) if late else ())), unknown, expires_ms)
 
 
-def _read(store: Store, log: DeltaLog, ranges: Iterable[Reading]) -> DeltaTable:
-    """What the source needs of the table: from the first version of a range on."""
+def _read(store: Store, log: DeltaLog, ranges: Iterable[Reading]) -> tuple[DeltaTable, list[str]]:
+    """What the source needs of the table, from the first version of a range on; and what of that was not read."""
     first = min(reading.first for reading in ranges)
-    commits = {version: log.read(version, ACTIONS, commit_of) for version in sorted(log.commits) if version >= first}
+    commits, unread = _commits(log, first)
     schemas = {reading.first: _schema_then(store, log, reading.first) for reading in ranges}
     newest = _schema_of(open_table(store, without_files=True))
-    return DeltaTable(newest, log.newest, frozenset(log.commits), commits, schemas)
+    return DeltaTable(newest, log.newest, frozenset(log.commits), commits, schemas), unread
+
+
+def _commits(log: DeltaLog, first: int) -> tuple[dict[int, DeltaCommit], list[str]]:
+    """What the versions from one on did, as far as they are read."""
+    commits: dict[int, DeltaCommit] = {}
+    named = 0
+    for version in sorted(version for version in log.commits if version >= first):
+        try:
+            commit = log.read(version, ACTIONS, commit_of)
+        except StoreError:
+            if not log.is_read_out:
+                raise
+            return commits, [VERSIONS]
+        named += len(commit.added) + len(commit.removed or ()) + len(commit.rewritten or ())
+        if named > MOST_NAMED and commits:
+            return commits, [VERSIONS]
+        commits[version] = commit
+    return commits, []
 
 
 def _schema_then(store: Store, log: DeltaLog, version: int) -> DeltaSchema | None:

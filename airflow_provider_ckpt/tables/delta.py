@@ -69,6 +69,11 @@ class DeltaLog:
         """The newest version that has a commit."""
         return max(self.commits)
 
+    @property
+    def is_read_out(self) -> bool:
+        """Whether as much of it was read as is read at most."""
+        return self._left <= 0
+
     def can_rebuild(self, version: int) -> bool:
         """Whether the log still tells what the table held at a version: by a checkpoint, and every commit after it."""
         bases = [-1, *(at for at in self._checkpoints() if at <= version)]

@@ -15,10 +15,12 @@ import pytest
 
 from airflow_provider_ckpt.checkpoint.observe import observe
 from airflow_provider_ckpt.errors import StoreError
+from airflow_provider_ckpt.positions import judge_delta
 from airflow_provider_ckpt.positions.judge_tables import judge_tables
 from airflow_provider_ckpt.positions.table_loss import SOURCE_OPTIONS, TableLosses
 from airflow_provider_ckpt.sources.declared import Access
 from airflow_provider_ckpt.storage.store import Store
+from airflow_provider_ckpt.tables import delta
 from tests.goldens import unpack
 from tests.kafka_checkpoint import commit_batch
 from tests.sinks.worker import Worker
@@ -89,6 +91,16 @@ def test_rows_before_a_version_have_to_be_read_before_it_is_skipped(played):
 def test_later_versions_of_a_kind_are_named_with_the_first(played):
     (finding,) = judge(played["two versions cannot be read"]).findings
     assert finding.message.endswith(". So does version 6")
+
+
+def test_a_long_log_is_read_in_part(played, monkeypatch):
+    monkeypatch.setattr(judge_delta, "MOST_NAMED", 1)
+    found = judge(played["two versions cannot be read"])
+    assert found.findings == () and "later versions" in found.unknown
+    monkeypatch.setattr(judge_delta, "MOST_NAMED", 500_000)
+    monkeypatch.setattr(delta, "DELTA_LOG_BYTES", 10)
+    found = judge(played["two versions cannot be read"])
+    assert found.findings == () and "later versions" in found.unknown
 
 
 def test_options_that_were_not_declared_are_not_judged(played):

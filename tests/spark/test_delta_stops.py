@@ -7,6 +7,8 @@ from __future__ import annotations
 
 import json
 import shlex
+import shutil
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -15,7 +17,7 @@ from airflow_provider_ckpt.cli import run
 from airflow_provider_ckpt.storage.store import Store
 from tests.fake_query import read_all
 from tests.sinks.worker import Worker
-from tests.sources.delta_stops import CASES, Played, bring_about, start
+from tests.sources.delta_stops import CASES, Lose, Played, bring_about, start, take
 
 #: What the query reads after it was mended: everything that it had not read, but for what the commands skip.
 READ: dict[str, list[Any]] = {
@@ -110,6 +112,18 @@ def test_an_undo_lets_it_stop_again(worker, tmp_path, capsys):
     assert start(case, worker, case.options)["condition"] == CONDITION
 
 
+def test_killed_between_its_two_steps_it_leaves_the_query_where_it_was(worker, tmp_path, capsys):
+    case = bring_about("a row is deleted", tmp_path, worker)
+    command = gate(case, capsys)["findings"][0]["commands"][0]
+    shutil.copytree(case.checkpoint, tmp_path / "copy")
+    carry_out(command.replace(str(case.checkpoint), str(tmp_path / "copy")))
+    shutil.copy(tmp_path / "copy/offsets/0", case.checkpoint / "offsets/0")
+    (case.checkpoint / "offsets/.0.crc").unlink(missing_ok=True)
+    assert start(case, worker, case.options) == {"rows": [], "condition": CONDITION}, "the entry before alone is new"
+    carry_out(command)
+    assert start(case, worker, case.options) == {"rows": [9], "condition": None}
+
+
 CONDITION = "DELTA_SOURCE_IGNORE_DELETE"
 
 
@@ -141,3 +155,40 @@ def test_a_seed_begins_right_after_the_other_query(worker, tmp_path, capsys):
     assert start(case, worker, {}) == {"rows": [9], "condition": None}
     assert (case.checkpoint / "commits" / str(newest + 1)).exists(), "with a batch id after those of the other query"
     assert start(case, worker, {}) == {"rows": [], "condition": None}
+
+
+# --- how far it is behind --------------------------------------------------------------------------------------------
+
+CHECKPOINTS = {"classic": "", "v2": " TBLPROPERTIES ('delta.checkpointPolicy'='v2')"}
+
+
+@pytest.mark.parametrize("policy", CHECKPOINTS)
+def test_the_lag_is_what_the_table_has_added(policy, worker, tmp_path, capsys):
+    case = Played(tmp_path, "rows are updated, with skipChangeCommits")
+    take(case, worker, (f"CREATE TABLE {{t}} (n BIGINT, day STRING) USING delta{CHECKPOINTS[policy]}", insert(1, 2)))
+    for numbers in ((3, 4), (5, 6)):  # two batches
+        assert start(case, worker, case.options)["condition"] is None
+        take(case, worker, (insert(*numbers),))
+    assert start(case, worker, case.options) == {"rows": [5, 6], "condition": None}
+    take(case, worker, (insert(7), insert(8, 9), "OPTIMIZE {t}", "DELETE FROM {t} WHERE n = 1", Lose((0, 1))))
+    parts = [path.name for path in (case.table / "_delta_log").glob("*.checkpoint*")]
+    assert any(len(name.split(".")) == 4 for name in parts) == (policy == "v2"), "with an id of its own"
+    capsys.readouterr()
+    assert run(["lag", str(case.checkpoint), "--json", "--source", f"0=delta:{case.table}"]) == 0
+    (lag,) = json.loads(capsys.readouterr().out)["sources"]
+    added = [file for version in (4, 5, 7) for file in data_files(case.table, version)]
+    assert (lag["unit"], lag["total"], lag["files"]) == ("versions", 3, len(added))
+    assert lag["bytes"] == sum((case.table / name).stat().st_size for name in added)
+    assert [item["code"] for item in gate(case, capsys)["findings"] if item["severity"] == "error"] == []
+    assert start(case, worker, case.options) == {"rows": [7, 8, 9], "condition": None}
+
+
+def insert(*numbers: int) -> str:
+    return "INSERT INTO {t} VALUES " + ", ".join(f"({number}, 'a')" for number in numbers)
+
+
+def data_files(table: Path, version: int) -> list[str]:
+    """The files that a version of the log adds with rows that are new."""
+    lines = (table / "_delta_log" / f"{version:020}.json").read_text().splitlines()
+    added = [json.loads(line)["add"] for line in lines if "add" in json.loads(line)]
+    return [file["path"] for file in added if file["dataChange"]]

@@ -119,3 +119,30 @@ def test_a_version_that_its_catalog_alone_knows_is_refused(table, directory, sta
             log.require_no_staged()
     else:
         log.require_no_staged()
+
+
+# --- what the log still tells ----------------------------------------------------------------------------------------
+
+ONE_OF_TWO, TWO_OF_TWO = (f"{{version:020}}.checkpoint.000000000{part}.0000000002.parquet" for part in (1, 2))
+WITH_ID = "{version:020}.checkpoint.80a083e8-7026-4e79-81be-64bd76c43a11.json"
+LOGS = {
+    "all commits": (range(6), (), {0: True, 5: True, 6: False}),
+    "a checkpoint, and what comes after": (range(4, 6), ((3, "{version:020}.checkpoint.parquet"),), {2: False, 3: True, 5: True}),
+    "a checkpoint after it": (range(2, 6), ((3, "{version:020}.checkpoint.parquet"),), {2: False, 3: True}),
+    "a commit is missing": ((0, 1, 3), (), {1: True, 3: False}),
+    "a checkpoint of several files": (range(4, 6), ((3, ONE_OF_TWO), (3, TWO_OF_TWO)), {3: True, 5: True}),
+    "a checkpoint that lacks a file": (range(4, 6), ((3, ONE_OF_TWO),), {3: False, 5: False}),
+    "a checkpoint with an id": (range(4, 6), ((3, WITH_ID),), {3: True, 5: True}),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(("commits", "checkpoints", "answers"), LOGS.values(), ids=LOGS)
+def test_a_version_can_be_rebuilt_from_a_checkpoint_and_all_commits_after_it(tmp_path, commits, checkpoints, answers):
+    log = tmp_path / "_delta_log"
+    log.mkdir()
+    for version in commits:
+        (log / f"{version:020}.json").write_text("{}")
+    for version, name in checkpoints:
+        (log / name.format(version=version)).write_text("")
+    delta = DeltaLog(Store.open(str(tmp_path)))
+    assert {version: delta.can_rebuild(version) for version in answers} == answers
