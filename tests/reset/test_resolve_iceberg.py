@@ -6,6 +6,7 @@ That a query reads from there is shown by real Spark in tests/spark/test_iceberg
 from __future__ import annotations
 
 import json
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -18,7 +19,7 @@ from airflow_provider_ckpt.checkpoint.observe import observe
 from airflow_provider_ckpt.codec.iceberg_offset import START, IcebergOffset, of_value
 from airflow_provider_ckpt.codec.offset_log import OffsetSeq
 from airflow_provider_ckpt.codec.source_offset import SourceOffset
-from airflow_provider_ckpt.errors import PlanError, StalePlanError
+from airflow_provider_ckpt.errors import CheckpointError, PlanError, StalePlanError
 from airflow_provider_ckpt.positions.strategies import (
     ByDuration,
     ShiftBy,
@@ -35,6 +36,7 @@ from airflow_provider_ckpt.sinks.declared import parse_sink
 from airflow_provider_ckpt.storage.store import Store
 from airflow_provider_ckpt.tables.iceberg import read_history
 from tests.fake_query import read_all
+from tests.faults import Fault, FaultyStore, calls_to_fail
 from tests.goldens import unpack
 from tests.sources.iceberg_stops import CASES, RECORDED
 
@@ -304,3 +306,46 @@ def test_a_batch_in_flight_is_dropped_first(case):
 
 def test_every_case_is_recorded(recorded):
     assert {path.name for path in recorded.iterdir()} == set(CASES)
+
+
+# --- killed in between -----------------------------------------------------------------------------------------------
+
+
+@pytest.mark.sweep
+@pytest.mark.parametrize("undone", [False, True], ids=["reset", "undo"])
+def test_a_fault_at_any_call_leaves_the_old_position_or_the_new_one(recorded, tmp_path, undone):
+    """Two objects are replaced, of which the position is the last: what is between is the old position."""
+
+    def prepared(name: str) -> tuple[Case, dict[str, bytes]]:
+        at = Case(recorded, tmp_path / name, "position_expired_in_flight")
+        at.checkpoint = FaultyStore.of(at.checkpoint, Fault())
+        at.stores = Stores(at.checkpoint)
+        before = read_all(at.checkpoint)
+        if undone:
+            at.apply(at.plan(ToEarliest()))
+        return at, before
+
+    def act(at: Case) -> None:
+        try:
+            at.apply(make_undo(at.stores) if undone else at.plan(ToEarliest()))
+        except PlanError as error:
+            assert undone and "no change that can be undone" in str(error)
+
+    at, before = prepared("counted")
+    old = of_value(json.loads(before["offsets/0"].splitlines()[-1]))
+    at.checkpoint.fault = counted = Fault()
+    act(at)
+    after = before if undone else read_all(at.checkpoint)
+    assert read_all(at.checkpoint) == after
+    for call in calls_to_fail(counted.calls, 5):
+        at, _ = prepared(f"round-{call}")
+        at.checkpoint.fault = Fault(call, after=True)
+        with suppress(CheckpointError):
+            act(at)
+        at.checkpoint.fault = Fault()
+        files = read_all(at.checkpoint)
+        assert at.position in (old, IcebergOffset(at.oldest(0), 0)), f"after call {call}"
+        if at.position != old:
+            assert at.initial == START and "offsets/1" not in files, f"after call {call}"
+        act(at)
+        assert read_all(at.checkpoint) == after, f"completed after call {call}"
