@@ -134,6 +134,9 @@ class FleetRowFields(TypedDict):
     ]
     planned_at_ms: Annotated[int | None, "when the latest committed batch began, epoch milliseconds"]
     lag: Annotated[list[LagSummaryFields] | None, "how far the query is behind each source; null when nobody asked"]
+    expires_ms: Annotated[
+        int | None, "until a source may delete the first that the query needs; for Kafka null without `--ages`"
+    ]
     lag_error: Annotated[str | None, "why the sources could not be asked"]
 
 

@@ -8,7 +8,7 @@ from airflow_provider_ckpt.documents import Document
 from airflow_provider_ckpt.documents.backups import RehearsalFields
 from airflow_provider_ckpt.documents.changes import ReceiptFields
 from airflow_provider_ckpt.documents.findings import FindingFields, ForecastWithFindingsFields
-from airflow_provider_ckpt.documents.positions import SourceLagFields
+from airflow_provider_ckpt.documents.positions import LagSummaryFields
 
 
 class CheckResultDocument(Document):
@@ -25,20 +25,42 @@ class GateResultDocument(ForecastWithFindingsFields, Document):
     headline: Annotated[str, "the result in one line, for people"]
 
 
+class QueryLagFields(TypedDict):
+    """How far one query is behind."""
+
+    location: Annotated[str, "URI of the checkpoint"]
+    is_within: Annotated[bool, "whether it is behind by no more than it may be"]
+    sources: Annotated[list[LagSummaryFields], "how far it is behind each source"]
+
+
 class LagResultDocument(Document):
     """What `CheckpointLagSensor` returns."""
 
-    sources: Annotated[list[SourceLagFields], "how far the query is behind each source"]
+    checkpoints: Annotated[list[QueryLagFields], "queries, those first that are too far behind; at most a hundred"]
+    others: Annotated[int, "number of queries that are not among them"]
+
+
+class QueryLossFields(TypedDict):
+    """What one query has lost, stops at, or may lose soon."""
+
+    location: Annotated[str, "URI of the checkpoint"]
+    is_within: Annotated[bool, "whether it has lost records, or may lose some within the time that was asked for"]
+    findings: Annotated[list[FindingFields], "what a restart loses, or stops at, now; at most twenty"]
+    expires_ms: Annotated[
+        int | None, "until a source may delete the first that the query needs, milliseconds; null when nothing expires"
+    ]
+    unknown: Annotated[list[str], "what was not judged of tables, such as `source options`"]
+    error: Annotated[str | None, "why it could not be asked; the other fields are then empty"]
 
 
 class LossResultDocument(Document):
     """What `CheckpointDataLossSensor` returns."""
 
-    findings: Annotated[list[FindingFields], "what a restart loses, or stops at, now"]
+    checkpoints: Annotated[list[QueryLossFields], "queries, those first that lose records; at most a hundred"]
+    others: Annotated[int, "number of queries that are not among them"]
     expires_ms: Annotated[
-        int | None, "until a source may delete the first that the query needs, milliseconds; null when nothing expires"
+        int | None, "until a source of any query may delete the first that it needs; null when nothing expires"
     ]
-    unknown: Annotated[list[str], "what was not judged of tables, such as `source options`"]
 
 
 class ContinuityResultDocument(Document):

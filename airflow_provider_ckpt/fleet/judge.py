@@ -88,7 +88,7 @@ def _judge(examined: _Examined, deploy: DeploySpec | None, positions: FleetPosit
         foretold = forecast(view, own, found.losses)
         unknown = (*foretold.unknown, *(name for name in found.unknown if name not in foretold.unknown))
         row = _row(view, worst_first(dict.fromkeys((*findings, *foretold.findings))), foretold.decision, unknown)
-    return replace(row, sources=found.sources, lag_error=found.error)
+    return replace(row, sources=found.sources, expires_ms=found.expires_ms, lag_error=found.error)
 
 
 def _with(own: DeploySpec, shared: DeploySpec) -> DeploySpec:

@@ -31,12 +31,15 @@ class FleetPosition:
     Args:
         sources: How far it is behind each; None when they could not be asked, or none was declared.
         losses: What a restart loses of its sources, or stops at.
+        expires_ms: Until a source may delete the first that the query needs, milliseconds; None when nobody asked, or
+            nothing expires.
         error: Why its sources could not be asked.
         unknown: What was not judged.
     """
 
     sources: tuple[SourceLag, ...] | None = None
     losses: Losses | None = None
+    expires_ms: int | None = None
     error: str | None = None
     unknown: tuple[str, ...] = ()
 
@@ -91,28 +94,33 @@ class FleetPositions:
         question = self._question(view)
         if not question.sources:
             return FleetPosition(unknown=(LAG,))
-        access, losses = Access(self._open, store, self._config), None
+        access = Access(self._open, store, self._config)
+        losses: Losses | None = None
         try:
-            losses = self._losses(view, access)
+            losses, expires_ms = self._losses(view, access)
             sources = read_lag(view, question, access, self._now_ms, self._brokers)
         except CheckpointError as error:
             return FleetPosition(losses=losses, error=str(error), unknown=(*(losses.unknown if losses else ()), LAG))
         undeclared = any(source.source_type is None for source in sources)
-        unknown = (*((LAG,) if undeclared else ()), *(losses.unknown if losses else ()))
-        return FleetPosition(sources, losses, unknown=unknown)
+        expiries = [expires_ms, *(source.expires_ms for source in sources)]
+        return FleetPosition(
+            sources,
+            losses,
+            min((expiry for expiry in expiries if expiry is not None), default=None),
+            unknown=(*((LAG,) if undeclared else ()), *losses.unknown),
+        )
 
-    def _losses(self, view: CheckpointView, access: Access) -> Losses | None:
+    def _losses(self, view: CheckpointView, access: Access) -> tuple[Losses, int | None]:
+        """What a restart loses or stops at, and when a table may delete what the query needs."""
         deploy = self.deploy_of(view.location)
-        places, tables = kafka_places(deploy), table_places(deploy)
-        if not places and not tables:
-            return None
         lost = Losses((), (), {})
-        if places:
+        if places := kafka_places(deploy):
             lost = read_losses(view, places, deploy.source_options, self._known_ids(view.location), self._brokers)
             self.topic_ids[view.location] = lost.topic_ids
-        found = judge_tables(view, tables, deploy.source_options, access, self._now_ms, deploy.trigger)
+        options, tables = deploy.source_options, table_places(deploy)
+        found = judge_tables(view, tables, options, access, self._now_ms, deploy.trigger)
         findings, unknown = (*lost.findings, *found.findings), (*lost.unknown, *found.unknown)
-        return replace(lost, findings=findings, unknown=unknown)
+        return replace(lost, findings=findings, unknown=unknown), found.expires_ms
 
     def _question(self, view: CheckpointView) -> LagQuestion:
         """What is asked; nothing where types alone are declared, as a deploy file for the gate may do."""

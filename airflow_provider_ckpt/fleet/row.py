@@ -35,6 +35,8 @@ class FleetRow:
             this checkpoint is not read, and the other fields are empty.
         planned_at_ms: When the newest committed batch began, epoch milliseconds.
         sources: How far the query is behind each source; None when nobody asked.
+        expires_ms: Until a source may delete the first that the query needs, milliseconds; None when nobody asked, or
+            nothing expires.
         lag_error: Why its sources could not be asked.
     """
 
@@ -52,6 +54,7 @@ class FleetRow:
     replaced_by: str | None = None
     planned_at_ms: int | None = None
     sources: tuple[SourceLag, ...] | None = None
+    expires_ms: int | None = None
     lag_error: str | None = None
 
     @property
@@ -78,6 +81,7 @@ class FleetRow:
             "replaced_by": self.replaced_by,
             "planned_at_ms": self.planned_at_ms,
             "lag": None if self.sources is None else [summary_of(source) for source in self.sources],
+            "expires_ms": self.expires_ms,
             "lag_error": self.lag_error,
         }
 

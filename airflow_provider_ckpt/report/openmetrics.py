@@ -46,6 +46,9 @@ class _Family:
 
 _READABLE = _Family("ckpt_checkpoint_readable", "", "1 when the checkpoint and its declared sources were read, else 0.")
 _FINDINGS = _Family("ckpt_checkpoint_findings", "", "Findings of the rules, by severity.")
+_CHECKPOINT_EXPIRES = _Family(
+    "ckpt_checkpoint_expires_seconds", "seconds", "Time until a source may delete the first that the query needs."
+)
 _BATCH = _Family("ckpt_committed_batch", "", "Newest committed batch.")
 _POSITION = _Family(
     "ckpt_position_timestamp_seconds", "seconds", "When the newest committed batch began, since the epoch."
@@ -91,6 +94,7 @@ def fleet_metrics(rows: Sequence[FleetRow]) -> str:
     families = [
         _READABLE.lines((_whole(row), float(not (row.error or row.lag_error))) for row in judged),
         _FINDINGS.lines(findings),
+        _CHECKPOINT_EXPIRES.lines((_whole(row), _seconds(row.expires_ms)) for row in judged),
         *_of_lags([row for row in judged if row.error is None], MOST_PARTITIONS_OF_FLEET),
     ]
     return _text(families)

@@ -87,11 +87,10 @@ def _lag_cells(row: FleetRow) -> tuple[Any, ...]:
 
     sources = row.sources or ()
     ages = [source.age_ms for source in sources if source.age_ms is not None]
-    expiries = [source.expires_ms for source in sources if source.expires_ms is not None]
     return (
         ", ".join(filter(None, map(unread_text, sources))) or None,
         duration_text(max(ages)) if ages else None,
-        duration_text(min(expiries)) if expiries else None,
+        None if row.expires_ms is None else duration_text(row.expires_ms),
     )
 
 

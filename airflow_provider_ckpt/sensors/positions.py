@@ -11,7 +11,7 @@ from airflow.providers.common.compat.sdk import PokeReturnValue
 
 from airflow_provider_ckpt.hooks.checkpoint import airflow_errors
 from airflow_provider_ckpt.sensors.base import CheckpointSensor
-from airflow_provider_ckpt.triggers.position_polls import LagPoll, LossPoll, PositionPoll, Query
+from airflow_provider_ckpt.triggers.position_polls import LagPoll, LossPoll, PositionPoll, Queries
 from airflow_provider_ckpt.triggers.positions import (
     CheckpointDataLossTrigger,
     CheckpointLagTrigger,
@@ -25,7 +25,7 @@ class CheckpointPositionSensor(CheckpointSensor):
     trigger_class: ClassVar[type[CheckpointPositionTrigger]]
 
     @abstractmethod
-    def _poll_of(self, query: Query) -> PositionPoll:
+    def _poll_of(self, queries: Queries) -> PositionPoll:
         """What is asked at each poll."""
 
     @abstractmethod
@@ -41,8 +41,8 @@ class CheckpointPositionSensor(CheckpointSensor):
     def poke(self, context: Any) -> PokeReturnValue:
         """Poll once."""
         with airflow_errors():
-            query = Query(self.checkpoint, self.sources, self.kafka_conn_id, self.checkpoint_conn_id)
-            polled = self._poll_of(query).poll()
+            queries = Queries(self.checkpoint, self.sources, self.kafka_conn_id, self.checkpoint_conn_id)
+            polled = self._poll_of(queries).poll()
         self.say(polled.text)
         return PokeReturnValue(polled.is_done, polled.result)
 
@@ -79,9 +79,10 @@ class CheckpointLagSensor(CheckpointPositionSensor):
     too, but does not say how far each source is behind.
 
     :param checkpoint: The checkpointLocation of the query: any fsspec URL, or a path relative to the base location of
-        the connection.
+        the connection. Or a list of them: all of the queries are waited for; each broker is asked for all together.
     :param sources: Where each source reads from, by id, such as ``{"0": "kafka:host:9092"}``; every source of the
-        query. A mere type such as ``rate`` is for a source that has no end.
+        query. A mere type such as ``rate`` is for a source that has no end. For a list, the sources that all queries
+        have, or a mapping from each checkpoint of the list to its sources.
     :param most: So much may be unread of each source, in its unit.
     :param max_age: The oldest unread data may be as old as this: ``PT5M``, ``36h``, a timedelta, or seconds.
     :param source_options: What the query sets for its Kafka sources, such as ``{"0.maxOffsetsPerTrigger": 1000}``: the
@@ -99,7 +100,7 @@ class CheckpointLagSensor(CheckpointPositionSensor):
     def __init__(
         self,
         *,
-        sources: Mapping[str, str],
+        sources: Mapping[str, Any],
         most: int | str | None = None,
         max_age: float | str | timedelta | None = None,
         source_options: Mapping[str, str | int | bool] | None = None,
@@ -115,8 +116,8 @@ class CheckpointLagSensor(CheckpointPositionSensor):
         self.trigger = trigger
         self._begin_in_triggerer()
 
-    def _poll_of(self, query: Query) -> LagPoll:
-        return LagPoll(query, self.most, self.max_age, self.source_options, self.trigger)
+    def _poll_of(self, queries: Queries) -> LagPoll:
+        return LagPoll(queries, self.most, self.max_age, self.source_options, self.trigger)
 
     def _spelled(self) -> dict[str, Any]:
         return {
@@ -137,7 +138,7 @@ class CheckpointDataLossSensor(CheckpointPositionSensor):
     that the query is at, which an expiry may take at its age; of files in S3 what the lifecycle rules of the bucket
     delete unread.
 
-    :param checkpoint: As for :class:`CheckpointLagSensor`.
+    :param checkpoint: As for :class:`CheckpointLagSensor`; of a list one query is enough.
     :param sources: As for :class:`CheckpointLagSensor`; at least one of Kafka, a Delta or Iceberg table, or files.
     :param will_lose_data_within: Succeed this long before the first that is unread may be deleted: ``PT6H``, ``36h``, a
         timedelta, or seconds.
@@ -160,7 +161,7 @@ class CheckpointDataLossSensor(CheckpointPositionSensor):
     def __init__(
         self,
         *,
-        sources: Mapping[str, str],
+        sources: Mapping[str, Any],
         will_lose_data_within: float | str | timedelta,
         source_options: Mapping[str, str | int | bool] | None = None,
         trigger: str | None = None,
@@ -172,8 +173,8 @@ class CheckpointDataLossSensor(CheckpointPositionSensor):
         self.trigger = trigger
         self._begin_in_triggerer()
 
-    def _poll_of(self, query: Query) -> LossPoll:
-        return LossPoll(query, self.will_lose_data_within, self.source_options, self.trigger)
+    def _poll_of(self, queries: Queries) -> LossPoll:
+        return LossPoll(queries, self.will_lose_data_within, self.source_options, self.trigger)
 
     def _spelled(self) -> dict[str, Any]:
         return {

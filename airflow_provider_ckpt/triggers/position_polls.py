@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol
 
@@ -12,15 +12,22 @@ from airflow_provider_ckpt.clock import now_ms
 from airflow_provider_ckpt.documents import FORMAT_VERSION
 from airflow_provider_ckpt.errors import CheckpointError
 from airflow_provider_ckpt.hooks.checkpoint import CheckpointHook, duration_ms_of, query_options_of
-from airflow_provider_ckpt.positions.foresee_losses import foresee_losses
+from airflow_provider_ckpt.positions.ask_brokers import Brokers
+from airflow_provider_ckpt.positions.foresee_losses import LossForecast, foresee_losses
 from airflow_provider_ckpt.positions.lag import SourceLag
-from airflow_provider_ckpt.positions.read_lag import LagQuestion, read_lag
-from airflow_provider_ckpt.positions.source_options import option_texts
+from airflow_provider_ckpt.positions.lag_summary import summary_of
+from airflow_provider_ckpt.positions.read_lag import LagQuestion, read_ahead, read_lag
+from airflow_provider_ckpt.positions.source_options import QueryOptions, option_texts
 from airflow_provider_ckpt.sources.declared import Access
 from airflow_provider_ckpt.times import duration_text
 
 if TYPE_CHECKING:
-    from airflow_provider_ckpt.documents.tasks import LagResultDocument, LossResultDocument
+    from airflow_provider_ckpt.documents.tasks import (
+        LagResultDocument,
+        LossResultDocument,
+        QueryLagFields,
+        QueryLossFields,
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,22 +52,41 @@ class PositionPoll(Protocol):
         """Ask once. Raises CheckpointError; StoreUnavailableError when another poll can help."""
 
 
+#: So many queries are in a result, and so many findings of each.
+MOST_QUERIES, MOST_FINDINGS = 100, 20
+
+
 @dataclass(frozen=True, slots=True)
-class Query:
-    """A query and its sources, as the arguments of a sensor or a trigger name them.
+class Opened:
+    """One query, as it is now.
 
     Args:
-        checkpoint: Its checkpoint location.
-        sources: Where each source reads from, by id.
+        view: Its checkpoint.
+        question: Its sources.
+        access: How they are come by.
+    """
+
+    view: CheckpointView
+    question: LagQuestion
+    access: Access
+
+
+@dataclass(frozen=True, slots=True)
+class Queries:
+    """Queries and their sources, as the arguments of a sensor or a trigger name them.
+
+    Args:
+        checkpoint: A checkpoint location, or a list of them.
+        sources: Where each source reads from, by id, of every query; or the same by checkpoint.
         kafka_conn_id: Connection of type ``kafka``, or None.
         checkpoint_conn_id: Connection of type ``checkpoint``, or None.
 
     Raises:
-        CheckpointError: The sources are no mapping.
+        CheckpointError: There is no checkpoint, or the sources are no mapping, or not of each checkpoint.
     """
 
-    checkpoint: str
-    sources: Mapping[str, str]
+    checkpoint: str | Sequence[str]
+    sources: Mapping[str, Any]
     kafka_conn_id: str | None = None
     checkpoint_conn_id: str | None = None
 
@@ -69,91 +95,203 @@ class Query:
             raise CheckpointError(
                 f"sources must be a mapping such as {{'0': 'kafka:host:9092'}}, not {self.sources!r:.60}"
             )
+        if not self.locations or not all(isinstance(location, str) for location in self.locations):
+            raise CheckpointError(f"checkpoint must be a location or a list of them, not {self.checkpoint!r:.60}")
+        for location in self.locations:
+            self._sources_of(location)
 
-    def opened(self) -> tuple[CheckpointView, Access]:
-        """The checkpoint as it is now, and how its sources are come by."""
-        hook = CheckpointHook(self.checkpoint_conn_id)
-        return observe(hook.store(self.checkpoint)), hook.access(self.checkpoint, self.kafka_conn_id)
+    @property
+    def locations(self) -> list[str]:
+        """The checkpoints."""
+        if isinstance(self.checkpoint, str):
+            return [self.checkpoint]
+        return list(self.checkpoint) if isinstance(self.checkpoint, list | tuple) else []
+
+    def opened(
+        self, options: QueryOptions | None = None, *, ages: bool = False
+    ) -> list[tuple[str, Opened | CheckpointError]]:
+        """The queries as they are now, or why one cannot be read. The brokers are not asked yet."""
+        hook, said = CheckpointHook(self.checkpoint_conn_id), options or QueryOptions()
+        return [(location, self._opened(hook, location, said, ages=ages)) for location in self.locations]
+
+    def _opened(
+        self, hook: CheckpointHook, location: str, options: QueryOptions, *, ages: bool
+    ) -> Opened | CheckpointError:
+        try:
+            view = observe(hook.store(location))
+            access = hook.access(location, self.kafka_conn_id)
+        except CheckpointError as error:
+            return error
+        return Opened(view, LagQuestion(self._sources_of(location), options, ages), access)
+
+    def _sources_of(self, location: str) -> Mapping[str, str]:
+        by_checkpoint = any(isinstance(value, Mapping) for value in self.sources.values())
+        sources = self.sources.get(location) if by_checkpoint else self.sources
+        if not isinstance(sources, Mapping):
+            raise CheckpointError(
+                f"sources are given by checkpoint, and not for {location}",
+                hint="Give the sources of each checkpoint of the list, by its name in the list.",
+            )
+        return sources
+
+
+def together(found: Sequence[tuple[str, Opened | CheckpointError]], asked_at_ms: int) -> Brokers:
+    """The brokers of some queries, asked for all of them together."""
+    opened = [item for _, item in found if isinstance(item, Opened)]
+    brokers = Brokers(opened[0].access.kafka_config if opened else {})
+    if len(opened) > 1:
+        read_ahead([(item.view, item.question) for item in opened], brokers, asked_at_ms)
+    return brokers
 
 
 @dataclass(frozen=True, slots=True)
 class LagPoll:
-    """Whether a query is behind its sources by no more than it may be.
+    """Whether queries are behind their sources by no more than they may be.
 
     Args:
-        query: The query.
+        queries: The queries.
         most: So much may be unread of each source, in its unit; None for any number.
         max_age: The oldest unread data may be as old as this, as a duration is spelled; None for any age.
         source_options: What the query sets for its Kafka sources, for what the next batch reads.
         trigger: Its trigger; None when that was not said.
     """
 
-    query: Query
+    queries: Queries
     most: int | str | None = None
     max_age: Any = None
     source_options: Mapping[str, Any] | None = None
     trigger: str | None = None
 
     def poll(self) -> Polled:
-        """See :class:`PositionPoll`."""
+        """See :class:`PositionPoll`. A query that cannot be asked is an error: nobody knows how far it is."""
         most = None if self.most is None else _whole("most", self.most)
         max_age_ms = None if self.max_age is None else duration_ms_of("max_age", self.max_age)
-        question = LagQuestion(
-            self.query.sources, query_options_of(self.source_options, self.trigger), ages=max_age_ms is not None
-        )
-        view, access = self.query.opened()
-        found = read_lag(view, question, access, now_ms())
-        unknown = [source for source in found if source.source_type is None]
-        if unknown:
+        options = query_options_of(self.source_options, self.trigger)
+        found, now = self.queries.opened(options, ages=max_age_ms is not None), now_ms()
+        brokers = together(found, now)
+        lags = [(location, *self._lag(item, now, brokers)) for location, item in found]
+        is_within = [all(source.is_within(most, max_age_ms) for source in sources) for _, _, sources in lags]
+        rows: list[QueryLagFields] = [
+            {"location": view.location, "is_within": within, "sources": [summary_of(source) for source in sources]}
+            for within, (_, view, sources) in zip(is_within, lags, strict=True)
+        ]
+        rows.sort(key=lambda row: row["is_within"])
+        is_said = bool(self.source_options or self.trigger)
+        texts = [
+            (location, ", ".join(f"source {item.source_id} is behind by {_behind(item, is_said)}" for item in sources))
+            for location, _, sources in lags
+        ]
+        result: LagResultDocument = {
+            "format_version": FORMAT_VERSION,
+            "checkpoints": rows[:MOST_QUERIES],
+            "others": len(rows[MOST_QUERIES:]),
+        }
+        return Polled(all(is_within), result, _of_all(texts))
+
+    @staticmethod
+    def _lag(
+        item: Opened | CheckpointError, asked_at_ms: int, brokers: Brokers
+    ) -> tuple[CheckpointView, tuple[SourceLag, ...]]:
+        if isinstance(item, CheckpointError):
+            raise item
+        sources = read_lag(item.view, item.question, item.access, asked_at_ms, brokers)
+        if unknown := [source for source in sources if source.source_type is None]:
             raise CheckpointError(
                 f"source {unknown[0].source_id} was not declared, so nobody can be asked where it ends",
-                location=view.location,
+                location=item.view.location,
                 hint="Declare every source, one without an end by its type alone, such as rate.",
             )
-        is_said = bool(self.source_options or self.trigger)
-        text = ", ".join(f"source {source.source_id} is behind by {_behind(source, is_said)}" for source in found)
-        result: LagResultDocument = {"format_version": FORMAT_VERSION, "sources": [item.to_dict() for item in found]}
-        return Polled(all(source.is_within(most, max_age_ms) for source in found), result, text)
+        return item.view, sources
 
 
 @dataclass(frozen=True, slots=True)
 class LossPoll:
-    """Whether a query has lost what it has not read, stops at it, or may lose some soon.
+    """Whether one of some queries has lost what it has not read, stops at it, or may lose some soon.
 
     Args:
-        query: The query; at least one of its sources is Kafka, or a Delta or Iceberg table.
+        queries: The queries; at least one source of each can be asked what is lost.
         within: So long before the first that is unread may be deleted, as a duration is spelled.
-        source_options: What the query sets for its sources.
+        source_options: What each query sets for its sources.
         trigger: Its trigger; None when that was not said.
     """
 
-    query: Query
+    queries: Queries
     within: Any
     source_options: Mapping[str, Any] | None = None
     trigger: str | None = None
 
     def poll(self) -> Polled:
-        """See :class:`PositionPoll`."""
+        """See :class:`PositionPoll`. An error of one query hides no loss of another; without a loss it is raised."""
         within_ms = duration_ms_of("will_lose_data_within", self.within)
         try:
             options = option_texts(self.source_options or {})
         except ValueError as error:
             raise CheckpointError(f"source_options: {error}") from error
-        view, access = self.query.opened()
-        question = LagQuestion(self.query.sources, query_options_of(self.source_options, self.trigger))
-        foreseen = foresee_losses(view, question, options, access, now_ms())
-        expires = "nothing unread expires"
-        if foreseen.expires_ms is not None:
-            expires = f"the first that is unread may be deleted in {duration_text(foreseen.expires_ms)}"
-        unknown = [f"not judged: {', '.join(foreseen.unknown)}"] if foreseen.unknown else []
-        text = "; ".join((*(finding.message for finding in foreseen.findings), expires, *unknown))
+        said = query_options_of(self.source_options, self.trigger)
+        found, now = self.queries.opened(said, ages=True), now_ms()
+        brokers = together(found, now)
+        foreseen = [(location, _foreseen(item, options, now, brokers)) for location, item in found]
+        rows = [_loss_row(location, item, within_ms) for location, item in foreseen]
+        errors = [item for _, item in foreseen if isinstance(item, CheckpointError)]
+        if errors and not any(row["is_within"] for row in rows):
+            raise next((error for error in errors if error.retryable), errors[0])
+        rows.sort(key=lambda row: (not row["is_within"], row["error"] is None))
+        expiries = [row["expires_ms"] for row in rows if row["expires_ms"] is not None]
         result: LossResultDocument = {
             "format_version": FORMAT_VERSION,
-            "findings": [finding.to_dict() for finding in foreseen.findings],
-            "expires_ms": foreseen.expires_ms,
-            "unknown": list(foreseen.unknown),
+            "checkpoints": rows[:MOST_QUERIES],
+            "others": len(rows[MOST_QUERIES:]),
+            "expires_ms": min(expiries, default=None),
         }
-        return Polled(foreseen.is_within(within_ms), result, text)
+        text = _of_all([(location, _loss_text(item)) for location, item in foreseen])
+        return Polled(any(row["is_within"] for row in rows), result, text)
+
+
+def _foreseen(
+    item: Opened | CheckpointError, options: Mapping[str, str], asked_at_ms: int, brokers: Brokers
+) -> LossForecast | CheckpointError:
+    if isinstance(item, CheckpointError):
+        return item
+    try:
+        return foresee_losses(item.view, item.question, options, item.access, asked_at_ms, brokers)
+    except CheckpointError as error:
+        return error
+
+
+def _loss_row(location: str, item: LossForecast | CheckpointError, within_ms: int) -> QueryLossFields:
+    if isinstance(item, CheckpointError):
+        said = str(item)
+        return {
+            "location": location,
+            "is_within": False,
+            "findings": [],
+            "expires_ms": None,
+            "unknown": [],
+            "error": said,
+        }
+    return {
+        "location": location,
+        "is_within": item.is_within(within_ms),
+        "findings": [finding.to_dict() for finding in item.findings[:MOST_FINDINGS]],
+        "expires_ms": item.expires_ms,
+        "unknown": list(item.unknown),
+        "error": None,
+    }
+
+
+def _loss_text(item: LossForecast | CheckpointError) -> str:
+    if isinstance(item, CheckpointError):
+        return str(item)
+    expires = "nothing unread expires"
+    if item.expires_ms is not None:
+        expires = f"the first that is unread may be deleted in {duration_text(item.expires_ms)}"
+    unknown = [f"not judged: {', '.join(item.unknown)}"] if item.unknown else []
+    return "; ".join((*(finding.message for finding in item.findings), expires, *unknown))
+
+
+def _of_all(texts: Sequence[tuple[str, str]]) -> str:
+    """One text; of several queries each with its name."""
+    return texts[0][1] if len(texts) == 1 else "; ".join(f"{location}: {text}" for location, text in texts)
 
 
 def _whole(name: str, value: int | str) -> int:

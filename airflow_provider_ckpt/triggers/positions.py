@@ -6,14 +6,14 @@ import asyncio
 import random
 import time
 from abc import abstractmethod
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Mapping, Sequence
 from typing import Any
 
 from airflow.triggers.base import BaseTrigger, TriggerEvent
 
 from airflow_provider_ckpt.clock import now_ms
 from airflow_provider_ckpt.errors import CheckpointError, StoreUnavailableError
-from airflow_provider_ckpt.triggers.position_polls import LagPoll, LossPoll, Polled, PositionPoll, Query
+from airflow_provider_ckpt.triggers.position_polls import LagPoll, LossPoll, Polled, PositionPoll, Queries
 from airflow_provider_ckpt.triggers.shared_polls import PollPool, poll_pool
 
 #: A line in the log of the triggerer at most so often, seconds: many waits share one process.
@@ -43,8 +43,8 @@ class CheckpointPositionTrigger(BaseTrigger):
     def __init__(
         self,
         *,
-        checkpoint: str,
-        sources: Mapping[str, str],
+        checkpoint: str | Sequence[str],
+        sources: Mapping[str, Any],
         kafka_conn_id: str | None = None,
         checkpoint_conn_id: str | None = None,
         poke_interval: float = 60.0,
@@ -65,7 +65,7 @@ class CheckpointPositionTrigger(BaseTrigger):
         return path, {name: getattr(self, name) for name in self.arguments}
 
     @abstractmethod
-    def poll_of(self, query: Query) -> PositionPoll:
+    def poll_of(self, queries: Queries) -> PositionPoll:
         """What is asked at each poll."""
 
     async def run(self) -> AsyncIterator[TriggerEvent]:
@@ -77,8 +77,8 @@ class CheckpointPositionTrigger(BaseTrigger):
                 yield TriggerEvent({"status": "error", "retryable": error.retryable, **error.to_dict()})
 
     async def _outcome(self, pool: PollPool) -> dict[str, Any]:
-        query = Query(self.checkpoint, self.sources, self.kafka_conn_id, self.checkpoint_conn_id)
-        poll, spread = self.poll_of(query), random.uniform(0.9, 1.1)  # so that many triggers do not poll in step
+        queries = Queries(self.checkpoint, self.sources, self.kafka_conn_id, self.checkpoint_conn_id)
+        poll, spread = self.poll_of(queries), random.uniform(0.9, 1.1)  # so that many triggers do not poll in step
         while True:
             text = await self._poll(pool, poll)
             if isinstance(text, Polled):
@@ -133,9 +133,9 @@ class CheckpointLagTrigger(CheckpointPositionTrigger):
         self.source_options = source_options
         self.trigger = trigger
 
-    def poll_of(self, query: Query) -> LagPoll:
+    def poll_of(self, queries: Queries) -> LagPoll:
         """See :class:`CheckpointPositionTrigger`."""
-        return LagPoll(query, self.most, self.max_age, self.source_options, self.trigger)
+        return LagPoll(queries, self.most, self.max_age, self.source_options, self.trigger)
 
 
 class CheckpointDataLossTrigger(CheckpointPositionTrigger):
@@ -163,6 +163,6 @@ class CheckpointDataLossTrigger(CheckpointPositionTrigger):
         self.source_options = source_options
         self.trigger = trigger
 
-    def poll_of(self, query: Query) -> LossPoll:
+    def poll_of(self, queries: Queries) -> LossPoll:
         """See :class:`CheckpointPositionTrigger`."""
-        return LossPoll(query, self.will_lose_data_within, self.source_options, self.trigger)
+        return LossPoll(queries, self.will_lose_data_within, self.source_options, self.trigger)

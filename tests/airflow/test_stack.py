@@ -112,7 +112,7 @@ def test_a_lag_is_waited_for_in_the_triggerer(stack):
     (unread / "a").unlink()
     for dag_id, run in runs:
         stack.wait_for_task(dag_id, run, "wait", "success")
-        assert stack.returned(dag_id, run, "wait")["sources"][0]["total"] == 0
+        assert stack.returned(dag_id, run, "wait")["checkpoints"][0]["sources"][0]["total"] == 0
 
 
 def test_a_stream_schedules_a_dag(stack, watched):

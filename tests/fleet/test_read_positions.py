@@ -15,6 +15,7 @@ from airflow_provider_ckpt.restart.deploys import parse_deploys
 from airflow_provider_ckpt.storage.store import Store
 from tests.goldens import unpack
 from tests.kafka_checkpoint import commit_batch
+from tests.sources import delta_stops
 from tests.sources.iceberg_stops import RECORDED
 
 pytestmark = pytest.mark.timeout(180)
@@ -157,3 +158,14 @@ def test_tables_are_asked_what_stops_a_query_also_where_its_lag_cannot_be_told(t
     assert "not an ancestor of the current snapshot" in found["position_expired"]["lag_error"]
     assert found["deleted"]["lag"][0]["rows"] == 2
     assert all("source options" in row["unknown"] for row in rows)
+
+
+def test_what_stops_a_delta_source_is_a_finding_of_its_query(tmp_path, capsys):
+    case = next(
+        case for case in delta_stops.unpacked(unpack(delta_stops.RECORDED, tmp_path)) if case.name == "a row is deleted"
+    )
+    options = [f"--source-option=0.{name}={value}" for name, value in case.options.items()]
+    code = run(["fleet", str(case.checkpoint), "--source", f"0=delta:{case.table}", *options, "--json"])
+    (row,) = json.loads(capsys.readouterr().out)["checkpoints"]
+    assert (code, row["lag"][0]["unit"], row["lag_error"]) == (1, "versions", None)
+    assert case.does["condition"] in [item["spark_error"] for item in row["findings"]]

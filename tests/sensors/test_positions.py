@@ -14,7 +14,7 @@ from airflow.sdk.exceptions import AirflowRescheduleException
 
 from airflow_provider_ckpt.documents.tasks import LagResultDocument, LossResultDocument
 from airflow_provider_ckpt.sensors.checkpoint import CheckpointDataLossSensor, CheckpointLagSensor
-from airflow_provider_ckpt.triggers.position_polls import LagPoll, Query
+from airflow_provider_ckpt.triggers.position_polls import LagPoll, Queries
 from airflow_provider_ckpt.triggers.positions import CheckpointDataLossTrigger, CheckpointLagTrigger
 from tests.json_documents import problems
 from tests.kafka_checkpoint import commit_batch
@@ -64,7 +64,7 @@ def test_a_lag_within_all_limits_ends_the_wait(lag, limits, is_done):
     poked = lag(**limits)
     assert poked.is_done == is_done
     assert list(problems(poked.xcom_value, LagResultDocument)) == []
-    assert [source["total"] for source in poked.xcom_value["sources"]] == [2, None]
+    assert [source["total"] for source in poked.xcom_value["checkpoints"][0]["sources"]] == [2, None]
 
 
 @pytest.mark.parametrize(
@@ -92,7 +92,7 @@ def test_a_limit_is_needed(lag):
 def test_a_lag_that_is_small_enough_never_defers(waits):
     result = waits(most=2, deferrable=True).execute({})
     assert list(problems(result, LagResultDocument)) == []
-    assert [source["total"] for source in result["sources"]] == [2, None]
+    assert [source["total"] for source in result["checkpoints"][0]["sources"]] == [2, None]
 
 
 def test_any_other_is_left_to_the_trigger_with_all_that_it_needs(waits, monkeypatch):
@@ -130,7 +130,7 @@ def test_in_reschedule_mode_it_comes_back_later(waits):
     first = SimpleNamespace(get_first_reschedule_date=lambda context: None)
     with pytest.raises(AirflowRescheduleException):
         waits(most=1, mode="reschedule").execute({"ti": first})
-    assert waits(most=2, mode="reschedule").execute({"ti": first})["sources"][0]["total"] == 2
+    assert waits(most=2, mode="reschedule").execute({"ti": first})["checkpoints"][0]["sources"][0]["total"] == 2
 
 
 def test_the_scheduler_is_told_what_the_trigger_needs(waits):
@@ -181,7 +181,7 @@ def test_a_loss_ends_the_wait(kafka, tmp_path):
     lost = poke()
     assert lost.is_done
     assert list(problems(lost.xcom_value, LossResultDocument)) == []
-    assert [finding["code"] for finding in lost.xcom_value["findings"]] == ["CKPT250"]
+    assert [finding["code"] for finding in lost.xcom_value["checkpoints"][0]["findings"]] == ["CKPT250"]
     with pytest.raises(AirflowFailException, match="will_lose_data_within: 'soon' is not a duration"):
         poke("soon")
 
@@ -190,7 +190,7 @@ def test_the_lag_sensor_says_what_the_next_batch_reads_and_what_stays_unread(kaf
     topic = kafka.create()
     kafka.produce(topic, 30)
     commit_batch(tmp_path / "checkpoint", 0, {topic: {0: 0}})
-    query = Query(str(tmp_path / "checkpoint"), {"0": f"kafka:{kafka.bootstrap}/{topic}"})
+    query = Queries(str(tmp_path / "checkpoint"), {"0": f"kafka:{kafka.bootstrap}/{topic}"})
     limits = {"0.maxOffsetsPerTrigger": 25, "0.minOffsetsPerTrigger": 20}
     said = LagPoll(query, 0, None, limits, "availableNow").poll().text
     assert said == ("source 0 is behind by 30 offsets (next batch: 25 offsets; leaves at most 5 offsets unread)")

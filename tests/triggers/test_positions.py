@@ -87,7 +87,7 @@ def test_every_argument_survives_serialisation(kind, own):
 def test_it_fires_once_with_what_the_task_returns(query):
     [event] = events(CheckpointLagTrigger(**query, most=1))
     assert event["status"] == "reached"
-    assert event["result"]["sources"][0]["total"] == 1
+    assert event["result"]["checkpoints"][0]["sources"][0]["total"] == 1
     assert json.loads(json.dumps(event)) == event, "the database keeps it"
 
 
