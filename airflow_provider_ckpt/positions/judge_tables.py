@@ -14,6 +14,7 @@ from airflow_provider_ckpt.checkpoint.view import CheckpointView
 from airflow_provider_ckpt.codec.offset_log import OffsetSeq
 from airflow_provider_ckpt.codec.source_offset import SourceOffset
 from airflow_provider_ckpt.errors import CheckpointError
+from airflow_provider_ckpt.positions.read_losses import data_loss_of
 from airflow_provider_ckpt.positions.source_options import options_of, parse_options
 from airflow_provider_ckpt.positions.table_loss import TableAtRestart, TableLosses, all_losses
 from airflow_provider_ckpt.sources.declared import Access, DeclaredEnd, parse_end
@@ -58,8 +59,11 @@ def judge_tables(
         CheckpointError: As :meth:`Judge.judge`.
     """
     parse_options(options.items())
-    judged = (place for place in _at_restart(view, places, options) if is_judged(place.place))
-    return all_losses(_judge(replace(at, trigger=trigger, now_ms=now_ms), access) for at in judged)
+    judged = [at for at in _at_restart(view, places, options) if is_judged(at.place)]
+    asked = {at.source_id for at in judged}
+    planned = {name for name, place in places.items() if is_judged(place) and view.latest_planned is not None}
+    lost = all_losses(_judge(replace(at, trigger=trigger, now_ms=now_ms), access) for at in judged)
+    return replace(lost, unknown=(*lost.unknown, *map(data_loss_of, sorted(planned - asked))))
 
 
 def is_judged(place: str) -> bool:
@@ -77,7 +81,7 @@ def _judge(at: TableAtRestart, access: Access) -> TableLosses:
 def _at_restart(
     view: CheckpointView, places: Mapping[str, str], options: Mapping[str, str]
 ) -> Iterator[TableAtRestart]:
-    """The declared sources that have a position; one that has none begins anew, and stops at nothing."""
+    """The declared sources that have a position; one that has none is not judged."""
     batch_id = view.latest_committed
     committed, planned = _entry(view, batch_id), _entry(view, view.in_flight)
     before = None if batch_id is None else _entry(view, view.predecessor(batch_id))

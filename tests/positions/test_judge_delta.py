@@ -5,6 +5,7 @@ The cases are those that were recorded; `make sinks` has Spark bring them about 
 
 from __future__ import annotations
 
+import json
 import os
 import shlex
 from collections.abc import Mapping
@@ -14,9 +15,12 @@ from pathlib import Path
 import pytest
 
 from airflow_provider_ckpt.checkpoint.observe import observe
+from airflow_provider_ckpt.cli import run
 from airflow_provider_ckpt.errors import StoreError
 from airflow_provider_ckpt.positions import judge_delta
+from airflow_provider_ckpt.positions.foresee_losses import LossForecast, foresee_losses
 from airflow_provider_ckpt.positions.judge_tables import judge_tables
+from airflow_provider_ckpt.positions.read_lag import LagQuestion
 from airflow_provider_ckpt.positions.table_loss import SOURCE_OPTIONS, TableLosses
 from airflow_provider_ckpt.sources.declared import Access
 from airflow_provider_ckpt.storage.store import Store
@@ -209,3 +213,39 @@ def test_an_offset_of_another_source_is_refused(tmp_path, played):
     store = Store.open(str(tmp_path))
     with pytest.raises(StoreError, match="source 0 is not a Delta source"):
         judge_tables(observe(store), {"0": f"delta:{played['one batch'].table}"}, {}, Access(Store.open, store), 0)
+
+
+# --- who asks --------------------------------------------------------------------------------------------------------
+
+
+def test_the_gate_closes_with_the_condition_and_the_command(played, capsys):
+    case = played["a row is deleted"]
+    code = run(["gate", str(case.checkpoint), "--quick", "--json", "--source", f"0=delta:{case.table}"])
+    document = json.loads(capsys.readouterr().out)
+    assert (code, document["decision"], document["spark_error"]) == (1, "block", case.does["condition"])
+    (finding,) = (item for item in document["findings"] if item["code"] == "CKPT255")
+    assert "--skip-version 4" in finding["commands"][0]
+    assert SOURCE_OPTIONS in document["unknown"]
+
+
+def test_an_option_that_allows_it_opens_the_gate(played, capsys):
+    case = played["a row is deleted, with ignoreDeletes"]
+    options = ["--source-option", "0.ignoreDeletes=true"]
+    assert run(["gate", str(case.checkpoint), "--quick", "--json", "--source", f"0=delta:{case.table}", *options]) == 0
+    document = json.loads(capsys.readouterr().out)
+    assert (document["spark_error"], SOURCE_OPTIONS in document["unknown"]) == (None, False)
+
+
+def foresee(case: Played, now_ms: int) -> LossForecast:
+    store = Store.open(str(case.checkpoint))
+    question = LagQuestion({"0": f"delta:{case.table}", "1": "rate"})
+    return foresee_losses(observe(store), question, {}, Access(Store.open, store), now_ms)
+
+
+def test_the_sensor_finds_what_stops_the_source_and_when_its_versions_go(played, table):
+    stopped = foresee(played["a row is deleted"], 0)
+    assert [finding.code for finding in stopped.findings] == ["CKPT255"]
+    assert stopped.is_within(0) and stopped.unknown == (SOURCE_OPTIONS,)
+    kept = foresee(table, 101 * DAY_MS)
+    assert (kept.findings, kept.expires_ms) == ((), 29 * DAY_MS)
+    assert not kept.is_within(28 * DAY_MS) and kept.is_within(29 * DAY_MS)

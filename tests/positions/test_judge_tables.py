@@ -56,10 +56,17 @@ def test_the_first_batch_has_none_before(tmp_path, asked):
     assert [(at.before, at.planned) for at in asked] == [(None, None)]
 
 
-def test_a_query_without_a_position_begins_anew(tmp_path, asked):
+def test_a_query_without_a_position_is_not_judged(tmp_path, asked):
     plan_batch(tmp_path, 0, "{}", "{}", "5")
-    assert judge(tmp_path) == TableLosses()
+    assert judge(tmp_path) == TableLosses(unknown=("data loss of source 0",))
     assert asked == []
+
+
+def test_a_query_without_a_batch_begins_anew(tmp_path, asked):
+    for name in ("offsets", "commits"):
+        (tmp_path / name).mkdir()
+    (tmp_path / "metadata").write_text('{"id":"7f0c55e2-9a1b-4b5e-9c3d-2f6f4d0f1a10"}')
+    assert judge(tmp_path) == TableLosses()
 
 
 def test_an_option_that_is_not_known_is_an_error(tmp_path, asked):

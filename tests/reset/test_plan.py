@@ -79,6 +79,22 @@ def test_sources_stay_in_their_order_whatever_the_line_ends(data):
 DELTA = '{"sourceVersion":1,"reservoirId":"r","reservoirVersion":%d,"index":-1,"isStartingVersion":false}'
 
 
+def test_a_source_with_a_name_has_its_offset_in_both_entries_of_version_2(tmp_path):
+    for batch_id in range(2):
+        commit_batch(tmp_path, batch_id, DELTA % (batch_id + 1))
+        path = tmp_path / "offsets" / str(batch_id)
+        _, metadata, offset = path.read_text().splitlines()
+        path.write_text("\n".join(["v2", metadata, f"orders:{offset}", "clicks:5"]))
+    view = observe(Store.open(str(tmp_path)), deep=True)
+    old = view.offset_seq(1).offset("orders")
+    assert old is not None
+    plan = plan_reset(view, [Move("orders", "delta", old, SourceOffset(DELTA % 9))], 7)
+    assert [(step.name, step.data.splitlines()[-2:]) for step in plan.actions] == [
+        (f"offsets/{batch_id}", [f"orders:{DELTA % 9}", "clicks:5"]) for batch_id in range(2)
+    ]
+    assert [(item.source_id, item.new.json) for item in moves_of(plan, view)] == [("orders", DELTA % 9)]
+
+
 @pytest.mark.parametrize("batches", [1, 2, 3])
 def test_a_delta_source_has_its_offset_in_the_entry_before_as_well_and_there_first(tmp_path, batches):
     for batch_id in range(batches):
