@@ -21,6 +21,7 @@ from airflow_provider_ckpt.checks.logs import entry_before, newest_commit, newes
 from airflow_provider_ckpt.checks.remedies import Remedy, repartition
 from airflow_provider_ckpt.restart.deploy import DeploySpec
 from airflow_provider_ckpt.restart.judged import not_judged
+from airflow_provider_ckpt.restart.real_time import REAL_TIME, trigger_of
 from airflow_provider_ckpt.restart.state import logged_confs
 from airflow_provider_ckpt.restart.steps import named, start
 
@@ -41,7 +42,7 @@ class Forecast:
 
     Args:
         resumes_at_batch: The first batch that Spark will run; None when it does not start.
-        reruns_batch: That batch when it is already planned, else None.
+        reruns_batch: That batch when it is already planned, else None; real-time mode plans it anew.
         spark_error: Spark's error condition, or the simple name of the Java exception; None when Spark starts.
         confs: What happens to each once-only conf.
         findings: Everything that speaks against the deploy, errors first.
@@ -134,14 +135,15 @@ def forecast(
     topic_ids = lost.topic_ids if lost else {}
     if error is not None:
         return Forecast(None, None, error, confs, findings, unknown=unknown, topic_ids=topic_ids)
+    drops_planned = trigger_of(deploy.trigger, view.operator_names) == REAL_TIME
     return Forecast(
         resumes_at_batch=view.next_batch,
-        reruns_batch=view.in_flight,
+        reruns_batch=None if drops_planned else view.in_flight,
         spark_error=None,
         confs=confs,
         findings=findings,
         start_offsets=_start_offsets(view, deploy),
-        end_offsets=_end_offsets(view),
+        end_offsets=None if drops_planned else _end_offsets(view),
         watermark_ms=_watermark_ms(view),
         unknown=unknown,
         topic_ids=topic_ids,

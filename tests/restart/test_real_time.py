@@ -39,6 +39,9 @@ def test_a_deploy_in_real_time_mode(case, golden_home):
     assert [f.spark_error for f in found if f.severity == "error"] == ([error] if error else [])
     assert [repeats in f.message for f in found if repeats and f.severity == "warning"] == ([True] if repeats else [])
     other = forecast(view, DeploySpec(confs=confs, trigger="processingTime"))
+    told = forecast(view, DeploySpec(confs=confs, trigger="realTime"))
+    assert (told.reruns_batch, told.end_offsets) == (None, None), "a planned batch is planned anew"
+    assert (other.end_offsets is None) == (other.reruns_batch is None)
     assert "CKPT232" not in {f.code for f in other.findings}
 
 

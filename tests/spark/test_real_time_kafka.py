@@ -125,6 +125,30 @@ def test_a_batch_that_was_stopped_is_in_no_log_so_even_a_reset_to_where_it_is_du
     assert sum(relay.read().values()) == before + 5, "all that came after the newest batch of the log, once more"
 
 
+def test_a_planned_batch_is_dropped_and_planned_anew(spark, kafka, tmp_path):
+    """As a query leaves it that ran with another trigger before, and was killed."""
+    relay = Relay(spark, kafka, tmp_path / "checkpoint")
+    kafka.produce(relay.source, 10)
+    relay.run_until(lambda: len(relay.read()) == 10)
+    newest = relay.committed()
+    entry = (relay.checkpoint / f"offsets/{newest}").read_text()
+    kafka.produce(relay.source, 5)
+    planned = relay.checkpoint / f"offsets/{newest + 1}"
+    planned.write_text(entry.replace('{"0":10}', '{"0":12}'))
+    assert planned.read_text() != entry
+
+    coming = coming_batch(
+        {(relay.source, 0): 10},
+        {(relay.source, 0): 12},
+        read_extent(KafkaBroker(kafka.bootstrap, {}), [relay.source]),
+        Limits(trigger=REAL_TIME),
+    )
+    assert not coming.planned and coming.batch.ends == {(relay.source, 0): 15}
+    relay.run_until(lambda: sum(relay.read().values()) >= 15)
+    assert sum(relay.read().values()) == 15
+    assert '{"0":15}' in planned.read_text()
+
+
 @pytest.mark.parametrize("option", ["maxOffsetsPerTrigger", "minOffsetsPerTrigger"])
 def test_spark_refuses_limits_in_real_time_mode_as_the_gate_says(spark, kafka, tmp_path, option):
     relay = Relay(spark, kafka, tmp_path / "checkpoint")
