@@ -25,7 +25,7 @@ NOT_UNIT = frozenset({*SERVICES.values(), "sweep", "exhaustive"})
 NEEDS_MORE = (
     *("airflow", "differential", "operators", "oracle", "sensors", "spark", "test_wheels.py", "triggers"),
     *("cli/test_bad_input.py", "cli/test_publish.py", "cli/test_waiting.py", "untrusted/test_bounds.py"),
-    "history/test_arrow.py",
+    *("fleet/test_read_positions.py", "history/test_arrow.py"),
     *(f"epochs/test_{name}.py" for name in ("compact", "model", "publish", "read", "rewind", "vacuum", "write_rows")),
     *("sinks/test_delta.py", "sinks/test_history.py", "sinks/test_iceberg.py", "sinks/test_rollback.py"),
     "tables/test_iceberg.py",
@@ -39,7 +39,7 @@ NEEDS_MORE = (
         "positions/test_real_batches.py",
         "positions/test_real_queries.py",
     ),
-    "positions/test_judge_delta.py",
+    *("positions/test_judge_delta.py", "positions/test_judge_iceberg.py", "reset/test_resolve_iceberg.py"),
     *(
         "positions/test_translate.py",
         "sources/test_read_kafka.py",

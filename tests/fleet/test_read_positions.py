@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import shutil
 from pathlib import Path
 
 import pytest
@@ -16,7 +15,6 @@ from airflow_provider_ckpt.storage.store import Store
 from tests.goldens import unpack
 from tests.kafka_checkpoint import commit_batch
 from tests.sources import delta_stops
-from tests.sources.iceberg_stops import RECORDED
 
 pytestmark = pytest.mark.timeout(180)
 NOW_MS = 1_767_225_600_000
@@ -141,23 +139,6 @@ def test_a_topic_that_is_gone_is_a_finding_of_its_own_query(kafka, tmp_path, cap
     first, second = json.loads(capsys.readouterr().out)["checkpoints"]
     assert (first["lag"][0]["total"], first["findings"]) == (4, [])
     assert [item["code"] for item in second["findings"]] == ["CKPT251"]
-
-
-def test_tables_are_asked_what_stops_a_query_also_where_its_lag_cannot_be_told(tmp_path, capsys):
-    cases = unpack(RECORDED, tmp_path / "cases")
-    lines = ["checkpoints:"]
-    for name in ("appended", "deleted", "position_expired"):
-        shutil.copytree(cases / name / "checkpoint", tmp_path / "fleet" / name)
-        lines += [f"  {name}:", f"    sources: {{'0': 'iceberg:{cases / name / 'table'}'}}"]
-    (tmp_path / "fleet.yaml").write_text("\n".join(lines))
-    assert run(["fleet", str(tmp_path / "fleet"), "--sources-file", str(tmp_path / "fleet.yaml"), "--json"]) == 1
-    rows = json.loads(capsys.readouterr().out)["checkpoints"]
-    found = {row["location"].rpartition("/")[2]: row for row in rows}
-    codes = {name: [item["code"] for item in row["findings"]] for name, row in found.items()}
-    assert codes == {"appended": [], "deleted": ["CKPT262"], "position_expired": ["CKPT260", "CKPT263"]}
-    assert "not an ancestor of the current snapshot" in found["position_expired"]["lag_error"]
-    assert found["deleted"]["lag"][0]["rows"] == 2
-    assert all("source options" in row["unknown"] for row in rows)
 
 
 def test_what_stops_a_delta_source_is_a_finding_of_its_query(tmp_path, capsys):

@@ -1,210 +1,150 @@
-"""What is said of an Iceberg source before a restart, against what real Spark did with each trigger.
+"""What is said of an Iceberg source, of tables that are told as letters.
 
-The cases were recorded; `make sinks` brings them about anew.
+That it is what Iceberg does is shown in test_judge_iceberg, on what real Spark did.
 """
 
 from __future__ import annotations
 
-import os
-from dataclasses import replace
-from functools import cache
-from pathlib import Path
+import re
 
 import pytest
 
-from airflow_provider_ckpt.codec.iceberg_offset import START, IcebergOffset, of_value
+from airflow_provider_ckpt.checks.findings import Finding
+from airflow_provider_ckpt.codec.iceberg_offset import START, IcebergOffset
 from airflow_provider_ckpt.codec.source_offset import SourceOffset
-from airflow_provider_ckpt.positions.iceberg_loss import (
-    AVAILABLE_NOW,
-    IcebergSource,
-    expires_ms,
-    initial_stop,
-    losses,
-    run,
-)
-from airflow_provider_ckpt.positions.iceberg_way import Skips, Stop, StoppedError
+from airflow_provider_ckpt.positions.iceberg_loss import IcebergSource, expires_ms, losses
+from airflow_provider_ckpt.positions.iceberg_way import Skips
 from airflow_provider_ckpt.positions.table_loss import TableAtRestart
-from airflow_provider_ckpt.storage.store import Store
-from airflow_provider_ckpt.tables.iceberg import read_history
-from airflow_provider_ckpt.tables.iceberg_history import MAX_AGE_MS, History
-from tests.goldens import unpack
-from tests.sinks.worker import Worker
-from tests.sources.iceberg_stops import CASES, RECORDED, SKIP_DELETES, SKIP_OVERWRITES, TRIGGERS, Played, play, played
+from airflow_provider_ckpt.tables.iceberg_history import Expiry, History, Snapshot
 
-#: After all that was recorded.
-NOW_MS = 2_000_000_000_000
-#: What is found of a case whatever the trigger is; one that a trigger alone finds is in ``INITIAL``.
-FOUND = {
-    "deleted": "CKPT262",
-    "deleted_at_the_end": "CKPT262",
-    "overwritten": "CKPT262",
-    "overwritten_and_deletes_skipped": "CKPT262",
-    "merged": "CKPT262",
-    "position_expired": "CKPT260",
-    "long_expired": "CKPT260",
-    "position_expired_in_flight": "CKPT260",
-    "rolled_back": "CKPT261",
-    "rolled_back_and_appended": "CKPT261",
-    "rolled_back_and_expired": "CKPT261",
-    "tagged": "CKPT261",
-    "recreated": "CKPT260",
-    "recreated_and_empty": "CKPT264",
-    "from_the_future": "CKPT264",
-    "in_flight_over_a_delete": "CKPT262",
-    "in_flight_before_a_delete": "CKPT262",
-    "in_flight_rolled_back": "CKPT261",
-}
-#: Cases in which the walk from the initial offset stops, as it does with the trigger availableNow alone.
-INITIAL = (
-    "deleted_before",
-    "initial_expired",
-    "initial_at_the_end",
-    "position_expired",
-    "long_expired",
-    "position_expired_in_flight",
-    "rolled_back_and_expired",
-    "tagged",
-    "recreated",
-)
+NO_SKIPS = Skips()
+OPERATIONS = {"a": "append", "r": "replace", "d": "delete", "o": "overwrite", "x": ""}
+SECOND_MS = 1_000
 
 
-@pytest.fixture(scope="module")
-def cases(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Played]:
-    root = tmp_path_factory.mktemp("stops")
-    if os.environ.get("CKPT_SINKS"):
-        worker = Worker("lakes", root / "warehouse")
-        for name in CASES:
-            play(name, worker, root / name)
-        worker.stop()
-    else:
-        unpack(RECORDED, root)
-    return {name: played(root / name) for name in CASES}
-
-
-def source_of(case: Played, trigger: str | None) -> IcebergSource:
-    """The source as it is before the start."""
-    checkpoint = case.home / "checkpoint"
-    committed, planned = (newest(checkpoint / folder) for folder in ("commits", "offsets"))
-    skips = Skips(
-        deletes=case.options.get(SKIP_DELETES) == "true",
-        overwrites=case.options.get(SKIP_OVERWRITES) == "true",
-        from_ms=int(case.options["stream-from-timestamp"]) if "stream-from-timestamp" in case.options else None,
-    )
-    initial = checkpoint / "sources" / "0" / "offsets" / "0"
+def source(
+    letters: str,
+    position: tuple[int, int],
+    planned: tuple[int, int] | None = None,
+    initial: tuple[int, int] | None = None,
+    *,
+    is_whole: bool = True,
+    skips: Skips = NO_SKIPS,
+    trigger: str | None = "processingTime",
+) -> IcebergSource:
+    """Snapshots 1, 2, … of two files each, of one second each; 12 was made after 2 and rolled back."""
+    made = [
+        Snapshot(number, number - 1 if number > 1 or not is_whole else None, number * SECOND_MS, OPERATIONS[letter], 2)
+        for number, letter in enumerate(letters, 1)
+    ]
+    others = {12: Snapshot(12, 2, 2_500, "append", 2), 22: Snapshot(22, 21, 2_500, "append", 2)}
+    history = History("/t", "id", tuple(reversed(made)), others, Expiry(max_age_ms=5 * SECOND_MS))
+    at = TableAtRestart("/c", "0", "iceberg:/t", 4, SourceOffset(""), trigger=trigger, now_ms=6_500)
+    ahead = None if planned is None else IcebergOffset(*planned)
     return IcebergSource(
-        TableAtRestart(
-            "/checkpoint", "0", "iceberg:/table", committed, SourceOffset(""), trigger=trigger, now_ms=NOW_MS
-        ),
-        offset_in(checkpoint / "offsets" / str(committed)),
-        offset_in(checkpoint / "offsets" / str(planned)) if planned > committed else None,
-        offset_in(initial) if initial.exists() else None,
-        history_of(case.home / "table"),
-        skips,
+        at, IcebergOffset(*position), ahead, None if initial is None else IcebergOffset(*initial), history, skips
     )
 
 
-@cache
-def history_of(table: Path) -> History:
-    return read_history(Store.open(str(table)))
-
-
-def newest(folder: Path) -> int:
-    return max(int(path.name) for path in folder.iterdir() if path.name.isdecimal())
-
-
-def offset_in(path: Path) -> IcebergOffset:
-    return of_value(SourceOffset(path.read_text().splitlines()[-1]).view("iceberg").value)
-
-
-def stop_of(source: IcebergSource) -> Stop | None:
-    """What is foretold."""
-    if source.at.trigger == AVAILABLE_NOW and (stop := initial_stop(source)) is not None:
-        return stop
-    try:
-        run(source)
-    except StoppedError as error:
-        return error.stop
-    return None
-
-
-@pytest.mark.parametrize("name", CASES)
-@pytest.mark.parametrize("trigger", TRIGGERS)
-def test_what_iceberg_stops_with_is_foretold_to_the_letter(cases, name, trigger):
-    source, outcome = source_of(cases[name], trigger), cases[name].outcomes[trigger]
-    stop = stop_of(source)
-    assert (stop.error if stop else None, stop.message if stop else "") == (outcome["error"], outcome["message"])
-    if stop is None:
-        last = max(outcome["after"], key=int)
-        assert run(source) == of_value(SourceOffset(outcome["after"][last]).view("iceberg").value)
-
-
-@pytest.mark.parametrize("name", CASES)
-@pytest.mark.parametrize("trigger", [*TRIGGERS, None])
-def test_each_stop_is_a_finding_with_its_condition(cases, name, trigger):
-    findings = list(losses(source_of(cases[name], trigger)))
-    expected = [FOUND[name]] if name in FOUND else []
-    if name == "in_flight_before_a_delete" and trigger == "once":
-        expected = []  # the planned batch runs and no other
-    if name in INITIAL and trigger in (AVAILABLE_NOW, None):
-        expected = ["CKPT263", *expected]
-    assert [finding.code for finding in findings] == expected
-    error = next((finding.spark_error for finding in findings if finding.spark_error), None)
-    if trigger is not None:
-        assert error == cases[name].outcomes[trigger]["error"]
-    for finding in findings:
-        assert finding.hint
-        assert bool(finding.commands) == (finding.code != "CKPT264")
-        assert finding.severity == (
-            "warning" if name == "recreated_and_empty" or (not trigger and finding.code == "CKPT263") else "error"
-        )
-
-
-def test_a_position_that_is_given_up_is_told_with_the_reason(cases):
-    (finding,) = losses(source_of(cases["from_the_future"], "once"))
-    assert "stream-from-timestamp of source 0 is 2100-01-01T00:00:00.000Z" in finding.message
-    assert run(source_of(cases["from_the_future"], "once")) == START
+def found(item: IcebergSource) -> list[Finding]:
+    return list(losses(item))
 
 
 @pytest.mark.parametrize(
-    ("name", "words", "command"),
+    ("item", "code", "words", "target"),
     [
-        (
-            "position_expired",
-            "the one after it is the oldest that the table has: no later one is lost",
-            "--to-earliest",
-        ),
-        ("long_expired", "cannot be read as a stream any more", "--to-earliest"),
-        ("recreated", "no snapshot of the table has expired, so the table was created again", "--to-earliest"),
-        ("rolled_back", "the table was rolled back to snapshot", "--to-snapshot"),
-        ("tagged", "the snapshots after it have expired", "--to-earliest"),
-        ("deleted", "which removes 1 data file with 1 row", "--skip-snapshot"),
-        ("overwritten", "which adds 1 data file with 1 row and removes 2 data files with 2 rows", "--skip-snapshot"),
-        ("initial_expired", "Iceberg goes from the initial offset", "--to-current"),
+        (source("aaa", (99, 2)), "CKPT260", "no snapshot of the table has expired", "--to-earliest"),
+        (source("aaa", (0, 2), is_whole=False), "CKPT260", "no later one is lost", "--to-earliest"),
+        (source("aaa", (99, 2), is_whole=False), "CKPT260", "cannot be read as a stream any more", "--to-earliest"),
+        (source("aaa", (12, 2)), "CKPT261", "rolled back to snapshot 2 or an earlier one", "--to-snapshot 2"),
+        (source("aaa", (22, 2)), "CKPT261", "the snapshots after it have expired", "--to-earliest"),
+        (source("aaa", (3, 2), (12, 2)), "CKPT261", "the batch in flight ends at snapshot 12", "--to-current"),
+        (source("aada", (2, 2)), "CKPT262", "does not read snapshot 3 .delete of", "--skip-snapshot 3"),
+        (source("aaxa", (2, 2)), "CKPT262", "of an unknown operation", "--skip-snapshot 3"),
+        (source("aaada", (2, 2), (5, 2)), "CKPT262", "does not read snapshot 4", "--to-current"),
+        (source("aadaa", (2, 2), (5, 2)), "CKPT262", "does not read snapshot 3", "--skip-snapshot 3"),
+        (source("aadaa", (2, 0), (5, 2)), "CKPT262", "does not read snapshot 3", "--to-current"),
     ],
 )
-def test_what_happened_is_told_with_the_command_that_mends_it(cases, name, words, command):
-    *_, finding = losses(source_of(cases[name], AVAILABLE_NOW))
-    assert words in finding.message
-    assert command in finding.commands[0]
+def test_each_stop_has_its_rule_its_reason_and_its_command(item, code, words, target):
+    (finding,) = found(item)
+    assert (finding.code, finding.severity) == (code, "error")
+    assert re.search(words, finding.message)
+    assert finding.commands == (f"ckpt reset-offsets /c --source 0=iceberg:/t {target} --sink TYPE[:URI]",)
+    assert finding.spark_error in ("IllegalStateException", "NullPointerException")
 
 
-def test_what_is_unread_before_a_stop_is_read_first(cases):
-    (finding,) = losses(source_of(cases["deleted"], "processingTime"))
-    assert finding.hint.startswith(
-        "1 unread snapshot before it can be read first: start the query with streaming-max-rows"
-    )
-    (last,) = losses(source_of(cases["deleted_at_the_end"], "processingTime"))
-    assert last.hint.startswith("It is the newest snapshot: it can be skipped when the table has a later one.")
+@pytest.mark.parametrize(
+    ("letters", "position", "hint"),
+    [
+        ("aada", (2, 2), "Skip it. Or set streaming-skip-delete-snapshots=true"),
+        ("aado", (2, 2), "Skip it. Or set"),
+        ("aad", (2, 2), "It is the newest snapshot: it can be skipped when the table has a later one. Or set"),
+        ("aaada", (2, 2), "1 unread snapshot before it can be read first"),
+        ("aaaada", (2, 1), "3 unread snapshots before it can be read first"),
+        ("aaoa", (2, 2), "Skip it. Or set streaming-skip-overwrite-snapshots=true"),
+    ],
+)
+def test_what_to_do_about_a_snapshot_that_stops_it(letters, position, hint):
+    (finding,) = found(source(letters, position))
+    assert (finding.hint or "").startswith(hint)
 
 
-def test_the_position_expires_with_its_snapshot_and_with_available_now_the_initial_offset_as_well(cases):
-    def left(trigger: str, before_ms: int) -> int | None:
-        source = source_of(cases["appended"], trigger)
-        at_ms = [item.at_ms for item in reversed(source.history.snapshots)]
-        return expires_ms(replace(source, at=replace(source.at, now_ms=at_ms[0] + MAX_AGE_MS - before_ms))), at_ms
+@pytest.mark.parametrize("trigger", ["availableNow", None, "once"])
+def test_an_initial_offset_counts_for_one_trigger(trigger):
+    findings = found(source("aaa", (3, 2), initial=(99, 0), trigger=trigger))
+    assert [(item.code, item.severity) for item in findings] == {
+        "availableNow": [("CKPT263", "error")],
+        None: [("CKPT263", "warning")],
+        "once": [],
+    }[trigger]
 
-    left_ms, at_ms = left("processingTime", 1_000)
-    assert left_ms == 1_000 + at_ms[1] - at_ms[0], "the position is at the second snapshot"
-    assert left(AVAILABLE_NOW, 1_000)[0] == 1_000
-    assert left(AVAILABLE_NOW, -1)[0] == 0
-    assert expires_ms(source_of(cases["nothing_new"], "processingTime")) is None, "the newest stays"
+
+def test_what_stops_the_position_as_well_is_said_once():
+    item = source("aada", (2, 2), initial=(1, 0), trigger="availableNow")
+    assert [finding.code for finding in found(item)] == ["CKPT262"]
+    both = found(source("aaa", (98, 2), initial=(99, 0), trigger="availableNow"))
+    assert [finding.code for finding in both] == ["CKPT263", "CKPT260"]
+    assert both[0].commands == both[1].commands, "what mends the position mends both"
+
+
+def test_nothing_after_the_initial_offset_is_a_null_pointer():
+    (finding,) = found(source("aaa", (3, 2), initial=(3, 2), trigger="availableNow"))
+    assert (finding.code, finding.spark_error) == ("CKPT263", "NullPointerException")
+
+
+@pytest.mark.parametrize(
+    ("item", "severity"),
+    [(source("aaa", (3, 2), skips=Skips(from_ms=9_999)), "error"), (source("", (3, 2)), "warning")],
+)
+def test_a_position_that_is_given_up(item, severity):
+    (finding,) = found(item)
+    assert (finding.code, finding.severity, finding.spark_error, finding.commands) == ("CKPT264", severity, None, ())
+
+
+def test_nothing_speaks_against_a_way_that_is_free():
+    for item in (
+        source("aaa", (2, 2)),
+        source("ara", (1, 2), (1, 2)),
+        source("", START_AT),
+        source("a", (1, 2), (1, 2)),
+    ):
+        assert found(item) == []
+    assert found(source("aada", (2, 2), (2, 2), trigger="once")) == [], "it runs the planned batch alone"
+
+
+START_AT = (START.snapshot_id, START.position)
+
+
+@pytest.mark.parametrize(
+    ("position", "initial", "trigger", "left_ms"),
+    [
+        ((2, 2), (1, 0), "processingTime", 500),
+        ((2, 2), (1, 0), "availableNow", 0),
+        ((3, 2), (1, 0), "processingTime", None),
+        ((99, 2), None, "availableNow", None),
+        ((3, 2), START_AT, "availableNow", None),
+    ],
+)
+def test_when_an_expiry_may_take_what_it_needs(position, initial, trigger, left_ms):
+    assert expires_ms(source("aaa", position, initial=initial, trigger=trigger)) == left_ms
