@@ -5,12 +5,14 @@ from __future__ import annotations
 import json
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from airflow_provider_ckpt.checkpoint.progress import Progress
 from airflow_provider_ckpt.cli import run
 from airflow_provider_ckpt.positions.extent import Extent
 from airflow_provider_ckpt.positions.foresee_wait import WaitForesight, together, way_of
-from airflow_provider_ckpt.positions.next_batch import AVAILABLE_NOW, ONCE, REAL_TIME, Limits
+from airflow_provider_ckpt.positions.next_batch import AVAILABLE_NOW, ONCE, REAL_TIME, Limits, next_batch
 from airflow_provider_ckpt.positions.source_options import QueryOptions
 from airflow_provider_ckpt.sources.declared import Access
 from airflow_provider_ckpt.storage.store import Store
@@ -75,6 +77,34 @@ def test_a_batch_that_is_held_back_is_named():
     way = way_of("0", {T0: 25}, {T0: 30}, there(30), Limits(least=20))
     assert (way.at_least, way.problem) == (1, None)
     assert "fewer than minOffsetsPerTrigger=20, so its next batch may be held back for 15 min" in way.held
+
+
+@given(
+    st.lists(st.tuples(st.integers(0, 40), st.integers(0, 40)), min_size=1, max_size=4),
+    st.one_of(st.none(), st.integers(1, 30)),
+    st.lists(st.lists(st.integers(0, 25), min_size=4, max_size=4), max_size=200),
+    st.booleans(),
+)
+def test_the_bounds_hold_whatever_is_written_meanwhile(unread, most, arrivals, in_flight):
+    """A query whose batch may be under way already, planned before the last records came, runs until it is there."""
+    target = {("t", number): old + new for number, (old, new) in enumerate(unread)}
+    ends = {("t", number): old for number, (old, _) in enumerate(unread)} if in_flight else dict(target)
+    limits, at = Limits(most), dict.fromkeys(target, 0)
+    way = way_of("0", at, target, there(*target.values()), limits)
+    batches = 0
+    while any(at[partition] < end for partition, end in target.items()):
+        at = dict(next_batch(at, there(*ends.values()), limits).ends)
+        batches += 1
+        more = arrivals[batches] if batches < len(arrivals) else (0,) * 4
+        ends = {
+            ("t", number): max(ends["t", number], target["t", number]) + more[number] for number in range(len(ends))
+        }
+    if batches:
+        assert way.at_least <= batches <= way.at_most
+        if not arrivals and not in_flight:
+            assert way.if_quiet == batches
+    else:
+        assert way == NOTHING
 
 
 def test_the_longest_way_of_several_sources_counts():

@@ -33,7 +33,7 @@ pytestmark = pytest.mark.timeout(3600)
 
 EXHAUSTIVE = bool(os.environ.get("CKPT_EXHAUSTIVE"))
 #: Batches that are foretold and then run.
-BATCHES = 200 if EXHAUSTIVE else 8
+BATCHES = 200 if EXHAUSTIVE else 4
 SIZES = (0, 0, 1, 2, 9, 10, 100, 333, 1000)
 VERSION = "spark.sql.streaming.offsetLog.formatVersion"
 
