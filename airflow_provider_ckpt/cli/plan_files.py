@@ -14,7 +14,7 @@ from airflow_provider_ckpt.change.plan import Plan
 from airflow_provider_ckpt.change.plan_file import MOST_BYTES, decode, encode
 from airflow_provider_ckpt.cli.files import read_bytes, require_outside
 from airflow_provider_ckpt.errors import CheckpointNotFoundError, PlanError, StoreError
-from airflow_provider_ckpt.storage.secrets import scrub, secrets_of
+from airflow_provider_ckpt.storage.secrets import scrub, secrets_of, without_secret
 from airflow_provider_ckpt.storage.store import Store
 
 #: Options that say where things are.
@@ -82,8 +82,7 @@ def next_command(arguments: Sequence[str], plan: Plan, plan_out: str | None) -> 
         words.append("--i-know-it-is-stopped")
     accepted = {word for at, word in enumerate(words) if words[at - 1] == "--accept-sink"}
     words += [word for effect in plan.to_accept if effect not in accepted for word in ("--accept-sink", effect)]
-    options = dict(word.split("=", 1) for word in words if "=" in word)
-    return scrub(shlex.join(["ckpt", *words]), secrets_of("", options))
+    return _shown("ckpt", *words)
 
 
 def undo_command(arguments: Sequence[str], plan: Plan) -> str:
@@ -93,8 +92,13 @@ def undo_command(arguments: Sequence[str], plan: Plan) -> str:
         option, equals, _ = word.partition("=")
         if option in _WHERE:
             words += [word] if equals else arguments[at : at + 2]
+    return _shown("ckpt", "undo", *words)
+
+
+def _shown(*words: str) -> str:
+    """A command line without secrets, neither in the options that have them nor where they are said again."""
     options = dict(word.split("=", 1) for word in words if "=" in word)
-    return scrub(shlex.join(["ckpt", "undo", *words]), secrets_of("", options))
+    return scrub(shlex.join(map(without_secret, words)), secrets_of("", options))
 
 
 def _place(plan: Plan) -> list[str]:

@@ -6,7 +6,6 @@ one for 10,000 takes several times as long as ten for 1,000.
 
 from __future__ import annotations
 
-import re
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Future
@@ -16,9 +15,9 @@ from typing import Any
 from airflow_provider_ckpt.codec.kafka_offset import Partition
 from airflow_provider_ckpt.errors import StoreError, StoreUnavailableError
 from airflow_provider_ckpt.sources.connect_kafka import Answer, Key, connected, consumer_of
-from airflow_provider_ckpt.sources.kafka_causes import Complaint, cause_of
+from airflow_provider_ckpt.sources.kafka_causes import TIMED_OUT, Complaint, cause_of, is_final
 from airflow_provider_ckpt.sources.unread import Retention
-from airflow_provider_ckpt.storage.secrets import scrub
+from airflow_provider_ckpt.storage.secrets import scrub, secrets_of
 
 #: Of so many partitions one call asks at most.
 AT_A_TIME = 1_000
@@ -34,9 +33,13 @@ _OF_OTHERS = frozenset(
 )
 #: In a connection these are names of functions, which nobody needs who asks.
 _CALLBACKS = frozenset({"stats_cb", "throttle_cb"})
-_SECRET = re.compile(r"(?i)password|secret|jaas|token|oauthbearer\.config|\.key\b|\.pem\b")
-#: ``list_offsets`` does not try these again by itself; they are seen on topics that were just created.
-_MOVING = ("NOT_LEADER_FOR_PARTITION", "LEADER_NOT_AVAILABLE", "FENCED_LEADER_EPOCH", "UNKNOWN_LEADER_EPOCH")
+#: ``list_offsets`` does not try these again by itself; they are seen on new topics, and when a leader goes.
+_MOVING = (
+    *("NOT_LEADER_FOR_PARTITION", "LEADER_NOT_AVAILABLE", "FENCED_LEADER_EPOCH", "UNKNOWN_LEADER_EPOCH"),
+    *(TIMED_OUT, "_TRANSPORT"),
+)
+#: Where a partition has no record at a time or later.
+_NO_RECORD = -1
 _ABSENT = ("UNKNOWN_TOPIC_OR_PART", "TOPIC_EXCEPTION")
 
 
@@ -81,7 +84,7 @@ class KafkaBroker:
         #: Whether the configuration says whether records of open transactions count.
         self.says_isolation = _ISOLATION in config
         self._read_committed = str(config.get(_ISOLATION, "")).lower() == "read_committed"
-        self._secrets = [str(value) for key, value in config.items() if _SECRET.search(key) and value]
+        self._secrets = secrets_of("", config)
         self._config = {
             key: value
             for key, value in config.items()
@@ -177,16 +180,20 @@ class KafkaBroker:
     # --- the client --------------------------------------------------------------------------------------------
 
     def ask(
-        self, question: Callable[[Any], Mapping[Key, Future[Any]]], within_s: float | None = None
+        self,
+        question: Callable[[Any], Mapping[Key, Future[Any]]],
+        within_s: float | None = None,
+        is_answer: Callable[[Any], bool] | None = None,
     ) -> dict[Key, Answer]:
         """What the broker answers to each part of a question, or why it does not.
 
         Args:
             question: Asks an ``AdminClient``.
             within_s: How long that may take, seconds; without it ``timeout_s``.
+            is_answer: Whether a result is an answer.
         """
         with connected(self._config) as connection:
-            return connection.ask(question, self.timeout_s if within_s is None else within_s)
+            return connection.ask(question, self.timeout_s if within_s is None else within_s, is_answer)
 
     def _require_config(self) -> None:
         """Make the client. Raises StoreError when there is none for this configuration."""
@@ -266,13 +273,16 @@ class KafkaBroker:
         self.requests += 1
         left_s = max(_PAUSE_S, deadline - time.monotonic())
         answers = self.ask(
-            lambda client: client.list_offsets(wanted, isolation_level=level, request_timeout=left_s), left_s
+            lambda client: client.list_offsets(wanted, isolation_level=level, request_timeout=left_s),
+            left_s,
+            # From a leader that does not answer in time, the client returns an offset of -1001, and no error.
+            lambda result: bool(result.offset >= _NO_RECORD),
         )
         again = []
         for at, (result, errors) in answers.items():
             if not errors:
                 found[at.topic, at.partition] = result
-            elif time.monotonic() >= deadline or not is_one_of(errors, _MOVING):
+            elif time.monotonic() >= deadline or is_final(errors) or not is_one_of(errors[:1], _MOVING):
                 raise self.error(f"partition {at.topic}-{at.partition}", errors)
             else:
                 again.append((at.topic, at.partition))

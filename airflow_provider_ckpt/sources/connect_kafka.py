@@ -71,18 +71,32 @@ class Connection:
         self._has_answered = False
         self.client = AdminClient({**config, "error_cb": self._told.error}, logger=self._told)
 
-    def ask(self, question: Callable[[Any], Mapping[Key, Future[Any]]], within_s: float) -> dict[Key, Answer]:
+    def ask(
+        self,
+        question: Callable[[Any], Mapping[Key, Future[Any]]],
+        within_s: float,
+        is_answer: Callable[[Any], bool] | None = None,
+    ) -> dict[Key, Answer]:
         """Ask, and wait for the answers.
 
         Args:
             question: Asks the client, and has an answer to come for each part of what was asked.
             within_s: How long that may take in all, seconds.
+            is_answer: Whether a result is one; another counts as if no answer had come in time.
         """
         self.client.poll(0)
         if self._has_answered:
             self._told.complaints.clear()
         asked, deadline = question(self.client), time.monotonic() + within_s + _GRACE_S
-        return {key: self._answer(future, deadline) for key, future in asked.items()}
+        answers = {key: self._answer(future, deadline) for key, future in asked.items()}
+        if is_answer is None:
+            return answers
+        return {key: answer if answer[1] or is_answer(answer[0]) else self._none() for key, answer in answers.items()}
+
+    def _none(self) -> Answer:
+        """No answer in time, whose connection is not waited for any more."""
+        self.has_failed = True
+        return None, (Complaint(TIMED_OUT, ""), *self._told.complaints)
 
     def _answer(self, future: Future[Any], deadline: float) -> Answer:
         from confluent_kafka import KafkaException
@@ -92,10 +106,8 @@ class Connection:
                 result = future.result(_LOOK_S)
             except FutureTimeoutError:
                 self.client.poll(0)
-                told = tuple(self._told.complaints)
-                if is_final(told) or time.monotonic() >= deadline:
-                    self.has_failed = True
-                    return None, (Complaint(TIMED_OUT, ""), *told)
+                if is_final(self._told.complaints) or time.monotonic() >= deadline:
+                    return self._none()
             except KafkaException as exception:
                 self.client.poll(0)  # why it does not answer, is told on the side
                 own = complaint_of(exception.args[0])

@@ -15,6 +15,8 @@ _PARAMETER = re.compile(
 )
 #: Options of storage drivers whose values are secret, whatever they are like.
 _OPTION = re.compile(r"(?i)(\A|_)(key|secret|token|password|passwd|pwd|sas|credentials?|connection_string)(\Z|_)")
+#: Settings of Kafka clients whose values are secret: passwords, keys and tokens themselves, not where they are.
+_SETTING = re.compile(r"(?i)password|secret|jaas|oauthbearer\.config|\.pem\Z")
 #: A shorter secret would hide common words.
 _SHORTEST = 6
 
@@ -26,12 +28,23 @@ def scrub(text: str, secrets: Iterable[str] = ()) -> str:
     return _PARAMETER.sub(rf"\g<1>{HIDDEN}", _USERINFO.sub(r"\1@", text))
 
 
+def without_secret(word: str) -> str:
+    """A word of a command line, such as ``sasl.password=***`` or ``--storage-option=secret=***``."""
+    parts = word.split("=")
+    secret = next((at for at, part in enumerate(parts[:-1]) if _is_secret(part)), None)
+    return word if secret is None else "=".join((*parts[: secret + 1], HIDDEN))
+
+
 def secrets_of(location: str, options: Mapping[str, Any]) -> tuple[str, ...]:
-    """The secrets in a location and in the options of a storage driver, longest first."""
-    found = {secret for key, value in _leaves(options) if _OPTION.search(key) for secret in (value,)}
+    """The secrets in a location and in the options of a storage driver or of a Kafka client, longest first."""
+    found = {value for key, value in _leaves(options) if _is_secret(key)}
     for userinfo in _USERINFO.findall(location):
         found.add(location.partition(f"://{userinfo}:")[2].rpartition("@")[0])
     return tuple(sorted((secret for secret in found if len(secret) >= _SHORTEST), key=len, reverse=True))
+
+
+def _is_secret(key: str) -> bool:
+    return bool(_OPTION.search(key) or _SETTING.search(key))
 
 
 def _leaves(options: Mapping[str, Any]) -> Iterable[tuple[str, str]]:

@@ -1,0 +1,32 @@
+"""What is a secret, in options of storage drivers and of Kafka clients, and how it is kept out of what is shown."""
+
+from __future__ import annotations
+
+import pytest
+
+from airflow_provider_ckpt.storage.secrets import secrets_of, without_secret
+
+
+@pytest.mark.parametrize(
+    ("word", "shown"),
+    [
+        ("sasl.password=abc", "sasl.password=***"),
+        ("kafka.sasl.jaas.config=x required password=abc;", "kafka.sasl.jaas.config=***"),
+        ("--kafka-config=ssl.key.password=abc", "--kafka-config=ssl.key.password=***"),
+        ("sasl.oauthbearer.client.secret=a=b", "sasl.oauthbearer.client.secret=***"),
+        ("ssl.key.pem=-----BEGIN", "ssl.key.pem=***"),
+        ("--storage-option=secret=abc", "--storage-option=secret=***"),
+        ("aws_secret_access_key=abc", "aws_secret_access_key=***"),
+        ("ssl.key.location=/etc/kafka/client.pem", "ssl.key.location=/etc/kafka/client.pem"),
+        ("sasl.oauthbearer.token.endpoint.url=https://a/token", "sasl.oauthbearer.token.endpoint.url=https://a/token"),
+        ("spark.sql.shuffle.partitions=8", "spark.sql.shuffle.partitions=8"),
+        ("--to-earliest", "--to-earliest"),
+    ],
+)
+def test_a_word_of_a_command_line_says_what_is_set_and_not_to_what_where_that_is_secret(word, shown):
+    assert without_secret(word) == shown
+
+
+def test_secrets_of_a_kafka_client_are_found_the_longest_first():
+    config = {"sasl.password": "hunter2", "sasl.username": "reader", "sasl.jaas.config": 'password="hunter2";'}
+    assert secrets_of("", config) == ('password="hunter2";', "hunter2")
