@@ -60,6 +60,9 @@ def counted(history: History, old: IcebergOffset, new: IcebergOffset) -> Counted
         return UNKNOWN_PART
     low, high = sorted((begin, _place(history, new)))
     text = _between(history, low, high)
+    if not history.has(old.snapshot_id) and old != START:  # nobody can tell how many files it had
+        rest = f"the unread rest of snapshot {old.snapshot_id} (if any)"
+        return Counted(left_out=f"{rest} and {text}" if text else rest)
     return Counted(again=text) if begin == high else Counted(left_out=text)
 
 

@@ -125,7 +125,8 @@ def make_reset_again(plan: Plan, stores: Stores) -> Plan:
     view, _ = _observed(stores)
     moves, initials = moves_of(plan, view), _initials(stores, view)
     told = [_plan(stores, view, counted, sink_of(plan), initials, plan.trigger) for counted in _countings(moves)]
-    return next((again for again in told if again.sink_effects == plan.sink_effects), told[0])
+    effects = [item.effect for item in plan.effects]
+    return next((again for again in told if [item.effect for item in again.effects] == effects), told[0])
 
 
 def _countings(moves: Sequence[Move]) -> list[list[Move]]:

@@ -164,8 +164,8 @@ class IcebergAim:
         if at == START or history.has(at.snapshot_id):
             return ()
         return (
-            f"The table does not have snapshot {at.snapshot_id}, which the query is at: "
-            f"{_why_not_there(history, at.snapshot_id)}. Make sure that it is the table that the query reads.",
+            f"The query is at snapshot {at.snapshot_id}: {_why_not_there(history, at.snapshot_id)}. Make sure that "
+            "it is the table that the query reads.",
         )
 
     def _refused(self, problem: str, remedy: str = "") -> PlanError:

@@ -91,8 +91,14 @@ def test_the_next_snapshot_that_stops_it(offset, stop):
         (at(1, 2), at(2, 1), "", "1 data file of snapshot 2"),
         (at(2, 1), at(4, 0), "", "1 data file of snapshot 2"),
         (START, at(2, 2), "", "4 data files with 20 rows of 2 snapshots"),
-        (at(0, 7), at(1, 0), "", ""),  # its snapshot has expired, and the oldest comes right after it
-        (at(0, 7), at(2, 2), "", "4 data files with 20 rows of 2 snapshots"),
+        # its snapshot has expired, and the oldest comes right after it
+        (at(0, 7), at(1, 0), "", "the unread rest of snapshot 0 (if any)"),
+        (
+            at(0, 7),
+            at(2, 2),
+            "",
+            "the unread rest of snapshot 0 (if any) and 4 data files with 20 rows of 2 snapshots",
+        ),
     ],
 )
 def test_what_lies_between_is_counted_in_files_of_appends(old, new, again, left_out):

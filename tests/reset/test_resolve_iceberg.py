@@ -140,7 +140,7 @@ EFFECTS = {
     "all is read again": ("appended", ToEarliest(), ["duplicated"]),
     "the rest is left out": ("appended", ToLatest(), ["skipped"]),
     "what expired is unknown": ("long_expired", ToEarliest(), ["duplicated", "skipped"]),
-    "the snapshot right after it is there": ("position_expired", ToEarliest(), []),
+    "the snapshot right after it is there": ("position_expired", ToEarliest(), ["skipped"]),
     "another table": ("recreated", ToLatest(), ["duplicated", "skipped"]),
 }
 
