@@ -33,11 +33,14 @@ manager = ProvidersManager()
 hook = manager.hooks["checkpoint"]
 prefix = "extra__checkpoint__"
 classes = {}
-for room, base in (("hooks", BaseHook), ("operators", BaseOperator), ("sensors", BaseSensorOperator), ("triggers", BaseTrigger)):
-    module = importlib.import_module(f"airflow_provider_ckpt.{room}.checkpoint")
+modules = {"hooks.checkpoint": BaseHook, "operators.checkpoint": BaseOperator, "sensors.checkpoint": BaseSensorOperator,
+           "triggers.checkpoint": BaseTrigger, "triggers.positions": BaseTrigger}
+for name, base in modules.items():
+    module = importlib.import_module(f"airflow_provider_ckpt.{name}")
     named = [getattr(module, name) for name in getattr(module, "__all__", vars(module)) if name.startswith("Checkpoint")]
-    own = [value for value in named if isinstance(value, type)]
-    classes[room] = sorted(value.__name__ for value in own if issubclass(value, base))
+    own = [value for value in named if isinstance(value, type) and issubclass(value, base)]
+    bases = {above for value in own for above in value.__mro__[1:]}
+    classes[name] = sorted(value.__name__ for value in own if value not in bases)
 widgets = manager.connection_form_widgets
 print(json.dumps({
     "hook": [hook.hook_name, hook.hook_class_name, hook.connection_type],

@@ -107,9 +107,9 @@ class TypedOffset:
         if self.kind.problem:
             return self.kind.problem
         if not self.kind.ordered:
-            return f"offsets of a {self.kind.name} source cannot be ordered without the table"
+            return f"offsets of the source type {self.kind.name} cannot be ordered without the table"
         if self.kind.identity(self.value) != self.kind.identity(other.value):
-            return f"the tables are not the same: {self.kind.identity(self.value)}, {self.kind.identity(other.value)}"
+            return f"the sources are not the same: {self.kind.identity(self.value)}, {self.kind.identity(other.value)}"
         return None
 
     def _unknown(self, other: TypedOffset) -> dict[str, str]:

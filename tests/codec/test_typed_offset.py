@@ -149,7 +149,7 @@ def test_iceberg_snapshots_have_no_order():
 
 
 def test_two_delta_tables_cannot_be_compared():
-    with pytest.raises(ValueError, match="the tables are not the same"):
+    with pytest.raises(ValueError, match="the sources are not the same"):
         SourceOffset(DELTA % ("a", 1, 0)).view("delta").has_reached(SourceOffset(DELTA % ("b", 1, 0)).view("delta"))
 
 
@@ -265,10 +265,10 @@ def test_reached_and_passed_follow_from_the_order(kind, one, other, orders):
 
 @pytest.mark.parametrize(("one", "other", "why"), [
     (("kafka", {"t": {"0": 1}}), ("eventhubs", {"t": {"0": 1}}), "one offset has the source type kafka, the other one eventhubs"),
-    (("delta", delta(1)), ("delta", delta(1, table="u")), "the tables are not the same: t, u"),
-    (("iceberg", iceberg(5)), ("iceberg", iceberg(4)), "offsets of a iceberg source cannot be ordered without the table"),
+    (("delta", delta(1)), ("delta", delta(1, table="u")), "the sources are not the same: t, u"),
+    (("iceberg", iceberg(5)), ("iceberg", iceberg(4)), "offsets of the source type iceberg cannot be ordered without the table"),
     (("kinesis", {"metadata": {"streamName": "s"}, "a": shard("1")}), ("kinesis", {"metadata": {"streamName": "r"}, "a": shard("1")}),
-     "the tables are not the same: s, r"),
+     "the sources are not the same: s, r"),
 ])  # fmt: skip
 def test_what_has_no_order_at_all_says_why(one, other, why):
     with pytest.raises(ValueError) as said:

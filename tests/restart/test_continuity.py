@@ -275,7 +275,7 @@ def test_a_query_that_had_never_committed_starts_anywhere(log):
     ("kafka", {"t": {"0": 5}}, {"t": {"0": 9, "1": 4}}, None, None),
     ("kinesis", {"s1": {"iteratorPosition": "5"}, "s2": {"iteratorPosition": "5"}}, {"s1": {"iteratorPosition": "6"}}, None, None),
     ("kinesis", {"s1": {"iteratorPosition": "5"}}, {"s1": {"iteratorPosition": "4"}}, "error", "s1 from 5 to 4"),
-    ("delta", DELTA | {"reservoirId": "a", "reservoirVersion": 5}, DELTA | {"reservoirId": "b", "reservoirVersion": 9}, "error", "the tables are not the same: b, a"),
+    ("delta", DELTA | {"reservoirId": "a", "reservoirVersion": 5}, DELTA | {"reservoirId": "b", "reservoirVersion": 9}, "error", "the sources are not the same: b, a"),
     ("kinesis", {"s1": SHARD | {"iteratorType": "AT_TIMESTAMP"}}, {"s1": SHARD}, None, None),
     ("kinesis", {"s1": SHARD | {"iteratorType": "LATEST"}, "s2": SHARD}, {"s1": SHARD | {"iteratorType": "LATEST"}, "s2": SHARD}, None, None),
     ("kinesis", {"metadata": {"streamName": "s"}, "s1": SHARD}, {"metadata": {"streamName": "r"}, "s1": SHARD}, "error", "now reads other data"),
