@@ -21,6 +21,7 @@ _CALLS = (
     "stat",
     "copy",
     "keep",
+    "put_over",
     "sha256",
     "remove_empty",
 )

@@ -49,6 +49,10 @@ def troubled(retries: int) -> Iterator[tuple[Troubles, Store]]:
     class Troubled(Handler):
         def run_wsgi(self) -> None:
             what = troubles.of_next()
+            if what and self.headers.get("Expect", "").lower() == "100-continue":
+                self.wfile.write(b"HTTP/1.1 100 Continue\r\n\r\n")
+                self.wfile.flush()
+                del self.headers["Expect"]
             if what in REFUSALS:
                 self._refuse(*REFUSALS[what])
             elif what:
@@ -61,9 +65,6 @@ def troubled(retries: int) -> Iterator[tuple[Troubles, Store]]:
                 super().run_wsgi()
 
         def _refuse(self, code: int, name: str, message: str) -> None:
-            if self.headers.get("Expect", "").lower() == "100-continue":
-                self.wfile.write(b"HTTP/1.1 100 Continue\r\n\r\n")
-                self.wfile.flush()
             self.rfile.read(int(self.headers.get("Content-Length") or 0))
             body = f"<Error><Code>{name}</Code><Message>{message}</Message></Error>".encode()
             self.send_response(code)

@@ -124,11 +124,15 @@ class InPlace(ABC):
         stored = store.stat(step.name)
         if stored is None or stored.identity != step.identity:
             raise self._taken(step.name)
-        store.write(step.name, step.data.encode())
+        self.exchange(step, store)
         now = store.stat(step.name)
         if now is None or now.size != step.new_size:
             raise self._taken(step.name)
         self.identities[step.spot] = now.identity
+
+    def exchange(self, step: Replace, store: Store) -> None:
+        """Write the content of a replace, at once."""
+        store.write(step.name, step.data.encode())
 
     def repartition(self, step: Repartition) -> None:
         """Have Spark write the state anew. Raises PlanError: a plan of another kind has no such step."""

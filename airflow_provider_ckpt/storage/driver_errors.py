@@ -11,8 +11,10 @@ from airflow_provider_ckpt.errors import (
     ObjectExistsError,
     StoreError,
     StoreUnavailableError,
+    TooLargeError,
 )
 from airflow_provider_ckpt.storage.opening import options_refused
+from airflow_provider_ckpt.untrusted.limits import is_any_size, size_text
 
 _TRANSIENT = {
     getattr(errno, name)
@@ -49,3 +51,14 @@ def typed_error(error: Exception, said: str, place: dict[str, Any], *, is_local:
     if "Credentials" in type(error).__name__:  # each driver has a family of errors of its own
         return StoreError(f"no credentials: {said}", **place)
     return StoreUnavailableError(f"storage failed: {said}", **place)
+
+
+def too_large(location: str, name: str, most: int) -> TooLargeError:
+    """The error for a file of more bytes than are read."""
+    smaller = "Spark writes smaller files. Restore it from a backup: ckpt rollback LOCATION --to-backup ROOT/ID"
+    return TooLargeError(
+        f"the file is larger than {size_text(most)}, so it was not read.",
+        location=location,
+        name=name,
+        hint="" if is_any_size(name) else smaller,
+    )

@@ -178,6 +178,18 @@ def linked(source: str, target: str) -> bool:
     return True
 
 
+def linked_over(source: str, target: str) -> bool:
+    """Put a file in the place of another one at once, under both its names; False where the disk cannot do that."""
+    beside = Path(target).with_name(f".{Path(target).name}.{uuid.uuid4()}.tmp")
+    try:
+        if not linked(source, str(beside)):
+            return False
+        beside.replace(target)
+    finally:
+        beside.unlink(missing_ok=True)
+    return True
+
+
 def sum_of(chunks: Iterable[bytes]) -> tuple[int, str]:
     """Size in bytes and SHA-256 (hex) of all chunks together."""
     sha256, size = hashlib.sha256(), 0

@@ -14,8 +14,8 @@ from contextlib import suppress
 from pathlib import Path
 from typing import IO, Any
 
-from airflow_provider_ckpt.errors import CheckpointError, StoreError, TooLargeError
-from airflow_provider_ckpt.storage.driver_errors import typed_error
+from airflow_provider_ckpt.errors import CheckpointError, StoreError
+from airflow_provider_ckpt.storage.driver_errors import too_large, typed_error
 from airflow_provider_ckpt.storage.drivers import (
     Call,
     Calls,
@@ -38,6 +38,7 @@ from airflow_provider_ckpt.storage.local import (
     is_below_link,
     is_inside,
     linked,
+    linked_over,
     local_path,
     names_in,
     publish,
@@ -50,7 +51,7 @@ from airflow_provider_ckpt.storage.opening import opening_error, require_locatio
 from airflow_provider_ckpt.storage.s3 import copy_in_s3, same_s3
 from airflow_provider_ckpt.storage.secrets import scrub, secrets_of
 from airflow_provider_ckpt.storage.stored_object import StoredObject
-from airflow_provider_ckpt.untrusted.limits import CHANGELOG_HEAD_BYTES, is_any_size, most_bytes, size_text
+from airflow_provider_ckpt.untrusted.limits import CHANGELOG_HEAD_BYTES, most_bytes
 
 #: Objects up to this size are held in memory while they are copied.
 SMALL_BYTES = 8 << 20
@@ -355,18 +356,16 @@ class Store:
                     return None
         return self.copy(name, to, to_name)
 
+    def put_over(self, name: str, to: Store, to_name: str) -> bool:
+        """Put an object in the place of another one, as the very object; False where only bytes can be written."""
+        with self._errors(name):
+            return self.is_local and to.is_local and linked_over(self._path(name), to._path(to_name))
+
     # --- inside ------------------------------------------------------------------------------------------------
 
     def _whole(self, name: str, data: bytes, most: int) -> bytes:
         if len(data) > most:
-            raise TooLargeError(
-                f"the file is larger than {size_text(most)}, so it was not read.",
-                location=self.location,
-                name=name,
-                hint=""
-                if is_any_size(name)
-                else "Spark writes smaller files. Restore it from a backup: ckpt rollback LOCATION --to-backup ROOT/ID",
-            )
+            raise too_large(self.location, name, most)
         return data
 
     def _path(self, name: str) -> str:

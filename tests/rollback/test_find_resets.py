@@ -96,6 +96,19 @@ def test_undo_brings_back_the_reset_and_then_what_was_before_it(query):
     assert position(query) == (AT, OLD)
 
 
+def test_undo_takes_back_a_reset_and_then_the_rollback_before_it(tmp_path):
+    """The entry that comes back is the very one that the rollback has left."""
+    query = KafkaQuery(Store.open(str(tmp_path / "orders")))
+    for batch_id in range(AT + 1):
+        query.commit(batch_id)
+    roll_back(query, 1)
+    between = read_all(query.store)
+    reset(query, -7)
+    for expected in (between, query.files):
+        apply(make_undo(Stores(query.store), sink=KAFKA), Stores(query.store), **STOPPED)
+        assert read_all(query.store) == expected
+
+
 def test_of_two_resets_after_one_batch_the_second_counts(query):
     roll_back(query, AT)
     second = reset(query, 2)

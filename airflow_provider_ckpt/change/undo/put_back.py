@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import suppress
 
 from airflow_provider_ckpt.change import journal, stage
-from airflow_provider_ckpt.change.actions import Copy
+from airflow_provider_ckpt.change.actions import Copy, Replace
 from airflow_provider_ckpt.change.executor import InPlace, Mine, Tick
 from airflow_provider_ckpt.change.places import Stores
 from airflow_provider_ckpt.change.plan import Plan
 from airflow_provider_ckpt.change.undo.make import make_undo_again
+from airflow_provider_ckpt.errors import CheckpointNotFoundError
 from airflow_provider_ckpt.storage.store import Store
 
 
@@ -31,6 +33,15 @@ class Executor(InPlace):
     def source_of(self, copy: Copy) -> tuple[Store, str]:
         """What was saved."""
         return self._undone.child(journal.SAVED_OBJECTS), copy.source
+
+    def exchange(self, step: Replace, store: Store) -> None:
+        """Put back the very object where the disk can do that: an earlier change finds it then as it has left it."""
+        saved, name = self._undone.child(journal.SAVED_OBJECTS), f"{step.place}/{step.name}"
+        with suppress(CheckpointNotFoundError):  # it is in the plan as well
+            is_whole = saved.read_up_to(name, step.new_size + 1) == step.data.encode()
+            if is_whole and saved.put_over(name, store, step.name):
+                return
+        super().exchange(step, store)
 
     @property
     def ways_out(self) -> str:
