@@ -17,6 +17,8 @@ from airflow_provider_ckpt.positions.source_options import SourceOptions
 
 _CONDITION = "KAFKA_DATA_LOSS."
 _UNKNOWN_TOPIC = "UnknownTopicOrPartitionException"
+#: What the client of a task says when it cannot find a partition.
+_NO_POSITION = "TimeoutException"
 _RESET = "Move the position of the source with ckpt reset-offsets, which drops the planned batch first."
 
 
@@ -71,9 +73,11 @@ class KafkaSource:
 def losses(source: KafkaSource) -> Iterator[Finding]:
     """What a restart loses, or stops at, in the order in which Spark meets it."""
     yield from _topics_gone(source)
-    yield from _partitions_gone(source)
-    yield from _went_back(source)
     yield from _new_partitions(source)
+    yield from _partitions_gone(source)
+    yield from _planned_otherwise(source)
+    yield from _planned_and_gone(source)
+    yield from _went_back(source)
     yield from _records_gone(source)
     yield from _created_again(source)
 
@@ -107,7 +111,8 @@ def _partitions_gone(source: KafkaSource) -> Iterator[Finding]:
     there = [at for at in source.position if at[0] in extent.topic_ids]
     if source.topics and not source.options.is_pattern:
         dropped = sorted({topic for topic, _ in there} - set(source.topics))
-    gone = sorted(at for at in there if at not in extent.latest)
+    asked_for = _planned_and_missing(source)
+    gone = sorted(at for at in there if at not in extent.latest and at not in asked_for)
     goes_on = "goes on without them, and what was unread in them is never read"
     if gone and source.options.assigned is not None:
         message = (
@@ -125,6 +130,45 @@ def _partitions_gone(source: KafkaSource) -> Iterator[Finding]:
         )
         hint = "Keep the topic in the subscription, or deploy with failOnDataLoss=false once."
         yield _finding(source, "CKPT251", message, "PARTITIONS_DELETED", hint)
+
+
+def _planned_and_gone(source: KafkaSource) -> Iterator[Finding]:
+    """CKPT251: partitions of the batch in flight that the topics have no more: a task asks for them in vain."""
+    if gone := sorted(_planned_and_missing(source)):
+        yield Finding(
+            "CKPT251",
+            "error",
+            f"the batch in flight reads {_partitions(gone)} of source {source.source_id}, which do not exist any more: "
+            "a task waits for 60 s (default.api.timeout.ms of the Kafka client), and Spark stops, whatever "
+            "failOnDataLoss says",
+            source.batch_id,
+            source.entry,
+            _RESET,
+            _NO_POSITION,
+        )
+
+
+def _planned_and_missing(source: KafkaSource) -> list[Partition]:
+    """Partitions that the batch in flight reads on, and that topics which exist do not have."""
+    planned, extent = source.planned or {}, source.extent
+    if source.options.assigned is not None:
+        return []  # one that is not assigned any more is there all the same
+    both = (at for at in source.position if at in planned and at[0] in extent.topic_ids)
+    return [at for at in both if at not in extent.latest]
+
+
+def _planned_otherwise(source: KafkaSource) -> Iterator[Finding]:
+    """CKPT251: a batch in flight that lacks partitions which the topics have again."""
+    planned = source.planned
+    lacking = sorted(at for at in source.position if planned and at not in planned and at in source.extent.latest)
+    if lacking:
+        goes_on = "runs the batch without them, and then reads them again from their beginning"
+        message = (
+            f"the batch in flight lacks {_partitions(lacking)} of source {source.source_id}, which the query has read: "
+            "a start that did not find them has failed after it had planned the batch. "
+            f"{_both(source, goes_on)}"
+        )
+        yield _finding(source, "CKPT251", message, "PARTITIONS_DELETED", _RESET)
 
 
 def _went_back(source: KafkaSource) -> Iterator[Finding]:
@@ -160,8 +204,16 @@ def _went_back(source: KafkaSource) -> Iterator[Finding]:
 
 
 def _new_partitions(source: KafkaSource) -> Iterator[Finding]:
-    """CKPT254: a partition that the query does not know, and that has lost its first records."""
+    """CKPT254: a partition that the query does not know, and that has lost its first records, or all of itself."""
     earliest = source.extent.earliest
+    planned = [at for at in source.planned or () if at not in source.position and at[0] in source.extent.topic_ids]
+    if gone := sorted(at for at in planned if at not in source.extent.latest):
+        goes_on = "goes on without them"
+        message = (
+            f"the batch in flight begins with {_partitions(gone)} of source {source.source_id}, which do not exist any "
+            f"more: {_both(source, goes_on)}"
+        )
+        yield _finding(source, "CKPT251", message, "INITIAL_OFFSET_NOT_FOUND_FOR_PARTITIONS", _RESET)
     new = [at for at in source.extent.partitions if at not in source.position and earliest[at] > 0]
     if new:
         goes_on = "reads them from there on"
@@ -221,6 +273,8 @@ def _both(source: KafkaSource, goes_on: str) -> str:
 
 def _finding(source: KafkaSource, code: str, message: str, condition: str, hint: str) -> Finding:
     stops = source.options.fails_on_data_loss is not False
+    if condition == "PARTITIONS_DELETED" and source.options.has_group_id:
+        condition += "_AND_GROUP_ID_CONFIG_PRESENT"
     return Finding(
         code,
         "error",

@@ -28,7 +28,8 @@ _FLAGS = (
     "streaming-skip-overwrite-snapshots",
 )
 _NUMBERS = ("maxOffsetsPerTrigger", "minOffsetsPerTrigger", "maxTriggerDelay", FROM_TIMESTAMP)
-_TEXTS = ("subscribePattern", "assign", "schemaTrackingLocation", "startingVersion", "startingTimestamp")
+_GROUP_ID = "kafka.group.id"
+_TEXTS = ("subscribePattern", "assign", _GROUP_ID, "schemaTrackingLocation", "startingVersion", "startingTimestamp")
 #: Options that are known. Spark ignores the case of their names.
 OPTIONS = (*_NUMBERS, *_FLAGS, *_TEXTS)
 _KNOWN = {option.lower() for option in OPTIONS}
@@ -44,12 +45,14 @@ class SourceOptions:
         fails_on_data_loss: ``failOnDataLoss``; None when it is not known (Spark's default is true).
         is_pattern: Whether it subscribes to a pattern, and not to topics by their names; None when that is not known.
         assigned: The partitions of the option ``assign``; None when the query subscribes to whole topics.
+        has_group_id: Whether it sets ``kafka.group.id``, of which Spark speaks in one of its errors.
     """
 
     limits: Limits = field(default_factory=Limits)
     fails_on_data_loss: bool | None = None
     is_pattern: bool | None = None
     assigned: frozenset[Partition] | None = None
+    has_group_id: bool = False
 
     def of_extent(self, extent: Extent) -> Extent:
         """What the query reads of its topics: the partitions that are assigned to it, or all."""
@@ -85,8 +88,8 @@ def parse_options(pairs: Iterable[tuple[str, str]], trigger: str | None = None) 
     """
     said: dict[str, dict[str, str]] = {}
     for key, value in pairs:
-        source_id, dot, option = key.rpartition(".")
-        if not dot or not source_id or option.lower() not in _KNOWN:
+        source_id, option = _split(key)
+        if not source_id or option.lower() not in _KNOWN:
             raise ValueError(f"{key!r} is no option of a source; write ID.OPTION with one of {', '.join(OPTIONS)}")
         if option.lower() in _BOOLEAN and value.lower() not in ("true", "false"):
             raise ValueError(f"{_BOOLEAN[option.lower()]} is {value!r}, which is neither true nor false")
@@ -98,8 +101,16 @@ def parse_options(pairs: Iterable[tuple[str, str]], trigger: str | None = None) 
 
 def options_of(source_id: str, options: Mapping[str, str]) -> dict[str, str]:
     """The options of one source by their names in lower case, of all that are set, such as ``0.failOnDataLoss``."""
-    pairs = ((key.rpartition("."), value) for key, value in options.items())
-    return {option.lower(): value for (owner, _, option), value in pairs if owner == source_id}
+    pairs = ((_split(key), value) for key, value in options.items())
+    return {option.lower(): value for (owner, option), value in pairs if owner == source_id}
+
+
+def _split(key: str) -> tuple[str, str]:
+    """The id of the source and the option, of which one has dots in its name."""
+    if key.lower().endswith(f".{_GROUP_ID}"):
+        return key[: -len(_GROUP_ID) - 1], _GROUP_ID
+    source_id, _, option = key.rpartition(".")
+    return source_id, option
 
 
 def option_texts(options: Any) -> dict[str, str]:
@@ -127,6 +138,7 @@ def _options(said: dict[str, str], trigger: str | None) -> SourceOptions:
         None if fails is None else fails.lower() == "true",
         True if "subscribepattern" in said else None,
         parse_assigned(said["assign"]) if "assign" in said else None,
+        _GROUP_ID in said,
     )
 
 

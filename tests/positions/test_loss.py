@@ -13,7 +13,9 @@ from airflow_provider_ckpt.positions.source_options import SourceOptions
 
 GONE, CHANGED = "KAFKA_DATA_LOSS.COULD_NOT_READ_OFFSET_RANGE", "KAFKA_DATA_LOSS.PARTITION_OFFSET_CHANGED"
 DELETED = "KAFKA_DATA_LOSS.PARTITIONS_DELETED"
+NOT_FOUND = "KAFKA_DATA_LOSS.INITIAL_OFFSET_NOT_FOUND_FOR_PARTITIONS"
 NOT_ZERO = "KAFKA_DATA_LOSS.ADDED_PARTITION_DOES_NOT_START_FROM_OFFSET_ZERO"
+TIMEOUT = "TimeoutException"
 UNKNOWN = "UnknownTopicOrPartitionException"
 
 
@@ -32,6 +34,7 @@ class Case:
     is_pattern: bool | None = None
     with_another_topic: bool = False
     assigned: frozenset[Partition] | None = None
+    has_group_id: bool = False
 
     def source(self, fails: bool | None) -> KafkaSource:
         ranges = {("t", number): ends for number, ends in (self.ranges or {}).items()}
@@ -48,7 +51,12 @@ class Case:
             Extent(ids, {at: first for at, (first, _) in ranges.items()}, {at: end for at, (_, end) in ranges.items()}),
             self.topics,
             {} if self.known_id is None else {"t": self.known_id},
-            SourceOptions(fails_on_data_loss=fails, is_pattern=self.is_pattern, assigned=self.assigned),
+            SourceOptions(
+                fails_on_data_loss=fails,
+                is_pattern=self.is_pattern,
+                assigned=self.assigned,
+                has_group_id=self.has_group_id,
+            ),
         )
 
 
@@ -69,6 +77,14 @@ CASES = {
     "created again with fewer partitions": Case(
         {0: (0, 25)}, DELETED, code="CKPT251", position={0: 10, 1: 3}, known_id=None
     ),
+    "created again with fewer partitions, and the query sets a group id": Case(
+        {0: (0, 25)},
+        f"{DELETED}_AND_GROUP_ID_CONFIG_PRESENT",
+        code="CKPT251",
+        position={0: 10, 1: 3},
+        known_id=None,
+        has_group_id=True,
+    ),
     "planned, then records are gone": Case({0: (15, 30)}, GONE, code="CKPT250", planned={0: 30}),
     "planned without these, which are gone": Case(
         {0: (15, 30), 1: (0, 9)}, GONE, code="CKPT250", position={0: 10, 1: 3}, planned={0: 10, 1: 9}
@@ -82,6 +98,15 @@ CASES = {
     ),
     "the batch in flight has a new partition, whose first records are gone": Case(
         {0: (0, 30), 4: (5, 9)}, NOT_ZERO, code="CKPT254", planned={0: 30, 4: 9}
+    ),
+    "the batch in flight has a new partition, which is gone": Case(
+        {0: (0, 30)}, NOT_FOUND, code="CKPT251", planned={0: 30, 1: 5}
+    ),
+    "the batch in flight lacks a partition, which is there again": Case(
+        {0: (0, 30), 1: (0, 9)}, DELETED, code="CKPT251", position={0: 10, 1: 3}, planned={0: 30}
+    ),
+    "planned, then created again with fewer partitions": Case(
+        {0: (0, 25)}, TIMEOUT, TIMEOUT, code="CKPT251", position={0: 10, 1: 3}, planned={0: 12, 1: 4}, known_id=None
     ),
     "a partition is not assigned any more": Case(
         {0: (0, 30)}, DELETED, code="CKPT251", position={0: 10, 1: 3}, assigned=frozenset([("t", 0)])

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -47,8 +47,11 @@ def read_all(session: Any, kafka: Any, checkpoint: Path, **options: str) -> str 
 REASONS = {
     "KAFKA_DATA_LOSS.COULD_NOT_READ_OFFSET_RANGE": r"Could not read records in offset \[",
     "KAFKA_DATA_LOSS.PARTITION_OFFSET_CHANGED": r"offset was changed from \d+ to \d+",
+    "KAFKA_DATA_LOSS.INITIAL_OFFSET_NOT_FOUND_FOR_PARTITIONS": r"Cannot find initial offsets for partitions",
+    "KAFKA_DATA_LOSS.PARTITIONS_DELETED_AND_GROUP_ID_CONFIG_PRESENT": r"have been deleted\.\s+Kafka option 'kafka.group.id'",
     "KAFKA_DATA_LOSS.PARTITIONS_DELETED": r"Partitions .* have been deleted",
     "KAFKA_DATA_LOSS.ADDED_PARTITION_DOES_NOT_START_FROM_OFFSET_ZERO": r"Added partition .* starts from \d+ instead of 0",
+    "TimeoutException": r"Timeout of \d+ms expired before the position for partition",
     "UnknownTopicOrPartitionException": r"UnknownTopicOrPartitionException",
 }
 Lab = Any
@@ -64,17 +67,20 @@ class Loss:
     topic: str
     #: What the deploy subscribes to; a pattern when it has a star.
     subscribes: str
+    #: More options of the query.
+    options: dict[str, str] = field(default_factory=dict)
 
     def restart(self, fails: bool, **options: str) -> tuple[str | None, str | None]:
         """What is foretold, and what Spark stops with."""
         pattern = {"0.subscribePattern": self.subscribes} if "*" in self.subscribes else {}
-        said = {"0.failOnDataLoss": str(fails).lower(), **pattern}
+        own = {f"0.{name}": value for name, value in self.options.items()}
+        said = {"0.failOnDataLoss": str(fails).lower(), **pattern, **own}
         place = self.kafka.bootstrap + ("" if pattern else f"/{self.subscribes}")
         view = observe(Store.open(str(self.checkpoint)))
         found = read_losses(view, {"0": place}, said, {}, Brokers({})).findings
         told = next((finding.spark_error for finding in found if finding.spark_error), None)
         subscription = "subscribePattern" if pattern else "subscribe"
-        wanted = {subscription: self.subscribes, "failOnDataLoss": str(fails).lower(), **options}
+        wanted = {subscription: self.subscribes, "failOnDataLoss": str(fails).lower(), **self.options, **options}
         said_by_spark = read_all(self.session, self.kafka, self.checkpoint, **wanted)
         return told, None if said_by_spark is None else condition_of(said_by_spark)
 
@@ -120,6 +126,11 @@ def recreate_with_fewer(loss: Loss) -> None:
     recreate(25)(loss)
 
 
+def recreate_with_fewer_and_a_group_id(loss: Loss) -> None:
+    recreate_with_fewer(loss)
+    loss.options["kafka.group.id"] = f"group-of-{loss.topic}"
+
+
 def plan_then_delete(loss: Loss) -> None:
     plan_batch(loss.checkpoint, 1, {loss.topic: {0: 30}})
     delete_15(loss)
@@ -142,6 +153,28 @@ def grow_and_delete(loss: Loss) -> None:
     loss.kafka.delete_before(loss.topic, 5, partition=1)
 
 
+def plan_a_partition_that_goes(loss: Loss) -> None:
+    plan_batch(loss.checkpoint, 1, {loss.topic: {0: 30, 1: 5}})
+
+
+def plan_without_a_partition(loss: Loss) -> None:
+    commit_batch(loss.checkpoint, 0, {loss.topic: {0: 10, 1: 3}})
+    plan_batch(loss.checkpoint, 1, {loss.topic: {0: 30}})
+    loss.kafka.grow(loss.topic, 2)
+    loss.kafka.produce(loss.topic, 9, partition=1)
+
+
+def plan_then_recreate_with_fewer(loss: Loss) -> None:
+    commit_batch(loss.checkpoint, 0, {loss.topic: {0: 10, 1: 3}})
+    plan_batch(loss.checkpoint, 1, {loss.topic: {0: 12, 1: 4}})
+    recreate(25)(loss)
+
+
+def plan_then_recreate_shorter(loss: Loss) -> None:
+    plan_batch(loss.checkpoint, 1, {loss.topic: {0: 30}})
+    recreate(5)(loss)
+
+
 def unsubscribe(loss: Loss) -> None:
     other = loss.kafka.create()
     commit_batch(loss.checkpoint, 0, {loss.topic: {0: 10}, other: {0: 0}})
@@ -158,11 +191,16 @@ ROWS: Mapping[str, Callable[[Loss], None]] = {
     "created again, shorter": recreate(4),
     "created again, longer": recreate(25),
     "created again with fewer partitions": recreate_with_fewer,
+    "with a group id, created again with fewer partitions": recreate_with_fewer_and_a_group_id,
     "planned, then records are gone": plan_then_delete,
     "planned, then the end went back": plan_then_shrink,
     "a failed start, then grown": fail_then_grow,
     "a new partition without its first records": grow_and_delete,
     "taken out of the subscription": unsubscribe,
+    "planned, then created again with fewer partitions": plan_then_recreate_with_fewer,
+    "planned, then created again, shorter than the position": plan_then_recreate_shorter,
+    "planned with a partition that is gone": plan_a_partition_that_goes,
+    "planned without a partition that is there": plan_without_a_partition,
 }
 #: In `make test`; the others take long, or are of the same kind.
 SAMPLE = ("unread records are gone", "created again, shorter")
@@ -177,8 +215,44 @@ def test_what_a_restart_stops_with_was_foretold(session, kafka, tmp_path, row, f
     kafka.produce(topic, 30)
     loss = Loss(kafka, session, tmp_path / "checkpoint", topic, topic)
     commit_batch(loss.checkpoint, 0, {topic: {0: 10}})
-    if row == "created again with fewer partitions":
+    if row.endswith("created again with fewer partitions"):
         kafka.grow(topic, 2)
     ROWS[row](loss)
+    told, stopped = loss.restart(fails, **{"kafkaConsumer.pollTimeoutMs": "2000"})
+    assert told == stopped
+
+
+# --- what happens while a query runs --------------------------------------------------------------------------------
+
+#: What happens after the first batch of a run that has fixed its end before, and what Spark says, whatever
+#: failOnDataLoss is: the condition of KafkaExceptions in the words of its template.
+WHILE_IT_RUNS: Mapping[str, tuple[Callable[[Loss], None], str]] = {
+    "created again, shorter": (recreate(5), "report available offset which is less than end offset during running query"),
+    "created again with fewer partitions": (recreate(50), "have been lost during running query with Trigger.AvailableNow"),
+}  # fmt: skip
+
+
+@pytest.mark.exhaustive
+@pytest.mark.parametrize("fails", [True, False])
+@pytest.mark.parametrize("row", WHILE_IT_RUNS)
+def test_a_loss_in_a_run_of_available_now_leaves_a_batch_whose_end_is_foretold(session, kafka, tmp_path, row, fails):
+    from pyspark.errors import StreamingQueryException
+
+    topic = kafka.create(2 if "fewer" in row else 1)
+    for partition in (0, 1)[: 2 if "fewer" in row else 1]:
+        kafka.produce(topic, 30, partition)
+    loss = Loss(kafka, session, tmp_path / "checkpoint", topic, topic)
+    happens, says = WHILE_IT_RUNS[row]
+
+    def once(batch: Any, batch_id: int) -> None:
+        happens(loss)
+
+    options = {"kafka.bootstrap.servers": kafka.bootstrap, "subscribe": topic, "startingOffsets": "earliest"}
+    options |= {"failOnDataLoss": str(fails).lower(), "maxOffsetsPerTrigger": "10"}
+    records = session.readStream.format("kafka").options(**options).load()
+    writer = records.writeStream.foreachBatch(once).option("checkpointLocation", str(loss.checkpoint))
+    with pytest.raises(StreamingQueryException, match=says):
+        writer.trigger(availableNow=True).start().awaitTermination(600)
+    assert observe(Store.open(str(loss.checkpoint))).in_flight == 1
     told, stopped = loss.restart(fails, **{"kafkaConsumer.pollTimeoutMs": "2000"})
     assert told == stopped

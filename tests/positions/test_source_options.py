@@ -16,12 +16,15 @@ def test_options_are_by_source_and_their_case_does_not_matter():
             ("0.maxTriggerDelay", "90s"),
             ("orders.v2.failOnDataLoss", "False"),
             ("orders.v2.subscribePattern", "orders-.*"),
+            ("orders.v2.Kafka.Group.Id", "mine"),
         ],
         "availableNow",
     )
     assert options.by_source == {
         "0": SourceOptions(Limits(25, 20, 90_000, "availableNow")),
-        "orders.v2": SourceOptions(Limits(trigger="availableNow"), fails_on_data_loss=False, is_pattern=True),
+        "orders.v2": SourceOptions(
+            Limits(trigger="availableNow"), fails_on_data_loss=False, is_pattern=True, has_group_id=True
+        ),
     }
 
 
