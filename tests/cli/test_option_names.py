@@ -12,7 +12,7 @@ from airflow_provider_ckpt.errors import CheckpointError
 from tests.option_names import foreign_options, options_of, texts_of
 
 #: Of other programs than ours, and the beginning of those of a prune.
-OTHERS = {"--glob", "--reset-offsets", "--conf", "--packages", "--keep"}
+OTHERS = {"--glob", "--reset-offsets", "--delete-offsets", "--conf", "--packages", "--keep"}
 
 
 def test_every_option_that_a_text_names_is_one_of_a_command():
