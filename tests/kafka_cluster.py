@@ -51,7 +51,10 @@ class Cluster:
         for process, port in zip(self._processes, (first, second), strict=True):
             process.wait(port)
         self.admin = AdminClient({"bootstrap.servers": self.bootstrap})
-        self._until_brokers(2)
+
+    def wait(self) -> None:
+        """Until both are there."""
+        until(lambda: len(self.admin.list_topics(timeout=30).brokers) == 2)
 
     def create(self, partitions: int, copies: int = 1) -> str:
         """A topic whose partitions are led by both brokers in turn, and which one or both of them have."""
@@ -72,7 +75,7 @@ class Cluster:
         """Start the second broker again."""
         self._processes[1].start()
         self._processes[1].wait(int(self.second.rpartition(":")[2]))
-        self._until_brokers(2)
+        self.wait()
 
     def stop(self) -> None:
         """End both."""
@@ -82,6 +85,3 @@ class Cluster:
     def _partitions(self, topic: str) -> list[object]:
         found = self.admin.list_topics(topic, timeout=30).topics[topic].partitions
         return [found[number] for number in sorted(found)]
-
-    def _until_brokers(self, count: int) -> None:
-        until(lambda: len(self.admin.list_topics(timeout=30).brokers) == count)

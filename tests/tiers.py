@@ -24,7 +24,7 @@ NOT_UNIT = frozenset({*SERVICES.values(), "sweep", "exhaustive"})
 #: the environment of ``make unit`` has none of them.
 NEEDS_MORE = (
     *("airflow", "differential", "operators", "oracle", "sensors", "spark", "test_wheels.py", "triggers"),
-    *("cli/test_bad_input.py", "cli/test_publish.py", "cli/test_waiting.py", "untrusted/test_bounds.py"),
+    *("hooks", "cli/test_bad_input.py", "cli/test_publish.py", "cli/test_waiting.py", "untrusted/test_bounds.py"),
     *("fleet/test_read_positions.py", "history/test_arrow.py"),
     *(f"epochs/test_{name}.py" for name in ("compact", "model", "publish", "read", "rewind", "vacuum", "write_rows")),
     *("sinks/test_delta.py", "sinks/test_history.py", "sinks/test_iceberg.py", "sinks/test_rollback.py"),

@@ -13,6 +13,7 @@ from airflow.sdk.io import get_fs, has_fs
 
 from airflow_provider_ckpt.errors import CheckpointError, PlanError, StorageOptionError
 from airflow_provider_ckpt.get_provider_info import UI_FIELD_BEHAVIOUR
+from airflow_provider_ckpt.hooks.kafka import kafka_config
 from airflow_provider_ckpt.positions.foresee_wait import WaitForesight
 from airflow_provider_ckpt.positions.source_options import QueryOptions, option_texts, parse_options
 from airflow_provider_ckpt.restart.deploy import TRIGGERS
@@ -90,8 +91,7 @@ class CheckpointHook(BaseHook):
 
     def access(self, checkpoint: str, kafka_conn_id: str | None = None) -> Access:
         """How the sources of a query are come by. Parameters as for :meth:`source_ends`."""
-        config = self.get_connection(kafka_conn_id).extra_dejson if kafka_conn_id else {}
-        return Access(self.store, self.store(checkpoint), config)
+        return Access(self.store, self.store(checkpoint), kafka_config(kafka_conn_id))
 
     def store(self, location: str) -> Store:
         """Open a location; a relative one is appended to the base location of the connection.

@@ -10,6 +10,7 @@ from airflow_provider_ckpt.clock import now_ms
 from airflow_provider_ckpt.documents import FORMAT_VERSION
 from airflow_provider_ckpt.errors import CheckpointError
 from airflow_provider_ckpt.hooks.checkpoint import airflow_errors, failure, require_flags
+from airflow_provider_ckpt.hooks.kafka import kafka_config
 from airflow_provider_ckpt.operators.base import CheckpointOperator, texts_of
 from airflow_provider_ckpt.positions.publication import Publication
 from airflow_provider_ckpt.positions.publish import publish_again_before_ms, publish_all
@@ -73,7 +74,7 @@ class CheckpointPublishOffsetsOperator(CheckpointOperator):
         with airflow_errors():
             require_flags(self, "take_over")
             stores = [self.store(location) for location in texts_of("checkpoint", self.checkpoint)]
-            broker = KafkaBroker("", self.hook.get_connection(self.kafka_conn_id).extra_dejson)
+            broker = KafkaBroker("", kafka_config(self.kafka_conn_id))
             began_ms = now_ms()
             outcomes = publish_all(
                 stores,

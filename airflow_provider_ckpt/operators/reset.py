@@ -12,6 +12,7 @@ from airflow_provider_ckpt.change.plan import Plan
 from airflow_provider_ckpt.clock import now_ms
 from airflow_provider_ckpt.errors import CheckpointError
 from airflow_provider_ckpt.hooks.checkpoint import duration_ms_of, require_said
+from airflow_provider_ckpt.hooks.kafka import kafka_config
 from airflow_provider_ckpt.operators.base import texts_of
 from airflow_provider_ckpt.operators.in_place import CheckpointChangeOperator, plain
 from airflow_provider_ckpt.positions.strategies import Scope, parse_scope
@@ -140,7 +141,9 @@ class CheckpointResetOffsetsOperator(CheckpointChangeOperator):
         source_id, declared = self._declared()
         goal, sink = self._goal(), self.declared_sink()
         stores = Stores.of(self.checkpoint, self.store, sink=sink, undo=self.undo_root)
-        aim = resolve_aim(declared, goal, self._scope(), Access(self.store, stores.checkpoint, self._kafka_config()))
+        aim = resolve_aim(
+            declared, goal, self._scope(), Access(self.store, stores.checkpoint, kafka_config(self.kafka_conn_id))
+        )
         again = self._flag("state_will_see_rows_again")
         trigger = self.trigger or None
         plan = make_reset(stores, source_id, aim, sink=sink, state_sees_rows_again=again, trigger=trigger)
@@ -154,12 +157,6 @@ class CheckpointResetOffsetsOperator(CheckpointChangeOperator):
         if declared.topics:
             raise CheckpointError("source must not name topics: give them as topics=")
         return source_id, declared
-
-    def _kafka_config(self) -> Mapping[str, Any]:
-        config: Mapping[str, Any] = (
-            self.hook.get_connection(self.kafka_conn_id).extra_dejson if self.kafka_conn_id else {}
-        )
-        return config
 
     def _goal(self) -> Goal:
         try:
