@@ -29,7 +29,16 @@ _FLAGS = (
 )
 _NUMBERS = ("maxOffsetsPerTrigger", "minOffsetsPerTrigger", "maxTriggerDelay", FROM_TIMESTAMP)
 _GROUP_ID = "kafka.group.id"
-_TEXTS = ("subscribePattern", "assign", _GROUP_ID, "schemaTrackingLocation", "startingVersion", "startingTimestamp")
+_TEXTS = (
+    "subscribePattern",
+    "assign",
+    _GROUP_ID,
+    "schemaTrackingLocation",
+    "maxFilesPerTrigger",
+    "maxBytesPerTrigger",
+    "startingVersion",
+    "startingTimestamp",
+)
 #: Options that are known. Spark ignores the case of their names.
 OPTIONS = (*_NUMBERS, *_FLAGS, *_TEXTS)
 _KNOWN = {option.lower() for option in OPTIONS}

@@ -57,7 +57,7 @@ def test_a_delay_has_the_units_of_spark(text, ms):
     ("option", "says"),
     [
         (("maxOffsetsPerTrigger", "5"), "no option of a source"),
-        (("0.maxFilesPerTrigger", "5"), "no option of a source"),
+        (("0.maxFilesPerBatch", "5"), "no option of a source"),
         ((".failOnDataLoss", "true"), "no option of a source"),
         (("0.maxOffsetsPerTrigger", "abc"), "no whole number"),
         (("0.maxOffsetsPerTrigger", "-1"), "negative"),

@@ -82,6 +82,8 @@ class Case:
         options: What the query sets.
         second: What happens between its first run and its second; version 3. Without it there is no second run.
         at_restart: What it sets at the start that is forecast, where that is something else.
+        in_flight: Whether its newest batch was planned and not committed.
+        batches: So many of its batches are kept, of which the others never were; 0 for all.
     """
 
     create: str
@@ -89,6 +91,8 @@ class Case:
     options: Mapping[str, str] = field(default_factory=dict)
     second: tuple[str, ...] = (_add(5, 6, day="c"),)
     at_restart: Mapping[str, str] | None = None
+    in_flight: bool = False
+    batches: int = 0
 
 
 _BEGUN, _KEPT = {"startingVersion": "0"}, {"failOnDataLoss": "false"}
@@ -96,6 +100,7 @@ _FEED = {"readChangeFeed": "true", **_BEGUN}
 _SKIP, _TRACK = {"skipChangeCommits": "true"}, {"schemaTrackingLocation": "{checkpoint}/_schema"}
 _TEXTS = Overwrite("n STRING, day STRING", (("x", "a"),))
 _READ_ONCE: tuple[str, ...] = ()
+_ONE_FILE = {"maxFilesPerTrigger": "1"}
 
 CASES: dict[str, Case] = {
     "a row is deleted": Case(_PARTS, (_DELETE, _NINE)),
@@ -166,6 +171,19 @@ CASES: dict[str, Case] = {
     "the table is created again, and is short": Case(_PLAIN, (Recreate(1),)),
     "the table is created again, and is long": Case(_PLAIN, (Recreate(7),)),
     "an option is taken away": Case(_PLAIN, (_NINE,), _SKIP, (_DELETE, _add(5)), {}),
+    "in flight": Case(_PLAIN, (_NINE,), in_flight=True),
+    "in flight, and a row is deleted": Case(_PLAIN, (_DELETE, _NINE), in_flight=True),
+    "in flight, and its version is gone": Case(_PLAIN, (_NINE, Lose((0, 1, 2, 3))), in_flight=True),
+    "in flight, and the version before it is gone": Case(_PLAIN, (_NINE, Lose((0, 1, 2))), in_flight=True),
+    "in flight, and the schema is overwritten": Case(_PLAIN, (_TEXTS,), in_flight=True),
+    "in flight, and a column is renamed": Case(_MAPPED, (_RENAME, _NINE), in_flight=True),
+    "in flight, and an option is taken away": Case(_PLAIN, (_NINE,), _SKIP, (_DELETE, _add(5)), {}, in_flight=True),
+    "in flight, and its files are vacuumed": Case(_PLAIN, ("OPTIMIZE {t}", _VACUUM), in_flight=True),
+    "in the first snapshot": Case(_PLAIN, (_NINE,), _ONE_FILE, batches=2),
+    "in the first snapshot, and a row is deleted": Case(_PLAIN, (_DELETE, _NINE), _ONE_FILE, batches=2),
+    "in the first snapshot, and it is gone": Case(_PLAIN, (_NINE, Lose((0, 1, 2, 3))), _ONE_FILE, batches=2),
+    "in the first snapshot, and a column is renamed": Case(_MAPPED, (_RENAME, _NINE), _ONE_FILE, batches=2),
+    "after the first snapshot, which is gone": Case(_PLAIN, (_NINE, Lose((0, 1, 2))), _ONE_FILE, batches=5),
     "one batch": Case(_PLAIN, (_NINE,), {}, _READ_ONCE),
     "one batch, and old versions are gone": Case(_PLAIN, (_NINE, Lose((0, 1))), {}, _READ_ONCE),
     "one batch, and all that was read is gone": Case(_PLAIN, (_NINE, Lose((0, 1, 2))), {}, _READ_ONCE),
@@ -222,9 +240,21 @@ def bring_about(name: str, home: Path, worker: Worker) -> Played:
     if case.second:
         take(played, worker, case.second)
         start(played, worker, played.spelled(case.options))
+    batches = sorted(int(path.name) for path in (played.checkpoint / "offsets").iterdir() if path.name.isdigit())
+    for batch_id in batches[case.batches or len(batches) :]:
+        forget(played.checkpoint / "offsets", batch_id)
+        forget(played.checkpoint / "commits", batch_id)
+    if case.in_flight:
+        forget(played.checkpoint / "commits", batches[-1])
     take(played, worker, case.change)
     worker.ask(do="forget")
     return played
+
+
+def forget(log: Path, batch_id: int) -> None:
+    """Remove an entry of a log, and its checksum file."""
+    for name in (f".{batch_id}.crc", str(batch_id)):
+        (log / name).unlink()
 
 
 def take(played: Played, worker: Worker, steps: tuple[Step, ...]) -> None:
