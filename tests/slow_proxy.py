@@ -43,9 +43,13 @@ class SlowProxy:
         while True:
             try:
                 client, _ = self._server.accept()
-                broker = socket.create_connection(self._target)
             except OSError:
                 return
+            try:
+                broker = socket.create_connection(self._target)
+            except OSError:  # the broker is not there, so nobody is
+                client.close()
+                continue
             self._open += [client, broker]
             for pump in (
                 threading.Thread(target=self._ask, args=(client, broker), daemon=True),

@@ -1,8 +1,8 @@
 """Asking brokers for several queries together: each topic once, on one connection, in as few requests as they fit in.
 
 When a broker refuses a question about the topics of several queries, each query is asked for on its own, so that only
-the one without a right to its topics gets no answer. A broker that does not answer is asked once; every query that
-needs it gets its error.
+the one without a right to its topics gets no answer. A broker that does not answer, or that refuses the credentials, is
+asked once; every query that needs it gets its error.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from airflow_provider_ckpt.errors import StoreError, StoreUnavailableError
+from airflow_provider_ckpt.errors import StoreError
 from airflow_provider_ckpt.positions.extent import Extent, Partition, together
 from airflow_provider_ckpt.positions.find_ages import find_ages
 from airflow_provider_ckpt.positions.read_extent import read_extent
@@ -36,7 +36,7 @@ class Brokers:
         self._topics: dict[str, dict[str, Extent]] = {}
         self._ages: dict[str, dict[tuple[Partition, int], int | None]] = {}
         self._retention: dict[str, dict[str, Retention]] = {}
-        self._silent: dict[str, StoreUnavailableError] = {}
+        self._silent: dict[str, StoreError] = {}
 
     def at(self, servers: str) -> KafkaBroker:
         """The connection to some servers. Raises StoreError as :class:`KafkaBroker`."""
@@ -57,10 +57,8 @@ class Brokers:
         for servers, topics in together.items():
             try:
                 self.extent(servers, topics)
-            except StoreUnavailableError as error:
-                self._silent[servers] = error
-            except StoreError:  # each query is asked for on its own
-                continue
+            except StoreError as error:
+                self._keep(servers, error)
 
     def extent(self, servers: str, topics: Iterable[str]) -> Extent:
         """Where topics begin and end; asked for where that was not done.
@@ -89,10 +87,8 @@ class Brokers:
             try:
                 for each_once in _layers(offsets):
                     self.ages(servers, each_once, now_ms)
-            except StoreUnavailableError as error:
-                self._silent[servers] = error
-            except StoreError:
-                continue
+            except StoreError as error:
+                self._keep(servers, error)
 
     def ages(self, servers: str, unread: Mapping[Partition, int], now_ms: int) -> dict[Partition, int | None]:
         """As :func:`~airflow_provider_ckpt.positions.find_ages.find_ages`, of which each answer is kept."""
@@ -111,9 +107,14 @@ class Brokers:
             known |= self.at(servers).retention(missing)
         return {name: known[name] for name in wanted}
 
+    def _keep(self, servers: str, error: StoreError) -> None:
+        """Remember who answers nobody. Otherwise each query is asked for on its own."""
+        if error.retryable or (servers in self._brokers and self._brokers[servers].lets_nobody_in):
+            self._silent[servers] = error
+
     def _require_answering(self, servers: str) -> None:
         if error := self._silent.get(servers):
-            raise StoreUnavailableError(error.message, location=self.at(servers).location, hint=error.hint)
+            raise type(error)(error.message, location=error.location, hint=error.hint)
 
 
 def _layers(unread: Iterable[tuple[Partition, int]]) -> list[dict[Partition, int]]:

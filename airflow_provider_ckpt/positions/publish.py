@@ -107,8 +107,7 @@ def _planned(
             extent = extent.only(assigned)
         return plan_publication(position, group_of(group, position), extent)
     except CheckpointError as error:
-        error.location = position.location
-        return error
+        return _of(position, error)
 
 
 def _published(
@@ -123,11 +122,19 @@ def _published(
         if not dry_run:
             _commit(publication, group)
     except CheckpointError as error:
-        return error.at(publication.position.location)
+        return _of(publication.position, error)
     left = left_in_group(publication, {at: offset.metadata for at, offset in committed.items()})
     return (
         replace(publication, warnings=(*publication.warnings, left_warning(group.name, left))) if left else publication
     )
+
+
+def _of(position: Position, error: CheckpointError) -> CheckpointError:
+    """An error as that of a query; where it is the broker's, both are named."""
+    if error.location not in (None, position.location):
+        error.message = f"{error.location}: {error.message}"
+    error.location = position.location
+    return error
 
 
 def _require_idle(publication: Publication, group: ConsumerGroup) -> None:

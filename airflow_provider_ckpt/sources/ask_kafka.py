@@ -81,6 +81,8 @@ class KafkaBroker:
         self.location = scrub(f"kafka:{config.get(_SERVERS, '')}")
         #: Calls of ListOffsets that were made; each is one request to every broker that leads one of the partitions.
         self.requests = 0
+        #: Whether the broker has refused who asks, and not only what was asked: another question is refused as well.
+        self.lets_nobody_in = False
         #: Whether the configuration says whether records of open transactions count.
         self.says_isolation = _ISOLATION in config
         self._read_committed = str(config.get(_ISOLATION, "")).lower() == "read_committed"
@@ -293,6 +295,7 @@ class KafkaBroker:
         if is_one_of(complaints, _ABSENT):
             return StoreError(f"{about} does not exist", location=self.location, hint="Check the declared topics.")
         cause, complaint = cause_of(complaints)
+        self.lets_nobody_in |= cause.is_final and complaint is not None and complaint.is_local
         said = f": {self._scrub(complaint.text)}" if complaint is not None and complaint.text else ""
         kind = StoreError if cause.is_final else StoreUnavailableError
         within = "" if cause.is_final else f" (asked for {self.timeout_s:g} s)"

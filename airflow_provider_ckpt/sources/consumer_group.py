@@ -50,10 +50,13 @@ class ConsumerGroup:
         from confluent_kafka import ConsumerGroupTopicPartitions
 
         found = self._ask("list_consumer_group_offsets", ConsumerGroupTopicPartitions(self.name))
+        partitions = found.topic_partitions if found is not None else ()
+        if unknown := [at for at in partitions if at.error is not None]:
+            raise self._broker.error(
+                f"{self._about}, partition {unknown[0].topic}-{unknown[0].partition}", [complaint_of(unknown[0].error)]
+            )
         return {
-            (at.topic, at.partition): GroupOffset(at.offset, at.metadata or "")
-            for at in (found.topic_partitions if found is not None else ())
-            if at.offset >= 0
+            (at.topic, at.partition): GroupOffset(at.offset, at.metadata or "") for at in partitions if at.offset >= 0
         }
 
     def commit(self, offsets: Mapping[Partition, int], metadata: str) -> dict[Partition, str]:

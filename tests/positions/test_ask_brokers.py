@@ -157,22 +157,26 @@ def test_ages_are_asked_for_together_and_a_partition_that_two_queries_read_for_b
 
 @pytest.fixture
 def asked(monkeypatch):
-    """A broker that refuses the topic `secret` and is silent at `down:1`; what it was asked."""
+    """A broker that refuses the topic `secret`, is silent at `down:1`, lets nobody in at `shut:1`; what it was asked."""
     asked: list[tuple[str, tuple[str, ...]]] = []
 
     def read(servers: str, names: list[str]) -> Extent:
         asked.append((servers, tuple(names)))
         if servers == "down:1":
-            raise StoreUnavailableError("no answer", location=servers)
+            raise StoreUnavailableError("no answer", location=f"kafka:{servers}")
+        if servers == "shut:1":
+            raise StoreError("wrong password", location=f"kafka:{servers}", hint="Check it.")
         if "secret" in names:
             raise StoreError("not authorized", location=servers)
         there = [name for name in names if name != "absent"]
         return Extent({name: f"id of {name}" for name in there}, {(n, 0): 0 for n in there}, {(n, 0): 9 for n in there})
 
-    class Silent(str):
-        location = "kafka:down:1"
+    class Servers(str):
+        @property
+        def lets_nobody_in(self) -> bool:
+            return self == "shut:1"
 
-    monkeypatch.setattr(ask_brokers, "KafkaBroker", lambda servers, _: Silent(servers))
+    monkeypatch.setattr(ask_brokers, "KafkaBroker", lambda servers, _: Servers(servers))
     monkeypatch.setattr(ask_brokers, "read_extent", read)
     return asked
 
@@ -201,3 +205,14 @@ def test_a_silent_broker_is_asked_once(asked):
         with pytest.raises(StoreUnavailableError, match="kafka:down:1: no answer"):
             brokers.extent("down:1", [topic])
     assert asked == [("down:1", ("a", "b"))]
+
+
+def test_a_broker_that_refuses_the_credentials_is_asked_once(asked):
+    """A password that is wrong for one query is wrong for all; to try it for each of them may lock the account."""
+    brokers = Brokers({})
+    brokers.ask([("shut:1", ["a"]), ("shut:1", ["b"])])
+    for topic in "ab":
+        with pytest.raises(StoreError, match="kafka:shut:1: wrong password. Check it.") as refused:
+            brokers.extent("shut:1", [topic])
+        assert not refused.value.retryable
+    assert asked == [("shut:1", ("a", "b"))]

@@ -15,6 +15,7 @@ from airflow_provider_ckpt.sources.consumer_group import ConsumerGroup
 from airflow_provider_ckpt.storage.store import Store
 from tests.kafka_lab import Broker, describe_group, until
 from tests.kafka_query import QUERY_ID, KafkaQuery
+from tests.kafka_security import PASSWORDS
 
 pytestmark = pytest.mark.timeout(180)
 
@@ -225,3 +226,48 @@ def test_a_broker_forgets_what_is_not_published_again(tmp_path):
         assert [at.offset for at in ConsumerGroup(broker, "kept").committed().values()] == [4]
     finally:
         lab.stop()
+
+
+FAILING = {
+    "refuses": ("SASL_PLAINTEXT", {"sasl.password": "wrong-hunter2"}, "the broker refuses the credentials"),
+    "is silent": (None, {"socket.timeout.ms": 500}, "the broker did not answer"),
+}
+
+
+@pytest.mark.parametrize(("listener", "config", "said"), FAILING.values(), ids=FAILING)
+def test_a_broker_that_fails_is_asked_once_for_a_fleet(
+    kafka, query, topic, tmp_path, monkeypatch, listener, config, said
+):
+    other = KafkaQuery(tmp_path / "other")
+    other.commit({topic: {"0": 1, "1": 1}})
+    sasl = {"security.protocol": "SASL_PLAINTEXT", "sasl.mechanism": "PLAIN", "sasl.username": "reader"}
+    broker = KafkaBroker(kafka.at(listener) if listener else "127.0.0.1:1", {**sasl, "sasl.password": "x", **config})
+    asked, ask = [], broker.ask
+    monkeypatch.setattr(broker, "ask", lambda *given: asked.append(given) or ask(*given))
+    stores = [Store.open(str(item.checkpoint)) for item in (query, other)]
+    outcomes = publish_all(stores, broker, f"{topic}-{{name}}")
+    assert len(asked) == 1
+    for store, outcome in zip(stores, outcomes, strict=True):
+        assert isinstance(outcome, StoreError)
+        assert outcome.location == store.location
+        assert f"{broker.location}: topic {topic}: {said}" in outcome.message, "both the query and the broker are named"
+    assert not any(topic in group for group in kafka.groups())
+
+
+def test_a_right_that_lacks_for_one_topic_keeps_no_other_back(kafka, query, topic, tmp_path):
+    """The group of both; each partition of the topic that may not be read is refused."""
+    hidden, group = kafka.create(2), f"rights-{topic}"
+    two = KafkaQuery(tmp_path / "two")
+    two.commit({topic: {"0": 1, "1": 1}, hidden: {"0": 0, "1": 0}})
+    for operation, name in (("DESCRIBE", topic), ("READ", topic), ("DESCRIBE", hidden)):
+        kafka.allow("reader", operation, topic=name)
+    kafka.allow("reader", "READ", group=group)
+    sasl = {"security.protocol": "SASL_PLAINTEXT", "sasl.mechanism": "SCRAM-SHA-256", "sasl.username": "reader"}
+    broker = KafkaBroker(kafka.at("SASL_PLAINTEXT"), {**sasl, "sasl.password": PASSWORDS["reader"]})
+    (outcome,) = publish_all([Store.open(str(two.checkpoint))], broker, group)
+    assert isinstance(outcome, StoreError)
+    assert "did not take the offsets of 2 of 4 partitions" in outcome.message
+    assert f"of {hidden}-0 it said: Broker: Topic authorization failed" in outcome.message
+    assert outcome.exit_code == 3
+    done = ConsumerGroup(KafkaBroker(kafka.bootstrap, {}), group).committed()
+    assert {at: item.offset for at, item in done.items()} == {(topic, 0): 1, (topic, 1): 1}
