@@ -120,6 +120,11 @@ class SourceLag:
         """Unread offsets that the broker does not have any more."""
         return sum(part.lost for part in self.partitions)
 
+    @property
+    def past_end(self) -> int:
+        """Partitions of which the query is past the end: they were created again, or have lost records."""
+        return sum(part.position is not None and part.position > part.end for part in self.partitions)
+
     def to_dict(self) -> SourceLagFields:
         """JSON-ready."""
         return {
@@ -165,6 +170,7 @@ def lag_of_kafka(
         sum(item.unread for item in partitions),
         partitions,
         age_ms=max(known_ages) if known_ages else None,
+        is_partial=bool(_beyond(position, extent) or position.keys() - extent.latest.keys()),
         notes=(*_notes(position, extent), *_sizes(kept)),
     )
 
@@ -206,10 +212,14 @@ def _notes(position: Mapping[Partition, int], extent: Extent) -> list[str]:
     notes = []
     if gone := sorted(f"{topic}-{number}" for topic, number in position.keys() - extent.latest.keys()):
         notes.append(f"the broker does not have {_some(gone)}, which the query has read")
-    beyond = [f"{at[0]}-{at[1]}" for at in extent.partitions if position.get(at, 0) > extent.latest[at]]
-    if beyond:
+    if beyond := [f"{at[0]}-{at[1]}" for at in _beyond(position, extent)]:
         notes.append(f"the query is past the end of {_some(beyond)}: the topic was created again, or has lost records")
     return notes
+
+
+def _beyond(position: Mapping[Partition, int], extent: Extent) -> list[Partition]:
+    """Partitions that end before the query: what is in them now was never read."""
+    return [at for at in extent.partitions if position.get(at, 0) > extent.latest[at]]
 
 
 def _some(names: list[str]) -> str:

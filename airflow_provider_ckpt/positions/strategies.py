@@ -327,6 +327,11 @@ def _notes(
     topics = {topic for topic, _ in current}
     if new := sorted(partition for partition in extent.latest.keys() - offsets.keys() if partition[0] in topics):
         yield f"Not in the entry: {listed(new)}. Spark reads such a partition from its earliest offset."
+        if late := [partition for partition in new if extent.earliest[partition] > 0]:
+            yield (
+                f"The first records of {listed(late)} are gone, so Spark stops there unless failOnDataLoss is false. "
+                "Name such a partition with --topic to put it into the entry."
+            )
 
 
 def listed(partitions: Iterable[Partition]) -> str:

@@ -67,6 +67,9 @@ _OF_UNITS = {
     "snapshots": _Family("ckpt_source_lag_snapshots", "snapshots", "Snapshots of an Iceberg table that were not read."),
 }
 _SOURCE_LOST = _Family("ckpt_source_lost_offsets", "offsets", "Unread offsets that the broker does not have any more.")
+_PAST_END = _Family(
+    "ckpt_source_past_end_partitions", "partitions", "Partitions that end before the position: created again, or cut."
+)
 _COUNT = _Family("ckpt_source_partitions", "partitions", "Partitions of a Kafka source.")
 _FILES = _Family("ckpt_source_lag_files", "files", "Data files that were not read.")
 _BYTES = _Family("ckpt_source_lag_bytes", "bytes", "Bytes of the data files that were not read.")
@@ -118,6 +121,7 @@ def _of_lags(rows: Sequence[FleetRow], most_partitions: int) -> Iterator[Iterato
     for unit, family in _OF_UNITS.items():
         yield family.lines([(labels, source.total) for labels, source in sources if source.unit == unit])
     yield _SOURCE_LOST.lines((labels, source.lost) for labels, source in sources if source.partitions)
+    yield _PAST_END.lines((labels, source.past_end) for labels, source in sources if source.partitions)
     yield _COUNT.lines((labels, len(source.partitions)) for labels, source in sources if source.partitions)
     yield _FILES.lines((labels, source.files) for labels, source in sources)
     yield _BYTES.lines((labels, source.size) for labels, source in sources)

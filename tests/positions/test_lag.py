@@ -72,6 +72,8 @@ def test_what_does_not_fit_is_noted():
     assert len(lag.notes) == 2
     assert "does not have t-1, t-2, t-3 and 2 more" in lag.notes[0]
     assert "past the end of t-0" in lag.notes[1]
+    assert (lag.past_end, lag.is_partial) == (1, True)
+    assert not lag.is_within(100, None), "what is in the present topic was never read"
 
 
 def test_the_lag_of_a_table_is_as_old_as_its_oldest_unread_data():

@@ -141,7 +141,11 @@ def test_a_topic_that_does_not_exist_is_an_error_unless_it_is_not_moved():
 def test_a_new_partition_is_left_to_spark_and_named():
     found = target(ToLatest(), CURRENT, GROWN, ALL)
     assert T3 not in found.offsets
-    assert found.notes == ("Not in the entry: t-3. Spark reads such a partition from its earliest offset.",)
+    assert found.notes == (
+        "Not in the entry: t-3. Spark reads such a partition from its earliest offset.",
+        "The first records of t-3 are gone, so Spark stops there unless failOnDataLoss is false. Name such a partition "
+        "with --topic to put it into the entry.",
+    )
 
 
 def test_one_that_is_named_comes_into_the_entry():
