@@ -69,7 +69,7 @@ oracle: $(READY) java ## The whole oracle corpus, put to real Spark anew, and 30
 goldens: $(READY) java ## Write the checkpoints of the installed Spark anew and compare with those recorded
 	$(BIN)/python tests/golden/generate.py --root $$(mktemp -d) verify
 
-sinks: $(READY) java .venv-lakes/.ready .venv-hudi/.ready ## Rollbacks into real Delta, Iceberg, Hudi tables (8 minutes), and where these end
+sinks: $(READY) java .venv-lakes/.ready .venv-hudi/.ready ## Rollbacks into real Delta, Iceberg, Hudi tables, and what stops queries on them (20 minutes)
 	CKPT_SINKS=1 $(BIN)/python -m pytest -q tests/spark/test_sinks.py tests/spark/test_delta_export.py tests/spark/test_delta_reset.py tests/spark/test_delta_stops.py tests/sources/test_tables.py tests/positions/test_judge_delta.py tests/spark/test_iceberg_reset.py tests/positions/test_judge_iceberg.py --timeout 1800
 
 EARLIER := 3.5.9 4.0.5 4.1.4

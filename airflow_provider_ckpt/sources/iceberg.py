@@ -91,6 +91,7 @@ class End:
                 f"the query is at snapshot {at.snapshot_id}, which is not an ancestor of the current snapshot: it has "
                 "expired, or was rolled back, or the query reads another table",
                 location=self.store.location,
+                hint="The gate says what to do, with the same source: ckpt gate LOCATION --source ID=iceberg:URI.",
             )
         return snapshot
 

@@ -158,5 +158,7 @@ def test_a_source_goes_to_snapshots_and_times_and_undo_puts_it_back(worker, tmp_
                 continue
             assert code == 0, error
             assert table.read(moved, trigger)["rows"] == rows, (goal, trigger)
-            assert ckpt(capsys, f"ckpt undo {moved} {CARRIED_OUT} --sink noop")[0] == 0
-            assert table.read(moved, trigger)["rows"] == []
+            if rows:  # it is at the newest already, so going there changes nothing
+                code, _, error = ckpt(capsys, f"ckpt undo {moved} {CARRIED_OUT} --sink noop")
+                assert code == 0, error
+                assert table.read(moved, trigger)["rows"] == []
