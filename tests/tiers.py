@@ -49,6 +49,7 @@ NEEDS_MORE = (
     ),
     *("sources/test_kafka.py", "sources/test_kafka_waits.py", "sources/test_tables.py"),
     *("cli/test_kafka_refusals.py", "sources/test_secured_brokers.py", "sources/test_slow_brokers.py"),
+    "sources/test_two_brokers.py",
     *("positions/test_publish.py", "positions/test_round_trip.py", "sources/test_consumer_group.py"),
     *("reset/test_over_http.py", "reset/test_healing.py", "reset/test_seed_start.py"),
     "sources/test_declared_tables.py",

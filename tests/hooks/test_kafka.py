@@ -142,7 +142,7 @@ def test_a_task_fails_for_good_where_it_is_refused_and_is_tried_again_where_nobo
     connect(bootstrap_servers=kafka.at("SASL_PLAINTEXT"), **sasl, sasl_password=WRONG)
     with pytest.raises(AirflowFailException, match="the broker refuses the credentials") as refused:
         act(kafka.at("SASL_PLAINTEXT"))
-    connect(bootstrap_servers="127.0.0.1:1", **sasl, sasl_password=PASSWORDS["reader"], socket_timeout_ms="1000")
+    connect(bootstrap_servers="127.0.0.1:1", **sasl, sasl_password=PASSWORDS["reader"], socket_timeout_ms="500")
     with pytest.raises(AirflowException, match="the broker did not answer") as unavailable:
         act("127.0.0.1:1")
     assert not isinstance(unavailable.value, AirflowFailException)
