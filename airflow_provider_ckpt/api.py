@@ -53,6 +53,7 @@ from airflow_provider_ckpt.report.tables import fleet_table, render
 from airflow_provider_ckpt.reset.make import make_reset
 from airflow_provider_ckpt.reset.request import parse_goal
 from airflow_provider_ckpt.reset.resolve_delta import DeltaAim
+from airflow_provider_ckpt.reset.resolve_iceberg import IcebergAim
 from airflow_provider_ckpt.reset.resolve_kafka import KafkaAim
 from airflow_provider_ckpt.restart.deploy import DeploySpec, declare, parse_deploy, parse_deploy_file
 from airflow_provider_ckpt.restart.forecast import Forecast, forecast
@@ -79,6 +80,7 @@ __all__ = [
     "FleetRow",
     "Forecast",
     "Found",
+    "IcebergAim",
     "KafkaAim",
     "KafkaBroker",
     "Known",
