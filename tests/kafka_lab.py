@@ -81,10 +81,12 @@ def _fetched(pinned: str, jars: Path, one: str) -> Path:
 class Process:
     """A process of Kafka, which is started with its configuration, and whose listeners are there when `wait` returns."""
 
-    def __init__(self, root: Path, cluster_id: str, properties: Mapping[str, str], *format_options: str) -> None:
+    def __init__(
+        self, root: Path, cluster_id: str, properties: Mapping[str, str], *format_options: str, memory: str = "256m"
+    ) -> None:
         config = root / "server.properties"
         config.write_text("\n".join(f"{key}={value}" for key, value in properties.items()))
-        java = ["java", *JVM, "-cp", f"{fetch_jars()}/*"]
+        java = ["java", *JVM, f"-Xmx{memory}", "-cp", f"{fetch_jars()}/*"]
         # One word, because an id may begin with a dash, which the tool would take for an option.
         format_storage = [*java, "kafka.tools.StorageTool", "format", f"--cluster-id={cluster_id}", "-c", str(config)]
         done = subprocess.run([*format_storage, *format_options], capture_output=True, text=True)
@@ -133,7 +135,8 @@ class Broker:
         certificates: Of the listeners with TLS.
     """
 
-    def __init__(self, root: Path) -> None:
+    def __init__(self, root: Path, *, memory: str = "256m", **more: str) -> None:
+        """Start it. ``more`` are properties of it alone, with underscores for dots; ``memory`` is that of its JVM."""
         *ports, self.proxy, controller = free_ports(len(LISTENERS) + 2)
         self.ports = dict(zip(LISTENERS, ports, strict=True))
         self.bootstrap = self.at("PLAINTEXT")
@@ -146,8 +149,9 @@ class Broker:
             "listeners": f"{secured['listeners']},CONTROLLER://127.0.0.1:{controller}",
             "listener.security.protocol.map": f"{secured['listener.security.protocol.map']},CONTROLLER:PLAINTEXT",
             "log.dirs": str(root / "logs"),
+            **{key.replace("_", "."): value for key, value in more.items()},
         }
-        self._process = Process(root, new_cluster_id(), properties, *scram_users())
+        self._process = Process(root, new_cluster_id(), properties, *scram_users(), memory=memory)
         self._process.wait(self.ports["PLAINTEXT"])
         self.admin = AdminClient({"bootstrap.servers": self.bootstrap})
 

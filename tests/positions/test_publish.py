@@ -208,8 +208,7 @@ def test_it_is_said_when_the_broker_forgets_the_offsets(kafka):
 @pytest.mark.timeout(600)
 def test_a_broker_forgets_what_is_not_published_again(tmp_path):
     """With `offsets.retention.minutes` of 1: a group that nobody publishes to ends, another one goes on unchanged."""
-    more = {"offsets.retention.minutes": "1", "offsets.retention.check.interval.ms": "1000"}
-    lab = Broker(tmp_path, more=more)
+    lab = Broker(tmp_path, offsets_retention_minutes="1", offsets_retention_check_interval_ms="1000")
     try:
         topic, query = lab.create(), KafkaQuery(tmp_path / "orders")
         lab.produce(topic, 5)
