@@ -13,7 +13,10 @@ import pytest
 
 from airflow_provider_ckpt.change.apply import apply
 from airflow_provider_ckpt.change.places import Stores
+from airflow_provider_ckpt.checkpoint.observe import observe
+from airflow_provider_ckpt.codec.kafka_offset import offsets_of
 from airflow_provider_ckpt.positions.coming import coming_batch
+from airflow_provider_ckpt.positions.extent import Extent
 from airflow_provider_ckpt.positions.next_batch import REAL_TIME, Limits
 from airflow_provider_ckpt.positions.read_extent import read_extent
 from airflow_provider_ckpt.positions.strategies import ShiftBy, ToCurrent
@@ -45,13 +48,13 @@ class Relay:
         return writer.option("checkpointLocation", str(self.checkpoint)).trigger(realTime=duration).start()
 
     def run_until(self, holds: Callable[[], bool], duration: str = "1 second") -> None:
-        """Run until something holds; with a batch that ends, until one is committed after that."""
+        """Run until something holds; with batches that end, until all that was written is in a committed one."""
         query = self.start(duration)
         try:
             until(holds, query)
             if duration == "1 second":
-                done = self.committed()
-                until(lambda: self.committed() > done, query)
+                written = list(self.extent().latest.values())
+                until(lambda: self.position() == written, query)
         finally:
             query.stop()
         settle(self.checkpoint)
@@ -59,6 +62,15 @@ class Relay:
     def committed(self) -> int:
         names = (path.name for path in self.checkpoint.glob("commits/*"))
         return max((int(name) for name in names if re.fullmatch(r"\d+", name)), default=-1)
+
+    def extent(self) -> Extent:
+        return read_extent(KafkaBroker(self.kafka.bootstrap, {}), [self.source])
+
+    def position(self) -> list[int]:
+        """Where the newest committed batch ended. Its commit may come late, after the next batch has begun."""
+        view = observe(Store.open(str(self.checkpoint)))
+        newest = None if view.latest_committed is None else view.offset_seq(view.latest_committed).offset("0")
+        return list(offsets_of(newest).values())
 
     def read(self) -> Counter[bytes]:
         """What the sink has, and how often."""
@@ -97,7 +109,7 @@ def test_a_reset_moves_a_query_in_real_time_mode(spark, kafka, tmp_path):
     assert times(relay.read()) == [1] * 10
 
     stores, broker = Stores(Store.open(str(relay.checkpoint))), KafkaBroker(kafka.bootstrap, {})
-    coming = coming_batch({(relay.source, 0): 10}, None, read_extent(broker, [relay.source]), Limits(trigger=REAL_TIME))
+    coming = coming_batch({(relay.source, 0): 10}, None, relay.extent(), Limits(trigger=REAL_TIME))
     assert coming.batch.offsets == 0 and coming.outlook.at_least == 0
     plan = make_reset(stores, "0", KafkaAim(broker, ShiftBy(-3)), sink=KAFKA, trigger=REAL_TIME)
     assert (plan.trigger, plan.sink_effect) == (REAL_TIME, "duplicated")
@@ -140,7 +152,7 @@ def test_a_planned_batch_is_dropped_and_planned_anew(spark, kafka, tmp_path):
     coming = coming_batch(
         {(relay.source, 0): 10},
         {(relay.source, 0): 12},
-        read_extent(KafkaBroker(kafka.bootstrap, {}), [relay.source]),
+        relay.extent(),
         Limits(trigger=REAL_TIME),
     )
     assert not coming.planned and coming.batch.ends == {(relay.source, 0): 15}
