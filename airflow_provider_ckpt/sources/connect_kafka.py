@@ -85,7 +85,7 @@ class Connection:
             is_answer: Whether a result is one; another counts as if no answer had come in time.
         """
         self.client.poll(0)
-        if self._has_answered:
+        if self._has_answered or self.has_failed:
             self._told.complaints.clear()
         asked, deadline = question(self.client), time.monotonic() + within_s + _GRACE_S
         answers = {key: self._answer(future, deadline) for key, future in asked.items()}

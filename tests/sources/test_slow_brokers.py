@@ -7,10 +7,18 @@ from collections.abc import Iterator
 
 import pytest
 
+from airflow_provider_ckpt.change.places import Stores
 from airflow_provider_ckpt.errors import StoreUnavailableError
+from airflow_provider_ckpt.positions.publication import Publication
+from airflow_provider_ckpt.positions.publish import publish_all
 from airflow_provider_ckpt.positions.read_extent import read_extent
+from airflow_provider_ckpt.positions.strategies import ToEarliest
+from airflow_provider_ckpt.reset.make import make_reset
+from airflow_provider_ckpt.reset.resolve_kafka import KafkaAim
 from airflow_provider_ckpt.sources.ask_kafka import KafkaBroker
 from airflow_provider_ckpt.sources.consumer_group import ConsumerGroup
+from airflow_provider_ckpt.storage.store import Store
+from tests.kafka_query import KafkaQuery
 from tests.slow_proxy import SlowProxy, proxied
 
 pytestmark = pytest.mark.timeout(300)
@@ -114,3 +122,51 @@ def test_nobody_is_there(bootstrap, said):
 def test_one_of_two_bootstrap_servers_is_enough(kafka, topic):
     broker = broker_at(f"127.0.0.1:1,{kafka.bootstrap}", 30_000)
     assert broker.latest([(topic, 0)]) == {(topic, 0): 2}
+
+
+@pytest.mark.parametrize("is_forwarded", [False, True], ids=["before it arrives", "before it is answered"])
+def test_a_publication_that_is_cut_off_is_an_error_and_is_done_again(
+    kafka, proxy, topic, tmp_path, monkeypatch, is_forwarded
+):
+    """What was asked for before that has changed nothing; of what was sent, the whole or nothing arrived."""
+    query, group = KafkaQuery(tmp_path / "orders"), f"cut-{topic}"
+    query.commit({topic: {"0": 1, "1": 0}})
+    stores, broker, commit = [Store.open(str(query.checkpoint))], broker_at(proxy.bootstrap), ConsumerGroup.commit
+
+    def cut_off(*given: object) -> object:
+        proxy.holds, proxy.delay_s = not is_forwarded, 5
+        return commit(*given)
+
+    publish_all(stores, broker, f"warm-{topic}")  # the first group of a broker takes long
+    monkeypatch.setattr(ConsumerGroup, "commit", cut_off)
+    (outcome,) = publish_all(stores, broker, group)
+    assert isinstance(outcome, StoreUnavailableError)
+    assert (outcome.exit_code, outcome.location) == (5, stores[0].location)
+    assert f"{broker.location}: consumer group {group}: the broker did not answer" in outcome.message
+    committed = ConsumerGroup(KafkaBroker(kafka.bootstrap, {}), group).committed()
+    assert len(committed) in ({0, 2} if is_forwarded else {0})
+
+    monkeypatch.undo()
+    proxy.holds, proxy.delay_s = False, 0
+    (outcome,) = publish_all(stores, broker_at(proxy.bootstrap, 30_000), group)
+    assert isinstance(outcome, Publication)
+    committed = ConsumerGroup(KafkaBroker(kafka.bootstrap, {}), group).committed()
+    assert {at: item.offset for at, item in committed.items()} == {(topic, 0): 1, (topic, 1): 0}
+
+
+def test_a_reset_whose_broker_goes_while_it_is_asked_has_no_plan(proxy, topic, tmp_path, monkeypatch):
+    query = KafkaQuery(tmp_path / "orders")
+    query.commit({topic: {"0": 1, "1": 0}})
+    query.commit({topic: {"0": 2, "1": 0}})
+    before = {path: path.read_bytes() for path in query.checkpoint.rglob("*") if path.is_file()}
+    broker, earliest = broker_at(proxy.bootstrap), KafkaBroker.earliest
+
+    def goes(*given: object) -> object:
+        found = earliest(*given)
+        proxy.holds = True
+        return found
+
+    monkeypatch.setattr(KafkaBroker, "earliest", goes)
+    with pytest.raises(StoreUnavailableError, match="the broker did not answer"):
+        make_reset(Stores(Store.open(str(query.checkpoint))), "0", KafkaAim(broker, ToEarliest()))
+    assert {path: path.read_bytes() for path in query.checkpoint.rglob("*") if path.is_file()} == before
