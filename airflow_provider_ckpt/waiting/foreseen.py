@@ -52,8 +52,8 @@ class Foreseen:
                 gap_ms = progress.gap_ms
                 took = "unknown" if gap_ms is None else f"about {duration_text(gap_ms)} for each by the last batches"
                 parts.append(f"time {took}")
-        parts += [sentence.rstrip(".") for sentence in (self.held, self.problem) if sentence is not None]
-        return "".join(f"; {part}" for part in parts)
+        sentences = [sentence.rstrip(".") for sentence in (self.held, self.problem) if sentence is not None]
+        return "".join((*(f"; {part}" for part in parts), *(f". {sentence}" for sentence in sentences)))
 
     def why_over(self, start: Start, progress: Progress) -> str | None:
         """Why waiting is of no use any more, a sentence; None while it may be.

@@ -34,8 +34,8 @@ TAIL = "With availableNow and minOffsetsPerTrigger=20 the query ends with at mos
         (Foreseen(1), True, "; at least 1 batch"),
         (Foreseen(3, 1_000, 4), True, "; at least 3 batches, at most 1,000, 4 if nothing more is written"),
         (Foreseen(3, 9, 3), False, "; at least 3 batches, at most 9; time about 10 s for each by the last batches"),
-        (Foreseen(1, held="It waits."), True, "; at least 1 batch; It waits"),
-        (Foreseen(problem=TAIL), False, f"; {TAIL.rstrip('.')}"),
+        (Foreseen(1, held="It waits."), True, "; at least 1 batch. It waits"),
+        (Foreseen(problem=TAIL), False, f". {TAIL.rstrip('.')}"),
     ],
 )
 def test_the_line_of_a_wait_says_how_many_batches_are_left(foreseen, has_rate, text):
