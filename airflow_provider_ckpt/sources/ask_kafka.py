@@ -220,7 +220,8 @@ class KafkaBroker:
         """With OAUTHBEARER somebody has to give tokens: the client would wait for one without a word."""
         mechanism = self._config.get("sasl.mechanism") or self._config.get("sasl.mechanisms")
         given = self._config.get("oauth_cb")
-        has_own = {"sasl.oauthbearer.method", "enable.sasl.oauthbearer.unsecure.jwt"} & self._config.keys()
+        method = str(self._config.get("sasl.oauthbearer.method", "default")).lower()
+        has_own = method != "default" or "enable.sasl.oauthbearer.unsecure.jwt" in self._config
         if given is not None and not callable(given):
             problem = "oauth_cb of the Kafka client is the name of a function, and not a function"
         elif mechanism == "OAUTHBEARER" and given is None and not has_own:

@@ -106,7 +106,8 @@ class Connection:
                 result = future.result(_LOOK_S)
             except FutureTimeoutError:
                 self.client.poll(0)
-                if is_final(self._told.complaints) or time.monotonic() >= deadline:
+                told = tuple(self._told.complaints)  # other threads add to them
+                if is_final(told) or time.monotonic() >= deadline:
                     return self._none()
             except KafkaException as exception:
                 self.client.poll(0)  # why it does not answer, is told on the side

@@ -124,3 +124,18 @@ def test_a_process_that_is_refused_ends_by_itself(kafka, topic, checkpoint):
     command = [sys.executable, "-c", "from airflow_provider_ckpt.cli import main; main()", *given]
     done = subprocess.run(command, capture_output=True, text=True, timeout=120)
     assert (done.returncode, done.stdout, done.stderr.count("\n")) == (3, "", 2), done
+
+
+def test_nothing_that_a_reset_leaves_behind_has_the_password(kafka, topic, checkpoint, tmp_path, capfd):
+    given = arguments(
+        COMMANDS["reset-offsets"], topic, checkpoint, kafka.at("SASL_PLAINTEXT"), credentials(PASSWORDS["reader"])
+    )
+    assert run([*given, "--plan-out", str(tmp_path / "plan.json")]) == 0
+    assert (
+        run([*given, "--execute", "--i-know-it-is-stopped", "--quiet-period", "0", "--accept-sink", "duplicated"]) == 0
+    )
+    files = [path for path in tmp_path.rglob("*") if path.is_file()]
+    assert {path.name for path in files} >= {"plan.json", "1"}
+    assert not [path for path in files if b"hunter2" in path.read_bytes()]
+    said = capfd.readouterr()
+    assert "hunter2" not in said.out + said.err

@@ -92,6 +92,7 @@ def test_a_question_takes_as_long_as_the_configuration_says():
     ("config", "said"),
     [
         ({"sasl.mechanism": "OAUTHBEARER"}, "no way to get a token for OAUTHBEARER"),
+        ({"sasl.mechanisms": "OAUTHBEARER", "sasl.oauthbearer.method": "default"}, "no way to get a token"),
         (
             {"sasl.mechanism": "OAUTHBEARER", "oauth_cb": "my.module.token"},
             "the name of a function, and not a function",
