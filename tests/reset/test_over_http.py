@@ -13,7 +13,7 @@ from airflow_provider_ckpt.errors import CheckpointError
 from airflow_provider_ckpt.storage.store import Store
 from tests.faults import calls_to_fail
 from tests.reset.sweeping import assert_completed, assert_old_or_new, moved, prepared, reset, undo
-from tests.s3_troubles import CLOSED, SILENT, Troubles, troubled
+from tests.s3_troubles import CLOSED, SILENT, TIMEOUT_S, Troubles, troubled
 
 pytestmark = [pytest.mark.s3, pytest.mark.sweep]
 
@@ -31,15 +31,16 @@ SAMPLE = ("an internal error, which is told at once",)
 
 @pytest.fixture
 def api(request) -> Iterator[tuple[Troubles, Store]]:
-    with troubled(request.param) as api:
+    what, retries = request.param
+    with troubled(retries, **({"timeout_s": TIMEOUT_S} if what == SILENT else {})) as api:
         yield api
 
 
 @pytest.mark.parametrize(
     ("what", "requests", "api"),
     [
-        pytest.param(*trouble, id=name, marks=[] if name in SAMPLE else pytest.mark.exhaustive)
-        for name, trouble in TROUBLES.items()
+        pytest.param(what, requests, (what, retries), id=name, marks=[] if name in SAMPLE else pytest.mark.exhaustive)
+        for name, (what, requests, retries) in TROUBLES.items()
     ],
     indirect=["api"],
 )
