@@ -85,7 +85,8 @@ def losses(source: KafkaSource) -> Iterator[Finding]:
 def _topics_gone(source: KafkaSource) -> Iterator[Finding]:
     """CKPT251: a topic that the broker does not have."""
     wanted = {*source.topics, *(topic for topic, _ in source.position)}
-    gone = sorted(wanted - source.extent.topic_ids.keys())
+    planned = {topic for topic, _ in _planned_and_missing(source)}
+    gone = sorted(wanted - source.extent.topic_ids.keys() - planned)
     if not gone:
         return
     topics = f"topic {_some(gone)} of source {source.source_id}" if len(gone) == 1 else f"the topics {_some(gone)}"
@@ -149,12 +150,11 @@ def _planned_and_gone(source: KafkaSource) -> Iterator[Finding]:
 
 
 def _planned_and_missing(source: KafkaSource) -> list[Partition]:
-    """Partitions that the batch in flight reads on, and that topics which exist do not have."""
+    """Partitions that the batch in flight reads on, and that the broker does not have."""
     planned, extent = source.planned or {}, source.extent
     if source.options.assigned is not None:
         return []  # one that is not assigned any more is there all the same
-    both = (at for at in source.position if at in planned and at[0] in extent.topic_ids)
-    return [at for at in both if at not in extent.latest]
+    return [at for at in source.position if at in planned and at not in extent.latest]
 
 
 def _planned_otherwise(source: KafkaSource) -> Iterator[Finding]:

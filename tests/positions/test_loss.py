@@ -105,6 +105,10 @@ CASES = {
     "the batch in flight lacks a partition, which is there again": Case(
         {0: (0, 30), 1: (0, 9)}, DELETED, code="CKPT251", position={0: 10, 1: 3}, planned={0: 30}
     ),
+    "planned, then the topic is deleted": Case(None, TIMEOUT, TIMEOUT, "CKPT251", planned={0: 30}),
+    "planned, then one topic of a pattern is deleted": Case(
+        None, TIMEOUT, TIMEOUT, "CKPT251", planned={0: 30}, is_pattern=True, with_another_topic=True
+    ),
     "planned, then created again with fewer partitions": Case(
         {0: (0, 25)}, TIMEOUT, TIMEOUT, code="CKPT251", position={0: 10, 1: 3}, planned={0: 12, 1: 4}, known_id=None
     ),

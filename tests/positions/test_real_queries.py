@@ -67,8 +67,9 @@ class Loss:
     topic: str
     #: What the deploy subscribes to; a pattern when it has a star.
     subscribes: str
-    #: More options of the query.
+    #: More options of the query, and those of its client, of which nobody tells us.
     options: dict[str, str] = field(default_factory=dict)
+    client: dict[str, str] = field(default_factory=dict)
 
     def restart(self, fails: bool, **options: str) -> tuple[str | None, str | None]:
         """What is foretold, and what Spark stops with."""
@@ -80,7 +81,13 @@ class Loss:
         found = read_losses(view, {"0": place}, said, {}, Brokers({})).findings
         told = next((finding.spark_error for finding in found if finding.spark_error), None)
         subscription = "subscribePattern" if pattern else "subscribe"
-        wanted = {subscription: self.subscribes, "failOnDataLoss": str(fails).lower(), **self.options, **options}
+        wanted = {
+            subscription: self.subscribes,
+            "failOnDataLoss": str(fails).lower(),
+            **self.options,
+            **self.client,
+            **options,
+        }
         said_by_spark = read_all(self.session, self.kafka, self.checkpoint, **wanted)
         return told, None if said_by_spark is None else condition_of(said_by_spark)
 
@@ -175,6 +182,12 @@ def plan_then_recreate_shorter(loss: Loss) -> None:
     recreate(5)(loss)
 
 
+def plan_then_delete_topic(loss: Loss) -> None:
+    plan_batch(loss.checkpoint, 1, {loss.topic: {0: 30}})
+    delete_topic(loss)
+    loss.client["kafka.allow.auto.create.topics"] = "false"  # this broker would
+
+
 def unsubscribe(loss: Loss) -> None:
     other = loss.kafka.create()
     commit_batch(loss.checkpoint, 0, {loss.topic: {0: 10}, other: {0: 0}})
@@ -199,6 +212,7 @@ ROWS: Mapping[str, Callable[[Loss], None]] = {
     "taken out of the subscription": unsubscribe,
     "planned, then created again with fewer partitions": plan_then_recreate_with_fewer,
     "planned, then created again, shorter than the position": plan_then_recreate_shorter,
+    "planned, then the topic is deleted": plan_then_delete_topic,
     "planned with a partition that is gone": plan_a_partition_that_goes,
     "planned without a partition that is there": plan_without_a_partition,
 }
