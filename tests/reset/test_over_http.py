@@ -50,7 +50,7 @@ def test_a_trouble_at_every_request(api, act, what, requests):
     query = prepared(bucket.child(f"{act.__name__}-{what}-counted/orders"), act)
     troubles.expect()
     act(query)
-    for at in calls_to_fail(troubles.requests, 3):
+    for at in calls_to_fail(troubles.requests, 1):
         query = prepared(bucket.child(f"{act.__name__}-{what}-{requests}-{at}/orders"), act)
         troubles.expect(what, at, requests)
         try:

@@ -159,7 +159,7 @@ def opened(request, tmp_path) -> tuple[Callable[[str], Store], int]:
     """Opens locations, and at how many calls somebody acts there."""
     if request.param == "s3":
         return request.getfixturevalue("s3_store"), 1
-    return (lambda name: Store.open(str(tmp_path / name))), 4
+    return (lambda name: Store.open(str(tmp_path / name))), 1
 
 
 @pytest.mark.parametrize("who", ACTORS)
