@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 
 import pytest
+from prometheus_client.openmetrics.parser import text_string_to_metric_families
 
 from airflow_provider_ckpt.checks.findings import Finding
 from airflow_provider_ckpt.fleet.row import FleetRow
@@ -36,6 +37,11 @@ FLEET = (
 
 def samples(text: str) -> dict[tuple[str, str], float]:
     """The samples by name and labels, of a text that is in the form of OpenMetrics."""
+    parsed = {
+        (sample.name, tuple(sorted(sample.labels.items()))): sample.value
+        for family in text_string_to_metric_families(text)
+        for sample in family.samples
+    }
     *lines, end, nothing = text.split("\n")
     assert (end, nothing) == ("# EOF", "")
     families: dict[str, list[str]] = {}
@@ -57,6 +63,8 @@ def samples(text: str) -> dict[tuple[str, str], float]:
             found[sample[1], sample[2]] = float(sample[3])
     for kinds in families.values():
         assert kinds in (["TYPE", "UNIT", "HELP"], ["TYPE", "HELP"])
+    assert sorted(parsed.values()) == sorted(found.values()), "Prometheus's own parser reads the same"
+    assert len(parsed) == len(found)
     return found
 
 
