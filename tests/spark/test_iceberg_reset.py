@@ -6,15 +6,17 @@ Run by `make sinks`. Each case of the stops is brought about, mended, and starte
 from __future__ import annotations
 
 import json
+import random
 import re
 import shlex
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
 from airflow_provider_ckpt.cli import run
 from tests.sinks.worker import Worker
-from tests.sources.iceberg_stops import CASES, TRIGGERS, Table, bring_about
+from tests.sources.iceberg_stops import BOTH, CASES, FUTURE_MS, TRIGGERS, Table, bring_about
 
 pytestmark = [pytest.mark.spark, pytest.mark.timeout(1800)]
 
@@ -162,3 +164,73 @@ def test_a_source_goes_to_snapshots_and_times_and_undo_puts_it_back(worker, tmp_
                 code, _, error = ckpt(capsys, f"ckpt undo {moved} {CARRIED_OUT} --sink noop")
                 assert code == 0, error
                 assert table.read(moved, trigger)["rows"] == []
+
+
+# --- random stories --------------------------------------------------------------------------------------------------
+
+STORIES = 30
+
+
+def expire_some(table: Table, chance: random.Random) -> None:
+    """Expire some of the oldest snapshots, the current one never."""
+    kept = {item["snapshot-id"] for item in table.metadata["snapshots"]} - {table.current}
+    there = [number for number, snapshot_id in table.snapshots.items() if snapshot_id in kept]
+    if there:
+        table.expire(*there[: chance.randint(1, len(there))])
+
+
+def roll_back_somewhere(table: Table, chance: random.Random) -> None:
+    """Roll back to one that the current snapshot comes from."""
+    parents = {item["snapshot-id"]: item.get("parent-snapshot-id") for item in table.metadata["snapshots"]}
+    at, ancestors = parents.get(table.current), set()
+    while at in parents:
+        ancestors.add(at)
+        at = parents[at]
+    there = [number for number, snapshot_id in table.snapshots.items() if snapshot_id in ancestors]
+    if there:
+        table.roll_back(chance.choice(there))
+
+
+#: What happens to a table, each as often as it is named.
+CHANGES: dict[str, Callable[[Table, random.Random], object]] = {
+    "append": lambda table, chance: table.append(max(table.snapshots) + 1),
+    "read": lambda table, chance: table.read(**BOTH),
+    "delete": lambda table, chance: table.delete(chance.choice(list(table.snapshots))),
+    "overwrite": lambda table, chance: table.sql("INSERT OVERWRITE {t} VALUES (0, 'b')"),
+    "rewrite": lambda table, chance: table.sql(
+        "CALL lake.system.rewrite_data_files(table => '{k}', options => map('rewrite-all', 'true'))"
+    ),
+    "expire": expire_some,
+    "back": roll_back_somewhere,
+}
+OFTEN = {"append": 4, "read": 2}
+
+
+def tell(table: Table, chance: random.Random) -> dict[str, str]:
+    """Change a new table at random while a query reads it, and stop it somewhere; the options of the next start."""
+    table.append(1)
+    table.append(2)
+    table.read(**BOTH)
+    names = [name for name in CHANGES for _ in range(OFTEN.get(name, 1))]
+    for _ in range(chance.randint(2, 7)):
+        CHANGES[chance.choice(names)](table, chance)
+    if chance.random() < 0.3 and len(list((table.checkpoint / "commits").glob("[0-9]*"))) > 1:
+        table.take_back_commit()
+    options = {name: chance.choice(("true", "false")) for name in BOTH}
+    return options | ({"stream-from-timestamp": FUTURE_MS} if chance.random() < 0.1 else {})
+
+
+@pytest.mark.parametrize("seed", range(STORIES))
+def test_what_stops_a_query_after_a_random_story_is_foretold(worker, tmp_path, capsys, seed):
+    chance = random.Random(seed)
+    table = Table(worker, tmp_path, f"story_{seed}")
+    table.create()
+    options = tell(table, chance)
+    for trigger in TRIGGERS:
+        started = table.fork(f"started-{trigger}")
+        foretold = gate(capsys, started, table, trigger, options)
+        outcome = table.read(started, trigger, **options)
+        assert foretold["spark_error"] == outcome["error"], (trigger, outcome, table.metadata["snapshots"])
+        if outcome["error"]:
+            told = [item["message"] for item in foretold["findings"] if item["spark_error"]]
+            assert any(outcome["message"] in text for text in told), (trigger, outcome, told)
