@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from itertools import chain
 
 from airflow_provider_ckpt.change.fit_sink import require_fit
 from airflow_provider_ckpt.change.journal import history
@@ -124,9 +125,9 @@ def make_reset_again(plan: Plan, stores: Stores) -> Plan:
     """
     view, _ = _observed(stores)
     moves, initials = moves_of(plan, view), _initials(stores, view)
-    told = [_plan(stores, view, counted, sink_of(plan), initials, plan.trigger) for counted in _countings(moves)]
-    effects = [item.effect for item in plan.effects]
-    return next((again for again in told if [item.effect for item in again.effects] == effects), told[0])
+    plans = (_plan(stores, view, counted, sink_of(plan), initials, plan.trigger) for counted in _countings(moves))
+    first, effects = next(plans), [item.effect for item in plan.effects]
+    return next((again for again in chain([first], plans) if [item.effect for item in again.effects] == effects), first)
 
 
 def _countings(moves: Sequence[Move]) -> list[list[Move]]:

@@ -11,7 +11,8 @@ import pytest
 
 from airflow_provider_ckpt.errors import StoreError
 from airflow_provider_ckpt.storage.store import Store
-from airflow_provider_ckpt.tables.iceberg import ancestors_of, current_metadata
+from airflow_provider_ckpt.tables.iceberg import ancestors_of, current_metadata, read_history
+from airflow_provider_ckpt.tables.iceberg_history import Expiry, History, Snapshot
 from airflow_provider_ckpt.untrusted.limits import TABLE_METADATA_BYTES
 
 
@@ -97,3 +98,50 @@ def test_ancestors_are_followed_as_far_as_they_are_kept(tmp_path, metadata, ids)
 def test_a_snapshot_that_comes_from_itself_is_an_error(tmp_path):
     with pytest.raises(StoreError, match="snapshot 2 is its own ancestor"):
         list(ancestors_of(snapshots((1, 2), (2, 1), current=2), Store.open(str(tmp_path))))
+
+
+# --- the snapshots as values -----------------------------------------------------------------------------------------
+
+
+def snapshot(snapshot_id: int, parent_id: int | None, **summary: str) -> dict:
+    return {
+        "snapshot-id": snapshot_id, "sequence-number": snapshot_id, "timestamp-ms": snapshot_id * 1_000,
+        "manifest-list": "/t/m.avro", "summary": {"operation": "append", **summary},
+        **({} if parent_id is None else {"parent-snapshot-id": parent_id}),
+    }  # fmt: skip
+
+
+def history_of(home: Path, properties: dict[str, str] | None = None, **refs: dict) -> History:
+    """Snapshots 1, 2 and 3 of the main branch, and 9, which was rolled back after 1."""
+    told = {"added-data-files": "2", "added-records": "10", "added-files-size": "500", "total-data-files": "4"}
+    removed = {"operation": "delete", "deleted-data-files": "1", "deleted-records": "3", "added-position-deletes": "4"}
+    metadata = json.loads(text_of("1")) | {
+        "last-sequence-number": 9,
+        "current-snapshot-id": 3,
+        "snapshots": [snapshot(1, None, **told), snapshot(9, 1), snapshot(2, 1, **removed), snapshot(3, 2)],
+        "properties": properties or {},
+        "refs": {"main": {"snapshot-id": 3, "type": "branch"}} | refs,
+    }
+    home.mkdir()
+    return read_history(table_with(home, **{"v1.metadata.json": json.dumps(metadata)}))
+
+
+def test_a_history_is_the_main_branch_with_what_each_snapshot_says(tmp_path):
+    history = history_of(tmp_path / "t")
+    assert [item.snapshot_id for item in history.snapshots] == [3, 2, 1] and list(history.others) == [9]
+    assert history.find(1) == Snapshot(1, None, 1_000, "append", 2, 10, 500, total_files=4)
+    assert history.find(2) == Snapshot(2, 1, 2_000, "delete", removed_files=1, removed_rows=7)
+    assert history.expiry == Expiry() and history.is_whole
+
+
+@pytest.mark.parametrize("text", ["", "-1", "1.5", "x", "9" * 30, "٣"])
+def test_what_is_no_number_is_not_said(tmp_path, text):
+    assert history_of(tmp_path / "t", {"history.expire.max-snapshot-age-ms": text}).expiry == Expiry()
+
+
+def test_what_is_kept_is_said_by_the_main_branch_then_by_the_table(tmp_path):
+    properties = {"history.expire.max-snapshot-age-ms": "60000", "history.expire.min-snapshots-to-keep": "7"}
+    assert history_of(tmp_path / "a", properties).expiry == Expiry(60_000, 7)
+    main = {"snapshot-id": 3, "type": "branch", "max-snapshot-age-ms": 5_000, "min-snapshots-to-keep": 2}
+    tag = {"snapshot-id": 1, "type": "tag"}
+    assert history_of(tmp_path / "b", properties, main=main, kept=tag).expiry == Expiry(5_000, 2, frozenset({1}))
