@@ -6,7 +6,7 @@ that compaction has removed, have offsets as well. Tables and directories are co
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -32,8 +32,9 @@ class PartitionLag:
         unread: Offsets from the position, or from the first that is still there, to the end; at least the number of
             records.
         lost: Offsets after the position that the broker has no more.
-        age_ms: The query is behind by at most this time, milliseconds, as the timestamps of the records say; None when
-            nobody asked, or they do not say.
+        age_ms: The age of the first unread record, milliseconds, rounded up, as the timestamps say; where these are not
+            in order, of the newest record up to it, and the query is further behind. None when nobody asked, or they
+            do not say.
         expires_ms: The topic keeps the first unread record at least so much longer, milliseconds; 0 when its time is
             up, None when nobody asked, or when age deletes nothing.
     """
@@ -74,7 +75,8 @@ class SourceLag:
         files: Unread data files of a table or a directory.
         size: Their bytes.
         rows: Their rows, of a table that counts them.
-        age_ms: The query is behind by at most this time, milliseconds; None when that is not known.
+        age_ms: The age of the oldest unread data, milliseconds; of Kafka as of its partitions. None when it is not
+            known, be it of one partition with unread records.
         next_batch: Of Kafka.
         notes: What the numbers leave out, or why there are none; sentences.
         is_partial: Whether more is unread than was counted.
@@ -96,13 +98,14 @@ class SourceLag:
     def is_within(self, most: int | None, max_age_ms: int | None) -> bool:
         """Whether the query is near enough to the end of this source.
 
-        A source that has no end is always near enough; one that was not declared, or not counted in full, never is.
+        A source that has no end is always near enough; one that was not declared, or not counted in full, never is,
+        and neither is one that has lost unread records: no committed batch is past them.
 
         Args:
             most: So much may be unread, in the unit of the source; None for any number.
             max_age_ms: The oldest unread data may be as old as this, milliseconds; None for any age.
         """
-        if self.source_type is None or self.is_partial:
+        if self.source_type is None or self.is_partial or self.lost:
             return False
         if self.total is None or self.total == 0:
             return True
@@ -112,7 +115,10 @@ class SourceLag:
 
     @property
     def expires_ms(self) -> int | None:
-        """Until the first unread record of one of the partitions expires, milliseconds; None when that is not known."""
+        """Until the first unread record of a partition expires, milliseconds: the shortest time that is known.
+
+        None when none is. A partition whose age is not known may expire before.
+        """
         return min((part.expires_ms for part in self.partitions if part.expires_ms is not None), default=None)
 
     @property
@@ -162,16 +168,18 @@ def lag_of_kafka(
     """
     kept = retention or {}
     partitions = tuple(_lag(at, position.get(at), extent, ages.get(at), kept.get(at[0])) for at in extent.partitions)
-    known_ages = [item.age_ms for item in partitions if item.age_ms is not None]
+    unread_ages = [item.age_ms for item in partitions if item.unread]
+    known_ages = [age_ms for age_ms in unread_ages if age_ms is not None]
+    ageless = [at for at in extent.partitions if ages.get(at, 0) is None]
     return SourceLag(
         source_id,
         "kafka",
         "offsets",
         sum(item.unread for item in partitions),
         partitions,
-        age_ms=max(known_ages) if known_ages else None,
+        age_ms=max(known_ages) if known_ages and len(known_ages) == len(unread_ages) else None,
         is_partial=bool(_beyond(position, extent) or position.keys() - extent.latest.keys()),
-        notes=(*_notes(position, extent), *_sizes(kept)),
+        notes=(*_notes(position, extent), *_ageless(ageless), *_sizes(kept)),
     )
 
 
@@ -201,6 +209,11 @@ def _lag(
     if age_ms is not None and retention is not None and retention.time_ms is not None:
         expires_ms = max(0, retention.time_ms - age_ms)
     return PartitionLag(*at, position, end, max(0, end - start), lost, age_ms, expires_ms)
+
+
+def _ageless(partitions: Iterable[Partition]) -> list[str]:
+    names = [f"{topic}-{number}" for topic, number in partitions]
+    return [f"the age of {_some(names)} is not known: the records have no timestamps"] if names else []
 
 
 def _sizes(retention: Mapping[str, Retention]) -> list[str]:

@@ -175,9 +175,12 @@ def left_warning(group: str, left: Sequence[Partition]) -> str:
 
 
 def is_of_another_query(metadata: str, query_id: str) -> bool:
-    """Whether an offset with this text was published for another query."""
+    """Whether an offset with this text was published for another query.
+
+    A checkpoint that does not say its query (``query_id`` is empty) is not taken for the one that a text names.
+    """
     found = _OURS.fullmatch(metadata)
-    return found is not None and bool(query_id) and found[1] not in (None, query_id)
+    return found is not None and found[1] not in (None, query_id)
 
 
 def conflicts(publications: Sequence[Publication]) -> dict[int, PlanError]:

@@ -119,11 +119,12 @@ def committed_batch(markers: Iterable[SinkMarker], used: int = 0, after: int = 0
         after: The batch after which the query has to begin at least.
 
     Raises:
-        PlanError: The log of a file sink does not end there: it needs an entry of every batch.
+        PlanError: The log of one of the file sinks does not end there: it needs an entry of every batch.
     """
     found = tuple(markers)
     seen = max([after, *(marker.last_batch or 0 for marker in found)])
-    for marker in (marker for marker in found if marker.kind == "file"):
+    files = [marker for marker in found if marker.kind == "file"]
+    for marker in files:
         if marker.last_batch is None:
             raise PlanError(
                 f"{marker.name} has no log yet, and its log has to begin with batch 0, or Spark stops at its first "
@@ -138,8 +139,7 @@ def committed_batch(markers: Iterable[SinkMarker], used: int = 0, after: int = 0
                 "compaction.",
                 hint="Nothing was done. Give the query an output directory of its own.",
             )
-        return marker.last_batch
-    return max(used, seen, 1)
+    return seen if files else max(used, seen, 1)
 
 
 def plan_seed(

@@ -72,8 +72,7 @@ class End:
         Raises as :meth:`end_at`; StoreError also for versions that the log of the table does not have any more.
         """
         at = self._position_in_table(committed)
-        log = DeltaLog(self.store)
-        log.require_no_staged()
+        log = self._log(at)
         start = min(log.commits) if at is None else at["reservoirVersion"]
         first_snapshot = bool(at and at.get("isStartingVersion"))
         versions = sorted(version for version in log.commits if version >= start + first_snapshot)
@@ -104,17 +103,22 @@ class End:
             )
         return at
 
-    def _next_version(self, at_ms: int | None, at: Mapping[str, Any] | None) -> int | None:
-        """The version that the query is before when it has read everything; None when it has."""
+    def _log(self, at: Mapping[str, Any] | None) -> DeltaLog:
+        """The log of the table. Raises StoreError when it ends before the position of the query, or is not whole."""
         log = DeltaLog(self.store)
         log.require_no_staged()
-        oldest = min(log.commits)
         if at and at["reservoirVersion"] > log.newest + 1:
             raise StoreError(
                 f"the query is at version {at['reservoirVersion']}, but the newest version is {log.newest}: the "
                 "table was created again, or has lost versions",
                 location=self.store.location,
             )
+        return log
+
+    def _next_version(self, at_ms: int | None, at: Mapping[str, Any] | None) -> int | None:
+        """The version that the query is before when it has read everything; None when it has."""
+        log = self._log(at)
+        oldest = min(log.commits)
         start = oldest if at is None else max(oldest, at["reservoirVersion"])
         first_snapshot = bool(at and at.get("isStartingVersion"))
         in_time = at_ms is None

@@ -42,13 +42,13 @@ class End:
             )
         at, history = self._position(committed), read_history(self.store, self.metadata_file)
         ids = [snapshot.snapshot_id for snapshot in history.snapshots]
-        unread = len(ids) if at == START else ids.index(self._require_there(history, at).snapshot_id) + 1
+        if at != START:
+            self._require_there(history, at)
         in_time = at_ms is None
         for index, snapshot in enumerate(history.snapshots):
             in_time = in_time or at_ms is None or snapshot.at_ms <= at_ms
             if in_time and (files := self._appended(snapshot)):
-                before = tuple(ids[index + 1 : unread])
-                return SnapshotReached(self.source_id, snapshot.snapshot_id, files, before)
+                return SnapshotReached(self.source_id, snapshot.snapshot_id, files, before=tuple(ids[index + 1 :]))
         return BatchCommitted(0)  # there is nothing to read
 
     def unread_now(self, committed: SourceOffset | None) -> Unread:

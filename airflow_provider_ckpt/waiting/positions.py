@@ -122,7 +122,8 @@ class SnapshotReached(Condition):
         source_id: Which source.
         snapshot_id: The snapshot that was the newest to read.
         position: How many data files it added.
-        before: Its ancestors that the source may still be at; any other snapshot is a later one.
+        before: All its ancestors, also those that the source has read when the wait begins: it may be reset to one. Any
+            other snapshot is a later one.
     """
 
     name: ClassVar[str] = "snapshot"

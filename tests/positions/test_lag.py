@@ -40,9 +40,19 @@ def test_the_lag_of_a_partition(position, there, expected):
 
 def test_the_lag_of_a_source_is_that_of_its_partitions_and_as_old_as_the_oldest():
     there = extent(p0=(0, 30), p1=(0, 5), p2=(0, 0))
-    lag = lag_of_kafka("0", {T0: 10, T1: 5}, there, {T0: 7_000, T1: None})
+    lag = lag_of_kafka("0", {T0: 10, T1: 5}, there, {T0: 7_000})
     assert (lag.total, lag.age_ms) == (20, 7_000)
     assert list(problems(lag.to_dict(), SourceLagFields)) == []
+
+
+def test_a_source_has_no_age_while_that_of_an_unread_partition_is_not_known():
+    lag = lag_of_kafka("0", {T0: 10, T1: 4}, extent(p0=(0, 30), p1=(0, 5)), {T0: 7_000, T1: None})
+    assert lag.age_ms is None
+    assert lag.notes == ("the age of t-1 is not known: the records have no timestamps",)
+    assert not lag.is_within(None, 7_000)
+    kept = {"t": Retention(10_000, None)}
+    known = lag_of_kafka("0", {T0: 10, T1: 4}, extent(p0=(0, 30), p1=(0, 5)), {T0: 7_000, T1: None}, kept)
+    assert known.expires_ms == 3_000, "the warning is not lost"
 
 
 @pytest.mark.parametrize(
@@ -96,6 +106,9 @@ def test_the_lag_of_a_table_is_as_old_as_its_oldest_unread_data():
         (SourceLag("0", "kafka", "offsets", 6, age_ms=8), None, 7, False),
         (SourceLag("0", "kafka", "offsets", 6), None, 7, False),
         (SourceLag("0", "kafka", "offsets", 0), 0, 0, True),
+        (lag_of_kafka("0", {T0: 10}, extent(p0=(30, 30)), {}), 0, None, False),
+        (lag_of_kafka("0", {T0: 10}, extent(p0=(15, 30)), {T0: 5}), 100, 7, False),
+        (lag_of_kafka("0", {T0: 30}, extent(p0=(30, 30)), {}), 0, None, True),
         (SourceLag("0", "rate"), 0, 0, True),
         (SourceLag("0", None), 0, 0, False),
         (lag_of_table("0", "delta", Unread("versions", 0, 0, 0, is_partial=True), 10_000), 0, None, False),

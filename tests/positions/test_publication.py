@@ -119,7 +119,8 @@ def test_what_was_published_is_known_again(metadata, ours):
     [
         ("ckpt batch 7 of query 7f0c", "7f0c", False),
         ("ckpt batch 7 of query 7f0c", "0a1b", True),
-        ("ckpt batch 7 of query 7f0c", "", False),
+        ("ckpt batch 7 of query 7f0c", "", True),
+        ("ckpt batch 7", "", False),
         ("ckpt batch 7", "0a1b", False),
         ("mine", "0a1b", False),
     ],

@@ -110,6 +110,7 @@ def table(last: int | None) -> SinkMarker:
         ([file(41)], 0, 0, 41),
         ([file(0)], 0, 0, 0),
         ([file(41), table(40)], 0, 41, 41),
+        ([file(41), file(41)], 0, 0, 41),
         pytest.param([file(41)], 42, 0, 41, id="the batch in flight has not reached the file sink"),
     ],
 )
@@ -127,6 +128,9 @@ def test_no_sink_has_seen_the_first_batch(markers, used, after, batch_id):
             "the log of file:/out ends with batch 41, but the checkpoint would have to begin after batch 42",
         ),
         ([table(50), file(41)], 0, "would have to begin after batch 50"),
+        ([file(3), file(9)], 0, "would have to begin after batch 9"),
+        ([file(9), file(3)], 0, "would have to begin after batch 9"),
+        ([file(9), file(None)], 0, "has no log yet"),
     ],
 )
 def test_the_log_of_a_file_sink_gets_no_hole(markers, after, problem):

@@ -20,6 +20,8 @@ from airflow_provider_ckpt.checkpoint.progress import Progress
 from airflow_provider_ckpt.codec.offset_log import OffsetSeq
 from airflow_provider_ckpt.codec.source_offset import SourceOffset
 from airflow_provider_ckpt.errors import CheckpointError, StoreError
+from airflow_provider_ckpt.sources.declared import Access, open_table_end, parse_end
+from airflow_provider_ckpt.storage.store import Store
 from airflow_provider_ckpt.waiting import Condition
 from tests.goldens import unpack
 from tests.sinks.worker import Worker
@@ -154,8 +156,11 @@ def test_a_delta_table_that_was_created_anew_is_refused(tables, end):
 
 def test_a_delta_table_that_has_lost_versions_is_no_end_that_the_query_has_passed(tables, end):
     stands = tables["delta"].story["queries"]["whole"][-1]["offset"]
-    with pytest.raises(StoreError, match="is at version 14, but the newest version is 3"):
-        end(tables["delta"].as_of(3), stands)
+    declared, lost = tables["delta"].as_of(3), "is at version 14, but the newest version is 3"
+    with pytest.raises(StoreError, match=lost):
+        end(declared, stands)
+    with pytest.raises(StoreError, match=lost):
+        open_table_end(parse_end(declared), "0", Access(Store.open)).unread_now(SourceOffset(stands))
 
 
 def test_a_delta_version_that_its_catalog_alone_knows_is_refused(tables, end, tmp_path):
@@ -185,6 +190,13 @@ def test_an_iceberg_snapshot_that_has_expired_is_no_end_that_the_query_has_passe
     stands = '{"version":1,"snapshot_id":42,"position":1,"scan_all_files":false}'
     with pytest.raises(StoreError, match="is at snapshot 42, which is not an ancestor of the current snapshot"):
         end(tables["iceberg"].as_of(5), stands)
+
+
+def test_a_query_that_is_reset_while_it_waits_for_a_snapshot_is_not_there(tables, end):
+    batches = tables["iceberg"].story["queries"]["whole"]
+    condition = end(tables["iceberg"].as_of(-1), batches[-2]["offset"])
+    reached = [condition.reached(at(batch["offset"])) for batch in batches]
+    assert reached == [False] * (len(batches) - 1) + [True]
 
 
 def test_snapshots_are_not_counted(tables, end):
