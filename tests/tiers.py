@@ -51,7 +51,7 @@ NEEDS_MORE = (
     *("cli/test_kafka_refusals.py", "sources/test_secured_brokers.py", "sources/test_slow_brokers.py"),
     "sources/test_two_brokers.py",
     *("positions/test_publish.py", "positions/test_round_trip.py", "sources/test_consumer_group.py"),
-    *("reset/test_over_http.py", "reset/test_healing.py", "reset/test_seed_start.py"),
+    *("reset/test_after_a_reset.py", "reset/test_over_http.py", "reset/test_healing.py", "reset/test_seed_start.py"),
     "sources/test_declared_tables.py",
 )
 #: What goes through every call, file or byte of something, or through whole histories: too long for ``make unit``.
