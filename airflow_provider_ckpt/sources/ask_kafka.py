@@ -33,10 +33,11 @@ _OF_OTHERS = frozenset(
 )
 #: In a connection these are names of functions, which nobody needs who asks.
 _CALLBACKS = frozenset({"stats_cb", "throttle_cb"})
-#: ``list_offsets`` does not try these again by itself; they are seen on new topics, and when a leader goes.
+#: ``list_offsets`` does not try these again by itself; they are seen on new topics, and when a leader goes: the one
+#: that comes may not know the partition yet.
 _MOVING = (
     *("NOT_LEADER_FOR_PARTITION", "LEADER_NOT_AVAILABLE", "FENCED_LEADER_EPOCH", "UNKNOWN_LEADER_EPOCH"),
-    *(TIMED_OUT, "_TRANSPORT"),
+    *("UNKNOWN_TOPIC_OR_PART", TIMED_OUT, "_TRANSPORT"),
 )
 #: Where a partition has no record at a time or later.
 _NO_RECORD = -1
