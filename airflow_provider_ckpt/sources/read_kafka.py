@@ -103,7 +103,10 @@ def read_records(broker: KafkaBroker, readings: Mapping[Partition, Reading]) -> 
     left = {at: reading for at, reading in readings.items() if reading.upto < reading.end}
     if not left:
         return
-    consumer = broker.consumer(**{"auto.offset.reset": "error", "enable.partition.eof": True})
+    consumer = broker.consumer(
+        # By itself the client reads committed records alone.
+        **{"auto.offset.reset": "error", "enable.partition.eof": True, "isolation.level": "read_uncommitted"}
+    )
     try:
         consumer.assign([_at(at, reading.upto) for at, reading in left.items()])
         _read(consumer, broker, left)

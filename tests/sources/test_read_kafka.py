@@ -53,6 +53,16 @@ def test_the_first_record_since_a_time_is_no_end_of_a_transaction(kafka):
     assert (first(9, 99).offset, first(9, 99).upto) == (None, 6)
 
 
+def test_records_of_aborted_and_open_transactions_are_read(kafka):
+    topic = kafka.create()
+    kafka.produce_in_transaction(topic, 1, commit=False, timestamp_ms=10)  # 0, and its end
+    still_open = kafka.produce_in_transaction(topic, 1, commit=None, timestamp_ms=30)  # 2
+    reading = Timestamps(0, 3, 9)
+    read_records(KafkaBroker(kafka.bootstrap, {}), {(topic, 0): reading})
+    still_open.abort_transaction(30)
+    assert reading == Timestamps(3, 3, 9, 2, least_ms=10, last_ms=30)
+
+
 def test_a_partition_that_does_not_begin_there_is_an_error(kafka):
     topic = kafka.create()
     kafka.produce(topic, 3)
