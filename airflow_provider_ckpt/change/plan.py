@@ -53,6 +53,8 @@ class Plan:
         undoes: Id of the plan that an undo takes back, or empty.
         notes: How the target was found, and what that means; for people.
         trigger: The trigger of the query as a deploy file says it, such as ``realTime``; empty when nobody has said.
+        asked: Digest of what somebody has asked for, by which the same change is known again; of resets alone, and
+            empty in plans of earlier versions.
     """
 
     kind: Kind
@@ -69,6 +71,7 @@ class Plan:
     undoes: str = ""
     notes: tuple[str, ...] = ()
     trigger: str = ""
+    asked: str = ""
 
     @property
     def rules(self) -> Rules:
@@ -165,6 +168,8 @@ class Plan:
         }
         if self.trigger:  # a plan of an earlier version keeps its id
             fields["trigger"] = self.trigger
+        if self.asked:
+            fields["asked"] = self.asked
         return fields
 
     def shown(self) -> PlanShownFields:
@@ -207,8 +212,9 @@ _FIELDS = (
     "undoes",
     "notes",
     "trigger",
+    "asked",
 )
-_OPTIONAL = ("trigger",)
+_OPTIONAL = ("trigger", "asked")
 
 
 def plan_from_dict(value: Any) -> Plan:
@@ -250,6 +256,7 @@ def _plan(fields: Fields, actions: Iterable[Action]) -> Plan:
         undoes=fields.text("undoes"),
         notes=fields.texts("notes"),
         trigger=fields.one_of("trigger", TRIGGERS) if fields.has("trigger") else "",
+        asked=fields.text("asked") if fields.has("asked") else "",
     )
     _require_sense(plan)
     return plan

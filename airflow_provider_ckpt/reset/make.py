@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import hashlib
+import json
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from itertools import chain
 
 from airflow_provider_ckpt.change.fit_sink import require_fit
@@ -14,6 +16,7 @@ from airflow_provider_ckpt.change.places import Stores
 from airflow_provider_ckpt.change.plan import Plan
 from airflow_provider_ckpt.change.resume import find_interrupted
 from airflow_provider_ckpt.checkpoint.observe import observe, refuse_links
+from airflow_provider_ckpt.checkpoint.sink_marker import NOT_DECLARED
 from airflow_provider_ckpt.checkpoint.view import CheckpointView
 from airflow_provider_ckpt.clock import now_ms
 from airflow_provider_ckpt.codec import layout
@@ -55,15 +58,18 @@ def make_reset(
         PlanError: It is refused; the error says why.
         StoreError: What the source reads from cannot be asked, or is not what the query reads.
     """
-    asked = f"Source {source_id} goes to {aim.text}."
-    if (begun := find_interrupted(stores, "reset", lambda plan: plan.notes[:1] == (asked,))) is not None:
+    asked = _Asked(source_id, aim)
+    if (begun := find_interrupted(stores, "reset", asked.is_by)) is not None:
+        _require_same(begun, stores, sink, trigger)
         return begun
     view, batch_id = _observed(stores)
     if aim.is_relative:
         _require_not_done(stores, view, asked)
     initials = _initials(stores, view)
     initial = SourceOffset(initials[source_id].decode(errors="replace")) if source_id in initials else None
-    move = aim.move(source_id, *_offsets_of(view, batch_id, source_id), initial)
+    committed, planned, warnings = _offsets_of(view, batch_id, source_id)
+    move = aim.move(source_id, committed, planned, initial)
+    move = replace(move, warnings=(*warnings, *move.warnings), notes=(asked.text, *move.notes))
     if view.stateful and move.again and not state_sees_rows_again:
         raise PlanError(
             f"the query has state, which a reset does not move: it would count {move.again} a second time.",
@@ -73,15 +79,61 @@ def make_reset(
             "the same, add --state-will-see-rows-again (in a DAG: state_will_see_rows_again=True).",
         )
     trigger = trigger_of(trigger, view.operator_names)
-    plan = _plan(stores, view, [replace(move, notes=(asked, *move.notes))], sink, initials, trigger)
+    plan = _plan(stores, view, [move], sink, initials, trigger)
     _require_startable(view, plan)
-    return plan
+    return replace(plan, asked=asked.digest)
 
 
-def _require_not_done(stores: Stores, view: CheckpointView, asked: str) -> None:
+@dataclass(frozen=True, slots=True)
+class _Asked:
+    """What somebody has asked for: which source goes where."""
+
+    source_id: str
+    aim: Aim
+
+    @property
+    def text(self) -> str:
+        """In words."""
+        return f"Source {self.source_id} goes to {self.aim.text}."
+
+    @property
+    def digest(self) -> str:
+        """What a plan keeps of it."""
+        return hashlib.sha256(json.dumps([self.source_id, self.aim.key]).encode()).hexdigest()[:16]
+
+    def is_by(self, plan: Plan) -> bool:
+        """Whether a plan does that. One of an earlier version says so in its first note alone."""
+        return plan.asked == self.digest if plan.asked else plan.notes[:1] == (self.text,)
+
+
+def _require_same(begun: Plan, stores: Stores, sink: DeclaredSink | None, trigger: str | None) -> None:
+    """What a person has said of the sink and the trigger has to be what the plan was judged with."""
+    said = _declared(stores, sink)
+    name = said.at(stores.sink if said.directory else None).name
+    if said.kind and (then := {item.sink for item in begun.effects}) != {name}:
+        told, now = f"sink {' and '.join(sorted(then)) or NOT_DECLARED}", f"sink {name}"
+    elif trigger and begun.trigger != trigger:
+        told, now = f"trigger {begun.trigger or NOT_DECLARED}", f"trigger {trigger}"
+    else:
+        return
+    raise PlanError(
+        f"this reset was begun with the {told}, was killed on its way, and cannot be completed with the {now}.",
+        location=begun.location,
+        batch_id=begun.batch_id,
+        hint="Nothing was done. Say the same as then, or nothing, to complete it; or take it back (ckpt undo) and plan "
+        "it again.",
+    )
+
+
+def _declared(stores: Stores, sink: DeclaredSink | None) -> DeclaredSink:
+    """The sink that was said, a file sink when there is only its place; of no kind when nothing was said."""
+    return sink or (DeclaredSink("file", stores.sink.location) if stores.sink else DeclaredSink(""))
+
+
+def _require_not_done(stores: Stores, view: CheckpointView, asked: _Asked) -> None:
     """Who runs the command again, because nobody saw it end, does not want to go further."""
     done = [change for change in history(stores.checkpoint, stores.undo) if change.state == "applied"]
-    if not done or done[-1].plan.kind != "reset" or done[-1].plan.notes[:1] != (asked,):
+    if not done or done[-1].plan.kind != "reset" or not asked.is_by(done[-1].plan):
         return
     plan = done[-1].plan
     if view.latest_planned == plan.batch_id and not moves_of(plan, view):
@@ -111,7 +163,8 @@ def _require_startable(view: CheckpointView, plan: Plan) -> None:
 def export_positions(stores: Stores, source_id: str, aim: Aim) -> str:
     """Where a reset would move a source, in the CSV of ``kafka-consumer-groups``. Raises as :func:`make_reset`."""
     view, batch_id = _observed(stores)
-    move = aim.move(source_id, *_offsets_of(view, batch_id, source_id))
+    committed, planned, _ = _offsets_of(view, batch_id, source_id)
+    move = aim.move(source_id, committed, planned)
     if move.kind != "kafka":
         problem = f"source {source_id} is a {move.kind} source, whose position is none of Kafka's CSV."
         raise PlanError(problem, location=view.location, hint="Nothing was done. Leave out --export.")
@@ -127,7 +180,8 @@ def make_reset_again(plan: Plan, stores: Stores) -> Plan:
     moves, initials = moves_of(plan, view), _initials(stores, view)
     plans = (_plan(stores, view, counted, sink_of(plan), initials, plan.trigger) for counted in _countings(moves))
     first, effects = next(plans), [item.effect for item in plan.effects]
-    return next((again for again in chain([first], plans) if [item.effect for item in again.effects] == effects), first)
+    same = (again for again in chain([first], plans) if [item.effect for item in again.effects] == effects)
+    return replace(next(same, first), asked=plan.asked)
 
 
 def _countings(moves: Sequence[Move]) -> list[list[Move]]:
@@ -188,8 +242,10 @@ def _observed(stores: Stores) -> tuple[CheckpointView, int]:
     return view, view.latest_committed
 
 
-def _offsets_of(view: CheckpointView, batch_id: int, source_id: str) -> tuple[SourceOffset, SourceOffset | None]:
-    """The committed offset of a source, and that of the batch in flight."""
+def _offsets_of(
+    view: CheckpointView, batch_id: int, source_id: str
+) -> tuple[SourceOffset, SourceOffset | None, tuple[str, ...]]:
+    """The committed offset of a source, that of the batch in flight, and warnings when that cannot be read."""
     entry = view.offset_seq(batch_id)
     ids = [known for known, _ in entry.offsets]
     offset = entry.offset(source_id)
@@ -202,18 +258,27 @@ def _offsets_of(view: CheckpointView, batch_id: int, source_id: str) -> tuple[So
             batch_id=batch_id,
             hint="Nothing was done.",
         )
+    if view.in_flight is None:
+        return offset, None, ()
     try:
-        planned = view.offset_seq(view.in_flight).offset(source_id) if view.in_flight is not None else None
-    except CheckpointFormatError:  # it goes in any case
-        planned = None
-    return offset, planned
+        return offset, view.offset_seq(view.in_flight).offset(source_id), ()
+    except CheckpointFormatError as error:  # it goes in any case
+        name = layout.offset_entry(view.in_flight)
+        return (
+            offset,
+            None,
+            (
+                f"{name} cannot be read ({error.message}): where batch {view.in_flight} goes to is not known, so it "
+                "was not judged by it whether what the source reads was created again.",
+            ),
+        )
 
 
 def _judge_sink(
     stores: Stores, view: CheckpointView, moves: Sequence[Move], sink: DeclaredSink | None, *, real_time: bool
 ) -> tuple[SinkEffect, ...]:
     """What becomes of the sink."""
-    declared = sink or (DeclaredSink("file", stores.sink.location) if stores.sink else DeclaredSink(""))
+    declared = _declared(stores, sink)
     store, batch_id = stores.sink if declared.directory else None, view.latest_committed or 0
     marker = read_marker(declared, store, view.query_id, batch_id)
     require_fit(stores.checkpoint, stores.undo, view, declared, store, marker)

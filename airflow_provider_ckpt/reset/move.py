@@ -113,7 +113,11 @@ class Aim(Protocol):
 
     @property
     def text(self) -> str:
-        """What was said, to go after ``goes to``; the same words mean the same."""
+        """What was said, to go after ``goes to``."""
+
+    @property
+    def key(self) -> str:
+        """What was said, as text that tells it from all else and is never reworded: plans keep a digest of it."""
 
     @property
     def is_relative(self) -> bool:

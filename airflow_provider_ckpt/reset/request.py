@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import astuple, dataclass
 from types import MappingProxyType
 from typing import Any
 
 from airflow_provider_ckpt.codec.jvm_text import INT_MAX, LONG_MAX
 from airflow_provider_ckpt.positions.extent import Partition
-from airflow_provider_ckpt.positions.kafka_csv import read_csv
+from airflow_provider_ckpt.positions.kafka_csv import read_csv, write_csv
 from airflow_provider_ckpt.positions.strategies import (
     EARLIEST,
     ByDuration,
@@ -121,6 +121,33 @@ def parse_goal(
     return goal
 
 
+#: What :func:`goal_key` calls the goals. Plans hold a digest of it, so a name stays what it is.
+_KEYS: Mapping[type[Goal], str] = {
+    ToEarliest: "earliest",
+    ToLatest: "latest",
+    ToCurrent: "current",
+    ToDatetime: "at_ms",
+    ByDuration: "duration_ms",
+    ShiftBy: "shift",
+    ToOffsets: "offsets",
+    FromFile: "csv",
+    ToVersion: "version",
+    ToSnapshot: "snapshot",
+    SkipVersion: "skip_version",
+    SkipSnapshot: "skip_snapshot",
+}
+
+
+def goal_key(goal: Goal) -> str:
+    """A goal as text that tells it from every other one and is never reworded, such as ``shift=-5``."""
+    match goal:
+        case FromFile(offsets) | ToOffsets(offsets) if not isinstance(offsets, int):
+            value = write_csv(offsets)
+        case _:
+            value = "".join(map(str, astuple(goal)))
+    return f"{_KEYS[type(goal)]}={value}"
+
+
 def goal_text(goal: Goal) -> str:
     """A goal in words, to go after ``goes to``."""
     match goal:
@@ -143,11 +170,13 @@ def _to_offsets(given: str | int | Mapping[str, Any]) -> ToOffsets:
         raise ValueError(
             'offsets must be a number, or a JSON object by topic and partition, such as {"orders": {"0": 5}}'
         )
-    offsets = {
-        _partition(topic, number): _offset(offset, f"the offset of {topic}-{number}", least=EARLIEST)
-        for topic, partitions in value.items()
-        for number, offset in partitions.items()
-    }
+    offsets: dict[Partition, int] = {}
+    for topic, partitions in value.items():
+        for number, offset in partitions.items():
+            partition = _partition(topic, number)
+            if partition in offsets:
+                raise ValueError(f"partition {topic}-{partition[1]} has two offsets")
+            offsets[partition] = _offset(offset, f"the offset of {topic}-{number}", least=EARLIEST)
     if not offsets:
         raise ValueError("offsets must name at least one partition")
     return ToOffsets(offsets)

@@ -15,7 +15,7 @@ from airflow_provider_ckpt.codec.source_offset import SourceOffset
 from airflow_provider_ckpt.errors import MalformedEntryError, PlanError
 from airflow_provider_ckpt.positions.strategies import ToCurrent, ToEarliest, ToLatest, asked_ms
 from airflow_provider_ckpt.reset.move import Counted, Move
-from airflow_provider_ckpt.reset.request import Goal, SkipVersion, ToVersion, goal_text
+from airflow_provider_ckpt.reset.request import Goal, SkipVersion, ToVersion, goal_key, goal_text
 from airflow_provider_ckpt.storage.store import Store
 from airflow_provider_ckpt.tables.delta import Action, DeltaLog, open_table
 from airflow_provider_ckpt.tables.delta_commit import ACTIONS, DeltaCommit, commit_of
@@ -41,6 +41,11 @@ class DeltaAim:
     def text(self) -> str:
         """What was said."""
         return goal_text(self.goal)
+
+    @property
+    def key(self) -> str:
+        """See :class:`~airflow_provider_ckpt.reset.move.Aim`."""
+        return goal_key(self.goal)
 
     @property
     def is_relative(self) -> bool:

@@ -16,7 +16,7 @@ from airflow_provider_ckpt.positions.iceberg_way import Skips, stop_at
 from airflow_provider_ckpt.positions.strategies import ToCurrent, ToEarliest, ToLatest, asked_ms
 from airflow_provider_ckpt.reset.iceberg_target import after, counted, first_from, initial_beside, next_stop, unread
 from airflow_provider_ckpt.reset.move import Counted, Move
-from airflow_provider_ckpt.reset.request import Goal, SkipSnapshot, ToSnapshot, goal_text
+from airflow_provider_ckpt.reset.request import Goal, SkipSnapshot, ToSnapshot, goal_key, goal_text
 from airflow_provider_ckpt.storage.store import Store
 from airflow_provider_ckpt.tables.iceberg import read_history
 from airflow_provider_ckpt.tables.iceberg_history import History, Snapshot
@@ -41,6 +41,11 @@ class IcebergAim:
     def text(self) -> str:
         """What was said."""
         return goal_text(self.goal)
+
+    @property
+    def key(self) -> str:
+        """See :class:`~airflow_provider_ckpt.reset.move.Aim`."""
+        return goal_key(self.goal)
 
     @property
     def is_relative(self) -> bool:

@@ -25,6 +25,7 @@ from airflow_provider_ckpt.positions.strategies import (
     text_of,
 )
 from airflow_provider_ckpt.reset.move import Move
+from airflow_provider_ckpt.reset.request import goal_key
 from airflow_provider_ckpt.sources.ask_kafka import KafkaBroker
 
 #: Partitions that are shown one by one; the others are counted.
@@ -49,6 +50,11 @@ class KafkaAim:
     def text(self) -> str:
         """What was said."""
         return text_of(self.strategy) + _digest(self.strategy) + _scope_text(self.scope)
+
+    @property
+    def key(self) -> str:
+        """See :class:`~airflow_provider_ckpt.reset.move.Aim`."""
+        return " ".join([goal_key(self.strategy), *_scope_texts(self.scope)])
 
     @property
     def is_relative(self) -> bool:
@@ -136,9 +142,13 @@ def _digest(strategy: Strategy) -> str:
     return f" (digest {hashlib.sha256(listing.encode()).hexdigest()[:8]})"
 
 
-def _scope_text(scope: Scope) -> str:
-    parts = [
+def _scope_texts(scope: Scope) -> list[str]:
+    return [
         topic if numbers is None else f"{topic}:{','.join(map(str, sorted(numbers)))}"
         for topic, numbers in sorted(scope.topics.items())
     ]
+
+
+def _scope_text(scope: Scope) -> str:
+    parts = _scope_texts(scope)
     return f", of {' '.join(parts)} alone" if parts else ""

@@ -33,6 +33,12 @@ def test_a_plan_without_a_trigger_has_the_id_that_it_had_before_there_were_any()
     assert said.plan_id != ROLLBACK.plan_id and plan_from_dict(said.to_dict()) == said
 
 
+def test_a_reset_without_what_was_asked_has_the_id_that_it_had_before():
+    assert "asked" not in RESET.to_dict()
+    said = replace(RESET, asked="0123456789abcdef")
+    assert said.plan_id != RESET.plan_id and plan_from_dict(said.to_dict()) == said
+
+
 @pytest.mark.parametrize("plan", [ROLLBACK, UNDO, RESTORE, REPARTITION, RESET], ids=lambda plan: plan.kind)
 def test_what_was_written_reads_back_with_the_same_id(plan):
     again = plan_from_dict(json.loads(json.dumps(plan.to_dict())))

@@ -31,6 +31,7 @@ from airflow_provider_ckpt.reset.resolve_kafka import KafkaAim
 from airflow_provider_ckpt.sinks.declared import parse_sink
 from airflow_provider_ckpt.storage.store import Store
 from tests.fake_query import read_all
+from tests.faults import Fault, FaultyStore
 from tests.kafka_checkpoint import commit_batch, plan_batch
 from tests.reset.kafka_query import ForgedBroker, KafkaQuery, broker_of
 
@@ -113,7 +114,9 @@ def test_a_failed_start_is_healed_by_one_command(tmp_path):
 def test_a_batch_in_flight_whose_entry_is_torn_goes_as_well(tmp_path):
     query = query_at(tmp_path)
     query.store.write(f"offsets/{LAST + 1}", b"v1\n{")
-    apply(plan_of(query, ToEarliest()), Stores(query.store), **STOPPED)
+    plan = plan_of(query, ToEarliest())
+    assert any("offsets/4 cannot be read" in text and "created again" in text for text in plan.warnings)
+    apply(plan, Stores(query.store), **STOPPED)
     assert observe(query.store).latest_planned == LAST and positions(query) == {("orders", 0): 0, ("orders", 1): 0}
 
 
@@ -188,6 +191,62 @@ def test_an_end_past_an_open_transaction_needs_to_know_how_the_query_reads(tmp_p
     assert plan_of(query, ToEarliest(), broker=broker).actions
     broker.says_isolation = True
     assert plan_of(query, ToLatest(), broker=broker).actions
+
+
+# --- what was begun before ------------------------------------------------------------------------------------------
+
+
+class AtTheEntry(Fault):
+    """Fails where the entry is to get its new content."""
+
+    def hits(self, call: str, store: Store) -> bool:
+        return call == "write" and store.location.endswith("/orders")
+
+
+def begun(tmp_path, **options: Any) -> KafkaQuery:
+    """A query whose reset was killed before its last step."""
+    query = query_at(tmp_path, sidecars=True)
+    plan = plan_of(query, ShiftBy(-5), **options)
+    with pytest.raises(CheckpointError, match="injected"):
+        apply(plan, Stores(FaultyStore.of(query.store, AtTheEntry())), **STOPPED)
+    assert [change.state for change in history(query.store)] == ["interrupted"]
+    return query
+
+
+def test_what_was_begun_is_known_by_what_was_asked_and_not_by_its_words(tmp_path, monkeypatch):
+    query = begun(tmp_path)
+    (was,) = history(query.store)
+    monkeypatch.setattr(KafkaAim, "text", "some other words")
+    assert plan_of(query, ShiftBy(-5)) == was.plan
+    assert plan_of(query, ShiftBy(-6)).plan_id != was.plan.plan_id
+    apply(was.plan, Stores(query.store), **STOPPED)
+    with pytest.raises(PlanError, match="carried out already"):
+        plan_of(query, ShiftBy(-5))
+    assert positions(query) == {("orders", 0): 35, ("orders", 1): 35}
+
+
+def test_what_an_earlier_version_has_begun_is_known_by_its_first_note(tmp_path, monkeypatch):
+    monkeypatch.setattr("airflow_provider_ckpt.reset.make._Asked.digest", "")
+    query = begun(tmp_path)
+    monkeypatch.undo()
+    (was,) = history(query.store)
+    assert "asked" not in was.plan.to_dict() and was.plan.notes[0] == "Source 0 goes to the committed offsets -5."
+    assert plan_of(query, ShiftBy(-5)) == was.plan
+
+
+@pytest.mark.parametrize(
+    ("options", "problem"),
+    [
+        ({"sink": parse_sink("noop")}, "begun with the sink kafka, .* cannot be completed with the sink noop"),
+        ({"trigger": "realTime"}, "begun with the trigger not declared, .* with the trigger realTime"),
+    ],
+)
+def test_what_was_begun_is_not_completed_with_another_sink_or_trigger(tmp_path, options, problem):
+    query = begun(tmp_path)
+    with pytest.raises(PlanError, match=problem):
+        plan_of(query, ShiftBy(-5), **options)
+    (was,) = history(query.store)
+    assert plan_of(query, ShiftBy(-5)) == plan_of(query, ShiftBy(-5), sink=None) == was.plan
 
 
 # --- what is refused ------------------------------------------------------------------------------------------------
@@ -293,7 +352,7 @@ def test_a_delta_source_with_a_batch_in_flight_is_moved_in_both_entries(tmp_path
     stores = Stores(Store.open(str(tmp_path / "c")))
 
     class Past:
-        text = "the end of version 5, which alone is skipped"
+        text = key = "the end of version 5, which alone is skipped"
         is_relative = False
 
         def move(self, source_id, committed, planned, initial=None):

@@ -14,7 +14,7 @@ from airflow_provider_ckpt.positions.strategies import (
     ToLatest,
     ToOffsets,
 )
-from airflow_provider_ckpt.reset.request import SkipSnapshot, SkipVersion, ToSnapshot, ToVersion, parse_goal
+from airflow_provider_ckpt.reset.request import SkipSnapshot, SkipVersion, ToSnapshot, ToVersion, goal_key, parse_goal
 
 GOALS = [
     ({"earliest": True}, ToEarliest()),
@@ -41,6 +41,15 @@ def test_each_goal_is_read(given, goal):
     assert parse_goal(**given) == goal
 
 
+def test_each_goal_has_a_key_of_its_own_which_stays():
+    goals = [goal for given, goal in GOALS if given != {"offsets": "7"}]
+    keys = [goal_key(goal) for goal in goals]
+    assert len(set(keys)) == len(keys)
+    assert keys[:6] == ["earliest=", "latest=", "current=", "at_ms=0", "duration_ms=0", "shift=-5"]
+    assert keys[6:9] == ["shift=0", "offsets=7", "offsets=t,0,5\nt,1,-2\n"]
+    assert keys[-5:] == ["csv=t,0,5\n", "version=0", "snapshot=7", "skip_version=0", "skip_snapshot=7"]
+
+
 NONE = {
     "none": ({}, "give exactly one of earliest, latest, .*; given: none"),
     "two": ({"earliest": True, "shift": 0, "called": {"shift": "--shift-by"}}, "given: earliest and --shift-by"),
@@ -58,6 +67,7 @@ NONE = {
     "an offset below -2": ({"offsets": '{"t":{"0":-3}}'}, r"the offset of t-0 is -3, .* from -2 on \(-2 is the earliest"),
     "an offset that is text": ({"offsets": '{"t":{"0":"5"}}'}, "the offset of t-0 is '5'"),
     "an offset past Java's long": ({"offsets": str(1 << 63)}, "whole number"),
+    "a partition that is named twice": ({"offsets": '{"t":{"0":5,"00":7}}'}, "partition t-0 has two offsets"),
     "a partition that is none": ({"offsets": '{"t":{"x":5}}'}, "'x' is not the number of a partition of t"),
     "a file that is none": ({"csv": "t,0\n"}, "line 1 has 2 values"),
 }  # fmt: skip
