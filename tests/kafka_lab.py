@@ -17,7 +17,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
-from confluent_kafka import Producer, TopicPartition
+from confluent_kafka import ConsumerGroupTopicPartitions, Producer, TopicPartition
 from confluent_kafka.admin import (
     AclBinding,
     AclBindingFilter,
@@ -209,6 +209,17 @@ class Broker:
     def groups(self) -> list[str]:
         """What consumer groups there are."""
         return [group.group_id for group in self.admin.list_consumer_groups().result(30).valid]
+
+    def commit(self, group: str, offsets: Mapping[tuple[str, int], int]) -> None:
+        """Give a group without members these offsets; a busy broker that does not know a topic yet is asked again."""
+        wanted = [TopicPartition(topic, number, offset) for (topic, number), offset in offsets.items()]
+
+        def done() -> bool:
+            asked = self.admin.alter_consumer_group_offsets([ConsumerGroupTopicPartitions(group, wanted)])
+            (answer,) = asked.values()
+            return all(partition.error is None for partition in answer.result(30).topic_partitions)
+
+        until(done)
 
     def produce(self, topic: str, count: int, partition: int = 0, timestamp_ms: int = 0) -> None:
         """Write records, which are there when this returns."""

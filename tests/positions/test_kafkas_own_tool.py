@@ -12,7 +12,6 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
-from confluent_kafka import ConsumerGroupTopicPartitions, TopicPartition
 
 from airflow_provider_ckpt.checkpoint.observe import observe
 from airflow_provider_ckpt.cli import run
@@ -89,9 +88,7 @@ def lab(kafka) -> Lab:
     kafka.produce(lab.b, 3, 0, FIRST_MS + MINUTE_MS)
     kafka.delete_before(lab.a, 5)
     for group in (GROUP, SECOND):
-        at = [TopicPartition(*partition, offset) for partition, offset in lab.current.items()]
-        (done,) = kafka.admin.alter_consumer_group_offsets([ConsumerGroupTopicPartitions(group, at)]).values()
-        assert all(partition.error is None for partition in done.result(30).topic_partitions)
+        kafka.commit(group, lab.current)
     return lab
 
 
@@ -289,9 +286,7 @@ def grown(lab) -> tuple[Lab, str]:
     """The topic B has a partition more, of which neither has a position; it is at 4 to 9."""
     topic = lab.broker.create(1)
     lab.broker.produce(topic, 5, 0, FIRST_MS)
-    at = ConsumerGroupTopicPartitions(f"of-{topic}", [TopicPartition(topic, 0, 3)])
-    (done,) = lab.broker.admin.alter_consumer_group_offsets([at]).values()
-    assert all(partition.error is None for partition in done.result(30).topic_partitions)
+    lab.broker.commit(f"of-{topic}", {(topic, 0): 3})
     lab.broker.grow(topic, 2)
     lab.broker.produce(topic, 10, 1, FIRST_MS)
     lab.broker.delete_before(topic, 4, 1)
