@@ -11,6 +11,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from airflow_provider_ckpt.visible import visible
@@ -71,6 +73,17 @@ class CheckpointError(Exception):
             "batch_id": self.batch_id,
             "hint": self.hint,
         }
+
+
+@contextmanager
+def located(location: str | None) -> Iterator[None]:
+    """Set the location of an error that does not name one: where several are worked on, it says of which it is."""
+    try:
+        yield
+    except CheckpointError as error:
+        if location is not None:
+            error.at(location)
+        raise
 
 
 class CheckpointFormatError(CheckpointError):

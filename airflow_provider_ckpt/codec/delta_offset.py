@@ -51,7 +51,7 @@ class DeltaOffset:
 def of_value(value: Any) -> DeltaOffset:
     """The offset that parsed JSON is; other keys are passed over. Raises ValueError for what Delta refuses."""
     if not has_longs(value, "reservoirVersion", "index") or not isinstance(value.get("reservoirId"), str):
-        raise ValueError("not an offset of Delta")
+        raise ValueError("reservoirId, reservoirVersion or index is missing, or of another type")
     version, index = value.get("sourceVersion"), value["index"]
     if not is_long(version) or version not in _VERSIONS:
         raise ValueError("sourceVersion is neither 1 nor 3")

@@ -34,15 +34,16 @@ class SourceOffset:
         if kind not in KINDS:
             raise MalformedEntryError(unknown_kind(kind), name=name or None)
         known = KINDS[kind]
+        problem = f"not an offset of the source type {kind}: {abbreviate(self.json)}"
         try:
             value = _DECODER.decode(self.json)
-            if not known.fits(value):
-                raise ValueError("other shape")
-        except (ValueError, RecursionError) as error:
-            why = f" ({error})" if str(error).startswith("the source type") else ""
-            message = f"not an offset of the source type {kind}: {abbreviate(self.json)}{why}"
-            raise MalformedEntryError(message, name=name or None) from error
-        return TypedOffset(known, value)
+            if known.fits(value):
+                return TypedOffset(known, value)
+        except (json.JSONDecodeError, RecursionError) as error:  # the text itself says more than where the JSON ends
+            raise MalformedEntryError(problem, name=name or None) from error
+        except ValueError as error:
+            raise MalformedEntryError(f"{problem} ({error})", name=name or None) from error
+        raise MalformedEntryError(problem, name=name or None)
 
 
 def _no_constant(text: str) -> None:

@@ -9,7 +9,7 @@ from airflow_provider_ckpt.checkpoint.view import CheckpointView
 from airflow_provider_ckpt.codec.kafka_offset import offsets_of
 from airflow_provider_ckpt.codec.offset_log import OffsetSeq
 from airflow_provider_ckpt.codec.source_offset import SourceOffset
-from airflow_provider_ckpt.errors import CheckpointError, MalformedEntryError, StoreError
+from airflow_provider_ckpt.errors import CheckpointError, MalformedEntryError, StoreError, located
 from airflow_provider_ckpt.positions.ask_brokers import Brokers
 from airflow_provider_ckpt.positions.coming import coming_batch
 from airflow_provider_ckpt.positions.extent import Extent, Partition
@@ -52,7 +52,8 @@ def read_lag(
         StoreError: A source refuses, is not what the query reads from, or is declared with an unknown type.
         CheckpointError: The query does not have a declared source.
     """
-    return tuple(_lags(view, question, access, now_ms, brokers or Brokers(access.kafka_config)))
+    with located(view.location):
+        return tuple(_lags(view, question, access, now_ms, brokers or Brokers(access.kafka_config)))
 
 
 def read_ahead(queries: Iterable[tuple[CheckpointView, LagQuestion]], brokers: Brokers, now_ms: int) -> None:

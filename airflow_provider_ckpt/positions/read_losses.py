@@ -10,7 +10,7 @@ from airflow_provider_ckpt.codec import layout
 from airflow_provider_ckpt.codec.kafka_offset import Partition, offsets_of
 from airflow_provider_ckpt.codec.offset_log import OffsetSeq
 from airflow_provider_ckpt.codec.source_offset import SourceOffset
-from airflow_provider_ckpt.errors import CheckpointError, CheckpointFormatError
+from airflow_provider_ckpt.errors import CheckpointError, CheckpointFormatError, located
 from airflow_provider_ckpt.positions.ask_brokers import Brokers
 from airflow_provider_ckpt.positions.loss import KafkaSource, Losses, losses
 from airflow_provider_ckpt.positions.source_options import parse_options
@@ -41,6 +41,17 @@ def read_losses(
         StoreError: A broker refuses.
         CheckpointError: The offset of a source is not one of Kafka's.
     """
+    with located(view.location):
+        return _losses(view, places, options, known_ids, brokers)
+
+
+def _losses(
+    view: CheckpointView,
+    places: Mapping[str, str],
+    options: Mapping[str, str],
+    known_ids: Mapping[str, str],
+    brokers: Brokers,
+) -> Losses:
     committed, planned = _entry(view, view.latest_committed), _entry(view, view.in_flight)
     said = parse_options(options.items())
     found: list[Finding] = []

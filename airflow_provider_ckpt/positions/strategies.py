@@ -267,7 +267,8 @@ class _Wanted:
             raise ValueError(
                 f"the topic {partition[0]} was created again, or has lost records: a position in it is past its end, "
                 "and the query has read none of the records that are there now. Go to the earliest or the current "
-                "position (--to-earliest, --to-current), or give offsets (--to-offsets) to leave records out"
+                "position (--to-earliest, --to-current; in a DAG to_earliest=, to_current=), or give offsets "
+                "(--to-offsets; to_offsets=) to leave records out"
             )
 
     def _found(self, partition: Partition, latest: int) -> int:
@@ -324,13 +325,18 @@ def _notes(
         partition for partition in known if extent.clamped(partition, offsets[partition]) != offsets[partition]
     ]:
         yield f"Not moved, and not at an offset that the topic holds: {listed(lost)}. The query stops, or loses data."
+    if stays := sorted(offsets.keys() - extent.latest.keys()):
+        yield (
+            f"Not moved, and not in the topic any more: {listed(stays)}. The query stops at it. Move it as well "
+            "(--topic, topics= in a DAG), and it is left out."
+        )
     topics = {topic for topic, _ in current}
     if new := sorted(partition for partition in extent.latest.keys() - offsets.keys() if partition[0] in topics):
         yield f"Not in the entry: {listed(new)}. Spark reads such a partition from its earliest offset."
         if late := [partition for partition in new if extent.earliest[partition] > 0]:
             yield (
                 f"The first records of {listed(late)} are gone, so Spark stops there unless failOnDataLoss is false. "
-                "Name such a partition with --topic to put it into the entry."
+                "Name such a partition (--topic, topics= in a DAG) to put it into the entry."
             )
 
 

@@ -66,6 +66,7 @@ _OF_UNITS = {
     "versions": _Family("ckpt_source_lag_versions", "versions", "Versions of a Delta table that were not read."),
     "snapshots": _Family("ckpt_source_lag_snapshots", "snapshots", "Snapshots of an Iceberg table that were not read."),
 }
+_PARTIAL = _Family("ckpt_source_lag_partial", "", "1 when more is unread than was counted, else 0.")
 _SOURCE_LOST = _Family("ckpt_source_lost_offsets", "offsets", "Unread offsets that the broker does not have any more.")
 _PAST_END = _Family(
     "ckpt_source_past_end_partitions", "partitions", "Partitions that end before the position: created again, or cut."
@@ -120,6 +121,7 @@ def _of_lags(rows: Sequence[FleetRow], most_partitions: int) -> Iterator[Iterato
     yield _POSITION.lines((_whole(row), _seconds(row.planned_at_ms)) for row in rows)
     for unit, family in _OF_UNITS.items():
         yield family.lines([(labels, source.total) for labels, source in sources if source.unit == unit])
+    yield _PARTIAL.lines((labels, float(source.is_partial)) for labels, source in sources if source.total is not None)
     yield _SOURCE_LOST.lines((labels, source.lost) for labels, source in sources if source.partitions)
     yield _PAST_END.lines((labels, source.past_end) for labels, source in sources if source.partitions)
     yield _COUNT.lines((labels, len(source.partitions)) for labels, source in sources if source.partitions)

@@ -22,7 +22,7 @@ from airflow_provider_ckpt.clock import now_ms
 from airflow_provider_ckpt.codec import layout
 from airflow_provider_ckpt.codec.source_kinds import KINDS
 from airflow_provider_ckpt.codec.source_offset import SourceOffset
-from airflow_provider_ckpt.errors import CheckpointFormatError, PlanError
+from airflow_provider_ckpt.errors import CheckpointFormatError, PlanError, located
 from airflow_provider_ckpt.positions.extent import offsets_of
 from airflow_provider_ckpt.positions.kafka_csv import write_csv
 from airflow_provider_ckpt.reset.move import UNKNOWN_PART, Aim, Counted, Move
@@ -68,7 +68,8 @@ def make_reset(
     initials = _initials(stores, view)
     initial = SourceOffset(initials[source_id].decode(errors="replace")) if source_id in initials else None
     committed, planned, warnings = _offsets_of(view, batch_id, source_id)
-    move = aim.move(source_id, committed, planned, initial)
+    with located(view.location):
+        move = aim.move(source_id, committed, planned, initial)
     move = replace(move, warnings=(*warnings, *move.warnings), notes=(asked.text, *move.notes))
     if view.stateful and move.again and not state_sees_rows_again:
         raise PlanError(
@@ -142,7 +143,7 @@ def _require_not_done(stores: Stores, view: CheckpointView, asked: _Asked) -> No
             location=view.location,
             batch_id=plan.batch_id,
             hint="Nothing was done. ckpt history shows the reset. To move the source further, give its offsets "
-            "(--to-offsets), or another distance.",
+            "(--to-offsets, to_offsets= in a DAG), or another distance.",
         )
 
 
@@ -164,7 +165,8 @@ def export_positions(stores: Stores, source_id: str, aim: Aim) -> str:
     """Where a reset would move a source, in the CSV of ``kafka-consumer-groups``. Raises as :func:`make_reset`."""
     view, batch_id = _observed(stores)
     committed, planned, _ = _offsets_of(view, batch_id, source_id)
-    move = aim.move(source_id, committed, planned)
+    with located(view.location):
+        move = aim.move(source_id, committed, planned)
     if move.kind != "kafka":
         problem = f"source {source_id} is a {move.kind} source, whose position is none of Kafka's CSV."
         raise PlanError(problem, location=view.location, hint="Nothing was done. Leave out --export.")

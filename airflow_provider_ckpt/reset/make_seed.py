@@ -14,7 +14,7 @@ from airflow_provider_ckpt.checkpoint.sink_marker import SinkMarker
 from airflow_provider_ckpt.clock import now_ms
 from airflow_provider_ckpt.codec import layout
 from airflow_provider_ckpt.codec.source_offset import SourceOffset
-from airflow_provider_ckpt.errors import BatchNotRestorableError, PlanError
+from airflow_provider_ckpt.errors import BatchNotRestorableError, PlanError, located
 from airflow_provider_ckpt.reset.seed_plan import Positions, committed_batch, plan_seed, require_positions, seed_effect
 from airflow_provider_ckpt.sinks.declared import DeclaredSink, read_marker
 from airflow_provider_ckpt.sinks.effects import SinkEffect
@@ -102,10 +102,12 @@ def make_seed(
         PlanError: The positions make no sense, or no batch id does for all sinks.
     """
     require_free_place(target.location)
-    require_positions(given.positions.offsets, types, given.positions.version)
+    with located(target.location):
+        require_positions(given.positions.offsets, types, given.positions.version)
     icebergs = frozenset(source_id for source_id, source_type in types.items() if source_type == "iceberg")
     markers = read_markers(sinks)
-    batch_id = committed_batch([marker for _, marker in markers], given.newest or 0, after_batch)
+    with located(target.location):
+        batch_id = committed_batch([marker for _, marker in markers], given.newest or 0, after_batch)
     plan = plan_seed(
         target.location,
         replace(given.positions, with_initial=icebergs),

@@ -114,7 +114,7 @@ class IcebergAim:
             raise self._refused(
                 f"the query is at snapshot {at.snapshot_id}, from which it cannot go on: "
                 f"{_why_not_there(history, at.snapshot_id)}",
-                "Move it to another snapshot: --to-earliest or --to-snapshot.",
+                "Move it to another snapshot: --to-earliest or --to-snapshot (to_earliest=, to_snapshot= in a DAG).",
             )
         return at
 
@@ -181,7 +181,7 @@ def _first_read(snapshot: Snapshot, other: Snapshot, *, in_flight: bool) -> str:
     """What is to be done before a snapshot is skipped, where another one comes first."""
     if stop_at(other, Skips()) is not None:
         return f"Skip snapshot {other.snapshot_id} first."
-    drop = "Drop the batch in flight (--to-current). " if in_flight else ""
+    drop = "Drop the batch in flight (--to-current, to_current= in a DAG). " if in_flight else ""
     return (
         f"{drop}Start the query with streaming-max-rows-per-micro-batch=1 and the trigger processingTime: it reads "
         f"file by file, until it stops at snapshot {snapshot.snapshot_id}; then skip that."
@@ -221,7 +221,10 @@ def _next_text(history: History, new: IcebergOffset) -> str:
 def _initial_text(initial: IcebergOffset) -> str:
     if initial == START:
         return "the oldest snapshot that the table has at that start"
-    return f"snapshot {initial.snapshot_id}. When that expires, a reset with --to-current gives it another one"
+    return (
+        f"snapshot {initial.snapshot_id}. When that expires, a reset to the current position (--to-current, "
+        "to_current= in a DAG) gives it another one"
+    )
 
 
 def _of_stop(history: History, new: IcebergOffset) -> tuple[str, ...]:
@@ -232,5 +235,5 @@ def _of_stop(history: History, new: IcebergOffset) -> tuple[str, ...]:
     option = f"streaming-skip-{stop.operation}-snapshots"
     return (
         f"The query stops at snapshot {stop.text}, unless it has the option {option}=true, or the snapshot is skipped "
-        f"(--skip-snapshot {stop.snapshot_id}).",
+        f"(--skip-snapshot {stop.snapshot_id}, skip_snapshot= in a DAG).",
     )

@@ -95,8 +95,9 @@ class KafkaAim:
                 f"a transaction is open in {listed(past)}: a query that reads committed records alone would stop at "
                 f"offset {moved[at]:,}, because it reads up to {stable[at]:,} for now.",
                 location=self.broker.location,
-                hint="Nothing was done. Say how the query reads: --kafka-config isolation.level=read_committed, or "
-                "read_uncommitted when it does not set kafka.isolation.level.",
+                hint="Nothing was done. Say how the query reads: --kafka-config isolation.level=read_committed "
+                "(in a DAG isolation.level in the extra of kafka_conn_id), or read_uncommitted when it does not set "
+                "kafka.isolation.level.",
             )
 
     def _found_at(self, extent: Extent) -> Mapping[Partition, int | None]:

@@ -10,6 +10,7 @@ One module a kind, loaded when it is needed.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from importlib import import_module
 from typing import Any, Protocol
@@ -17,7 +18,7 @@ from typing import Any, Protocol
 from airflow_provider_ckpt.checkpoint.progress import Progress
 from airflow_provider_ckpt.codec.source_kinds import KINDS as SOURCE_KINDS
 from airflow_provider_ckpt.codec.source_offset import SourceOffset
-from airflow_provider_ckpt.errors import CheckpointError, StoreError
+from airflow_provider_ckpt.errors import CheckpointError, StoreError, located
 from airflow_provider_ckpt.sources.offer import hint_of
 from airflow_provider_ckpt.sources.unread import Unread
 from airflow_provider_ckpt.storage.secrets import scrub
@@ -176,6 +177,10 @@ class DeclaredEnds:
         Raises CheckpointError for a time that is still to come, or a source that the query does not have, and as
         :meth:`SourceEnd.end_at`.
         """
+        with self._located():
+            return self._end_at(at_ms, progress, slack)
+
+    def _end_at(self, at_ms: int | None, progress: Progress, slack: int) -> Condition:
         if at_ms is not None and progress.polled_at_ms and at_ms > progress.polled_at_ms:
             raise CheckpointError(
                 f"{time_text(at_ms)} is in the future, so the end of the data at that time is not known yet",
@@ -191,11 +196,15 @@ class DeclaredEnds:
 
     def files_at(self, source_id: str, at_ms: int, progress: Progress) -> Condition:
         """All files of one directory that were there at a time. Raises as :meth:`end_at`."""
-        unread = getattr(self._ends.get(source_id), "unread", None)
-        if unread is None:
-            raise CheckpointError(f"source {source_id} is not declared as a file source")
-        found: Condition = unread(at_ms, self._position(source_id, progress))
-        return found
+        with self._located():
+            unread = getattr(self._ends.get(source_id), "unread", None)
+            if unread is None:
+                raise CheckpointError(f"source {source_id} is not declared as a file source")
+            found: Condition = unread(at_ms, self._position(source_id, progress))
+            return found
+
+    def _located(self) -> AbstractContextManager[None]:
+        return located(None if self._access.checkpoint is None else self._access.checkpoint.location)
 
     def _require_all(self, progress: Progress) -> None:
         ids = [source_id for source_id, _ in progress.offsets.offsets] if progress.offsets else []

@@ -9,9 +9,12 @@ import pytest
 
 from airflow_provider_ckpt.checkpoint.observe import observe
 from airflow_provider_ckpt.cli import run
+from airflow_provider_ckpt.errors import CheckpointError
 from airflow_provider_ckpt.positions import ask_brokers
 from airflow_provider_ckpt.positions import read_losses as module
+from airflow_provider_ckpt.positions.ask_brokers import Brokers
 from airflow_provider_ckpt.positions.extent import Extent
+from airflow_provider_ckpt.positions.read_losses import read_losses
 from airflow_provider_ckpt.storage.store import Store
 from tests.kafka_checkpoint import commit_batch, plan_batch, write_initial_offset
 
@@ -101,6 +104,13 @@ def test_before_the_first_commit_the_initial_offsets_are_the_position(kafka, tmp
     assert gate(topic)[0] == lost
     plan_batch(tmp_path / "checkpoint", 0, {topic: {0: 10}})
     assert gate(topic)[0] == lost
+
+
+def test_an_offset_that_is_none_of_kafkas_is_an_error_that_names_the_checkpoint(tmp_path):
+    commit_batch(tmp_path / "checkpoint", 0, '{"logOffset":3}')
+    view = observe(Store.open(str(tmp_path / "checkpoint")))
+    with pytest.raises(CheckpointError, match=f"{tmp_path}/checkpoint: source 0 is not a Kafka source"):
+        read_losses(view, {"0": "h:1/orders"}, {}, {}, Brokers({}))
 
 
 def test_a_source_that_nobody_was_asked_about_is_named(kafka, tmp_path, gate):

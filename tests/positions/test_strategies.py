@@ -144,7 +144,7 @@ def test_a_new_partition_is_left_to_spark_and_named():
     assert found.notes == (
         "Not in the entry: t-3. Spark reads such a partition from its earliest offset.",
         "The first records of t-3 are gone, so Spark stops there unless failOnDataLoss is false. Name such a partition "
-        "with --topic to put it into the entry.",
+        "(--topic, topics= in a DAG) to put it into the entry.",
     )
 
 
@@ -159,6 +159,14 @@ def test_one_that_the_topic_has_no_more_is_left_out():
     found = target(ToCurrent(), {**CURRENT, T3: 4}, EXTENT, ALL)
     assert found.offsets == CURRENT
     assert found.notes == ("The topic has t-3 no more: left out, for with it the query would stop.",)
+
+
+def test_one_that_the_topic_has_no_more_and_that_is_not_moved_is_named():
+    moved = target(ToCurrent(), {**CURRENT, T3: 4}, EXTENT, parse_scope(["t:0"]))
+    assert moved.offsets == {**CURRENT, T3: 4}
+    assert moved.notes[0].startswith("Not moved, and not in the topic any more: t-3. The query stops at it.")
+    left_out = target(ToCurrent(), {**CURRENT, T3: 4}, EXTENT, parse_scope(["t:0,3"]))
+    assert left_out.offsets == CURRENT, "as the note says"
 
 
 # --- a topic that was created again ---------------------------------------------------------------------------------

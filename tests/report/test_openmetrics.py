@@ -97,6 +97,15 @@ def test_the_values_are_there_and_what_is_not_known_is_left_out():
     assert "snapshots" not in text
 
 
+def test_a_total_of_0_that_is_not_the_end_is_told_from_one_that_is():
+    begun = SourceLag("0", "delta", "versions", 0, files=0, size=0, is_partial=True)
+    done = SourceLag("1", "delta", "versions", 0, files=0, size=0)
+    found = samples(lag_metrics(row("/lake", begun, done, UNKNOWN)))
+    partial = {labels[-3:]: value for (name, labels), value in found.items() if name == "ckpt_source_lag_partial"}
+    assert partial == {'"0"': 1, '"1"': 0}
+    assert sum(name == "ckpt_source_lag_versions" for name, _ in found) == 2
+
+
 def test_a_fleet_is_one_text_that_says_what_was_found_and_what_could_not_be_read():
     found = samples(fleet_metrics(FLEET))
     readable = {labels: value for (name, labels), value in found.items() if name == "ckpt_checkpoint_readable"}

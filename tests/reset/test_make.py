@@ -287,8 +287,9 @@ def test_what_cannot_be_found_is_refused(tmp_path, options, problem):
 def test_a_source_of_another_type_is_refused(tmp_path):
     query = query_at(tmp_path)
     query.store.write(f"offsets/{LAST}", b"v1\n{}\n17")
-    with pytest.raises(PlanError, match="source 0 is not a Kafka source"):
+    with pytest.raises(PlanError, match="source 0 is not a Kafka source") as refused:
         plan_of(query, ToEarliest())
+    assert refused.value.location == query.store.location
 
 
 def test_before_the_first_commit_there_is_no_position(tmp_path):

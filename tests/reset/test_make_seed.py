@@ -74,5 +74,6 @@ def test_an_iceberg_source_gets_an_initial_offset_that_does_not_expire(target, v
 
 
 def test_an_iceberg_source_is_not_seeded_with_what_is_no_position_in_a_table(target):
-    with pytest.raises(MalformedEntryError, match="not an offset of the source type iceberg"):
+    with pytest.raises(MalformedEntryError, match="not an offset of the source type iceberg") as refused:
         make_seed(target, given_positions({"0": '{"snapshot_id":7}'}), {"0": "iceberg"})
+    assert refused.value.location == target.location

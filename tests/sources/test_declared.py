@@ -6,6 +6,9 @@ from pathlib import Path
 
 import pytest
 
+from airflow_provider_ckpt.checkpoint.progress import Progress
+from airflow_provider_ckpt.codec.offset_log import OffsetSeq
+from airflow_provider_ckpt.codec.source_offset import SourceOffset
 from airflow_provider_ckpt.errors import CheckpointError, StoreError
 from airflow_provider_ckpt.sources.declared import DeclaredEnd, parse_end
 
@@ -53,6 +56,14 @@ def test_a_refusal_shows_no_password():
     with pytest.raises(StoreError) as refused:
         parse_end("https://me:hunter22@host/in")
     assert "hunter22" not in str(refused.value)
+
+
+def test_an_error_names_the_checkpoint(ends, tmp_path):
+    (tmp_path / "in").mkdir()
+    progress = Progress(0, OffsetSeq(1, None, (("0", SourceOffset('"x"')),)))
+    asked = ends(tmp_path / "checkpoint", s0=f"file:{tmp_path}/in")
+    with pytest.raises(StoreError, match=f"{tmp_path}/checkpoint: source 0 is not a file source"):
+        asked.end_at(None, progress).at_poll(asked, progress)
 
 
 def test_without_a_declaration_there_is_nothing_to_ask(ends, tmp_path):
