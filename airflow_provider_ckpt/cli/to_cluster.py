@@ -51,7 +51,7 @@ def translating(command: Command) -> Command:
         click.option(
             "--accept-not-proven",
             is_flag=True,
-            help="Print the position also when unread records were not read, and an older one of them may be skipped.",
+            help="Print the position also when it is not proven that no unread record is skipped.",
         ),
         click.option(
             "--kafka-config",
@@ -111,17 +111,18 @@ def translated(
     )
     not_proven = sum(item.not_proven for item in found)
     if not_proven and not accept_not_proven:
+        doubts = [doubt for item in found for doubt in item.doubts]
+        more = f" {len(doubts) - 1} more reasons are in other partitions." if len(doubts) > 1 else ""
         raise PlanError(
-            f"the timestamps of {not_proven} unread offsets were not read, so one that is older than the others may be "
-            "skipped.",
+            f"it is not proven that {counted(not_proven, 'unread offset')} would not be skipped. {doubts[0]}{more}",
             location=position.location,
             batch_id=position.batch_id,
-            hint="Read more of them with --read-at-most, or print the position with --accept-not-proven.",
+            hint="Print the position all the same with --accept-not-proven; with --json the notes name each partition.",
         )
     again = sum(item.read_again for item in found)
     proof = f"{not_proven} unread offsets are not proven" if not_proven else "nothing unread is skipped"
     say(f"{counted(again, 'offset')} at most of what was read will be read again; {proof}.", err=True)
-    for note in (note for item in found for note in item.notes):
+    for note in (note for item in found for note in (*item.doubts, *item.notes)):
         say(note, colour="yellow", err=True)
     return found
 

@@ -182,7 +182,9 @@ class TranslatedFields(TypedDict):
         int | None, "timestamp that was searched for, epoch milliseconds; null when none was needed"
     ]
     read_again: Annotated[int, "offsets at most of what was read that are read again"]
-    not_proven: Annotated[int, "unread offsets whose timestamps were not read; 0 when nothing is skipped"]
+    not_proven: Annotated[
+        int, "unread offsets that may be skipped, with the reasons in `notes`; 0 when nothing is skipped"
+    ]
     notes: Annotated[list[str], "what is to be known of it"]
 
 

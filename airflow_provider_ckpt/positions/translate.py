@@ -76,13 +76,29 @@ def translate_position(
 def _asked(
     position: Position, copied: Mapping[Partition, Copied], here: KafkaBroker, there: KafkaBroker, most: int
 ) -> list[Copied]:
-    """The partitions with what their records say; nothing is asked of one of which nothing was read."""
+    """The partitions with what their records say; of one of which nothing was read the first record is enough."""
     begun = {at: item for at, item in copied.items() if item.position}
+    fresh = _with_first_of_all({at: item for at, item in copied.items() if not item.position}, here, there)
     stamps = _timestamps(position, begun, here, most)
     begun = {at: replace(item, at_ms=stamps[at].least_ms, upto=stamps[at].upto) for at, item in begun.items()}
     begun = _with_first_there(begun, there, most)
+    begun = _with_older(begun, there)
     begun = _with_first_here(begun, here, there)
-    return [begun.get(at, item) for at, item in sorted(copied.items())]
+    begun = _with_seen_here(begun, here, most)
+    return [item for _, item in sorted({**begun, **fresh}.items())]
+
+
+def _with_first_of_all(
+    fresh: Mapping[Partition, Copied], here: KafkaBroker, there: KafkaBroker
+) -> dict[Partition, Copied]:
+    """With the first record here and that of the copy."""
+    own = {at: FirstSince(item.earliest, item.end, 1, 0) for at, item in fresh.items()}
+    copies = {item.there: FirstSince(item.there_earliest, item.there_end, 1, 0) for item in fresh.values()}
+    read_records(here, own)
+    read_records(there, copies)
+    return {
+        at: replace(item, seen_here=own[at].found, seen_there=copies[item.there].found) for at, item in fresh.items()
+    }
 
 
 def _timestamps(
@@ -115,8 +131,35 @@ def _with_first_there(begun: Mapping[Partition, Copied], there: KafkaBroker, mos
         if reading is None or reading.upto >= reading.end:  # no unread record is in the copy, as far as it went
             found[at] = item
         else:
-            found[at] = replace(item, first_there=reading.upto, is_found=reading.offset is not None)
+            found[at] = replace(
+                item, first_there=reading.upto, is_found=reading.offset is not None, seen_there=reading.found
+            )
     return found
+
+
+def _with_older(begun: Mapping[Partition, Copied], there: KafkaBroker) -> dict[Partition, Copied]:
+    """With whether the copy has a record that is older than all that may be unread ones."""
+    readings = {
+        item.there: Timestamps(item.there_earliest, item.there_end if item.first_there is None else item.first_there, 1)
+        for item in begun.values()
+        if item.at_ms is not None
+    }
+    read_records(there, readings)
+    return {
+        at: replace(item, has_older=readings[item.there].records > 0) if item.there in readings else item
+        for at, item in begun.items()
+    }
+
+
+def _with_seen_here(begun: Mapping[Partition, Copied], here: KafkaBroker, most: int) -> dict[Partition, Copied]:
+    """With the first record since T, where one of the copy was found; the broker may name the end of a transaction."""
+    readings = {
+        at: FirstSince(item.first_here, item.end, most, item.at_ms)
+        for at, item in begun.items()
+        if item.seen_there is not None and item.first_here is not None and item.at_ms is not None
+    }
+    read_records(here, readings)
+    return {at: replace(item, seen_here=readings[at].found) if at in readings else item for at, item in begun.items()}
 
 
 def _with_first_here(

@@ -6,6 +6,10 @@ cut off at another place. So T is the time from which on all unread records are.
 whose timestamp is not before T comes before the copy of every unread record, because the copies have their timestamps.
 That needs no timestamps that rise: T is the least timestamp of all unread records, which are read for that.
 
+A copy may also lack unread records: it was begun late, or has deleted its first records. It lacks none when its first
+record since T is the first one here since T, which is an unread one at the latest, because it has all that follow. They
+have the same timestamp then, and the same content; or an older record comes before in the copy, which is a read one.
+
 What is read again are read records at or after the first record here whose timestamp is not before T: those with an
 equal timestamp, and those that are out of order.
 """
@@ -22,6 +26,10 @@ from airflow_provider_ckpt.positions.starting_options import FORMS
 
 if TYPE_CHECKING:
     from airflow_provider_ckpt.documents.positions import TranslatedFields
+
+
+#: The timestamp of a record, epoch milliseconds, and what is in it: its key and its value.
+Seen = tuple[int | None, tuple[bytes | None, bytes | None]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,6 +52,10 @@ class Copied:
         first_here: The first record here whose timestamp is not before ``at_ms``; where no unread record is in the
             copy, not before that of the last record of the copy. None without one.
         last_is_here: Whether the last record of the copy has the timestamp of ``first_here``.
+        seen_here: The first record here whose timestamp is not before ``at_ms``, or the first of all where nothing was
+            read; None without one, or when the search for it has ended before.
+        seen_there: The same of the copy.
+        has_older: Whether a record of the copy comes before ``first_there``, or before its end where that is None.
     """
 
     at: Partition
@@ -60,6 +72,9 @@ class Copied:
     is_found: bool = True
     first_here: int | None = None
     last_is_here: bool = False
+    seen_here: Seen | None = None
+    seen_there: Seen | None = None
+    has_older: bool = False
 
     @property
     def first_unread(self) -> int:
@@ -78,9 +93,10 @@ class Translated:
         offset: Where to begin there.
         at_ms: The timestamp that was searched for; None when that was not needed.
         read_again: So many offsets at most of what was read are read again.
-        not_proven: Unread offsets whose timestamps were not read; one that is older than ``at_ms`` may be skipped. 0:
-            nothing is skipped.
-        notes: What is to be known of it, as sentences.
+        not_proven: Unread offsets that may be skipped, because they may not be in the copy, or not from ``offset`` on.
+            0: nothing is skipped.
+        doubts: Why that is not proven, as sentences.
+        notes: What else is to be known of it, as sentences.
     """
 
     at: Partition
@@ -90,6 +106,7 @@ class Translated:
     at_ms: int | None
     read_again: int
     not_proven: int
+    doubts: tuple[str, ...]
     notes: tuple[str, ...]
 
     def to_dict(self) -> TranslatedFields:
@@ -103,7 +120,7 @@ class Translated:
             "timestamp_ms": self.at_ms,
             "read_again": self.read_again,
             "not_proven": self.not_proven,
-            "notes": list(self.notes),
+            "notes": [*self.doubts, *self.notes],
         }
 
 
@@ -118,9 +135,9 @@ def text_of(form: str, translated: Iterable[Translated]) -> str:
 
 
 def translate(copied: Copied) -> Translated:
-    """Where a query goes on in one partition of the other cluster: nothing unread comes before it."""
+    """Where a query goes on in one partition of the other cluster: nothing unread that is there comes before it."""
     offset, again = _beginning(copied)
-    not_proven = 0 if copied.rises or copied.at_ms is None or not copied.position else copied.end - copied.upto
+    doubts = list(_doubts(copied))
     return Translated(
         copied.at,
         copied.there,
@@ -128,7 +145,8 @@ def translate(copied: Copied) -> Translated:
         offset,
         at_ms=copied.at_ms if copied.position else None,
         read_again=max(0, again),
-        not_proven=max(0, not_proven),
+        not_proven=sum(number for number, _ in doubts),
+        doubts=tuple(text for _, text in doubts),
         notes=tuple(_notes(copied)),
     )
 
@@ -144,15 +162,47 @@ def _beginning(copied: Copied) -> tuple[int, int]:
     return copied.there_end, copied.position - since - copied.last_is_here
 
 
+def _doubts(copied: Copied) -> Iterator[tuple[int, str]]:
+    """How many unread offsets may be skipped, and why."""
+    name, copy = (f"{topic}-{number}" for topic, number in (copied.at, copied.there))
+    if copied.position is not None and copied.position < copied.earliest:
+        lost = copied.earliest - copied.position
+        yield (
+            lost,
+            f"At most {lost} unread records of {name} are gone here; they are not searched for in the copy, which may "
+            "have them.",
+        )
+    left = copied.end - copied.upto
+    if _may_lack(copied):
+        unread = copied.end - copied.first_unread
+        yield (
+            unread,
+            f"Unread records of {name} may be missing in {copy}: it seems that the copy was begun later, or that "
+            "records of it were deleted.",
+        )
+    elif copied.at_ms is not None and not copied.rises and left > 0:
+        yield (
+            left,
+            f"The timestamps of {left} unread offsets of {name} were not read, and one that is older than the others "
+            "may come before; read more with --read-at-most.",
+        )
+
+
+def _may_lack(copied: Copied) -> bool:
+    """Whether the copy may be without an unread record that comes before others of its records."""
+    here, there = copied.seen_here, copied.seen_there
+    if here is None and copied.at_ms is None:  # nothing is unread
+        return False
+    if there is None:  # no unread record was copied yet, unless it was copied and deleted
+        return not copied.has_older and copied.there_end > 0
+    if here is None or here[0] != there[0]:
+        return True
+    return here[1] != there[1] and not copied.has_older
+
+
 def _notes(copied: Copied) -> Iterator[str]:
     name = f"{copied.at[0]}-{copied.at[1]}"
     if copied.position is None:
         yield f"The query does not know {name} yet, so it begins with the first record of the copy."
-    elif copied.position < copied.earliest:
-        lost = copied.earliest - copied.position
-        yield (
-            f"At most {lost} unread records of {name} are gone here; they are not searched for in the copy, which may "
-            "have them."
-        )
     if copied.position and copied.at_ms is not None and copied.first_there is None:
         yield f"No unread record of {name} was copied yet, so the query waits for them at the end of the copy."

@@ -20,6 +20,8 @@ from airflow_provider_ckpt.sources.connect_kafka import complaint_of
 _AT_ONCE, _WAIT_S = 10_000, 0.5
 #: What the client says of a partition that has no more records, as ``KafkaError.name`` has it.
 _END = "_PARTITION_EOF"
+#: Key and value of a record.
+Content = tuple[bytes | None, bytes | None]
 
 
 class Reading(Protocol):
@@ -33,7 +35,7 @@ class Reading(Protocol):
     upto: int
     end: int
 
-    def take(self, offset: int, at_ms: int | None) -> bool:
+    def take(self, offset: int, at_ms: int | None, content: Content) -> bool:
         """A record with its timestamp; whether it was enough."""
 
 
@@ -56,7 +58,7 @@ class Timestamps:
     last_ms: int | None = None
     missing: bool = False
 
-    def take(self, offset: int, at_ms: int | None) -> bool:
+    def take(self, offset: int, at_ms: int | None, content: Content) -> bool:
         """See :class:`Reading`."""
         self.upto, self.last_ms = offset + 1, at_ms
         self.records += 1
@@ -73,7 +75,8 @@ class FirstSince:
     Args:
         at_ms: The time, epoch milliseconds.
         offset: The record; None when there is none among those that were read.
-        records: How many were read.
+        records: How many were read before it.
+        found: The timestamp and the content of that record.
     """
 
     upto: int
@@ -82,11 +85,13 @@ class FirstSince:
     at_ms: int
     offset: int | None = None
     records: int = 0
+    found: tuple[int | None, Content] | None = None
 
-    def take(self, offset: int, at_ms: int | None) -> bool:
+    def take(self, offset: int, at_ms: int | None, content: Content) -> bool:
         """See :class:`Reading`. A record without a timestamp may be one."""
         if at_ms is None or at_ms >= self.at_ms:
             self.upto = self.offset = offset
+            self.found = at_ms, content
             return True
         self.upto = offset + 1
         self.records += 1
@@ -151,7 +156,8 @@ def _is_enough(message: Any, reading: Reading, broker: KafkaBroker) -> bool:
         reading.upto = reading.end
         return True
     kind, at_ms = message.timestamp()
-    is_enough = reading.take(message.offset(), None if kind == TIMESTAMP_NOT_AVAILABLE else at_ms)
+    stamp = None if kind == TIMESTAMP_NOT_AVAILABLE else at_ms
+    is_enough = reading.take(message.offset(), stamp, (message.key(), message.value()))
     return is_enough or reading.upto >= reading.end
 
 

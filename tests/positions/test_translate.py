@@ -80,6 +80,24 @@ def test_a_copy_with_holes_and_without_its_beginning(kafka, translated):
     assert "No unread record" in found[1].notes[0] and "does not know" in found[3].notes[0]
 
 
+def test_a_copy_that_lacks_unread_records_is_not_proven(kafka, translated):
+    topic, copy = kafka.create(4), kafka.create(4)
+    stamps = [10 * number for number in range(8)]
+    for partition in range(4):
+        write(kafka, topic, stamps, partition)
+    write(kafka, copy, stamps, 0)
+    kafka.delete_before(copy, 6)
+    write(kafka, copy, stamps[6:], 1, 6)  # begun late
+    write(kafka, copy, stamps[3:], 2, 3)  # begun with the first unread record
+    write(kafka, copy, stamps[1:], 3, 1)
+    found = translated(topic, copy, {0: 3, 1: 3, 2: 3, 3: 0})
+    assert [(item.offset, item.not_proven) for item in found] == [(6, 5), (0, 5), (0, 0), (0, 8)]
+    assert f"Unread records of {topic}-0 may be missing in {copy}-0" in found[0].doubts[0]
+    kafka.delete_before(topic, 5, partition=2)
+    lost = translated(topic, copy, {2: 3})[2]
+    assert (lost.offset, lost.not_proven) == (2, 2) and "2 unread records" in lost.doubts[0]
+
+
 def test_few_records_prove_only_what_the_broker_has_stamped(kafka, translated):
     topic, copy = kafka.create(), kafka.create()
     stamped = kafka.create(message_timestamp_type="LogAppendTime")

@@ -25,8 +25,12 @@ def copied(
     *,
     ends: tuple[int, int] | None = None,
     most: int = 999,
+    came_from: dict[int, int] | None = None,
 ) -> Copied:
-    """What the brokers say of a partition and its copy, as the records are: timestamps by offset."""
+    """What the brokers say of a partition and its copy, as the records are: timestamps by offset.
+
+    A record of the copy has the content of the one here that it came from; the copy has changed it where that is not said.
+    """
     end, there_end = ends or (max(here, default=-1) + 1, max(there, default=-1) + 1)
     earliest, there_earliest = min(here, default=end), min(there, default=there_end)
     first_unread = earliest if position is None else max(position, earliest)
@@ -36,6 +40,11 @@ def copied(
     first_there = None if at_ms is None else first_since(there, at_ms)
     known_ms = at_ms if first_there is not None else there[max(there)] if there else None
     first_here = None if known_ms is None else first_since(here, known_ms)
+    of_all = not position
+    seen_here = min(here, default=None) if of_all else None if first_there is None else first_here
+    seen_there = min(there, default=None) if of_all else first_there
+    if of_all:
+        at_ms = None
     return Copied(
         AT,
         THERE,
@@ -51,6 +60,11 @@ def copied(
         True,
         first_here,
         first_there is None and first_here is not None and here[first_here] == known_ms,
+        None if seen_here is None else (here[seen_here], (None, b"%d" % seen_here)),
+        None
+        if seen_there is None
+        else (there[seen_there], (None, b"%d" % came_from[seen_there] if came_from else b"other")),
+        not of_all and any(first_there is None or offset < first_there for offset in there),
     )
 
 
@@ -64,8 +78,6 @@ RISING = {offset: 1_000 + 10 * offset for offset in range(10)}
         (RISING, {offset + 100: stamp for offset, stamp in RISING.items()}, 4, 104, 0),
         # it has holes, as transactions leave them
         (RISING, {3 * offset: stamp for offset, stamp in RISING.items()}, 4, 12, 0),
-        # it began later than the position: everything of it
-        (RISING, {offset - 6: RISING[offset] for offset in range(6, 10)}, 4, 0, 0),
         # it is behind: nothing unread was copied, and of what was read 2 and 3 follow
         (RISING, {offset: RISING[offset] for offset in range(2)}, 4, 2, 2),
         # nothing was copied
@@ -74,9 +86,6 @@ RISING = {offset: 1_000 + 10 * offset for offset in range(10)}
         (RISING, RISING, 10, 10, 0),
         # nothing is unread, and the copy is behind
         (RISING, {offset: RISING[offset] for offset in range(7)}, 10, 7, 3),
-        # nothing was read, or the query does not know the partition
-        (RISING, RISING, 0, 0, 0),
-        (RISING, RISING, None, 0, 0),
         # an empty partition
         ({}, {}, 0, 0, 0),
         # equal timestamps: those that were read come again
@@ -101,11 +110,57 @@ def test_records_that_were_not_read_are_not_proven_but_where_the_broker_stamps_t
 
 
 def test_what_is_lost_here_or_not_copied_yet_is_said():
-    lost = translate(copied({5: 50, 6: 60}, {5: 50, 6: 60}, 2))
-    assert (lost.offset, "At most 3 unread records of t-0 are gone" in lost.notes[0]) == (5, True)
+    lost = translate(copied({5: 50, 6: 60}, {5: 50, 6: 60}, 2, came_from={5: 5, 6: 6}))
+    assert (lost.offset, lost.not_proven) == (5, 3)
+    assert "At most 3 unread records of t-0 are gone" in lost.doubts[0]
+    assert lost.to_dict()["notes"] == list(lost.doubts)
     behind = translate(copied(RISING, {0: 1_000}, 4))
     assert "No unread record of t-0 was copied yet" in behind.notes[0]
     assert "does not know t-0 yet" in translate(copied(RISING, RISING, None)).notes[0]
+
+
+SAME = {offset: offset for offset in range(10)}
+
+
+@pytest.mark.parametrize(
+    ("here", "came_from", "position", "not_proven"),
+    [
+        # the copy was begun later, or its first records are gone
+        (RISING, {0: 6, 1: 7}, 4, 6),
+        (RISING, {6: 6, 7: 7}, 4, 6),
+        # with the first unread record, and with one that was read
+        (RISING, {0: 4, 1: 5}, 4, 0),
+        (RISING, {0: 3, 1: 4}, 4, 0),
+        # its first record has the timestamp of the first unread one, and is another
+        ({0: 5, 1: 7, 2: 7, 3: 7}, {0: 2, 1: 3}, 1, 3),
+        # its first record has the timestamp T, and is not the first unread one, which has a later timestamp
+        ({0: 5, 1: 9, 2: 7}, {0: 2}, 1, 2),
+        # records in its middle are missing
+        (RISING, {0: 0, 1: 1, 2: 7}, 4, 6),
+        # all that was copied was deleted
+        (RISING, {}, 4, 6),
+        # nothing was read, or the query does not know the partition
+        (RISING, SAME, 0, 0),
+        (RISING, SAME, None, 0),
+        (RISING, {0: 1, 1: 2}, 0, 10),
+        (RISING, {0: 1, 1: 2}, None, 10),
+        # nothing is unread
+        (RISING, {0: 6}, 10, 0),
+        # all that was not read is gone here
+        ({}, SAME, 7, 3),
+    ],
+)
+def test_what_the_copy_may_lack_is_not_proven(here, came_from, position, not_proven):
+    there = {offset: RISING[came] if here in ({}, RISING) else here[came] for offset, came in came_from.items()}
+    ends = (10 if here in ({}, RISING) else max(here) + 1, max(there, default=9) + 1)
+    translated = translate(copied(here, there, position, ends=ends, came_from=came_from))
+    assert (translated.not_proven, len(translated.doubts)) == (not_proven, 1 if not_proven else 0)
+
+
+def test_a_copy_with_other_contents_is_proven_by_an_older_record():
+    assert translate(copied(RISING, RISING, 4)).not_proven == 0
+    begun = {offset: RISING[offset] for offset in range(4, 10)}
+    assert translate(copied(RISING, begun, 4)).not_proven == 6
 
 
 def mirrored(seed: int) -> tuple[dict[int, int], dict[int, int], dict[int, int], int]:
@@ -142,3 +197,22 @@ def test_nothing_unread_is_passed_over_whatever_the_timestamps_are(start):
         ]
         assert len(again) <= translated.read_again, seed
         assert isinstance(translated, Translated)
+
+
+@pytest.mark.parametrize("start", range(0, 2_000, 200))
+def test_what_is_proven_is_there_or_is_copied_later(start):
+    for seed in range(start, start + 200):
+        here, there, went, position = mirrored(seed)
+        for deleted in range(len(there) + 1):
+            left = {offset: there[offset] for offset in sorted(there)[deleted:]}
+            came_from = {went[offset]: offset for offset in went}
+            ends = (max(here, default=-1) + 1, max(there, default=-1) + 1)
+            translated = translate(copied(here, left, position, ends=ends, came_from=came_from))
+            has = {offset for offset in went if went[offset] in left and went[offset] >= translated.offset}
+            later = {offset for offset in here if not went or offset > max(went)}
+            unread = {offset for offset in here if offset >= position}
+            is_whole = not deleted and (not went or min(went) == min(here))
+            if is_whole and position >= min(here, default=0):
+                assert translated.not_proven == 0, seed
+            if not unread <= has | later:
+                assert translated.not_proven > 0, (seed, deleted)
