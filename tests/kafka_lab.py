@@ -26,6 +26,7 @@ from confluent_kafka.admin import (
     AdminClient,
     NewPartitions,
     NewTopic,
+    OffsetSpec,
     ResourcePatternType,
     ResourceType,
 )
@@ -235,8 +236,15 @@ class Broker:
         _put(producer, topic, count, 0, timestamp_ms)
         assert producer.flush(30) == 0
         if commit is not None:
+            end = self._end(topic)
             (producer.commit_transaction if commit else producer.abort_transaction)(30)
+            until(lambda: self._end(topic) > end)  # the broker writes the mark of the end after its answer
         return producer
+
+    def _end(self, topic: str) -> int:
+        """The end of the first partition."""
+        at = TopicPartition(topic, 0)
+        return int(self.admin.list_offsets({at: OffsetSpec.latest()})[at].result(30).offset)
 
     def producer(self, **config: str) -> Producer:
         """A producer."""
