@@ -44,13 +44,15 @@ def translate_position(
 
     Raises:
         PlanError: There is no such position there: a topic is missing, has another number of partitions, or timestamps
-            of its own; or a record has none.
+            of its own; or a record has none. Or ``names`` has a topic that the source does not have, or two topics
+            would have one copy.
         StoreUnavailableError: A broker does not answer; another try can help.
         StoreError: A broker refuses.
         MalformedEntryError: The source is not a Kafka source.
     """
     reached, called = offsets_of(position.offset, position.entry), dict(names or {})
     wanted = {*topics, *(topic for topic, _ in reached)}
+    _require_names(position, wanted, called)
     extent_there = read_extent(there, {called.get(topic, topic) for topic in wanted})
     extent_here = read_extent(here, wanted)
     pairs = _pairs(position, wanted, called, extent_here, extent_there)
@@ -185,6 +187,28 @@ def _with_first_here(
         )
         for at, item in begun.items()
     }
+
+
+def _require_names(position: Position, wanted: Iterable[str], called: Mapping[str, str]) -> None:
+    """Each topic that is renamed is one of the source, and no two have one copy. Raises PlanError."""
+    topics = sorted(wanted)
+    if strange := sorted(set(called) - set(topics)):
+        raise _refused(
+            position,
+            f"topic {strange[0]}, which is to have another name, is not one of the source, which has "
+            f"{', '.join(topics) or 'none'}",
+            "Correct --rename; or declare a topic that the query has not read yet: --source 0=kafka:HOST:PORT/TOPIC.",
+        )
+    copies: dict[str, str] = {}
+    for topic in topics:
+        copy = called.get(topic, topic)
+        if copy in copies:
+            raise _refused(
+                position,
+                f"topics {copies[copy]} and {topic} would both be {copy} in the other cluster",
+                "Give each topic the name of its own copy with --rename.",
+            )
+        copies[copy] = topic
 
 
 def _pairs(

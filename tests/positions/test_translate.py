@@ -124,6 +124,24 @@ def test_what_is_no_mirror_is_refused(kafka, translated):
             translated(topic, copy, {0: offset})
 
 
+@pytest.mark.parametrize(
+    ("names", "says"),
+    [
+        (
+            {"order": "a.orders"},
+            "topic order, which is to have another name, is not one of the source.* clicks, orders",
+        ),
+        ({"orders": "a", "clicks": "a"}, "topics clicks and orders would both be a in the other cluster"),
+        ({"orders": "clicks"}, "topics clicks and orders would both be clicks"),
+    ],
+)
+def test_a_wrong_name_is_refused_before_a_broker_is_asked(tmp_path, names, says):
+    commit_batch(tmp_path / "q", 4, {"orders": {0: 3}, "clicks": {0: 2}})
+    nobody = KafkaBroker("127.0.0.1:1", {"socket.timeout.ms": "500"})
+    with pytest.raises(PlanError, match=says):
+        translate_position(read_position(Store.open(str(tmp_path / "q"))), nobody, nobody, names=names)
+
+
 def test_the_command_prints_the_position_and_says_what_is_read_again(kafka, tmp_path, capsys):
     topic, copy = kafka.create(), kafka.create()
     for name in (topic, copy):
