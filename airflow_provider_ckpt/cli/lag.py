@@ -15,7 +15,7 @@ from airflow_provider_ckpt.cli.sources import asked_sources, asking
 from airflow_provider_ckpt.clock import now_ms
 from airflow_provider_ckpt.documents import FORMAT_VERSION
 from airflow_provider_ckpt.fleet.row import FleetRow
-from airflow_provider_ckpt.positions.lag import SourceLag
+from airflow_provider_ckpt.positions.lag import SPARK_STOPS, SourceLag
 from airflow_provider_ckpt.positions.read_lag import LagQuestion, read_lag
 from airflow_provider_ckpt.report.lag_tables import LAG_COLUMNS, lag_row, partitions_table
 from airflow_provider_ckpt.report.openmetrics import lag_metrics
@@ -119,7 +119,14 @@ def _print(view: CheckpointView, found: Sequence[SourceLag]) -> None:
         others = len(partitions) - len(partitions[:MOST_ROWS])
         name = f"Partitions, and {others} more with less" if others else "Partitions"
         tables.append(partitions_table(name, partitions[:MOST_ROWS]))
+    _say_notes(found, first=True)
     print_tables(tables)
+    _say_notes(found, first=False)
+
+
+def _say_notes(found: Sequence[SourceLag], *, first: bool) -> None:
+    """The notes of the sources: those that say that Spark does not start, before the table, or all others."""
     for source in found:
         for note in (*source.notes, *(source.next_batch.notes if source.next_batch else ())):
-            say(f"Source {source.source_id}: {visible(note).rstrip('.')}.", colour="yellow")
+            if note.startswith(SPARK_STOPS) is first:
+                say(f"Source {source.source_id}: {visible(note).rstrip('.')}.", colour="yellow")

@@ -121,7 +121,8 @@ def translated(
         )
     again = sum(item.read_again for item in found)
     proof = f"{not_proven} unread offsets are not proven" if not_proven else "nothing unread is skipped"
-    say(f"{counted(again, 'offset')} at most of what was read will be read again; {proof}.", err=True)
+    repeats = f"at most {counted(again, 'offset')}" if again else "as far as timestamps tell, no offset"
+    say(f"{repeats} will be read a second time; {proof}.", err=True)
     for note in (note for item in found for note in (*item.doubts, *item.notes)):
         say(note, colour="yellow", err=True)
     return found

@@ -18,6 +18,9 @@ from airflow_provider_ckpt.sources.unread import Retention, Unread
 if TYPE_CHECKING:
     from airflow_provider_ckpt.documents.positions import PartitionLagFields, SourceLagFields
 
+#: How a note begins that matters more than the numbers.
+SPARK_STOPS = "Spark does not start, unless failOnDataLoss is false"
+
 
 @dataclass(frozen=True, slots=True)
 class PartitionLag:
@@ -226,7 +229,8 @@ def _notes(position: Mapping[Partition, int], extent: Extent) -> list[str]:
     if gone := sorted(f"{topic}-{number}" for topic, number in position.keys() - extent.latest.keys()):
         notes.append(f"the broker does not have {_some(gone)}, which the query has read")
     if beyond := [f"{at[0]}-{at[1]}" for at in _beyond(position, extent)]:
-        notes.append(f"the query is past the end of {_some(beyond)}: the topic was created again, or has lost records")
+        why = "the topic was created again, or has lost records"
+        notes.append(f"{SPARK_STOPS}: the query is past the end of {_some(beyond)}, because {why}")
     return notes
 
 

@@ -75,8 +75,9 @@ def require_positions(offsets: Sequence[tuple[str, SourceOffset]], types: Mappin
     if not ids or set(ids) != set(types):
         named, declared = (", ".join(sorted(names)) or "none" for names in (ids, types))
         raise PlanError(
-            f"the positions are of the sources {named}, and the declared types of {declared}.",
-            hint="Nothing was done. Give the type of each source, for example --source 0=kafka, and its position.",
+            f"positions were given for these sources: {named}; types were declared for these: {declared}.",
+            hint="Nothing was done. Give type and position of each source by its id, for example --source 0=kafka and "
+            """--offsets '{"0": {"orders": {"0": 500}}}'.""",
         )
     if version == 1 and ids != [str(number) for number in range(len(ids))]:
         raise PlanError("the ids of sources have to be 0, 1, … in the order of the query.", hint="Nothing was done.")

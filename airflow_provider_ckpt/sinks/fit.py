@@ -94,8 +94,8 @@ def _misfit_of_files(
     return Misfit(
         f"has batch {latest}, but the query has planned {planned}: it is not the sink of this query, or the "
         "checkpoint was rolled back without ckpt",
-        f"{_OTHERWISE} If this is the sink of the query, delete from its _spark_metadata the entries after the "
-        "newest committed batch.",
+        f"{_OTHERWISE} If this is the sink of the query, change nothing in its _spark_metadata by hand: restore a "
+        f"backup of the checkpoint that has batch {latest}, or let the query write to another directory.",
     )
 
 

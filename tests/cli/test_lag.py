@@ -6,7 +6,10 @@ import json
 
 import pytest
 
+from airflow_provider_ckpt.cli import lag as command
 from airflow_provider_ckpt.cli import run
+from airflow_provider_ckpt.positions.extent import Extent
+from airflow_provider_ckpt.positions.lag import lag_of_kafka
 from tests.kafka_checkpoint import commit_batch
 
 
@@ -34,6 +37,16 @@ def test_people_see_a_row_for_each_source(lag, tmp_path):
     assert code == 0
     assert "1 file" in out and "5 bytes" in out and "batch 3" in out
     assert "Source 1: a rate source has no end that can be asked for." in out
+
+
+def test_what_stops_spark_is_said_before_the_numbers(lag, monkeypatch):
+    past_end = lag_of_kafka("0", {("t", 0): 9}, Extent({"t": "id"}, {("t", 0): 0}, {("t", 0): 4}), {})
+    monkeypatch.setattr(command, "read_lag", lambda *_: (past_end,))
+    code, out, _ = lag("--source", "0=kafka:nobody-asks:9092")
+    assert code == 0
+    assert out.startswith(
+        "Source 0: Spark does not start, unless failOnDataLoss is false: the query is past the end of t-0"
+    )
 
 
 def test_machines_get_one_document(lag, tmp_path):

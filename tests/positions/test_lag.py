@@ -81,7 +81,9 @@ def test_what_does_not_fit_is_noted():
     lag = lag_of_kafka("0", {T0: 10, **gone}, extent(p0=(0, 4)), {})
     assert len(lag.notes) == 2
     assert "does not have t-1, t-2, t-3 and 2 more" in lag.notes[0]
-    assert "past the end of t-0" in lag.notes[1]
+    assert lag.notes[1].startswith(
+        "Spark does not start, unless failOnDataLoss is false: the query is past the end of t-0"
+    )
     assert (lag.past_end, lag.is_partial) == (1, True)
     assert not lag.is_within(100, None), "what is in the present topic was never read"
 

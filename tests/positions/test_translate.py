@@ -153,7 +153,7 @@ def test_the_command_prints_the_position_and_says_what_is_read_again(kafka, tmp_
     assert run([*export, "startingOffsets", *there]) == 0
     said = capsys.readouterr()
     assert json.loads(said.out) == {copy: {"0": 1}}
-    assert "2 offsets at most of what was read will be read again; nothing unread is skipped." in said.err
+    assert "at most 2 offsets will be read a second time; nothing unread is skipped." in said.err
     assert run([*export, "csv", *there, "--json"]) == 0
     document = json.loads(capsys.readouterr().out)
     assert (document["text"], document["translated"][0]["timestamp_ms"]) == (f"{copy},0,1", START_MS + 2)

@@ -64,9 +64,9 @@ def test_a_new_query_gets_what_an_empty_checkpoint_would_give_it():
 @pytest.mark.parametrize(
     ("offsets", "types", "kind", "problem"),
     [
-        ([("0", KAFKA)], {}, PlanError, "are of the sources 0, and the declared types of none"),
-        ([("0", KAFKA)], {"0": "kafka", "1": "kafka"}, PlanError, "and the declared types of 0, 1"),
-        ([], {}, PlanError, "are of the sources none"),
+        ([("0", KAFKA)], {}, PlanError, "for these sources: 0; types were declared for these: none"),
+        ([("0", KAFKA)], {"0": "kafka", "1": "kafka"}, PlanError, "types were declared for these: 0, 1"),
+        ([], {}, PlanError, "for these sources: none"),
         ([("a", KAFKA)], {"a": "kafka"}, PlanError, "the ids of sources have to be 0, 1"),
         ([("1", KAFKA)], {"1": "kafka"}, PlanError, "the ids of sources have to be 0, 1"),
         (
