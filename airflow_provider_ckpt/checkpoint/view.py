@@ -213,6 +213,16 @@ class CheckpointView:
         assert isinstance(entry, OffsetSeq)
         return entry
 
+    def readable_offset_seq(self, batch_id: int | None) -> OffsetSeq | None:
+        """The same for who goes on without it: None without a batch, or when its entry is damaged or not there.
+
+        Damage is a finding of its own.
+        """
+        try:
+            return None if batch_id is None else self.offset_seq(batch_id)
+        except (CheckpointFormatError, CheckpointNotFoundError):
+            return None
+
     def initial_offset(self, source_id: str) -> tuple[str, SourceOffset] | None:
         """Where a source has written down that it begins, and the file; read only while no batch is committed."""
         for name in layout.initial_offset_files(source_id):

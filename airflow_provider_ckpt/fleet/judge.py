@@ -20,6 +20,7 @@ from airflow_provider_ckpt.errors import CheckpointError
 from airflow_provider_ckpt.fleet.find import THREADS, Found, patiently
 from airflow_provider_ckpt.fleet.read_positions import FleetPosition, FleetPositions
 from airflow_provider_ckpt.fleet.row import FleetRow
+from airflow_provider_ckpt.positions.loss import Losses
 from airflow_provider_ckpt.restart.deploy import DeploySpec
 from airflow_provider_ckpt.restart.forecast import forecast
 from airflow_provider_ckpt.restart.judged import not_read
@@ -85,9 +86,10 @@ def _judge(examined: _Examined, deploy: DeploySpec | None, positions: FleetPosit
         row = _row(view, worst_first((*findings, *lost)), None, (*not_read(view), *found.unknown))
     else:
         own = deploy if positions is None else _with(positions.deploy_of(view.location), deploy)
-        foretold = forecast(view, own, found.losses)
-        unknown = (*foretold.unknown, *(name for name in found.unknown if name not in foretold.unknown))
-        row = _row(view, worst_first(dict.fromkeys((*findings, *foretold.findings))), foretold.decision, unknown)
+        # What nobody answered is no pass either.
+        foretold = forecast(view, own, replace(found.losses or Losses(), unknown=found.unknown))
+        found_all = worst_first(dict.fromkeys((*findings, *foretold.findings)))
+        row = _row(view, found_all, foretold.decision, foretold.unknown)
     return replace(row, sources=found.sources, expires_ms=found.expires_ms, lag_error=found.error)
 
 

@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 from airflow_provider_ckpt.checkpoint.view import CheckpointView
 from airflow_provider_ckpt.errors import CheckpointError
 from airflow_provider_ckpt.positions.ask_brokers import Brokers
-from airflow_provider_ckpt.positions.judge_tables import judge_tables
+from airflow_provider_ckpt.positions.judge_sources import can_lose, judge_sources
 from airflow_provider_ckpt.positions.lag import SourceLag
 from airflow_provider_ckpt.positions.loss import Losses
 from airflow_provider_ckpt.positions.read_lag import LagQuestion, read_ahead, read_lag
-from airflow_provider_ckpt.positions.read_losses import read_losses
-from airflow_provider_ckpt.restart.ask_lag import kafka_places, question_of, table_places
+from airflow_provider_ckpt.positions.read_losses import data_loss_of
+from airflow_provider_ckpt.restart.ask_lag import question_of, source_texts
 from airflow_provider_ckpt.restart.deploy import DeploySpec
 from airflow_provider_ckpt.restart.deploys import Deploys
 from airflow_provider_ckpt.sources.declared import Access
@@ -93,16 +93,17 @@ class FleetPositions:
         """What the sources of one query say; an error of its sources is the answer."""
         question = self._question(view)
         if not question.sources:
-            return FleetPosition(unknown=(LAG,))
+            return FleetPosition(unknown=(*self._not_asked(view), LAG))
         access = Access(self._open, store, self._config)
         losses: Losses | None = None
         try:
-            losses, expires_ms = self._losses(view, access)
+            losses = self._losses(view, access)
             sources = read_lag(view, question, access, self._now_ms, self._brokers)
         except CheckpointError as error:
-            return FleetPosition(losses=losses, error=str(error), unknown=(*(losses.unknown if losses else ()), LAG))
+            unknown = self._not_asked(view) if losses is None else losses.unknown
+            return FleetPosition(losses=losses, error=str(error), unknown=(*unknown, LAG))
         undeclared = any(source.source_type is None for source in sources)
-        expiries = [expires_ms, *(source.expires_ms for source in sources)]
+        expiries = [losses.expires_ms, *(source.expires_ms for source in sources)]
         return FleetPosition(
             sources,
             losses,
@@ -110,17 +111,26 @@ class FleetPositions:
             unknown=(*((LAG,) if undeclared else ()), *losses.unknown),
         )
 
-    def _losses(self, view: CheckpointView, access: Access) -> tuple[Losses, int | None]:
+    def _losses(self, view: CheckpointView, access: Access) -> Losses:
         """What a restart loses or stops at, and when a table may delete what the query needs."""
         deploy = self.deploy_of(view.location)
-        lost = Losses((), (), {})
-        if places := kafka_places(deploy):
-            lost = read_losses(view, places, deploy.source_options, self._known_ids(view.location), self._brokers)
+        lost = judge_sources(
+            view,
+            source_texts(deploy),
+            deploy.source_options,
+            access,
+            self._brokers,
+            self._now_ms,
+            trigger=deploy.trigger,
+            known_ids=self._known_ids(view.location),
+        )
+        if lost.topic_ids:
             self.topic_ids[view.location] = lost.topic_ids
-        options, tables = deploy.source_options, table_places(deploy)
-        found = judge_tables(view, tables, options, access, self._now_ms, deploy.trigger)
-        findings, unknown = (*lost.findings, *found.findings), (*lost.unknown, *found.unknown)
-        return replace(lost, findings=findings, unknown=unknown), found.expires_ms
+        return lost
+
+    def _not_asked(self, view: CheckpointView) -> tuple[str, ...]:
+        """What is not judged when no source can be asked what a restart loses."""
+        return tuple(map(data_loss_of, can_lose(view, source_texts(self.deploy_of(view.location)))))
 
     def _question(self, view: CheckpointView) -> LagQuestion:
         """What is asked; nothing where types alone are declared, as a deploy file for the gate may do."""

@@ -202,7 +202,7 @@ def _did(commit: DeltaCommit) -> str:
 
 
 def _table(at: TableAtRestart) -> str:
-    return at.place.partition(":")[2]
+    return at.shown_place.partition(":")[2]
 
 
 def _skip(at: TableAtRestart, version: int) -> str:
@@ -210,7 +210,7 @@ def _skip(at: TableAtRestart, version: int) -> str:
 
 
 def _reset(at: TableAtRestart, goal: str) -> str:
-    source = shlex.quote(f"{at.source_id}={at.place}")
+    source = shlex.quote(f"{at.source_id}={at.shown_place}")
     return f"ckpt reset-offsets {shlex.quote(at.checkpoint)} --source {source} {goal} {_SINK}"
 
 

@@ -6,8 +6,6 @@ from collections.abc import Mapping
 
 from airflow_provider_ckpt.checkpoint.view import CheckpointView
 from airflow_provider_ckpt.codec.kafka_offset import offsets_of
-from airflow_provider_ckpt.codec.offset_log import OffsetSeq
-from airflow_provider_ckpt.errors import CheckpointError
 from airflow_provider_ckpt.positions.ask_brokers import Brokers
 from airflow_provider_ckpt.positions.coming import Coming, NextBatches, coming_batch
 from airflow_provider_ckpt.positions.source_options import QueryOptions
@@ -31,7 +29,7 @@ def foresee_batches(
         StoreError: A broker refuses.
         CheckpointError: The offset of a source is not one of Kafka's.
     """
-    committed, planned = _entry(view, view.latest_committed), _entry(view, view.in_flight)
+    committed, planned = view.readable_offset_seq(view.latest_committed), view.readable_offset_seq(view.in_flight)
     newest = planned or committed
     ids = [source_id for source_id, _ in newest.offsets] if newest else list(declared)
     coming: dict[str, Coming] = {}
@@ -62,13 +60,3 @@ def _problem(source_id: str, kind: str | None, place: str, *, is_new: bool) -> s
     if is_new:
         return "No batch is committed, so the option startingOffsets decides where the query begins."
     return None
-
-
-def _entry(view: CheckpointView, batch_id: int | None) -> OffsetSeq | None:
-    """An entry that can be read; another one is a finding of its own."""
-    if batch_id is None:
-        return None
-    try:
-        return view.offset_seq(batch_id)
-    except CheckpointError:
-        return None

@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 
 from airflow_provider_ckpt.checkpoint.view import CheckpointView
 from airflow_provider_ckpt.checks.findings import Finding
 from airflow_provider_ckpt.errors import CheckpointError
 from airflow_provider_ckpt.positions.ask_brokers import Brokers
-from airflow_provider_ckpt.positions.judge_tables import is_judged, judge_tables
+from airflow_provider_ckpt.positions.judge_sources import judge_sources
+from airflow_provider_ckpt.positions.judge_tables import is_judged
 from airflow_provider_ckpt.positions.lag import SourceLag
+from airflow_provider_ckpt.positions.loss import Losses
 from airflow_provider_ckpt.positions.read_lag import LagQuestion, read_lag
-from airflow_provider_ckpt.positions.read_losses import read_losses
-from airflow_provider_ckpt.positions.table_loss import TableLosses
 from airflow_provider_ckpt.sources.declared import Access
 
 
@@ -22,25 +22,28 @@ class LossForecast:
     """What is lost, and what will be.
 
     Args:
-        findings: What a restart loses, or stops at, now.
+        lost: What a restart loses, or stops at, now.
         sources: The lag of the Kafka sources; their ``expires_ms`` says when the next records may be deleted.
-        tables: What was found of tables and directories.
     """
 
-    findings: tuple[Finding, ...]
-    sources: tuple[SourceLag, ...]
-    tables: TableLosses = field(default_factory=TableLosses)
+    lost: Losses
+    sources: tuple[SourceLag, ...] = ()
+
+    @property
+    def findings(self) -> tuple[Finding, ...]:
+        """What a restart loses, or stops at, now."""
+        return self.lost.findings
 
     @property
     def expires_ms(self) -> int | None:
         """Until the first that any source needs may be deleted, milliseconds; None when nothing expires."""
-        expiries = (self.tables.expires_ms, *(source.expires_ms for source in self.sources))
+        expiries = (self.lost.expires_ms, *(source.expires_ms for source in self.sources))
         return min((expiry for expiry in expiries if expiry is not None), default=None)
 
     @property
     def unknown(self) -> tuple[str, ...]:
-        """What was not judged of tables and directories."""
-        return self.tables.unknown
+        """What was not judged; always ``topic ids`` with a Kafka source, as nobody remembers them here."""
+        return self.lost.unknown
 
     def is_within(self, within_ms: int) -> bool:
         """Whether something is lost, or may be after that time. A warning is of what may never come."""
@@ -68,8 +71,8 @@ def foresee_losses(
         brokers: As for :func:`read_lag`.
 
     Raises:
-        CheckpointError: No source was declared that can be asked, or as :func:`read_lag`, :func:`read_losses` and
-            :func:`~airflow_provider_ckpt.positions.judge_tables.judge_tables`.
+        CheckpointError: No source was declared that can be asked, or as :func:`read_lag` and
+            :func:`~airflow_provider_ckpt.positions.judge_sources.judge_sources`.
     """
     declared = question.sources
     kafka = {name: text for name, text in declared.items() if text.partition(":")[0].lower() == "kafka"}
@@ -79,10 +82,8 @@ def foresee_losses(
             location=view.location,
             hint="Declare one, such as 0=kafka:broker:9092, 0=delta:s3://lake/orders or 0=iceberg:s3://lake/db/orders.",
         )
-    brokers = brokers or Brokers(access.kafka_config)
-    lost = read_losses(view, {name: text.partition(":")[2] for name, text in kafka.items()}, options, {}, brokers)
+    brokers, trigger = brokers or Brokers(access.kafka_config), question.options.trigger
+    lost = judge_sources(view, declared, options, access, brokers, now_ms, trigger=trigger)
     asked = replace(question, sources=kafka, ages=True)
     lags = read_lag(view, asked, access, now_ms, brokers) if kafka else ()
-    tables = judge_tables(view, declared, options, access, now_ms, question.options.trigger)
-    own = tuple(lag for lag in lags if lag.source_id in kafka)
-    return LossForecast((*lost.findings, *tables.findings), own, tables)
+    return LossForecast(lost, tuple(lag for lag in lags if lag.source_id in kafka))

@@ -72,7 +72,7 @@ class WaitForesight:
         known = progress.offsets.offset(source_id) if progress.offsets else None
         position, target = offsets_of(known), offsets_of(SourceOffset(reached.offsets[source_id]))
         declared, options = self._sources[source_id], self._options.of(source_id)
-        extent = brokers.extent(declared.location, _topics(declared, position, target))
+        extent = options.of_extent(brokers.extent(declared.location, _topics(declared, position, target)))
         if position and progress.batch_id is not None:
             source = KafkaSource(
                 source_id,

@@ -44,7 +44,7 @@ class IcebergSource:
 
     def command(self, target: str) -> str:
         """The reset that goes to a target."""
-        source = shlex.quote(f"{self.at.source_id}={self.at.place}")
+        source = shlex.quote(f"{self.at.source_id}={self.at.shown_place}")
         return f"ckpt reset-offsets {shlex.quote(self.at.checkpoint)} --source {source} {target} --sink TYPE[:URI]"
 
 

@@ -13,7 +13,6 @@ from typing import Protocol
 from airflow_provider_ckpt.checkpoint.view import CheckpointView
 from airflow_provider_ckpt.codec.offset_log import OffsetSeq
 from airflow_provider_ckpt.codec.source_offset import SourceOffset
-from airflow_provider_ckpt.errors import CheckpointError
 from airflow_provider_ckpt.positions.read_losses import data_loss_of
 from airflow_provider_ckpt.positions.source_options import options_of, parse_options
 from airflow_provider_ckpt.positions.table_loss import TableAtRestart, TableLosses, all_losses
@@ -59,10 +58,11 @@ def judge_tables(
         CheckpointError: As :meth:`Judge.judge`.
     """
     parse_options(options.items())
-    judged = [at for at in _at_restart(view, places, options) if is_judged(at.place)]
+    told = {name: place for name, place in places.items() if is_judged(place)}
+    judged = [replace(at, trigger=trigger) for at in _at_restart(view, told, options, now_ms)]
     asked = {at.source_id for at in judged}
-    planned = {name for name, place in places.items() if is_judged(place) and view.latest_planned is not None}
-    lost = all_losses(_judge(replace(at, trigger=trigger, now_ms=now_ms), access) for at in judged)
+    planned = told.keys() if view.latest_planned is not None else set()
+    lost = all_losses(_judge(at, access) for at in judged)
     return replace(lost, unknown=(*lost.unknown, *map(data_loss_of, sorted(planned - asked))))
 
 
@@ -79,12 +79,12 @@ def _judge(at: TableAtRestart, access: Access) -> TableLosses:
 
 
 def _at_restart(
-    view: CheckpointView, places: Mapping[str, str], options: Mapping[str, str]
+    view: CheckpointView, places: Mapping[str, str], options: Mapping[str, str], now_ms: int
 ) -> Iterator[TableAtRestart]:
     """The declared sources that have a position; one that has none is not judged."""
     batch_id = view.latest_committed
-    committed, planned = _entry(view, batch_id), _entry(view, view.in_flight)
-    before = None if batch_id is None else _entry(view, view.predecessor(batch_id))
+    committed, planned = view.readable_offset_seq(batch_id), view.readable_offset_seq(view.in_flight)
+    before = None if batch_id is None else view.readable_offset_seq(view.predecessor(batch_id))
     for source_id, place in places.items():
         offset = _offset(committed, source_id)
         if offset is not None and batch_id is not None:
@@ -97,17 +97,8 @@ def _at_restart(
                 before=_offset(before, source_id),
                 planned=_offset(planned, source_id),
                 options=options_of(source_id, options),
+                now_ms=now_ms,
             )
-
-
-def _entry(view: CheckpointView, batch_id: int | None) -> OffsetSeq | None:
-    """An entry that can be read; another one is a finding of its own."""
-    if batch_id is None:
-        return None
-    try:
-        return view.offset_seq(batch_id)
-    except CheckpointError:
-        return None
 
 
 def _offset(entry: OffsetSeq | None, source_id: str) -> SourceOffset | None:

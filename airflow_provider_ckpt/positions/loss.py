@@ -28,13 +28,16 @@ class Losses:
 
     Args:
         findings: What a restart loses or stops at, in Spark's order.
-        unknown: What was not judged: ``topic ids`` without a memory of the ids that the topics had before.
+        unknown: What was not judged, such as ``topic ids`` without a memory of the ids that the topics had before.
         topic_ids: The ids of the topics as they are now, by source id and name, such as ``0/orders``.
+        expires_ms: A table or directory keeps what the query has not read at least so much longer, milliseconds; None
+            when nothing of that expires, or nobody knows.
     """
 
-    findings: tuple[Finding, ...]
-    unknown: tuple[str, ...]
-    topic_ids: Mapping[str, str]
+    findings: tuple[Finding, ...] = ()
+    unknown: tuple[str, ...] = ()
+    topic_ids: Mapping[str, str] = field(default_factory=dict)
+    expires_ms: int | None = None
 
 
 @dataclass(frozen=True, slots=True)

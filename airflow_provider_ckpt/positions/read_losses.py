@@ -52,7 +52,7 @@ def _losses(
     known_ids: Mapping[str, str],
     brokers: Brokers,
 ) -> Losses:
-    committed, planned = _entry(view, view.latest_committed), _entry(view, view.in_flight)
+    committed, planned = view.readable_offset_seq(view.latest_committed), view.readable_offset_seq(view.in_flight)
     said = parse_options(options.items())
     found: list[Finding] = []
     unknown: list[str] = []
@@ -111,16 +111,6 @@ def _of_source(source_id: str, ids: Mapping[str, str]) -> dict[str, str]:
 
 def _topics(offsets: Iterable[Partition]) -> set[str]:
     return {topic for topic, _ in offsets}
-
-
-def _entry(view: CheckpointView, batch_id: int | None) -> OffsetSeq | None:
-    """An entry that can be read; another one is a finding of its own."""
-    if batch_id is None:
-        return None
-    try:
-        return view.offset_seq(batch_id)
-    except CheckpointError:
-        return None
 
 
 def _offsets(entry: OffsetSeq | None, source_id: str) -> dict[Partition, int]:

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 
 from airflow_provider_ckpt.checks.findings import Finding
 from airflow_provider_ckpt.codec.source_offset import SourceOffset
+from airflow_provider_ckpt.storage.secrets import scrub
 
 #: What is not judged of a source whose options were not declared: with other ones it may stop at something else.
 SOURCE_OPTIONS = "source options"
@@ -38,7 +39,12 @@ class TableAtRestart:
     planned: SourceOffset | None = None
     options: Mapping[str, str] = field(default_factory=dict)
     trigger: str | None = None
-    now_ms: int = 0
+    now_ms: int = field(kw_only=True)
+
+    @property
+    def shown_place(self) -> str:
+        """What it reads from, without passwords and signatures: for messages and commands, which are kept in logs."""
+        return scrub(self.place)
 
     def sets(self, option: str) -> bool:
         """Whether an option, by its name in lower case, is set to true."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from airflow_provider_ckpt.positions.judge_tables import is_judged
 from airflow_provider_ckpt.positions.read_lag import LagQuestion
 from airflow_provider_ckpt.positions.source_options import parse_options
 from airflow_provider_ckpt.restart.deploy import DeploySpec
@@ -15,22 +14,16 @@ def question_of(deploy: DeploySpec, *, ages: bool = False) -> LagQuestion:
         deploy: The deploy.
         ages: As for :class:`LagQuestion`.
     """
-    sources = {
-        source.name: f"{source.kind}:{source.place}" if source.place else source.kind
-        for source in deploy.sources or ()
-        if source.name is not None and source.kind is not None
-    }
+    sources = {name: text for name, text in source_texts(deploy).items() if text is not None}
     return LagQuestion(sources, parse_options(deploy.source_options.items(), deploy.trigger), ages)
 
 
-def kafka_places(deploy: DeploySpec) -> dict[str, str]:
-    """The brokers and topics of the Kafka sources that have a broker, by source id."""
+def source_texts(deploy: DeploySpec) -> dict[str, str | None]:
+    """Type and place of each source by its id, such as ``kafka:broker:9092/orders``, or its type alone; None when the
+    type is not declared.
+    """
     return {
-        str(source.name): source.place for source in deploy.sources or () if source.kind == "kafka" and source.place
+        source.name: f"{source.kind}:{source.place}" if source.kind and source.place else source.kind
+        for source in deploy.sources or ()
+        if source.name is not None
     }
-
-
-def table_places(deploy: DeploySpec) -> dict[str, str]:
-    """What the sources read from that are tables which can be asked what stops a query, by source id."""
-    places = {str(source.name): f"{source.kind}:{source.place}" for source in deploy.sources or () if source.place}
-    return {source_id: place for source_id, place in places.items() if is_judged(place)}

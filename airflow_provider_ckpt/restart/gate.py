@@ -42,28 +42,27 @@ def forecast_restart(
     """
     view, deploy = _read(store, deploy, open_store, quick=quick)
     declared = {str(source.name): source for source in deploy.sources or () if source.name is not None}
-    places = {name: source.place for name, source in declared.items() if source.kind == "kafka" and source.place}
-    tables = {name: f"{source.kind}:{source.place}" for name, source in declared.items() if source.place}
-    if not tables and not any(source.kind == "kafka" for source in declared.values()):
+    if not declared:
         return view, forecast(view, deploy)
     from airflow_provider_ckpt.positions.ask_brokers import Brokers  # loads the sources, which few deploys declare
     from airflow_provider_ckpt.positions.foresee_batches import foresee_batches
-    from airflow_provider_ckpt.positions.judge_tables import judge_tables
-    from airflow_provider_ckpt.positions.loss import Losses
-    from airflow_provider_ckpt.positions.read_losses import data_loss_of, read_losses
+    from airflow_provider_ckpt.positions.judge_sources import judge_sources
     from airflow_provider_ckpt.positions.source_options import parse_options
+    from airflow_provider_ckpt.restart.ask_lag import source_texts
     from airflow_provider_ckpt.sources.declared import Access
 
-    brokers = Brokers(kafka_config or {})
-    lost = read_losses(view, places, deploy.source_options, topic_ids or {}, brokers) if places else Losses((), (), {})
-    options = {} if refused_options(deploy) else deploy.source_options  # with these Spark does not start
+    brokers, access = Brokers(kafka_config or {}), Access(open_store, store, kafka_config or {})
+    said, trigger = deploy.source_options, deploy.trigger
+    lost = judge_sources(
+        view, source_texts(deploy), said, access, brokers, now_ms(), trigger=trigger, known_ids=topic_ids
+    )
+    if not any(source.place or source.kind == "kafka" for source in declared.values()):
+        return view, forecast(view, deploy, lost)
+    options = {} if refused_options(deploy) else said  # with these Spark does not start
     kinds = {name: (source.kind, source.place) for name, source in declared.items()}
-    batches = foresee_batches(view, kinds, parse_options(options.items(), deploy.trigger), brokers)
-    of_tables = judge_tables(view, tables, deploy.source_options, Access(open_store, store), now_ms(), deploy.trigger)
-    unasked = [name for name, source in declared.items() if source.kind in ("kafka", None) and not source.place]
-    findings = (*lost.findings, *of_tables.findings)
-    unknown = (*lost.unknown, *of_tables.unknown, *(map(data_loss_of, unasked) if places else ()))
-    return view, forecast(view, deploy, replace(lost, findings=findings, unknown=unknown), batches)
+    return view, forecast(
+        view, deploy, lost, foresee_batches(view, kinds, parse_options(options.items(), trigger), brokers)
+    )
 
 
 def _read(

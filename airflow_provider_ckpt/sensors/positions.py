@@ -131,12 +131,15 @@ class CheckpointLagSensor(CheckpointPositionSensor):
 class CheckpointDataLossSensor(CheckpointPositionSensor):
     """Succeeds when a query has lost what it has not read, or stops at it, or is about to lose it: for an alert.
 
-    What a restart would lose or stop at is what the gate finds (CKPT250 and later). What is about to be lost is what
-    ``retention.ms`` of a topic may delete, by the age of the first unread record, so the sensor is early rather than
-    late where timestamps rise; limits in bytes (``retention.bytes``) are not foreseen. Of a Delta table it is the
-    versions and data files that the query needs and the table keeps for its retention; of an Iceberg table the snapshot
-    that the query is at, which an expiry may take at its age; of files in S3 what the lifecycle rules of the bucket
-    delete unread.
+    What a restart would lose or stop at is what the gate finds (CKPT250 and later), but without a memory of topic ids:
+    that a topic was created again, and has more records than before (CKPT253), the gate alone says. ``unknown`` of the
+    result has ``topic ids`` therefore, beside each source that was not declared or has no position.
+
+    What is about to be lost is what ``retention.ms`` of a topic may delete, by the age of the first unread record, so
+    the sensor is early rather than late where timestamps rise; limits in bytes (``retention.bytes``) are not foreseen.
+    Of a Delta table it is the versions and data files that the query needs and the table keeps for its retention; of an
+    Iceberg table the snapshot that the query is at, which an expiry may take at its age; of files in S3 what the
+    lifecycle rules of the bucket delete unread.
 
     :param checkpoint: As for :class:`CheckpointLagSensor`; of a list one query is enough.
     :param sources: As for :class:`CheckpointLagSensor`; at least one of Kafka, a Delta or Iceberg table, or files.

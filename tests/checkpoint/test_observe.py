@@ -62,3 +62,13 @@ def test_where_sources_began_is_read_of_kafka_and_of_iceberg(tmp_path):
         ("1", iceberg),
     ]
     assert read_initial_offsets(store, codec.decode("metadata", METADATA)) is None
+
+
+def test_an_entry_that_cannot_be_read_is_none_for_who_goes_on_without_it(tmp_path):
+    query = FakeQuery(Store.open(str(tmp_path)))
+    query.commit(0)
+    query.commit(1)
+    (tmp_path / "offsets/1").write_bytes(b"")
+    view = observe(query.store)
+    assert view.readable_offset_seq(0) == view.offset_seq(0)
+    assert [view.readable_offset_seq(batch_id) for batch_id in (None, 1, 7)] == [None, None, None]

@@ -86,7 +86,7 @@ def at_ten(*, planned: int | None = None, **partitions: tuple[int, int]) -> Kafk
 
 def of_delta(table: DeltaTable) -> tuple[Finding, ...]:
     """What is found of a Delta source that has read version 4, with its own batch."""
-    at = TableAtRestart("/c", "0", "delta:/t", 4, SourceOffset(DeltaOffset("t", 5).json))
+    at = TableAtRestart("/c", "0", "delta:/t", 4, SourceOffset(DeltaOffset("t", 5).json), now_ms=0)
     at = replace(at, before=SourceOffset(DeltaOffset("t", 4).json))
     return tuple(findings_of_delta(at, table, stops(at, table)))
 
@@ -99,7 +99,7 @@ def of_iceberg(at: IcebergOffset, *, initial: int = 1, from_ms: int | None = Non
     """What is found of an Iceberg source whose table has deleted after two snapshots, and was rolled back from 9 to 2."""
     made = [Snapshot(number, number - 1, 1_000, "delete" if number == 3 else "append") for number in (4, 3, 2, 1)]
     history = History("/t", "t", tuple(made), {9: Snapshot(9, 2, 1_000, "append")})
-    source = TableAtRestart("/c", "0", "iceberg:/t", 4, SourceOffset(at.json), trigger="availableNow")
+    source = TableAtRestart("/c", "0", "iceberg:/t", 4, SourceOffset(at.json), trigger="availableNow", now_ms=0)
     skips = Skips(from_ms=from_ms)
     return tuple(losses_of_iceberg(IcebergSource(source, at, None, IcebergOffset(initial, 0), history, skips)))
 
@@ -257,7 +257,7 @@ BY_CODE: dict[str, Shown] = {
     "CKPT258": Shown(
         ("error", "offsets/4"),
         deploy=DeploySpec(),
-        table=(lost_files(TableAtRestart("/c", "0", "delta:/t", 4, SourceOffset("{}")), 5, ["a"]),),
+        table=(lost_files(TableAtRestart("/c", "0", "delta:/t", 4, SourceOffset("{}"), now_ms=0), 5, ["a"]),),
     ),
     "CKPT259": Shown(
         ("error", "offsets/4"), deploy=DeploySpec(), table=of_delta(replace(_DELTA, schema=DeltaSchema("u", {})))
@@ -274,7 +274,11 @@ BY_CODE: dict[str, Shown] = {
         deploy=DeploySpec(),
         table=(
             finding_of_rule(
-                TableAtRestart("/c", "0", "file:/in", 4, SourceOffset("{}")), LifecycleRule("old", ""), "in/a", 1, 0
+                TableAtRestart("/c", "0", "file:/in", 4, SourceOffset("{}"), now_ms=0),
+                LifecycleRule("old", ""),
+                "in/a",
+                1,
+                0,
             ),
         ),
     ),

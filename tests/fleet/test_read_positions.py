@@ -54,6 +54,21 @@ def test_each_query_is_asked_for_its_own_sources_and_what_cannot_be_asked_is_no_
     assert rows["a"]["planned_at_ms"] == 1_767_225_600_000
 
 
+def test_a_source_that_does_not_answer_is_no_pass(fleet, tmp_path):
+    deploy = "sink: console, confs: {}"
+    fleet.file.write_text(
+        f"checkpoints:\n  a: {{sources: ['file:{tmp_path}/in'], {deploy}}}\n"
+        f"  b: {{sources: ['file:{tmp_path}/absent'], {deploy}}}\n  c: {{sources: [rate], {deploy}}}\n"
+    )
+    rows, summary, _ = fleet("--sources-file", str(fleet.file), "--deep", "--spark-version", "4.3")
+    assert (rows["a"]["decision"], rows["a"]["unknown"]) == ("pass", [])
+    assert (rows["b"]["decision"], rows["b"]["unknown"]) == ("warn", ["lag"])
+    assert (rows["c"]["decision"], rows["c"]["unknown"]) == ("warn", ["lag"]), "its type alone was declared"
+    assert summary["decision"] == "warn"
+    fleet.file.write_text(f"checkpoints:\n  a: {{sources: [file], {deploy}}}")
+    assert fleet("--sources-file", str(fleet.file))[0]["a"]["unknown"][-2:] == ["data loss of source 0", "lag"]
+
+
 def test_without_a_declaration_nobody_is_asked(fleet):
     rows, summary, code = fleet()
     assert {name: row["lag"] for name, row in rows.items()} == dict.fromkeys("abc")

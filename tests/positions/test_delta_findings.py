@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import shlex
+from dataclasses import replace
 
 import pytest
 
@@ -16,8 +17,8 @@ from airflow_provider_ckpt.positions.table_loss import TableAtRestart
 from airflow_provider_ckpt.tables.delta_commit import DataFile, DeltaCommit
 from airflow_provider_ckpt.tables.delta_schema import DeltaSchema
 
-AT = TableAtRestart("/c", "0", "delta:/t", 4, SourceOffset(DeltaOffset("t", 5).json), SourceOffset("{}"))
-FIRST = TableAtRestart("/c", "0", "delta:/t", 0, SourceOffset(DeltaOffset("t", 5).json))
+AT = TableAtRestart("/c", "0", "delta:/t", 4, SourceOffset(DeltaOffset("t", 5).json), SourceOffset("{}"), now_ms=0)
+FIRST = TableAtRestart("/c", "0", "delta:/t", 0, SourceOffset(DeltaOffset("t", 5).json), now_ms=0)
 TABLE = DeltaTable(DeltaSchema("t", {}), 7, frozenset(range(2, 8)), {5: DeltaCommit(added=(DataFile("a", 1),))})
 DELETE = DeltaCommit("DELETE", 1_767_225_600_000)
 BEGIN = "_delta_log/00000000000000000005.json of the Delta table /t: version 5"
@@ -107,3 +108,14 @@ def test_a_table_with_fewer_versions_than_were_read(newest, is_lost):
     assert (finding is not None) == is_lost
     if finding is not None:
         assert "never reads the rows of versions 4 to 4" in finding.message and finding.spark_error is None
+
+
+def test_no_finding_has_the_secrets_of_a_declaration():
+    """Findings go to logs, XCom and SARIF."""
+    at = replace(AT, place="delta:https://ann:secret@host/t?sig=abcdef")
+    stops = [Stop(conditions.ONLY_DELETES, 5, commit=DELETE), Stop(conditions.VERSIONS_GONE, 5)]
+    later = lost_later(at, replace(TABLE, newest=3))
+    found = [*findings_of(at, TABLE, stops), lost_files(at, 5, ["a"]), later]
+    assert len(found) == 4 and all("https://ann@host/t" in finding.message for finding in found)
+    assert "secret" not in str(found) and "abcdef" not in str(found)
+    assert any("--source '0=delta:https://ann@host/t?sig=***'" in text for item in found for text in item.commands)

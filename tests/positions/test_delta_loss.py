@@ -36,7 +36,7 @@ BEFORE, COMMITTED = offset(4), offset(5)
 
 def at(before: SourceOffset | None = BEFORE, committed: SourceOffset = COMMITTED, **told: Any) -> TableAtRestart:
     options = {name.lower(): value for name, value in told.pop("options", {}).items()}
-    return TableAtRestart("/c", "0", "delta:/t", 4, committed, before, options=options, **told)
+    return TableAtRestart("/c", "0", "delta:/t", 4, committed, before, options=options, now_ms=0, **told)
 
 
 def table(

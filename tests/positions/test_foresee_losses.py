@@ -12,7 +12,7 @@ from airflow_provider_ckpt.positions.foresee_losses import LossForecast, foresee
 from airflow_provider_ckpt.positions.read_lag import LagQuestion
 from airflow_provider_ckpt.sources.declared import Access
 from airflow_provider_ckpt.storage.store import Store
-from tests.kafka_checkpoint import commit_batch
+from tests.kafka_checkpoint import commit_batch, plan_batch
 
 pytestmark = pytest.mark.timeout(180)
 NOW_MS = 1_767_225_600_000
@@ -33,6 +33,7 @@ def test_records_expire_after_the_retention_of_their_topic(kafka, tmp_path):
     place = f"kafka:{kafka.bootstrap}/{topic}"
     foreseen = foresee(tmp_path / "checkpoint", s0=place, s1="rate")
     assert [source.source_id for source in foreseen.sources] == ["0"]
+    assert foreseen.unknown == ("topic ids",), "nobody remembers them between two runs"
     assert 0.93 * DAY_MS < 100_000 * DAY_MS - foreseen.expires_ms < 1.06 * DAY_MS
     assert not foreseen.is_within(90_000 * DAY_MS)
     assert foreseen.is_within(100_000 * DAY_MS)
@@ -50,6 +51,18 @@ def test_what_is_lost_already_is_within_any_time(kafka, tmp_path):
     assert [finding.code for finding in foreseen.findings] == ["CKPT250"]
     assert foreseen.is_within(0)
     assert foreseen.expires_ms is None, "the broker of the tests keeps records for ever"
+
+
+def test_a_source_that_nobody_was_asked_about_is_named(kafka, tmp_path):
+    topic = kafka.create()
+    kafka.produce(topic, 5, timestamp_ms=NOW_MS)
+    place = f"kafka:{kafka.bootstrap}/{topic}"
+    commit_batch(tmp_path / "one", 0, {topic: {0: 5}}, "7", "7")
+    assert foresee(tmp_path / "one", s0=place, s1="delta").unknown == (
+        *("topic ids", "data loss of source 1", "data loss of source 2"),
+    )
+    plan_batch(tmp_path / "two", 0, {topic: {0: 5}})
+    assert foresee(tmp_path / "two", s0=place).unknown == ("data loss of source 0", "topic ids"), "it has no position"
 
 
 def test_without_a_kafka_source_nobody_can_be_asked(tmp_path):

@@ -188,6 +188,21 @@ def test_a_query_that_will_stop_at_lost_records_is_named(wait):
     assert "KAFKA_DATA_LOSS" not in wait("--source-option", "0.failOnDataLoss=false")[1]
 
 
+def test_a_partition_that_is_not_assigned_neither_counts_nor_stops_the_query(kafka, tmp_path, capsys):
+    topic = kafka.create(2)
+    kafka.produce(topic, 30)
+    kafka.produce(topic, 30, partition=1)
+    kafka.delete_before(topic, 5, 1)
+    commit_batch(tmp_path / "checkpoint", 3, {topic: {0: 25}})
+    ask = ("wait", str(tmp_path / "checkpoint"), "--source", f"0=kafka:{kafka.bootstrap}/{topic}", *NOW)
+    ask = (*ask, "--offsets", json.dumps({"0": {topic: {"0": 30}}}), "--source-option", "0.minOffsetsPerTrigger=9")
+    assert run([*ask]) == 1
+    assert "KAFKA_DATA_LOSS" in capsys.readouterr().err, "a partition that is new, and whose first records are lost"
+    assert run([*ask, "--source-option", f'0.assign={{"{topic}":[0]}}']) == 1
+    said = capsys.readouterr().err
+    assert "KAFKA_DATA_LOSS" not in said and "has 5 offsets unread, fewer than minOffsetsPerTrigger=9" in said
+
+
 @pytest.mark.parametrize("option", ["maxOffsetsPerTrigger=5", "0.maxOffsetsPerTrigger=five", "0.minOffsets=5"])
 def test_options_that_make_no_sense_are_refused(wait, option):
     code, said = wait("--source-option", option)

@@ -6,6 +6,7 @@ That it is what Iceberg does is shown in test_judge_iceberg, on what real Spark 
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 
 import pytest
 
@@ -148,3 +149,10 @@ START_AT = (START.snapshot_id, START.position)
 )
 def test_when_an_expiry_may_take_what_it_needs(position, initial, trigger, left_ms):
     assert expires_ms(source("aaa", position, initial=initial, trigger=trigger)) == left_ms
+
+
+def test_no_command_has_the_secrets_of_a_declaration():
+    item = source("aaa", (99, 2))
+    (finding,) = found(replace(item, at=replace(item.at, place="iceberg:https://ann:secret@host/t?sig=abcdef")))
+    assert "--source '0=iceberg:https://ann@host/t?sig=***'" in finding.commands[0]
+    assert "secret" not in str(finding) and "abcdef" not in str(finding)

@@ -9,6 +9,7 @@ import pytest
 
 from airflow_provider_ckpt.checkpoint.observe import observe
 from airflow_provider_ckpt.cli import run
+from airflow_provider_ckpt.codec.delta_offset import DeltaOffset
 from airflow_provider_ckpt.errors import CheckpointError
 from airflow_provider_ckpt.positions import ask_brokers
 from airflow_provider_ckpt.positions import read_losses as module
@@ -120,6 +121,15 @@ def test_a_source_that_nobody_was_asked_about_is_named(kafka, tmp_path, gate):
     shutil.rmtree(tmp_path / "checkpoint")
     plan_batch(tmp_path / "checkpoint", 0, {topic: {0: 10}})
     assert "data loss of source 0" in gate(topic)[1], "it has no position"
+
+
+def test_a_gate_that_asks_nobody_is_no_pass(tmp_path, capsys):
+    commit_batch(tmp_path, 0, {"t": {0: 0}}, DeltaOffset("t", 5).json, "7")
+    declared = ("--source", "0=kafka", "--source", "1=delta", "--source", "2=rate")
+    assert run(["gate", str(tmp_path), *declared, "--json", "--fail-on", "warn"]) == 1
+    document = json.loads(capsys.readouterr().out)
+    assert document["decision"] == "warn"
+    assert document["unknown"][-2:] == ["data loss of source 0", "data loss of source 1"]
 
 
 def test_a_query_that_assigns_partitions_does_not_read_the_others(kafka, tmp_path, gate):

@@ -23,7 +23,26 @@ def test_sources_are_taken_together(losses, together):
     assert all_losses(losses) == together
 
 
+@pytest.mark.parametrize(
+    ("place", "shown"),
+    [
+        ("delta:s3://lake/orders", "delta:s3://lake/orders"),
+        ("delta:http://ann:secret@host/t", "delta:http://ann@host/t"),
+        ("delta:https://host/t?sv=1&sig=abcdef", "delta:https://host/t?sv=1&sig=***"),
+    ],
+)
+def test_a_place_is_shown_without_its_secrets(place, shown):
+    at = TableAtRestart("/c", "0", place, 1, SourceOffset("{}"), now_ms=0)
+    assert (at.place, at.shown_place) == (place, shown)
+
+
+def test_without_the_time_no_expiry_can_be_told():
+    with pytest.raises(TypeError, match="now_ms"):
+        TableAtRestart("/c", "0", "delta:/t", 1, SourceOffset("{}"))
+
+
 @pytest.mark.parametrize(("value", "is_set"), [("true", True), ("TRUE", True), ("false", False), (None, False)])
 def test_an_option_is_set_to_true(value, is_set):
     options = {} if value is None else {"ignoredeletes": value}
-    assert TableAtRestart("/c", "0", "delta:/t", 1, SourceOffset("{}"), options=options).sets("ignoredeletes") is is_set
+    at = TableAtRestart("/c", "0", "delta:/t", 1, SourceOffset("{}"), options=options, now_ms=0)
+    assert at.sets("ignoredeletes") is is_set

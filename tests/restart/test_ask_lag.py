@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from airflow_provider_ckpt.positions.source_options import parse_options
-from airflow_provider_ckpt.restart.ask_lag import kafka_places, question_of, table_places
+from airflow_provider_ckpt.restart.ask_lag import question_of, source_texts
 from airflow_provider_ckpt.restart.deploy import DeploySpec, declare, parse_deploy_file
 
 DEPLOY = parse_deploy_file(
@@ -24,9 +24,6 @@ def test_a_number_of_sources_asks_nobody():
     assert question_of(DeploySpec()).sources == {}
 
 
-def test_the_brokers_are_those_of_kafka():
-    assert kafka_places(DEPLOY) == {"0": "b:9092/t"}
-
-
-def test_the_tables_are_those_that_can_be_asked():
-    assert table_places(DEPLOY) == {"2": "delta:/lake/t"}
+def test_each_source_has_a_text_or_none():
+    assert source_texts(DEPLOY) == {"0": "kafka:b:9092/t", "1": "rate", "2": "delta:/lake/t", "3": None}
+    assert source_texts(declare(DeploySpec(), {"sources": 2})) == {}

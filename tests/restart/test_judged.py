@@ -21,7 +21,7 @@ from airflow_provider_ckpt.storage.store import Store
 DEPLOY = {
     "spark_version": "4.3",
     "confs": {"spark.sql.shuffle.partitions": "2"},
-    "sources": ["file"],
+    "sources": ["file:/landing"],
     "sink": "console",
     "operators": ["stateStoreSave"],
 }
@@ -43,7 +43,9 @@ def test_a_deploy_that_says_everything_passes(golden):
     ({"confs": {}}, ()),
     ({"sources": None}, ("sources",)),
     ({"sources": 1}, ("source types",)),
-    ({"sources": {"0": None}}, ("source types",)),
+    ({"sources": {"0": None}}, ("source types", "data loss of source 0")),
+    ({"sources": ["file"]}, ("data loss of source 0",)),
+    ({"sources": {"0": "file"}}, ("data loss of source 0",)),
     ({"operators": None}, ("operators",)),
     ({"sink": None}, ("sink",)),
     ({"sink": "unknown"}, ("sink",)),
