@@ -166,6 +166,11 @@ class LagPoll:
         """See :class:`PositionPoll`. A query that cannot be asked is an error: nobody knows how far it is."""
         most = None if self.most is None else _whole("most", self.most)
         max_age_ms = None if self.max_age is None else duration_ms_of("max_age", self.max_age)
+        if most is None and max_age_ms is None:
+            raise CheckpointError(
+                "neither most nor max_age says how far the query may be behind, so every lag would be small enough",
+                hint="A template that gives None, with render_template_as_native_obj, counts as not given.",
+            )
         options = query_options_of(self.source_options, self.trigger)
         found, now = self.queries.opened(options, ages=max_age_ms is not None), now_ms()
         brokers = together(found, now)
@@ -296,9 +301,12 @@ def _of_all(texts: Sequence[tuple[str, str]]) -> str:
 
 def _whole(name: str, value: int | str) -> int:
     try:
-        return int(value)
+        number = int(value)
     except (TypeError, ValueError):
-        raise CheckpointError(f"{name} must be a whole number, not {value!r:.60}") from None
+        number = -1
+    if number < 0:
+        raise CheckpointError(f"{name} must be a whole number that is not negative, not {value!r:.60}")
+    return number
 
 
 def _behind(source: SourceLag, is_said: bool) -> str:
@@ -307,4 +315,6 @@ def _behind(source: SourceLag, is_said: bool) -> str:
         return "; ".join(source.notes) or "a number that is not known"
     age = "" if source.age_ms is None else f", {duration_text(source.age_ms)}"
     coming = f" (next batch: {source.next_batch.text})" if is_said and source.next_batch else ""
-    return f"{source.total} {source.unit}{age}{coming}"
+    lost = f"; {source.lost} unread {source.unit} are lost" if source.lost else ""
+    partial = f", and more that cannot be counted: {'; '.join(source.notes)}" if source.is_partial else ""
+    return f"{source.total} {source.unit}{age}{coming}{lost}{partial}"

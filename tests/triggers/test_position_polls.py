@@ -18,7 +18,9 @@ NOWHERE = Queries("/nowhere", {"0": "rate"})
 @pytest.mark.parametrize(
     ("poll", "says"),
     [
-        (LagPoll(NOWHERE, most="many"), "most must be a whole number, not 'many'"),
+        (LagPoll(NOWHERE, most="many"), "most must be a whole number that is not negative, not 'many'"),
+        (LagPoll(NOWHERE, most=-1), "most must be a whole number that is not negative, not -1"),
+        (LagPoll(NOWHERE), "neither most nor max_age says how far the query may be behind"),
         (LagPoll(NOWHERE, max_age="soon"), "max_age: 'soon' is not a duration"),
         (LossPoll(NOWHERE, "soon"), "will_lose_data_within: 'soon' is not a duration"),
         (LossPoll(NOWHERE, 5, {"0.maxOffsets": 1}), "source_options: '0.maxOffsets' is no option of a source"),
@@ -45,6 +47,25 @@ def test_each_source_is_named_with_how_far_it_is_behind(tmp_path):
     assert not polled.is_done
     assert polled.text.startswith("source 0 is behind by 1 files")
     assert polled.text.endswith("source 1 is behind by a rate source has no end that can be asked for")
+
+
+def test_a_source_that_cannot_be_counted_in_full_says_why(kafka, tmp_path):
+    topics = {name: kafka.create() for name in ("past", "lost")}
+    for name, offset in (("past", 9), ("lost", 1)):
+        kafka.produce(topics[name], 5)
+        commit_batch(tmp_path / name, 0, {topics[name]: {0: offset}})
+    kafka.delete_before(topics["lost"], 3)
+    commit_batch(tmp_path / "gone", 0, {"absent": {0: 2}})
+
+    def said(name: str) -> str:
+        polled = LagPoll(Queries(str(tmp_path / name), {"0": f"kafka:{kafka.bootstrap}"}), most=1_000).poll()
+        assert not polled.is_done
+        return polled.text
+
+    past = f"and more that cannot be counted: the query is past the end of {topics['past']}-0"
+    assert past in said("past")
+    assert "the broker does not have absent-0" in said("gone")
+    assert "; 2 unread offsets are lost" in said("lost")
 
 
 # --- several queries -------------------------------------------------------------------------------------------------
