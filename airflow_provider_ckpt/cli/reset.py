@@ -77,7 +77,8 @@ _GOALS = {
     "at_ms",
     type=TIME,
     metavar="TIME",
-    help="Move to the first record of each partition that is not older than this time, or else to its end.",
+    help="Move to the first record of each partition that is not older than this time, or else to its end. The time is "
+    "that of the records; for what was processed since a time, see ckpt rollback --to-timestamp.",
 )
 @click.option(
     "--by-duration",

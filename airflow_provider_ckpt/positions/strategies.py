@@ -115,11 +115,14 @@ class Target:
         offsets: The position of every partition that the entry is to have.
         clamped: Positions that the topic does not hold, in the order of the partitions.
         notes: What else there is to know; sentences.
+        perhaps_new: What the partitions hold that are moved in topics that were created again or have lost records,
+            each from its earliest offset to its end.
     """
 
     offsets: Mapping[Partition, int]
     clamped: tuple[Clamped, ...] = ()
     notes: tuple[str, ...] = ()
+    perhaps_new: Mapping[Partition, tuple[int, int]] = field(default_factory=dict)
 
 
 def parse_scope(texts: Iterable[str]) -> Scope:
@@ -186,7 +189,8 @@ def target(
         if offsets[partition] != asked:
             clamped.append(Clamped(partition, asked, offsets[partition]))
     notes = (*wanted.notes(), *_notes(current, extent, offsets, gone))
-    return Target(dict(sorted(offsets.items())), tuple(clamped), notes)
+    new = {at: (extent.earliest[at], extent.latest[at]) for at in wanted.perhaps_new(chosen & current.keys())}
+    return Target(dict(sorted(offsets.items())), tuple(clamped), notes, new)
 
 
 class _Wanted:
@@ -226,6 +230,11 @@ class _Wanted:
                 return offset
         asked = _given(self._strategy)[partition]
         return {EARLIEST: earliest, LATEST: latest}.get(asked, asked)
+
+    def perhaps_new(self, partitions: Iterable[Partition]) -> list[Partition]:
+        """Those whose topic was created again, or has lost records, and that are there."""
+        there = self._extent.latest
+        return sorted(at for at in partitions if at[0] in self._created_again and at in there)
 
     def notes(self) -> Iterator[str]:
         """What there is to say."""

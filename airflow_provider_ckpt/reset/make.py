@@ -6,7 +6,7 @@ import hashlib
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from itertools import chain
+from itertools import chain, product
 
 from airflow_provider_ckpt.change.fit_sink import require_fit
 from airflow_provider_ckpt.change.journal import history
@@ -26,7 +26,7 @@ from airflow_provider_ckpt.errors import CheckpointFormatError, PlanError, locat
 from airflow_provider_ckpt.positions.extent import offsets_of
 from airflow_provider_ckpt.positions.kafka_csv import write_csv
 from airflow_provider_ckpt.reset.move import UNKNOWN_PART, Aim, Counted, Move
-from airflow_provider_ckpt.reset.plan import moves_of, plan_reset
+from airflow_provider_ckpt.reset.plan import late_before, moves_of, plan_reset
 from airflow_provider_ckpt.restart.deploy import DeploySpec
 from airflow_provider_ckpt.restart.real_time import REAL_TIME, trigger_of
 from airflow_provider_ckpt.restart.steps import start
@@ -71,13 +71,15 @@ def make_reset(
     with located(view.location):
         move = aim.move(source_id, committed, planned, initial)
     move = replace(move, warnings=(*warnings, *move.warnings), notes=(asked.text, *move.notes))
-    if view.stateful and move.again and not state_sees_rows_again:
+    if view.stateful and (again := move.again or move.perhaps) and not state_sees_rows_again:
+        late = late_before(view)
+        but = f", but for rows that are before its watermark ({late}), which it would drop as late" if late else ""
         raise PlanError(
-            f"the query has state, which a reset does not move: it would count {move.again} a second time.",
+            f"the query has state, which a reset does not move: it would count {again} a second time{but}.",
             location=view.location,
             batch_id=batch_id,
-            hint="Nothing was done. A rollback takes the state back as well (ckpt rollback). To move the source all "
-            "the same, add --state-will-see-rows-again (in a DAG: state_will_see_rows_again=True).",
+            hint="Nothing was done. A rollback takes the state and the watermark back as well (ckpt rollback). To move "
+            "the source all the same, add --state-will-see-rows-again (in a DAG: state_will_see_rows_again=True).",
         )
     trigger = trigger_of(trigger, view.operator_names)
     plan = _plan(stores, view, [move], sink, initials, trigger)
@@ -191,10 +193,16 @@ def _countings(moves: Sequence[Move]) -> list[list[Move]]:
 
     The offsets of a plan are taken as they are, and so is what was counted between them when they were found.
     """
+    part = UNKNOWN_PART.again
+    if [move.kind for move in moves if move.again] == ["kafka"]:  # its topic may have been created again
+        alike = [Counted(again, left_out, part) for again, left_out in product((part, ""), repeat=2)]
+        return [
+            list(moves),
+            *([replace(move, counted=counted) if move.again else move for move in moves] for counted in alike),
+        ]
+    counts = (UNKNOWN_PART, Counted(), Counted(again=part), Counted(left_out=part))
     if all(KINDS[move.kind].ordered for move in moves):
         return [list(moves)]
-    part = UNKNOWN_PART.again
-    counts = (UNKNOWN_PART, Counted(), Counted(again=part), Counted(left_out=part))
     return [
         [move if KINDS[move.kind].ordered else replace(move, counted=counted) for move in moves] for counted in counts
     ]
@@ -284,11 +292,20 @@ def _judge_sink(
     store, batch_id = stores.sink if declared.directory else None, view.latest_committed or 0
     marker = read_marker(declared, store, view.query_id, batch_id)
     require_fit(stores.checkpoint, stores.undo, view, declared, store, marker)
-    again, left_out = (" and ".join(filter(None, texts)) for texts in _texts(moves))
-    effects = reset_effects(marker, batch_id, view.latest_planned, again=again, left_out=left_out, real_time=real_time)
+    again, left_out, perhaps = (" and ".join(filter(None, texts)) for texts in _texts(moves))
+    effects = reset_effects(
+        marker,
+        batch_id,
+        view.latest_planned,
+        again=again,
+        left_out=left_out,
+        perhaps=perhaps,
+        late_before=late_before(view),
+        real_time=real_time,
+    )
     return tuple(replace(effect, sink=declared.at(store).name) for effect in effects)
 
 
-def _texts(moves: Sequence[Move]) -> tuple[list[str], list[str]]:
-    """What is read again and what is left out, source by source."""
-    return [move.again for move in moves], [move.left_out for move in moves]
+def _texts(moves: Sequence[Move]) -> tuple[list[str], list[str], list[str]]:
+    """What is read again, what is left out, and what is perhaps read again, source by source."""
+    return [move.again for move in moves], [move.left_out for move in moves], [move.perhaps for move in moves]

@@ -22,10 +22,12 @@ class Counted:
     Args:
         again: What is read a second time.
         left_out: What is never read.
+        perhaps: What is read a second time only if its topic was not created again, which nobody can tell.
     """
 
     again: str = ""
     left_out: str = ""
+    perhaps: str = ""
 
 
 #: Of a source whose offsets have no order: any of it may be read again, and any left out.
@@ -67,6 +69,11 @@ class Move:
         if self.counted is not None:
             return self._of_source(self.counted.again)
         return self._counted(self._old, self._new)
+
+    @property
+    def perhaps(self) -> str:
+        """What is read a second time unless its topic was created again, in words; empty when nothing is."""
+        return self._of_source(self.counted.perhaps) if self.counted is not None else ""
 
     @property
     def left_out(self) -> str:

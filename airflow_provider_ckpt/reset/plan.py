@@ -21,11 +21,13 @@ from airflow_provider_ckpt.change.later_batches import deletes_of, peel, require
 from airflow_provider_ckpt.change.plan import Plan
 from airflow_provider_ckpt.checkpoint.view import CheckpointView
 from airflow_provider_ckpt.codec import layout, offset_log
+from airflow_provider_ckpt.codec.commit_log import CommitMetadata
 from airflow_provider_ckpt.codec.offset_log import OffsetSeq
 from airflow_provider_ckpt.codec.source_offset import SourceOffset
 from airflow_provider_ckpt.errors import CheckpointFormatError, PlanError
 from airflow_provider_ckpt.reset.move import Move, kind_of
 from airflow_provider_ckpt.sinks.effects import SinkEffect
+from airflow_provider_ckpt.times import time_text
 
 
 def plan_reset(
@@ -139,6 +141,17 @@ def _changed(entry: OffsetSeq, step: Replace | None) -> dict[str, SourceOffset |
     return {source_id: new for source_id, new in wanted.offsets if new != entry.offset(source_id)}
 
 
+def late_before(view: CheckpointView) -> str:
+    """The watermark with which a query with state goes on after a reset, in words; empty without one.
+
+    Spark takes the greater one of the two logs (``MicroBatchExecution.populateStartOffsets``).
+    """
+    commit = view.entries.get(layout.commit_entry(view.latest_committed or 0))
+    coming_ms = commit.next_batch_watermark_ms if isinstance(commit, CommitMetadata) else 0
+    watermark_ms = max(view.watermark_ms or 0, coming_ms)
+    return time_text(watermark_ms) if view.stateful and watermark_ms > 0 else ""
+
+
 def _warnings(view: CheckpointView, batch_id: int, moves: Iterable[Move]) -> Iterable[str]:
     if view.in_flight is not None:
         yield f"Batch {view.in_flight} is in flight (planned, not committed); it is dropped first."
@@ -147,7 +160,9 @@ def _warnings(view: CheckpointView, batch_id: int, moves: Iterable[Move]) -> Ite
             f"After the reset {layout.offset_entry(batch_id)} does not say any more what batch {batch_id} has read of "
             f"source {move.source_id}; what it said is kept in the record of the change."
         )
-        if view.stateful and move.again:
-            yield f"The state of the query is not moved: it counts {move.again} a second time."
+        if view.stateful and (again := move.again or move.perhaps):
+            late = late_before(view)
+            but = f", but for rows that are before the watermark ({late}), which are dropped as late" if late else ""
+            yield f"The state of the query is not moved: it counts {again} a second time{but}."
         if view.stateful and move.left_out:
             yield f"The state of the query is not moved: it never gets {move.left_out}."

@@ -24,7 +24,7 @@ from airflow_provider_ckpt.positions.strategies import (
     target,
     text_of,
 )
-from airflow_provider_ckpt.reset.move import Move
+from airflow_provider_ckpt.reset.move import Counted, Move
 from airflow_provider_ckpt.reset.request import goal_key
 from airflow_provider_ckpt.sources.ask_kafka import KafkaBroker
 
@@ -69,9 +69,10 @@ class KafkaAim:
         initial: SourceOffset | None = None,
     ) -> Move:
         """See :class:`~airflow_provider_ckpt.reset.move.Aim`."""
-        found = self.target(source_id, committed, planned)
-        notes = (*_moved(_positions(source_id, committed), found.offsets), *found.notes)
-        return Move(source_id, "kafka", committed, SourceOffset(to_json(found.offsets)), _warnings(found), notes)
+        found, before = self.target(source_id, committed, planned), _positions(source_id, committed)
+        notes = (*_moved(before, found.offsets), *found.notes, *_of_an_earlier_topic(found), *self._of_times())
+        new = SourceOffset(to_json(found.offsets))
+        return Move(source_id, "kafka", committed, new, _warnings(found), notes, _counted(before, found))
 
     def target(self, source_id: str, committed: SourceOffset, planned: SourceOffset | None = None) -> Target:
         """The position of each partition. Raises as :meth:`move`."""
@@ -100,6 +101,15 @@ class KafkaAim:
                 "kafka.isolation.level.",
             )
 
+    def _of_times(self) -> tuple[str, ...]:
+        """Whose time it is that was asked for: who takes back a bad deploy thinks of another one."""
+        if asked_ms(self.strategy, now_ms()) is None:
+            return ()
+        return (
+            "The time is that of the records. What the query has processed since a time is taken back by ckpt rollback "
+            "--to-timestamp.",
+        )
+
     def _found_at(self, extent: Extent) -> Mapping[Partition, int | None]:
         at_ms = asked_ms(self.strategy, now_ms())
         return {} if at_ms is None else self.broker.first_at(extent.partitions, at_ms)
@@ -120,6 +130,38 @@ def _moved(before: Mapping[Partition, int], after: Mapping[Partition, int]) -> t
     texts = [f"{listed([at])} from {before[at]:,} to {after[at]:,}" for at in moved[:_SHOWN]]
     more = [f"and {len(moved) - _SHOWN} more partitions"] if len(moved) > _SHOWN else []
     return (f"{', '.join([*texts, *more])}.",) if moved else ()
+
+
+def _counted(before: Mapping[Partition, int], found: Target) -> Counted | None:
+    """What is read again and left out, where topics may have been created again; None where offsets alone tell that.
+
+    Of such a topic nothing may have been read, so what is left out is counted from its beginning; and what was read of
+    it, if it is the same topic, ends where it ends now.
+    """
+    back = [at for at in found.perhaps_new if found.offsets[at] < before[at]]
+    if not found.perhaps_new:
+        return None
+    same = {at: new - before.get(at, 0) for at, new in found.offsets.items() if at not in found.perhaps_new}
+    new_topic = {at: found.offsets[at] - first for at, (first, _) in found.perhaps_new.items()}
+    again = sum(-distance for distance in same.values() if distance < 0)
+    left_out = sum(distance for distance in (*same.values(), *new_topic.values()) if distance > 0)
+    perhaps = sum(max(0, min(before[at], found.perhaps_new[at][1]) - found.offsets[at]) for at in back)
+    return Counted(_offsets(again), _offsets(left_out), f"at most {perhaps:,} offsets" if back else "")
+
+
+def _offsets(number: int) -> str:
+    return f"at most {number:,} offsets" if number else ""
+
+
+def _of_an_earlier_topic(found: Target) -> tuple[str, ...]:
+    if not found.perhaps_new:
+        return ()
+    topics = " and ".join(sorted({topic for topic, _ in found.perhaps_new}))
+    return (
+        f"A position in {topics} is past the end, or the batch in flight goes back there: the topic was created again, "
+        "or has lost records. What the query had not read of these, or of an earlier topic, is lost; nobody can say "
+        "how much that was.",
+    )
 
 
 def _warnings(found: Target) -> tuple[str, ...]:

@@ -17,6 +17,11 @@ from airflow_provider_ckpt.sinks.effects import EFFECTS, SinkEffect
 from airflow_provider_ckpt.untrusted.spans import batches_text
 
 _KEEPING_NOTHING = ("console", "noop", "memory")
+#: Nobody can delete single rows from a topic.
+_DROP_BY_KEY = (
+    "Let consumers drop duplicates by a key of the record; isolation.level=read_committed does not help, because Spark "
+    "writes without transactions."
+)
 #: Batches that a query in real-time mode may run again, in the reason of its effect.
 _NOT_IN_THE_LOGS = "the batch that was stopped before its end, of which real-time mode writes no entry,"
 
@@ -64,6 +69,8 @@ def reset_effects(
     *,
     again: str = "",
     left_out: str = "",
+    perhaps: str = "",
+    late_before: str = "",
     real_time: bool = False,
 ) -> tuple[SinkEffect, ...]:
     """What the sink holds when positions of sources were moved after a batch, and the query has run on; best first.
@@ -77,6 +84,8 @@ def reset_effects(
         newest: The newest planned batch; one that is not committed is dropped, and runs anew.
         again: What is read again, in words; empty when nothing is.
         left_out: What is never read, in words; empty when nothing is left out.
+        perhaps: What comes a second time only if its topic was not created again, in words; empty when nothing does.
+        late_before: The watermark, in words, where operators of the query drop what is older; empty without one.
         real_time: Whether the query runs in real-time mode (:func:`in_real_time`).
     """
     if marker.kind in _KEEPING_NOTHING:
@@ -84,7 +93,9 @@ def reset_effects(
     dropped = _of_dropped(marker, batch_id, newest)
     effects = [in_real_time(dropped, marker) if real_time else dropped]
     if again:
-        effects.append(_read_again(marker, again))
+        effects.append(_partly_late(marker, again, late_before) if late_before else _read_again(marker, again))
+    if perhaps:
+        effects.append(_of_a_new_topic(marker, perhaps))
     if left_out:
         effects.append(SinkEffect(marker.name, "skipped", f"it never gets the rows of {left_out}"))
     found = sorted((item for item in effects if item.effect != "exact"), key=lambda item: EFFECTS.index(item.effect))
@@ -97,7 +108,10 @@ def _of_dropped(marker: SinkMarker, batch_id: int, newest: int | None) -> SinkEf
     if effect.effect == "exact":
         return replace(effect, reason=f"batch {batch_id + 1} is new to it")
     if newest is not None and newest > batch_id:
-        remedy = f"Start the query, let it commit batch {newest} and stop it; then there is no batch to drop."
+        remedy = (
+            f"If the query can commit batch {newest}, start it, stop it after that batch, and plan the reset again: "
+            "then there is no batch to drop."
+        )
         return replace(effect, remedy=f"{remedy} {effect.remedy}" if marker.kind != "file" else remedy)
     return effect
 
@@ -111,7 +125,36 @@ def _read_again(marker: SinkMarker, again: str) -> SinkEffect:
         remedy = "" if marker.kind else "Declare the sink, for example --sink file:URI."
         return SinkEffect(marker.name, "unknown", why, remedy)
     why = f"it gets the rows of {again} a second time, in batches with new ids, which it has not seen"
-    return SinkEffect(marker.name, "duplicated", why, "Delete those rows from it before the query starts again.")
+    remedy = "Delete those rows from it before the query starts again."
+    return SinkEffect(marker.name, "duplicated", why, _DROP_BY_KEY if marker.kind == "kafka" else remedy)
+
+
+def _partly_late(marker: SinkMarker, again: str, late_before: str) -> SinkEffect:
+    """Spark keeps the watermark over a reset: what is read again and is older is dropped as late."""
+    why = (
+        f"the rows of {again} are read again, and the query goes on with its watermark, {late_before}: operators that "
+        "use it drop rows whose event time is before that as late, so these reach neither the state nor the sink; "
+        "results of the other rows may come a second time"
+    )
+    remedy = (
+        "Delete nothing from the sink: what is dropped as late does not come again. A rollback (ckpt rollback) takes "
+        "the watermark and the state back as well."
+    )
+    return SinkEffect(marker.name, "unknown", why, remedy)
+
+
+def _of_a_new_topic(marker: SinkMarker, perhaps: str) -> SinkEffect:
+    """A position past the end of its partition does not say which of two things has happened."""
+    why = (
+        f"it gets the rows of {perhaps}: for the first time if the topic was created again, because nothing of the "
+        "present topic was read; a second time if the topic is the same and has lost its newest records (unclean "
+        "leader election)"
+    )
+    remedy = (
+        "Find out whether the topic was created again. If it was, delete nothing from the sink: no row comes a second "
+        "time."
+    )
+    return SinkEffect(marker.name, "unknown", why, remedy)
 
 
 def repartition_effect(marker: SinkMarker, batch_id: int) -> SinkEffect:
@@ -268,8 +311,7 @@ def _unmarked(marker: SinkMarker, again: str) -> SinkEffect:
                 "duplicated",
                 f"it gets the rows of {again} a second time: Spark writes to Kafka at least once, without "
                 "transactions or a marker",
-                "Let consumers drop duplicates by a key of the record; isolation.level=read_committed does not "
-                "help, because Spark writes without transactions.",
+                _DROP_BY_KEY,
             )
         case "foreachBatch" | "foreach":
             return SinkEffect(

@@ -98,6 +98,41 @@ def test_a_batch_in_flight_goes_first_and_comes_back_with_an_undo(tmp_path):
     assert read_all(query.store) == query.files
 
 
+@pytest.mark.parametrize("strategy", [ToEarliest(), ToCurrent(), ToOffsets(0)])
+@pytest.mark.parametrize("planned", [None, 4])
+def test_of_a_topic_that_was_created_again_nothing_may_have_been_read(tmp_path, strategy, planned):
+    """Nobody knows whether it was, or whether the same topic has lost records."""
+    query = query_at(tmp_path)
+    if planned is not None:
+        query.plan(LAST + 1, {"orders": {"0": planned, "1": planned}})
+    broker = broker_of(query)
+    broker.spans["orders"] = {0: (0, 9), 1: (0, 60)}
+    plan = plan_of(query, strategy, broker=broker)
+    (effect,) = (item for item in plan.effects if "created again" in item.reason)
+    assert effect.effect == "unknown" and "the rows of at most 49 offsets of source 0: for the first" in effect.reason
+    assert not any("second time, in batches with new ids" in item.reason for item in plan.effects)
+    assert any("is lost; nobody can say how much that was" in note for note in plan.notes)
+    assert apply(plan, Stores(query.store), **STOPPED).status == "applied", "it is not stale by itself"
+
+
+def test_what_an_offset_leaves_out_of_a_new_topic_is_counted_from_its_beginning(tmp_path):
+    query = query_at(tmp_path, sources=1)
+    broker = broker_of(query)
+    broker.spans["orders"] = {0: (2, 9), 1: (2, 60)}
+    plan = plan_of(query, ToOffsets(7), broker=broker)
+    assert [item.effect for item in plan.effects] == ["skipped", "unknown"]
+    assert "at most 10 offsets of source 0" in plan.effects[0].reason
+    assert apply(plan, Stores(query.store), **STOPPED).status == "applied"
+
+
+def test_a_topic_that_was_created_again_asks_for_a_word_of_a_query_with_state(tmp_path):
+    query = query_at(tmp_path, stateful=True)
+    broker = broker_of(query, latest=9)
+    with pytest.raises(PlanError, match="it would count at most 18 offsets of source 0 a second time"):
+        plan_of(query, ToEarliest(), broker=broker)
+    assert plan_of(query, ToEarliest(), broker=broker, state_sees_rows_again=True).sink_effect == "unknown"
+
+
 def test_a_failed_start_is_healed_by_one_command(tmp_path):
     """A topic was created again with 4 records, a start has planned that, and the topic has grown past the position."""
     query = query_at(tmp_path)
@@ -261,6 +296,23 @@ def test_a_query_with_state_needs_a_word_when_rows_come_again(tmp_path):
     assert "The state of the query is not moved: it counts at most 80 offsets" in plan.warnings[1]
     ahead = plan_of(query, ToOffsets(99))
     assert "it never gets at most 118 offsets" in ahead.warnings[1]
+
+
+@pytest.mark.parametrize(("of_the_batch", "of_the_next"), [(1_700_000_000_000, 0), (0, 1_700_000_000_000)])
+def test_with_a_watermark_it_is_not_said_that_all_rows_come_again(tmp_path, of_the_batch, of_the_next):
+    """Older rows are dropped as late, and who had deleted the earlier ones from the sink would have none."""
+    query = query_at(tmp_path, stateful=True)
+    entry, commit = query.files[f"offsets/{LAST}"], query.files[f"commits/{LAST}"]
+    query.store.write(f"offsets/{LAST}", entry.replace(b'Ms": 0', b'Ms": %d' % of_the_batch, 1))
+    query.store.write(f"commits/{LAST}", commit.replace(b'Ms":0', b'Ms":%d' % of_the_next, 1))
+    with pytest.raises(PlanError, match="before its watermark .2023-11-14.*, which it would drop as late"):
+        plan_of(query, ToEarliest())
+    plan = plan_of(query, ToEarliest(), state_sees_rows_again=True)
+    (effect,) = plan.effects
+    assert effect.effect == "unknown" and "goes on with its watermark, 2023-11-14T22:13:20" in effect.reason
+    assert effect.remedy.startswith("Delete nothing from the sink") and "ckpt rollback" in effect.remedy
+    assert "before the watermark (2023-11-14T22:13:20" in plan.warnings[1]
+    assert apply(plan, Stores(query.store), **STOPPED).status == "applied"
 
 
 def test_the_state_of_a_batch_that_was_not_committed_goes_with_it(tmp_path):

@@ -40,6 +40,8 @@ def test_the_broker_is_asked_for_a_time_only_when_it_matters():
     assert move.notes == (
         "t-0 from 5 to 3, t-1 from 7 to 20.",
         "There is no record from that time on in t-1: the position is the end.",
+        "The time is that of the records. What the query has processed since a time is taken back by ckpt rollback "
+        "--to-timestamp.",
     )
 
 

@@ -182,4 +182,34 @@ def test_what_becomes_of_a_sink_when_positions_are_moved(marker, newest, again, 
 
 def test_a_batch_in_flight_is_best_finished_first():
     (effect,) = reset_effects(sink("file", 0, 1, 2, 3, last=3), 2, 3)
-    assert effect.remedy == "Start the query, let it commit batch 3 and stop it; then there is no batch to drop."
+    assert effect.remedy.startswith("If the query can commit batch 3, start it, stop it after that batch"), (
+        "a batch that stops at a record never does"
+    )
+
+
+@pytest.mark.parametrize("kind", ["kafka", "file", "delta"])
+def test_rows_that_come_twice_go_where_rows_can_go(kind):
+    (effect,) = reset_effects(SinkMarker(kind), 2, 2, again=AGAIN)[:1]
+    assert effect.effect == "duplicated"
+    assert ("Delete those rows" in effect.remedy) == (kind != "kafka")
+    assert ("drop duplicates by a key" in effect.remedy) == (kind == "kafka")
+
+
+@pytest.mark.parametrize("kind", ["kafka", "file", "delta", "foreachBatch", ""])
+@pytest.mark.parametrize(
+    ("options", "reason"),
+    [
+        ({"again": AGAIN, "late_before": "noon"}, "rows whose event time is before that as late"),
+        ({"perhaps": AGAIN}, "for the first time if the topic was created again"),
+    ],
+)
+def test_rows_that_may_not_come_are_not_to_be_deleted(kind, options, reason):
+    found = reset_effects(SinkMarker(kind, last_batch=2), 2, 2, **options)
+    (effect,) = (item for item in found if reason in item.reason)
+    assert effect.effect == "unknown" and "elete nothing from the sink" in effect.remedy
+    assert all("Delete those rows" not in item.remedy for item in found)
+
+
+def test_a_watermark_drops_nothing_that_is_not_read_again():
+    (effect,) = reset_effects(SinkMarker("kafka"), 2, 2, late_before="noon")
+    assert effect.effect == "exact"
