@@ -173,15 +173,18 @@ def commit_text(version: int, commit: DeltaCommit, read: int = 0) -> str:
 
 
 def _first_at(log: DeltaLog, at_ms: int) -> int:
-    """The first version that is not older than a time, by the earlier of its times; the one after all without any."""
-    first = log.newest + 1
-    for version in sorted(log.commits, reverse=True):
+    """The first version that is not older than a time, by the earlier of its times; the one after all without any.
+
+    A later version with an earlier time (clocks differ, and a copy of the table has other times) does not count: Delta
+    moves such a time on (``DeltaHistoryManager.monotonizeCommitTimestamps``).
+    """
+    for version in sorted(log.commits):
         file_ms = log.commits[version].modified_ms
-        times_ms = [*log.read(version, (_COMMIT_INFO,), _times), *([] if file_ms is None else [file_ms])]
-        if min(times_ms, default=at_ms) < at_ms:
-            break
-        first = version
-    return first
+        if file_ms is not None and file_ms < at_ms:
+            continue
+        if min(log.read(version, (_COMMIT_INFO,), _times), default=at_ms) >= at_ms:
+            return version
+    return log.newest + 1
 
 
 def _times(actions: Iterable[Action]) -> list[int]:

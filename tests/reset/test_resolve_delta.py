@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from pathlib import Path
 
 import pyarrow
@@ -78,6 +79,14 @@ def test_the_next_batch_begins_with_a_version(table, goal, version):
     move = DeltaAim(Store.open(str(table)), goal).move("0", at(table, 2), None)
     assert move.new == at(table, version) and move.kind == "delta" and move.warnings == ()
     assert move.notes == (f"The next batch begins with version {version}; the newest version of the table is 4.",)
+
+
+def test_a_later_version_with_an_earlier_time_does_not_hide_those_before_it(table):
+    """A copy of a table, or a clock that was set back; Delta moves such a time on."""
+    last = table / "_delta_log" / f"{4:020}.json"
+    os.utime(last, (FIRST_MS / 1_000 - 60, FIRST_MS / 1_000 - 60))
+    goal = ToDatetime(FIRST_MS + 2 * MINUTE_MS)
+    assert DeltaAim(Store.open(str(table)), goal).move("0", at(table, 5), None).new == at(table, 2)
 
 
 def test_to_current_stays(table):
