@@ -36,8 +36,8 @@ class PartitionLag:
             records.
         lost: Offsets after the position that the broker has no more.
         age_ms: The age of the first unread record, milliseconds, rounded up, as the timestamps say; where these are not
-            in order, of the newest record up to it, and the query is further behind. None when nobody asked, or they
-            do not say.
+            in order, of the newest record up to it, and the query may be further behind. None when nobody asked, or
+            they do not say.
         expires_ms: The topic keeps the first unread record at least so much longer, milliseconds; 0 when its time is
             up, None when nobody asked, or when age deletes nothing.
     """

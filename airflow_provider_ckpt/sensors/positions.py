@@ -75,8 +75,9 @@ class CheckpointLagSensor(CheckpointPositionSensor):
     """Waits until a query is behind its sources by no more than it may be, and returns how far it is.
 
     Offsets of Kafka, versions, snapshots and files are counted, each in the unit of its source; the age is that of the
-    oldest unread data. :class:`~airflow_provider_ckpt.sensors.checkpoint.CheckpointProgressSensor` can wait for a lag,
-    too, but does not say how far each source is behind.
+    oldest unread data. A source that cannot be counted in full, or has lost unread records, is never near enough.
+    :class:`~airflow_provider_ckpt.sensors.checkpoint.CheckpointProgressSensor` can wait for a lag, too, but does not
+    say how far each source is behind.
 
     :param checkpoint: The checkpointLocation of the query: any fsspec URL, or a path relative to the base location of
         the connection. Or a list of them: all of the queries are waited for; each broker is asked for all together.
