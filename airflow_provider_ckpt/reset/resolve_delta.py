@@ -176,13 +176,16 @@ def _first_at(log: DeltaLog, at_ms: int) -> int:
     """The first version that is not older than a time, by the earlier of its times; the one after all without any.
 
     A later version with an earlier time (clocks differ, and a copy of the table has other times) does not count: Delta
-    moves such a time on (``DeltaHistoryManager.monotonizeCommitTimestamps``).
+    moves such a time on, to one millisecond after the version before (``monotonizeCommitTimestamps``).
     """
+    last_ms = 0
     for version in sorted(log.commits):
         file_ms = log.commits[version].modified_ms
-        if file_ms is not None and file_ms < at_ms:
-            continue
-        if min(log.read(version, (_COMMIT_INFO,), _times), default=at_ms) >= at_ms:
+        times_ms = [] if file_ms is None else [file_ms]
+        if file_ms is None or file_ms >= at_ms:  # otherwise it is older, whatever the commit says
+            times_ms += log.read(version, (_COMMIT_INFO,), _times)
+        last_ms = max(min(times_ms, default=at_ms), last_ms + 1)
+        if last_ms >= at_ms:
             return version
     return log.newest + 1
 

@@ -89,6 +89,14 @@ def test_a_later_version_with_an_earlier_time_does_not_hide_those_before_it(tabl
     assert DeltaAim(Store.open(str(table)), goal).move("0", at(table, 5), None).new == at(table, 2)
 
 
+def test_such_a_version_is_one_millisecond_later_than_the_one_before(table):
+    old_s = (FIRST_MS + MINUTE_MS) / 1_000
+    os.utime(table / "_delta_log" / f"{3:020}.json", (old_s, old_s))
+    for goal_ms, version in ((2 * MINUTE_MS, 2), (2 * MINUTE_MS + 1, 3), (2 * MINUTE_MS + 2, 4)):
+        move = DeltaAim(Store.open(str(table)), ToDatetime(FIRST_MS + goal_ms)).move("0", at(table, 2), None)
+        assert move.new == at(table, version)
+
+
 def test_to_current_stays(table):
     assert DeltaAim(Store.open(str(table)), ToCurrent()).move("0", at(table, 3, index=2), None).is_still
 
