@@ -102,6 +102,7 @@ RULES: Mapping[str, str] = {
     "CKPT263": "Initial offset of an Iceberg source",
     "CKPT264": "Position of an Iceberg source is given up",
     "CKPT265": "Unread files that the storage deletes",
+    "CKPT266": "Unread data that is deleted soon",
     "CKPT301": "Query id changed",
     "CKPT302": "History rewritten",
     "CKPT303": "Source rescans",

@@ -10,7 +10,16 @@ import click
 from airflow_provider_ckpt.checkpoint.spark_confs import SPARK_MAX
 from airflow_provider_ckpt.cli.files import WrittenFile, read_text
 from airflow_provider_ckpt.cli.findings_output import Outputs, judge, judging
-from airflow_provider_ckpt.cli.options import Whole, directories, examples, open_store, opening, pairs, shared
+from airflow_provider_ckpt.cli.options import (
+    DURATION,
+    Whole,
+    directories,
+    examples,
+    open_store,
+    opening,
+    pairs,
+    shared,
+)
 from airflow_provider_ckpt.cli.topic_memory import TopicMemory
 from airflow_provider_ckpt.errors import StoreError
 from airflow_provider_ckpt.report.ci import Judged
@@ -93,6 +102,14 @@ _FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
     "added.",
 )
 @click.option(
+    "--will-lose-data-within",
+    "within_ms",
+    type=DURATION,
+    metavar="DURATION",
+    help="Block when unread data may be deleted before this time has passed, such as 6h. The age of unread records is "
+    "then asked, in nine more requests for each partition. A plain number is seconds.",
+)
+@click.option(
     "--sink",
     metavar="TYPE[:URI]",
     help="Sink of the query, such as kafka or file:URI. With a URI, what the sink remembers is read.",
@@ -129,6 +146,7 @@ def gate(
     fail_on: Literal["block", "warn"],
     kafka_config: tuple[str, ...],
     topic_ids: Path | None,
+    within_ms: int | None,
     storage_options: tuple[str, ...],
     outputs: Outputs,
     **said: Any,
@@ -150,6 +168,7 @@ def gate(
             quick=quick,
             kafka_config=config,
             topic_ids=remembered.of(store.location),
+            will_lose_within_ms=within_ms,
         )
         remembered.see(store, foretold.topic_ids)
         return Judged(store.location, foretold.findings, foretold, unknown=foretold.unknown, fail_on=fail_on)

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
+from datetime import timedelta
 from typing import TYPE_CHECKING, Any, Literal
 
 from airflow.providers.common.compat.sdk import BranchMixIn
 
 from airflow_provider_ckpt.documents import FORMAT_VERSION
 from airflow_provider_ckpt.errors import CheckpointError, GateFailedError
-from airflow_provider_ckpt.hooks.checkpoint import airflow_errors, require_flags
+from airflow_provider_ckpt.hooks.checkpoint import airflow_errors, duration_ms_of, require_flags
 from airflow_provider_ckpt.operators.base import CheckpointOperator, declared
 from airflow_provider_ckpt.operators.spark_task import confs_of, read_text, task_id_of
 from airflow_provider_ckpt.report.tables import forecast_tables, headline, not_judged_text
@@ -57,6 +58,8 @@ class CheckpointGateOperator(CheckpointOperator, BranchMixIn):
         again: what the gate of an earlier run has pushed, such as
         ``"{{ ti.xcom_pull(key='topic_ids', include_prior_dates=True) or {} }}"``.
     :param kafka_conn_id: Connection of type ``kafka``, whose extra configures the client that asks.
+    :param will_lose_data_within: Block also when unread data may be deleted before this time has passed: ``PT6H``,
+        ``36h``, a timedelta or seconds. Asks a Kafka broker nine more times about each partition.
     :param sink: The sink, such as ``file:s3://lake/orders``; the log of a file sink is read, too.
     :param operators: Spark's names of the stateful operators by operator id; empty for a stateless query.
     :param spark_version: Spark version of the deploy, such as ``4.3``; by default the newest supported one.
@@ -79,6 +82,7 @@ class CheckpointGateOperator(CheckpointOperator, BranchMixIn):
         "conf_file",
         "topic_ids",
         "kafka_conn_id",
+        "will_lose_data_within",
     )
 
     def __init__(
@@ -95,6 +99,7 @@ class CheckpointGateOperator(CheckpointOperator, BranchMixIn):
         source_options: Mapping[str, str] | str | None = None,
         topic_ids: Mapping[str, str] | str | None = None,
         kafka_conn_id: str | None = None,
+        will_lose_data_within: float | str | timedelta | None = None,
         quick: bool = False,
         fail_on: Literal["block", "warn"] = "block",
         on_block: Literal["fail", "skip", "branch"] = "fail",
@@ -120,6 +125,7 @@ class CheckpointGateOperator(CheckpointOperator, BranchMixIn):
         self.source_options = source_options
         self.topic_ids = topic_ids
         self.kafka_conn_id = kafka_conn_id
+        self.will_lose_data_within = will_lose_data_within
         self.quick = quick
         self.fail_on = fail_on
         self.on_block = on_block
@@ -139,6 +145,7 @@ class CheckpointGateOperator(CheckpointOperator, BranchMixIn):
                 quick=self.quick,
                 kafka_config=self.hook.access(self.checkpoint, self.kafka_conn_id).kafka_config,
                 topic_ids=known,
+                will_lose_within_ms=self._within_ms(),
             )
             self.log.info("%s", headline(view.location, foretold))
             self.report(*forecast_tables(view.location, foretold))
@@ -170,6 +177,10 @@ class CheckpointGateOperator(CheckpointOperator, BranchMixIn):
             raise GateFailedError(
                 f"the gate blocks the deploy: {reasons}", location=location, findings=foretold.findings
             )
+
+    def _within_ms(self) -> int | None:
+        given = self.will_lose_data_within
+        return None if given is None else duration_ms_of("will_lose_data_within", given)
 
     def _deploy(self, context: Any) -> DeploySpec:
         deploy = _read_deploy(self.conf_file) if self.conf_file else DeploySpec()

@@ -45,7 +45,7 @@ def judge_sources(
         CheckpointError: As :func:`~airflow_provider_ckpt.positions.read_losses.read_losses` and
             :func:`~airflow_provider_ckpt.positions.judge_tables.judge_tables`.
     """
-    topics = {name: text.partition(":")[2] for name, text in sources.items() if text and _is_asked(text, access)}
+    topics = {name: text.partition(":")[2] for name, text in sources.items() if text and is_asked(text, access)}
     tables = {name: text for name, text in sources.items() if text and is_judged(text)}
     lost = read_losses(view, topics, options, known_ids or {}, brokers)
     found = judge_tables(view, tables, options, access, now_ms, trigger)
@@ -77,7 +77,7 @@ def can_lose(view: CheckpointView, sources: Mapping[str, str | None]) -> tuple[s
     )
 
 
-def _is_asked(text: str, access: Access) -> bool:
+def is_asked(text: str, access: Access) -> bool:
     """Whether a source is of Kafka, and somebody has said where the brokers are."""
     kind, _, place = text.partition(":")
     return kind.lower() == _KAFKA and (bool(place) or any(access.kafka_config.get(key) for key in _SERVERS))

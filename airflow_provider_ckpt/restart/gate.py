@@ -25,6 +25,7 @@ def forecast_restart(
     quick: bool = False,
     kafka_config: Mapping[str, Any] | None = None,
     topic_ids: Mapping[str, str] | None = None,
+    will_lose_within_ms: int | None = None,
 ) -> tuple[CheckpointView, Forecast]:
     """Read a checkpoint and its sink, and forecast the restart.
 
@@ -35,6 +36,8 @@ def forecast_restart(
         quick: Read only the two logs; state, source logs and checksum files are then not judged.
         kafka_config: Of the client that asks the brokers of the declared Kafka sources.
         topic_ids: The ids that topics had before, by source id and name, such as ``0/orders``.
+        will_lose_within_ms: It is also asked whether unread data may be deleted before so many milliseconds have
+            passed; None asks nobody.
 
     Raises:
         CheckpointNotFoundError: Nothing there, or no checkpoint.
@@ -46,6 +49,7 @@ def forecast_restart(
         return view, forecast(view, deploy)
     from airflow_provider_ckpt.positions.ask_brokers import Brokers  # loads the sources, which few deploys declare
     from airflow_provider_ckpt.positions.foresee_batches import foresee_batches
+    from airflow_provider_ckpt.positions.foresee_expiry import foresee_expiry
     from airflow_provider_ckpt.positions.judge_sources import judge_sources
     from airflow_provider_ckpt.positions.source_options import parse_options
     from airflow_provider_ckpt.restart.ask_lag import source_texts
@@ -53,16 +57,16 @@ def forecast_restart(
 
     brokers, access = Brokers(kafka_config or {}), Access(open_store, store, kafka_config or {})
     said, trigger = deploy.source_options, deploy.trigger
-    lost = judge_sources(
-        view, source_texts(deploy), said, access, brokers, now_ms(), trigger=trigger, known_ids=topic_ids
-    )
+    texts, now = source_texts(deploy), now_ms()
+    lost = judge_sources(view, texts, said, access, brokers, now, trigger=trigger, known_ids=topic_ids)
+    taken = {} if refused_options(deploy) else said  # with these Spark does not start
+    options = parse_options(taken.items(), trigger)
+    if will_lose_within_ms is not None:
+        lost = foresee_expiry(view, texts, options, access, brokers, now, lost=lost, within_ms=will_lose_within_ms)
     if not any(source.place or source.kind == "kafka" for source in declared.values()):
         return view, forecast(view, deploy, lost)
-    options = {} if refused_options(deploy) else said  # with these Spark does not start
     kinds = {name: (source.kind, source.place) for name, source in declared.items()}
-    return view, forecast(
-        view, deploy, lost, foresee_batches(view, kinds, parse_options(options.items(), trigger), brokers)
-    )
+    return view, forecast(view, deploy, lost, foresee_batches(view, kinds, options, brokers))
 
 
 def _read(

@@ -110,6 +110,7 @@ WRONG = {
     "an age that is no duration": (CheckpointLagSensor, {"max_age": "soon"}),
     "an age of months": (CheckpointLagSensor, {"max_age": "P1M"}),
     "a loss at no time": (CheckpointDataLossSensor, {"will_lose_data_within": "soon"}),
+    "a gate at no time": (operators.CheckpointGateOperator, {"will_lose_data_within": "soon"}),
     "options that are a text": (CheckpointDataLossSensor, {"source_options": "failOnDataLoss"}),
 }
 

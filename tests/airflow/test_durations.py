@@ -19,6 +19,7 @@ from airflow.sdk import Asset
 
 from airflow_provider_ckpt import operators, sensors, triggers
 from airflow_provider_ckpt.hooks.checkpoint import duration_ms_of
+from airflow_provider_ckpt.operators.gate import CheckpointGateOperator
 from airflow_provider_ckpt.operators.prune import CheckpointPruneOperator
 from airflow_provider_ckpt.operators.reset import CheckpointResetOffsetsOperator
 from airflow_provider_ckpt.operators.rollback import CheckpointRollbackOperator
@@ -46,6 +47,9 @@ READ: dict[tuple[str, str], Callable[[Any], Any]] = {
         CheckpointDataLossSensor(task_id="t", checkpoint="c", sources={}, will_lose_data_within=given)._spelled()[
             "will_lose_data_within"
         ]
+    ),
+    ("CheckpointGateOperator", "will_lose_data_within"): lambda given: (
+        CheckpointGateOperator(task_id="t", checkpoint="c", will_lose_data_within=given)._within_ms() / 1000
     ),
     ("CheckpointWindowsOperator", "window"): lambda given: pytest.approx(
         _seconds(CheckpointWindowsOperator(task_id="t", checkpoint="c", asset=Asset("a"), window=given).window)

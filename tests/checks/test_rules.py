@@ -26,6 +26,7 @@ from airflow_provider_ckpt.positions.delta_findings import findings_of as findin
 from airflow_provider_ckpt.positions.delta_findings import lost_files
 from airflow_provider_ckpt.positions.delta_loss import DeltaTable, stops
 from airflow_provider_ckpt.positions.extent import Extent
+from airflow_provider_ckpt.positions.foresee_expiry import expiring
 from airflow_provider_ckpt.positions.iceberg_loss import IcebergSource
 from airflow_provider_ckpt.positions.iceberg_loss import losses as losses_of_iceberg
 from airflow_provider_ckpt.positions.iceberg_way import Skips
@@ -281,6 +282,11 @@ BY_CODE: dict[str, Shown] = {
                 0,
             ),
         ),
+    ),
+    "CKPT266": Shown(
+        ("error", "offsets/4"),
+        deploy=DeploySpec(),
+        table=expiring(4, Losses(expires_ms=60_000), (), 0, 3_600_000).findings,
     ),
 }
 
