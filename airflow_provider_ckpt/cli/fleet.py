@@ -6,6 +6,7 @@ import json
 import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from math import inf
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -297,8 +298,14 @@ def _stream(rows: Iterable[FleetRow], summary: _Summary) -> None:
     click.echo(f'{start}], "summary": {json.dumps(summary.to_dict())}}}')
 
 
+def urgency(row: FleetRow) -> tuple[int, float, str]:
+    """Worst first; of equal ones the one whose unread data may be deleted first."""
+    expires_ms = inf if row.expires_ms is None else row.expires_ms
+    return SEVERITIES.index(row.worst) if row.worst else len(SEVERITIES), expires_ms, row.location
+
+
 def _print_for_people(rows: Iterable[FleetRow], summary: _Summary) -> None:
-    kept = sorted(rows, key=lambda row: (SEVERITIES.index(row.worst) if row.worst else len(SEVERITIES), row.location))
+    kept = sorted(rows, key=urgency)
     colour = "red" if summary.failed else "yellow" if summary.warnings or summary.unknown else "green"
     say(summary.headline(), colour=colour)
     if kept:

@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from airflow_provider_ckpt.cli import run
+from airflow_provider_ckpt.cli.fleet import urgency
 from airflow_provider_ckpt.fleet.row import FleetRow
 from airflow_provider_ckpt.report.tables import fleet_table
 from tests.fleets import damage, make_fleet, teams
@@ -188,6 +189,11 @@ def test_requests_are_counted_and_few(capsys, goldens, s3_server, s3_store):
     summary = json.loads(out)["summary"]
     assert code == 0 and summary["checkpoints"] == 5
     assert 5 <= summary["requests_per_checkpoint"] <= 6
+
+
+def test_of_equal_rows_what_expires_first_is_first():
+    rows = [FleetRow("a"), FleetRow("b", expires_ms=9), FleetRow("c", expires_ms=4), FleetRow("d", error="unreadable")]
+    assert [row.location for row in sorted(rows, key=urgency)] == ["d", "c", "b", "a"]
 
 
 @pytest.mark.parametrize(("seconds", "shown"), [(5, "5 s"), (119, "119 s"), (7200, "2 h"), (3 * 86_400 + 5, "3 d")])
