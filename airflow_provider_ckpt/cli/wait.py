@@ -244,7 +244,7 @@ _SPELLED: Mapping[str, Callable[[Any], Mapping[str, Any]]] = {
     "batch_id": lambda batch_id: {"condition": "batch", "batch_id": batch_id},
     "next_batch": lambda _: {"condition": "next_batch"},
     "watermark": lambda at_ms: {"condition": "watermark", "watermark_ms": at_ms},
-    "offsets": lambda text: {"condition": "offsets", "offsets": _object(text, "--offsets")},
+    "offsets": lambda text: {"condition": "offsets", "offsets": _offsets(text)},
     "caught_up": lambda _: {"condition": "source_end"},
     "until": lambda at_ms: {"condition": "source_end", "at_ms": at_ms},
     "lag": lambda text: {"condition": "lag", **_lag(text)},
@@ -276,6 +276,22 @@ def _lag(text: str) -> dict[str, Any]:
     if text.isascii() and text.isdecimal():
         return {"lag_units": text}
     return {"lag_ms": DURATION.convert(text, None, None)}
+
+
+def _offsets(text: str) -> dict[str, Any]:
+    """Offsets by source id; none that any position has reached."""
+    offsets = _object(text, "--offsets")
+    for source_id, offset in offsets.items():
+        parts = [offset, *(offset.values() if isinstance(offset, dict) else ())]
+        if {} in parts:
+            raise click.BadParameter(f"source {source_id} has no partition to wait for", param_hint="--offsets")
+        numbers = [item for part in parts[1:] if isinstance(part, dict) for key, item in part.items() if key.isdigit()]
+        if any(isinstance(number, int) and number < 0 for number in numbers):
+            raise click.BadParameter(
+                f"source {source_id} has a negative offset, which is none to wait for; --caught-up waits for the end",
+                param_hint="--offsets",
+            )
+    return offsets
 
 
 def _object(text: str, option: str) -> dict[str, Any]:

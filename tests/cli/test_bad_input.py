@@ -218,6 +218,22 @@ def test_usage_errors_have_code_2(capsys, arguments):
     assert code == 2 and err
 
 
+@pytest.mark.parametrize(
+    ("offsets", "says"),
+    [
+        ('{"0": {"t": {"0": -1}}}', "source 0 has a negative offset"),
+        ('{"0": {}}', "source 0 has no partition to wait for"),
+        ('{"0": {"t": {}}}', "source 0 has no partition to wait for"),
+        ('{"0": {"t": {"0": 5}}}', ""),
+        ('{"0": {"logOffset": -1}}', ""),
+    ],
+)
+def test_offsets_that_every_position_has_reached_are_not_waited_for(capsys, tmp_path, offsets, says):
+    wait = ("wait", tmp_path / "absent", "--offsets", offsets, "--source", "0=kafka", "--timeout", "0.1")
+    code, _, err = ckpt(capsys, *wait)
+    assert (code == 2) == bool(says) and says in err
+
+
 def test_a_batch_that_cannot_be_restored_names_those_that_can(capsys, golden):
     checkpoint = golden("agg-hdfs")
     shutil.rmtree(checkpoint / "state" / "0" / "1")
