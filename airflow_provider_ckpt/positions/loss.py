@@ -7,6 +7,7 @@ entry of the batch all the same, so that the next start fails alike even when th
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 
@@ -14,12 +15,18 @@ from airflow_provider_ckpt.checkpoint.contents import listed_shortly
 from airflow_provider_ckpt.checks.findings import Finding
 from airflow_provider_ckpt.positions.extent import Extent, Partition
 from airflow_provider_ckpt.positions.source_options import SourceOptions
+from airflow_provider_ckpt.storage.secrets import scrub
 
 _CONDITION = "KAFKA_DATA_LOSS."
 _UNKNOWN_TOPIC = "UnknownTopicOrPartitionException"
 #: What the client of a task says when it cannot find a partition.
 _NO_POSITION = "TimeoutException"
-_RESET = "Move the position of the source with ckpt reset-offsets, which drops the planned batch first."
+_RESET = "Move the position of the source, which drops the planned batch first."
+_PERHAPS_EARLIEST = f"{_RESET} If the topic was created again, give --to-earliest in the place of --to-current."
+_SINK = "--sink TYPE[:URI]"
+#: Keeps the positions that the topics still hold, and corrects the others.
+_TO_CURRENT = "--to-current"
+_TO_EARLIEST = "--to-earliest"
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,6 +61,8 @@ class KafkaSource:
         topics: The topics that the query subscribes to; empty for those that it has read.
         known_ids: The ids that its topics had before, by name.
         options: What the query sets for it.
+        checkpoint: Location of the checkpoint, for the commands that findings advise; empty for findings without any.
+        servers: Bootstrap servers of its broker, for the same.
     """
 
     source_id: str
@@ -65,12 +74,21 @@ class KafkaSource:
     topics: tuple[str, ...] = ()
     known_ids: Mapping[str, str] = field(default_factory=dict)
     options: SourceOptions = field(default_factory=SourceOptions)
+    checkpoint: str = ""
+    servers: str = ""
 
     @property
     def recreated(self) -> tuple[str, ...]:
         """The topics that have another id than before."""
         ids = self.extent.topic_ids
         return tuple(sorted(name for name, known in self.known_ids.items() if ids.get(name, known) != known))
+
+    def reset(self, goal: str) -> tuple[str, ...]:
+        """The command that moves it; none before the first commit, when there is no position to move."""
+        if not self.checkpoint or self.batch_id is None:
+            return ()
+        declared = shlex.quote(f"{self.source_id}=kafka:{scrub(self.servers)}")
+        return (f"ckpt reset-offsets {shlex.quote(self.checkpoint)} --source {declared} {goal} {_SINK}",)
 
 
 def losses(source: KafkaSource) -> Iterator[Finding]:
@@ -126,7 +144,7 @@ def _partitions_gone(source: KafkaSource) -> Iterator[Finding]:
         yield _finding(source, "CKPT251", message, "PARTITIONS_DELETED", hint)
     elif gone:
         message = f"{_partitions(gone)} of source {source.source_id} do not exist any more: {_both(source, goes_on)}"
-        yield _finding(source, "CKPT251", message, "PARTITIONS_DELETED", _RESET)
+        yield _finding(source, "CKPT251", message, "PARTITIONS_DELETED", _RESET, _TO_CURRENT)
     if dropped:
         message = (
             f"the deploy does not subscribe to {_some(dropped)}, which source {source.source_id} has read: "
@@ -149,6 +167,7 @@ def _planned_and_gone(source: KafkaSource) -> Iterator[Finding]:
             source.entry,
             _RESET,
             _NO_POSITION,
+            commands=source.reset(_TO_CURRENT),
         )
 
 
@@ -171,7 +190,7 @@ def _planned_otherwise(source: KafkaSource) -> Iterator[Finding]:
             "a start that did not find them has failed after it had planned the batch. "
             f"{_both(source, goes_on)}"
         )
-        yield _finding(source, "CKPT251", message, "PARTITIONS_DELETED", _RESET)
+        yield _finding(source, "CKPT251", message, "PARTITIONS_DELETED", _PERHAPS_EARLIEST, _TO_CURRENT)
 
 
 def _went_back(source: KafkaSource) -> Iterator[Finding]:
@@ -186,7 +205,7 @@ def _went_back(source: KafkaSource) -> Iterator[Finding]:
             f"{source.position[at]} to {planned[at]}: a start on a topic that was created again has failed after "
             f"it had planned the batch. {_both(source, f'never reads the records before {planned[at]}')}"
         )
-        yield _finding(source, "CKPT252", message, "PARTITION_OFFSET_CHANGED", _RESET)
+        yield _finding(source, "CKPT252", message, "PARTITION_OFFSET_CHANGED", _RESET, _TO_CURRENT)
     if beyond and not poisoned and source.planned is None:
         at = min(beyond)
         goes_on = f"moves to the end, and never reads the records before it ({latest[at]} in {at[0]}-{at[1]})"
@@ -194,7 +213,7 @@ def _went_back(source: KafkaSource) -> Iterator[Finding]:
             f"source {source.source_id} is past the end of {_partitions(beyond)}, at {source.position[at]} where the "
             f"end is {latest[at]}: the topic was created again, or has lost records. {_both(source, goes_on)}"
         )
-        yield _finding(source, "CKPT252", message, "PARTITION_OFFSET_CHANGED", _RESET)
+        yield _finding(source, "CKPT252", message, "PARTITION_OFFSET_CHANGED", _RESET, _TO_CURRENT)
     unread = [at for at, end in planned.items() if at in latest and end > latest[at] and at not in poisoned]
     if unread:
         at = min(unread)
@@ -203,7 +222,7 @@ def _went_back(source: KafkaSource) -> Iterator[Finding]:
             f"the batch in flight ends at {planned[at]} in {at[0]}-{at[1]} of source {source.source_id}, which ends at "
             f"{latest[at]}: a task waits for kafkaConsumer.pollTimeoutMs (120 s, unless set). {_both(source, goes_on)}"
         )
-        yield _finding(source, "CKPT252", message, "COULD_NOT_READ_OFFSET_RANGE", _RESET)
+        yield _finding(source, "CKPT252", message, "COULD_NOT_READ_OFFSET_RANGE", _PERHAPS_EARLIEST, _TO_CURRENT)
 
 
 def _new_partitions(source: KafkaSource) -> Iterator[Finding]:
@@ -216,7 +235,7 @@ def _new_partitions(source: KafkaSource) -> Iterator[Finding]:
             f"the batch in flight begins with {_partitions(gone)} of source {source.source_id}, which do not exist any "
             f"more: {_both(source, goes_on)}"
         )
-        yield _finding(source, "CKPT251", message, "INITIAL_OFFSET_NOT_FOUND_FOR_PARTITIONS", _RESET)
+        yield _finding(source, "CKPT251", message, "INITIAL_OFFSET_NOT_FOUND_FOR_PARTITIONS", _RESET, _TO_CURRENT)
     new = [at for at in source.extent.partitions if at not in source.position and earliest[at] > 0]
     if new:
         goes_on = "reads them from there on"
@@ -224,8 +243,12 @@ def _new_partitions(source: KafkaSource) -> Iterator[Finding]:
             f"{_partitions(new)}, new to source {source.source_id}, begin at {earliest[new[0]]} and not at 0: "
             f"{_both(source, goes_on)}"
         )
-        hint = "Deploy with failOnDataLoss=false until one batch is committed; what is gone is lost in any case."
-        yield _finding(source, "CKPT254", message, "ADDED_PARTITION_DOES_NOT_START_FROM_OFFSET_ZERO", hint)
+        hint = (
+            "Deploy with failOnDataLoss=false until one batch is committed, or put these partitions into the entry; "
+            "what is gone is lost in any case."
+        )
+        goal = f"{_TO_EARLIEST} {_named(new)}"
+        yield _finding(source, "CKPT254", message, "ADDED_PARTITION_DOES_NOT_START_FROM_OFFSET_ZERO", hint, goal)
 
 
 def _records_gone(source: KafkaSource) -> Iterator[Finding]:
@@ -240,8 +263,8 @@ def _records_gone(source: KafkaSource) -> Iterator[Finding]:
             f"{_partitions(gone)} begin at {earliest[at]} now, and the query is at {source.position[at]}. A task "
             f"stops, and the batch stays planned: {_both(source, goes_on)}"
         )
-        hint = "The records are lost. Deploy with failOnDataLoss=false, or move the position with ckpt reset-offsets."
-        yield _finding(source, "CKPT250", message, "COULD_NOT_READ_OFFSET_RANGE", hint)
+        hint = "The records are lost. Deploy with failOnDataLoss=false, or move the position to what is there."
+        yield _finding(source, "CKPT250", message, "COULD_NOT_READ_OFFSET_RANGE", hint, _TO_CURRENT)
 
 
 def _created_again(source: KafkaSource) -> Iterator[Finding]:
@@ -261,6 +284,7 @@ def _created_again(source: KafkaSource) -> Iterator[Finding]:
                 source.batch_id,
                 source.entry,
                 f"{_RESET} Then accept the new topic: delete its old id from the file of the topic ids.",
+                commands=source.reset(f"{_TO_EARLIEST} --topic {shlex.quote(topic)}"),
             )
 
 
@@ -274,7 +298,7 @@ def _both(source: KafkaSource, goes_on: str) -> str:
     return f"Spark stops; with failOnDataLoss=false it {goes_on}"
 
 
-def _finding(source: KafkaSource, code: str, message: str, condition: str, hint: str) -> Finding:
+def _finding(source: KafkaSource, code: str, message: str, condition: str, hint: str, goal: str = "") -> Finding:
     stops = source.options.fails_on_data_loss is not False
     if condition == "PARTITIONS_DELETED" and source.options.has_group_id:
         condition += "_AND_GROUP_ID_CONFIG_PRESENT"
@@ -286,12 +310,21 @@ def _finding(source: KafkaSource, code: str, message: str, condition: str, hint:
         source.entry,
         hint,
         f"{_CONDITION}{condition}" if stops else None,
+        commands=source.reset(goal) if goal else (),
     )
 
 
 def _partitions(partitions: Iterable[Partition]) -> str:
     names = [f"{topic}-{number}" for topic, number in sorted(partitions)]
     return f"the partition {names[0]}" if len(names) == 1 else f"the partitions {_some(names)}"
+
+
+def _named(partitions: Iterable[Partition]) -> str:
+    """The options that name partitions one by one."""
+    numbers: dict[str, list[str]] = {}
+    for topic, number in sorted(partitions):
+        numbers.setdefault(topic, []).append(str(number))
+    return " ".join(f"--topic {shlex.quote(topic)}:{','.join(found)}" for topic, found in numbers.items())
 
 
 def _some(names: Iterable[str]) -> str:

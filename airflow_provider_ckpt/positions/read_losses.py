@@ -76,6 +76,8 @@ def _losses(
                     topics=declared.topics,
                     known_ids=_of_source(source_id, known_ids),
                     options=own,
+                    checkpoint=view.location,
+                    servers=declared.location,
                 )
             )
         else:

@@ -23,6 +23,8 @@ from airflow_provider_ckpt.times import time_text
 from airflow_provider_ckpt.untrusted.bounded_json import parse_json
 
 _COMMIT_INFO = "commitInfo"
+#: What Delta calls a commit that only takes rows away.
+_DELETE = "DELETE"
 
 
 @dataclass(frozen=True, slots=True)
@@ -162,14 +164,19 @@ def commit_text(version: int, commit: DeltaCommit, read: int = 0) -> str:
         read: So many of its files were read already.
     """
     files = commit.added[read:]
-    rows = [file.rows for file in files]
-    counted = f" with {sum(filter(None, rows)):,} rows" if files and None not in rows else ""
-    rest = "more " if read else ""
-    adds = f"adds {len(files):,} {rest}data files{counted}"
-    removes = f" and takes the rows of {len(commit.removed):,} files away" if commit.removed else ""
+    known = [file.rows for file in files if file.rows is not None]
+    rows = f"{sum(known):,} rows" if files and len(known) == len(files) else ""
+    stored = f"{len(files):,} {'more ' if read else ''}data files"
+    removes = f"takes the rows of {len(commit.removed or ()):,} files away"
     what = commit.operation or "a commit that does not say what wrote it"
     when = "" if commit.at_ms is None else f" of {time_text(commit.at_ms)}"
-    return f"version {version} ({what}{when}), which {adds}{removes}"
+    if commit.operation == _DELETE and commit.removed:  # its files have rows that stay, and that the table had before
+        keeps = f", and keeps the {rows or 'other rows'} that stay in {stored}" if files else ""
+        does = f"has no new rows: it {removes}{keeps}"
+    else:
+        adds = f"adds {stored} with {rows}" if rows else f"adds {stored}"
+        does = f"{adds} and {removes}" if commit.removed else adds
+    return f"version {version} ({what}{when}), which {does}"
 
 
 def _first_at(log: DeltaLog, at_ms: int) -> int:

@@ -144,6 +144,33 @@ def test_a_finding_can_be_read_alone(name):
             assert finding.hint
 
 
+GOALS = {
+    "unread records are gone": "--to-current",
+    "created again, and shorter": "--to-current",
+    "created again, and longer": "--to-earliest --topic t",
+    "created again with fewer partitions": "--to-current",
+    "planned, then the end went back": "--to-current",
+    "planned by a start that has failed": "--to-current",
+    "planned, then the topic is deleted": "--to-current",
+    "a new partition does not begin at 0": "--to-earliest --topic t:4",
+    "the batch in flight has a new partition, which is gone": "--to-current",
+    "the batch in flight lacks a partition, which is there again": "--to-current",
+    "the topic is deleted": None,
+    "a partition is not assigned any more": None,
+}
+
+
+@pytest.mark.parametrize(("name", "goal"), GOALS.items())
+def test_a_finding_names_the_command_that_moves_the_query(name, goal):
+    """To stay at the position is no remedy where the records before it were never read."""
+    source = replace(CASES[name].source(True), checkpoint="/c d", servers="a:9092,b:9092")
+    (finding,) = losses(source)
+    command = f"ckpt reset-offsets '/c d' --source 0=kafka:a:9092,b:9092 {goal} --sink TYPE[:URI]"
+    assert finding.commands == (() if goal is None else (command,))
+    (before_a_commit,) = losses(replace(source, batch_id=None))
+    assert before_a_commit.commands == (), "there is no position that could be moved"
+
+
 def test_many_partitions_are_counted():
     case = Case(dict.fromkeys(range(9), (15, 30)), position=dict.fromkeys(range(9), 10))
     (finding,) = losses(case.source(True))

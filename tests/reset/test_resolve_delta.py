@@ -23,9 +23,10 @@ from airflow_provider_ckpt.positions.strategies import (
     ToOffsets,
 )
 from airflow_provider_ckpt.reset.request import SkipVersion, ToVersion
-from airflow_provider_ckpt.reset.resolve_delta import DeltaAim
+from airflow_provider_ckpt.reset.resolve_delta import DeltaAim, commit_text
 from airflow_provider_ckpt.sinks.change_effects import reset_effects
 from airflow_provider_ckpt.storage.store import Store
+from airflow_provider_ckpt.tables.delta_commit import DataFile, DeltaCommit
 
 #: Version n was committed in minute n, epoch milliseconds.
 FIRST_MS, MINUTE_MS = 1_700_000_000_000, 60_000
@@ -145,7 +146,10 @@ def test_one_version_is_skipped_and_named(stopped, begins):
     move = DeltaAim(Store.open(str(stopped)), SkipVersion(3)).move("0", at(stopped, begins), None)
     assert move.new == at(stopped, 4) and move.again == "" and move.warnings == ()
     assert move.left_out.startswith("version 3 (DELETE of 2")
-    assert move.left_out.endswith("which adds 1 data files with 2 rows and takes the rows of 1 files away, of source 0")
+    assert move.left_out.endswith(
+        "which has no new rows: it takes the rows of 1 files away, and keeps the 2 rows that stay in 1 data files, of "
+        "source 0"
+    )
     assert move.notes == (
         f"Skipped is {move.counted.left_out}.",
         "The next batch begins with version 4; the newest version of the table is 5.",
@@ -192,3 +196,26 @@ def test_a_version_before_it_that_is_missing_is_refused(stopped):
 def test_an_offset_of_another_source_is_refused(table):
     with pytest.raises(PlanError, match="source 0 is not a Delta source"):
         DeltaAim(Store.open(str(table)), ToEarliest()).move("0", SourceOffset('{"t":{"0":1}}'), None)
+
+
+FILES = (DataFile("a", 5, 3), DataFile("b", 5, 4))
+COMMITS = {
+    "a delete has no row that is new": (
+        DeltaCommit("DELETE", None, FILES[:1], {"x": None}),
+        "has no new rows: it takes the rows of 1 files away, and keeps the 3 rows that stay in 1 data files",
+    ),
+    "a delete of whole files": (
+        DeltaCommit("DELETE", None, (), {"x": None, "y": None}),
+        "has no new rows: it takes the rows of 2 files away",
+    ),
+    "an update has": (
+        DeltaCommit("UPDATE", None, FILES, {"x": None}),
+        "adds 2 data files with 7 rows and takes the rows of 1 files away",
+    ),
+    "rows that nobody has counted": (DeltaCommit("WRITE", None, (DataFile("a", 5),), {}), "adds 1 data files"),
+}
+
+
+@pytest.mark.parametrize(("commit", "does"), COMMITS.values(), ids=COMMITS)
+def test_what_is_skipped_is_told_by_what_wrote_it(commit, does):
+    assert commit_text(4, commit) == f"version 4 ({commit.operation}), which {does}"
