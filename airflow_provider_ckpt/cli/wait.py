@@ -175,6 +175,7 @@ def wait(
     answer at the deadline.
     """
     source_types(sources)
+    kafka_config = _answering_within(timeout, kafka_config) if sources or sources_file else kafka_config
     store = open_store(location, storage_options)
     declared, options = declared_query(store.location, sources, sources_file, source_options, trigger)
     conditions = _conditions(given, declared)
@@ -215,6 +216,16 @@ def wait(
     else:
         say(f"Timed out: {step.text}", colour="red")
     raise click.exceptions.Exit(0 if is_reached else 1)
+
+
+def _answering_within(timeout_ms: int | None, kafka_config: tuple[str, ...]) -> tuple[str, ...]:
+    """The options of the client: a broker that does not answer must not keep a short wait beyond its timeout."""
+    from airflow_provider_ckpt.sources.ask_kafka import TIMEOUT_S
+
+    if timeout_ms is None or any("socket.timeout.ms=" in text for text in kafka_config):
+        return kafka_config
+    most_ms = max(1_000, timeout_ms // 2)  # a poll may ask twice before the deadline is looked at
+    return kafka_config if most_ms >= TIMEOUT_S * 1_000 else (*kafka_config, f"socket.timeout.ms={most_ms}")
 
 
 def _wait(waiting: Waiting, store: Store, bar: Bar) -> Reached | TimedOut:

@@ -10,7 +10,7 @@ from collections.abc import Iterable
 
 from airflow_provider_ckpt.checks.findings import Finding
 from airflow_provider_ckpt.codec import layout
-from airflow_provider_ckpt.errors import StoreError, StoreUnavailableError
+from airflow_provider_ckpt.errors import CheckpointError, MalformedEntryError, StoreError, StoreUnavailableError
 from airflow_provider_ckpt.positions.table_loss import TableAtRestart, TableLosses
 from airflow_provider_ckpt.sources.declared import Access, DeclaredEnd
 from airflow_provider_ckpt.sources.file import End
@@ -23,6 +23,7 @@ LIFECYCLE = "lifecycle rules"
 
 def judge(at: TableAtRestart, declared: DeclaredEnd, access: Access) -> TableLosses:
     """See :meth:`~airflow_provider_ckpt.positions.judge_tables.Judge.judge`."""
+    _require_file_source(at)
     end = End(declared, at.source_id, access)
     try:
         rules = lifecycle_rules(end.store)
@@ -47,6 +48,14 @@ def judge(at: TableAtRestart, declared: DeclaredEnd, access: Access) -> TableLos
     left_ms = max(0, first_ms - at.now_ms)
     count = len({key for _, key, _ in expiries})
     return TableLosses((finding_of_rule(at, rule, key, count, left_ms),), unknown, left_ms)
+
+
+def _require_file_source(at: TableAtRestart) -> None:
+    try:
+        if at.committed is not None:
+            at.committed.view("file")
+    except MalformedEntryError as error:
+        raise CheckpointError(f"source {at.source_id} is not a file source: {error.message}") from None
 
 
 def _expiries(key: str, file: tuple[int, int], rules: Iterable[LifecycleRule]) -> list[tuple[int, LifecycleRule]]:

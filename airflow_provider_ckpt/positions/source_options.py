@@ -38,6 +38,8 @@ _TEXTS = (
     "maxBytesPerTrigger",
     "startingVersion",
     "startingTimestamp",
+    "streaming-max-files-per-micro-batch",
+    "streaming-max-rows-per-micro-batch",
 )
 #: Options that are known. Spark ignores the case of their names.
 OPTIONS = (*_NUMBERS, *_FLAGS, *_TEXTS)

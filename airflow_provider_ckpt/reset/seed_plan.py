@@ -92,7 +92,12 @@ def _require_position(source_id: str, offset: SourceOffset, source_type: str) ->
             "does not know what it has.",
             hint=f"Nothing was done. Types that can be seeded: {', '.join(SEEDABLE)}.",
         )
-    offset.view(source_type)
+    at = offset.view(source_type)
+    if source_type == "delta" and at.value["reservoirVersion"] < 0:
+        raise PlanError(
+            f"the position of source {source_id} cannot be a start: its version is negative.",
+            hint="Nothing was done. Give the first version to read, such as 0.",
+        )
     if source_type != "kafka":
         return
     positions = offsets_of(offset)

@@ -17,6 +17,7 @@ from pathlib import Path
 import pytest
 
 from airflow_provider_ckpt.cli import run
+from airflow_provider_ckpt.cli import wait as wait_command
 from airflow_provider_ckpt.errors import StoreUnavailableError
 from airflow_provider_ckpt.storage.store import Store
 from tests.package import loaded_by
@@ -394,3 +395,18 @@ def test_waiting_is_cheap(checkpoint):
         "deltalake",
         "pyiceberg",
     }
+
+
+@pytest.mark.parametrize(
+    ("timeout_ms", "given", "options"),
+    [
+        (None, (), ()),
+        (60_000, (), ()),
+        (20_000, (), ("socket.timeout.ms=10000",)),
+        (3_000, (), ("socket.timeout.ms=1500",)),
+        (100, ("security.protocol=SSL",), ("security.protocol=SSL", "socket.timeout.ms=1000")),
+        (3_000, ("kafka.socket.timeout.ms=9000",), ("kafka.socket.timeout.ms=9000",)),
+    ],
+)
+def test_a_silent_broker_does_not_keep_a_short_wait_for_long(timeout_ms, given, options):
+    assert wait_command._answering_within(timeout_ms, given) == options

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from airflow_provider_ckpt.checkpoint.observe import observe
-from airflow_provider_ckpt.errors import StoreError
+from airflow_provider_ckpt.errors import CheckpointError, StoreError
 from airflow_provider_ckpt.positions import judge_file
 from airflow_provider_ckpt.positions.judge_tables import judge_tables
 from airflow_provider_ckpt.positions.table_loss import TableLosses
@@ -93,3 +93,10 @@ def test_other_stores_are_not_judged(tmp_path):
     assert judge_tables(observe(store), {"0": "file:memory://lake/in"}, {}, access, 0).unknown == ("lifecycle rules",)
     disk = Access(Store.open, store)
     assert judge_tables(observe(store), {"0": f"file:{tmp_path}"}, {}, disk, 0) == TableLosses()
+
+
+def test_another_source_is_refused(tmp_path):
+    commit_batch(tmp_path, 0, {"orders": {"0": 1}})
+    store = Store.open(str(tmp_path))
+    with pytest.raises(CheckpointError, match="source 0 is not a file source"):
+        judge_tables(observe(store), {"0": f"file:{tmp_path}"}, {}, Access(Store.open, store), 0)

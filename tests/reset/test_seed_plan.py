@@ -77,6 +77,12 @@ def test_a_new_query_gets_what_an_empty_checkpoint_would_give_it():
         ),
         ([("0", DELTA)], {"0": "kafka"}, MalformedEntryError, "not an offset of the source type kafka"),
         ([("0", SourceOffset('{"t":{"0":-2}}'))], {"0": "kafka"}, PlanError, "the offset of partition t-0 is negative"),
+        (
+            [("0", SourceOffset(DELTA.json.replace('"reservoirVersion":', '"reservoirVersion":-')))],
+            {"0": "delta"},
+            PlanError,
+            "its version is negative",
+        ),
         ([("0", SourceOffset("{}"))], {"0": "kafka"}, PlanError, "source 0 cannot be a start: it is empty"),
     ],
 )
