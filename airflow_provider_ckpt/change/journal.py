@@ -125,17 +125,22 @@ def history(checkpoint: Store, undo: Store | None = None) -> tuple[Record, ...]:
     return found
 
 
-def survey(checkpoint: Store, undo: Store | None = None) -> tuple[tuple[Record, ...], dict[str, StoreError]]:
-    """The changes made to a checkpoint, oldest first, and what is wrong with records that are damaged, by plan id."""
+def survey(
+    checkpoint: Store, undo: Store | None = None, *, most: int | None = None, most_bytes: int = RECORD_BYTES
+) -> tuple[tuple[Record, ...], dict[str, StoreError]]:
+    """The changes made to a checkpoint, oldest first, and what is wrong with records that are damaged, by plan id.
+
+    ``most`` is how many records are read, for who has no time for all; a plan of more than ``most_bytes`` is damage.
+    """
     found: list[Record] = []
     unreadable: dict[str, StoreError] = {}
     for root in _places(checkpoint, undo):
-        for directory in root.ls()[1]:
+        for directory in root.ls()[1][:most]:
             store = root.child(directory)
             files, inside = store.ls()
             try:
                 if PLAN in files:
-                    found.append(_record(store, files))
+                    found.append(_record(store, files, most_bytes))
                 elif SAVED in files or {PLAN, SAVED_OBJECTS} & {*inside}:
                     raise _damaged(store, PLAN, "is missing")
             except StoreUnavailableError:
@@ -150,8 +155,8 @@ def next_number(checkpoint: Store, undo: Store | None = None) -> int:
     return 1 + max((record.number for record in survey(checkpoint, undo)[0]), default=0)
 
 
-def _record(store: Store, files: Mapping[str, StoredObject]) -> Record:
-    data = _read_bytes(store, PLAN)
+def _record(store: Store, files: Mapping[str, StoredObject], most_bytes: int) -> Record:
+    data = _read_bytes(store, PLAN, most_bytes)
     if hashlib.sha256(data).hexdigest()[:16] != store.base_name:  # the id of a plan is a digest of its bytes
         raise _damaged(store, PLAN, "is not the plan that was recorded")
     try:
@@ -207,15 +212,15 @@ class _Note:
         return value
 
 
-def _read_bytes(store: Store, name: str) -> bytes:
+def _read_bytes(store: Store, name: str, most: int = RECORD_BYTES) -> bytes:
     try:
-        data = store.read_up_to(name, RECORD_BYTES + 1)
+        data = store.read_up_to(name, most + 1)
     except StoreUnavailableError:
         raise
     except StoreError as error:
         raise _damaged(store, name, f"cannot be read ({error.message})") from None
-    if len(data) > RECORD_BYTES:
-        raise _damaged(store, name, f"is larger than {size_text(RECORD_BYTES)}")
+    if len(data) > most:
+        raise _damaged(store, name, f"is larger than {size_text(most)}")
     return data
 
 

@@ -10,7 +10,7 @@ from importlib import metadata
 from importlib.util import find_spec
 from pathlib import Path
 
-_INSTALL = "pip install 'ckpt-cli[spark]'"
+_INSTALL = "pip install 'spark-ckpt[spark]'"
 
 
 @dataclass(frozen=True, slots=True)

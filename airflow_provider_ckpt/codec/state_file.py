@@ -105,7 +105,7 @@ def read_lineage(
         raise MalformedEntryError(
             f"the changelog is compressed with {codec!r}",
             name=name,
-            hint=f"This installation reads {known}; ckpt-cli as pip installs it also reads lz4, snappy and zstd.",
+            hint=f"This installation reads {known}; spark-ckpt as pip installs it also reads lz4, snappy and zstd.",
         )
     try:
         return _read_lineage(data, decompressors[codec], name)

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from airflow_provider_ckpt.errors import MalformedEntryError, located
+from airflow_provider_ckpt.positions.position import Position
 from airflow_provider_ckpt.positions.read_end import read_end
 from airflow_provider_ckpt.positions.read_position import read_position
 from airflow_provider_ckpt.positions.starting_options import FORMS
@@ -43,6 +45,15 @@ def export_position(store: Store, form: str, source_id: str | None = None, batch
     """
     wanted = FORMS[form]
     position = read_position(store, source_id, batch_id)
-    position.offset.view(wanted.source_type, position.entry)
-    text = wanted.text(read_end(store, position, wanted.source_type), position.entry)
+    with located(position.location):
+        _require_type(position, wanted.source_type)
+        text = wanted.text(read_end(store, position, wanted.source_type), position.entry)
     return Exported(position.location, position.source_id, position.batch_id, text)
+
+
+def _require_type(position: Position, source_type: str) -> None:
+    try:
+        position.offset.view(source_type, position.entry)
+    except MalformedEntryError as error:
+        error.hint = f"Choose with --source a source of the type {source_type}, or another form with --as."
+        raise

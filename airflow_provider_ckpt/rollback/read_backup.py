@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, replace
 
 from airflow_provider_ckpt import codec
@@ -72,7 +72,15 @@ def require_same_query(view: CheckpointView, backup: Manifest, compared: Compare
 def keeps_batch(view: CheckpointView, backup: Manifest, compared: Compared) -> bool:
     """Whether the checkpoint holds the batch that was backed up, and nothing of it is another file by now."""
     names = (layout.offset_entry(backup.batch_id), layout.commit_entry(backup.batch_id))
-    return not compared.replaced and all(name in view.objects for name in names)
+    is_whole = _directories(item.name for item in backup.objects) <= _directories(view.objects)
+    return is_whole and not compared.replaced and all(name in view.objects for name in names)
+
+
+def _directories(names: Iterable[str]) -> set[str]:
+    """Of sources and of operators with state, those that have a file that Spark wrote."""
+    unknown = layout.Sidecar | layout.Temporary | layout.Other
+    known = (name.split("/") for name in names if not isinstance(layout.parse(name), unknown))
+    return {f"{parts[0]}/{parts[1]}" for parts in known if parts[0] in (layout.SOURCES, layout.STATE)}
 
 
 def read_restart_set(root: Store, backup: Manifest) -> tuple[CheckpointView, Manifest]:

@@ -100,7 +100,8 @@ def _misfit_of_files(
 
 
 def _reaches(standing: QueryBatches, latest: int) -> bool:
-    return standing.planned is not None and latest <= standing.planned
+    """Whether the query has planned a batch, or committed one whose offset entry is lost."""
+    return any(batch is not None and latest <= batch for batch in (standing.planned, standing.written))
 
 
 def _spans(standing: QueryBatches, latest: int) -> bool:

@@ -65,7 +65,7 @@ def _avro(data: bytes, store: Store) -> Any:
     try:
         import fastavro
     except ImportError as error:
-        hint = "pip install 'ckpt-cli[hudi]'"
+        hint = "pip install 'spark-ckpt[hudi]'"
         raise StoreError(
             "its commits are in Avro, which ckpt does not read", location=store.location, hint=hint
         ) from error

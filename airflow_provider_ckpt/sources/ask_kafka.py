@@ -203,7 +203,7 @@ class KafkaBroker:
         try:
             from confluent_kafka import KafkaException
         except ImportError as error:
-            hint = "pip install 'ckpt-cli[kafka]'"
+            hint = "pip install 'spark-ckpt[kafka]'"
             raise StoreError("Kafka sources need confluent-kafka", hint=hint) from error
         if not self._config.get(_SERVERS):
             raise StoreError("no Kafka broker was given", hint="Declare the source as kafka:HOST:PORT/TOPIC.")

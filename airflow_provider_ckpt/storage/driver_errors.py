@@ -42,6 +42,8 @@ def typed_error(error: Exception, said: str, place: dict[str, Any], *, is_local:
         case PermissionError():
             hint = "Check the permissions of the user, or the credentials of the connection."
             return StoreError("permission denied", **place, hint=hint)
+        case OSError() if _is_there_already(error):
+            return ObjectExistsError("exists already", **place)
         case OSError():
             if is_local and error.errno not in _TRANSIENT:
                 return StoreError(said or type(error).__name__, **place)
@@ -51,6 +53,15 @@ def typed_error(error: Exception, said: str, place: dict[str, Any], *, is_local:
     if "Credentials" in type(error).__name__:  # each driver has a family of errors of its own
         return StoreError(f"no credentials: {said}", **place)
     return StoreUnavailableError(f"storage failed: {said}", **place)
+
+
+def _is_there_already(error: OSError) -> bool:
+    """Whether a server that speaks S3 has refused to create an object: no other write here has a condition.
+
+    AWS also says which condition failed, and s3fs waits for that; other servers give the code alone.
+    """
+    response = getattr(error.__cause__, "response", None) or {}
+    return response.get("Error", {}).get("Code") in ("PreconditionFailed", "412")
 
 
 def too_large(location: str, name: str, most: int) -> TooLargeError:

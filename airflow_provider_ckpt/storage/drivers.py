@@ -30,6 +30,11 @@ def finds_at_once(fs: FileSystem) -> bool:
     return isinstance(fs, AsyncFileSystem) and type(fs)._find is not AsyncFileSystem._find  # noqa: SLF001  # whether a driver has its own is seen nowhere else
 
 
+def marks_a_directory(info: Mapping[str, Any]) -> bool:
+    """Whether an object of a listing is the mark of an empty directory, as Hadoop's S3 driver writes them."""
+    return info["type"] == "file" and str(info["name"]).endswith("/")
+
+
 class Calls:
     """How many calls a storage was asked to answer; counts right from several threads."""
 

@@ -26,7 +26,7 @@ _HDFS = (
     "classpath --glob)); webhdfs://HOST:PORT/PATH needs none of them."
 )
 _HINTS = {
-    **{scheme: f"pip install 'ckpt-cli[{extra}]'" for scheme, extra in _EXTRAS.items()},
+    **{scheme: f"pip install 'spark-ckpt[{extra}]'" for scheme, extra in _EXTRAS.items()},
     "hdfs": _HDFS,
     "viewfs": "Give the location as hdfs://…, or webhdfs://….",
     **dict.fromkeys(("wasb", "wasbs"), "Give the location as abfss://CONTAINER@ACCOUNT.dfs.core.windows.net/PATH."),

@@ -24,6 +24,7 @@ from airflow_provider_ckpt.storage.drivers import (
     finds_at_once,
     is_foreign,
     is_name,
+    marks_a_directory,
     protocols,
     service,
     split,
@@ -156,7 +157,7 @@ class Store:
             try:
                 if self.is_local:
                     return scan(path, f"{directory}/" if directory else "", into_links=into_links)
-                infos = self.fs.ls(path, detail=True)
+                infos = [info for info in self.fs.ls(path, detail=True) if not marks_a_directory(info)]
             except FileNotFoundError:
                 return {}, []
             except NotADirectoryError:

@@ -11,6 +11,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from typing import Any, TypeVar
 
 from airflow_provider_ckpt.errors import CheckpointNotFoundError, StoreError
+from airflow_provider_ckpt.storage.held import require_held
 from airflow_provider_ckpt.storage.store import Store
 from airflow_provider_ckpt.storage.stored_object import StoredObject
 from airflow_provider_ckpt.untrusted.limits import DELTA_LOG_BYTES
@@ -137,8 +138,9 @@ def open_table(store: Store, *, without_files: bool = False, version: int | None
         from deltalake import DeltaTable
         from deltalake.exceptions import DeltaError
     except ImportError as error:
-        hint = "pip install 'ckpt-cli[delta]'"
+        hint = "pip install 'spark-ckpt[delta]'"
         raise StoreError("Delta tables need deltalake", location=store.location, hint=hint) from error
+    require_held(store, LOG)
     try:
         return DeltaTable(_url(store), version, storage_options=_options(store), without_files=without_files)
     except (DeltaError, OSError) as error:

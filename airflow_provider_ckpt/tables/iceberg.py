@@ -119,7 +119,7 @@ def _parse(store: Store, name: str) -> Any:
         from pyiceberg.exceptions import ValidationError
         from pyiceberg.table.metadata import TableMetadataUtil
     except ImportError as error:
-        hint = "pip install 'ckpt-cli[iceberg]'"
+        hint = "pip install 'spark-ckpt[iceberg]'"
         raise StoreError("Iceberg tables need pyiceberg", location=store.location, hint=hint) from error
     data = store.read_up_to(name, TABLE_METADATA_BYTES + 1)
     try:

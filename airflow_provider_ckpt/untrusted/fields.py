@@ -76,6 +76,13 @@ class Fields:
             raise self.wrong(name, "a list of texts")
         return tuple(value)
 
+    def texts_by_text(self, name: str) -> dict[str, str]:
+        """A JSON object from text to text."""
+        value = self._value[name]
+        if not isinstance(value, Mapping) or not all(isinstance(item, str) for pair in value.items() for item in pair):
+            raise self.wrong(name, "an object of texts")
+        return dict(value)
+
     def wrong(self, name: str, wanted: str) -> PlanError:
         """The error for a field that is not what it should be."""
         return PlanError(f"not a plan: {name!r} of {self._what} is {shown(self._value[name])}, not {wanted}.")

@@ -54,7 +54,7 @@ def test_a_pyspark_of_two_versions_is_named(tmp_path, files, distributions, said
 
 def test_without_pyspark_it_is_named(monkeypatch):
     monkeypatch.setattr(find_spark, "find_spec", lambda name: None)
-    assert missing_spark() == Missing("PySpark", "pip install 'ckpt-cli[spark]'")
+    assert missing_spark() == Missing("PySpark", "pip install 'spark-ckpt[spark]'")
 
 
 def test_a_client_without_the_java_part_is_named(tmp_path, monkeypatch):

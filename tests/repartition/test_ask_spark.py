@@ -99,8 +99,8 @@ def test_a_lock_that_was_taken_over_ends_it(program, record, monkeypatch):
 
 
 def test_what_to_install_is_named(monkeypatch):
-    monkeypatch.setattr(module, "missing_spark", lambda: Missing("PySpark", "pip install 'ckpt-cli[spark]'"))
-    with pytest.raises(PlanError, match=r"a repartition needs PySpark. pip install 'ckpt-cli\[spark\]'"):
+    monkeypatch.setattr(module, "missing_spark", lambda: Missing("PySpark", "pip install 'spark-ckpt[spark]'"))
+    with pytest.raises(PlanError, match=r"a repartition needs PySpark. pip install 'spark-ckpt\[spark\]'"):
         require_spark("s3://lake/orders")
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 from pathlib import Path
 
 import pytest
@@ -227,3 +228,15 @@ def test_any_file_of_a_backup_is_mended_in_place_and_undone(case, back, golden, 
             (case.path / name).write_bytes(whole[name])
     needed = {name for name in case.names() if ".snapshot" not in name and ".crc" not in name}
     assert needed <= set(mended)
+
+
+@pytest.mark.parametrize("case", ["agg-hdfs", "agg-rocksdb-changelog-v2"])
+@pytest.mark.parametrize("directory", ["sources", "sources/0", "state", "state/0"])
+def test_a_directory_that_is_gone_as_a_whole_is_mended(case, directory, golden, tmp_path):
+    """Nothing that is left then shows that the batch needs it."""
+    damaged = Case(golden(case), tmp_path / "backups", 0)
+    whole = damaged.now
+    shutil.rmtree(damaged.path / directory)
+    damaged.apply(damaged.plan())
+    assert damaged.backed_up.items() <= damaged.now.items() <= whole.items()
+    assert not [item for item in inspect(damaged.store, deep=True) if item.severity == "error"]

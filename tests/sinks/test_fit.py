@@ -27,6 +27,7 @@ FITS = {
     "the batch in flight has reached the sink, and Spark stopped before its commit": (files(6), RUNNING),
     "the first batch is in flight, and the directory is still empty": (files(None), QueryBatches(None, 0)),
     "the first batch is in flight, and is in the sink": (files(0), QueryBatches(None, 0)),
+    "the offset entry of the newest committed batch is lost": (files(5), QueryBatches(5, 4)),
     "a log whose older entries are compacted and deleted": (files(5), IDLE),
     "a table knows the query": (table("delta", 4, 5, last=5), IDLE),
     "a table was restored, marker and all": (table("iceberg", 1, 2, last=2), IDLE),

@@ -57,6 +57,17 @@ class TestS3Store(StoreSuite):
             assert dict(counted) == expected
             assert store.calls.count - before == 1
 
+    def test_an_empty_directory_that_hadoop_has_marked_is_empty(self, store: Store):
+        """Between the start of a query on ``s3a`` and its first commit, that is all that there is below ``commits``."""
+        store.create("metadata", b"{}")
+        bucket, key, _ = store.fs.split_path(store.root)
+        for marker in ("", "commits/"):
+            store.fs.call_s3("put_object", Bucket=bucket, Key=f"{key}/{marker}", Body=b"")
+        assert store.ls("commits") == ({}, [])
+        assert store.names("commits") == []
+        assert [*store.ls()[0], *store.ls()[1]] == ["metadata", "commits"]
+        assert [*store.find()] == ["metadata"]
+
     def test_a_copy_inside_one_s3_moves_no_bytes(self, store: Store, s3_requests):
         """A name that nobody else can have needs no look whether it is free; nor a size that a listing has shown."""
         store.create("state/0/0/1.delta", b"x" * 1_000)
@@ -106,7 +117,7 @@ def test_a_scheme_without_a_driver_names_the_extra(monkeypatch):
     monkeypatch.setitem(__import__("sys").modules, "gcsfs", None)
     with pytest.raises(StoreError) as caught:
         Store.open("gs://bucket/cp")
-    assert "ckpt-cli[gcs]" in str(caught.value)
+    assert "spark-ckpt[gcs]" in str(caught.value)
 
 
 def test_calls_are_counted_with_those_of_derived_stores(tmp_path):
