@@ -1,39 +1,213 @@
-"""The command that says what a rule means: explain."""
+"""The command that says what an error or a rule means: explain."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+import codecs
+import gzip
+import io
+import re
+import sys
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, BinaryIO
 
 import click
 
 from airflow_provider_ckpt.checks.registry import RULES
 from airflow_provider_ckpt.checks.rule_pages import text_of
-from airflow_provider_ckpt.cli.options import examples
+from airflow_provider_ckpt.cli.explain_output import print_explained
+from airflow_provider_ckpt.cli.options import examples, open_store, shared
 from airflow_provider_ckpt.cli.render import print_json
 from airflow_provider_ckpt.documents import FORMAT_VERSION
 
 if TYPE_CHECKING:
     from airflow_provider_ckpt.documents.findings import ExplainDocument, ExplanationFields
+    from airflow_provider_ckpt.symptoms.explanation import Explained
+
+#: What a location of the command line begins with; an error text may, but then it has white space.
+_LOCATION = re.compile(r"(?:[A-Za-z][A-Za-z0-9+.-]*:/|/|\.{1,2}/|~/)\S*")
+_CODE = re.compile(r"CKPT\d+", re.IGNORECASE)
+#: A line of a log is read in pieces of this size.
+_LINE_BYTES = 1 << 18
+#: In UTF-16 without a byte order mark about every second byte is NUL. A first line with more than one in
+#: so many is taken for that; a file that begins with a hole, as rotated logs do, has NUL bytes alone.
+_NUL_SHARE = 4
 
 
-@click.command(epilog=examples("ckpt explain CKPT201", "ckpt explain --json"))
-@click.argument("codes", nargs=-1, metavar="[CODE]...")
-@click.option("--json", "as_json", is_flag=True, help="Print one JSON document on stdout instead of text.")
-def explain(codes: tuple[str, ...], as_json: bool) -> None:
-    """Explain a rule: what it means, why Spark behaves so, what to do. Without a code, list all rules."""
+@click.command(
+    epilog=examples(
+        "ckpt explain CKPT201",
+        "ckpt explain CONCURRENT_STREAM_LOG_UPDATE s3://lake/checkpoints/orders",
+        'ckpt explain "batch 3 doesn\'t exist" s3://lake/checkpoints/orders',
+        "ckpt explain --log driver.log.gz --json",
+        "ckpt explain -",
+    )
+)
+@click.argument("words", nargs=-1, metavar="[TEXT|CODE|CONDITION|-]... [LOCATION]")
+@click.option(
+    "--log",
+    "log",
+    type=click.Path(path_type=Path),
+    metavar="FILE",
+    help="Log to explain, of any size; a name that ends in .gz is unpacked.",
+)
+@shared
+def explain(words: tuple[str, ...], log: Path | None, storage_options: tuple[str, ...], as_json: bool) -> None:
+    """Explain an error of a query, or a rule: the cause, the evidence on a checkpoint, and what repairs it.
+
+    Give a stack trace, a log, an error condition, a message or a rule code. - reads the text from standard input.
+    Without any, all rules are listed. The last word is the location of the checkpoint when it begins with a scheme such
+    as s3://, with / or with ./ and has no white space, or when it is a directory. The checkpoint is only read.
+
+    Exit code 1 when nothing in the text is known.
+    """
+    texts, location = _split(words)
+    codes = [text.strip().upper() for text in texts if _CODE.fullmatch(text.strip())]
+    about_rules = bool(codes) and len(codes) == len(texts) and log is None
+    if (about_rules and location is None) or not (texts or log or location):
+        _explain_rules(codes, as_json=as_json)
+        return
+    if not (texts or log):
+        raise click.UsageError("give a text, a condition, --log FILE or - beside the location")
+    if log is not None and texts:
+        raise click.UsageError("give either a text or --log")
+    from airflow_provider_ckpt.symptoms.explain import explain as explain_text  # with a room that rules do not need
+    from airflow_provider_ckpt.symptoms.explain import explain_rules
+
+    store = None if location is None else open_store(location, storage_options)
+    if about_rules and store is not None:
+        explained = explain_rules(_known(codes), store)
+    else:
+        explained = explain_text(_lines(texts, log), store)
+    place = explained.location if store is None else store.location
+    if as_json:
+        print_json(_document(explained, place))
+    else:
+        print_explained(explained, None if store is None else store.location)
+    if not any(item.cause for item in explained.explanations):
+        click.get_current_context().exit(1)
+
+
+def _document(explained: Explained, location: str | None) -> ExplainDocument:
+    return {
+        "format_version": FORMAT_VERSION,
+        "explanations": [item.to_dict() for item in explained.explanations],
+        "unknown": [item.to_dict() for item in explained.unknown],
+        "location": location,
+    }
+
+
+def _split(words: Sequence[str]) -> tuple[list[str], str | None]:
+    """The texts of a command line, and the location behind them."""
+    texts = list(words)
+    is_location = bool(texts) and (_LOCATION.fullmatch(texts[-1]) is not None or _is_directory(texts[-1]))
+    return (texts[:-1], texts[-1]) if is_location else (texts, None)
+
+
+def _is_directory(text: str) -> bool:
+    try:
+        return text != "-" and Path(text).is_dir()
+    except (OSError, ValueError):  # a text that is no path, such as a whole stack trace
+        return False
+
+
+def _lines(texts: Sequence[str], log: Path | None) -> Iterator[str]:
+    """The lines of the text, of standard input, or of a log."""
+    if log is not None:
+        try:
+            with _open(log) as file:
+                yield from _pieces(file)
+        except (OSError, EOFError) as error:
+            raise click.BadParameter(
+                f"{log}: {getattr(error, 'strerror', None) or error}", param_hint="--log"
+            ) from None
+        return
+    for text in texts:
+        if text == "-":
+            if sys.stdin is None:
+                raise click.UsageError("standard input is closed; give the text, or --log FILE")
+            yield from _pieces(sys.stdin.buffer)
+        else:
+            yield from text.splitlines()
+        yield ""
+
+
+def _open(log: Path) -> BinaryIO:
+    if log.suffix == ".gz":
+        return io.BufferedReader(gzip.open(log))
+    return log.open("rb")
+
+
+def _pieces(file: BinaryIO) -> Iterator[str]:
+    """Lines, of which long ones come in pieces: no line is ever in memory as a whole."""
+    first = file.readline(_LINE_BYTES)
+    if first.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
+        # The line ended within a character: the rest of the file is read with the mark.
+        yield from _decoded(first, file)
+        return
+    if len(first) < first.count(0) * _NUL_SHARE < len(first) * (_NUL_SHARE - 1):
+        raise click.UsageError(
+            "the text is not UTF-8 but has many NUL bytes; convert it first: iconv -f UTF-16 -t UTF-8"
+        )
+    while first:
+        yield first.decode("utf-8", "replace")
+        first = file.readline(_LINE_BYTES)
+
+
+def _decoded(first: bytes, file: BinaryIO) -> Iterator[str]:
+    """Lines of UTF-16 with a byte order mark; a line without an end comes in pieces."""
+    decoder = codecs.getincrementaldecoder("utf-16")("replace")
+    left, piece = "", first
+    while piece:
+        *lines, left = (left + decoder.decode(piece)).split("\n")
+        yield from lines
+        if len(left) > _LINE_BYTES:
+            yield left
+            left = ""
+        piece = file.read(_LINE_BYTES)
+    yield left
+
+
+def _known(codes: Sequence[str]) -> list[str]:
     unknown = [code for code in codes if text_of(code) is None]
     if unknown:
         raise click.BadParameter(
             f"there is no rule {unknown[0]!r}; ckpt explain without a code lists all rules", param_hint="CODE"
         )
-    wanted = [code.strip().upper() for code in codes] or list(RULES)
-    explanations: list[ExplanationFields] = [
-        {"code": code, "title": RULES[code], "text": text_of(code)} for code in wanted
-    ]
+    return list(codes)
+
+
+def _explain_rules(codes: Sequence[str], *, as_json: bool) -> None:
+    wanted = _known(codes) or list(RULES)
     if as_json:
-        document: ExplainDocument = {"format_version": FORMAT_VERSION, "explanations": explanations}
+        explanations = [_rule(code) for code in wanted]
+        document: ExplainDocument = {
+            "format_version": FORMAT_VERSION,
+            "explanations": explanations,
+            "unknown": [],
+            "location": None,
+        }
         print_json(document)
     elif codes:
-        click.echo("\n\n".join(f"{item['code']}: {item['text']}" for item in explanations))
+        click.echo("\n\n".join(f"{code}: {text_of(code)}" for code in wanted))
     else:
-        click.echo("\n".join(f"{item['code']}  {item['title']}" for item in explanations))
+        click.echo("\n".join(f"{code}  {RULES[code]}" for code in wanted))
+
+
+def _rule(code: str) -> ExplanationFields:
+    return {
+        "code": code,
+        "title": RULES[code],
+        "text": text_of(code),
+        "condition": None,
+        "cause": None,
+        "evidence": None,
+        "command": None,
+        "commands": [],
+        "page": None,
+        "rules": [code],
+        "facts": {},
+        "line": None,
+        "last_line": None,
+        "times": None,
+    }

@@ -1,0 +1,155 @@
+"""Explanations for people, in 80 columns."""
+
+from __future__ import annotations
+
+import re
+import textwrap
+from collections.abc import Iterator
+
+import click
+
+from airflow_provider_ckpt.cli.render import counted, say
+from airflow_provider_ckpt.symptoms.explanation import Explained, Explanation, Unknown
+from airflow_provider_ckpt.symptoms.message_facts import fill
+from airflow_provider_ckpt.visible import visible
+
+_WIDTH = 80
+#: Exceptions that nothing explains, of which people see so many.
+_MOST_UNKNOWN = 5
+#: Facts that are of no use to people here.
+_NOT_SHOWN = frozenset({"location", "query_id", "run_id"})
+_ITEM = re.compile(r"(?:[*-]|\d+\.) ")
+_LINK = re.compile(r"\[([^\]]+)\]\([^)]+\)")
+
+
+def print_explained(explained: Explained, location: str | None) -> None:
+    """All of it: what is explained, what is not, and what to ask next.
+
+    Args:
+        explained: What was found.
+        location: The checkpoint that was read; None when none was.
+    """
+    said = (item.evidence for item in explained.explanations if item.evidence and item.evidence.elsewhere)
+    for sentence in dict.fromkeys(evidence.sentence for evidence in said):
+        _paragraph(sentence)
+        click.echo()
+    before: Explanation | None = None
+    for item in explained.explanations:
+        if before is None or before.occurrence != item.occurrence:
+            if before is not None:
+                if before.match.key != item.match.key:
+                    _end(before)
+                click.echo()
+            _begin(item)
+        _print_cause(item)
+        before = item
+    if before is not None:
+        _end(before)
+    if explained.unknown or not explained.explanations:
+        _print_unknown(explained.unknown, after=before is not None)
+    if location is None and explained.location is not None and before is not None:
+        click.echo()
+        _paragraph(
+            "The text names a checkpoint, which was not read. With its location, ckpt says which cause it confirms:"
+        )
+        _command(fill("ckpt explain - {location}", {"location": explained.location}))
+
+
+def _begin(item: Explanation) -> None:
+    if item.code is not None:
+        say(f"{item.code}: {item.title}", bold=True)
+        return
+    say(item.title, bold=True)
+    if item.match.condition and item.match.condition not in item.title:
+        _paragraph(f"Condition: {item.match.condition}")
+    first, last, times = item.met.line, item.met.last_line, item.met.times
+    where = f"Line {first}" if times == 1 else f"{counted(times, 'time')}, lines {first} to {last}"
+    facts = ", ".join(f"{name} {value}" for name, value in item.facts.items() if name not in _NOT_SHOWN)
+    _paragraph(f"{where}." + (f" The text says: {facts}." if facts else ""))
+
+
+def _print_cause(item: Explanation) -> None:
+    click.echo()
+    heading = item.cause.heading if item.cause is not None else ""
+    _paragraph(_plain(item.cause_text if item.code else f"{heading or 'Cause'}: {item.cause_text}"))
+    if item.evidence is not None:
+        _paragraph(f"Evidence: {item.evidence.sentence}")
+        for finding in {(found.code, found.message): found for found in item.evidence.findings}.values():
+            place = f" ({finding.name})" if finding.name else ""
+            _paragraph(f"{finding.code}{place}: {finding.message}", indent="    ")
+            if finding.hint:
+                _paragraph(finding.hint, indent="    ")
+    if item.commands:
+        _paragraph("Commands, which change nothing without --execute:")
+        for command in item.commands:
+            _command(command)
+
+
+def _end(item: Explanation) -> None:
+    """What to do, of the whole page."""
+    if item.text and item.code is None:
+        click.echo()
+        click.echo("Repair:")
+        if item.evidence is not None and item.facts.get("location", "\0") in item.text:
+            _paragraph("The location below is yours; batches, backups, sources and sinks are examples.")
+            click.echo()
+        for line in _wrapped(item.text):
+            click.echo(visible(line))
+    if item.page is not None:
+        click.echo()
+        more = "" if item.match.page else f"; ckpt explain {item.page} prints it"
+        _paragraph(f"Page of the runbook: {item.page}{more}.")
+
+
+def _print_unknown(unknown: tuple[Unknown, ...], *, after: bool) -> None:
+    if after:
+        click.echo()
+    if not unknown:
+        _paragraph("ckpt does not know this text. It does not guess.")
+    else:
+        _paragraph(f"ckpt does not know {counted(len(unknown), 'exception')} of this text, and does not guess:")
+        for item in unknown[:_MOST_UNKNOWN]:
+            times = f", {item.met.times} times" if item.met.times > 1 else ""
+            _paragraph(f"Line {item.met.line}{times}: {item.message[:150]}", indent="    ")
+    if not after:
+        _paragraph(
+            "Check the checkpoint with ckpt check LOCATION --deep. When that finds nothing, send the whole stack "
+            "trace, the version of Spark and what ckpt check LOCATION --deep --json prints to the maintainers of ckpt."
+        )
+
+
+def _plain(text: str) -> str:
+    return _LINK.sub(r"\1", text).replace("**", "")
+
+
+def _paragraph(text: str, indent: str = "") -> None:
+    for line in textwrap.wrap(
+        visible(text), _WIDTH, initial_indent=indent, subsequent_indent=indent, break_on_hyphens=False
+    ):
+        click.echo(line)
+
+
+def _command(command: str) -> None:
+    """A command on one line, whatever its length: it is there to be copied."""
+    click.echo(f"    {visible(command)}")
+
+
+def _wrapped(markdown: str) -> Iterator[str]:
+    """Markdown in the width of a terminal: its code stays as it is, and each item of a list begins a line."""
+    for block in re.split(r"\n{2,}", _plain(markdown)):
+        if block.startswith("    "):
+            yield from block.split("\n")
+            continue
+        item: list[str] = []
+        for line in block.split("\n"):
+            if _ITEM.match(line) and item:
+                yield from _item(" ".join(item))
+                item = []
+            item.append(line.strip())
+        yield from _item(" ".join(item))
+
+
+def _item(text: str) -> list[str]:
+    found = _ITEM.match(text)
+    indent = " " * len(found[0]) if found else ""
+    return textwrap.wrap(text, _WIDTH, subsequent_indent=indent, break_long_words=False, break_on_hyphens=False)

@@ -1,0 +1,160 @@
+"""Explaining a text: what in it is known, in which order, and what a checkpoint says about it."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field, replace
+
+from airflow_provider_ckpt.checks.rule_pages import text_of
+from airflow_provider_ckpt.storage.store import Store
+from airflow_provider_ckpt.symptoms.catalog import Entry
+from airflow_provider_ckpt.symptoms.explanation import Explained, Explanation, Met, Unknown
+from airflow_provider_ckpt.symptoms.failure import Failure, Thrown, is_condition
+from airflow_provider_ckpt.symptoms.judge_cause import judge_causes
+from airflow_provider_ckpt.symptoms.matching import Index, Match
+from airflow_provider_ckpt.symptoms.message_facts import location_in
+from airflow_provider_ckpt.symptoms.page import Cause
+from airflow_provider_ckpt.symptoms.read_index import read_index
+from airflow_provider_ckpt.symptoms.stack_traces import read_failures
+
+#: Unknown exceptions that are kept, and what is kept of a message.
+MOST_UNKNOWN, MOST_CHARS = 20, 300
+#: Failures of one page that are kept apart; later ones are only counted.
+MOST_OF_ONE = 20
+#: Messages that were found to mean nothing, numbers aside; a log repeats them.
+MOST_REMEMBERED = 4096
+#: What Spark writes of a checkpoint location when it starts a query.
+_STARTS = (" to store the query checkpoint", "Checkpoint root ")
+_NUMBER = re.compile(r"\d+")
+
+
+def explain(lines: Iterable[str], store: Store | None = None) -> Explained:
+    """Explain a text, a stack trace or a log; the checkpoint is only read.
+
+    Args:
+        lines: The text. It is read once, line by line, whatever its size.
+        store: The checkpoint of the query, when it is known.
+
+    Raises:
+        CheckpointNotFoundError: Nothing is at the location, or no checkpoint.
+        StoreError: The storage refused or did not answer.
+    """
+    reading = _Reading(read_index())
+    for failure in read_failures(reading.watched(lines)):
+        reading.take(failure)
+    explained = reading.result()
+    if store is None or not explained.explanations:
+        return explained
+    told = [{**item.facts, "location": store.location} for item in explained.explanations]
+    found = [replace(item, facts=facts) for item, facts in zip(explained.explanations, told, strict=True)]
+    return replace(explained, explanations=judge_causes(found, store))
+
+
+def explain_condition(name: str, store: Store | None = None) -> Explained:
+    """Explain an error condition by its name, with or without its sub-condition; raises as :func:`explain`."""
+    return explain([f"[{name}]"], store)
+
+
+def explain_rules(codes: Iterable[str], store: Store) -> Explained:
+    """What rules say of a checkpoint, by their codes, which have to be there; raises as :func:`explain`."""
+    asked = []
+    for code in codes:
+        text = text_of(code) or ""
+        cause = Cause("", " ".join(text.split()), rules=(code,), commands=("ckpt check {location} --deep",))
+        match = Match(None, Entry((code,), (), (), cause, text, None), None, (cause,))
+        asked.append(Explanation(match, cause, {"location": store.location}, code=code))
+    return Explained(judge_causes(asked, store))
+
+
+@dataclass(slots=True)
+class _Seen:
+    """A match with where it was met."""
+
+    match: Match
+    met: Met
+    likely: bool
+
+
+@dataclass(slots=True)
+class _Reading:
+    """What was found so far: some entries for each explanation, whatever the length of the text."""
+
+    index: Index
+    seen: dict[object, list[_Seen]] = field(default_factory=dict)
+    unknown: dict[str, Unknown] = field(default_factory=dict)
+    location: str | None = None
+    nothing: set[int] = field(default_factory=set)
+
+    def watched(self, lines: Iterable[str]) -> Iterable[str]:
+        """The lines, of which those are noted that name the checkpoint; a condition alone is as in a message."""
+        for line in lines:
+            if self.location is None and any(start in line for start in _STARTS):
+                self.location = location_in(line)
+            yield f"[{line.strip()}]" if is_condition(line.strip()) else line
+
+    def take(self, failure: Failure) -> None:
+        """Note what a failure is about."""
+        skeleton = None if failure.is_exception else hash(_NUMBER.sub("0", failure.chain[-1].message))
+        if skeleton in self.nothing:
+            return
+        match = self.index.match(failure)
+        if match is not None:
+            for part, of_part in self._parts(match, failure):
+                self._note(of_part, part)
+        elif skeleton is None:
+            self._note_unknown(failure)
+        elif len(self.nothing) < MOST_REMEMBERED:
+            self.nothing.add(skeleton)
+
+    def _parts(self, match: Match, failure: Failure) -> Sequence[tuple[Failure, Match]]:
+        """A failure with its match; of a message alone that is several, one below the other, each."""
+        whole = [(failure, match)]
+        lines = failure.chain[0].lines
+        if failure.level is not None or failure.is_exception or failure.frames or len(lines) < 2:
+            return whole
+        parts = [Failure([Thrown(None, [line])], failure.line + n) for n, line in enumerate(lines)]
+        found = [(part, known) for part in parts if (known := self.index.match(part)) is not None]
+        apart = {(known.key, known.facts.get("batch")) for _, known in found}
+        return found if len(apart) > 1 else whole
+
+    def _note(self, match: Match, failure: Failure) -> None:
+        alike = self.seen.setdefault(match.key, [])
+        likely = failure.is_exception or failure.level in (None, "ERROR", "FATAL")
+        known = next((seen for seen in alike if not (likely and seen.match.differs(match))), None)
+        if known is not None:
+            known.match = known.match.merged(match)
+        elif len(alike) < MOST_OF_ONE:
+            met = Met(failure.line, failure.line)
+            alike.append(_Seen(match, met, likely and bool(match.causes)))
+            return
+        else:
+            known = alike[-1]
+        known.met = Met(known.met.line, failure.line, known.met.times + 1)
+
+    def _note_unknown(self, failure: Failure) -> None:
+        root = failure.chain[-1]
+        message = ": ".join(text for text in (root.exception, root.message) if text)[:MOST_CHARS]
+        if known := self.unknown.get(message):
+            met = Met(known.met.line, failure.line, known.met.times + 1)
+            self.unknown[message] = replace(known, met=met)
+        elif len(self.unknown) < MOST_UNKNOWN:
+            self.unknown[message] = Unknown(message, Met(failure.line, failure.line))
+
+    def result(self) -> Explained:
+        """All of it; the likeliest first, which is what stopped a query, and came first.
+
+        Where the catalogue says it more closely than a page, the page is named by that.
+        """
+        every = [seen for alike in self.seen.values() for seen in alike]
+        told = {seen.match.entry.page for seen in every if seen.match.entry is not None}
+        kept = (seen for seen in every if seen.match.page is None or seen.match.page.name not in told)
+        found = sorted(kept, key=lambda item: (not item.likely, not item.match.causes, item.met.line))
+        explanations = tuple(
+            Explanation(item.match, cause, item.match.facts, item.met)
+            for item in found
+            for cause in (item.match.causes or (None,))
+        )
+        named = (item.match.facts.get("location") for item in found)
+        location = self.location or next((place for place in named if place), None)
+        return Explained(explanations, tuple(self.unknown.values()), location)

@@ -1,0 +1,94 @@
+"""What a text says went wrong: a chain of exceptions with their messages and frames, or a message alone."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, field
+
+#: ``[CANNOT_LOAD_STATE_STORE.UNCATEGORIZED]``, ``"errorClass":"X"``, ``error class: X``, ``condition X``.
+_CONDITIONS = re.compile(
+    r"\[(_?[A-Z][A-Z0-9]{0,40}_[A-Z0-9_]{1,120}(?:\.[A-Z0-9_]{1,120})?)\]"
+    r"|\[([A-Z][A-Z0-9]{1,40}\.[A-Z0-9_]{1,120})\]"
+    r"|(?:error|Error)[_ ]?[Cc](?:lass|ondition)\W{1,8}([A-Z_][A-Z0-9_]{3,}(?:\.[A-Z0-9_]+)?)"
+)
+#: Packages whose exceptions and frames may be of a query of Spark; Java's exceptions are thrown by all.
+_KNOWN = re.compile(
+    r"(?:org\.apache\.(?:spark|kafka|hadoop|iceberg|paimon|hudi)|org\.sparkproject|io\.delta|com\.databricks"
+    r"|com\.microsoft|com\.amazonaws|com\.fasterxml|software\.amazon|java|javax|jdk|sun|scala|py4j|pyspark"
+    r"|delta|org\.rocksdb)\."
+)
+#: Other engines read the same Kafka, with the same exceptions.
+_OTHER_ENGINES = re.compile(r"org\.apache\.(?:flink|beam|storm|samza|kafka\.streams)\.")
+_NAME = re.compile(r"[A-Z_][A-Z0-9_]{3,120}(?:\.[A-Z0-9_]{1,120})?")
+
+
+@dataclass(slots=True)
+class Thrown:
+    """An exception, or a message without one.
+
+    Args:
+        exception: Its class without the package; None for a message alone.
+        lines: The lines of its message.
+        frames: ``Class.method`` of its stack trace, innermost first.
+    """
+
+    exception: str | None
+    lines: list[str] = field(default_factory=list)
+    frames: list[str] = field(default_factory=list)
+
+    @property
+    def message(self) -> str:
+        """The message on one line, its white space single spaces."""
+        return " ".join(" ".join(self.lines).split())
+
+    @property
+    def unwrapped(self) -> str:
+        """The message as if its lines had been cut within words."""
+        return " ".join("".join(line.strip("\n") for line in self.lines).split())
+
+    @property
+    def conditions(self) -> tuple[str, ...]:
+        """The error conditions that the message names, in its order."""
+        found = _CONDITIONS.findall(self.message) or _CONDITIONS.findall(self.unwrapped)
+        return tuple(dict.fromkeys(name for names in found for name in names if name))
+
+
+@dataclass(slots=True)
+class Failure:
+    """What a text says went wrong at one place.
+
+    Args:
+        chain: The outermost exception first, its root cause last; never empty.
+        line: Number of its first line, from 1.
+        level: Level of the record that it is in; None without one.
+        origins: Packages of its exceptions and frames, each with a dot behind it.
+    """
+
+    chain: list[Thrown]
+    line: int
+    level: str | None = None
+    origins: set[str] = field(default_factory=set)
+
+    @property
+    def is_foreign(self) -> bool:
+        """Whether all that was thrown, and where, is the code of others; what names no package is not."""
+        if any(origin.startswith("org.apache.spark.") for origin in self.origins):
+            return False
+        if any(_OTHER_ENGINES.match(origin) for origin in self.origins):
+            return True
+        return bool(self.origins) and not any(_KNOWN.match(origin) for origin in self.origins)
+
+    @property
+    def frames(self) -> frozenset[str]:
+        """Every frame of the chain."""
+        return frozenset(frame for thrown in self.chain for frame in thrown.frames)
+
+    @property
+    def is_exception(self) -> bool:
+        """Whether it is more than a message."""
+        return any(thrown.exception is not None for thrown in self.chain)
+
+
+def is_condition(text: str) -> bool:
+    """Whether a text is the name of an error condition and nothing else."""
+    return bool(_NAME.fullmatch(text)) and "_" in text

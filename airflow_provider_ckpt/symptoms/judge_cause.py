@@ -1,0 +1,138 @@
+"""Judging causes by a checkpoint: which of them its files show."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+from airflow_provider_ckpt.checkpoint.view import CheckpointView
+from airflow_provider_ckpt.checks import check
+from airflow_provider_ckpt.checks.findings import Finding, worst_first
+from airflow_provider_ckpt.checks.inspect import examine
+from airflow_provider_ckpt.restart.deploy import DeploySpec, declare
+from airflow_provider_ckpt.restart.forecast import forecast
+from airflow_provider_ckpt.restart.judged import not_read
+from airflow_provider_ckpt.storage.store import Store
+from airflow_provider_ckpt.symptoms.explanation import Evidence, Explanation
+from airflow_provider_ckpt.symptoms.message_facts import same_query
+from airflow_provider_ckpt.symptoms.page import Cause
+
+#: Rules that only what is outside the checkpoint can break: a sink, a source, a deploy, another writer.
+_OUTSIDE = ("CKPT14", "CKPT15", "CKPT2", "CKPT3")
+#: Findings of another problem that are shown beside a cause that is contradicted.
+MOST_OTHERS = 3
+#: What Spark says of a batch that its log lacks.
+_LACKS = re.compile(r"[Bb]atch (\d{1,18}) (?:doesn't exist|not found in offset log)")
+
+
+def judge_causes(explanations: Sequence[Explanation], store: Store) -> tuple[Explanation, ...]:
+    """Explanations with what the checkpoint says of each. Where it confirms some causes of a text, only these stay.
+
+    Raises as :func:`~airflow_provider_ckpt.checks.inspect.examine`.
+    """
+    view = examine(store, deep=True)
+    found = check(view)
+    judged = [replace(item, evidence=_judge(item, view, found)) for item in explanations]
+    shown = {item.occurrence for item in judged if _is(item, "confirmed")}
+    open_ones = {item.occurrence for item in judged if _is(item, "unknown")}
+    kept = [
+        item
+        for item in judged
+        if _is(item, "confirmed")
+        or (item.occurrence not in shown and (_is(item, "unknown") or item.occurrence not in open_ones))
+    ]
+    return tuple(sorted(kept, key=lambda item: not _is(item, "confirmed")))
+
+
+def _is(item: Explanation, result: str) -> bool:
+    return item.evidence is not None and item.evidence.result == result
+
+
+def _judge(item: Explanation, view: CheckpointView, found: tuple[Finding, ...]) -> Evidence:
+    if sentence := _other_query(item.facts.get("query_id"), view):
+        return Evidence("unknown", sentence, elsewhere=True)
+    cause = item.cause
+    if cause is None or not cause.rules:
+        return Evidence("unknown", "No rule tells this cause from the files of a checkpoint.")
+    deploy = _deploy(cause, item.facts)
+    if any(code.startswith("CKPT2") for code in cause.rules):
+        found = worst_first(dict.fromkeys([*found, *forecast(view, deploy).findings]))
+    shows = tuple(finding for finding in found if finding.code in cause.rules and finding.severity != "note")
+    if shows:
+        codes = ", ".join(dict.fromkeys(finding.code for finding in shows))
+        if sentence := _other_batch(item.match.message, shows):
+            return Evidence("unknown", sentence, shows, elsewhere=True)
+        return Evidence("confirmed", f"The checkpoint shows this cause: {codes}.", shows)
+    errors = tuple(finding for finding in found if finding.severity == "error")[:MOST_OTHERS]
+    rules = ", ".join(cause.rules)
+    searched = [code for code in cause.rules if not code.startswith(_OUTSIDE)]
+    if cause.rules[0] not in searched or not_read(view):
+        return Evidence(
+            "unknown",
+            f"The checkpoint alone cannot tell: {rules} also need what is outside of it, such as the sink, the "
+            "sources, the deploy or a second writer.",
+            errors,
+        )
+    return Evidence("contradicted", _absent(searched, cause.rules), errors)
+
+
+def _absent(searched: Sequence[str], rules: Sequence[str]) -> str:
+    """What was searched for, and which rules of the cause the files cannot tell; the first rule tells most."""
+    told = f"The checkpoint does not show this cause: it has none of {', '.join(searched)} now."
+    others = [code for code in rules if code not in searched]
+    if not others:
+        return told
+    need = "needs" if len(others) == 1 else "need"
+    return f"{told} {', '.join(others)} also {need} what is outside of it, such as the deploy or the sources."
+
+
+def _other_query(told: str | None, view: CheckpointView) -> str | None:
+    """That the text is of another query; some logs have only the beginning of an id."""
+    own = view.query_id
+    if same_query(told, own):
+        return None
+    return (
+        f"The text speaks of the query {told}, and this checkpoint is that of the query {own}. It is likely that the "
+        "text is about another checkpoint, so nothing of it was judged here."
+    )
+
+
+def _other_batch(message: str, shows: Sequence[Finding]) -> str | None:
+    """That the text names another batch than the findings of the offset log or of a source's log."""
+    found = _LACKS.search(message)
+    if found is None:
+        return None
+    told, lacked = int(found[1]), []
+    for finding in shows:
+        entry = (finding.name or "").rpartition("/")[2]
+        if finding.code not in ("CKPT110", "CKPT123") or not entry.isdecimal():
+            continue
+        # Spark names one of the entries that a source's log lacks, and the last one is in the finding.
+        if told == int(entry) or (finding.code == "CKPT123" and told < int(entry)):
+            return None
+        lacked.append(f"{finding.name} ({finding.code})")
+    if not lacked:
+        return None
+    return (
+        f"The text speaks of batch {told}, and the checkpoint lacks {', '.join(lacked)}. The text may be about another "
+        "checkpoint, or about an earlier state of this one; compare them before you repair anything."
+    )
+
+
+def _deploy(cause: Cause, facts: Mapping[str, str]) -> DeploySpec:
+    """What the message says of the deploy; nothing where a fact of it is missing."""
+
+    def filled(value: Any) -> Any:
+        if isinstance(value, dict):
+            return {key: filled(item) for key, item in value.items()}
+        if isinstance(value, str) and value.startswith("{") and value.endswith("}"):
+            fact = facts[value[1:-1]]
+            return int(fact) if fact.isdecimal() else fact
+        return value
+
+    try:
+        return declare(DeploySpec(), filled(dict(cause.deploy)))
+    except (KeyError, ValueError):
+        return DeploySpec()

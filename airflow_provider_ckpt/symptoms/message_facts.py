@@ -1,0 +1,103 @@
+"""What a message says of the checkpoint: its location, the query, a batch, a partition, offsets."""
+
+from __future__ import annotations
+
+import re
+import shlex
+from collections.abc import Iterable, Mapping
+from string import Formatter
+
+#: A location, and what is in front of it in the messages of Spark.
+_PATH = r"(?:[a-z][a-z0-9+.-]{1,20}:/{1,3}|/)[^\s,;'\"\]\[<>()]{1,1000}"
+_STATED = re.compile(
+    rf"(?:checkpointLocation[ =]+|Checkpoint location |checkpoint location:? |Checkpoint root )"
+    rf"'?({_PATH}?)/?'?(?=[\s,;'\]]|\.?$)"
+    rf"|Use ({_PATH}?)/? to store the query checkpoint"
+)
+#: A file of a checkpoint: the path before it is the location.
+_INSIDE = re.compile(
+    r"/(?:(?:offsets|commits)/[.+-]?\d+|state/\d+/|sources/[\w-]+/|metadata(?![\w/])"
+    r"|(?:offsets|commits|state)(?=[\s.,;]|$))"
+)
+_ENDS_WITH_PATH = re.compile(rf"{_PATH}$")
+#: The checkpoint in the examples of the runbook.
+_EXAMPLE = re.compile(r"s3://lake/checkpoints/orders(?![\w/-])")
+#: Longer paths are not searched for.
+_PATH_CHARS = 1024
+_STATE_FILE = re.compile(
+    r"/state/(?P<operator>\d{1,6})/(?P<partition>\d{1,6})/(?:[\w-]{1,100}/)?(?P<state_version>\d{1,18})[._][\w.-]*"
+)
+_UUID = r"[0-9a-fA-F]{8}(?:-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}"
+_QUERY = re.compile(rf"\bid ?= ?(?P<query_id>{_UUID})\b(?:, runId ?= ?(?P<run_id>{_UUID}))?")
+#: Databricks has only the first characters of the id.
+_QUERY_ID = re.compile(rf"\bquery_?[iI]d[\"']? ?[=:] ?[\"']?(?P<query_id>{_UUID}|[0-9a-f]{{5}}(?=[\]\s,;]))")
+_TOPIC = re.compile(r"(?:[Pp]artition|topic partition) (?P<topic_partition>[\w.-]{1,249}-\d{1,9})\b")
+_RANGE = re.compile(r"offset(?:s|)? \[(?P<from_offset>\d{1,19}), ?(?P<to_offset>\d{1,19})\)")
+_BATCH = re.compile(r"\b(?:batch(?:Id)?[ =:]{1,3}|jobs detected for )(?P<batch>\d{1,18})\b")
+_VERSION = re.compile(r"\b(?:at|from|in) version (?P<version>\d{1,18})\b")
+_PARTIAL = (_STATE_FILE, _QUERY_ID, _QUERY, _TOPIC, _RANGE, _BATCH, _VERSION)
+
+
+def facts_of(message: str) -> dict[str, str]:
+    """What is found in a message, by name; ``location`` is the checkpoint's."""
+    facts: dict[str, str] = {}
+    for pattern in _PARTIAL:
+        if found := pattern.search(message):
+            facts |= {name: value for name, value in found.groupdict().items() if value is not None}
+    if location := location_in(message):
+        facts["location"] = location
+    return facts
+
+
+def location_in(message: str) -> str | None:
+    """The checkpoint location that a message names, by itself or by a file in it."""
+    if found := _STATED.search(message):
+        return _plain(found[1] or found[2])
+    for inside in _INSIDE.finditer(message):
+        before = re.split(r"[\s,;'\"\]\[<>()]", message[max(0, inside.start() - _PATH_CHARS) : inside.start()])[-1]
+        if found := _ENDS_WITH_PATH.match(before):
+            return _plain(found[0])
+    return None
+
+
+def _plain(location: str) -> str:
+    """``file:/data/x`` as ``/data/x``: what a shell knows."""
+    return re.sub(r"^file:/{0,2}(?=/)", "", location).rstrip("/") or "/"
+
+
+def fill(command: str, facts: Mapping[str, str]) -> str:
+    """A command with what is known; what is not is a word in capitals.
+
+    A value comes from a text of others: it is quoted, and none is taken for an option.
+    """
+    names = [name for _, name, _, _ in Formatter().parse(command) if name]
+    return command.format_map({name: _value(name, facts.get(name)) for name in names})
+
+
+def same_query(one: str | None, other: str | None) -> bool:
+    """Whether two ids may be of one query: one is not known, or is the beginning of the other."""
+    if one is None or other is None:
+        return True
+    one, other = one.lower(), other.lower()
+    return one.startswith(other) or other.startswith(one)
+
+
+def at_location(text: str, location: str | None) -> str:
+    """A page's text with a location in place of the one in its examples."""
+    if location is None or not location.isprintable():
+        return text
+    return _EXAMPLE.sub(lambda _: shlex.quote(location), text)
+
+
+def _value(name: str, value: str | None) -> str:
+    if value is None or value.startswith("-") or not value.isprintable():
+        return name.upper()
+    return shlex.quote(value)
+
+
+def first_of(found: Iterable[Mapping[str, str]]) -> dict[str, str]:
+    """Facts of several messages; the first that says a thing is believed."""
+    facts: dict[str, str] = {}
+    for item in found:
+        facts = {**item, **facts}
+    return facts

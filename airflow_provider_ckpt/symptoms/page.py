@@ -1,0 +1,129 @@
+"""A page of the runbook: the text that users paste, its causes, and the commands that repair them.
+
+A page is Markdown with YAML before it; ``docs/runbook/index.md`` says what each key means.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import yaml
+
+_FRONT = re.compile(r"---\n(.*?\n)---\n(.*)", re.DOTALL)
+_SECTION = re.compile(r"^## ([^\n]+)\n(.*?)(?=^## |\Z)", re.MULTILINE | re.DOTALL)
+_SUBSECTION = re.compile(r"^### ([^\n]+)\n(.*?)(?=^### |\Z)", re.MULTILINE | re.DOTALL)
+#: Written in C where there is a library.
+LOADER: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+#: Sections that every page has, in this order.
+SECTIONS = ("Cause", "Evidence", "Repair", "Prevention")
+_CAUSE_KEYS = {"conditions", "frames", "rules", "commands"}
+_PAGE_KEYS = {"title", "symptom", "texts", "examples", "causes", "deploy", *_CAUSE_KEYS}
+
+
+@dataclass(frozen=True, slots=True)
+class Cause:
+    """One cause of a symptom.
+
+    Args:
+        heading: Of its section below ``## Cause``; empty where the page has only one cause.
+        text: Why Spark stops; Markdown, one paragraph.
+        conditions: Error conditions that only this cause has; empty where they do not tell.
+        frames: ``Class.method`` of which one is in the stack trace; empty where the frames do not tell.
+        rules: Codes of the rules whose finding on a checkpoint is the evidence of this cause.
+        commands: What repairs or shows it, with ``{location}`` and the facts of the message to be filled in.
+        deploy: What the message says of the deploy, as in a deploy file; a value may be a fact, such as ``{wanted}``.
+    """
+
+    heading: str
+    text: str
+    conditions: tuple[str, ...] = ()
+    frames: tuple[str, ...] = ()
+    rules: tuple[str, ...] = ()
+    commands: tuple[str, ...] = ()
+    deploy: Mapping[str, Any] = field(default_factory=dict, hash=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Page:
+    """A page of the runbook.
+
+    Args:
+        name: Name of the file without its suffix.
+        number: Of the symptom; never used again for another one.
+        title: The text that users paste.
+        texts: What is searched in a message; named groups become facts.
+        examples: Messages as Spark prints them, on one line each.
+        conditions: Error conditions, with or without a sub-condition.
+        frames: ``Class.method`` of which one has to be in the stack trace, when there is one.
+        causes: At least one.
+        sections: Text of each section by its heading.
+    """
+
+    name: str
+    number: int
+    title: str
+    texts: tuple[re.Pattern[str], ...]
+    examples: tuple[str, ...]
+    conditions: tuple[str, ...]
+    frames: tuple[str, ...]
+    causes: tuple[Cause, ...]
+    sections: Mapping[str, str]
+
+    @property
+    def rules(self) -> tuple[str, ...]:
+        """The rules of all causes, each once."""
+        return tuple(dict.fromkeys(code for cause in self.causes for code in cause.rules))
+
+
+def parse_page(name: str, text: str) -> Page:
+    """A page from its file. Raises ValueError that names the page and what is wrong with it."""
+    found = _FRONT.fullmatch(text)
+    if found is None:
+        raise ValueError(f"runbook page {name}: it does not begin with YAML between two lines '---'")
+    front = yaml.load(found[1], Loader=LOADER)
+    if unknown := set(front) - _PAGE_KEYS:
+        raise ValueError(f"runbook page {name}: unknown key {min(unknown)}")
+    sections = {heading.strip(): body.strip() for heading, body in _SECTION.findall(found[2])}
+    if tuple(sections) != SECTIONS:
+        raise ValueError(f"runbook page {name}: its sections are not {', '.join(SECTIONS)}")
+    return Page(
+        name=name,
+        number=int(front["symptom"]),
+        title=str(front["title"]),
+        texts=tuple(re.compile(pattern) for pattern in _texts(front, "texts")),
+        examples=_texts(front, "examples"),
+        conditions=_texts(front, "conditions"),
+        frames=_texts(front, "frames"),
+        causes=_causes(name, front, sections["Cause"]),
+        sections=sections,
+    )
+
+
+def _causes(name: str, front: Mapping[str, Any], section: str) -> tuple[Cause, ...]:
+    first = section.partition("\n### ")[0].strip()
+    shared: dict[str, Any] = {"rules": _texts(front, "rules"), "commands": _texts(front, "commands")}
+    if "causes" not in front:
+        return (Cause("", _paragraph(first), **shared, deploy=front.get("deploy") or {}),)
+    below = {heading.strip(): body for heading, body in _SUBSECTION.findall(section)}
+    causes = []
+    for item in front["causes"]:
+        heading = str(item["heading"])
+        if unknown := set(item) - {"heading", "deploy", *_CAUSE_KEYS}:
+            raise ValueError(f"runbook page {name}: unknown key {min(unknown)} of the cause {heading!r}")
+        if heading not in below:
+            raise ValueError(f"runbook page {name}: the section Cause has no heading '### {heading}'")
+        own: dict[str, Any] = {key: _texts(item, key) or shared.get(key, ()) for key in _CAUSE_KEYS}
+        deploy = item.get("deploy") or front.get("deploy") or {}
+        causes.append(Cause(heading, _paragraph(below[heading]), **own, deploy=deploy))
+    return tuple(causes)
+
+
+def _paragraph(text: str) -> str:
+    return " ".join(text.strip().partition("\n\n")[0].split())
+
+
+def _texts(front: Mapping[str, Any], key: str) -> tuple[str, ...]:
+    return tuple(str(item) for item in front.get(key) or ())

@@ -1,0 +1,224 @@
+"""Texts as failures: driver logs, stack traces of Java and Python, JSON logs, and messages that somebody copied.
+
+The lines come one after the other and only one failure is kept, so a log of any size is read in the same memory.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+from airflow_provider_ckpt.symptoms.failure import Failure, Thrown
+from airflow_provider_ckpt.symptoms.log_line import QUIET, LogLine, parse_line
+
+#: What is kept of one exception, and of one chain.
+MOST_LINES, MOST_FRAMES, MOST_CAUSES = 60, 200, 30
+#: A line of more characters is read as several, and a message of more characters as several texts.
+MOST_CHARS = 1 << 14
+#: A JSON document of more characters is read as text.
+MOST_JSON_CHARS, MOST_DEPTH = 1 << 18, 40
+_FRAME = re.compile(r"\s*at (?:[\w.@-]+/{1,2}){0,3}((?:[\w$-]+\.)*?)([\w$-]+\.[\w$<>-]+)\([^()]*\)")
+#: A frame that was cut off at its class.
+_CLASS_FRAME = re.compile(r"\s+at ((?:[a-z][\w$-]*\.)+)([A-Z][\w$]*)\s*$")
+_SAME_FRAMES = re.compile(r"\s*\.\.\. \d+ (?:more|common frames omitted)")
+_PYTHON_FRAME = re.compile(r'\s*File "[^"]+", line \d+, in ')
+_CAUSED = re.compile(r"\s*(?:Caused by|Wrapped by): (.*)", re.DOTALL)
+_SUPPRESSED = re.compile(r"\s*Suppressed: ")
+_THROWN = re.compile(
+    r"\s*(?:: )?(?:Exception in thread \"[^\"]*\" )?"
+    r"(?:((?:[a-z_][\w$]*\.)+)([A-Z][\w$]*)|([A-Z]\w*(?:Exception|Error)))(?:: (.*)|:?)$",
+    re.DOTALL,
+)
+_TRACEBACK = re.compile(
+    r"\s*(?:Traceback \(most recent call last\):|JVM stacktrace:|The above exception was|During handling)"
+)
+
+
+def read_failures(lines: Iterable[str]) -> Iterator[Failure]:
+    """The failures of a text in its order. Records that say what goes well are left out."""
+    reader = _Reader()
+    for number, line in enumerate(lines, 1):
+        if _QUIET.match(line) and "Exception" not in line:
+            yield from reader.take_quiet(number)
+            continue
+        for part in _unpack(line):
+            yield from reader.take(number, part)
+    yield from reader.end()
+
+
+#: The usual record of Spark that says what goes well: most of a log, which is told apart at once.
+_QUIET = re.compile(r"\d{2,4}[-/]\d\d[-/]\d\d[T ]\d\d:\d\d:\d\d(?:[.,]\d{1,9})?Z? (?:INFO|DEBUG|TRACE) ")
+
+
+class _Reader:
+    """The failure that is being read."""
+
+    def __init__(self) -> None:
+        self._open: Failure | None = None
+        self._in_python = False
+        self._muted = False
+        self._chars = 0
+
+    def take(self, number: int, line: LogLine) -> Iterator[Failure]:
+        """Read one line; what it ends is a failure."""
+        text = line.text
+        is_source = self._in_python and text[:1].isspace() and not (_THROWN.match(text) or _FRAME.match(text))
+        self._in_python = line.level is None and bool(_PYTHON_FRAME.match(text) or is_source)
+        if self._in_python:  # the source of a frame is indented below it, where there is one
+            return
+        if frame := _FRAME.match(text) or _CLASS_FRAME.match(text):
+            self._add_frame(number, frame[2], frame[1])
+        elif not text.strip():
+            self._add_blank()
+        elif _SAME_FRAMES.match(text) or _SUPPRESSED.match(text):
+            pass
+        elif caused := _CAUSED.match(text):
+            self._add_cause(number, caused[1])
+        elif _TRACEBACK.match(text):
+            yield from self.end()
+        elif thrown := _THROWN.match(text):
+            yield from self._begin_thrown(number, line, thrown)
+        elif line.level is not None:
+            yield from self._begin(number, line, Thrown(None, [text]))
+        else:
+            yield from self._go_on(number, line)
+
+    def take_quiet(self, number: int) -> Iterator[Failure]:
+        """Read a record that says what goes well: it ends what was open, and what is below it is no failure."""
+        yield from self.end()
+        self._open, self._muted, self._in_python = Failure([Thrown(None)], number, "INFO"), True, False
+
+    def end(self) -> Iterator[Failure]:
+        """The failure that was being read."""
+        if self._open is not None and not (self._muted and not self._open.is_exception):
+            yield self._open
+        self._open, self._muted, self._chars = None, False, 0
+
+    def _begin(self, number: int, line: LogLine, thrown: Thrown) -> Iterator[Failure]:
+        yield from self.end()
+        self._open = Failure([thrown], number, line.level)
+        self._chars = len(line.text)
+        self._muted = line.level in QUIET
+
+    def _begin_thrown(self, number: int, line: LogLine, found: re.Match[str]) -> Iterator[Failure]:
+        """An exception: of the record whose message was just read, or a failure of its own."""
+        now = self._open
+        is_of_record = now is not None and now.level is not None and not now.is_exception and not now.frames
+        if now is not None and line.level is None and is_of_record and not self._muted:
+            now.chain.append(_thrown(found))
+        else:
+            yield from self._begin(number, line, _thrown(found))
+        self._add_origin(found[1])
+
+    def _add_frame(self, number: int, frame: str, package: str) -> None:
+        if self._open is None:
+            self._open = Failure([Thrown(None)], number)
+        frames = self._open.chain[-1].frames
+        if len(frames) < MOST_FRAMES:
+            frames.append(frame)
+            self._add_origin(package)
+
+    def _add_blank(self) -> None:
+        """A blank line within a message alone is kept, so that its lines have their numbers."""
+        now = self._open
+        if now is None or now.level is not None or len(now.chain) > 1 or now.frames:
+            return
+        if len(now.chain[0].lines) < MOST_LINES:
+            now.chain[0].lines.append("")
+
+    def _add_origin(self, package: str | None) -> None:
+        if package and self._open is not None and len(self._open.origins) < MOST_FRAMES:
+            self._open.origins.add(package)
+
+    def _add_cause(self, number: int, text: str) -> None:
+        found = _THROWN.match(text)
+        thrown = _thrown(found) if found else Thrown(None, [text])
+        if self._open is None:
+            self._open = Failure([thrown], number)
+        elif len(self._open.chain) < MOST_CAUSES:
+            self._open.chain.append(thrown)
+        self._add_origin(found[1] if found else None)
+
+    def _go_on(self, number: int, line: LogLine) -> Iterator[Failure]:
+        """A further line of a message, or a text of its own after the frames of an exception."""
+        last = None if self._open is None else self._open.chain[-1]
+        if last is None or last.frames or len(last.lines) >= MOST_LINES or self._chars > MOST_CHARS:
+            yield from self._begin(number, line, Thrown(None, [line.text]))
+        else:
+            last.lines.append(line.text)
+            self._chars += len(line.text)
+
+
+def _thrown(found: re.Match[str]) -> Thrown:
+    return Thrown(found[2] or found[3], [found[4]] if found[4] else [])
+
+
+def _unpack(line: str) -> Iterator[LogLine]:
+    """The lines of a line: a JSON log has a record in each, with its exception, and a long line is cut."""
+    parsed = parse_line(line)
+    record = _record(parsed.text)
+    texts = [] if record is None else list(_texts_of(record))
+    if record is None or not texts:
+        yield LogLine(parsed.text[:MOST_CHARS], parsed.level, parsed.stamped)
+        for start in range(MOST_CHARS, len(parsed.text), MOST_CHARS):
+            yield LogLine(parsed.text[start : start + MOST_CHARS])
+        return
+    level = str(record.get("level") or record.get("severity") or record.get("levelname") or "").upper() or None
+    for text in texts:
+        for number, part in enumerate(text.splitlines()):
+            inner = parse_line(part)
+            yield inner if number or inner.level else LogLine(inner.text, level if text is texts[0] else None, True)
+
+
+def _record(text: str) -> dict[str, Any] | None:
+    text = text.strip()
+    if not text.startswith("{") or not text.endswith("}") or len(text) > MOST_JSON_CHARS:
+        return None
+    try:
+        record = json.loads(text)
+    except (ValueError, RecursionError):
+        return None
+    return record if isinstance(record, dict) else None
+
+
+#: Where loggers put a message, and where an exception.
+_MESSAGES = ("msg", "message", "event", "log", "@message", "textPayload", "text")
+_EXCEPTIONS = (
+    *("exception", "stack_trace", "stackTrace", "stacktrace", "stack", "error", "exc_info"),
+    *("throwable", "error_detail"),
+)
+
+
+def _texts_of(record: dict[str, Any]) -> Iterator[str]:
+    """The message of a record, its condition, and its exception as a stack trace."""
+    condition = record.get("errorClass") or record.get("condition")
+    message, *further = [record[key] for key in _MESSAGES if isinstance(record.get(key), str)] or [None]
+    if isinstance(condition, str):
+        yield f"[{condition}] {message or ''}"
+    elif message is not None:
+        yield message
+    yield from (text for text in further if text is not None and "\n" in text)  # a stack trace beside the message
+    for key in _EXCEPTIONS:
+        if isinstance(said := record.get(key), str):
+            yield said
+        elif isinstance(said, dict):
+            yield "\n".join(_of_exception(said, 0))
+        elif isinstance(said, list):
+            yield "\n".join(line for item in said if isinstance(item, dict) for line in _of_exception(item, 0))
+
+
+def _of_exception(said: dict[str, Any], depth: int) -> Iterator[str]:
+    """Spark's JSON form of an exception, as Java would print it."""
+    name = said.get("class") or said.get("exc_type") or said.get("type")
+    text = said.get("msg") or said.get("message") or said.get("exc_value") or ""
+    if name:
+        yield f"{'Caused by: ' if depth else ''}{name}: {text}"
+    trace = said.get("stacktrace") or said.get("stackTrace")
+    for frame in trace if isinstance(trace, list) else ():
+        if isinstance(frame, dict):
+            yield f"\tat {frame.get('class')}.{frame.get('method')}({frame.get('file')}:{frame.get('line')})"
+    cause = said.get("cause")
+    if isinstance(cause, dict) and depth < MOST_DEPTH:
+        yield from _of_exception(cause, depth + 1)

@@ -1,0 +1,191 @@
+"""ckpt explain: what is a text, what is a location, and what it answers."""
+
+from __future__ import annotations
+
+import gzip
+import io
+import json
+import sys
+
+import pytest
+
+from airflow_provider_ckpt.checks.registry import RULES
+from airflow_provider_ckpt.cli import run
+from tests.oracle.corpus import CASES
+from tests.oracle.prepared import prepare
+from tests.symptoms.traces import TRACES
+
+TEXT = "batch 3 doesn't exist"
+LOG = TRACES / "4.3/source-log-short.log"
+
+
+@pytest.fixture
+def broken(tmp_path) -> str:
+    return str(prepare(CASES["file | drop offsets/{N-1}"], tmp_path))
+
+
+def explained(capsys, *arguments: str, code: int = 0) -> dict:
+    assert run(["explain", *arguments, "--json"]) == code
+    return json.loads(capsys.readouterr().out)
+
+
+def test_the_rules_are_listed_as_before(capsys):
+    found = explained(capsys)["explanations"]
+    assert [(item["code"], item["title"]) for item in found] == list(RULES.items())
+    (item,) = explained(capsys, "ckpt110")["explanations"]
+    assert item["code"] == "CKPT110" and "Predecessor" in item["text"] and item["cause"] is None
+    assert run(["explain", "CKPT999"]) == 2
+
+
+@pytest.mark.parametrize(
+    "words", [[TEXT], ["-"], ["--log", str(LOG)], [f"java.lang.IllegalStateException: {TEXT}"]], ids=str
+)
+def test_a_text_from_everywhere(capsys, monkeypatch, words):
+    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(LOG.read_bytes())))
+    document = explained(capsys, *words)
+    assert {item["page"] for item in document["explanations"]} == {"batch-does-not-exist"}
+    assert document["explanations"][0]["evidence"] is None
+
+
+@pytest.mark.parametrize("name", ["CONCURRENT_STREAM_LOG_UPDATE", "[CONCURRENT_STREAM_LOG_UPDATE]"])
+def test_a_condition(capsys, name):
+    document = explained(capsys, name)
+    assert {item["condition"] for item in document["explanations"]} == {"CONCURRENT_STREAM_LOG_UPDATE"}
+
+
+def test_with_a_location_comes_the_evidence(capsys, broken):
+    (item,) = explained(capsys, TEXT, broken)["explanations"]
+    assert item["evidence"]["result"] == "confirmed"
+    assert item["command"] == item["evidence"]["findings"][0]["commands"][0]
+    assert broken in item["command"]
+
+
+def test_a_path_with_white_space_is_a_location_when_it_is_a_directory(capsys, tmp_path):
+    checkpoint = prepare(CASES["file | drop offsets/{N-1}"], tmp_path / "with white space")
+    assert explained(capsys, TEXT, str(checkpoint))["location"] == str(checkpoint)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "file:/data/ck/sources/0/2 doesn't exist (latestId: 4)",
+        "/data/out/_spark_metadata/0 doesn't exist when compacting batch 9",
+    ],
+)
+def test_a_text_that_begins_with_a_path_is_a_text(capsys, text):
+    assert explained(capsys, text)["explanations"]
+
+
+def test_what_is_not_known_is_said(capsys):
+    assert explained(capsys, "hello", code=1)["explanations"] == []
+    document = explained(capsys, "java.lang.OutOfMemoryError: heap", code=1)
+    assert document["unknown"][0]["message"] == "OutOfMemoryError: heap"
+    assert explained(capsys, "DIVIDE_BY_ZERO", code=1)["explanations"][0]["command"] is None
+    assert run(["explain", "hello"]) == 1
+    assert "does not know this text" in capsys.readouterr().out
+
+
+def test_a_location_that_is_not_there(tmp_path):
+    assert run(["explain", TEXT, str(tmp_path / "nowhere")]) == 3
+
+
+@pytest.mark.parametrize(
+    "words", [["s3://lake/ck"], [TEXT, "--log", str(LOG)], ["--log", "/no/such/file"], ["--log", str(TRACES)]], ids=str
+)
+def test_what_makes_no_sense_is_refused(words):
+    assert run(["explain", *words]) == 2
+
+
+def test_a_log_that_is_packed_and_one_that_is_cut(capsys, tmp_path):
+    packed = tmp_path / "driver.log.gz"
+    packed.write_bytes(gzip.compress(LOG.read_bytes()))
+    assert explained(capsys, "--log", str(packed))["explanations"]
+    packed.write_bytes(packed.read_bytes()[:-20])
+    assert run(["explain", "--log", str(packed)]) == 2
+
+
+def test_a_line_without_an_end_and_bytes_that_are_no_text(capsys, tmp_path):
+    log = tmp_path / "driver.log"
+    log.write_bytes(b"\xff" * 300_000 + b"\nbatch 3 doesn't exist\n")
+    assert explained(capsys, "--log", str(log))["explanations"]
+
+
+def test_an_answer_is_80_columns_wide_but_for_titles_and_commands(capsys, broken):
+    assert run(["explain", TEXT, broken]) == 0
+    title, *lines = capsys.readouterr().out.splitlines()
+    assert title == "batch N doesn't exist"
+    assert [line for line in lines if len(line) > 80 and not line.startswith("    ckpt ")] == []
+
+
+def test_hostile_text_moves_no_cursor(capsys):
+    assert run(["explain", f"\x1b[2J{TEXT}\u202e of \x07 /ck\x1b[1m/offsets/3"]) == 0
+    out = capsys.readouterr().out
+    assert not {"\x1b", "\x07", "\u202e"} & set(out)
+
+
+def test_a_rule_on_a_checkpoint(capsys, broken):
+    found = {item["code"]: item for item in explained(capsys, "CKPT110", "ckpt123", broken)["explanations"]}
+    assert {code: item["evidence"]["result"] for code, item in found.items()} == {
+        "CKPT110": "confirmed",
+        "CKPT123": "contradicted",
+    }
+    assert found["CKPT110"]["title"] == RULES["CKPT110"]
+    assert "--to-batch 2" in " ".join(found["CKPT110"]["commands"])
+    assert run(["explain", "CKPT999", broken]) == 2
+    assert run(["explain", "CKPT110", broken]) == 0
+    assert "CKPT110: Predecessor of the newest batch missing" in capsys.readouterr().out
+
+
+def test_standard_input_that_is_closed(capsys, monkeypatch):
+    monkeypatch.setattr(sys, "stdin", None)
+    assert run(["explain", "-"]) == 2
+    assert "standard input is closed" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("words", [["-"], ["--log", "FILE"]], ids=str)
+@pytest.mark.parametrize(
+    ("encoding", "mark", "code"),
+    [("utf-16-le", b"\xff\xfe", 0), ("utf-16-be", b"\xfe\xff", 0), ("utf-16-le", b"", 2), ("utf-16-be", b"", 2)],
+)
+def test_utf_16(capsys, monkeypatch, tmp_path, words, encoding, mark, code):
+    data = mark + LOG.read_text().encode(encoding)
+    log = tmp_path / "driver.log"
+    log.write_bytes(data)
+    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(data)))
+    assert run(["explain", *(str(log) if word == "FILE" else word for word in words)]) == code
+    said = capsys.readouterr()
+    assert ("is not UTF-8" in " ".join(said.err.split())) == (code == 2)
+    assert ("batch-does-not-exist" in said.out) == (code == 0)
+
+
+def test_a_log_that_begins_with_a_hole(capsys, tmp_path):
+    """Rotated by copying and cutting while the driver wrote on."""
+    log = tmp_path / "driver.log"
+    log.write_bytes(bytes(5000) + b"\nbatch 3 doesn't exist\n")
+    assert explained(capsys, "--log", str(log))["explanations"]
+
+
+def test_the_repair_names_the_location(capsys, broken):
+    assert run(["explain", "KAFKA_DATA_LOSS", broken]) == 0
+    out = capsys.readouterr().out
+    assert "s3://lake/checkpoints/orders" not in out and "batches, backups, sources and sinks are examples" in out
+    assert f"ckpt reset-offsets {broken} " in out.partition("Repair:")[2]
+    assert run(["explain", "KAFKA_DATA_LOSS"]) == 0
+    assert "ckpt reset-offsets s3://lake/checkpoints/orders " in capsys.readouterr().out
+
+
+def test_a_text_of_another_checkpoint_says_so_first(capsys, broken):
+    assert run(["explain", "batch 41 doesn't exist", broken]) == 0
+    out = capsys.readouterr().out
+    assert out.startswith("The text speaks of batch 41, and the checkpoint lacks offsets/3 (CKPT110).")
+    assert broken not in out.partition("Repair:")[2]
+    (item,) = explained(capsys, "batch 41 doesn't exist", broken)["explanations"]
+    assert item["evidence"]["result"] == "unknown"
+    assert item["command"] == f"ckpt check {broken} --deep"
+
+
+@pytest.mark.parametrize("condition", ["COULD_NOT_READ_OFFSET_RANGE", "PARTITION_OFFSET_CHANGED", "START_OFFSET_RESET"])
+def test_the_gate_comes_before_a_reset(capsys, condition):
+    for item in explained(capsys, f"KAFKA_DATA_LOSS.{condition}")["explanations"]:
+        assert item["command"].startswith("ckpt gate ")
+        assert any(command.startswith("ckpt reset-offsets ") for command in item["commands"])

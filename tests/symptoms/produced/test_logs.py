@@ -1,0 +1,235 @@
+"""The two logs of a checkpoint and the logs of its sources: what Spark stops with, and what lets it go on.
+
+Each query writes to a file sink, so that the rows that readers get can be compared with those of a clean run.
+"""
+
+from __future__ import annotations
+
+import json
+import shutil
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from tests.symptoms.produced.lab import Query, forget, rows, sink, write
+
+pytestmark = [pytest.mark.spark, pytest.mark.timeout(900)]
+#: Rows of the files 0 to N-1: each has two.
+ROWS = {
+    files: sorted((f"o{n % 3 + one}", str(10 * n + one)) for n in range(files) for one in (0, 1)) for files in (4, 5, 6)
+}
+
+
+def again(proof, spark, query: Query, command: str, **filled: str) -> None:
+    """Carry a rollback out with the sink; the query goes on, and every row is there once.
+
+    The plan of the command as it is printed names the option that makes it exact for a file sink.
+    """
+    if "--to-batch" in command:
+        _, plan = proof.ckpt(*command.replace("TYPE[:URI]", sink(query)).split()[1:], "--json")
+        assert plan["sink_effect"] == "exact" or "--trim-sink-log" in json.dumps(plan), plan
+        command += " --trim-sink-log"
+    assert proof.carries_out(command, sink=sink(query), **filled) == "exact"
+    assert spark.run(query).error is None
+    assert rows(spark, query) == ROWS[5]
+    proof.ends(rows="exact")
+
+
+@pytest.mark.parametrize("version", ["4.3", "3.5"])
+def test_another_number_of_sources(sparks, ran, proof, tmp_path, version):
+    spark, proof = sparks(version), proof(1, "another-source")
+    query = ran("files", 4, version).copied(tmp_path / "q")
+    query.add([4])
+    query.add([0], "payments")
+    proof.stops(spark, replace(query, inputs=("orders", "payments")), "AssertionError")
+    proof.confirms(query.checkpoint, "CKPT210", source_count="2")
+    assert spark.run(query).error is None, "with the sources that it had"
+    assert rows(spark, query) == ROWS[5]
+    proof.ends("the earlier deploy; `ckpt sources` comes later", "exact")
+
+
+def test_names_for_sources(spark, ran, proof, tmp_path):
+    proof = proof(2, "names")
+    query = ran("files").copied(tmp_path / "q")
+    query.add([4])
+    switch = {"spark.sql.streaming.queryEvolution.enableSourceEvolution": "true"}
+    proof.stops(spark, replace(query, inputs=("orders=orders",), confs=switch), "AnalysisException")
+    proof.confirms(query.checkpoint, "CKPT213", conf="spark.sql.streaming.queryEvolution.enableSourceEvolution=true")
+    assert spark.run(query).error is None
+    assert rows(spark, query) == ROWS[5]
+    proof.ends("the conf switched off; `ckpt sources` comes later", "exact")
+
+
+@pytest.mark.parametrize("version", ["4.3", "3.5"])
+def test_the_entry_before_the_newest_is_gone(sparks, ran, proof, tmp_path, version):
+    spark, proof = sparks(version), proof(4, "offset-log")
+    query = ran("files", 4, version).copied(tmp_path / "q")
+    query.add([4])
+    forget(query.checkpoint / "offsets", 2)
+    proof.stops(spark, query, "IllegalStateException")
+    proof.confirms(query.checkpoint, "CKPT110")
+    again(proof, spark, query, f"ckpt rollback {query.checkpoint} --to-batch 1 --sink TYPE[:URI]")
+
+
+def test_the_entry_before_a_batch_in_flight_is_gone(spark, ran, proof, tmp_path):
+    proof = proof(4, "in-flight")
+    query = ran("files").copied(tmp_path / "q")
+    query.add([4])
+    forget(query.checkpoint / "offsets", 2)
+    forget(query.checkpoint / "commits", 3)
+    proof.stops(spark, query, "IllegalArgumentException")
+    proof.confirms(query.checkpoint, "CKPT110")
+    again(proof, spark, query, f"ckpt rollback {query.checkpoint} --to-batch 1 --sink TYPE[:URI]")
+
+
+@pytest.mark.parametrize("version", ["4.3", "3.5"])
+def test_the_log_of_a_source_ends_too_early(sparks, ran, proof, tmp_path, version):
+    spark, proof = sparks(version), proof(4, "source-log")
+    query = ran("files", 4, version).copied(tmp_path / "q")
+    query.add([4])
+    forget(query.checkpoint / "sources" / "0", 3)
+    proof.stops(spark, query, "IllegalStateException")
+    proof.confirms(query.checkpoint, "CKPT123")
+    again(proof, spark, query, f"ckpt rollback {query.checkpoint} --to-batch 2 --sink TYPE[:URI]")
+
+
+BROKEN = {
+    "empty-offset": ("offsets", b"", "IllegalStateException", "CKPT101"),
+    "cut-offset": ("offsets", b'v1\n{"batchW', "JsonEOFException", "CKPT102"),
+    "empty-commit": ("commits", b"", "IllegalStateException", "CKPT101"),
+}
+
+
+@pytest.mark.parametrize("case", BROKEN)
+@pytest.mark.parametrize("version", ["4.3", "3.5"])
+def test_an_entry_is_cut_off(sparks, ran, proof, tmp_path, case, version):
+    log, data, error, code = BROKEN[case]
+    spark, proof = sparks(version), proof(5, case)
+    query = ran("files", 4, version).copied(tmp_path / "q")
+    query.add([4])
+    write(query.checkpoint / log / "3", data)
+    proof.stops(spark, query, error)
+    command = proof.confirms(query.checkpoint, code)
+    again(proof, spark, query, command.replace("--to-backup ROOT/ID", "--to-batch 2"))
+
+
+@pytest.mark.parametrize("version", ["4.3", "3.5"])
+def test_a_commit_without_its_offsets(sparks, ran, proof, tmp_path, version):
+    spark, proof = sparks(version), proof(6, "commit-ahead")
+    query = ran("files", 4, version).copied(tmp_path / "q")
+    query.add([4])
+    forget(query.checkpoint / "offsets", 3)
+    proof.stops(spark, query, "SparkException")
+    again(proof, spark, query, proof.confirms(query.checkpoint, "CKPT112"))
+
+
+def test_a_checksum_file_alone(spark, ran, proof, tmp_path):
+    proof = proof(6, "checksum-file")
+    query = ran("files").copied(tmp_path / "q")
+    left = query.checkpoint / "offsets" / ".4.crc"
+    left.write_bytes(b"crc\0\0\0\2\0\0\0\0\0")
+    proof.confirms(query.checkpoint, "CKPT120")
+    query.add([4])
+    proof.stops(spark, query, "FileAlreadyExistsException")
+    left.unlink()
+    assert spark.run(query).error is None
+    assert rows(spark, query) == ROWS[5]
+    proof.ends("the file removed by hand", "exact")
+
+
+@pytest.mark.parametrize("version", ["4.3", "3.5"])
+def test_a_directory_in_place_of_an_entry(sparks, ran, proof, tmp_path, version):
+    spark, proof = sparks(version), proof(6, "directory")
+    query = ran("files", 4, version).copied(tmp_path / "q")
+    query.add([4])
+    (query.checkpoint / "offsets" / "4").mkdir()
+    proof.stops(spark, query, "SparkException")
+    proof.confirms(query.checkpoint, "CKPT115")
+    (query.checkpoint / "offsets" / "4").rmdir()
+    assert spark.run(query).error is None
+    assert rows(spark, query) == ROWS[5]
+    proof.ends("the directory moved by hand", "exact")
+
+
+def test_source_logs_deleted_by_age(spark, ran, proof, tmp_path):
+    proof = proof(20, "source-log")
+    query = ran("files").copied(tmp_path / "q")
+    backup = _backup(proof, query, tmp_path / "backups")
+    shutil.rmtree(query.checkpoint / "sources")
+    query.add([4])
+    proof.stops(spark, query, "IllegalStateException", symptom=4)
+    proof.confirms(query.checkpoint, "CKPT123")
+    again(
+        proof, spark, query, f"ckpt rollback {query.checkpoint} --to-backup ROOT/ID --sink TYPE[:URI]", ROOT_ID=backup
+    )
+
+
+def test_a_copy_of_a_running_query(spark, ran, proof, tmp_path):
+    """Its commits were copied after its offsets, and its state before."""
+    proof = proof(21, "torn-copy")
+    query = ran("windows", 5).copied(tmp_path / "q")
+    whole = sorted(spark.table(Path(query.to[1])))
+    forget(query.checkpoint / "offsets", max(int(path.name) for path in (query.checkpoint / "offsets").glob("[0-9]*")))
+    proof.stops(spark, query, "SparkException", symptom=6)
+    command = proof.confirms(query.checkpoint, "CKPT112")
+    assert proof.carries_out(f"{command} --trim-sink-log", sink=sink(query)) == "exact"
+    query.add([5])
+    assert spark.run(query).error is None
+    ended = [(key, "2026-01-01 00:04:00", "1") for key in ("o1", "o2")]
+    assert sorted(spark.table(Path(query.to[1]))) == sorted([*whole, *ended])
+    proof.ends()
+
+
+def test_a_query_and_its_input_are_moved(spark, ran, proof, tmp_path):
+    """The log of its source has the absolute paths of its input."""
+    proof = proof(23, "moved")
+    query = ran("files").copied(tmp_path / "q")
+    _backup(proof, query, tmp_path / "backups")
+    moved = tmp_path / "new"
+    shutil.copytree(query.home, moved, ignore=shutil.ignore_patterns("checkpoint"))
+    new = replace(query, home=moved)
+    rewrite = f"file://{query.home}/orders=file://{moved}/orders"
+    words = ["restore", str(tmp_path / "backups"), "latest", "--to", str(new.checkpoint), "--sink", sink(query)]
+    code, done = proof.ckpt(*words, "--rewrite-paths", rewrite, "--execute", "--json")
+    assert (code, done.get("sink_effect")) == (0, "exact"), done
+    new.add([4])
+    assert spark.run(new).error is None
+    assert rows(spark, new) == ROWS[5]
+    proof.explains(spark, "how to migrate the checkpoint to another bucket")
+    proof.ends("`ckpt restore --rewrite-paths`", "exact")
+
+
+def test_metadata_is_gone(spark, ran, proof, tmp_path):
+    proof = proof(25, "metadata")
+    query = ran("files").copied(tmp_path / "q")
+    backup = _backup(proof, query, tmp_path / "backups")
+    query.add([4])
+    (query.checkpoint / "metadata").unlink()
+    (query.checkpoint / ".metadata.crc").unlink(missing_ok=True)
+    proof.stops(spark, query, "SparkRuntimeException")
+    command = proof.confirms(query.checkpoint, "CKPT104")
+    again(proof, spark, query, command, ROOT_ID=backup)
+
+
+def test_an_earlier_spark(sparks, proof, tmp_path):
+    """Spark 4.3 writes a log of version 2 for sources with names; Spark 3.5 reads version 1 alone."""
+    proof = proof(27, "downgrade")
+    names = {"spark.sql.streaming.queryEvolution.enableSourceEvolution": "true"}
+    query = Query(tmp_path / "q", inputs=("orders=orders",), to=("parquet", str(tmp_path / "q" / "out")), confs=names)
+    query.add(range(4))
+    assert sparks("4.3").run(query).error is None
+    query.add([4])
+    stopped = proof.stops(sparks("3.5"), replace(query, inputs=("orders",), confs={}), "IllegalStateException")
+    assert "encountered v2" in stopped.log
+    proof.confirms(query.checkpoint, "CKPT220", spark_version="3.5")
+    assert sparks("4.3").run(query).error is None
+    assert rows(sparks("4.3"), query) == ROWS[5]
+    proof.ends("the later Spark", "exact")
+
+
+def _backup(proof, query: Query, root: Path) -> str:
+    """Take a backup; what `--to-backup` calls it."""
+    code, told = proof.ckpt("backup", str(query.checkpoint), "--to", str(root), "--json")
+    assert code == 0, told
+    return f"{root}/{told['backup_id']}"

@@ -1,0 +1,154 @@
+"""Logs, stack traces and copied messages as failures."""
+
+from __future__ import annotations
+
+import json
+import textwrap
+from itertools import chain, repeat
+
+import pytest
+
+from airflow_provider_ckpt.symptoms.failure import Failure
+from airflow_provider_ckpt.symptoms.stack_traces import MOST_FRAMES, MOST_LINES, read_failures
+
+JAVA = """\
+java.lang.IllegalStateException: batch 4 doesn't exist
+\tat org.apache.spark.sql.HDFSMetadataLog$.verifyBatchIds(HDFSMetadataLog.scala:391)
+\tat java.base/java.lang.Thread.run(Thread.java:840)
+Caused by: java.io.IOException: gone
+\tat org.apache.spark.sql.Foo.bar(Foo.scala:1)
+\t... 26 more
+"""
+#: What the stack trace says, however it was logged.
+SAYS = [("IllegalStateException", "batch 4 doesn't exist", 2), ("IOException", "gone", 1)]
+RECORD = "26/11/23 02:14:23 ERROR MicroBatchExecution: Query terminated with error\n"
+
+
+def read(text: str) -> list[Failure]:
+    return list(read_failures(text.splitlines(keepends=True)))
+
+
+def said(failure: Failure) -> list[tuple[str | None, str, int]]:
+    return [(thrown.exception, thrown.message, len(thrown.frames)) for thrown in failure.chain]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        JAVA,
+        JAVA.replace("\n", "\r\n"),
+        "".join(f"2026-11-23T02:14:23.5Z stderr F {line}\n" for line in JAVA.splitlines()),
+        "".join(f"\x1b[31m{line}\x1b[0m\n" for line in JAVA.splitlines()),
+        "".join(f"    {line}\n" for line in JAVA.splitlines()),
+        f'Exception in thread "main" {JAVA}',
+        f"py4j.protocol.Py4JJavaError: An error occurred while calling o75.x.\n: {JAVA}".partition("\n")[2],
+    ],
+    ids=["java", "crlf", "kubernetes", "ansi", "indented", "thread", "py4j"],
+)
+def test_a_stack_trace_however_it_was_printed(text):
+    (failure,) = read(text)
+    assert said(failure) == SAYS
+
+
+def test_a_record_and_the_exception_below_it_are_one_failure():
+    (failure,) = read(RECORD + JAVA)
+    assert said(failure) == [(None, "Query terminated with error", 0), *SAYS]
+    assert (failure.line, failure.level) == (1, "ERROR")
+
+
+def test_records_are_told_apart_and_those_that_say_what_goes_well_are_left_out():
+    log = f"26/11/23 02:14:22 INFO Foo: all is well\nand goes on\n{RECORD}{JAVA}26/11/23 02:14:24 WARN Bar: hm\n"
+    assert [(failure.line, failure.level) for failure in read(log)] == [(3, "ERROR"), (10, "WARN")]
+
+
+def test_an_exception_in_a_quiet_record_counts():
+    (failure,) = read(f"26/11/23 02:14:22 INFO Foo: retrying\n{JAVA}")
+    assert said(failure) == SAYS
+
+
+def test_a_python_traceback_ends_with_its_message():
+    text = (
+        "Traceback (most recent call last):\n"
+        '  File "/app/job.py", line 5, in <module>\n'
+        "    query.awaitTermination()\n"
+        "pyspark.errors.exceptions.captured.StreamingQueryException: [STREAM_FAILED] Query terminated: [A_B] why\n"
+        "=== Streaming Query ===\n"
+    )
+    (failure,) = read(text)
+    assert failure.chain[0].exception == "StreamingQueryException"
+    assert failure.chain[0].conditions == ("STREAM_FAILED", "A_B")
+
+
+@pytest.mark.parametrize(
+    "source", ["", "    query.awaitTermination()\n", "    query.awaitTermination()\n           ^^^^^^^^^^\n"]
+)
+def test_a_frame_of_python_with_and_without_its_source(source):
+    """A notebook and standard input have none."""
+    text = f'Traceback (most recent call last):\n  File "<stdin>", line 1, in <module>\n{source}{JAVA}'
+    for pasted in (text, textwrap.indent(text, "    ")):
+        (failure,) = read(pasted)
+        assert said(failure) == SAYS
+
+
+def test_what_spark_connect_adds_is_a_failure_of_its_own():
+    failures = read(f"pyspark.errors.exceptions.connect.SparkConnectGrpcException: (x) y\n\nJVM stacktrace:\n{JAVA}")
+    assert [failure.chain[0].exception for failure in failures] == [
+        "SparkConnectGrpcException",
+        "IllegalStateException",
+    ]
+
+
+FRAME = {"class": "org.apache.spark.sql.HDFSMetadataLog$", "method": "verifyBatchIds", "file": "H.scala", "line": 3}
+STRUCTURED = {
+    "ts": "2026-11-23T02:14:23Z",
+    "level": "ERROR",
+    "msg": "Query terminated with error",
+    "exception": {"class": "java.lang.IllegalStateException", "msg": "batch 4 doesn't exist", "stacktrace": [FRAME]},
+}
+
+
+@pytest.mark.parametrize(
+    "record",
+    [
+        STRUCTURED,
+        {"log": "\n".join([RECORD.strip(), *JAVA.splitlines()[:2]]), "stream": "stderr"},
+        {"severity": "ERROR", "message": "x", "stack_trace": "\n".join(JAVA.splitlines()[:2])},
+        {"level": "ERROR", "msg": "x", "stack": "\n".join(JAVA.splitlines()[:2])},
+        {"level": "ERROR", "msg": "x", "message": "\n".join(JAVA.splitlines()[:2])},
+        {"level": "ERROR", "msg": "x", "log": "\n".join(JAVA.splitlines()[:2])},
+    ],
+    ids=["spark", "docker", "text", "stack", "message beside msg", "log beside msg"],
+)
+def test_a_json_log(record):
+    (failure,) = read(json.dumps(record))
+    assert said(failure)[-1] == ("IllegalStateException", "batch 4 doesn't exist", 1)
+    assert failure.level == "ERROR"
+
+
+def test_an_error_of_spark_as_json_has_its_condition():
+    (failure,) = read('{"errorClass":"MALFORMED_LOG_FILE","messageParameters":{"text":"x"},"message":"Log file"}')
+    assert failure.chain[0].conditions == ("MALFORMED_LOG_FILE",)
+
+
+@pytest.mark.parametrize("text", ["{", "{}", "{not json}", '{"a": 1}', "[" * 5000, '{"msg": 5}'])
+def test_what_is_no_record_is_text(text):
+    assert len(read(text)) <= 1
+
+
+def test_a_trace_that_lost_its_head_keeps_its_frames():
+    (failure,) = read("\n".join(JAVA.splitlines()[1:]))
+    assert said(failure) == [(None, "", 2), SAYS[1]]
+
+
+def test_a_message_that_never_ends_is_kept_in_pieces():
+    failures = read_failures(
+        chain(["java.lang.Foo: x\n"], repeat("more\n", 500), repeat("\tat a.B.c(D.java:1)\n", 500))
+    )
+    for failure in failures:
+        assert all(len(thrown.lines) <= MOST_LINES and len(thrown.frames) <= MOST_FRAMES for thrown in failure.chain)
+
+
+def test_a_log_is_read_as_it_comes():
+    """No more of it is kept than one failure: a log without an end gives its failures all the same."""
+    failures = read_failures(chain.from_iterable(repeat((RECORD + JAVA).splitlines(keepends=True))))
+    assert [next(failures).line for _ in range(3)] == [1, 8, 15]
