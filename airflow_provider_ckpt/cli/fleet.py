@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from airflow_provider_ckpt.checks.findings import SEVERITIES
-from airflow_provider_ckpt.cli.files import WrittenFile
+from airflow_provider_ckpt.cli.files import WrittenFile, require_outside
 from airflow_provider_ckpt.cli.options import (
     Whole,
     directories,
@@ -34,6 +34,7 @@ from airflow_provider_ckpt.fleet.find import DEPTH, THREADS, find_checkpoints
 from airflow_provider_ckpt.fleet.judge import judge_checkpoints
 from airflow_provider_ckpt.fleet.read_positions import FleetPositions
 from airflow_provider_ckpt.fleet.row import FleetRow
+from airflow_provider_ckpt.fleet.write_index import IndexWriter
 from airflow_provider_ckpt.report.ci import printable
 from airflow_provider_ckpt.report.openmetrics import fleet_metrics
 from airflow_provider_ckpt.report.tables import fleet_table, not_judged_text
@@ -133,6 +134,7 @@ class _Summary:
         "ckpt fleet s3://lake/checkpoints s3://lake/tables",
         "ckpt fleet s3://lake/checkpoints --spark-version 4.3",
         "ckpt fleet s3://lake/checkpoints --source 0=kafka:broker:9092 --format openmetrics",
+        "ckpt fleet s3://lake/checkpoints --index s3://lake/ckpt/index --backups s3://lake/backups",
     )
 )
 @click.argument("roots", shell_complete=directories, nargs=-1, required=True, metavar="ROOT...")
@@ -184,6 +186,18 @@ class _Summary:
     "added.",
 )
 @click.option(
+    "--index",
+    metavar="URL",
+    help="Also write the index that the Checkpoints page in Airflow shows, into this directory of its own.",
+)
+@click.option(
+    "--backups",
+    "backup_roots",
+    multiple=True,
+    metavar="ROOT",
+    help="Root of backups: the index says when the newest backup of each query was made. Can be given more than once.",
+)
+@click.option(
     "--format",
     "document",
     type=click.Choice(("text", "json", "openmetrics")),
@@ -200,6 +214,8 @@ def fleet(
     confs: tuple[str, ...],
     ages: bool,
     topic_ids: Path | None,
+    index: str | None,
+    backup_roots: tuple[str, ...],
     document: str | None,
     allow_empty: bool,
     storage_options: tuple[str, ...],
@@ -221,9 +237,11 @@ def fleet(
     deploy, remembered = _deploy(spark_version, confs), TopicMemory(topic_ids)
     positions = _positions(said, remembered, opening(storage_options), ages=ages)
     stores = [open_store(root, storage_options) for root in roots]
+    writer = _index_writer(index, stores, backup_roots, storage_options)
     found = find_checkpoints(stores, depth=depth, threads=threads)
     summary = _Summary()
     judged = judge_checkpoints(found, deep=deep, deploy=deploy, threads=threads, positions=positions)
+    judged = judged if writer is None else writer.taking(judged)
     rows = _count(_watch(judged), stores, summary)
     show = {"json": _stream, "openmetrics": _print_metrics}.get(
         "json" if as_json else document or "", _print_for_people
@@ -231,6 +249,8 @@ def fleet(
     show(rows, summary)
     for location, ids in positions.topic_ids.items() if positions is not None else ():
         remembered.see(open_store(location, storage_options), ids)
+    if writer is not None and writer.write() is None:
+        say(f"{index}: a newer index is there already, so this one was not written.", err=True)
     if not summary.found and not allow_empty:
         error = CheckpointNotFoundError(
             f"there is no checkpoint here, nor in the {depth} directory levels below.",
@@ -240,6 +260,20 @@ def fleet(
         print_error(error, as_json=False)  # with --json, the document is written already
         raise click.exceptions.Exit(error.exit_code)
     raise click.exceptions.Exit(GateFailedError.exit_code if summary.failed else 0)
+
+
+def _index_writer(
+    index: str | None, stores: Sequence[Store], backup_roots: tuple[str, ...], storage_options: tuple[str, ...]
+) -> IndexWriter | None:
+    """What writes the index; None when none is wanted."""
+    if index is None:
+        if backup_roots:
+            raise click.UsageError("--backups needs --index")
+        return None
+    store = open_store(index, storage_options)
+    if store.is_local:
+        require_outside("--index", Path(store.root, "index"))
+    return IndexWriter(store, stores, [open_store(root, storage_options) for root in backup_roots])
 
 
 def _deploy(spark_version: str | None, confs: tuple[str, ...]) -> DeploySpec | None:

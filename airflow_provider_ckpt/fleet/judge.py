@@ -5,7 +5,7 @@ No more than a window of checkpoints is held at once, however many there are.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from itertools import islice
@@ -17,6 +17,7 @@ from airflow_provider_ckpt.checks.findings import Finding, worst_first
 from airflow_provider_ckpt.checks.inspect import examine
 from airflow_provider_ckpt.codec import layout
 from airflow_provider_ckpt.errors import CheckpointError
+from airflow_provider_ckpt.fleet.batch_rate import batch_rate
 from airflow_provider_ckpt.fleet.find import THREADS, Found, patiently
 from airflow_provider_ckpt.fleet.read_positions import FleetPosition, FleetPositions
 from airflow_provider_ckpt.fleet.row import FleetRow
@@ -107,6 +108,7 @@ def _examine(found: Found, deep: bool) -> CheckpointView:
 def _row(
     view: CheckpointView, findings: tuple[Finding, ...], decision: str | None, unknown: tuple[str, ...]
 ) -> FleetRow:
+    commits_ms = _commits_ms(view)
     return FleetRow(
         location=view.location,
         query_id=view.query_id,
@@ -114,11 +116,13 @@ def _row(
         latest_committed_batch=view.latest_committed,
         in_flight=view.in_flight,
         watermark_ms=_of_entry(view, "watermark_ms"),
-        last_commit_age_ms=_last_commit_age_ms(view),
+        last_commit_age_ms=_last_commit_age_ms(view, commits_ms),
         findings=findings,
         decision=decision,
         unknown=unknown,
         planned_at_ms=_of_entry(view, "planned_at_ms"),
+        last_commit_ms=commits_ms.get(view.latest_committed),
+        rate=batch_rate(commits_ms.values(), view.observed_at_ms),
     )
 
 
@@ -129,10 +133,12 @@ def _of_entry(view: CheckpointView, name: Literal["watermark_ms", "planned_at_ms
         return None
 
 
-def _last_commit_age_ms(view: CheckpointView) -> int | None:
-    if view.latest_committed is None:
-        return None
-    commit = view.objects.get(layout.commit_entry(view.latest_committed))
-    if commit is None or commit.modified_ms is None:
-        return None
-    return max(0, view.observed_at_ms - commit.modified_ms)
+def _commits_ms(view: CheckpointView) -> dict[int | None, int]:
+    """When each batch was committed, as far as the storage tells."""
+    stored = {batch_id: view.objects.get(layout.commit_entry(batch_id)) for batch_id in view.committed}
+    return {batch: entry.modified_ms for batch, entry in stored.items() if entry and entry.modified_ms is not None}
+
+
+def _last_commit_age_ms(view: CheckpointView, commits_ms: Mapping[int | None, int]) -> int | None:
+    committed_ms = commits_ms.get(view.latest_committed)
+    return None if committed_ms is None else max(0, view.observed_at_ms - committed_ms)

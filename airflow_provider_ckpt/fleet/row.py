@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from airflow_provider_ckpt.checks.findings import SEVERITIES, Finding, Severity
+from airflow_provider_ckpt.fleet.batch_rate import BatchRate, rate_from_dict
 from airflow_provider_ckpt.positions.lag import SourceLag
 from airflow_provider_ckpt.positions.lag_summary import summary_of
 
@@ -38,6 +39,8 @@ class FleetRow:
         expires_ms: Until a source may delete the first that the query needs, milliseconds; None when nobody asked, or
             nothing expires.
         lag_error: Why its sources could not be asked.
+        last_commit_ms: When the newest batch was committed, epoch milliseconds by the clock of the storage.
+        rate: Batches over the time that the commit log shows; None when that is too short to make a rate.
     """
 
     location: str
@@ -56,6 +59,8 @@ class FleetRow:
     sources: tuple[SourceLag, ...] | None = None
     expires_ms: int | None = None
     lag_error: str | None = None
+    last_commit_ms: int | None = None
+    rate: BatchRate | None = None
 
     @property
     def worst(self) -> Severity | None:
@@ -83,6 +88,8 @@ class FleetRow:
             "lag": None if self.sources is None else [summary_of(source) for source in self.sources],
             "expires_ms": self.expires_ms,
             "lag_error": self.lag_error,
+            "last_commit_ms": self.last_commit_ms,
+            "rate": None if self.rate is None else self.rate.to_dict(),
         }
 
 
@@ -90,7 +97,8 @@ def row_from_dict(fields: Mapping[str, Any]) -> FleetRow:
     """The row that :meth:`FleetRow.to_dict` wrote, without its lag."""
     findings = tuple(_finding(item) for item in fields["findings"])
     given = {key: value for key, value in fields.items() if key != "lag"}
-    return FleetRow(**{**given, "findings": findings, "unknown": tuple(fields["unknown"])})
+    rate = rate_from_dict(fields.get("rate"))
+    return FleetRow(**{**given, "findings": findings, "unknown": tuple(fields["unknown"]), "rate": rate})
 
 
 def _finding(fields: Mapping[str, Any]) -> Finding:

@@ -26,6 +26,9 @@ from airflow_provider_ckpt.epochs.compact import compact
 from airflow_provider_ckpt.epochs.read import list_places, read_table
 from airflow_provider_ckpt.epochs.vacuum import vacuum
 from airflow_provider_ckpt.errors import CheckpointError, CheckpointNotFoundError
+from airflow_provider_ckpt.fleet.find import find_checkpoints
+from airflow_provider_ckpt.fleet.judge import judge_checkpoints
+from airflow_provider_ckpt.fleet.write_index import IndexWriter
 from airflow_provider_ckpt.history.audit import EARLIEST_MS, TABLES, VIEWS, Measure, Prices, statement, window_for
 from airflow_provider_ckpt.report.audit_page import MOST_CHARTS, MOST_EVENTS, MOST_QUERIES, audit_page
 from airflow_provider_ckpt.spark import register
@@ -54,6 +57,7 @@ class Audit:
         tiny: See :class:`~airflow_provider_ckpt.history.audit.Measure`.
         stall_ms: The same.
         prices: The same.
+        index: Directory for the index that the Checkpoints page in Airflow shows; None for none.
     """
 
     roots: tuple[str, ...]
@@ -64,6 +68,7 @@ class Audit:
     tiny: int = 100
     stall_ms: int = 300_000
     prices: Prices = field(default_factory=Prices)
+    index: str | None = None
 
     @property
     def table(self) -> str:
@@ -211,6 +216,7 @@ def run(session: Any, audit: Audit) -> dict[str, int]:
     if not read_table(Store.open(audit.table, **audit.storage_options)).files:
         raise _nothing(audit)
     counts = judge(session, audit, now_ms=now_ms(), polled_ms=began_ms)
+    write_index(audit)
     if not counts["queries"]:
         raise _nothing(audit)
     return counts
@@ -237,6 +243,7 @@ def follow(session: Any, audit: Audit, *, batch_s: float, judge_s: float, stoppe
             polled_ms = max(polled_ms, polled_since_ms(query, options, now_ms() - round(1000 * batch_s)))
             if list_places(Store.open(audit.table, **audit.storage_options)):
                 _say(audit, judge(session, audit, now_ms=now_ms(), polled_ms=polled_ms))
+                write_index(audit)
                 pause_s = judge_s
     finally:
         query.stop()
@@ -271,6 +278,18 @@ def polled_since_ms(query: Any, options: StreamOptions, waited_ms: int) -> int:
     return parse_time_ms(progress["timestamp"]) - options.quiet_ms
 
 
+def write_index(audit: Audit) -> None:
+    """Check the fleet as it is now, and write its index where one is wanted; the driver does that alone."""
+    if audit.index is None:
+        return
+    roots = [Store.open(root, **audit.storage_options) for root in audit.roots]
+    writer = IndexWriter(Store.open(audit.index, **audit.storage_options), roots)
+    depth = StreamOptions.parse(audit.reader_options()).places.depth
+    for _ in writer.taking(judge_checkpoints(find_checkpoints(roots, depth=depth))):
+        pass
+    writer.write()
+
+
 def session_on(master: str | None) -> Any:
     """The session of ``spark-submit``, or one of our own on ``local[2]`` or another master."""
     from pyspark.sql import SparkSession
@@ -300,6 +319,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         tiny=given.tiny,
         stall_ms=given.stall_after,
         prices=Prices(given.usd_per_million_writes, given.usd_per_million_reads),
+        index=given.index,
     )
     try:
         audit.reader_options()
@@ -344,6 +364,7 @@ def parser() -> argparse.ArgumentParser:
     )
     given.add_argument("--home", required=True, help="directory for history/, tables/ and audit.html")
     given.add_argument("--checkpoint", help="checkpoint location of the audit's own stream; HOME/checkpoint by default")
+    given.add_argument("--index", help="directory for the index that the Checkpoints page in Airflow shows")
     given.add_argument("--master", help="master of Spark; by default that of spark-submit, or local[2]")
     given.add_argument("--storage-option", type=_pair, action="append", default=[], metavar="K=V", help="for fsspec")
     given.add_argument("--option", type=_pair, action="append", default=[], metavar="K=V", help="for the reader")

@@ -11,8 +11,13 @@ import pytest
 
 from airflow_provider_ckpt.cli import run
 from airflow_provider_ckpt.cli.fleet import urgency
+from airflow_provider_ckpt.clock import now_ms
+from airflow_provider_ckpt.fleet.index import FleetIndex
+from airflow_provider_ckpt.fleet.read_index import IndexReader
 from airflow_provider_ckpt.fleet.row import FleetRow
+from airflow_provider_ckpt.fleet.write_index import put_index
 from airflow_provider_ckpt.report.tables import fleet_table
+from airflow_provider_ckpt.storage.store import Store
 from tests.fleets import damage, make_fleet, teams
 
 
@@ -201,3 +206,34 @@ def test_how_long_ago_the_last_commit_was(seconds, shown):
     table = fleet_table([FleetRow("q", last_commit_age_ms=seconds * 1000), FleetRow("p")])
     column = table.columns.index("last commit")
     assert [row[column] for row in table.rows] == [f"{shown} ago", None]
+
+
+def test_an_index_is_written_beside_what_is_printed(capsys, fleet, tmp_path):
+    root = fleet("a", "b")
+    damage(root / "b" / "offsets" / "7")
+    code, out, err = ckpt(capsys, root, "--index", tmp_path / "index", "--backups", tmp_path, "--json")
+    assert code == 1 and err == "" and len(json.loads(out)["checkpoints"]) == 2
+    index = IndexReader().read(Store.open(str(tmp_path / "index")))
+    assert [(row.location, row.worst) for row in index.rows] == [(f"{root}/a", None), (f"{root}/b", "error")]
+
+
+def test_an_older_index_is_not_written_over_a_newer_one(capsys, fleet, tmp_path):
+    root = fleet("a")
+    newer = FleetIndex(now_ms() + 600_000, 0, (), ())
+    put_index(Store.open(str(tmp_path / "index")), newer)
+    code, _, err = ckpt(capsys, root, "--index", tmp_path / "index")
+    assert (code, err) == (0, f"{tmp_path}/index: a newer index is there already, so this one was not written.\n")
+    assert IndexReader().read(Store.open(str(tmp_path / "index"))) == newer
+
+
+def test_no_index_is_written_where_checkpoints_are(capsys, fleet):
+    root = fleet("a")
+    for place in (root / "a", root / "a" / "offsets" / "new"):
+        code, _, err = ckpt(capsys, root, "--index", place)
+        assert code in (2, 3) and "checkpoint" in err
+    assert not list(root.rglob("fleet-*"))
+
+
+def test_backups_are_asked_for_the_index_alone(capsys, fleet, tmp_path):
+    code, _, err = ckpt(capsys, fleet("a"), "--backups", tmp_path)
+    assert code == 2 and "--backups needs --index" in err

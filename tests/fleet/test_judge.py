@@ -185,7 +185,7 @@ def test_a_storage_error_that_passes_is_not_seen(fleet):
 
 
 def without_ages(rows: list[FleetRow]) -> list[dict[str, object]]:
-    return [{**row.to_dict(), "last_commit_age_ms": None} for row in rows]
+    return [{**row.to_dict(), "last_commit_age_ms": None, "rate": None} for row in rows]
 
 
 class OutOfOrder(Store):

@@ -9,6 +9,7 @@ import sys
 import time
 from collections import Counter
 from contextlib import nullcontext
+from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -19,12 +20,14 @@ from airflow_provider_ckpt.clock import now_ms
 from airflow_provider_ckpt.epochs.compact import compact
 from airflow_provider_ckpt.epochs.read import list_places
 from airflow_provider_ckpt.epochs.vacuum import vacuum
+from airflow_provider_ckpt.fleet.read_index import IndexReader
 from airflow_provider_ckpt.history.audit import TABLES
 from airflow_provider_ckpt.spark import audit as audits
 from airflow_provider_ckpt.spark.audit import PAGE, Audit, main, polled_since_ms, run, take_in
 from airflow_provider_ckpt.spark.options import Places, StreamOptions
 from airflow_provider_ckpt.spark.read_back import history, plain
 from airflow_provider_ckpt.storage.store import Store
+from tests.fleets import make_fleet
 from tests.history.fleet_story import FleetStory
 from tests.spark_lab import activate
 
@@ -153,6 +156,17 @@ def test_what_it_cannot_do_is_said_before_anything_is_written(spark, tmp_path, c
     assert ended == code
     assert said in capsys.readouterr().err
     assert not (tmp_path / "home").exists()
+
+
+def test_it_writes_the_index_of_the_pages_where_one_is_wanted(goldens, tmp_path):
+    """The driver alone: the fleet is checked as it is now."""
+    make_fleet(goldens["4.3.0/agg-hdfs"] / "checkpoint", tmp_path / "fleet", ["a", "b"])
+    own = Audit((str(tmp_path / "fleet"),), str(tmp_path / "home"), str(tmp_path / "checkpoint"))
+    audits.write_index(own)
+    assert not (tmp_path / "index").exists()
+    audits.write_index(replace(own, index=str(tmp_path / "index"), reading={"depth": "1"}))
+    index = IndexReader().read(Store.open(str(tmp_path / "index")))
+    assert [row.location for row in index.rows] == [f"{tmp_path}/fleet/a", f"{tmp_path}/fleet/b"]
 
 
 def test_a_query_is_silent_up_to_the_poll_and_not_up_to_the_page(monkeypatch):

@@ -1,0 +1,56 @@
+"""Reading the index of a fleet; one that was read already is not read again."""
+
+from __future__ import annotations
+
+from threading import Lock
+
+from airflow_provider_ckpt.errors import CheckpointNotFoundError, MalformedEntryError
+from airflow_provider_ckpt.fleet.index import FleetIndex, decode
+from airflow_provider_ckpt.fleet.write_index import list_indexes
+from airflow_provider_ckpt.storage.store import Store
+
+
+class IndexReader:
+    """The newest index of a directory, kept between requests: a listing says whether there is a newer one.
+
+    An index is never changed once it is written, so its name is enough to know it again. Several threads may ask.
+    """
+
+    def __init__(self) -> None:
+        self._kept: tuple[str, str, FleetIndex] | None = None
+        self._lock = Lock()
+
+    def read(self, store: Store) -> FleetIndex | None:
+        """The newest index; None when there is none.
+
+        Raises:
+            MalformedEntryError: It is no index, or not one of this version.
+            StoreError: The directory cannot be listed.
+        """
+        names = list_indexes(store)
+        if not names:
+            return None
+        with self._lock:  # of several that ask at once, one reads
+            if self._kept is None or self._kept[:2] != (store.location, names[-1]):
+                self._kept = (store.location, names[-1], _read(store, names[-1]))
+            return self._kept[2]
+
+
+def _read(store: Store, name: str) -> FleetIndex:
+    name, data = _newest(store, name)
+    try:
+        return decode(data)
+    except ValueError as error:
+        raise MalformedEntryError(
+            f"{error}.", location=store.location, name=name, hint="`ckpt fleet ROOT... --index URL` writes it anew."
+        ) from None
+
+
+def _newest(store: Store, name: str) -> tuple[str, bytes]:
+    try:
+        return name, store.read(name)
+    except CheckpointNotFoundError:  # two newer ones were written since the listing
+        newest = list_indexes(store)[-1:]
+        if not newest or newest == [name]:
+            raise
+        return newest[0], store.read(newest[0])

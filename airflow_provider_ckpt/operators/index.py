@@ -1,0 +1,124 @@
+"""The operator that writes the index of a fleet."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from airflow.providers.common.compat.sdk import BaseOperator
+
+from airflow_provider_ckpt.clock import now_ms
+from airflow_provider_ckpt.documents import FORMAT_VERSION
+from airflow_provider_ckpt.errors import CheckpointError
+from airflow_provider_ckpt.fleet.find import DEPTH, THREADS, find_checkpoints
+from airflow_provider_ckpt.fleet.judge import judge_checkpoints
+from airflow_provider_ckpt.fleet.read_positions import FleetPositions
+from airflow_provider_ckpt.fleet.write_index import IndexWriter
+from airflow_provider_ckpt.hooks.checkpoint import CheckpointHook, airflow_errors, require_flags
+from airflow_provider_ckpt.hooks.kafka import kafka_config
+from airflow_provider_ckpt.lineage.datasets import Named, place
+from airflow_provider_ckpt.lineage.page_link import CheckpointsLink
+from airflow_provider_ckpt.lineage.task import CheckpointTask
+from airflow_provider_ckpt.operators.base import texts_of
+from airflow_provider_ckpt.restart.deploys import CHECKPOINTS, parse_deploys
+
+if TYPE_CHECKING:
+    from airflow_provider_ckpt.documents.tasks import IndexResultDocument
+
+
+class CheckpointIndexOperator(CheckpointTask, BaseOperator):
+    """Checks every checkpoint under some roots, and writes the index that the Checkpoints page shows.
+
+    A checkpoint that cannot be read is a row of the index, and no failure. Returns how many rows there are, how many
+    have errors or could not be read, and whether a newer index was there, so that nothing was written.
+
+    :param checkpoint_roots: Where to search for checkpoints: fsspec URLs, or paths relative to the base location of the
+        connection; a list, or one text.
+    :param index: Directory of the index, which has nothing else.
+    :param backup_roots: Roots of backups: the index says when the newest backup of each query was made.
+    :param checkpoint_conn_id: Connection of type ``checkpoint``.
+    :param deploys: What is known of the queries, by location or a pattern of it, as under ``checkpoints`` of a deploy
+        file: with ``sources`` the index says how far each is behind.
+    :param kafka_conn_id: Connection of type ``kafka``, whose extra configures the client.
+    :param deep: Also read all state chains, source logs and checksum files; by default only the two logs are read.
+    :param depth: Levels of directories below a root that are searched.
+    :param threads: How many checkpoints are read at the same time.
+    """
+
+    does = "index"
+    has_done = "The index was written of"
+    operator_extra_links = (CheckpointsLink(),)
+    template_fields: Sequence[str] = ("checkpoint_roots", "index", "backup_roots", "checkpoint_conn_id", "deploys")
+    ui_color = "#e6f0f9"
+
+    def __init__(
+        self,
+        *,
+        checkpoint_roots: str | Sequence[str],
+        index: str,
+        backup_roots: str | Sequence[str] = (),
+        checkpoint_conn_id: str | None = None,
+        deploys: Mapping[str, Mapping[str, Any]] | None = None,
+        kafka_conn_id: str | None = None,
+        deep: bool = False,
+        depth: int = DEPTH,
+        threads: int = THREADS,
+        **kwargs: Any,
+    ) -> None:
+        super().__init__(**kwargs)
+        self.checkpoint = ()  # any number of them, which a page of its own shows
+        self.checkpoint_roots = checkpoint_roots
+        self.index = index
+        self.backup_roots = backup_roots
+        self.checkpoint_conn_id = checkpoint_conn_id
+        self.deploys = deploys
+        self.kafka_conn_id = kafka_conn_id
+        self.deep = deep
+        self.depth = depth
+        self.threads = threads
+
+    def execute(self, context: Any) -> IndexResultDocument:
+        """Find, judge, write. Raises AirflowFailException when a root is not there, or is no location."""
+        with airflow_errors():
+            require_flags(self, "deep")
+            hook = self.hook
+            roots = [hook.store(root) for root in texts_of("checkpoint_roots", self.checkpoint_roots)]
+            if not roots or not self.index:
+                raise CheckpointError("checkpoint_roots and index must name a location each; nothing was done.")
+            backups = [hook.store(root) for root in texts_of("backup_roots", self.backup_roots)]
+            writer = IndexWriter(hook.store(self.index), roots, backups)
+            found = find_checkpoints(roots, depth=self.depth, threads=self.threads)
+            positions = self._positions(hook)
+            judged = judge_checkpoints(found, deep=self.deep, threads=self.threads, positions=positions)
+            worst = [row.worst for row in writer.taking(judged)]
+            index = writer.write()
+        written = "a newer one is there already" if index is None else f"{len(index.rows)} rows"
+        self.log.info("Index of the fleet in %s: %s", self.index, written)
+        result: IndexResultDocument = {
+            "format_version": FORMAT_VERSION,
+            "index": self.index,
+            "rows": len(worst),
+            "errors": worst.count("error"),
+            "written": index is not None,
+        }
+        return self.tell(context, result)
+
+    def lineage_inputs(self, told: Mapping[str, Any]) -> Iterator[Named]:
+        """Nothing: a root is no dataset, and a fleet has too many checkpoints."""
+        return iter(())
+
+    def lineage_outputs(self, told: Mapping[str, Any]) -> Iterator[Named]:
+        """The index."""
+        if (url := self.hook.known_url(self.index)) is not None:
+            yield Named(*place(url), "FILE", "ckpt", "json", change="OVERWRITE" if told.get("written") else "")
+
+    def _positions(self, hook: CheckpointHook) -> FleetPositions | None:
+        """What asks the sources; None when none is declared. Raises CheckpointError."""
+        if not self.deploys:
+            return None
+        try:
+            deploys = parse_deploys("deploys.yaml", json.dumps({CHECKPOINTS: self.deploys}))
+        except (TypeError, ValueError) as error:
+            raise CheckpointError(f"deploys: {error}") from None
+        return FleetPositions(deploys, hook.store, kafka_config(self.kafka_conn_id), now_ms())

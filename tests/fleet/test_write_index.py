@@ -1,0 +1,142 @@
+"""Writing an index: whole, the latest wins, and nothing else in the directory is touched."""
+
+from __future__ import annotations
+
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from random import Random
+
+import pytest
+
+from airflow_provider_ckpt.backup.take import take_backup
+from airflow_provider_ckpt.checkpoint.observe import observe
+from airflow_provider_ckpt.errors import StoreError
+from airflow_provider_ckpt.fleet import index, write_index
+from airflow_provider_ckpt.fleet.find import find_checkpoints
+from airflow_provider_ckpt.fleet.index import FleetIndex, IndexRow, decode
+from airflow_provider_ckpt.fleet.judge import judge_checkpoints
+from airflow_provider_ckpt.fleet.read_index import IndexReader
+from airflow_provider_ckpt.fleet.row import FleetRow
+from airflow_provider_ckpt.fleet.write_index import IndexWriter, list_indexes, put_index
+from airflow_provider_ckpt.storage.store import Store
+from tests.faults import Fault, FaultyStore
+from tests.fleets import make_fleet
+
+NOW_MS = 1_800_000_000_000
+
+
+@pytest.fixture
+def clock(monkeypatch):
+    monkeypatch.setattr(write_index, "now_ms", lambda: NOW_MS)
+
+
+def an_index(began_at_ms: int, location: str = "a") -> FleetIndex:
+    return FleetIndex(began_at_ms, began_at_ms + 1, (), (IndexRow(location),))
+
+
+def newest(store: Store) -> FleetIndex | None:
+    return IndexReader().read(store)
+
+
+def test_a_fleet_is_written_and_read(goldens, tmp_path):
+    make_fleet(goldens["4.3.0/agg-hdfs"] / "checkpoint", tmp_path / "root", ["a", "b/c"])
+    (tmp_path / "root" / "b" / "c" / "metadata").unlink()
+    root, store = Store.open(str(tmp_path / "root")), Store.open(str(tmp_path / "index"))
+    backups = Store.open(str(tmp_path / "backups"))
+    whole = Store.open(str(goldens["4.3.0/agg-hdfs"] / "checkpoint"))
+    backup = take_backup(whole, backups)
+    writer = IndexWriter(store, [root], [backups])
+    rows = list(writer.taking(judge_checkpoints(find_checkpoints([root]))))
+    written = writer.write()
+    assert written == newest(store)
+    assert [row.location for row in written.rows] == sorted(row.location for row in rows)
+    first = written.rows[0]
+    assert first.query_id == observe(whole).query_id
+    assert (first.backup_id, first.backup_batch) == (backup.backup_id, backup.batch_id)
+    assert written.rows[1].backup_id is None  # without metadata nobody knows of which query it is
+    assert written.roots == (root.location,)
+    assert list((tmp_path / "index").iterdir()) == [tmp_path / "index" / f"fleet-{written.began_at_ms:013d}.jsonl"]
+
+
+def test_an_older_index_never_replaces_a_newer_one(tmp_path, clock):
+    store = Store.open(str(tmp_path))
+    assert put_index(store, an_index(NOW_MS))
+    assert not put_index(store, an_index(NOW_MS - 1))
+    assert not put_index(store, an_index(NOW_MS, "of the same millisecond"))
+    assert newest(store) == an_index(NOW_MS)
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_of_many_that_write_at_once_the_latest_wins_whole(tmp_path, clock, seed):
+    times = [NOW_MS - number for number in range(12)]
+    Random(seed).shuffle(times)
+    with ThreadPoolExecutor(6) as pool:
+        written = list(pool.map(lambda at_ms: put_index(Store.open(str(tmp_path)), an_index(at_ms, str(at_ms))), times))
+    assert written[times.index(NOW_MS)]
+    assert newest(Store.open(str(tmp_path))) == an_index(NOW_MS, str(NOW_MS))
+
+
+def test_two_are_kept_and_nothing_else_is_touched(tmp_path, clock):
+    store = Store.open(str(tmp_path))
+    (tmp_path / "fleet-1.jsonl").write_text("not ours")
+    (tmp_path / "notes.txt").write_text("theirs")
+    for number in range(5):
+        put_index(store, an_index(NOW_MS + number))
+    assert list_indexes(store) == [f"fleet-{NOW_MS + number}.jsonl" for number in (3, 4)]
+    assert {path.name for path in tmp_path.iterdir()} == {*list_indexes(store), "fleet-1.jsonl", "notes.txt"}
+
+
+def test_an_index_of_a_clock_that_is_far_ahead_blocks_nobody(tmp_path, clock):
+    store = Store.open(str(tmp_path))
+    put_index(store, an_index(NOW_MS + 86_400_000))
+    assert newest(store) is None
+    assert put_index(store, an_index(NOW_MS))
+    assert newest(store) == an_index(NOW_MS)
+
+
+def test_whoever_reads_meanwhile_sees_a_whole_index(tmp_path, clock):
+    """At each call at which a writer can be killed."""
+    store = Store.open(str(tmp_path))
+    put_index(store, an_index(NOW_MS))
+    counting = Fault()
+    put_index(FaultyStore.over(str(tmp_path), counting), an_index(NOW_MS + 1))
+    for at in range(1, counting.calls + 1):
+        for after in (False, True):
+            began_at_ms = NOW_MS + 10 * at + after
+            with pytest.raises(StoreError):
+                put_index(FaultyStore.over(str(tmp_path), Fault(at, after=after)), an_index(began_at_ms))
+            assert newest(store) is not None
+    put_index(store, an_index(NOW_MS + 1_000))
+    assert newest(store) == an_index(NOW_MS + 1_000)
+    assert len(list_indexes(store)) == 2
+
+
+def test_no_index_is_written_into_a_checkpoint(golden):
+    checkpoint = golden("agg-hdfs")
+    before = sorted(checkpoint.rglob("*"))
+    with pytest.raises(StoreError, match="this is a checkpoint, where ckpt writes no index. Give a directory"):
+        IndexWriter(Store.open(str(checkpoint)), [])
+    assert sorted(checkpoint.rglob("*")) == before
+
+
+def test_a_fleet_that_is_too_large_is_refused_with_nothing_written(tmp_path, monkeypatch):
+    monkeypatch.setattr(write_index, "MOST_ROWS", 2)
+    writer = IndexWriter(Store.open(str(tmp_path)), [])
+    list(writer.taking(FleetRow(str(number)) for number in range(3)))
+    with pytest.raises(StoreError, match="the fleet has 3 checkpoints, and an index holds 2. Give each part"):
+        writer.write()
+    assert not list(tmp_path.iterdir())
+
+
+def test_a_location_is_in_it_once_and_a_too_long_one_not_at_all(tmp_path):
+    writer = IndexWriter(Store.open(str(tmp_path)), [])
+    rows = [FleetRow("b"), FleetRow("a"), FleetRow("b", error="again"), FleetRow("c" * (index.MOST_LOCATION + 1))]
+    assert list(writer.taking(rows)) == rows
+    assert writer.write().rows == (IndexRow("a"), IndexRow("b"))
+
+
+def test_it_is_one_file_that_text_tools_can_read(tmp_path, clock):
+    put_index(Store.open(str(tmp_path)), an_index(NOW_MS))
+    (file,) = Path(tmp_path).iterdir()
+    assert decode(file.read_bytes()) == an_index(NOW_MS)
+    assert file.read_text().count("\n") == 2

@@ -1,0 +1,59 @@
+"""The operator that writes the index of a fleet."""
+
+from __future__ import annotations
+
+import pytest
+from airflow.providers.common.compat.sdk import AirflowFailException
+
+from airflow_provider_ckpt.documents.tasks import IndexResultDocument
+from airflow_provider_ckpt.fleet.read_index import IndexReader
+from airflow_provider_ckpt.operators.checkpoint import CheckpointIndexOperator
+from airflow_provider_ckpt.storage.store import Store
+from tests.fleets import damage, make_fleet
+from tests.json_documents import problems
+
+
+@pytest.fixture
+def root(goldens, tmp_path):
+    make_fleet(goldens["4.3.0/agg-hdfs"] / "checkpoint", tmp_path / "root", ["a", "b"])
+    damage(tmp_path / "root" / "b" / "offsets" / "7")
+    return tmp_path / "root"
+
+
+def write(index: object, roots: object, **more: object) -> object:
+    return CheckpointIndexOperator(task_id="index", checkpoint_roots=roots, index=str(index), **more).execute({})
+
+
+def test_it_writes_what_the_page_reads(root, tmp_path):
+    deploys = {"*/a": {"sources": {"0": "rate"}}}
+    result = write(tmp_path / "index", [str(root)], deploys=deploys)
+    assert list(problems(result, IndexResultDocument)) == []
+    assert result == {"format_version": 1, "index": str(tmp_path / "index"), "rows": 2, "errors": 1, "written": True}
+    index = IndexReader().read(Store.open(str(tmp_path / "index")))
+    assert [(row.location, row.worst) for row in index.rows] == [(f"{root}/a", None), (f"{root}/b", "error")]
+
+
+def test_one_root_may_be_a_text_and_a_newer_index_stays(root, tmp_path, monkeypatch):
+    write(tmp_path / "index", str(root))
+    monkeypatch.setattr("airflow_provider_ckpt.fleet.write_index.now_ms", lambda: 1_000)
+    monkeypatch.setattr("airflow_provider_ckpt.fleet.write_index._CLOCKS_DIFFER_MS", 10**14)
+    assert write(tmp_path / "index", str(root))["written"] is False
+
+
+@pytest.mark.parametrize(
+    ("given", "why"),
+    [
+        ({"checkpoint_roots": []}, "checkpoint_roots and index must name a location each"),
+        ({"index": ""}, "checkpoint_roots and index must name a location each"),
+        ({"checkpoint_roots": 5}, "checkpoint_roots must be a list of texts or one text"),
+        ({"backup_roots": [5]}, "backup_roots must be a list of texts"),
+        ({"deep": "yes"}, "deep must be True or False"),
+        ({"deploys": {"a": 5}}, "deploys: checkpoints has 'a', which is not a mapping"),
+        ({"checkpoint_roots": ["/not/there"]}, "the location does not exist"),
+    ],
+)
+def test_what_makes_no_sense_fails_for_good_with_nothing_written(root, tmp_path, given, why):
+    arguments = {"checkpoint_roots": [str(root)], "index": str(tmp_path / "index"), **given}
+    with pytest.raises(AirflowFailException, match=why):
+        CheckpointIndexOperator(task_id="index", **arguments).execute({})
+    assert not (tmp_path / "index").exists()
