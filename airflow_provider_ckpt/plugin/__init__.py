@@ -1,0 +1,1 @@
+"""The pages in Airflow: Browse > Checkpoints, and a tab on tasks and runs. They read, and change nothing."""

@@ -1,0 +1,236 @@
+"""Making the plan that a preview shows, with the functions of the command and the DAG; no lock, nothing written."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from shlex import quote
+from typing import Any
+
+from airflow_provider_ckpt.change.expectation import expectation_of
+from airflow_provider_ckpt.change.places import Stores
+from airflow_provider_ckpt.change.plan import Plan
+from airflow_provider_ckpt.change.plan_difference import difference
+from airflow_provider_ckpt.checkpoint.observe import observe
+from airflow_provider_ckpt.clock import now_ms
+from airflow_provider_ckpt.errors import CheckpointError, PlanError, StoreError
+from airflow_provider_ckpt.hooks.kafka import kafka_config
+from airflow_provider_ckpt.plugin.preview_form import Kind
+from airflow_provider_ckpt.plugin.read_batches import list_both
+from airflow_provider_ckpt.plugin.read_checkpoint import declared_types
+from airflow_provider_ckpt.plugin.settings import Settings
+from airflow_provider_ckpt.plugin.stores import open_below
+from airflow_provider_ckpt.positions.extent import offsets_of
+from airflow_provider_ckpt.positions.strategies import parse_scope
+from airflow_provider_ckpt.reset.make import make_reset
+from airflow_provider_ckpt.reset.plan import moves_of
+from airflow_provider_ckpt.reset.request import Goal, parse_goal
+from airflow_provider_ckpt.reset.resolve import resolve_aim
+from airflow_provider_ckpt.rollback.goal import ToBackup, parse_target
+from airflow_provider_ckpt.rollback.make import make_rollback
+from airflow_provider_ckpt.sinks.declared import parse_sink
+from airflow_provider_ckpt.sources.declared import Access, DeclaredEnd, parse_end
+from airflow_provider_ckpt.storage.roots import OutsideRootsError, Roots
+from airflow_provider_ckpt.storage.secrets import scrub
+from airflow_provider_ckpt.storage.store import Store
+from airflow_provider_ckpt.times import parse_duration_ms, parse_time_ms
+from airflow_provider_ckpt.untrusted.bounded_json import parse_json
+
+OpenStore = Callable[[str], Store]
+#: What a DAG run gets, and what makes the plan.
+Asked = Mapping[str, Any]
+_NOTHING = "Nothing was done."
+
+
+@dataclass(frozen=True, slots=True)
+class Preview:
+    """A plan that was made, and the conf of the DAG run that makes it again.
+
+    Args:
+        plan: What would be done.
+        conf: Conf of the run; with what it has to expect of its plan.
+    """
+
+    plan: Plan
+    conf: dict[str, Any]
+
+
+def make_preview(kind: Kind, location: str, asked: Asked, settings: Settings) -> Preview:
+    """The plan, made now.
+
+    Args:
+        kind: What it is for.
+        location: The checkpoint, which is below the roots.
+        asked: What was asked for, as the DAG takes it.
+        settings: What the pages may read.
+
+    Raises:
+        OutsideRootsError: The checkpoint is not below the roots.
+        CheckpointError: The change is refused, or something that it needs cannot be read; the error says why.
+    """
+    root, normal = settings.roots.root_of(location)
+    store = open_below(settings.roots, location)
+    if not (logs := list_both(store)).whole:
+        raise PlanError(
+            f"the logs have {logs.entries:,} entries, which is too many for a page.",
+            location=store.location,
+            hint=f"{_NOTHING} Make the plan with the command: ckpt {_COMMANDS[kind]} {quote(store.location)}",
+        )
+    make = _make_rollback if kind == "rollback" else _make_reset
+    plan, exact = make(normal, asked, settings)
+    conf = {"checkpoint": plan.location, "checkpoint_conn_id": root.conn_id, **exact}
+    return Preview(plan, {**conf, "expected_plan": expectation_of(plan)})
+
+
+_COMMANDS: Mapping[Kind, str] = {"rollback": "rollback", "reset": "reset-offsets"}
+
+
+def opening(settings: Settings) -> OpenStore:
+    """Opens what is below any of the configured roots: a sink, a backup, a table."""
+    every = Roots((*settings.roots, *settings.backup_roots, *settings.data_roots))
+
+    def open_store(location: str) -> Store:
+        try:
+            return open_below(every, location)
+        except OutsideRootsError:
+            raise StoreError(
+                "this location is not below a root that the pages may read.",
+                location=scrub(location),
+                hint=f"{_NOTHING} Add its root to data_roots in the section [ckpt] of Airflow's configuration, or make "
+                "the plan with the command.",
+            ) from None
+
+    return open_store
+
+
+def _make_rollback(location: str, asked: Asked, settings: Settings) -> tuple[Plan, dict[str, Any]]:
+    """The plan of a rollback, and the arguments that lead to it at any time."""
+    types = _types(asked.get("sources"))
+    try:
+        target = parse_target(
+            batch=asked.get("to_batch"),
+            timestamp=asked.get("to_timestamp"),
+            watermark=asked.get("to_watermark"),
+            offsets=asked.get("to_offsets"),
+            backup=asked.get("to_backup"),
+            source_types=types,
+        )
+    except ValueError as error:
+        raise PlanError(f"{error}.", location=location, hint=_NOTHING) from None
+    sink = parse_sink(asked["sink"]) if "sink" in asked else None
+    root = target.root if isinstance(target, ToBackup) else asked.get("backup_root")
+    stores = Stores.of(location, opening(settings), sink=sink, backups=root)
+    trims = bool(asked.get("trim_sink_log"))
+    plan = make_rollback(stores, target, trim_sink_log=trims, sink=sink, sources=types, trigger=asked.get("trigger"))
+    goal = {"to_backup": f"{plan.source}/{plan.backup_id}"} if plan.backup_id else {"to_batch": plan.batch_id}
+    kept = {name: asked[name] for name in ("sink", "trigger", "trim_sink_log", "backup_root") if name in asked}
+    return plan, {**goal, **kept, **({"sources": types} if types else {})}
+
+
+def _types(said: Any) -> dict[str, str]:
+    """Types of sources: ``0=kafka``, or a JSON object as a DAG takes it."""
+    text = str(said or "").strip()
+    if not text.startswith("{"):
+        return declared_types(text)
+    try:
+        found = parse_json(text)
+    except ValueError:
+        raise PlanError(f"types of sources are given as 0=kafka, not as {text!r:.60}.", hint=_NOTHING) from None
+    return declared_types(",".join(f"{source_id}={kind}" for source_id, kind in found.items()))
+
+
+def _make_reset(location: str, asked: Asked, settings: Settings) -> tuple[Plan, dict[str, Any]]:
+    """The plan of a reset, and the arguments that lead to it at any time: offsets where they are known."""
+    source_id, declared = _source(str(asked.get("source", "")))
+    _require_known(declared, asked.get("kafka_conn_id"), settings)
+    try:
+        goal, scope = _goal(asked), parse_scope(tuple(map(str, asked.get("topics", ()))))
+    except ValueError as error:
+        raise PlanError(f"{error}.", location=location, hint=_NOTHING) from None
+    sink = parse_sink(asked["sink"]) if "sink" in asked else None
+    stores = Stores.of(location, opening(settings), sink=sink)
+    access = Access(opening(settings), stores.checkpoint, kafka_config(asked.get("kafka_conn_id")))
+
+    def plan_for(wanted: Goal, within: Any) -> Plan:
+        aim = resolve_aim(declared, wanted, within, access)
+        again = bool(asked.get("state_will_see_rows_again"))
+        return make_reset(stores, source_id, aim, sink=sink, state_sees_rows_again=again, trigger=asked.get("trigger"))
+
+    plan = plan_for(goal, scope)
+    moved = _moved(plan, stores)
+    if not moved:
+        return plan, dict(asked)
+    try:
+        same = difference(plan, plan_for(parse_goal(offsets=moved), parse_scope(()))) is None
+    except CheckpointError:
+        same = False
+    return plan, {**_without_goal(asked), "to_offsets": moved} if same else dict(asked)
+
+
+def _without_goal(asked: Asked) -> dict[str, Any]:
+    kept = ("source", "kafka_conn_id", "sink", "trigger", "state_will_see_rows_again")
+    return {name: asked[name] for name in kept if name in asked}
+
+
+def _moved(plan: Plan, stores: Stores) -> dict[str, dict[str, int]]:
+    """Where a plan moves the partitions of a Kafka source; empty for any other source, or when it moves none."""
+    found: dict[str, dict[str, int]] = {}
+    for move in moves_of(plan, observe(stores.checkpoint)):
+        if move.kind == "kafka":
+            before = offsets_of(move.old)
+            for (topic, partition), offset in offsets_of(move.new).items():
+                if before.get((topic, partition)) != offset:
+                    found.setdefault(topic, {})[str(partition)] = offset
+    return found
+
+
+def _source(text: str) -> tuple[str, DeclaredEnd]:
+    source_id, equals, place = text.partition("=")
+    if not (source_id and equals):
+        raise PlanError(
+            f"the source is ID=TYPE:PLACE, such as 0=kafka:broker:9092, not {scrub(text)!r:.60}.", hint=_NOTHING
+        )
+    declared = parse_end(place)
+    if declared.topics:
+        raise PlanError("the source must not name topics: give them in the field topics.", hint=_NOTHING)
+    return source_id, declared
+
+
+def _require_known(declared: DeclaredEnd, conn_id: str | None, settings: Settings) -> None:
+    """See that a page connects to no broker, and with no connection, that nobody has allowed."""
+    named = [server.strip() for server in declared.location.split(",")] if declared.kind == "kafka" else []
+    wanted = [*filter(None, named), *([f"conn={conn_id}"] if conn_id else [])]
+    refused = [server for server in wanted if server not in settings.brokers]
+    if refused:
+        raise StoreError(
+            f"the pages may not ask {scrub(refused[0])}.",
+            hint=f"{_NOTHING} Add it to brokers in the section [ckpt] of Airflow's configuration, or make the plan "
+            "with the command: ckpt reset-offsets",
+        )
+
+
+def _goal(asked: Asked) -> Goal:
+    at, duration = asked.get("to_datetime"), asked.get("by_duration")
+    return parse_goal(
+        earliest=bool(asked.get("to_earliest")),
+        latest=bool(asked.get("to_latest")),
+        current=bool(asked.get("to_current")),
+        at_ms=None if at is None else parse_time_ms(str(at), now_ms=now_ms()),
+        duration_ms=None if duration is None else parse_duration_ms(str(duration)),
+        shift=asked.get("shift_by"),
+        offsets=asked.get("to_offsets"),
+        csv=asked.get("from_csv"),
+        version=asked.get("to_version"),
+        snapshot=_whole(asked.get("to_snapshot")),
+        skip_version=asked.get("skip_version"),
+        skip_snapshot=_whole(asked.get("skip_snapshot")),
+    )
+
+
+def _whole(text: Any) -> int | None:
+    """An id of a snapshot, which has more digits than JavaScript keeps of a number. Raises ValueError."""
+    if text is None:
+        return None
+    if not str(text).isdecimal() or len(str(text)) > 19:
+        raise ValueError(f"{text!r:.60} is no id of a snapshot")
+    return int(str(text))

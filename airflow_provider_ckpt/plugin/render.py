@@ -1,0 +1,70 @@
+"""Templates: everything that is put into a page is escaped, and hidden characters in it are spelled out."""
+
+from __future__ import annotations
+
+import shlex
+from functools import cache
+from typing import Any
+
+from fastapi import Request
+from fastapi.responses import HTMLResponse
+from jinja2 import Environment, PackageLoader, StrictUndefined
+from markupsafe import Markup
+
+from airflow_provider_ckpt.plugin.links import MOUNT
+from airflow_provider_ckpt.times import duration_text, time_text
+from airflow_provider_ckpt.visible import visible
+
+
+def render(request: Request, template: str, *, status: int = 200, **values: Any) -> HTMLResponse:
+    """A page.
+
+    Args:
+        request: What is answered; it tells where the app is mounted.
+        template: Its file in ``templates/``, which extends ``base.html``.
+        status: HTTP status.
+        values: What the template shows.
+    """
+    base = request.scope.get("root_path", "").rstrip("/")
+    page = _environment().get_template(template)
+    text = page.render(base=base, airflow=base.removesuffix(MOUNT), path=request.url.path, **values)
+    return HTMLResponse(text, status)
+
+
+@cache
+def _environment() -> Environment:
+    environment = Environment(
+        loader=PackageLoader(__package__),
+        autoescape=True,
+        undefined=StrictUndefined,
+        finalize=_shown,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    environment.filters |= {"time": _time, "duration": _duration, "count": _count, "shell": shlex.quote}
+    return environment
+
+
+def _shown(value: Any) -> Any:
+    """A value as it is put into a page; None is nothing."""
+    if value is None:
+        return ""
+    return visible(value) if isinstance(value, str) and not isinstance(value, Markup) else value
+
+
+def _time(at_ms: int | None) -> Markup | str:
+    """To the second, as an element that a script or a screen reader can read."""
+    if at_ms is None:
+        return "–"
+    text = time_text(at_ms)
+    return Markup('<time datetime="{}">{}</time>').format(
+        text, f"{text.partition('.')[0].rstrip('Z').replace('T', ' ')} UTC"
+    )
+
+
+def _duration(ms: float | None) -> str:
+    return "–" if ms is None else duration_text(ms)
+
+
+def _count(number: int | None) -> str:
+    return "–" if number is None else f"{number:,}"

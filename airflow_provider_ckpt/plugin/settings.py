@@ -1,0 +1,72 @@
+"""What an administrator says of the pages: the section ``[ckpt]`` of Airflow's configuration."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+from airflow.providers.common.compat.sdk import conf
+
+from airflow_provider_ckpt.errors import CheckpointError
+from airflow_provider_ckpt.storage.roots import NO_ROOTS, Roots, parse_roots
+
+SECTION = "ckpt"
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """What the pages may show, and what they start.
+
+    Args:
+        roots: Locations below which checkpoints are shown; nothing else is.
+        index: URL of the index of the fleet; None when there is none.
+        index_conn_id: Connection that opens the index; None for none.
+        backup_roots: Roots of backups, as URLs.
+        rollback_dag: The DAG that a rollback is started with; None when there is none.
+        reset_dag: The DAG that a reset of offsets is started with; None when there is none.
+        data_roots: Locations below which previews may read sinks and tables, beside the other roots.
+        brokers: What previews may ask: bootstrap servers as ``host:port``, connections as ``conn=ID``.
+    """
+
+    roots: Roots = NO_ROOTS
+    index: str | None = None
+    index_conn_id: str | None = None
+    backup_roots: Roots = NO_ROOTS
+    rollback_dag: str | None = None
+    reset_dag: str | None = None
+    data_roots: Roots = NO_ROOTS
+    brokers: frozenset[str] = frozenset()
+
+
+def read_settings() -> Settings:
+    """The section as it is now. Raises CheckpointError for roots that make no sense, naming the option."""
+    index, index_conn_id = _with_connection(_said("index") or "")
+    return Settings(
+        roots=_roots("roots"),
+        index=index or None,
+        index_conn_id=index_conn_id,
+        backup_roots=_roots("backup_roots"),
+        rollback_dag=_said("rollback_dag"),
+        reset_dag=_said("reset_dag"),
+        data_roots=_roots("data_roots"),
+        brokers=frozenset(re.split(r"[,\s]+", _said("brokers") or "")) - {""},
+    )
+
+
+def _roots(option: str) -> Roots:
+    try:
+        return parse_roots(_said(option) or "")
+    except ValueError as error:
+        raise CheckpointError(
+            f"the option {option} of the section [{SECTION}] of Airflow's configuration: {error}"
+        ) from None
+
+
+def _said(option: str) -> str | None:
+    return (conf.get(SECTION, option, fallback="") or "").strip() or None
+
+
+def _with_connection(text: str) -> tuple[str, str | None]:
+    found = re.fullmatch(r"(.*?)(?:\s+conn=(\S+))?", text.strip(), re.DOTALL)
+    assert found is not None  # both parts may be empty
+    return found[1], found[2]
