@@ -1,0 +1,102 @@
+"""The rows that some batches have written to a file sink."""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from airflow_provider_ckpt import codec
+from airflow_provider_ckpt.checkpoint.sink_marker import format_of
+from airflow_provider_ckpt.codec.source_log import FileSinkLog
+from airflow_provider_ckpt.errors import CheckpointNotFoundError, PlanError, StoreError
+from airflow_provider_ckpt.shadow.sink_files import entries_up_to, files_between, name_in, partition_values
+from airflow_provider_ckpt.sinks.declared import read_file_sink
+from airflow_provider_ckpt.storage.store import Store
+from airflow_provider_ckpt.untrusted.bounded_json import parse_json
+from airflow_provider_ckpt.untrusted.limits import MOST_BYTES
+
+#: How often the log is listed again when Spark has compacted it meanwhile.
+MOST_TRIES = 3
+
+
+def read_rows(store: Store, first_batch: int, last_batch: int) -> Iterator[Mapping[str, Any]]:
+    """The rows of the batches from ``first_batch`` to ``last_batch``, inclusive, of a file sink's output directory.
+
+    Formats: Parquet, for which pyarrow is needed, and JSON that is not compressed.
+
+    Raises:
+        PlanError: The log of the sink does not tell these batches apart any more, or the format is another one.
+        StoreError: Something cannot be read.
+    """
+    for path in _paths(store, first_batch, last_batch):
+        try:
+            name = name_in(path, store.root)
+        except ValueError as error:
+            raise StoreError(f"{error}.", location=store.location) from None
+        values = partition_values(name)
+        for row in _rows_of(store, name):
+            yield {**row, **values}
+
+
+def _paths(store: Store, first_batch: int, last_batch: int) -> tuple[str, ...]:
+    for left in reversed(range(MOST_TRIES)):
+        entries = read_file_sink(store).entries
+        try:
+            wanted = {*entries_up_to(entries, first_batch - 1), *entries_up_to(entries, last_batch)}
+            paths = {entry: _named_by(store, entries[entry]) for entry in wanted}
+            return files_between(paths, first_batch, last_batch)
+        except CheckpointNotFoundError:
+            if not left:
+                raise
+        except ValueError as error:
+            raise PlanError(
+                f"the log of this file sink does not tell batches {first_batch} to {last_batch} from earlier ones: "
+                f"{error}.",
+                location=store.location,
+                hint="Compare newer batches: take a new backup, and fork that.",
+            ) from None
+    raise AssertionError("the last try returns or raises")
+
+
+def _named_by(store: Store, name: str) -> tuple[str, ...]:
+    entry = codec.decode(name, store.read(name))
+    return tuple(status.path for status in entry.entries) if isinstance(entry, FileSinkLog) else ()
+
+
+def _rows_of(store: Store, name: str) -> Iterator[Mapping[str, Any]]:
+    kind = format_of(name)
+    if kind not in ("parquet", "json") or (kind == "json" and not name.endswith(".json")):
+        raise PlanError(
+            f"the file {name} is neither Parquet nor plain JSON, so ckpt does not read its rows.",
+            location=store.location,
+            hint="Give the task a function that reads them (rows=).",
+        )
+    data = store.read_up_to(name, MOST_BYTES + 1)
+    if len(data) > MOST_BYTES:
+        raise PlanError(
+            f"the file {name} is larger than {MOST_BYTES >> 20} MiB, so ckpt does not compare its rows.",
+            location=store.location,
+            hint="Compare fewer batches, or give the task a function that reads the rows (rows=).",
+        )
+    try:
+        yield from _parquet(data) if kind == "parquet" else _json(data)
+    except (ValueError, OSError) as error:
+        raise StoreError(f"the rows cannot be read: {error}.", location=store.location, name=name) from error
+
+
+def _json(data: bytes) -> Iterator[Mapping[str, Any]]:
+    for line in filter(None, data.split(b"\n")):  # a text may hold other ends of lines as they are
+        row = parse_json(line)
+        if not isinstance(row, dict):
+            raise ValueError("a line is no JSON object")
+        yield row
+
+
+def _parquet(data: bytes) -> list[Mapping[str, Any]]:
+    try:
+        import pyarrow.parquet
+    except ImportError:
+        raise PlanError("to read Parquet, pyarrow is needed.", hint="pip install pyarrow") from None
+    rows: list[Mapping[str, Any]] = pyarrow.parquet.read_table(io.BytesIO(data)).to_pylist()
+    return rows

@@ -1,0 +1,171 @@
+"""Whether two outputs have the same rows, however often each and in whatever order."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter, defaultdict
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+#: How many rows of a side are held at most, and how many differences are told as examples.
+MOST_ROWS, EXAMPLES = 1_000_000, 5
+#: Characters of a value in an example.
+SHOWN = 200
+
+#: A row whose values have their types, so that 1 and "1" and true are three values.
+Row = tuple[tuple[str, str], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Difference:
+    """A row that one output has more often than the other.
+
+    Args:
+        key: The values of the key columns, in their order; empty without a key.
+        live: The row of the live output as JSON; None when only the other has it.
+        shadow: The row of the shadow output as JSON; None when only the live one has it.
+    """
+
+    key: tuple[str, ...]
+    live: str | None
+    shadow: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class Comparison:
+    """What two outputs of the same range have in common, and what not.
+
+    Args:
+        live_rows: Rows of the live output, those that are there twice counted twice.
+        shadow_rows: Rows of the shadow output.
+        missing: Rows that the shadow output lacks: of a row that is there twice and once, one.
+        extra: Rows that the live output lacks.
+        lost_columns: Columns of the live output alone.
+        new_columns: Columns of the shadow output alone that were not declared.
+        keys: How many keys have rows that differ; 0 without a key.
+        examples: The first differences, by key or row.
+    """
+
+    live_rows: int
+    shadow_rows: int
+    missing: int = 0
+    extra: int = 0
+    lost_columns: tuple[str, ...] = ()
+    new_columns: tuple[str, ...] = ()
+    keys: int = 0
+    examples: tuple[Difference, ...] = ()
+
+    @property
+    def is_equal(self) -> bool:
+        """Whether every row is there as often in both; two empty outputs have shown nothing, so they are not."""
+        return bool(self.live_rows) and not (self.missing or self.extra or self.lost_columns or self.new_columns)
+
+    @property
+    def sentence(self) -> str:
+        """What was found, in one sentence."""
+        if self.is_equal:
+            return f"all {self.live_rows} rows are equal"
+        if not self.live_rows and not self.shadow_rows:
+            return "both outputs have no rows, so nothing was compared"
+        found = [
+            f"{self.missing} of {self.live_rows} live rows are missing" if self.missing else "",
+            f"{self.extra} of {self.shadow_rows} shadow rows are not in the live output" if self.extra else "",
+            f"columns are missing: {', '.join(self.lost_columns)}" if self.lost_columns else "",
+            f"columns are new: {', '.join(self.new_columns)}" if self.new_columns else "",
+            f"{self.keys} keys differ" if self.keys else "",
+        ]
+        return ", ".join(part for part in found if part) or "the live output has no rows"
+
+
+def compare_rows(
+    live: Iterable[Mapping[str, Any]],
+    shadow: Iterable[Mapping[str, Any]],
+    *,
+    keys: Sequence[str] = (),
+    ignore: Collection[str] = (),
+    added: Collection[str] = (),
+    most_rows: int = MOST_ROWS,
+) -> Comparison:
+    """Compare the rows of two outputs as multisets.
+
+    A column that a row lacks is null there, as in Spark's JSON. A whole number and a decimal number are different.
+
+    Args:
+        live: Rows of the live output: values by column.
+        shadow: Rows of the shadow output.
+        keys: Columns that name a row, for the examples; the comparison does not need them.
+        ignore: Columns that may differ, such as the time of processing.
+        added: Columns that the new version adds.
+        most_rows: How many rows a side may have.
+
+    Raises ValueError when a side has more rows, or a key is no column of the live output.
+    """
+    left, right = _read(live, ignore, most_rows, "live"), _read(shadow, {*ignore, *added}, most_rows, "shadow")
+    if left.total and (unknown := [key for key in keys if key not in left.columns]):
+        raise ValueError(f"the live output has no column {', '.join(unknown)}, so it cannot be the key")
+    new = right.columns - left.columns if left.total else set()
+    lost = left.columns - right.columns if right.total else set()
+    missing, extra = left.rows - right.rows, right.rows - left.rows
+    differences = _differences(missing, extra, keys)
+    return Comparison(
+        left.total,
+        right.total,
+        missing=missing.total(),
+        extra=extra.total(),
+        lost_columns=tuple(sorted(lost)),
+        new_columns=tuple(sorted(new)),
+        keys=len({item.key for item in differences}) if keys else 0,
+        examples=tuple(differences[:EXAMPLES]),
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class _Side:
+    rows: Counter[Row]
+    columns: set[str]
+    total: int
+
+
+def _read(rows: Iterable[Mapping[str, Any]], left_out: Collection[str], most: int, side: str) -> _Side:
+    counted: Counter[Row] = Counter()
+    columns: set[str] = set()
+    total = 0
+    for row in rows:
+        total += 1
+        if total > most:
+            raise ValueError(f"the {side} output has more than {most:,} rows; compare fewer batches")
+        columns.update(name for name in row if name not in left_out)
+        named = ((name, _text(value)) for name, value in row.items() if name not in left_out and value is not None)
+        counted[tuple(sorted(named))] += 1
+    return _Side(counted, columns, total)
+
+
+def _text(value: Any) -> str:
+    """A value with its type, as text that is equal for equal values alone."""
+    if isinstance(value, Mapping):
+        return f"{{{', '.join(f'{_text(key)}: {_text(value[key])}' for key in sorted(value, key=str))}}}"
+    if isinstance(value, list | tuple):
+        return f"[{', '.join(map(_text, value))}]"
+    if isinstance(value, str):
+        return json.dumps(value, ensure_ascii=False)
+    return value if value is None else repr(value)  # type: ignore[return-value]  # null is in no named row
+
+
+def _differences(missing: Counter[Row], extra: Counter[Row], keys: Sequence[str]) -> list[Difference]:
+    """Differences by key, or each row on its own where there is no key."""
+    found: dict[tuple[str, ...], tuple[list[Row], list[Row]]] = defaultdict(lambda: ([], []))
+    for place, rows in ((0, missing), (1, extra)):
+        for row in sorted(rows.elements()):
+            key = tuple(dict(row).get(name, "null") for name in keys) if keys else (str(place), *map(str, row))
+            found[key][place].append(row)
+    differences = []
+    for key, (left, right) in sorted(found.items()):
+        for number in range(max(len(left), len(right))):
+            pair = (side[number] if number < len(side) else None for side in (left, right))
+            differences.append(Difference(key if keys else (), *map(_shown, pair)))
+    return differences
+
+
+def _shown(row: Row | None) -> str | None:
+    return None if row is None else f"{{{', '.join(f'{name}: {value[:SHOWN]}' for name, value in row)}}}"

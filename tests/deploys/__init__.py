@@ -1,0 +1,1 @@
+"""Blue-green deploys in a real Airflow: ``python -m tests.deploys.run``, which is ``make deploys``."""

@@ -1,0 +1,100 @@
+"""Two queries over one range: same rows, same end, same watermark, and a live sink that nobody else writes to."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from airflow_provider_ckpt.errors import CheckpointError, PlanError
+from airflow_provider_ckpt.shadow.compare_outputs import compare_outputs
+from airflow_provider_ckpt.shadow.stage_range import StagedRange
+from airflow_provider_ckpt.sinks.declared import parse_sink
+from airflow_provider_ckpt.storage.store import Store
+from tests.shadow.lab import Query, fork_of
+
+
+@pytest.fixture
+def live(tmp_path: Path) -> Query:
+    """A query that has committed batches 0 to 4."""
+    return Query(tmp_path / "live").run(*range(5))
+
+
+@pytest.fixture
+def fork(tmp_path: Path) -> Query:
+    """Its fork after batch 2, whose batch 3 has read what batches 3 and 4 have."""
+    fork = fork_of(tmp_path / "fork", 2)
+    fork.plan(3, {"offset": 15})
+    fork.write(3, [{"value": value} for value in range(9, 15)])
+    fork.commit(3)
+    return fork
+
+
+def staged(watermark_ms: int = 0) -> StagedRange:
+    """Batches 3 and 4 of the live query."""
+    return StagedRange(3, 4, stateful=False, offsets={"0": '{"offset": 15}'}, watermark_ms=watermark_ms)
+
+
+def compare(live: Query, fork: Query, *, watermark_ms: int = 0, **arguments):
+    sides = [
+        (Store.open(str(query.checkpoint)), parse_sink(f"file:{query.out}"), Store.open(str(query.out)))
+        for query in (live, fork)
+    ]
+    return compare_outputs(*sides, staged(watermark_ms), **arguments)
+
+
+def test_equal_outputs(live, fork):
+    found = compare(live, fork)
+    assert found.is_equal and found.sentence == "all 6 rows are equal"
+
+
+def test_the_live_query_may_have_purged_the_range(live, fork):
+    for log in ("offsets", "commits"):
+        (live.checkpoint / log / "3").unlink()
+    assert compare(live, fork).is_equal
+
+
+def test_another_row(live, fork):
+    fork.write(3, [{"value": value} for value in range(8, 14)])
+    found = compare(live, fork)
+    assert not found.is_equal and found.comparison.missing == found.comparison.extra == 1
+
+
+def test_another_watermark_is_a_difference_of_later_batches(live, fork):
+    """The rows of the range were cut with the watermark of the live query, which its entry holds."""
+    fork.commit(3, watermark_ms=9_000)
+    found = compare(live, fork, watermark_ms=5_000)
+    assert not found.is_equal and found.comparison.is_equal
+    assert "the watermark after them is 9000 ms and that of the live query 5000 ms" in found.sentence
+
+
+def test_rows_by_a_function_of_the_user(live, fork):
+    outputs = []
+
+    def rows(output):
+        outputs.append((output.side, output.first_batch, output.last_batch))
+        return [{"value": 1}]
+
+    assert compare(live, fork, rows=rows).is_equal
+    assert outputs == [("live", 3, 4), ("shadow", 3, 3)]
+
+
+@pytest.mark.parametrize(
+    ("happens", "reason"),
+    [
+        (lambda live, fork: fork.plan(3, {"offset": 14}), "ended at other offsets"),
+        (lambda live, fork: (fork.checkpoint / "commits" / "3").unlink(), "batch 3 of the fork is not committed"),
+        (lambda live, fork: live.write(9, [{"value": 1}]), "has batch 9, but the query has planned none after 4"),
+    ],
+    ids=["another end", "not committed", "the live sink was written to"],
+)
+def test_what_is_not_compared(live, fork, happens, reason):
+    happens(live, fork)
+    with pytest.raises(CheckpointError, match=reason):
+        compare(live, fork)
+
+
+def test_a_sink_that_ckpt_does_not_read_needs_a_function(live, fork):
+    side = Store.open(str(live.checkpoint)), parse_sink("kafka"), None
+    with pytest.raises(PlanError, match="does not read the rows of the live sink kafka"):
+        compare_outputs(side, (Store.open(str(fork.checkpoint)), parse_sink("noop"), None), staged())
