@@ -1,0 +1,47 @@
+"""A person who approves what waits for a person, in a real browser."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+
+from playwright.sync_api import Page, expect, sync_playwright
+
+PATIENCE_MS = 120_000
+
+
+def approve(url: str, user: str, password: str, screenshots: Path) -> None:
+    """Log in, open Required Actions, read the plan and approve it.
+
+    Args:
+        url: Of Airflow.
+        screenshots: A directory for what was seen.
+    """
+    screenshots.mkdir(parents=True, exist_ok=True)
+    chromium = shutil.which("chromium") or shutil.which("chromium-browser")
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=chromium, args=["--no-sandbox", "--no-proxy-server"])
+        page = browser.new_page()
+        page.set_default_timeout(PATIENCE_MS)
+        expect.set_options(timeout=PATIENCE_MS)
+        try:
+            log_in(page, url, user, password)
+            page.goto(f"{url}/required_actions")
+            page.get_by_role("link", name="Roll back").first.click()
+            expect(page.get_by_text("Approve only when the query is stopped.").first).to_be_visible()
+            page.screenshot(path=screenshots / "asked.png", full_page=True)
+            with page.expect_response(lambda answer: answer.request.method == "PATCH") as answered:
+                page.get_by_role("button", name="Approve", exact=True).click()
+            assert answered.value.ok, answered.value.text()
+        finally:
+            page.screenshot(path=screenshots / "end.png", full_page=True)
+            browser.close()
+
+
+def log_in(page: Page, url: str, user: str, password: str) -> None:
+    """Through Airflow's own page."""
+    page.goto(url)
+    page.get_by_label("Username").fill(user)
+    page.get_by_label("Password", exact=True).fill(password)
+    page.keyboard.press("Enter")
+    expect(page.get_by_text("Browse").first).to_be_visible()
