@@ -38,6 +38,7 @@ MODULES = {
     "publish-offsets": "publish",
     "seed": "seed",
     "completion": "completion",
+    "mcp": "mcp",
 }
 
 
@@ -118,10 +119,16 @@ def main() -> None:
     sys.exit(run(sys.argv[1:]))
 
 
-def run(arguments: Sequence[str]) -> int:
-    """Run the command; the result is its exit code."""
+def run(arguments: Sequence[str], shown: Sequence[str] | None = None) -> int:
+    """Run the command; the result is its exit code.
+
+    Args:
+        arguments: Of the command line.
+        shown: The arguments that commands repeat when they name the next one; by default all.
+    """
+    obj = tuple(arguments if shown is None else shown)
     try:
-        return int(cli(list(arguments), prog_name="ckpt", standalone_mode=False, obj=tuple(arguments)) or 0)
+        return int(cli(list(arguments), prog_name="ckpt", standalone_mode=False, obj=obj) or 0)
     except click.ClickException as error:
         error.show()
         if "--json" in arguments:

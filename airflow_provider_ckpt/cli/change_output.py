@@ -30,6 +30,7 @@ def report_change(plan: Plan, receipt: Receipt | None, *, as_json: bool, plan_ou
             "sink_effect": plan.sink_effect,
             "accept_sink": list(plan.to_accept),
             "plan": plan.shown(),
+            "apply_command": None if receipt or not plan.actions else _next(plan, plan_out),
             "receipt": receipt.to_dict() if receipt else None,
         }
         print_json(document)
@@ -43,7 +44,13 @@ def report_change(plan: Plan, receipt: Receipt | None, *, as_json: bool, plan_ou
         accepting = f" and accept that the sink effect is {' and '.join(plan.to_accept)}" if plan.to_accept else ""
         written = f"The plan is in {plan_out}. " if plan_out else ""
         say(f"{written}Nothing was changed. To apply the plan{accepting}:", colour="yellow")
-        click.echo(next_command(click.get_current_context().obj or (), plan, plan_out))
+        click.echo(_next(plan, plan_out))
+
+
+def _next(plan: Plan, plan_out: str | None) -> str:
+    """The command that applies the plan."""
+    said = click.get_current_context().obj or ()
+    return next_command([word for word in said if word != "--json"], plan, plan_out)
 
 
 def _report_receipt(plan: Plan, receipt: Receipt) -> None:

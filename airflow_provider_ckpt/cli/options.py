@@ -5,7 +5,8 @@ from __future__ import annotations
 import getpass
 import os
 import re
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
 from functools import partial
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -15,6 +16,7 @@ from airflow_provider_ckpt.checkpoint.progress import SOURCE_TYPES
 from airflow_provider_ckpt.cli.files import WrittenFile
 from airflow_provider_ckpt.clock import now_ms
 from airflow_provider_ckpt.sinks.effects import EFFECTS
+from airflow_provider_ckpt.storage.held import hold
 from airflow_provider_ckpt.storage.store import Store
 from airflow_provider_ckpt.times import parse_duration_ms, parse_time_ms
 
@@ -201,9 +203,34 @@ def user_and_host() -> str:
     return f"{user}@{os.uname().nodename}"
 
 
+#: Where commands may read: what gives the normal form of a location, or refuses it, and the directories of a disk.
+_GUARDS: list[tuple[Callable[[str], str], tuple[str, ...]]] = []
+
+
+@contextmanager
+def guarded(allow: Callable[[str], str], limits: tuple[str, ...]) -> Iterator[None]:
+    """Let commands open nothing but what is allowed, whoever names it and in whatever thread of this process.
+
+    Args:
+        allow: Gives the normal form of a location; raises CheckpointError for one that must not be read.
+        limits: Absolute paths of directories; on a disk nothing outside of them is read, wherever a link leads.
+    """
+    guard = (allow, limits)
+    _GUARDS.append(guard)
+    try:
+        yield
+    finally:
+        _GUARDS.remove(guard)
+
+
 def open_store(location: str, storage_options: Iterable[str]) -> Store:
     """The store behind a location of the command line."""
-    return Store.open(location, **{key: _typed(value) for key, value in pairs(storage_options, "--storage-option")})
+    for allow, _ in _GUARDS:
+        location = allow(location)
+    store = Store.open(location, **{key: _typed(value) for key, value in pairs(storage_options, "--storage-option")})
+    for _, limits in _GUARDS:
+        store = hold(store, limits)
+    return store
 
 
 def opening(storage_options: tuple[str, ...]) -> Callable[[str], Store]:

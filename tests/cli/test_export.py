@@ -47,7 +47,8 @@ def test_the_document_says_which_batch_it_is(location, capsys):
     [
         ("--as startingOffsets --batch 3", 3, "the commit log does not have this batch"),
         (f"--as csv --at {FIRST_MS - 1}", 4, "no committed batch in the logs began at or before"),
-        ("--as startingVersion", 3, "offsets/2: not an offset of the source type delta"),
+        ("--as startingVersion", 3, "/offsets/2: not an offset of the source type delta"),
+        ("--as startingVersion", 3, "Choose with --source a source of the type delta, or another form with --as."),
         ("--as csv --source 1", 3, "the query has no source '1'"),
         ("--as csv --batch 1 --at 2026-01-01", 2, "give --batch or --at, not both"),
         ("--as json", 2, "'json' is not one of"),

@@ -1,0 +1,72 @@
+"""The command that serves assistants: mcp."""
+
+from __future__ import annotations
+
+import click
+
+from airflow_provider_ckpt.cli.options import directories, examples, pairs
+from airflow_provider_ckpt.errors import CheckpointError
+from airflow_provider_ckpt.storage.roots import Roots, parse_roots
+
+
+@click.command(
+    epilog=examples(
+        "ckpt mcp --root s3://lake/checkpoints",
+        "ckpt mcp --root /data/checkpoints --root /data/tables --broker kafka:9092",
+    )
+)
+@click.option(
+    "--root",
+    "roots",
+    multiple=True,
+    required=True,
+    shell_complete=directories,
+    metavar="URL",
+    help="Location below which checkpoints, sinks, tables and backups are read; all else is refused. Can be given more "
+    "than once.",
+)
+@click.option(
+    "--broker",
+    "brokers",
+    multiple=True,
+    metavar="HOST:PORT",
+    help="Kafka broker that may be asked; others are refused. Can be given more than once.",
+)
+@click.option(
+    "--kafka-config",
+    "kafka_config",
+    multiple=True,
+    metavar="KEY=VALUE",
+    help="Option of the Kafka client, such as security.protocol=SSL. Can be given more than once.",
+)
+@click.option(
+    "--storage-option",
+    "storage_options",
+    multiple=True,
+    metavar="KEY=VALUE",
+    help="Option of the fsspec driver, such as anon=true or endpoint_url=URL. Can be given more than once.",
+)
+def mcp(
+    roots: tuple[str, ...], brokers: tuple[str, ...], kafka_config: tuple[str, ...], storage_options: tuple[str, ...]
+) -> None:
+    """Serve assistants over the Model Context Protocol: a server that reads, on standard input and output.
+
+    Its tools are show, log, check, gate, explain, plan_rollback and plan_reset. They answer with the documents of
+    --json and change nothing: a plan names the command that a person runs.
+    """
+    try:
+        allowed = Roots(tuple(root for text in roots for root in parse_roots(text)))
+    except ValueError as error:
+        raise click.BadParameter(str(error), param_hint="--root") from None
+    pairs(storage_options, "--storage-option")
+    pairs(kafka_config, "--kafka-config")
+    try:
+        from airflow_provider_ckpt.cli.mcp_server import serve
+    except ModuleNotFoundError as error:
+        if (error.name or "").partition(".")[0] not in ("mcp", "mcp_types", "pydantic"):
+            raise
+        raise CheckpointError(
+            "the Python package mcp is not installed, so assistants cannot be served.",
+            hint="pip install 'spark-ckpt[mcp]'",
+        ) from None
+    serve(allowed, brokers, kafka_config, storage_options)
