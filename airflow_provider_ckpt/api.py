@@ -65,6 +65,8 @@ from airflow_provider_ckpt.sinks.effects import SinkEffect
 from airflow_provider_ckpt.sources.ask_kafka import KafkaBroker
 from airflow_provider_ckpt.spark import deploy_of
 from airflow_provider_ckpt.storage.store import Store
+from airflow_provider_ckpt.symptoms.explain import explain, explain_condition, explain_rules
+from airflow_provider_ckpt.symptoms.explanation import Evidence, Explained, Explanation, Met, Unknown
 from airflow_provider_ckpt.times import parse_duration_ms, parse_time_ms
 from airflow_provider_ckpt.waiting.poll import poll_progress
 
@@ -76,6 +78,9 @@ __all__ = [
     "DeclaredSink",
     "DeltaAim",
     "DeploySpec",
+    "Evidence",
+    "Explained",
+    "Explanation",
     "Finding",
     "FleetRow",
     "Forecast",
@@ -85,6 +90,7 @@ __all__ = [
     "KafkaBroker",
     "Known",
     "Manifest",
+    "Met",
     "Order",
     "PathRule",
     "Plan",
@@ -101,6 +107,7 @@ __all__ = [
     "ToTimestamp",
     "ToWatermark",
     "TypedOffset",
+    "Unknown",
     "apply",
     "check",
     "declare",
@@ -109,6 +116,9 @@ __all__ = [
     "deploy_of",
     "encode_plan",
     "examine",
+    "explain",
+    "explain_condition",
+    "explain_rules",
     "find_backup",
     "find_checkpoints",
     "fleet_table",

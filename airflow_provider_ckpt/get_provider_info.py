@@ -39,6 +39,48 @@ def get_provider_info() -> dict[str, Any]:
                 },
             }
         ],
+        "config": {
+            "ckpt": {
+                "description": "The Checkpoints pages: what they show, and what they start.",
+                "options": {name: _option(*said) for name, said in OPTIONS.items()},
+            }
+        },
+    }
+
+
+#: Options of the section ``[ckpt]``: what each means, and an example.
+OPTIONS: dict[str, tuple[str, str]] = {
+    "roots": (
+        "Locations below which checkpoints are shown, with commas or lines between them; nothing else is opened. "
+        "Behind one, `conn=ID` names the connection of type checkpoint that opens it.",
+        "s3://lake/checkpoints conn=lake, /data/checkpoints",
+    ),
+    "index": (
+        "URL of the index of the fleet, which `ckpt fleet --index` or the DAG checkpoint_index writes; `conn=ID` as in "
+        "roots.",
+        "s3://lake/ckpt/index.json conn=lake",
+    ),
+    "backup_roots": ("Roots of backups that the pages list, as in roots.", "s3://lake/backups conn=lake"),
+    "rollback_dag": ("The DAG that a rollback is started with.", "checkpoint_rollback"),
+    "reset_dag": ("The DAG that a reset of offsets is started with.", "checkpoint_reset"),
+    "data_roots": (
+        "Locations below which previews may read sinks and tables, as in roots.",
+        "s3://lake/tables conn=lake",
+    ),
+    "brokers": (
+        "What previews of resets may ask: bootstrap servers, and connections of type kafka as conn=ID.",
+        "broker:9092, conn=kafka_default",
+    ),
+}
+
+
+def _option(description: str, example: str) -> dict[str, Any]:
+    return {
+        "description": description,
+        "version_added": None,
+        "type": "string",
+        "example": example,
+        "default": "",
     }
 
 

@@ -1,19 +1,19 @@
 """Move the positions of a streaming query, when a person has seen the plan and its effect on the sink.
 
-    plan ── ask ─┬─ approve ─┬─ reset ── restart ── wait
+    plan ── ask ─┬─ approve ─┬─ reset ── restarts ── restart ── wait
                  └─ (no step) ┘
 
 * ``plan`` asks the broker where the source is to go: to the earliest or the latest offsets, to a time, by a duration or
   by a number of offsets, or to offsets that are given. It changes nothing; it shows every step and the effect on the
-  sink.
+  sink. A plan other than the one that was previewed on the page of the checkpoint (Browse > Checkpoints) is refused.
 * ``ask`` asks nobody when the plan has no steps: the query is there already.
 * ``approve`` shows the plan and waits for a person (Browse > Required Actions). To approve is to say that the query is
   stopped, as files cannot tell an idle query from a stopped one, and to accept the effect on the sink that is shown.
 * ``reset`` carries out the very plan that was approved: its offsets are those that were found then. When the checkpoint
   has changed since, or the approval is older than the plan (``plan`` was cleared), it is refused and nothing is done.
   What it replaces is kept for ``ckpt undo``; ``ckpt history`` shows who approved it, and the effect that was accepted.
-* ``restart`` submits the application, ``wait`` sees that its first batch is committed. A query that was moved to the
-  end of its topics commits none until a record comes.
+* ``restart`` submits the application, ``wait`` sees that its first batch is committed; without an application both are
+  skipped. A query that was moved to the end of its topics commits none until a record comes.
 
 A rejected plan ends the run with its other tasks skipped.
 """
@@ -56,11 +56,29 @@ PARAMS = {
     "topics": Param([], type="array", description="Only these topics, or partitions as orders:0,1; none is all"),
     "kafka_conn_id": Param(None, type=["null", "string"], description="Connection of type kafka"),
     "sink": Param(None, type=["null", "string"], description="Such as file:s3://lake/orders"),
+    "trigger": Param(None, type=["null", "string"], description="The trigger of the query, such as realTime"),
     "state_will_see_rows_again": Param(False, type="boolean", description="State may count again what is read again"),
-    "application": Param(type="string", description="What spark-submit runs: a .py file or a jar"),
+    "expected_plan": Param(
+        None, type=["null", "object"], description="The plan that a person has previewed; another one is refused"
+    ),
+    "application": Param(
+        None, type=["null", "string"], description="What spark-submit runs then: a .py file or a jar; or nothing"
+    ),
     "application_args": Param([], type="array", description="Its arguments"),
     "confs": Param({}, type="object", description="What spark-submit gets as --conf"),
 }
+
+#: What of the params says which plan it is: the preview of the pages takes the same.
+GOAL = (
+    *("source", "to_earliest", "to_latest", "to_current", "to_datetime", "by_duration", "shift_by", "to_offsets"),
+    *("to_version", "to_snapshot", "skip_version", "skip_snapshot", "from_csv", "topics", "kafka_conn_id"),
+    *("sink", "trigger", "state_will_see_rows_again"),
+)
+#: Relative to Airflow's own URL, as it has to be below a sub-path.
+PREVIEW = """plugin/checkpoints?kind=reset&at={{ params.checkpoint | urlencode }}
+{%- for name in GOAL if params[name] is integer or params[name] -%}
+&{{ name }}={{ (params[name] if params[name] is string else params[name] | tojson) | urlencode }}
+{%- endfor %}"""
 
 APPROVAL = """
 {% set plan = ti.xcom_pull(task_ids='plan') %}
@@ -84,7 +102,9 @@ replaces and removes is kept for `ckpt undo`; every step is in the log of the ta
 {% endfor %}
 
 **Approve only when the query is stopped.**
-"""
+
+[Show every step](PREVIEW)
+""".replace("PREVIEW", PREVIEW)
 
 with DAG(
     "checkpoint_reset",
@@ -94,6 +114,7 @@ with DAG(
     max_active_runs=1,
     render_template_as_native_obj=True,
     params=PARAMS,
+    user_defined_macros={"GOAL": GOAL},
     tags=["ckpt"],
     doc_md=__doc__,
 ) as dag:
@@ -117,7 +138,9 @@ with DAG(
         topics="{{ params.topics }}",
         kafka_conn_id="{{ params.kafka_conn_id }}",
         sink="{{ params.sink }}",
+        trigger="{{ params.trigger }}",
         state_will_see_rows_again="{{ params.state_will_see_rows_again }}",
+        expected_plan="{{ params.expected_plan }}",
         plan_only=True,
         **checkpoint,
     )
@@ -145,6 +168,11 @@ with DAG(
         **checkpoint,
     )
 
+    @task.short_circuit
+    def restarts(application: str | None) -> bool:
+        """Nothing to submit: the person who has stopped the query starts it again."""
+        return bool(application)
+
     restart = SparkSubmitOperator(
         task_id="restart",
         application="{{ params.application }}",
@@ -163,4 +191,4 @@ with DAG(
 
     asked = ask(plan.output)
     asked >> [approve, reset]
-    approve >> reset >> restart >> wait
+    approve >> reset >> restarts("{{ params.application }}") >> restart >> wait

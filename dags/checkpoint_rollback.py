@@ -1,10 +1,11 @@
 """Roll a streaming query back, when a person has seen the plan and its effect on the sink.
 
-    plan ── ask ─┬─ approve ─┬─ rollback ── restart ── wait
+    plan ── ask ─┬─ approve ─┬─ rollback ── restarts ── restart ── wait
                  └─ (no step) ┘
 
 * ``plan`` finds the batch: by its id, by the time at which it began, by watermark, by source offsets or by a backup. It
-  changes nothing; it shows every step and the effect on the sink.
+  changes nothing; it shows every step and the effect on the sink. A plan other than the one that was previewed on the
+  page of the checkpoint (Browse > Checkpoints) is refused.
 * ``ask`` asks nobody when the plan has no steps: the query stands at that batch already.
 * ``approve`` shows the plan and waits for a person (Browse > Required Actions). To approve is to say that the query is
   stopped, as files cannot tell an idle query from a stopped one, and to accept the effect on the sink that is shown.
@@ -12,7 +13,8 @@
 * ``rollback`` carries out the very plan that was approved. When the checkpoint has changed since, or the approval is
   older than the plan (``plan`` was cleared), it is refused and nothing is done. What it removes is kept for
   ``ckpt undo``; ``ckpt history`` shows who approved it, and the effect that was accepted.
-* ``restart`` submits the application, ``wait`` sees that its first batch is committed.
+* ``restart`` submits the application, ``wait`` sees that its first batch is committed; without an application both are
+  skipped.
 
 A rejected plan ends the run with its other tasks skipped.
 """
@@ -48,10 +50,26 @@ PARAMS = {
     "trigger": Param(None, type=["null", "string"], description="The trigger of the query, such as realTime"),
     "trim_sink_log": Param(False, type="boolean", description="Remove the dropped batches from a file sink's log, too"),
     "backup_root": Param(None, type=["null", "string"], description="Where to look for a batch that was purged"),
-    "application": Param(type="string", description="What spark-submit runs: a .py file or a jar"),
+    "expected_plan": Param(
+        None, type=["null", "object"], description="The plan that a person has previewed; another one is refused"
+    ),
+    "application": Param(
+        None, type=["null", "string"], description="What spark-submit runs then: a .py file or a jar; or nothing"
+    ),
     "application_args": Param([], type="array", description="Its arguments"),
     "confs": Param({}, type="object", description="What spark-submit gets as --conf"),
 }
+
+#: What of the params says which plan it is: the preview of the pages takes the same.
+GOAL = (
+    *("to_batch", "to_timestamp", "to_watermark", "to_offsets", "to_backup", "backup_root"),
+    *("sources", "sink", "trigger", "trim_sink_log"),
+)
+#: Relative to Airflow's own URL, as it has to be below a sub-path.
+PREVIEW = """plugin/checkpoints?kind=rollback&at={{ params.checkpoint | urlencode }}
+{%- for name in GOAL if params[name] is integer or params[name] -%}
+&{{ name }}={{ (params[name] if params[name] is string else params[name] | tojson) | urlencode }}
+{%- endfor %}"""
 
 APPROVAL = """
 {% set plan = ti.xcom_pull(task_ids='plan') %}
@@ -75,7 +93,9 @@ Plan `{{ plan['plan_id'] }}` takes `{{ params.checkpoint }}` back to batch {{ pl
 {% endfor %}
 
 **Approve only when the query is stopped.**
-"""
+
+[Show every step](PREVIEW)
+""".replace("PREVIEW", PREVIEW)
 
 with DAG(
     "checkpoint_rollback",
@@ -85,6 +105,7 @@ with DAG(
     max_active_runs=1,
     render_template_as_native_obj=True,
     params=PARAMS,
+    user_defined_macros={"GOAL": GOAL},
     tags=["ckpt"],
     doc_md=__doc__,
 ) as dag:
@@ -102,6 +123,7 @@ with DAG(
         trigger="{{ params.trigger }}",
         trim_sink_log="{{ params.trim_sink_log }}",
         backup_root="{{ params.backup_root }}",
+        expected_plan="{{ params.expected_plan }}",
         plan_only=True,
         **checkpoint,
     )
@@ -129,6 +151,11 @@ with DAG(
         **checkpoint,
     )
 
+    @task.short_circuit
+    def restarts(application: str | None) -> bool:
+        """Nothing to submit: the person who has stopped the query starts it again."""
+        return bool(application)
+
     restart = SparkSubmitOperator(
         task_id="restart",
         application="{{ params.application }}",
@@ -147,4 +174,4 @@ with DAG(
 
     asked = ask(plan.output)
     asked >> [approve, rollback]
-    approve >> rollback >> restart >> wait
+    approve >> rollback >> restarts("{{ params.application }}") >> restart >> wait

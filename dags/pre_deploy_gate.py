@@ -56,7 +56,7 @@ PARAMS = {
         description="The sources: their number, a list of types in order, or types by name",
     ),
     "sink": Param(None, type=["null", "string"], description="Such as file:s3://lake/orders"),
-    "spark_version": Param(None, type=["null", "string"], description="Such as 4.3"),
+    "spark_version": Param(None, type=["null", "string"], description="Such as 4.3.0; 4.3 would be a number"),
 }
 
 log = logging.getLogger("airflow.task")

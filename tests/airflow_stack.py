@@ -67,10 +67,15 @@ class AirflowStack:
         dags: The folder with its DAGs.
         env: More environment variables.
         standalone: One ``airflow standalone`` in place of a process for each component.
+        database: URL of an empty database for SQLAlchemy (``tests.postgres.cluster`` gives one), in place of that in
+            the home; it is migrated at the start.
     """
 
-    def __init__(self, home: Path, dags: Path, env: Mapping[str, str], *, standalone: bool = False) -> None:
+    def __init__(
+        self, home: Path, dags: Path, env: Mapping[str, str], *, standalone: bool = False, database: str | None = None
+    ) -> None:
         self.home = home
+        self.database = database
         self.logs = home / "processes"
         self.airflow = str(Path(sys.executable).with_name("airflow"))
         self.components = ("standalone",) if standalone else COMPONENTS
@@ -93,6 +98,7 @@ class AirflowStack:
             "AIRFLOW__CORE__SIMPLE_AUTH_MANAGER_PASSWORDS_FILE": str(passwords),
             "AIRFLOW__LOGGING__WORKER_LOG_SERVER_PORT": str(worker_logs),
             "AIRFLOW__LOGGING__TRIGGER_LOG_SERVER_PORT": str(trigger_logs),
+            **({"AIRFLOW__DATABASE__SQL_ALCHEMY_CONN": database} if database else {}),
             **env,
         }
         self._supervisor: subprocess.Popen[str] | None = None
@@ -103,6 +109,9 @@ class AirflowStack:
 
     def start(self) -> AirflowStack:
         """Start every component, and wait until all are healthy."""
+        if self.database:  # the migration also writes the configuration, which the components then share
+            with (self.logs / "migrate.log").open("wb") as log:
+                subprocess.run([self.airflow, "db", "migrate"], env=self.env, check=True, stdout=log, stderr=log)
         commands = {name: [self.airflow, name] for name in self.components}
         config = json.dumps({"commands": commands, "logs": str(self.logs)})
         self._supervisor = subprocess.Popen(
@@ -257,17 +266,18 @@ class Supervisor:
         ctypes.CDLL(None).prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
         signal.signal(signal.SIGINT, signal.SIG_IGN)
         signal.signal(signal.SIGHUP, signal.SIG_IGN)
-        verbs = {"start": self.start, "kill": self.kill}
-        while all(process.poll() is None for process in self.running.values()):
-            if not select.select([sys.stdin], [], [], 0.5)[0]:
-                continue
-            line = sys.stdin.readline()
-            if not line:
-                break
-            verb, name = line.split()
-            verbs[verb](name)
-            print("done", flush=True)
-        self.end()
+        verbs = {"start": self.start, "kill": self.kill, "run": self.run_once, "stop": self.stop}
+        try:
+            while all(process.poll() is None for process in self.running.values()):
+                if not select.select([sys.stdin], [], [], 0.5)[0]:
+                    continue
+                line = sys.stdin.readline()
+                if not line:
+                    break
+                verb, name = line.split()
+                print(verbs[verb](name) or "done", flush=True)
+        finally:  # also when it was told what cannot be done, or nobody listens any more
+            self.end()
 
     def start(self, name: str) -> None:
         """Start a component, in a session of its own: Airflow may signal its whole group."""
@@ -275,6 +285,19 @@ class Supervisor:
             self.running[name] = subprocess.Popen(
                 self.commands[name], stdin=subprocess.DEVNULL, stdout=log, stderr=log, start_new_session=True
             )
+
+    def run_once(self, name: str) -> str | None:
+        """Run a component that ends by itself; what went wrong."""
+        self.start(name)
+        code = self.running.pop(name).wait()
+        return f"{name} exited with {code}" if code else None
+
+    def stop(self, name: str) -> None:
+        """Ask a component and what it has started to end, as a container that is stopped; kill what does not."""
+        os.killpg(self.running[name].pid, signal.SIGTERM)
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            self.running[name].wait(GRACE_S * 4)
+        self.kill(name)
 
     def kill(self, name: str) -> None:
         """Kill a component, what it has started, and what that leaves behind."""

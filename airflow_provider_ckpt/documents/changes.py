@@ -42,6 +42,10 @@ class ChangeDocument(Document):
     sink_effect: Annotated[str, "worst effect on a sink"]
     accept_sink: Annotated[list[str], "effects that have to be accepted by name"]
     plan: Annotated[PlanShownFields, "what it does"]
+    apply_command: Annotated[
+        str | None,
+        "command that applies the plan, without secrets; null when nothing is left to do, or after `--execute`",
+    ]
     receipt: Annotated[
         ReceiptFields | None, "what was done; number of objects that were deleted; null without `--execute`"
     ]

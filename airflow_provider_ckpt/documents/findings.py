@@ -114,6 +114,14 @@ class GateDocument(GateFields, Document):
     """The next restart, forecast."""
 
 
+class BatchRateFields(TypedDict):
+    """Committed batches in equal parts of a time."""
+
+    from_ms: Annotated[int, "when the oldest batch of the commit log was committed, epoch milliseconds"]
+    until_ms: Annotated[int, "when the checkpoint was listed, epoch milliseconds"]
+    batches: Annotated[list[int], "number of committed batches in each part, oldest first"]
+
+
 class FleetRowFields(TypedDict):
     """One checkpoint of a fleet."""
 
@@ -138,6 +146,8 @@ class FleetRowFields(TypedDict):
         int | None, "until a source may delete the first that the query needs; for Kafka null without `--ages`"
     ]
     lag_error: Annotated[str | None, "why the sources could not be asked"]
+    last_commit_ms: Annotated[int | None, "when the latest batch was committed, by the clock of the storage"]
+    rate: Annotated[BatchRateFields | None, "batches over the time of the commit log; null for fewer than two"]
 
 
 class FleetSummaryFields(TypedDict):
@@ -164,15 +174,49 @@ class FleetDocument(Document):
     summary: Annotated[FleetSummaryFields, "totals of all rows"]
 
 
-class ExplanationFields(TypedDict):
-    """One rule."""
+class EvidenceFields(TypedDict):
+    """What a checkpoint says of a cause."""
 
-    code: Annotated[str, "code of the rule"]
-    title: Annotated[str, "title of the rule"]
-    text: Annotated[str | None, "what the rule means, why Spark behaves so, and what to do"]
+    result: Annotated[
+        Literal["confirmed", "contradicted", "unknown"],
+        "`confirmed`: a finding shows the cause; `contradicted`: what would show it was read, and does not; "
+        "`unknown`: the files alone cannot tell",
+    ]
+    sentence: Annotated[str, "the result, for people"]
+    findings: Annotated[list[FindingFields], "what confirms the cause; without that, the errors of the checkpoint"]
+
+
+class ExplanationFields(TypedDict):
+    """A rule, or one cause of an error."""
+
+    code: Annotated[str | None, "code of the rule; null for an error"]
+    title: Annotated[str, "title of the rule; for an error its text in the runbook, or its condition"]
+    text: Annotated[str | None, "what the rule means, why Spark behaves so, and what to do; of an error, what to do"]
+    condition: Annotated[str | None, "error condition; null for a rule and for an error that has none"]
+    cause: Annotated[str | None, "why Spark stops; null for a rule"]
+    evidence: Annotated[EvidenceFields | None, "what the checkpoint says; null without a location and for a rule"]
+    command: Annotated[str | None, "the first of `commands`; null where there is none"]
+    commands: Annotated[list[str], "what to type, the first first; a word in capitals has to be replaced"]
+    page: Annotated[str | None, "page of the runbook"]
+    rules: Annotated[list[str], "rules whose finding on a checkpoint is the evidence"]
+    facts: Annotated[dict[str, str], "what the text says, such as a batch or a location, by name"]
+    line: Annotated[int | None, "line of the text where the error was first met, from 1; null for a rule"]
+    last_line: Annotated[int | None, "line where it was last met"]
+    times: Annotated[int | None, "how often it was met"]
+
+
+class UnknownTextFields(TypedDict):
+    """An exception that nothing explains."""
+
+    message: Annotated[str, "its class and its message, cut"]
+    line: Annotated[int, "line of the text where it was first met, from 1"]
+    last_line: Annotated[int, "line where it was last met"]
+    times: Annotated[int, "how often it was met"]
 
 
 class ExplainDocument(Document):
-    """What rules mean."""
+    """What rules and errors mean."""
 
-    explanations: Annotated[list[ExplanationFields], "a rule each"]
+    explanations: Annotated[list[ExplanationFields], "a rule each, or a cause each, the likeliest first"]
+    unknown: Annotated[list[UnknownTextFields], "exceptions of the text that nothing explains, 20 at most"]
+    location: Annotated[str | None, "checkpoint that was read, or that the text names; null when it names none"]

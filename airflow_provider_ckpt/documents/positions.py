@@ -70,7 +70,9 @@ class ShowDocument(Document):
     latest_committed_batch: Annotated[int | None, "latest batch of the commit log"]
     in_flight: Annotated[int | None, "batch that is planned and not committed"]
     unfinished_repartition: Annotated[int | None, "state partitions that this batch leads to, when it is a repartition"]
-    watermark_ms: Annotated[int | None, "event-time watermark, epoch milliseconds; null when there is none"]
+    watermark_ms: Annotated[
+        int | None, "event-time watermark of the newest committed batch, epoch milliseconds; null when there is none"
+    ]
     watermark: Annotated[str | None, "the same time as ISO 8601"]
     batch_timestamp: Annotated[str | None, "when the latest planned batch began (`batchTimestampMs`), ISO 8601"]
     stateful: Annotated[bool, "whether the query is stateful"]

@@ -134,3 +134,64 @@ class WindowsResultDocument(Document):
     windows_until_ms: Annotated[int | None, "end of the newest window, epoch milliseconds"]
     batch_id: Annotated[int | None, "latest committed batch"]
     watermark_ms: Annotated[int | None, "watermark of that batch, epoch milliseconds"]
+
+
+class StagedRangeDocument(Document):
+    """What `CheckpointStageOperator` returns."""
+
+    first_batch: Annotated[int, "first batch of the live query in the range, and the batch of the fork"]
+    last_batch: Annotated[int, "last batch of the live query in the range, inclusive"]
+    stateful: Annotated[bool, "whether the query keeps state"]
+    offsets: Annotated[dict[str, str | None], "where the range ends: offset text by source id"]
+    watermark_ms: Annotated[int, "watermark of the live query after the range; 0 when there is none"]
+
+
+class DifferenceFields(TypedDict):
+    """A row that one output has more often than the other."""
+
+    live: Annotated[str | None, "row of the live output; null when only the other has it"]
+    shadow: Annotated[str | None, "row of the shadow output; null when only the live one has it"]
+
+
+class ComparisonResultDocument(Document):
+    """What `CheckpointCompareOperator` returns."""
+
+    is_equal: Annotated[bool, "whether rows, columns and watermark are equal"]
+    sentence: Annotated[str, "the result in one line, for people"]
+    live_rows: Annotated[int, "number of rows of the live output"]
+    shadow_rows: Annotated[int, "number of rows of the shadow output"]
+    missing: Annotated[int, "number of rows that the shadow output lacks"]
+    extra: Annotated[int, "number of rows that the live output lacks"]
+    keys: Annotated[int, "number of keys with rows that differ; 0 without a key"]
+    lost_columns: Annotated[list[str], "columns of the live output alone"]
+    new_columns: Annotated[list[str], "columns of the shadow output alone that were not declared"]
+    live_watermark_ms: Annotated[int, "watermark after the range, epoch milliseconds; 0 when there is none"]
+    shadow_watermark_ms: Annotated[int, "the same of the new version"]
+    examples: Annotated[list[DifferenceFields], "the first differences; at most five"]
+
+
+class SwitchEffectFields(TypedDict):
+    """What a switch does at one sink."""
+
+    sink: Annotated[str, "type and location of the sink"]
+    effect: Annotated[str, "`exact`, `duplicated` or `unknown`"]
+    reason: Annotated[str, "why"]
+    remedy: Annotated[str, "what makes the effect exact; may be empty"]
+
+
+class SwitchResultDocument(Document):
+    """What `CheckpointSwitchOperator` returns."""
+
+    batch_id: Annotated[int | None, "latest committed batch"]
+    in_flight: Annotated[int | None, "batch that is planned and not committed, or null"]
+    sink_effects: Annotated[list[SwitchEffectFields], "what a switch does at each sink"]
+    way_back: Annotated[list[str], "the ways to go back, each with its command"]
+
+
+class IndexResultDocument(Document):
+    """What `CheckpointIndexOperator` returns."""
+
+    index: Annotated[str, "directory of the index, as it was given"]
+    rows: Annotated[int, "number of checkpoints, and of directories that could not be read"]
+    errors: Annotated[int, "how many of them have an error, or could not be read"]
+    written: Annotated[bool, "false when a newer index was there, and nothing was written"]

@@ -43,6 +43,7 @@ class CheckpointHook(BaseHook):
         super().__init__()
         self.checkpoint_conn_id = checkpoint_conn_id
         self._opened: dict[tuple[str, ...], Any] = {}
+        self._base: str | None = None if checkpoint_conn_id else ""
 
     @classmethod
     def get_ui_field_behaviour(cls) -> dict[str, Any]:
@@ -51,12 +52,22 @@ class CheckpointHook(BaseHook):
 
     def get_conn(self) -> Any:
         """The connection, or None when the hook has none."""
-        return self.get_connection(self.checkpoint_conn_id) if self.checkpoint_conn_id else None
+        if not self.checkpoint_conn_id:
+            return None
+        connection = self.get_connection(self.checkpoint_conn_id)
+        self._base = connection.host or ""
+        return connection
 
     def url(self, location: str) -> str:
         """A location as it is opened: a relative one behind the base location of the connection."""
         connection = self.get_conn()
         return location if connection is None else self._url(connection.host or "", location)
+
+    def known_url(self, location: str) -> str | None:
+        """As :meth:`url`, without asking for the connection: None for a relative location before it was asked for."""
+        if self._base is None:
+            return location if _is_absolute(location) else None
+        return self._url(self._base, location) if location else None
 
     def source_ends(self, checkpoint: str, sources: Mapping[str, str], kafka_conn_id: str | None = None) -> SourceEnds:
         """The latest offsets of the sources of a query.
@@ -138,9 +149,13 @@ class CheckpointHook(BaseHook):
 
     @staticmethod
     def _url(base: str, location: str) -> str:
-        if "://" in location or location.startswith("/") or not base:
+        if _is_absolute(location) or not base:
             return location
         return f"{base.rstrip('/')}/{location.lstrip('/')}".rstrip("/")
+
+
+def _is_absolute(location: str) -> bool:
+    return "://" in location or location.startswith("/")
 
 
 def _options(text: str, conn_id: str) -> dict[str, Any]:

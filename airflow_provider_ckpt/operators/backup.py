@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from airflow_provider_ckpt.backup.take import take_backup
 from airflow_provider_ckpt.documents import FORMAT_VERSION
 from airflow_provider_ckpt.hooks.checkpoint import airflow_errors, require_flags
+from airflow_provider_ckpt.lineage.datasets import Named, backup
 from airflow_provider_ckpt.operators.base import CheckpointOperator, text_of
 from airflow_provider_ckpt.report.tables import backup_table
 
@@ -30,6 +31,8 @@ class CheckpointBackupOperator(CheckpointOperator):
     :param message: Why the backup is taken; `ckpt backups` shows it.
     """
 
+    does = "backup"
+    has_done = "A backup was taken of"
     template_fields: Sequence[str] = (*CheckpointOperator.template_fields, "backup_root", "tags", "message")
 
     def __init__(
@@ -62,4 +65,10 @@ class CheckpointBackupOperator(CheckpointOperator):
                 message=text_of(self.message),
             )
         self.report(backup_table(taken))
-        return {"format_version": FORMAT_VERSION, **taken.summary()}
+        result: BackupDocument = {"format_version": FORMAT_VERSION, **taken.summary()}
+        return self.tell(context, result)
+
+    def lineage_outputs(self, told: Mapping[str, Any]) -> Iterator[Named]:
+        """The backups."""
+        if (root := self.hook.known_url(self.backup_root)) is not None:
+            yield backup(root, backup_id=told.get("backup_id", ""), change="ALTER" if told else "")

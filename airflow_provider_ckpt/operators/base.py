@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from airflow.providers.common.compat.sdk import BaseOperator
@@ -16,7 +15,7 @@ from airflow_provider_ckpt.change.plan_file import plan_of_value
 from airflow_provider_ckpt.change.receipt import Receipt
 from airflow_provider_ckpt.documents import FORMAT_VERSION
 from airflow_provider_ckpt.errors import CheckpointError, PlanError
-from airflow_provider_ckpt.hooks.checkpoint import CheckpointHook
+from airflow_provider_ckpt.lineage.task import CheckpointTask
 from airflow_provider_ckpt.report.tables import Table, render
 from airflow_provider_ckpt.restart.deploy import DeploySpec, declare, parse_yaml
 from airflow_provider_ckpt.storage.store import Store
@@ -30,7 +29,7 @@ if TYPE_CHECKING:
 PLAN_KEY = "plan"
 
 
-class CheckpointOperator(BaseOperator):
+class CheckpointOperator(CheckpointTask, BaseOperator):
     """What the operators have in common.
 
     :param checkpoint: The checkpointLocation of the query: any fsspec URL, or a path relative to the base location of
@@ -45,11 +44,14 @@ class CheckpointOperator(BaseOperator):
         super().__init__(**kwargs)
         self.checkpoint = checkpoint
         self.checkpoint_conn_id = checkpoint_conn_id
+        self.link_checkpoints()
 
-    @cached_property
-    def hook(self) -> CheckpointHook:
-        """The hook."""
-        return CheckpointHook(self.checkpoint_conn_id)
+    def lineage_sources(self) -> Any:
+        """See :class:`~airflow_provider_ckpt.lineage.task.CheckpointTask`."""
+        try:
+            return value_of(getattr(self, "sources", None))
+        except ValueError:  # the task itself says what is wrong
+            return None
 
     def store(self, location: str | None = None) -> Store:
         """Open the store of the checkpoint, or of another location."""

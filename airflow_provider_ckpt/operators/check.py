@@ -29,6 +29,9 @@ class CheckpointCheckOperator(CheckpointOperator):
     :param fail_on: Least severity of a finding with which the task fails: ``error``, ``warning`` or ``never``.
     """
 
+    does = "check"
+    has_done = "The check has passed of"
+
     def __init__(
         self, *, deep: bool = False, fail_on: Literal["error", "warning", "never"] = "error", **kwargs: Any
     ) -> None:
@@ -47,14 +50,15 @@ class CheckpointCheckOperator(CheckpointOperator):
             findings, unknown = check(view), not_checked(view)
             title = f"Findings in {store.location}{not_judged_text(unknown)}"
             self.report(replace(findings_table(findings), title=title))
+            result: CheckResultDocument = {
+                "format_version": FORMAT_VERSION,
+                "location": store.location,
+                "unknown": list(unknown),
+                "findings": [finding.to_dict() for finding in findings],
+            }
+            self.tell(context, result, batch_id=view.latest_committed)
             failing = [item for item in findings if item.severity in _FAILING[self.fail_on]]
             if failing:
                 reasons = "; ".join(f"{item.code}: {item.message}" for item in failing)
                 raise GateFailedError(f"the check failed: {reasons}", location=store.location, findings=findings)
-        documents = [finding.to_dict() for finding in findings]
-        return {
-            "format_version": FORMAT_VERSION,
-            "location": store.location,
-            "unknown": list(unknown),
-            "findings": documents,
-        }
+        return result

@@ -4,26 +4,36 @@ from airflow_provider_ckpt.operators.backup import CheckpointBackupOperator
 from airflow_provider_ckpt.operators.check import CheckpointCheckOperator
 from airflow_provider_ckpt.operators.continuity import CheckpointContinuityOperator
 from airflow_provider_ckpt.operators.gate import CheckpointGateOperator
+from airflow_provider_ckpt.operators.index import CheckpointIndexOperator
 from airflow_provider_ckpt.operators.prune import CheckpointPruneOperator
 from airflow_provider_ckpt.operators.publish import CheckpointPublishOffsetsOperator
 from airflow_provider_ckpt.operators.repartition import CheckpointRepartitionOperator
 from airflow_provider_ckpt.operators.reset import CheckpointResetOffsetsOperator
 from airflow_provider_ckpt.operators.restore import CheckpointRestoreOperator
 from airflow_provider_ckpt.operators.rollback import CheckpointRollbackOperator
+from airflow_provider_ckpt.operators.shadow import (
+    CheckpointCompareOperator,
+    CheckpointStageOperator,
+    CheckpointSwitchOperator,
+)
 from airflow_provider_ckpt.operators.verify import CheckpointVerifyOperator
 from airflow_provider_ckpt.operators.windows import CheckpointWindowsOperator
 
 __all__ = [
     "CheckpointBackupOperator",
     "CheckpointCheckOperator",
+    "CheckpointCompareOperator",
     "CheckpointContinuityOperator",
     "CheckpointGateOperator",
+    "CheckpointIndexOperator",
     "CheckpointPruneOperator",
     "CheckpointPublishOffsetsOperator",
     "CheckpointRepartitionOperator",
     "CheckpointResetOffsetsOperator",
     "CheckpointRestoreOperator",
     "CheckpointRollbackOperator",
+    "CheckpointStageOperator",
+    "CheckpointSwitchOperator",
     "CheckpointVerifyOperator",
     "CheckpointWindowsOperator",
 ]

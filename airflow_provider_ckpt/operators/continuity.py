@@ -41,6 +41,8 @@ class CheckpointContinuityOperator(CheckpointOperator):
         compared.
     """
 
+    does = "continuity"
+    has_done = "The continuation was judged of"
     template_fields: Sequence[str] = (
         *CheckpointOperator.template_fields,
         "bookmark",
@@ -66,11 +68,12 @@ class CheckpointContinuityOperator(CheckpointOperator):
         with airflow_errors():
             kept = Variable.get(self.bookmark_variable, default=None) if self.bookmark_variable else self.bookmark
             if self.bookmark_variable and kept is None:
-                return self._begin()
+                return self.tell(context, self._begin())
             bookmark = _read_bookmark(kept)
             view = observe(self.store(), batch_id=bookmark.next_batch)
             result = continuity(bookmark, view, self._kinds())
             self._report(view, result)
+            self.tell(context, result.to_dict())
             if self.bookmark_variable and result.status != "pending":
                 self._remember(view)
             if result.status == "broken":

@@ -75,6 +75,8 @@ class CheckpointGateOperator(CheckpointOperator, BranchMixIn):
     """
 
     inherits_from_skipmixin = True
+    does = "gate"
+    has_done = "The gate has forecast a restart of"
 
     template_fields: Sequence[str] = (
         *CheckpointOperator.template_fields,
@@ -158,6 +160,8 @@ class CheckpointGateOperator(CheckpointOperator, BranchMixIn):
                 "headline": headline(view.location, foretold),
                 **foretold.to_dict(),
             }
+            # the watermark of the forecast is that of the next batch
+            self.tell(context, result, batch_id=view.latest_committed, watermark_ms=None)
             if foretold.closes(self.fail_on) or self.on_block == "branch":
                 # what follows leaves by an exception, and then Airflow pushes no return value
                 context["ti"].xcom_push(key=_RETURN_VALUE, value=result)

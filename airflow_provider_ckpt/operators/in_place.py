@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -11,12 +11,14 @@ from airflow.providers.common.compat.sdk import AirflowException
 
 from airflow_provider_ckpt.change.acceptance import require_newer
 from airflow_provider_ckpt.change.apply import apply
+from airflow_provider_ckpt.change.expectation import require_expected
 from airflow_provider_ckpt.change.kinds import Kind
 from airflow_provider_ckpt.change.places import Stores
 from airflow_provider_ckpt.change.plan import Plan
 from airflow_provider_ckpt.change.plan_file import document
 from airflow_provider_ckpt.errors import CheckpointError, PlanError
 from airflow_provider_ckpt.hooks.checkpoint import airflow_errors, duration_ms_of, require_flags, require_said
+from airflow_provider_ckpt.lineage.datasets import Named, declared_sinks, declared_sources
 from airflow_provider_ckpt.operators.base import (
     PLAN_KEY,
     CheckpointOperator,
@@ -53,6 +55,8 @@ class CheckpointChangeOperator(CheckpointOperator):
         seconds; by default it depends on the interval between commits.
     :param break_lock: Remove the lock of another change of the checkpoint, which you know has ended.
     :param plan_only: Only log the plan, and push it to the XCom ``plan``.
+    :param expected_plan: What somebody has seen of the plan in the preview of the page of the checkpoint. A plan
+        that is made now and does or requires anything else is refused, with what differs.
     """
 
     #: What its plans are for.
@@ -65,6 +69,7 @@ class CheckpointChangeOperator(CheckpointOperator):
         "approved_by",
         "approved_at",
         "undo_root",
+        "expected_plan",
     )
 
     def __init__(
@@ -80,6 +85,7 @@ class CheckpointChangeOperator(CheckpointOperator):
         quiet_period: float | str | timedelta | None = None,
         break_lock: bool = False,
         plan_only: bool = False,
+        expected_plan: Any = None,
         **kwargs: Any,
     ) -> None:
         super().__init__(**kwargs)
@@ -93,6 +99,7 @@ class CheckpointChangeOperator(CheckpointOperator):
         self.quiet_period = quiet_period
         self.break_lock = break_lock
         self.plan_only = plan_only
+        self.expected_plan = expected_plan
 
     def execute(self, context: Any) -> ChangeResultDocument:
         """Plan, log the plan, and carry it out."""
@@ -103,9 +110,12 @@ class CheckpointChangeOperator(CheckpointOperator):
                 require_flags(self, "query_is_stopped")
             plan, stores = self._approved() if self.plan else self.planned()
             self.report(*plan_tables(plan))
+            if expected := plain("expected_plan", self.expected_plan):
+                require_expected(plan, expected)
             if self.plan_only:
                 context["ti"].xcom_push(key=PLAN_KEY, value=document(plan))
-                return result_of(plan, None)
+                return self.tell(context, result_of(plan, None))
+            self.remember(result_of(plan, None))
             require_newer(self.approved_at, plan)
             stopped = self._stopped()
             receipt = apply(
@@ -119,7 +129,7 @@ class CheckpointChangeOperator(CheckpointOperator):
                 accept_sink=words(self.accept_sink),
                 approved_by=text_of(self.approved_by),
             )
-            return result_of(plan, receipt)
+            return self.tell(context, result_of(plan, receipt))
 
     # --- what differs ----------------------------------------------------------------------------------------------
 
@@ -133,6 +143,26 @@ class CheckpointChangeOperator(CheckpointOperator):
     def stores(self) -> Stores:
         """Where, for a plan that is given."""
         return Stores.of(self.checkpoint, self.store, undo=self.undo_root)
+
+    def lineage_inputs(self, told: Mapping[str, Any]) -> Iterator[Named]:
+        """What was declared of the query; of a plan alone the checkpoint as well."""
+        if self.plan_only:
+            yield from self.lineage_checkpoints({})  # the plan's batch is not that of the checkpoint
+        yield from declared_sources(self.lineage_sources(), self.hook.known_url)
+        if not self.lineage_trims():
+            yield from declared_sinks(self.sink, self.hook.known_url)
+
+    def lineage_outputs(self, told: Mapping[str, Any]) -> Iterator[Named]:
+        """The checkpoint, and the sink when its log is trimmed; nothing of a plan alone."""
+        if not self.plan_only:
+            change = "ALTER" if told.get("receipt") else ""
+            yield from self.lineage_checkpoints(told if change else {}, change=change)
+            if self.lineage_trims():
+                yield from declared_sinks(self.sink, self.hook.known_url, change=change)
+
+    def lineage_trims(self) -> bool:
+        """Whether the change writes to the sink."""
+        return False
 
     # --- what is shared --------------------------------------------------------------------------------------------
 

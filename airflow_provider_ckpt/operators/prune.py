@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 
@@ -14,7 +14,10 @@ from airflow_provider_ckpt.backup.prune_plan import GRACE_MS
 from airflow_provider_ckpt.backup.retention import RetentionPolicy
 from airflow_provider_ckpt.backup.tags import tags_of
 from airflow_provider_ckpt.documents import FORMAT_VERSION
-from airflow_provider_ckpt.hooks.checkpoint import CheckpointHook, airflow_errors, duration_ms_of, require_flags
+from airflow_provider_ckpt.hooks.checkpoint import airflow_errors, duration_ms_of, require_flags
+from airflow_provider_ckpt.lineage.datasets import Named, backup
+from airflow_provider_ckpt.lineage.page_link import CheckpointsLink
+from airflow_provider_ckpt.lineage.task import CheckpointTask
 from airflow_provider_ckpt.operators.base import task_of
 from airflow_provider_ckpt.report.tables import prune_tables, render
 
@@ -22,7 +25,7 @@ if TYPE_CHECKING:
     from airflow_provider_ckpt.documents.backups import PruneDocument
 
 
-class CheckpointPruneOperator(BaseOperator):
+class CheckpointPruneOperator(CheckpointTask, BaseOperator):
     """Deletes backups that no rule keeps, and files that no backup references; a second run completes it.
 
     Returns the decision for each backup, and a receipt with counts and bytes.
@@ -45,6 +48,9 @@ class CheckpointPruneOperator(BaseOperator):
     :param plan_only: Only log the plan, and delete nothing.
     """
 
+    does = "prune"
+    has_done = "Backups were pruned of"
+    operator_extra_links = (CheckpointsLink(),)
     template_fields: Sequence[str] = ("backup_root", "checkpoint_conn_id", "keep_tags")
     ui_color = "#e6f0f9"
 
@@ -71,6 +77,7 @@ class CheckpointPruneOperator(BaseOperator):
         RetentionPolicy(*counts, tags_of(keep_tags), min_redundancy)  # a DAG with a senseless policy does not load
         with airflow_errors():
             grace_ms = duration_ms_of("grace", grace)
+        self.checkpoint = ()
         self.backup_root = backup_root
         self.checkpoint_conn_id = checkpoint_conn_id
         self.counts = counts
@@ -86,14 +93,20 @@ class CheckpointPruneOperator(BaseOperator):
         policy = RetentionPolicy(*self.counts, tags_of(self.keep_tags), self.min_redundancy)
         with airflow_errors():
             require_flags(self, "allow_empty", "break_lock", "plan_only")
-            root = CheckpointHook(self.checkpoint_conn_id).store(self.backup_root)
+            root = self.hook.store(self.backup_root)
             plan = make_prune(root, policy, grace_ms=self.grace_ms, allow_empty=self.allow_empty)
             self.log.info("\n%s", render(prune_tables(plan)))
             receipt = None
             if not self.plan_only:
                 receipt = prune(plan, root, by=task_of(context), break_lock=self.break_lock)
-        return {
+        result: PruneDocument = {
             "format_version": FORMAT_VERSION,
             "plan": plan.to_dict(),
             "receipt": receipt.to_dict() if receipt else None,
         }
+        return self.tell(context, result)
+
+    def lineage_outputs(self, told: Mapping[str, Any]) -> Iterator[Named]:
+        """The backups; nothing of a plan alone."""
+        if not self.plan_only and (root := self.hook.known_url(self.backup_root)) is not None:
+            yield backup(root, change="ALTER" if told.get("receipt") else "")

@@ -41,6 +41,8 @@ class CheckpointPublishOffsetsOperator(CheckpointOperator):
     :param take_over: Publish to a group that has offsets which ckpt has not published; they are replaced.
     """
 
+    does = "publish-offsets"
+    has_done = "The position was published of"
     template_fields: Sequence[str] = (
         *CheckpointOperator.template_fields,
         "group",
@@ -92,9 +94,14 @@ class CheckpointPublishOffsetsOperator(CheckpointOperator):
             self.log.info("Publish again before %s: then the broker forgets these offsets.", time_text(again_ms))
         for text in (f"{item.position.location}: {warning}" for item in done for warning in item.warnings):
             self.log.warning("%s", visible(text))
+        result: PublishResultDocument = {
+            "format_version": FORMAT_VERSION,
+            "published": [item.summary() for item in done],
+            "publish_again_before_ms": again_ms,
+        }
+        self.tell(context, result, batch_id=done[0].position.batch_id if len(done) == 1 else None)
         self._fail_for([item for item in outcomes if isinstance(item, CheckpointError)])
-        published = [item.summary() for item in done]
-        return {"format_version": FORMAT_VERSION, "published": published, "publish_again_before_ms": again_ms}
+        return result
 
     def _assigned(self) -> frozenset[Partition] | None:
         if self.assign is None:

@@ -27,6 +27,8 @@ class CheckpointRepartitionOperator(CheckpointChangeOperator):
     """
 
     kind: ClassVar[Kind] = "repartition"
+    does = "repartition"
+    has_done = "The state was given another number of partitions of"
     template_fields: Sequence[str] = (*CheckpointChangeOperator.template_fields, "partitions", "confs")
 
     def __init__(

@@ -69,6 +69,8 @@ class CheckpointResetOffsetsOperator(CheckpointChangeOperator):
     """
 
     kind: ClassVar[Kind] = "reset"
+    does = "reset-offsets"
+    has_done = "The offsets were reset of"
     template_fields: Sequence[str] = (
         *CheckpointChangeOperator.template_fields,
         "source",
@@ -135,6 +137,15 @@ class CheckpointResetOffsetsOperator(CheckpointChangeOperator):
         """Raise CheckpointError for a flag that is none."""
         for name in ("to_earliest", "to_latest", "to_current", "state_will_see_rows_again"):
             self._flag(name)
+
+    def lineage_sources(self) -> Any:
+        """See :class:`CheckpointChangeOperator`."""
+        try:
+            source_id, declared = self._declared()
+            topics = ",".join(self._scope().topics)
+        except CheckpointError:  # the task itself says what is wrong
+            return None
+        return {source_id: f"{declared.kind}:{declared.location}{f'/{topics}' if declared.kind == 'kafka' else ''}"}
 
     def planned(self) -> tuple[Plan, Stores]:
         """A plan made now, or that of a reset that was interrupted."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
@@ -15,6 +15,7 @@ from airflow_provider_ckpt.change.open_sinks import open_sinks, sinks_of
 from airflow_provider_ckpt.change.plan import Plan
 from airflow_provider_ckpt.change.plan_file import document
 from airflow_provider_ckpt.hooks.checkpoint import airflow_errors, require_flags
+from airflow_provider_ckpt.lineage.datasets import Named, backup, declared_sinks
 from airflow_provider_ckpt.operators.base import (
     PLAN_KEY,
     CheckpointOperator,
@@ -54,6 +55,8 @@ class CheckpointRestoreOperator(CheckpointOperator):
     :param plan_only: Only log the plan, and push it to the XCom ``plan``.
     """
 
+    does = "restore"
+    has_done = "A backup was restored to"
     template_fields: Sequence[str] = (
         *CheckpointOperator.template_fields,
         "backup_root",
@@ -111,7 +114,8 @@ class CheckpointRestoreOperator(CheckpointOperator):
             self.report(*plan_tables(plan))
             if self.plan_only:
                 context["ti"].xcom_push(key=PLAN_KEY, value=document(plan))
-                return result_of(plan, None)
+                return self.tell(context, result_of(plan, None))
+            self.remember(result_of(plan, None))
             require_newer(self.approved_at, plan)
             receipt = restore(
                 plan,
@@ -122,7 +126,18 @@ class CheckpointRestoreOperator(CheckpointOperator):
                 approved_by=text_of(self.approved_by),
                 sinks=sinks,
             )
-            return result_of(plan, receipt)
+            return self.tell(context, result_of(plan, receipt))
+
+    def lineage_inputs(self, told: Mapping[str, Any]) -> Iterator[Named]:
+        """The backups, and the sinks that were declared. Which backup it is, `latest` does not say."""
+        if (root := self.hook.known_url(self.backup_root)) is not None:
+            yield backup(root, backup_id="" if self.backup_id == "latest" else str(self.backup_id))
+        yield from declared_sinks(self.sinks, self.hook.known_url)
+
+    def lineage_outputs(self, told: Mapping[str, Any]) -> Iterator[Named]:
+        """The new checkpoint; none of a plan alone."""
+        if not self.plan_only:
+            yield from self.lineage_checkpoints(told, change="CREATE" if told.get("receipt") else "")
 
     def _planned(self, root: Store, target: Store, sinks: Sequence[tuple[DeclaredSink, Store | None]]) -> Plan:
         backup = find_backup(root, self.backup_id, self.query_id or None)

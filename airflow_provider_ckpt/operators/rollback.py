@@ -35,6 +35,8 @@ class CheckpointRollbackOperator(CheckpointChangeOperator):
     """
 
     kind: ClassVar[Kind] = "rollback"
+    does = "rollback"
+    has_done = "A rollback was carried out of"
     template_fields: Sequence[str] = (
         *CheckpointChangeOperator.template_fields,
         "to_batch",
@@ -80,6 +82,10 @@ class CheckpointRollbackOperator(CheckpointChangeOperator):
     def _trims(self) -> bool:
         """Whether the sink's log is trimmed: a flag, or the text that a template has made of one."""
         return require_said("trim_sink_log", plain("trim_sink_log", self.trim_sink_log))
+
+    def lineage_trims(self) -> bool:
+        """See :class:`CheckpointChangeOperator`."""
+        return not self.plan_only and self._trims()
 
     def planned(self) -> tuple[Plan, Stores]:
         """A plan made now, or one that was begun and interrupted."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from airflow_provider_ckpt.backup import rehearse as rehearse_module
@@ -13,6 +13,8 @@ from airflow_provider_ckpt.clock import now_ms
 from airflow_provider_ckpt.documents import FORMAT_VERSION
 from airflow_provider_ckpt.errors import GateFailedError
 from airflow_provider_ckpt.hooks.checkpoint import airflow_errors, require_flags
+from airflow_provider_ckpt.lineage.datasets import Named
+from airflow_provider_ckpt.lineage.datasets import backup as backup_dataset
 from airflow_provider_ckpt.operators.base import CheckpointOperator
 from airflow_provider_ckpt.report.tables import findings_table, rehearsal_table
 
@@ -36,6 +38,8 @@ class CheckpointVerifyOperator(CheckpointOperator):
     :param spark_confs: For the rehearsal's Spark.
     """
 
+    does = "verify"
+    has_done = "A backup was verified of"
     template_fields: Sequence[str] = (
         "backup_root",
         "backup_id",
@@ -63,6 +67,7 @@ class CheckpointVerifyOperator(CheckpointOperator):
         self.rehearse = rehearse
         self.scratch = scratch
         self.spark_confs = spark_confs
+        self._backed_up = ""
 
     def execute(self, context: Any) -> VerifyResultDocument:
         """Verify, and rehearse when asked to."""
@@ -70,11 +75,14 @@ class CheckpointVerifyOperator(CheckpointOperator):
             require_flags(self, "rehearse")
             root = self.store(self.backup_root)
             backup = find_backup(root, self.backup_id, self.query_id or None)
+            self._backed_up = backup.location
             findings = verify_backup(root, backup)
             self.report(findings_table(findings))
             warnings = date_warnings(backup, now_ms())
             for text in warnings:
                 self.log.warning("%s", text)
+            facts = {"backup_id": backup.backup_id, "query_id": backup.query_id, "batch_id": backup.batch_id}
+            self.remember({**facts, "findings": [finding.to_dict() for finding in findings]})
             errors = [f"{item.code}: {item.message}" for item in findings if item.severity == "error"]
             if errors:
                 raise GateFailedError("; ".join(errors), location=root.location, findings=findings)
@@ -83,7 +91,7 @@ class CheckpointVerifyOperator(CheckpointOperator):
                 scratch = self.store(self.scratch) if self.scratch else None
                 rehearsal = rehearse_module.rehearse(root, backup, scratch=scratch, confs=self.spark_confs)
                 self.report(rehearsal_table(rehearsal))
-        return {
+        result: VerifyResultDocument = {
             "format_version": FORMAT_VERSION,
             "backup_id": backup.backup_id,
             "query_id": backup.query_id,
@@ -92,3 +100,16 @@ class CheckpointVerifyOperator(CheckpointOperator):
             "findings": [finding.to_dict() for finding in findings],
             "rehearsal": rehearsal.to_dict() if rehearsal else None,
         }
+        return self.tell(context, result)
+
+    def linked_checkpoints(self) -> list[str]:
+        """The checkpoint of which the backup is, once its manifest was read."""
+        return self._located()
+
+    def lineage_inputs(self, told: Mapping[str, Any]) -> Iterator[Named]:
+        """The backups."""
+        if (root := self.hook.known_url(self.backup_root)) is not None:
+            yield backup_dataset(root, backup_id=told.get("backup_id", ""))
+
+    def _given(self) -> list[str]:
+        return [self._backed_up] if self._backed_up else []

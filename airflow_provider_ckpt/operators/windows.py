@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from datetime import datetime, timedelta
 from itertools import islice
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -13,6 +13,7 @@ from airflow_provider_ckpt.checkpoint.progress import Progress
 from airflow_provider_ckpt.documents import FORMAT_VERSION
 from airflow_provider_ckpt.errors import CheckpointError
 from airflow_provider_ckpt.hooks.checkpoint import airflow_errors
+from airflow_provider_ckpt.lineage.facts import asset_extra
 from airflow_provider_ckpt.operators.base import CheckpointOperator
 from airflow_provider_ckpt.report.tables import facts
 from airflow_provider_ckpt.times import parse_time_ms, time_text
@@ -69,6 +70,8 @@ class CheckpointWindowsOperator(CheckpointOperator):
     :param max_windows: Refuse to emit more than so many at once: a row with a wrong event time starts no flood of runs.
     """
 
+    does = "windows"
+    has_done = "Windows are complete of"
     template_fields: Sequence[str] = (*CheckpointOperator.template_fields, "start")
 
     def __init__(
@@ -81,7 +84,7 @@ class CheckpointWindowsOperator(CheckpointOperator):
         max_windows: int = 1000,
         **kwargs: Any,
     ) -> None:
-        ledger = Asset(f"{asset.name}_ledger")
+        ledger = Asset(f"{asset.name}_ledger", group=asset.group)
         kwargs["inlets"] = [*(kwargs.get("inlets") or ()), ledger]
         kwargs["outlets"] = [*(kwargs.get("outlets") or ()), asset, ledger]
         super().__init__(**{"max_active_tis_per_dag": 1, **kwargs})
@@ -105,17 +108,18 @@ class CheckpointWindowsOperator(CheckpointOperator):
         until_ms = found[-1].end_ms if found else emitted and emitted.until_ms
         if found:
             outlet.add_partitions([item.key for item in found])
+            position = {"batch_id": progress.batch_id, "watermark_ms": progress.watermark_ms}
             outlet.extra = {
                 "window": windows.length,
                 "timezone": windows.timezone,
-                "batch_id": progress.batch_id,
-                "watermark_ms": progress.watermark_ms,
+                **position,
+                **asset_extra(self.has_done, self.store().location, position),
             }
             context["outlet_events"][self.ledger].extra = {MARK: until_ms, **outlet.extra}
         else:
             self._leave_no_event()
         self._say(progress, found)
-        return {
+        result: WindowsResultDocument = {
             "format_version": FORMAT_VERSION,
             "windows": [item.key for item in found[-SHOWN:]],
             "count": len(found),
@@ -123,6 +127,11 @@ class CheckpointWindowsOperator(CheckpointOperator):
             "batch_id": progress.batch_id,
             "watermark_ms": progress.watermark_ms,
         }
+        return self.tell(context, result)
+
+    def assets_told(self) -> Iterator[Any]:
+        """The other outlets: what is said of the windows and in the ledger is said above."""
+        yield from (item for item in super().assets_told() if item not in (self.asset, self.ledger))
 
     def _new(self, windows: Windows, emitted: Emitted | None, progress: Progress) -> list[Window]:
         """The windows to emit."""

@@ -5,7 +5,6 @@ from __future__ import annotations
 from abc import abstractmethod
 from collections.abc import Mapping, Sequence
 from datetime import timedelta
-from functools import cached_property
 from typing import Any
 
 from airflow.providers.common.compat.sdk import (
@@ -20,10 +19,11 @@ from airflow.triggers.base import StartTriggerArgs
 
 from airflow_provider_ckpt.clock import now_ms
 from airflow_provider_ckpt.errors import CheckpointError
-from airflow_provider_ckpt.hooks.checkpoint import CheckpointHook, airflow_errors, failure, require_said
+from airflow_provider_ckpt.hooks.checkpoint import airflow_errors, failure, require_said
+from airflow_provider_ckpt.lineage.task import CheckpointTask
 
 
-class CheckpointSensor(BaseSensorOperator):
+class CheckpointSensor(CheckpointTask, BaseSensorOperator):
     """What the sensors have in common.
 
     :param checkpoint: The checkpointLocation of the query: any fsspec URL, or a path relative to the base location of
@@ -60,19 +60,16 @@ class CheckpointSensor(BaseSensorOperator):
         self.deferrable = deferrable
         self.start_from_trigger = start_from_trigger
         self._said = ""
-
-    @cached_property
-    def hook(self) -> CheckpointHook:
-        """The hook."""
-        return CheckpointHook(self.checkpoint_conn_id)
+        self.link_checkpoints()
 
     def execute(self, context: Any) -> Any:
         """Poll once; wait in the worker, or defer, when the wait is not over yet."""
         if not self.deferrable:
             try:
-                return super().execute(context)
+                found = super().execute(context)
             except AirflowSensorTimeout as error:
                 raise AirflowSensorTimeout(f"{error} {self._said}") from error
+            return found if found is None else self.tell(context, found)
         try:
             result = self.poll_before_deferring(context)
         except AirflowFailException as error:
@@ -83,7 +80,7 @@ class CheckpointSensor(BaseSensorOperator):
             self.log.warning("%s", error)
         else:
             if result is not None:
-                return result
+                return self.tell(context, result)
         return self.defer_wait()
 
     def say(self, text: str) -> None:
@@ -106,7 +103,7 @@ class CheckpointSensor(BaseSensorOperator):
     def execute_complete(self, context: Any, event: dict[str, Any]) -> Any:
         """Go on after the trigger has fired."""
         if event["status"] == "reached":
-            return self.result_of(event)
+            return self.tell(context, self.result_of(event))
         if event["status"] == "timeout":
             found = event.get("text", event)
             raise AirflowSensorTimeout(f"the condition on {self.checkpoint} was not met in time: {found}")

@@ -67,6 +67,8 @@ class CheckpointProgressSensor(CheckpointSensor):
         mean *now*, such as the next batch: a triggerer that is restarted would mean another time.
     """
 
+    does = "wait"
+    has_done = "A wait is over for"
     template_fields: Sequence[str] = (
         *CheckpointSensor.template_fields,
         *("batch_id", "watermark", "offsets", "condition", "deadline", "source_options", "trigger"),

@@ -95,6 +95,8 @@ class CheckpointLagSensor(CheckpointPositionSensor):
     :param start_from_trigger: Begin in the triggerer, without a worker (Airflow 3.3 and later).
     """
 
+    does = "lag"
+    has_done = "The lag is small enough of"
     template_fields: Sequence[str] = (*CheckpointSensor.template_fields, "most", "max_age", "source_options", "trigger")
     trigger_class = CheckpointLagTrigger
 
@@ -154,6 +156,8 @@ class CheckpointDataLossSensor(CheckpointPositionSensor):
     :param start_from_trigger: Begin in the triggerer, without a worker (Airflow 3.3 and later).
     """
 
+    does = "data-loss"
+    has_done = "Data is lost, or will be soon, of"
     template_fields: Sequence[str] = (
         *CheckpointSensor.template_fields,
         "will_lose_data_within",

@@ -13,6 +13,7 @@ from airflow.triggers.base import BaseEventTrigger, TriggerEvent
 from airflow_provider_ckpt.clock import now_ms
 from airflow_provider_ckpt.errors import CheckpointError, StoreUnavailableError
 from airflow_provider_ckpt.hooks.checkpoint import CheckpointHook
+from airflow_provider_ckpt.lineage.facts import asset_extra
 from airflow_provider_ckpt.positions.foresee_wait import WaitForesight
 from airflow_provider_ckpt.triggers.asset_watch import Every, Seen
 from airflow_provider_ckpt.triggers.shared_polls import SharedPoller, poll_pool
@@ -200,7 +201,9 @@ class CheckpointProgressTrigger(BaseEventTrigger):
                 self.log.warning("The checkpoint cannot be read as it is, and is polled until it can: %s", error)
                 now = None
             if now is not None and self._every.is_news(seen, now):
-                yield TriggerEvent({**outcome("progress", progress), "checkpoint": self.checkpoint})
+                found = outcome("progress", progress)
+                extra = asset_extra("New batches are committed of", poller.url, found)
+                yield TriggerEvent({**found, "checkpoint": self.checkpoint, **extra})
                 seen = now
                 if memory is not None:
                     await asyncio.sleep(SETTLE_S)

@@ -164,6 +164,11 @@ class SharedPoller:
     _changed: asyncio.Event = field(default_factory=asyncio.Event)
     _polling: asyncio.Task[None] | None = None
 
+    @property
+    def url(self) -> str:
+        """The absolute location, once the checkpoint was opened; before that the location as it was given."""
+        return self.location if self.opened is None else self.opened.store.location
+
     async def within(self, pause_s: float, needs: Needs) -> Progress:
         """The next poll: after so many seconds, or earlier when somebody else wants one earlier.
 

@@ -53,11 +53,17 @@ def required(task: Any, place: Path) -> dict[str, Any]:
         "sources": {"0": "rate"},
         "most": 1,
         "will_lose_data_within": "1h",
+        "fork": str(place / "fork"),
+        "shadow_sink": "noop",
+        "batches": {"first_batch": 1, "last_batch": 1, "stateful": False, "offsets": {}, "watermark_ms": 0},
+        **({"sink": "kafka"} if task is operators.CheckpointCompareOperator else {}),
+        "checkpoint_roots": str(place / "checkpoints"),
+        "index": str(place / "index"),
     }
     taken = inspect.signature(task.__init__).parameters
     own = {name: value for name, value in given.items() if name in taken or name == "task_id"}
-    rootless = task in (operators.CheckpointPruneOperator, operators.CheckpointVerifyOperator)
-    return own if rootless else {**own, "checkpoint": str(place / "checkpoint")}
+    of_many = (operators.CheckpointIndexOperator, operators.CheckpointPruneOperator, operators.CheckpointVerifyOperator)
+    return own if task in of_many else {**own, "checkpoint": str(place / "checkpoint")}
 
 
 def carry_out(task: Any, place: Path, **arguments: Any) -> Any:
@@ -103,6 +109,14 @@ WRONG = {
         operators.CheckpointContinuityOperator,
         {"bookmark": {"format_version": True, "query_id": None, "batch_id": 7}},
     ),
+    "a fork that is a number": (operators.CheckpointStageOperator, {"fork": 5}),
+    "a last batch that is a word": (operators.CheckpointStageOperator, {"last_batch": "newest"}),
+    "a range that is a number": (operators.CheckpointCompareOperator, {"batches": 5}),
+    "a range from nowhere": (operators.CheckpointCompareOperator, {"batches": {"first_batch": None, "last_batch": 1}}),
+    "a difference that is ignored": (operators.CheckpointCompareOperator, {"on_difference": "ignore"}),
+    "a shadow sink that is the live one": (operators.CheckpointCompareOperator, {"shadow_sink": "kafka"}),
+    "sinks of a switch that are a number": (operators.CheckpointSwitchOperator, {"sinks": 5}),
+    "a probe that does not know": (operators.CheckpointSwitchOperator, {"query_is_stopped": lambda: None}),
     "a condition that is a number": (CheckpointProgressSensor, {"condition": 5}),
     "sources that are a text": (CheckpointLagSensor, {"sources": "0=rate"}),
     "sources that are a list, of a loss": (CheckpointDataLossSensor, {"sources": ["kafka"]}),

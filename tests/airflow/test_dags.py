@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import json
 import shutil
+import sqlite3
 import time
+from contextlib import closing
 from pathlib import Path
 
 import airflow.sdk
@@ -12,6 +14,7 @@ import pytest
 
 from airflow_provider_ckpt.change.journal import history
 from airflow_provider_ckpt.checkpoint.observe import observe
+from airflow_provider_ckpt.plugin.links import page_link
 from airflow_provider_ckpt.storage.store import Store
 from tests.airflow.conftest import ROOT, run, start
 
@@ -55,6 +58,14 @@ def test_every_operator_on_local_disk_with_a_wait_that_defers(airflow_env, golde
     assert running.result().returncode == 0, running.said()[-4000:]
     assert "running trigger in line" in running.said()
     check_outcome(str(base))
+    with closing(sqlite3.connect(Path(env["AIRFLOW_HOME"]) / "airflow.db")) as db:
+        rows = db.execute(
+            "select task_id, value from xcom where key = '_link_checkpoint_0' and dag_id = 'all_operators'"
+        )
+        links = {task_id: json.loads(value) for task_id, value in rows}
+    others = {"restore": "restored"}
+    tasks = ("poke", "reschedule", "deferred", "gate", "check", "backup", "verify", "rollback", "restore")
+    assert links == {task: page_link(f"{base}/{others.get(task, 'cp')}") for task in tasks}
 
 
 @pytest.mark.s3

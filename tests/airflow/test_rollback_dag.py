@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
+from urllib.parse import parse_qs, urlsplit
 
 import pytest
 
@@ -16,6 +17,7 @@ from tests.airflow.spark_jobs import CONFS, JOB, PERSON
 
 pytestmark = [pytest.mark.airflow, pytest.mark.spark]
 
+TASKS = ("plan", "ask", "approve", "rollback", "restarts", "restart", "wait")
 #: One who changes the checkpoint between the plan and the approval.
 MEDDLER = """
 from pathlib import Path
@@ -49,10 +51,19 @@ def test_the_plan_that_a_person_approved_is_applied_and_the_query_goes_on(spark_
     )
     states, values = read_run(spark_env, "checkpoint_rollback")
     said = done.stdout[-4000:] + done.stderr[-4000:]
-    assert states == dict.fromkeys(("plan", "ask", "approve", "rollback", "restart", "wait"), "success"), said
+    assert states == dict.fromkeys(TASKS, "success"), said
     assert "Sink effect: **duplicated**. To approve is to accept that." in asked
     assert "newest committed one that has not read beyond" in asked and "is read again" in asked
     assert "Sink kafka" in asked and "Approve only when the query is stopped" in asked
+    link = asked.partition("[Show every step](")[2].partition(")")[0]
+    assert parse_qs(urlsplit(link).query) == {
+        "kind": ["rollback"],
+        "at": [str(checkpoint)],
+        "to_offsets": ['{"0": {"offset": 15, "timestamp": 0}}'],
+        "sources": ['{"0": "rate-micro-batch"}'],
+        "sink": ["kafka"],
+    }
+    assert urlsplit(link).path == "plugin/checkpoints"
     kept = values["plan"]["batch_id"]
     assert values["rollback"]["plan_id"] == values["plan"]["plan_id"], "what was approved is what ran"
     changes = history(Store.open(str(checkpoint)))
@@ -68,7 +79,7 @@ def test_a_plan_of_no_steps_asks_nobody(spark_env, golden):
     done, asked = roll_back(spark_env, checkpoint, "", to_batch=4)
     states, values = read_run(spark_env, "checkpoint_rollback")
     assert states["approve"] == "skipped" and asked == "", done.stdout[-4000:] + done.stderr[-4000:]
-    assert {states[name] for name in ("plan", "ask", "rollback", "restart", "wait")} == {"success"}
+    assert {states[name] for name in set(TASKS) - {"approve"}} == {"success"}
     assert (values["plan"]["actions"], values["rollback"]["receipt"]["actions"], values["wait"]["batch_id"]) == (
         0,
         0,
@@ -88,5 +99,5 @@ def test_a_plan_that_went_stale_while_a_person_thought_is_refused(spark_env, gol
     states, _ = read_run(spark_env, "checkpoint_rollback")
     assert states["approve"] == "success" and states["rollback"] == "failed", done.stdout[-4000:]
     assert "STALE_PLAN" in done.stdout + done.stderr
-    assert states["restart"] == states["wait"] == "upstream_failed"
+    assert states["restarts"] == states["restart"] == states["wait"] == "upstream_failed"
     assert observe(Store.open(str(checkpoint))).latest_committed == 4, "nothing was done"

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import json
+import os
 import threading
 from collections.abc import Callable, Iterator
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
+from typing import Any
+from urllib.parse import quote
 
 import airflow
 import pytest
@@ -16,6 +19,7 @@ from airflow_provider_ckpt.times import parse_time_ms
 from tests.airflow.conftest import ROOT
 from tests.airflow_stack import AirflowStack
 from tests.kafka_checkpoint import commit_batch
+from tests.lineage.events import problems, read_events
 from tests.streams import Stream
 
 pytestmark = [
@@ -31,7 +35,11 @@ def stack(tmp_path_factory: pytest.TempPathFactory, airflow_database: Callable[[
     """One stack for all tests here."""
     airflow_database(home := tmp_path_factory.mktemp("stack"))
     connection = {"conn_type": "checkpoint", "host": str(home / "streams")}
-    stack = AirflowStack(home, HERE / "stack_dags", {"AIRFLOW_CONN_STREAMS": json.dumps(connection)})
+    env = {"AIRFLOW_CONN_STREAMS": json.dumps(connection)}
+    if os.environ.get("CKPT_EXHAUSTIVE"):  # it costs each task some CPU
+        lineage = {"type": "file", "log_file_path": str(home / "lineage"), "append": True}
+        env["AIRFLOW__OPENLINEAGE__TRANSPORT"] = json.dumps(lineage)
+    stack = AirflowStack(home, HERE / "stack_dags", env)
     try:
         yield stack.start()
     finally:
@@ -92,6 +100,58 @@ def test_a_deferred_wait_ends_with_the_commit(stack):
     orders.commit("2026-01-01")
     stack.wait_for_task("wait", run, "wait", "success")
     assert stack.returned("wait", run, "wait")["batch_id"] == 1
+
+
+def links(stack: AirflowStack, run: str, task: str, map_index: int = -1) -> dict[str, str]:
+    """The buttons of a task instance, as the user interface asks for them."""
+    path = f"/dags/linked/dagRuns/{run}/taskInstances/{task}/links"
+    return stack.get(f"{path}?map_index={map_index}")["extra_links"]
+
+
+def page(stack: AirflowStack, name: str) -> str:
+    """The link to the page of a stream."""
+    return f"plugin/checkpoints?at={quote(str(stack.home / 'streams' / name), safe='')}"
+
+
+@pytest.mark.exhaustive
+def test_deferred_mapped_and_failed_tasks_link_to_their_checkpoints_and_tell_openlineage(stack):
+    first, second = (stream(stack, name) for name in ("linked_1", "linked_2"))
+    first.commit("2026-01-01")
+    second.commit("2026-01-01")
+    run = stack.trigger("linked")
+    stack.wait_for_task("linked", run, "deferred", "deferred")
+    stack.wait_for("a link while it waits", lambda: links(stack, run, "deferred")["Checkpoint"])
+    first.commit("2026-01-01")
+    stack.wait_for_task("linked", run, "failed", "failed")
+    ones = {
+        ("deferred", -1): "linked_1",
+        ("mapped", 0): "linked_1",
+        ("mapped", 1): "linked_2",
+        ("failed", -1): "linked_2",
+    }
+    for (task, map_index), name in ones.items():
+        expected = {"Checkpoint": page(stack, name)}
+        stack.wait_for(f"the link of {task}", lambda: links(stack, run, task, map_index) == expected)  # noqa: B023
+
+    ends = {("deferred", "COMPLETE", None), ("mapped", "COMPLETE", "warn"), ("failed", "FAIL", "warn")}
+    told = stack.wait_for("the events of the ends", lambda: ends <= (found := told_by(stack)).keys() and found)
+    assert [problem for events in told.values() for event in events for problem in problems(event)] == []
+    assert {task for task, kind, _ in told if kind == "START"} == {"deferred", "mapped", "failed"}
+    assert {len(event["inputs"]) for event in told["deferred", "START", None]} == {0}, "both starts say the same"
+    names = {end: {dataset["name"] for event in told[end] for dataset in event["inputs"]} for end in ends}
+    one, two = (str(stack.home / "streams" / name) for name in ("linked_1", "linked_2"))
+    assert names == dict(zip(sorted(ends), ({one}, {two}, {one, two}), strict=True))
+
+
+def told_by(stack: AirflowStack) -> dict[tuple[str, str, str | None], list[dict[str, Any]]]:
+    """The events of the tasks, by task, kind and decision; of the same, oldest first."""
+    told: dict[tuple[str, str, str | None], list[dict[str, Any]]] = {}
+    for event in read_events(stack.home / "lineage"):
+        dag_id, _, task_id = event["job"]["name"].partition(".")
+        if dag_id == "linked" and (facet := event["run"]["facets"].get("ckpt_task")) is not None:
+            key = (task_id, event["eventType"], facet.get("decision"))
+            told.setdefault(key, []).append(event)
+    return told
 
 
 def test_a_wait_can_start_in_the_triggerer(stack):

@@ -13,7 +13,9 @@ from hypothesis import given, settings
 
 from airflow_provider_ckpt.errors import CheckpointError, StoreUnavailableError
 from airflow_provider_ckpt.hooks.checkpoint import CheckpointHook
+from airflow_provider_ckpt.plugin.links import page_link
 from airflow_provider_ckpt.storage.store import Store
+from airflow_provider_ckpt.times import time_text
 from airflow_provider_ckpt.triggers import checkpoint as module
 from airflow_provider_ckpt.triggers.checkpoint import CheckpointProgressTrigger
 from airflow_provider_ckpt.triggers.shared_polls import PollPool
@@ -380,6 +382,7 @@ def settled_at_once(monkeypatch):
 def test_a_watcher_tells_of_each_new_batch(query):
     events = told(trigger(query), lambda: query.plan(3), lambda: query._write("commits/3", b"v1\n{}"))
     assert [event["batch_id"] for event in events] == [2, 3], "what is planned is no news"
+    watermark = time_text(watermark_ms(3))
     assert events[1] == {
         "status": "progress",
         "checkpoint": query.store.location,
@@ -387,6 +390,10 @@ def test_a_watcher_tells_of_each_new_batch(query):
         "watermark_ms": watermark_ms(3),
         "query_id": QUERY_ID,
         "met": [],
+        "text": f"New batches are committed of {query.store.location} at batch 3, with the watermark {watermark}.",
+        "location": query.store.location,
+        "link": page_link(query.store.location),
+        "watermark": watermark,
     }
 
 

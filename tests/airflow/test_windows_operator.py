@@ -96,17 +96,16 @@ def test_every_hour_once_and_none_is_skipped(story):
 @needs_partitions
 def test_an_event_says_how_far_its_asset_has_come(story):
     story.look("days", "2026-03-30T00:00")
-    assert story.events("days") == [
-        (
-            "2026-03-29T00:00:00",
-            {
-                "window": "P1D",
-                "timezone": "Europe/Berlin",
-                "batch_id": 0,
-                "watermark_ms": parse_time_ms("2026-03-30T00:00:00Z"),
-            },
-        )
-    ]
+    [(key, extra)] = story.events("days")
+    assert key == "2026-03-29T00:00:00"
+    assert {name: extra[name] for name in ("window", "timezone", "batch_id", "watermark_ms", "watermark")} == {
+        "window": "P1D",
+        "timezone": "Europe/Berlin",
+        "batch_id": 0,
+        "watermark_ms": parse_time_ms("2026-03-30T00:00:00Z"),
+        "watermark": "2026-03-30T00:00:00.000Z",
+    }
+    assert extra["text"].startswith("Windows are complete of /") and extra["link"].startswith("plugin/checkpoints?at=")
 
 
 @needs_partitions

@@ -2,15 +2,21 @@
 
 from __future__ import annotations
 
+import json
+
 import pytest
 from airflow.providers.common.compat.sdk import AirflowFailException
 
+from airflow_provider_ckpt.change.expectation import expectation_of
+from airflow_provider_ckpt.change.places import Stores
 from airflow_provider_ckpt.operators.checkpoint import (
     CheckpointRepartitionOperator,
     CheckpointResetOffsetsOperator,
     CheckpointRollbackOperator,
 )
 from airflow_provider_ckpt.operators.in_place import CheckpointChangeOperator
+from airflow_provider_ckpt.rollback.goal import ToBatch
+from airflow_provider_ckpt.rollback.make import make_rollback
 from airflow_provider_ckpt.storage.store import Store
 from tests.fake_query import FakeQuery, read_all
 from tests.operators.task import Task
@@ -54,6 +60,24 @@ def test_what_is_refused_changes_nothing(query, arguments, said):
     with pytest.raises(AirflowFailException, match=said):
         operator.execute({"ti": Task()})
     assert read_all(query.store) == before
+
+
+@pytest.mark.parametrize("as_text", [False, True])
+def test_a_plan_that_was_previewed_is_made_again_or_refused(query, as_text):
+    """The query has committed a batch since: the plan would drop that one, too."""
+    stores = Stores.of(query.store.location, Store.open)
+    seen = expectation_of(make_rollback(stores, ToBatch(1)))
+    task = CheckpointRollbackOperator(
+        task_id="plan",
+        checkpoint=query.store.location,
+        to_batch=1,
+        plan_only=True,
+        expected_plan=json.dumps(seen) if as_text else seen,
+    )
+    assert task.execute({"ti": Task()})["batch_id"] == 1
+    query.commit(4)
+    with pytest.raises(AirflowFailException, match="the newest committed batch was 3 in the preview, and is 4 now"):
+        task.execute({"ti": Task()})
 
 
 @pytest.mark.parametrize(

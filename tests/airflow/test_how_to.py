@@ -1,4 +1,4 @@
-"""The Python of the README and the guide: every block builds the tasks that it shows."""
+"""The Python of the README and the how-tos: every block builds the tasks that it shows."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ pytestmark = pytest.mark.airflow
 
 ROOT = Path(__file__).parents[2]
 BLOCKS = {
-    f"{page}, block {number}": text
-    for page in ("README.md", "docs/guide.md")
-    for number, text in enumerate(re.findall(r"```python\n(.*?)```", (ROOT / page).read_text(), re.DOTALL), 1)
+    f"{page.relative_to(ROOT)}, block {number}": text
+    for page in (ROOT / "README.md", *sorted(ROOT.glob("docs/how-to/*.md")))
+    for number, text in enumerate(re.findall(r"```python\n(.*?)```", page.read_text(), re.DOTALL), 1)
     if ".api" not in text  # that one needs a session; tests/test_api.py runs it
     if "PartitionedAsset" not in text or Version(airflow.__version__) >= Version("3.3")  # Airflow has them since then
 }
