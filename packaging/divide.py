@@ -6,6 +6,7 @@ dependencies, extras, the command or the entry point. Nothing is said twice; wha
 
 from __future__ import annotations
 
+import os
 import tomllib
 from pathlib import Path
 from typing import Any
@@ -15,9 +16,9 @@ from hatchling.metadata.plugin.interface import MetadataHookInterface
 
 TREE = Path(__file__).parents[1]
 PACKAGE = "airflow_provider_ckpt"
-COMMAND, PROVIDER = "ckpt-cli", "airflow-provider-ckpt"
+COMMAND, PROVIDER = "spark-ckpt", "airflow-provider-ckpt"
 #: What of the package is the provider's.
-AIRFLOW_ROOMS = frozenset({"get_provider_info.py", "hooks", "operators", "sensors", "triggers"})
+AIRFLOW_ROOMS = frozenset({"get_provider_info.py", "hooks", "lineage", "operators", "plugin", "sensors", "triggers"})
 #: Keeps the whole, in which both have the same files, off every index.
 _PRIVATE = "Private :: Do Not Upload"
 _LISTS = ("classifiers", "dependencies", "keywords")
@@ -27,9 +28,10 @@ def files_of(distribution: str) -> dict[str, str]:
     """The files of one of the two wheels: where each is, and its path in the wheel."""
     of_provider = distribution == PROVIDER
     found = {}
-    for path in sorted((TREE / PACKAGE).rglob("*")):
+    folders = os.walk(TREE / PACKAGE, followlinks=True)  # the pages of the runbook are a link
+    for path in sorted(Path(folder, name) for folder, _, names in folders for name in names):
         within = path.relative_to(TREE)
-        if path.is_file() and "__pycache__" not in within.parts and (within.parts[1] in AIRFLOW_ROOMS) == of_provider:
+        if "__pycache__" not in within.parts and (within.parts[1] in AIRFLOW_ROOMS) == of_provider:
             found[str(path)] = within.as_posix()
     return found
 

@@ -1,0 +1,76 @@
+"""What pages need to be there before their commands: ``python -m tests.docs.prepare WHAT LOCATION``."""
+
+from __future__ import annotations
+
+import json
+import re
+import sys
+import time
+from collections.abc import Mapping
+
+import deltalake
+import pyarrow
+
+from airflow_provider_ckpt.storage.store import Store
+
+#: When batch 0 began; each batch begins a minute after the one before it.
+FIRST_MS = 1_795_216_860_000
+#: The time of the first record that the query ``orders`` has not read.
+UNREAD_MS = FIRST_MS - 60_000 + 220 * 12_000
+#: The version of the Delta table that deletes rows, which the query reads next.
+DELETES = 17
+
+
+def _query(location: str, query_id: str, offsets: list[Mapping[str, object]]) -> None:
+    """The checkpoint of a query without state, with one source, that has committed a batch for each offset."""
+    store = Store.open(location)
+    store.write("metadata", json.dumps({"id": query_id}).encode())
+    for batch_id, offset in enumerate(offsets):
+        metadata = {"batchWatermarkMs": 0, "batchTimestampMs": FIRST_MS + 60_000 * batch_id, "conf": {}}
+        store.write(f"offsets/{batch_id}", f"v1\n{json.dumps(metadata)}\n{json.dumps(offset)}".encode())
+        store.write(f"commits/{batch_id}", b'v1\n{"nextBatchWatermarkMs":0}')
+
+
+def audit(lake: str) -> None:
+    """The Delta table ``tables/orders``, a version of which deletes rows, and a query that has read what is before."""
+    table = f"{lake}/tables/orders"
+    for version in range(21):
+        if version == DELETES:
+            deltalake.DeltaTable(table).delete("id = 3")
+        else:
+            deltalake.write_deltalake(table, pyarrow.table({"id": [version]}), mode="append")
+    begin = {"sourceVersion": 1, "reservoirId": str(deltalake.DeltaTable(table).metadata().id), "index": -1}
+    offsets = [{**begin, "reservoirVersion": DELETES - back, "isStartingVersion": False} for back in (1, 0)]
+    _query(f"{lake}/checkpoints/audit", "2f4b6a0e-8f36-4f6c-9b7a-51a0c8a4e0d2", offsets)
+
+
+def damage(location: str) -> None:
+    """Cut a state file of the newest version short."""
+    store = Store.open(location)
+    name = max(name for name in store.find() if name.startswith("state/0/0/") and name.endswith("44.changelog"))
+    store.write(name, store.read(name)[:-8])
+
+
+def gap(location: str) -> None:
+    """Leave the batches up to 4, without the entry of batch 3."""
+    store = Store.open(location)
+    for name in list(store.find()):
+        number = re.match(r"(?:offsets|commits)/(\d+)$|state/\d+/\d+/(\d+)[._]", name)
+        if name == "offsets/3" or (number and int(number[1] or int(number[2]) - 1) > 4):
+            store.delete(name)
+
+
+def expiring_records(bootstrap: str) -> None:
+    """Let the first record that the query ``orders`` has not read be deleted in 28 minutes."""
+    from confluent_kafka.admin import AdminClient, AlterConfigOpType, ConfigEntry, ConfigResource
+
+    left_ms = int(time.time() * 1000) - UNREAD_MS + 28 * 60_000 + 30_000
+    entry = ConfigEntry("retention.ms", str(left_ms), incremental_operation=AlterConfigOpType.SET)
+    topic = ConfigResource(ConfigResource.Type.TOPIC, "orders", incremental_configs=[entry])
+    admin = AdminClient({"bootstrap.servers": bootstrap})
+    for changed in admin.incremental_alter_configs([topic]).values():
+        changed.result(30)
+
+
+if __name__ == "__main__":
+    {"audit": audit, "gap": gap, "expiring-records": expiring_records, "damage": damage}[sys.argv[1]](sys.argv[2])
