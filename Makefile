@@ -8,7 +8,7 @@ READY := $(VENV)/.ready
 export PYTHONDONTWRITEBYTECODE :=
 
 .DEFAULT_GOAL := help
-.PHONY: help demo unit one test lint fmt exhaustive oracle goldens sinks sparks ends bench java wheels zipapp light provider clean
+.PHONY: help postgres docs compose demo unit one test lint fmt exhaustive browser deploys oracle goldens sinks symptoms sparks ends bench java wheels zipapp light provider clean docs-run
 
 help: ## This list
 	@awk -F':.*## ' '/^[a-z-]+:.*## / {printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -25,6 +25,9 @@ $(READY): pyproject.toml constraints.txt
 java: ## A Java runtime, installed with the system's package manager when there is none
 	@sh demo/java.sh
 
+postgres: ## PostgreSQL's server, installed with the system's package manager when there is none
+	@sh tests/postgres.sh
+
 demo: $(READY) java ## A real query: waited for, gated, backed up, broken, rolled back, proven right (2 minutes)
 	$(BIN)/python demo/run.py
 
@@ -38,14 +41,14 @@ unit: .venv-unit/.ready ## The fast tests, in a minute without Java, Airflow, Sp
 .venv-unit/.ready: pyproject.toml constraints.txt packaging/divide.py
 	$(PYTHON) -m venv --clear .venv-unit
 	.venv-unit/bin/pip install --quiet "pip>=25.1"
-	.venv-unit/bin/pip install --quiet -c constraints.txt --group unit ./packaging/ckpt-cli
-	.venv-unit/bin/pip uninstall --quiet --yes ckpt-cli
+	.venv-unit/bin/pip install --quiet -c constraints.txt --group unit ./packaging/spark-ckpt
+	.venv-unit/bin/pip uninstall --quiet --yes spark-ckpt
 	@touch $@
 
 one: $(READY) ## One test file, or one test of it: make one T=tests/codec/test_layout.py
 	$(BIN)/python -m pytest $(T)
 
-test: $(READY) java .kafka/.ready .kafka-connector/.ready ## Every test that CI runs, on two processes
+test: $(READY) java postgres .kafka/.ready .kafka-connector/.ready ## Every test that CI runs, on two processes
 	$(BIN)/python -m pytest -q -n 2 --dist loadfile --no-loadscope-reorder
 
 lint: $(READY) ## ruff, mypy, import-linter
@@ -58,8 +61,15 @@ fmt: $(READY) ## Format and mend what ruff can
 	$(BIN)/ruff check --fix . || true
 	$(BIN)/ruff format .
 
-exhaustive: $(READY) java .kafka/.ready .kafka-connector/.ready ## The tests that are sampled in `make test`, in full
+exhaustive: $(READY) java postgres .kafka/.ready .kafka-connector/.ready ## The tests that are sampled in `make test`, in full
 	CKPT_EXHAUSTIVE=1 $(BIN)/python -m pytest -q --timeout 1800
+
+browser: $(READY) postgres ## The Airflow pages in a real browser, on a real Airflow with PostgreSQL (10 minutes)
+	@sh tests/browser.sh
+	CKPT_BROWSER=1 $(BIN)/python -m pytest -q tests/browser
+
+deploys: $(READY) java postgres ## Good and bad blue-green deploys in a real Airflow, beside live queries of real Spark (40 minutes)
+	$(BIN)/python -W ignore -m tests.deploys.run $(CASES)
 
 oracle: $(READY) java ## The whole oracle corpus, put to real Spark anew, and 300 random cases (60 minutes; SEED=N repeats)
 	$(BIN)/python -m tests.oracle.run verify
@@ -71,6 +81,9 @@ goldens: $(READY) java ## Write the checkpoints of the installed Spark anew and 
 
 sinks: $(READY) java .venv-lakes/.ready .venv-hudi/.ready ## Rollbacks into real Delta, Iceberg, Hudi tables, and what stops queries on them (20 minutes)
 	CKPT_SINKS=1 $(BIN)/python -m pytest -q tests/spark/test_sinks.py tests/spark/test_delta_export.py tests/spark/test_delta_reset.py tests/spark/test_delta_stops.py tests/sources/test_tables.py tests/positions/test_judge_delta.py tests/spark/test_iceberg_reset.py tests/positions/test_judge_iceberg.py --timeout 1800
+
+symptoms: $(READY) java .kafka/.ready .kafka-connector/.ready .venv-lakes/.ready .venv-spark-3.5.9/.ready ## The errors of the runbook: produced in real Spark 4.3 and 3.5, explained, repaired, started (15 minutes)
+	CKPT_SYMPTOMS=1 $(BIN)/python -m pytest -q tests/symptoms/produced --timeout 1800
 
 EARLIER := 3.5.9 4.0.5 4.1.4
 sparks: java $(EARLIER:%=.venv-spark-%/.ready) ## A keyed aggregation through every change on Spark 3.5, 4.0, 4.1
@@ -104,24 +117,41 @@ sparks: java $(EARLIER:%=.venv-spark-%/.ready) ## A keyed aggregation through ev
 	mvn -q -B -f $< dependency:copy-dependencies
 	@touch $@
 
-ends: java .kafka/.ready light provider ## The tests without Spark on both ends of the supported ranges of Python and Airflow
+ends: java postgres .kafka/.ready light provider ## The tests without Spark on both ends of the supported ranges of Python and Airflow
 	sh tests/ends.sh
+
+docs: $(READY) ## The documentation as a site, in site/; a broken link or anchor ends it
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --clean
+
+docs-run: $(READY) java .kafka/.ready .kafka-connector/.ready ## Every code block of the pages, run as a reader would
+	$(BIN)/python -m tests.docs.blocks
+	CKPT_EXHAUSTIVE=1 $(BIN)/python -m pytest -q tests/docs --timeout 1800
+
+compose: $(READY) java postgres .kafka/.ready .kafka-connector/.ready .s3/.ready .s3a/.ready ## The services of docker-compose.yaml without containers, and a rollback through them (10 minutes)
+	@sh tests/browser.sh
+	$(BIN)/python -m tests.compose.run
+
+.s3/.ready .s3a/.ready: .%/.ready: docker/%.xml
+	@sh tests/maven.sh
+	rm -rf .$*
+	mvn -q -B -f $< dependency:copy-dependencies
+	@touch $@
 
 bench: $(READY) java ## Costs, as ratios measured in one run
 	$(BIN)/python bench/run.py
 
 wheels: $(READY) ## The two wheels that are published, in dist/: the command, and the provider that needs it
 	rm -rf dist
-	$(BIN)/pip wheel --quiet --no-deps --wheel-dir dist ./packaging/ckpt-cli ./packaging/airflow-provider-ckpt
+	$(BIN)/pip wheel --quiet --no-deps --wheel-dir dist ./packaging/spark-ckpt ./packaging/airflow-provider-ckpt
 
 zipapp: wheels ## The command and all that it needs in one file, dist/ckpt.pyz, for hosts without a network
-	$(BIN)/python packaging/one_file.py dist/ckpt_cli-*.whl dist/ckpt.pyz --constraint $(CURDIR)/constraints.txt
+	$(BIN)/python packaging/one_file.py dist/spark_ckpt-*.whl dist/ckpt.pyz --constraint $(CURDIR)/constraints.txt
 
 light: zipapp ## The command without Airflow: from its wheel in an empty environment, and as one file
-	$(BIN)/python -m tests.light dist/ckpt_cli-*.whl dist/ckpt.pyz --constraint $(CURDIR)/constraints.txt
+	$(BIN)/python -m tests.light dist/spark_ckpt-*.whl dist/ckpt.pyz --constraint $(CURDIR)/constraints.txt
 
 provider: wheels ## The provider's wheel in an environment of Airflow alone: discovery, connection form, one DAG run
-	$(BIN)/python -m tests.provider dist/ckpt_cli-*.whl dist/airflow_provider_ckpt-*.whl --constraint $(CURDIR)/constraints.txt
+	$(BIN)/python -m tests.provider dist/spark_ckpt-*.whl dist/airflow_provider_ckpt-*.whl --constraint $(CURDIR)/constraints.txt
 
 clean: ## Remove what make has made
-	rm -rf $(VENV) .venv-* .kafka .kafka-connector dist .mypy_cache .ruff_cache .pytest_cache .coverage .import_linter_cache .hypothesis
+	rm -rf $(VENV) .venv-* .kafka .kafka-connector .s3 .s3a dist site .mypy_cache .ruff_cache .pytest_cache .coverage .import_linter_cache .hypothesis

@@ -2,16 +2,29 @@
 
 from __future__ import annotations
 
+import json
 import types
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Annotated, Any, Literal, NotRequired, Union, get_args, get_origin, get_type_hints, is_typeddict
 
 from airflow_provider_ckpt import documents
-from airflow_provider_ckpt.documents import Document, backups, changes, files, findings, positions, tasks, waits
+from airflow_provider_ckpt.documents import (
+    Document,
+    backups,
+    changes,
+    files,
+    findings,
+    lineage,
+    positions,
+    tasks,
+    waits,
+)
+from airflow_provider_ckpt.lineage.openlineage import SCHEMA
 
 PAGE = Path(__file__).parents[1] / "docs/json.md"
-ROOMS = (documents, positions, findings, waits, backups, changes, tasks, files)
+LINEAGE_SCHEMA = Path(__file__).parents[1] / "docs/lineage/CkptTaskRunFacet.json"
+ROOMS = (documents, positions, findings, waits, backups, changes, tasks, lineage, files)
 #: What prints or returns each document; files and XComs say it in their own first line.
 PRINTED_BY: Mapping[type, str] = {
     documents.ErrorDocument: "any command",
@@ -149,5 +162,38 @@ def _type_text(kind: Any) -> str:
     return names[kind]
 
 
+# --- the schema of the run facet ------------------------------------------------------------------------------------
+
+
+def lineage_schema() -> str:
+    """The JSON schema of OpenLineage's run facet ``ckpt_task``, from its type."""
+    facet = _schema(lineage.TaskFacetFields)
+    facet["properties"] |= {name: {"type": "string", "format": "uri"} for name in ("_producer", "_schemaURL")}
+    facet["required"] += ["_producer", "_schemaURL"]
+    head = {"$schema": "https://json-schema.org/draft/2020-12/schema", "$id": SCHEMA, "title": "CkptTaskRunFacet"}
+    return json.dumps({**head, **facet}, indent=2) + "\n"
+
+
+def _schema(kind: Any) -> dict[str, Any]:
+    if get_origin(kind) is Annotated:
+        return {**_schema(get_args(kind)[0]), "description": get_args(kind)[1]}
+    origin, arguments = get_origin(kind), get_args(kind)
+    if is_typeddict(kind):
+        hints = keys(kind)
+        required = [key for key in hints if key not in optional_keys(kind)]
+        properties = {key: _schema(hint) for key, hint in hints.items()}
+        return {"type": "object", "properties": properties, "required": required}
+    if origin is NotRequired:
+        return _schema(arguments[0])
+    if origin in (Union, types.UnionType):
+        return {"anyOf": [_schema(each) for each in arguments]}
+    if origin is list:
+        return {"type": "array", "items": _schema(arguments[0])}
+    if origin is dict:
+        return {"type": "object", "additionalProperties": _schema(arguments[1])}
+    return {"type": {str: "string", int: "integer", type(None): "null"}[kind]}
+
+
 if __name__ == "__main__":
     PAGE.write_text(page())
+    LINEAGE_SCHEMA.write_text(lineage_schema())

@@ -26,6 +26,7 @@ STORY: tuple[tuple[str, int, str], ...] = (
     ("check --deep CHECKPOINT", 0, ""),
     ("gate CHECKPOINT --conf spark.sql.shuffle.partitions=77", 1, "will be ignored"),
     ("explain CKPT201", 0, "CKPT201"),
+    ("explain CONCURRENT_STREAM_LOG_UPDATE CHECKPOINT", 0, "Two queries write"),
     ("wait CHECKPOINT --watermark 1970-01-01T00:00:01Z --timeout PT5S", 0, ""),
     ("backup CHECKPOINT --to ROOT", 0, "batch"),
     ("verify ROOT latest", 0, ""),
@@ -34,7 +35,7 @@ STORY: tuple[tuple[str, int, str], ...] = (
     ("completion bash", 0, "_CKPT_COMPLETE"),
 )
 #: Every module of the package can be loaded, but those of Airflow, which are in the other wheel, and those about an extra
-#: (pyarrow, PySpark) or about tests (pytest), which nothing else loads.
+#: (pyarrow, PySpark, mcp with pydantic) or about tests (pytest), which nothing else loads.
 IMPORT_ALL = """
 import importlib, pkgutil, airflow_provider_ckpt as package
 names = [found.name for found in pkgutil.walk_packages(package.__path__, "airflow_provider_ckpt.")]
@@ -43,10 +44,10 @@ for name in names:
     try:
         importlib.import_module(name)
     except ModuleNotFoundError as error:
-        if error.name.partition(".")[0] not in ("pyarrow", "pyspark", "pytest"):
+        if error.name.partition(".")[0] not in ("mcp", "pyarrow", "pydantic", "pyspark", "pytest"):
             raise
         without.append(name.removeprefix("airflow_provider_ckpt."))
-assert all(name.startswith(("history.arrow", "spark.", "storage.testing")) for name in without), without
+assert all(name.startswith(("cli.assistant", "cli.mcp_server", "history.arrow", "spark.", "storage.testing")) for name in without), without
 print(len(names) - len(without), "of", len(names))
 """
 
@@ -100,7 +101,7 @@ def test_wheel(wheel: Path, options: Sequence[str], scratch: Path) -> None:
     run([ckpt, "--version"])
     say("from nothing to the first answer, seconds", round(time.monotonic() - begun))
     installed = set(run([python, "-m", "pip", "freeze", "--all"]).split("\n")) - without - {""}
-    say("distributions, ckpt-cli among them", len(installed))
+    say("distributions, spark-ckpt among them", len(installed))
     run([python, "-c", "import airflow"], expected=1)
     say("modules loaded one by one", run([python, "-c", IMPORT_ALL]).strip())
     for name in ("pip", "setuptools"):

@@ -9,14 +9,16 @@ from __future__ import annotations
 import io
 import logging
 from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
-from threading import Thread
+from contextlib import contextmanager, nullcontext
+from threading import Lock, Thread
 
 from moto.moto_server.werkzeug_app import MotoRequestHandler, create_backend_app
 from werkzeug.serving import make_server
 
 #: Gets a record for each request, with its method and path.
 REQUESTS = logging.getLogger("tests.s3_server")
+#: S3 creates an object under a condition at once; moto looks first and writes then.
+_WRITES = Lock()
 
 
 class Handler(MotoRequestHandler):
@@ -32,7 +34,8 @@ class Handler(MotoRequestHandler):
         environ = self.make_environ()
         size = None if environ.get("wsgi.input_terminated") else int(environ.get("CONTENT_LENGTH") or 0)
         environ["wsgi.input"] = io.BytesIO(environ["wsgi.input"].read(size))  # an error may leave some of it unread
-        body = b"".join(self.server.app(environ, self._begin))
+        with nullcontext() if self.command in ("GET", "HEAD") else _WRITES:
+            body = b"".join(self.server.app(environ, self._begin))
         has_body = self.command != "HEAD" and self._code not in (204, 304)
         if has_body and "content-length" not in self._names:
             self.send_header("Content-Length", str(len(body)))

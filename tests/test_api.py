@@ -1,4 +1,4 @@
-"""The Python API: the guide's lines run as they are written, and the DAGs import nothing else."""
+"""The Python API: the lines of the how-tos run as they are written, and the DAGs import nothing else."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ PUBLIC = re.compile(
 )
 
 
-def test_the_lines_of_the_guide_run(golden):
+def test_the_lines_of_the_how_to_run(golden):
     block = next(
         text
-        for text in re.findall(r"```python\n(.*?)```", (ROOT / "docs/guide.md").read_text(), re.DOTALL)
+        for text in re.findall(r"```python\n(.*?)```", (ROOT / "docs/how-to/gate.md").read_text(), re.DOTALL)
         if ".api" in text
     )
     confs = [{"key": "spark.sql.shuffle.partitions", "value": "2"}]

@@ -90,12 +90,24 @@ READ_BY_PEOPLE = {".md", ".txt", ".toml", ".json", ".yaml", ".yml", ".sh", ".xml
 
 
 #: Rooms whose modules are not named for what they do: faces, types, the storage, and the ground.
-NOT_NAMED_FOR_IO = {"cli", "documents", "hooks", "operators", "report", "sensors", "spark", "storage", "triggers"}
+NOT_NAMED_FOR_IO = {
+    "cli",
+    "documents",
+    "hooks",
+    "lineage",
+    "operators",
+    "plugin",
+    "report",
+    "sensors",
+    "spark",
+    "storage",
+    "triggers",
+}
 #: Rooms with a reader for each format or system, which has its name: ``sinks/delta.py``.
 READERS = {"sinks", "sources", "tables"}
 #: What a module that does IO may be named by: the first word of its name.
 VERBS = """
-apply ask compact compare declare export find fit follow foresee forget gate inspect judge make observe open poll publish prune put
+apply ask compact compare declare explain export find fit follow foresee forget gate inspect judge make observe open poll publish prune put
 read recognise rehearse repartition require reset resolve restore rewind resume roll stage take translate vacuum validate verify
 write
 """
@@ -217,7 +229,7 @@ TESTED_ELSEWHERE = {
     "change/undo": "foresee make put_back",
     "checkpoint": "file_sink_log own_files progress sink_marker spark_confs state_partitions view",
     "checks": "beside checksums confs file_sink rule_pages",
-    "cli": "backup explain files findings_output gate history log options prune render rollback show streams wait",
+    "cli": "backup files findings_output gate history log options prune render rollback show streams wait",
     "codec": "embedded_paths file_offset verbatim versions xxhash32",
     "fleet": "find row",
     "hooks": "checkpoint",
@@ -227,7 +239,7 @@ TESTED_ELSEWHERE = {
     "sensors": "checkpoint",
     "sinks": "effects memory",
     "sources": "delta iceberg offer",
-    "storage": "async_store driver_errors drivers local opening s3 stored_object testing",
+    "storage": "async_store drivers local opening s3 stored_object testing",
     "triggers": "asset_watch checkpoint shared_polls",
     "untrusted": "fields lines spans",
     "waiting": "combined positions",

@@ -20,7 +20,7 @@ from airflow_provider_ckpt import __version__
 TREE = Path(__file__).parents[1]
 PACKAGE = TREE / "airflow_provider_ckpt"
 WHOLE = tomllib.loads((TREE / "pyproject.toml").read_text())["project"]
-COMMAND, PROVIDER = "ckpt-cli", "airflow-provider-ckpt"
+COMMAND, PROVIDER = "spark-ckpt", "airflow-provider-ckpt"
 AIRFLOW = re.compile(r"^\s*(from|import) airflow[. ]", re.MULTILINE)
 
 
@@ -63,7 +63,8 @@ def _build(name: str, target: Path) -> Wheel:
 
 def test_both_together_are_the_package_and_share_no_file(wheels):
     files = {str(path.relative_to(TREE)) for path in PACKAGE.rglob("*") if path.is_file()}
-    ours = {name for name in files if "__pycache__" not in name}
+    pages = {f"{PACKAGE.name}/symptoms/pages/{path.name}" for path in (TREE / "docs/runbook").iterdir()}
+    ours = {name for name in files if "__pycache__" not in name} | pages
     command, provider = set(wheels[COMMAND].files), set(wheels[PROVIDER].files)
     assert command | provider == ours
     assert command & provider == set()
@@ -74,14 +75,16 @@ def test_what_imports_airflow_is_the_providers(wheels):
     knows = {name for wheel in wheels.values() for name, data in wheel.files.items() if AIRFLOW.search(data.decode())}
     rooms = {name.split("/")[1] for name in knows}
     provider = set(wheels[PROVIDER].files)
-    assert rooms == {"hooks", "operators", "sensors", "triggers"}
+    assert rooms == {"hooks", "lineage", "operators", "plugin", "sensors", "triggers"}
     assert knows <= provider
     assert {name.split("/")[1] for name in provider} == rooms | {"get_provider_info.py"}
 
 
 def test_one_version_and_one_need_of_each_other(wheels):
     assert {wheel.metadata["Version"] for wheel in wheels.values()} == {__version__}
-    assert wheels[PROVIDER].needs() == {item for item in _of_tree() if "airflow" in item} | {f"ckpt-cli=={__version__}"}
+    assert wheels[PROVIDER].needs() == {item for item in _of_tree() if "airflow" in item} | {
+        f"spark-ckpt=={__version__}"
+    }
     assert wheels[COMMAND].needs() == {item for item in _of_tree() if "airflow" not in item}
 
 
@@ -91,7 +94,7 @@ def _of_tree() -> set[str]:
 
 @pytest.mark.parametrize("extra", sorted(WHOLE["optional-dependencies"]))
 def test_the_provider_passes_each_extra_on(wheels, extra):
-    assert wheels[PROVIDER].needs(extra) == {f"ckpt-cli[{extra}]=={__version__}"}
+    assert wheels[PROVIDER].needs(extra) == {f"spark-ckpt[{extra}]=={__version__}"}
     assert {re.split("[<>=]", item)[0] for item in wheels[COMMAND].needs(extra)} == {
         re.split("[<>=]", item)[0] for item in WHOLE["optional-dependencies"][extra]
     }
@@ -100,7 +103,8 @@ def test_the_provider_passes_each_extra_on(wheels, extra):
 def test_the_command_is_in_one_and_the_provider_in_the_other(wheels):
     assert wheels[COMMAND].entry_points.split("\n", 1)[0] == "[console_scripts]"
     assert "airflow" not in wheels[COMMAND].entry_points.replace("airflow_provider_ckpt", "")
-    assert wheels[PROVIDER].entry_points.split("\n", 1)[0] == "[apache_airflow_provider]"
+    sections = [line for line in wheels[PROVIDER].entry_points.splitlines() if line.startswith("[")]
+    assert sections == ["[airflow.plugins]", "[apache_airflow_provider]"]
     assert "console_scripts" not in wheels[PROVIDER].entry_points
 
 

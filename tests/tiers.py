@@ -16,15 +16,37 @@ SERVICES = {
 }
 #: What is started once a process, and the rooms and files that come to the process that has it (tests/sharing.py), with
 #: all files that ask for one of its fixtures.
-SHARED = {"spark": ("spark", "differential"), "airflow": ("airflow", "oracle", "test_compose.py")}
+SHARED = {"spark": ("spark", "differential"), "airflow": ("airflow", "oracle", "plugin", "test_compose.py")}
 SHARED_FIXTURES = {"spark": "spark", "kafka": "spark", "airflow_env": "airflow"}
 #: Tests with one of these markers are none of ``make unit``; every other one is, and so gets the marker ``unit``.
 NOT_UNIT = frozenset({*SERVICES.values(), "sweep", "exhaustive"})
 #: What needs Airflow, Spark, the client of a broker, a table format or a cloud, or the command itself to be installed;
 #: the environment of ``make unit`` has none of them.
 NEEDS_MORE = (
-    *("airflow", "differential", "operators", "oracle", "sensors", "spark", "test_wheels.py", "triggers"),
-    *("hooks", "cli/test_bad_input.py", "cli/test_publish.py", "cli/test_waiting.py", "untrusted/test_bounds.py"),
+    *(
+        "airflow",
+        "browser",
+        "differential",
+        "docs",
+        "lineage",
+        "operators",
+        "oracle",
+        "plugin",
+        "sensors",
+        "spark",
+        "test_postgres.py",
+        "test_wheels.py",
+        "triggers",
+    ),
+    *(
+        "hooks",
+        "cli/test_bad_input.py",
+        "cli/test_assistant.py",
+        "cli/test_mcp_server.py",
+        "cli/test_publish.py",
+        "cli/test_waiting.py",
+        "untrusted/test_bounds.py",
+    ),
     *("fleet/test_read_positions.py", "history/test_arrow.py"),
     *(f"epochs/test_{name}.py" for name in ("compact", "model", "publish", "read", "rewind", "vacuum", "write_rows")),
     *("sinks/test_delta.py", "sinks/test_history.py", "sinks/test_iceberg.py", "sinks/test_rollback.py"),
@@ -52,7 +74,7 @@ NEEDS_MORE = (
     "sources/test_two_brokers.py",
     *("positions/test_publish.py", "positions/test_round_trip.py", "sources/test_consumer_group.py"),
     *("reset/test_after_a_reset.py", "reset/test_over_http.py", "reset/test_healing.py", "reset/test_seed_start.py"),
-    "sources/test_declared_tables.py",
+    *("sources/test_declared_tables.py", "shadow/test_parquet.py"),
 )
 #: What goes through every call, file or byte of something, or through whole histories: too long for ``make unit``.
 SWEEPS = (
