@@ -23,10 +23,10 @@ $(READY): pyproject.toml constraints.txt
 	@touch $@
 
 java: ## A Java runtime, installed with the system's package manager when there is none
-	@sh demo/java.sh
+	@sh tests/install.sh java
 
 postgres: ## PostgreSQL's server, installed with the system's package manager when there is none
-	@sh tests/postgres.sh
+	@sh tests/install.sh postgresql
 
 demo: $(READY) java ## A real query: waited for, gated, backed up, broken, rolled back, proven right (2 minutes)
 	$(BIN)/python demo/run.py
@@ -65,7 +65,7 @@ exhaustive: $(READY) java postgres .kafka/.ready .kafka-connector/.ready ## The 
 	CKPT_EXHAUSTIVE=1 $(BIN)/python -m pytest -q --timeout 1800
 
 browser: $(READY) postgres ## The Airflow pages in a real browser, on a real Airflow with PostgreSQL (10 minutes)
-	@sh tests/browser.sh
+	@sh tests/install.sh chromium
 	CKPT_BROWSER=1 $(BIN)/python -m pytest -q tests/browser
 
 deploys: $(READY) java postgres ## Good and bad blue-green deploys in a real Airflow, beside live queries of real Spark (40 minutes)
@@ -106,13 +106,13 @@ sparks: java $(EARLIER:%=.venv-spark-%/.ready) ## A keyed aggregation through ev
 	@touch $@
 
 .kafka/.ready: tests/kafka.xml
-	@sh tests/maven.sh
+	@sh tests/install.sh maven
 	rm -rf .kafka
 	mvn -q -B -f $< dependency:copy-dependencies
 	@touch $@
 
 .kafka-connector/.ready: tests/kafka-connector.xml
-	@sh tests/maven.sh
+	@sh tests/install.sh maven
 	rm -rf .kafka-connector
 	mvn -q -B -f $< dependency:copy-dependencies
 	@touch $@
@@ -128,11 +128,11 @@ docs-run: $(READY) java .kafka/.ready .kafka-connector/.ready ## Every code bloc
 	CKPT_EXHAUSTIVE=1 $(BIN)/python -m pytest -q tests/docs --timeout 1800
 
 compose: $(READY) java postgres .kafka/.ready .kafka-connector/.ready .s3/.ready .s3a/.ready ## The services of docker-compose.yaml without containers, and a rollback through them (10 minutes)
-	@sh tests/browser.sh
+	@sh tests/install.sh chromium
 	$(BIN)/python -m tests.compose.run
 
 .s3/.ready .s3a/.ready: .%/.ready: docker/%.xml
-	@sh tests/maven.sh
+	@sh tests/install.sh maven
 	rm -rf .$*
 	mvn -q -B -f $< dependency:copy-dependencies
 	@touch $@

@@ -3,8 +3,8 @@
     with cluster() as url:
         ...  # postgresql+psycopg2://airflow@127.0.0.1:PORT/airflow
 
-``tests/postgres.sh`` installs the server when there is none. A server refuses to run as root: it runs as another user
-then. Its *keeper*, a process that holds the end of a pipe from the test, ends it and removes its files.
+``sh tests/install.sh postgresql`` installs the server when there is none. A server refuses to run as root: it runs as
+another user then. Its *keeper*, a process that holds the end of a pipe from the test, ends it and removes its files.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ def programs() -> Path:
         return found[-1].parent
     if on_path := shutil.which("initdb"):
         return Path(on_path).resolve().parent
-    raise FileNotFoundError("no PostgreSQL server was found: run tests/postgres.sh")
+    raise FileNotFoundError("no PostgreSQL server was found: run sh tests/install.sh postgresql")
 
 
 def user() -> str | None:

@@ -99,7 +99,7 @@ class Person:
 def chromium() -> Iterator[Browser]:
     """A browser without a window."""
     program = shutil.which("chromium") or shutil.which("chromium-browser")
-    assert program, "no Chromium was found: run tests/browser.sh"
+    assert program, "no Chromium was found: run sh tests/install.sh chromium"
     with sync_playwright() as driver:
         arguments = ["--no-sandbox", "--disable-dev-shm-usage", "--no-proxy-server"]
         browser = driver.chromium.launch(executable_path=program, args=arguments)
