@@ -6,7 +6,7 @@
 # The user airflow, whose password is in KEYS/postgres_password, owns the database airflow.
 set -eu
 data=$1 keys=$2
-PATH="$(ls -d /usr/lib/postgresql/*/bin | sort -V | tail -n 1):$PATH"
+PATH="$(dirname "$(ls /usr/lib/postgresql/*/bin/initdb | sort -V | tail -n 1)"):$PATH"  # others may be of clients alone
 if [ ! -s "$data/PG_VERSION" ]; then
   initdb -D "$data" -U airflow -A scram-sha-256 --pwfile "$keys/postgres_password" -E UTF8
   echo "host all all all scram-sha-256" >> "$data/pg_hba.conf"
