@@ -6,7 +6,7 @@
 * ``plan`` finds the batch: by its id, by the time at which it began, by watermark, by source offsets or by a backup. It
   changes nothing; it shows every step and the effect on the sink. A plan other than the one that was previewed on the
   page of the checkpoint (Browse > Checkpoints) is refused.
-* ``ask`` asks nobody when the plan has no steps: the query stands at that batch already.
+* ``ask`` asks nobody when the plan has no steps: that batch is already the newest of the query.
 * ``approve`` shows the plan and waits for a person (Browse > Required Actions). To approve is to say that the query is
   stopped, as files cannot tell an idle query from a stopped one, and to accept the effect on the sink that is shown.
   When the scheduler was away for long, Airflow may ask again after the answer (3.3.2): answer again, nothing ran twice.
