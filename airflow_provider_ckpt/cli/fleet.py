@@ -45,6 +45,11 @@ from airflow_provider_ckpt.storage.store import Store
 if TYPE_CHECKING:
     from airflow_provider_ckpt.documents.findings import FleetSummaryFields
 
+NO_ROOT = (
+    "name at least one ROOT, a directory with checkpoints in it or below it, such as ckpt fleet s3://lake/checkpoints. "
+    "A root of backups, as of --backups, is none."
+)
+
 
 @dataclass(slots=True)
 class _Summary:
@@ -137,7 +142,7 @@ class _Summary:
         "ckpt fleet s3://lake/checkpoints --index s3://lake/ckpt/index --backups s3://lake/backups",
     )
 )
-@click.argument("roots", shell_complete=directories, nargs=-1, required=True, metavar="ROOT...")
+@click.argument("roots", shell_complete=directories, nargs=-1, metavar="ROOT...")
 @click.option(
     "--deep",
     is_flag=True,
@@ -195,7 +200,8 @@ class _Summary:
     "backup_roots",
     multiple=True,
     metavar="ROOT",
-    help="Root of backups: the index says when the newest backup of each query was made. Can be given more than once.",
+    help="Root of backups: the index says when the newest backup of each query was made. It needs --index, and is no "
+    "ROOT of checkpoints. Can be given more than once.",
 )
 @click.option(
     "--format",
@@ -232,6 +238,8 @@ def fleet(
     there is no checkpoint. Of a flow of a declarative pipeline only the newest version is checked; the others are
     listed as replaced. With --json the rows are printed in the order of their directories, not worst first.
     """
+    if not roots:
+        raise click.UsageError(NO_ROOT)
     if as_json and document not in (None, "json"):
         raise click.UsageError(f"give either --json or --format {document}")
     deploy, remembered = _deploy(spark_version, confs), TopicMemory(topic_ids)
@@ -268,7 +276,7 @@ def _index_writer(
     """What writes the index; None when none is wanted."""
     if index is None:
         if backup_roots:
-            raise click.UsageError("--backups needs --index")
+            raise click.UsageError("--backups needs --index URL: the index says when each query was backed up")
         return None
     store = open_store(index, storage_options)
     if store.is_local:

@@ -237,3 +237,9 @@ def test_no_index_is_written_where_checkpoints_are(capsys, fleet):
 def test_backups_are_asked_for_the_index_alone(capsys, fleet, tmp_path):
     code, _, err = ckpt(capsys, fleet("a"), "--backups", tmp_path)
     assert code == 2 and "--backups needs --index" in err
+
+
+def test_a_root_of_backups_is_no_root(capsys, tmp_path):
+    code = run(["fleet", "--index", str(tmp_path / "index"), "--backups", str(tmp_path)])
+    assert code == 2 and "name at least one ROOT" in capsys.readouterr().err
+    assert not list(tmp_path.iterdir())
