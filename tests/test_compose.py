@@ -9,6 +9,7 @@ import copy
 import json
 import operator
 import os
+import socket
 import subprocess
 import sys
 from functools import reduce
@@ -16,6 +17,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.compose import ends
 from tests.compose.native import read_file
 from tests.compose.rules import SHARED, breaches, problems
 
@@ -96,6 +98,29 @@ FAULTS = {
 def test_a_fault_is_found(fault):
     file, said = FAULTS[fault]
     assert said in problems(file)
+
+
+def test_what_a_run_leaves_behind_is_found(tmp_path):
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        port = server.getsockname()[1]
+        wait = [sys.executable, "-c", "print(flush=True); input()"]
+        with subprocess.Popen(wait, cwd=tmp_path, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as process:
+            assert process.stdout and process.stdout.readline()
+            assert len(ends.processes_of(tmp_path)) == 1
+            with pytest.raises(AssertionError, match=f"input.*127.0.0.1:{port}"):
+                ends.see_that_all_have_ended(tmp_path, [f"127.0.0.1:{port}"])
+            process.communicate(b"\n")
+    ends.see_that_all_have_ended(tmp_path, [f"127.0.0.1:{port}"])
+
+
+def test_a_run_that_is_too_long_fails_when_the_machine_did_little_else(monkeypatch):
+    watch = ends.Watch()
+    monkeypatch.setattr(ends, "LIMIT_S", 0.0)
+    monkeypatch.setattr(ends.Watch, "others", lambda _: 0.5)
+    assert "others had 50% of the machine" in watch.verdict()
+    monkeypatch.setattr(ends.Watch, "others", lambda _: 0.01)
+    with pytest.raises(TimeoutError, match="more than 0 s"):
+        watch.verdict()
 
 
 def make_keys(directory: Path) -> dict[str, str]:

@@ -3,9 +3,10 @@
     python -m tests.compose.run [DIRECTORY]
 
 The streaming job reads Kafka and writes to S3. It is stopped; ``pre_deploy_gate`` gates, backs up and deploys a version
-that is wrong, waits for its batch and proves that it goes on where the last one ended; ``checkpoint_rollback`` shows its
-plan, a person approves it in a browser, and the right version is submitted. Then the streaming job is started again, and
-every order is there once, with its amount. At the end come faults (tests/compose/faults.py).
+that is wrong, waits for its batch and proves that it goes on where the last one ended; ``checkpoint_index`` and the pages
+of the plugin show the checkpoint; ``checkpoint_rollback`` shows its plan, a person approves it in a browser, and the right
+version is submitted. Then the streaming job is started again, and every order is there once, with its amount. At the end
+come faults (tests/compose/faults.py). Every process has ended then, and no port is open.
 """
 
 from __future__ import annotations
@@ -14,22 +15,23 @@ import json
 import shutil
 import sys
 import tempfile
-import time
 from pathlib import Path
 
 from tests.compose import faults
 from tests.compose.api import Airflow
 from tests.compose.approving import approve
+from tests.compose.ends import Watch, see_that_all_have_ended
 from tests.compose.native import Services, read_file
+from tests.compose.pages import see_pages
 
 CHECKPOINT = "s3://lake/checkpoints/orders"
 JOB = ["kafka:9092", "orders", "s3a://lake/orders", "s3a://lake/checkpoints/orders", "--once"]
-BEGAN = time.monotonic()
+WATCH = Watch()
 
 
 def say(text: str) -> None:
     """A line, with the seconds since the beginning."""
-    print(f"{time.monotonic() - BEGAN:6.1f} s  {text}", flush=True)
+    print(f"{WATCH.seconds():6.1f} s  {text}", flush=True)
 
 
 def compare(services: Services) -> dict[str, int]:
@@ -87,6 +89,7 @@ def roll_back(services: Services, batch_id: int) -> None:
         sink=SINK,
         trim_sink_log=True,
     )
+    say(see_pages(services, CHECKPOINT, batch_id + 1))
     operator.wait("the plan", lambda: operator.states(rollback).get("approve") in ("awaiting_input", "deferred"))
     say(f"a plan of {operator.xcom(rollback, 'plan')['actions']} steps to batch {batch_id} waits for a person")
     approve(operator.url, operator.user, operator.password, services.home / "screenshots")
@@ -136,8 +139,10 @@ def main() -> int:
     finally:
         services.down()
     faults.see_what_does_not_wait(home / "hasty", file)
-    say("the faults are seen, and every process has ended")
+    see_that_all_have_ended(home, (address for address in services.addresses.values() if ":" in address))
+    say("the faults are seen, every process has ended, and no port is open")
     shutil.rmtree(home)
+    print(WATCH.verdict(), flush=True)
     return 0
 
 
