@@ -104,7 +104,7 @@ def compare_outputs(
         (Output("live", live[0].location, live[1], first, last), live[2]),
         (Output("shadow", shadow[0].location, shadow[1], first, first), shadow[2]),
     )
-    left, right = (rows(output) if rows else _file_rows(output, store) for output, store in outputs)
+    left, right = (_given_rows(rows, output) if rows else _file_rows(output, store) for output, store in outputs)
     try:
         found = compare_rows(left, right, keys=keys, ignore=ignore, added=added)
     except ValueError as error:
@@ -149,6 +149,17 @@ def _require_live_untouched(live: tuple[Store, DeclaredSink, Store | None], fork
                 hint=f"Do not switch. Stop the new version, and take its rows back; its query id is {fork_id}.",
             )
     read_fitting(checkpoint, sink, store)
+
+
+def _given_rows(rows: Rows, output: Output) -> Iterable[Mapping[str, Any]]:
+    given = rows(output)
+    if not isinstance(given, Iterable) or isinstance(given, Mapping | str | bytes):
+        raise PlanError(
+            f"rows= has given {given!r:.60} for the {output.side} output.",
+            location=output.checkpoint,
+            hint="Let the function return its rows: a list or an iterator of mappings from column to value.",
+        )
+    return given
 
 
 def _file_rows(output: Output, store: Store | None) -> Iterable[Mapping[str, Any]]:

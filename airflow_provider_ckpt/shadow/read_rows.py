@@ -18,6 +18,8 @@ from airflow_provider_ckpt.untrusted.limits import MOST_BYTES
 
 #: How often the log is listed again when Spark has compacted it meanwhile.
 MOST_TRIES = 3
+#: How many rows of a Parquet file are in memory at once.
+AT_ONCE = 1024
 
 
 def read_rows(store: Store, first_batch: int, last_batch: int) -> Iterator[Mapping[str, Any]]:
@@ -86,17 +88,28 @@ def _rows_of(store: Store, name: str) -> Iterator[Mapping[str, Any]]:
 
 
 def _json(data: bytes) -> Iterator[Mapping[str, Any]]:
-    for line in filter(None, data.split(b"\n")):  # a text may hold other ends of lines as they are
-        row = parse_json(line)
+    for number, line in enumerate(data.split(b"\n"), 1):  # a text may hold other ends of lines as they are
+        if not line:
+            continue
+        try:
+            row = parse_json(line)
+        except ValueError as error:
+            raise ValueError(f"line {number}: {error}") from error
         if not isinstance(row, dict):
-            raise ValueError("a line is no JSON object")
+            raise ValueError(f"line {number} is no JSON object")
         yield row
 
 
-def _parquet(data: bytes) -> list[Mapping[str, Any]]:
+def _parquet(data: bytes) -> Iterator[Mapping[str, Any]]:
+    """Some rows at a time: a small file can hold very many, because equal values take no room."""
     try:
+        import pyarrow
         import pyarrow.parquet
     except ImportError:
         raise PlanError("to read Parquet, pyarrow is needed.", hint="pip install pyarrow") from None
-    rows: list[Mapping[str, Any]] = pyarrow.parquet.read_table(io.BytesIO(data)).to_pylist()
-    return rows
+    try:
+        file = pyarrow.parquet.ParquetFile(io.BytesIO(data), coerce_int96_timestamp_unit="us")
+        for batch in file.iter_batches(batch_size=AT_ONCE):
+            yield from batch.to_pylist()
+    except pyarrow.ArrowException as error:
+        raise ValueError(str(error)) from error

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import heapq
 import json
-from collections import Counter, defaultdict
+from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import chain, islice, zip_longest
 from typing import Any
 
 #: How many rows of a side are held at most, and how many differences are told as examples.
@@ -99,7 +101,7 @@ def compare_rows(
         added: Columns that the new version adds.
         most_rows: How many rows a side may have.
 
-    Raises ValueError when a side has more rows, or a key is no column of the live output.
+    Raises ValueError when a side has more rows, or something that is no row; or a key is no column of the live output.
     """
     left, right = _read(live, ignore, most_rows, "live"), _read(shadow, {*ignore, *added}, most_rows, "shadow")
     if left.total and (unknown := [key for key in keys if key not in left.columns]):
@@ -107,7 +109,7 @@ def compare_rows(
     new = right.columns - left.columns if left.total else set()
     lost = left.columns - right.columns if right.total else set()
     missing, extra = left.rows - right.rows, right.rows - left.rows
-    differences = _differences(missing, extra, keys)
+    differing, examples = _keyed(missing, extra, keys) if keys else (0, _unkeyed(missing, extra))
     return Comparison(
         left.total,
         right.total,
@@ -115,8 +117,8 @@ def compare_rows(
         extra=extra.total(),
         lost_columns=tuple(sorted(lost)),
         new_columns=tuple(sorted(new)),
-        keys=len({item.key for item in differences}) if keys else 0,
-        examples=tuple(differences[:EXAMPLES]),
+        keys=differing,
+        examples=tuple(examples),
     )
 
 
@@ -135,6 +137,10 @@ def _read(rows: Iterable[Mapping[str, Any]], left_out: Collection[str], most: in
         total += 1
         if total > most:
             raise ValueError(f"the {side} output has more than {most:,} rows; compare fewer batches")
+        if not isinstance(row, Mapping) or not all(isinstance(name, str) for name in row):
+            raise ValueError(
+                f"row {total:,} of the {side} output is no mapping from column to value, but {row!r:.{SHOWN}}"
+            )
         columns.update(name for name in row if name not in left_out)
         named = ((name, _text(value)) for name, value in row.items() if name not in left_out and value is not None)
         counted[tuple(sorted(named))] += 1
@@ -149,22 +155,39 @@ def _text(value: Any) -> str:
         return f"[{', '.join(map(_text, value))}]"
     if isinstance(value, str):
         return json.dumps(value, ensure_ascii=False)
-    return value if value is None else repr(value)  # type: ignore[return-value]  # null is in no named row
+    return "null" if value is None else repr(value)
 
 
-def _differences(missing: Counter[Row], extra: Counter[Row], keys: Sequence[str]) -> list[Difference]:
-    """Differences by key, or each row on its own where there is no key."""
-    found: dict[tuple[str, ...], tuple[list[Row], list[Row]]] = defaultdict(lambda: ([], []))
+def _keyed(missing: Counter[Row], extra: Counter[Row], keys: Sequence[str]) -> tuple[int, list[Difference]]:
+    """How many keys have rows that differ, and the first of them as examples, the rows of a key side by side."""
+
+    def key_of(row: Row) -> tuple[str, ...]:
+        values = dict(row)
+        return tuple(values.get(name, "null") for name in keys)
+
+    differing = {key_of(row) for row in chain(missing, extra)}
+    found: dict[tuple[str, ...], tuple[list[Row], list[Row]]] = {
+        key: ([], []) for key in heapq.nsmallest(EXAMPLES, differing)
+    }
     for place, rows in ((0, missing), (1, extra)):
-        for row in sorted(rows.elements()):
-            key = tuple(dict(row).get(name, "null") for name in keys) if keys else (str(place), *map(str, row))
-            found[key][place].append(row)
-    differences = []
-    for key, (left, right) in sorted(found.items()):
-        for number in range(max(len(left), len(right))):
-            pair = (side[number] if number < len(side) else None for side in (left, right))
-            differences.append(Difference(key if keys else (), *map(_shown, pair)))
-    return differences
+        for row, times in rows.items():
+            if (sides := found.get(key_of(row))) is not None:
+                sides[place].extend([row] * min(times, EXAMPLES))
+    pairs = (
+        (key, pair)
+        for key, sides in found.items()
+        for pair in zip_longest(*(heapq.nsmallest(EXAMPLES, side) for side in sides))
+    )
+    return len(differing), [Difference(key, *map(_shown, pair)) for key, pair in islice(pairs, EXAMPLES)]
+
+
+def _unkeyed(missing: Counter[Row], extra: Counter[Row]) -> list[Difference]:
+    """The first rows that differ, each on its own."""
+    rows = chain(((0, row) for row in missing.elements()), ((1, row) for row in extra.elements()))
+    return [
+        Difference((), None if place else _shown(row), _shown(row) if place else None)
+        for place, row in heapq.nsmallest(EXAMPLES, rows)
+    ]
 
 
 def _shown(row: Row | None) -> str | None:

@@ -80,6 +80,20 @@ def test_rows_by_a_function_of_the_user(live, fork):
 
 
 @pytest.mark.parametrize(
+    ("given", "reason"),
+    [
+        (None, "rows= has given None for the live output"),
+        ({"value": 1}, "rows= has given {'value': 1} for the live output"),
+        ([(1, 2)], r"row 1 of the live output is no mapping from column to value, but \(1, 2\)"),
+    ],
+    ids=["nothing", "one row", "tuples"],
+)
+def test_a_function_that_gives_no_rows(live, fork, given, reason):
+    with pytest.raises(PlanError, match=reason):
+        compare(live, fork, rows=lambda output: given)
+
+
+@pytest.mark.parametrize(
     ("happens", "reason"),
     [
         (lambda live, fork: fork.plan(3, {"offset": 14}), "ended at other offsets"),

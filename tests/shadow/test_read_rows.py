@@ -38,12 +38,26 @@ def test_partition_columns_are_in_the_names(tmp_path):
     assert list(read_rows(Store.open(str(query.out)), 0, 0)) == [{"value": 7, "day": "1"}]
 
 
+def test_a_text_keeps_its_ends_of_lines(tmp_path):
+    """Spark ends a row with a line feed alone, and writes other ends of lines in a text as they are."""
+    query = Query(tmp_path)
+    (query.out / "part.json").write_text('{"value": "a\u2028b\u0085c"}\n\n{"value": 2}\n')
+    query.log("0", "part.json")
+    assert values(query, 0, 0) == ["a\u2028b\u0085c", 2]
+
+
 @pytest.mark.parametrize(
     ("name", "data", "error", "reason"),
     [
         ("part.csv", "1", PlanError, "neither Parquet nor plain JSON"),
         ("part.json.gz", "1", PlanError, "neither Parquet nor plain JSON"),
-        ("part.json", "{nonsense", StoreError, "cannot be read"),
+        ("part.json", "{nonsense", StoreError, "part.json: the rows cannot be read: line 1: "),
+        (
+            "part.json",
+            '{"value": 1}\n\n[1]\n',
+            StoreError,
+            "part.json: the rows cannot be read: line 3 is no JSON object",
+        ),
     ],
 )
 def test_what_is_not_read(tmp_path, name, data, error, reason):

@@ -36,13 +36,13 @@ def test_a_difference_is_counted(shadow, sentence):
 
 
 @pytest.mark.parametrize(
-    ("one", "other"), [(1, "1"), (1, 1.0), (1, True), ("null", None), ([1], [1, 1]), ({"a": 1}, {})]
+    ("one", "other"), [(1, "1"), (1, 1.0), (1, True), ("null", None), (["null"], [None]), ([1], [1, 1]), ({"a": 1}, {})]
 )
 def test_values_of_two_types_are_two_values(one, other):
     assert not compare_rows([{"k": one}], [{"k": other}]).is_equal
 
 
-@pytest.mark.parametrize("value", [float("nan"), None, [1, {"a": None}], {"b": 1, "a": 2}])
+@pytest.mark.parametrize("value", [float("nan"), None, [None], [1, {"a": None}], {"b": 1, "a": 2}])
 def test_equal_values_are_equal(value):
     assert compare_rows([{"k": 1, "v": value}], [{"v": value, "k": 1}]).is_equal
 
@@ -77,6 +77,22 @@ def test_the_examples_show_the_rows_of_a_key_side_by_side():
 def test_more_rows_than_are_held_are_refused():
     with pytest.raises(ValueError, match="more than 2 rows; compare fewer batches"):
         compare_rows(ROWS, ROWS, most_rows=2)
+
+
+@pytest.mark.parametrize("row", [7, None, "text", ["k", 1], {1: "k"}], ids=repr)
+def test_what_is_no_row_is_refused(row):
+    with pytest.raises(ValueError, match="row 2 of the shadow output is no mapping from column to value, but "):
+        compare_rows(ROWS, [{"k": 1}, row])
+
+
+def test_examples_of_many_differences_are_the_first_ones():
+    """The rows of a key that differs very often are told as often as there are examples, and counted in full."""
+    live, shadow = ([{"k": number, "v": side} for number in (3, 1, 2) for _ in range(20)] for side in "ab")
+    found = compare_rows(live, shadow, keys=["k"])
+    assert (found.missing, found.extra, found.keys) == (60, 60, 3)
+    assert [(item.live, item.shadow) for item in found.examples] == [('{k: 1, v: "a"}', '{k: 1, v: "b"}')] * 5
+    alone = compare_rows(live, shadow).examples
+    assert [(item.live, item.shadow) for item in alone] == [('{k: 1, v: "a"}', None)] * 5
 
 
 def test_counts_are_those_of_multisets():
