@@ -3,8 +3,8 @@
     allowed ── gate ── backup ─┬─ fork ───────┬─ stage ── shadow ── caught_up ── compare ── approve ──┐
                                └─ next_batch ─┘                                                       │
     ┌─────────────────────────────────────────────────────────────────────────────────────────────────┘
-    └─ stop_old ── stopped ── gate_again ── keep ── restart ── wait ── continuity ── deployed
-                                                    (any of the three fails) ── went_wrong
+    └─ stop_old ── stopped ── gate_again ── keep ── still_stopped ── restart ── wait ── continuity ── deployed
+                                                                     (any of the three fails) ── went_wrong
 
 * ``allowed`` says what a switch does at the sink, before anything starts. An effect that is not exact is refused
   unless it is accepted by name (``accept_sink``). ``gate`` forecasts the restart with the confs of ``restart``.
@@ -18,6 +18,7 @@
   been touched: the live query runs as before. When the scheduler was away long, Airflow may ask again (3.3.2).
 * ``stop_old`` is yours: stop the old version there. Left as it is, to approve is to say that it is stopped.
 * ``stopped`` refuses the switch when somebody still writes to the checkpoint, and judges the effect as it is now.
+* ``still_stopped`` watches again, and refuses when a query has run since ``stopped``, whoever started it.
 * ``restart`` starts the new version on the checkpoint and the sink of the old one; so the sink knows each batch again.
   The fork was the rehearsal, and is never used for anything else. ``keep`` has the way back, ``went_wrong`` tells it.
 
@@ -76,7 +77,7 @@ PARAMS = {
         type=["null", "integer", "array", "object"],
         description="The sources: their number, a list of types in order, or types by name",
     ),
-    "spark_version": Param(None, type=["null", "string"], description="Such as 4.3.0; 4.3 would be a number"),
+    "spark_version": Param(None, type=["null", "string"], description="Such as 4.3"),
     "compare_batches": Param(1, type="integer", minimum=1, description="How many batches to compare; 1 is exact"),
     "keys": Param([], type="array", description="Columns that name a row, for the examples"),
     "ignore": Param([], type="array", description="Columns that may differ"),
@@ -133,7 +134,7 @@ with DAG(
     declared = {
         "sources": "{{ params.sources }}",
         "sink": "{{ params.sink }}",
-        "spark_version": "{{ params.spark_version }}",
+        "spark_version": "{{ (params.spark_version or '') | tojson }}",
     }
 
     # --- the rehearsal, while the old version runs -----------------------------------------------------------------
@@ -218,6 +219,10 @@ with DAG(
 
     keep = CheckpointBackupOperator(task_id="keep", backup_root="{{ params.backup_root }}", **checkpoint)
 
+    still_stopped = CheckpointSwitchOperator(
+        task_id="still_stopped", query_is_stopped=True, unchanged_since=stopped.output, **switch, **checkpoint
+    )
+
     restart = SparkSubmitOperator(
         task_id="restart",
         application="{{ params.application }}",
@@ -242,8 +247,8 @@ with DAG(
 
     @task(trigger_rule="one_failed")
     def went_wrong(ti: Any = None) -> None:
-        """Fail with the ways back; when the switch was never made, there is nothing to go back from."""
-        switched = ti.xcom_pull(task_ids="stopped")
+        """Fail with the ways back; when the new version was never started, there is nothing to go back from."""
+        switched = ti.xcom_pull(task_ids="still_stopped")
         if switched is None:
             raise AirflowSkipException("The switch was not made. If the old version was stopped, start it again.")
         ways = switched["way_back"]
@@ -252,5 +257,5 @@ with DAG(
         raise AirflowFailException("\n".join(["The new version did not go on where the old one had stopped.", *ways]))
 
     allowed >> gate >> backup >> [fork, next_batch] >> stage >> shadow >> caught_up >> compare >> approve
-    approve >> stop_old() >> stopped >> gate_again >> keep >> restart >> wait >> continuity >> deployed
+    approve >> stop_old() >> stopped >> gate_again >> keep >> still_stopped >> restart >> wait >> continuity >> deployed
     [restart, wait, continuity] >> went_wrong()

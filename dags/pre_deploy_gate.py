@@ -56,7 +56,7 @@ PARAMS = {
         description="The sources: their number, a list of types in order, or types by name",
     ),
     "sink": Param(None, type=["null", "string"], description="Such as file:s3://lake/orders"),
-    "spark_version": Param(None, type=["null", "string"], description="Such as 4.3.0; 4.3 would be a number"),
+    "spark_version": Param(None, type=["null", "string"], description="Such as 4.3"),
 }
 
 log = logging.getLogger("airflow.task")
@@ -110,7 +110,7 @@ with DAG(
         spark_task=restart,
         sources="{{ params.sources }}",
         sink="{{ params.sink }}",
-        spark_version="{{ params.spark_version }}",
+        spark_version="{{ (params.spark_version or '') | tojson }}",
         on_block="branch",
         branch_pass="backup",
         branch_block="blocked",

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from datetime import datetime
 
 from airflow_provider_ckpt.change.plan import Plan
 from airflow_provider_ckpt.checkpoint.sink_marker import NOT_DECLARED
 from airflow_provider_ckpt.errors import PlanError
-from airflow_provider_ckpt.sinks.effects import EFFECTS, Effect
+from airflow_provider_ckpt.sinks.effects import EFFECTS, Effect, SinkEffect
 from airflow_provider_ckpt.times import parse_time_ms, time_text
 from airflow_provider_ckpt.untrusted.fields import LONGEST_NAME, shown
 
@@ -31,24 +31,55 @@ def require_accepted(plan: Plan, accept_sink: str | Collection[str] | None) -> t
     Raises:
         PlanError: One was not; or an effect that there is not was accepted.
     """
+    missing = not_accepted(plan.location, plan.to_accept, accept_sink)
+    if missing:
+        options = " ".join(f"--accept-sink {effect}" for effect in missing)
+        raise refusal(
+            f"this {plan.kind}",
+            plan.effects,
+            missing,
+            f"{options} (in a DAG: accept_sink={' '.join(missing)!r})",
+            location=plan.location,
+            batch_id=plan.batch_id,
+        )
+    return plan.to_accept
+
+
+def not_accepted(
+    location: str, effects: Collection[Effect], accept_sink: str | Collection[str] | None
+) -> tuple[Effect, ...]:
+    """The effects that are neither exact nor accepted by name, from the best to the worst.
+
+    Raises:
+        PlanError: An effect that there is not was accepted.
+    """
     try:
         accepted = effects_of(accept_sink)
     except ValueError as error:
-        raise PlanError(f"{error}.", location=plan.location) from None
-    missing = [effect for effect in plan.to_accept if effect not in accepted]
-    if not missing:
-        return plan.to_accept
+        raise PlanError(f"{error}.", location=location) from None
+    return tuple(effect for effect in EFFECTS if effect in effects and effect != "exact" and effect not in accepted)
+
+
+def refusal(
+    what: str,
+    effects: Collection[SinkEffect],
+    missing: Sequence[Effect],
+    option: str,
+    *,
+    location: str,
+    batch_id: int | None = None,
+) -> PlanError:
+    """The error for effects that were not accepted: the worst of them, why, and what makes it exact or accepts it."""
     worst = missing[-1]
-    effect = next((item for item in plan.effects if item.effect == worst), None)
+    effect = next((item for item in effects if item.effect == worst), None)
     sink = "the sink, which was not declared," if effect is None or effect.sink == NOT_DECLARED else effect.sink
     reason = f": {effect.reason}" if effect else ""
-    options = " ".join(f"--accept-sink {effect}" for effect in missing)
     hint = f"Nothing was done. {effect.remedy if effect else ''}".strip()
-    raise PlanError(
-        f"the effect of this {plan.kind} on {sink} is {worst}{reason}.",
-        location=plan.location,
-        batch_id=plan.batch_id,
-        hint=f"{hint} To accept the effect, add {options} (in a DAG: accept_sink={' '.join(missing)!r}).",
+    return PlanError(
+        f"the effect of {what} on {sink} is {worst}{reason}.",
+        location=location,
+        batch_id=batch_id,
+        hint=f"{hint} To accept the effect, add {option}.",
     )
 
 

@@ -2,6 +2,7 @@
 
 from airflow_provider_ckpt.operators.backup import CheckpointBackupOperator
 from airflow_provider_ckpt.operators.check import CheckpointCheckOperator
+from airflow_provider_ckpt.operators.compare import CheckpointCompareOperator
 from airflow_provider_ckpt.operators.continuity import CheckpointContinuityOperator
 from airflow_provider_ckpt.operators.gate import CheckpointGateOperator
 from airflow_provider_ckpt.operators.index import CheckpointIndexOperator
@@ -11,11 +12,8 @@ from airflow_provider_ckpt.operators.repartition import CheckpointRepartitionOpe
 from airflow_provider_ckpt.operators.reset import CheckpointResetOffsetsOperator
 from airflow_provider_ckpt.operators.restore import CheckpointRestoreOperator
 from airflow_provider_ckpt.operators.rollback import CheckpointRollbackOperator
-from airflow_provider_ckpt.operators.shadow import (
-    CheckpointCompareOperator,
-    CheckpointStageOperator,
-    CheckpointSwitchOperator,
-)
+from airflow_provider_ckpt.operators.stage import CheckpointStageOperator
+from airflow_provider_ckpt.operators.switch import CheckpointSwitchOperator
 from airflow_provider_ckpt.operators.verify import CheckpointVerifyOperator
 from airflow_provider_ckpt.operators.windows import CheckpointWindowsOperator
 

@@ -1,7 +1,8 @@
 """Giving a fork its first batch: that of the live query, or as long as several of its batches.
 
 The fork is a restored backup with a query id of its own, which nobody has started. It gets the offset entry of one
-batch, and what sources have written down of it: nothing of the live query is changed.
+batch, and what sources have written down of it: nothing of the live query is changed. That only adds to a copy, so it
+is no plan; it holds the lock of the fork, as every change does.
 """
 
 from __future__ import annotations
@@ -11,6 +12,8 @@ from dataclasses import asdict, dataclass
 from dataclasses import fields as dataclass_fields
 from typing import Any
 
+from airflow_provider_ckpt.change.lock import Held, locked
+from airflow_provider_ckpt.checkpoint.find_records import records_of
 from airflow_provider_ckpt.checkpoint.observe import observe, read_entries
 from airflow_provider_ckpt.checkpoint.view import CheckpointView
 from airflow_provider_ckpt.codec import Encodable, layout
@@ -59,7 +62,7 @@ def staged_of(fields: Any) -> StagedRange:
     return StagedRange(**{name: fields[name] for name in names})
 
 
-def stage_range(live: Store, fork: Store, last_batch: int | None = None) -> StagedRange:
+def stage_range(live: Store, fork: Store, last_batch: int | None = None, *, by: str = "") -> StagedRange:
     """Plan the first batch of a fork; a second run finds it planned.
 
     Args:
@@ -67,10 +70,26 @@ def stage_range(live: Store, fork: Store, last_batch: int | None = None) -> Stag
         fork: The fork, which nobody has started.
         last_batch: The batch of the live query that the batch of the fork shall end with; the newest committed by
             default.
+        by: Who does it, for whoever finds the lock of the fork.
 
     Raises:
         PlanError: The fork is none of the live query, or was started; or the live query has no such batch.
+        CheckpointBusyError: Somebody else changes the fork.
     """
+    _require_place_of_lock(fork)
+    with locked(fork, f"stage-{'newest' if last_batch is None else last_batch}", by) as held:
+        return _stage_range(live, fork, last_batch, held)
+
+
+def _require_place_of_lock(fork: Store) -> None:
+    try:
+        records_of(fork)
+    except PlanError as error:
+        error.hint = "Nothing was done. Restore the backup to a directory of its own: the lock lies beside it."
+        raise
+
+
+def _stage_range(live: Store, fork: Store, last_batch: int | None, held: Held) -> StagedRange:
     theirs, ours = observe(live), observe(fork)
     since = _require_fork(theirs, ours)
     first, last = since + 1, theirs.latest_committed if last_batch is None else last_batch
@@ -98,6 +117,7 @@ def stage_range(live: Store, fork: Store, last_batch: int | None = None) -> Stag
             hint="Nothing was done. Fork a backup that was taken after that change.",
         ) from None
     watermark_ms = _commit(live, last).next_batch_watermark_ms
+    held.require_mine()
     _write(live, fork, before, end, first, data)
     offsets = {source_id: offset.json if offset else None for source_id, offset in end.offsets}
     return StagedRange(first, last, theirs.stateful, offsets, watermark_ms)

@@ -116,6 +116,7 @@ WRONG = {
     "a difference that is ignored": (operators.CheckpointCompareOperator, {"on_difference": "ignore"}),
     "a shadow sink that is the live one": (operators.CheckpointCompareOperator, {"shadow_sink": "kafka"}),
     "sinks of a switch that are a number": (operators.CheckpointSwitchOperator, {"sinks": 5}),
+    "an earlier judgement that is a number": (operators.CheckpointSwitchOperator, {"unchanged_since": 5}),
     "a probe that does not know": (operators.CheckpointSwitchOperator, {"query_is_stopped": lambda: None}),
     "a condition that is a number": (CheckpointProgressSensor, {"condition": 5}),
     "sources that are a text": (CheckpointLagSensor, {"sources": "0=rate"}),

@@ -7,7 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from airflow_provider_ckpt.errors import PlanError
+from airflow_provider_ckpt.change.lock import locked
+from airflow_provider_ckpt.errors import CheckpointBusyError, PlanError
 from airflow_provider_ckpt.shadow.stage_range import stage_range, staged_of
 from airflow_provider_ckpt.storage.store import Store
 from tests.shadow.lab import LIVE_ID, Query, fork_of
@@ -67,6 +68,18 @@ def test_a_file_source_gets_the_entries_that_the_offset_names(live, fork):
         stage(live, fork, 5)
     stage(live, fork, 4)
     assert sorted(path.name for path in (fork.checkpoint / "sources" / "0").iterdir()) == ["3", "4"]
+
+
+def test_a_fork_that_somebody_else_changes(live, fork):
+    before = contents(fork)
+    with (
+        locked(Store.open(str(fork.checkpoint)), "rollback-7", "ann"),
+        pytest.raises(CheckpointBusyError, match="another run of ckpt has the lock .*ann"),
+    ):
+        stage(live, fork)
+    assert contents(fork) == before
+    assert stage(live, fork).last_batch == 5, "the lock was released"
+    assert list(fork.checkpoint.parent.rglob("*lock*")) == []
 
 
 def same_id(live: Query, fork: Query) -> None:
