@@ -18,6 +18,7 @@ class Case:
         answer: What the person says who is asked.
         params: Params of the run beyond those of every run.
         kill: The task in which the machine of the scheduler goes down.
+        retyped: Columns whose type the new version changes; their values are compared as numbers.
     """
 
     name: str
@@ -26,6 +27,7 @@ class Case:
     answer: Literal["Approve", "Reject"] = "Approve"
     params: Mapping[str, Any] = field(default_factory=dict)
     kill: str = ""
+    retyped: tuple[str, ...] = ()
 
     @property
     def stream(self) -> str:
@@ -43,7 +45,7 @@ GOOD = (
     Case("duplicates dropped by state", "dedup"),
     Case("files as input", "files:refactored"),
     Case("Parquet, three batches compared", "parquet:refactored", params={"compare_batches": 3}),
-    Case("a difference that a person accepts", "rate:schema", params={"on_difference": "report"}),
+    Case("a difference that a person accepts", "rate:schema", params={"on_difference": "report"}, retyped=("twice",)),
 )
 BAD = (
     Case("never commits", "rate:stuck", "shadow"),

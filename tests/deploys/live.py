@@ -40,25 +40,28 @@ class Live:
         write = writer(rows, stream, f"{at}/checkpoint", f"{at}/out")
         self.running[at] = write.trigger(processingTime=TRIGGER).start()
 
-    def finish(self, at: str) -> int:
+    def finish(self, at: str) -> None:
         """Run the old version once more after it was stopped; a batch that was in flight is committed then."""
         stream = self.streams[at]
         write = writer(query(self.spark, f"{at}/checkpoint", stream), stream, f"{at}/checkpoint", f"{at}/out")
         write.trigger(availableNow=True).start().awaitTermination()
-        return len(self.rows(f"{at}/out", stream))
 
     def is_active(self, at: str) -> bool:
         """Whether the live query runs, and has not failed."""
         return at in self.running and self.running[at].isActive
 
-    def rows(self, output: str, stream: str) -> list[str]:
-        """What readers of an output get, as sorted JSON; the time of processing is not part of it."""
+    def rows(self, output: str, stream: str, retyped: list[str]) -> list[str]:
+        """What readers of an output get, as sorted JSON; the time of processing is not part of it.
+
+        Columns that a version writes as text are numbers again in what is compared.
+        """
         read = self.spark.read.parquet if stream == "parquet" else self.spark.read.json
         found = read(output)
         kept = [name for name in ("value", "twice", "name", "event") if name in found.columns]
-        return sorted(found.select(*kept).toJSON().collect())
+        values = (f"CAST({name} AS BIGINT) AS {name}" if name in retyped else name for name in kept)
+        return sorted(found.selectExpr(*values).toJSON().collect())
 
-    def differences(self, at: str) -> list[int]:
+    def differences(self, at: str, retyped: list[str]) -> list[int]:
         """How many rows the live output lacks, how many it has too many, and how many a clean run has."""
         stream = self.streams[at]
         clean = Path(at, "clean")
@@ -70,7 +73,7 @@ class Live:
             rows = query(self.spark, f"{clean}/checkpoint", stream, rows=count)
             first = writer(rows, stream, f"{clean}/checkpoint", f"{clean}/out")
         first.trigger(availableNow=True).start().awaitTermination()
-        ours, truth = self.rows(f"{at}/out", stream), self.rows(f"{clean}/out", stream)
+        ours, truth = (self.rows(f"{place}/out", stream, retyped) for place in (at, clean))
         lacking, extra = list(truth), []
         for row in ours:
             if row in lacking:
