@@ -119,9 +119,13 @@ class CheckpointSwitchOperator(CheckpointOperator):
             given = value_of(self.unchanged_since)
         except ValueError as error:
             raise CheckpointError(f"unchanged_since: {error}") from error
-        numbers = [given.get(name, "") if isinstance(given, Mapping) else "" for name in ("batch_id", "in_flight")]
-        if any(number is not None and type(number) is not int for number in numbers):
-            raise CheckpointError(
-                f"unchanged_since must be what CheckpointSwitchOperator has returned, not {given!r:.60}"
-            )
-        return numbers[0], numbers[1]
+        if not isinstance(given, Mapping) or not {"batch_id", "in_flight"} <= given.keys():
+            raise _not_returned(given)
+        batch_id, in_flight = given["batch_id"], given["in_flight"]
+        if any(number is not None and type(number) is not int for number in (batch_id, in_flight)):
+            raise _not_returned(given)
+        return batch_id, in_flight
+
+
+def _not_returned(given: Any) -> CheckpointError:
+    return CheckpointError(f"unchanged_since must be what CheckpointSwitchOperator has returned, not {given!r:.60}")
