@@ -129,8 +129,9 @@ def require_checkpoint(store: Store, listing: DirectoryListing) -> None:
     if not seen:
         problem = "is empty" if store.exists() else "does not exist"
         hint = (
-            "Give the checkpointLocation of the query, the directory that holds offsets/ and commits/. If the "
-            f"checkpoint was lost, restore it from a backup: ckpt restore ROOT latest --to {store.location}."
+            "Give the checkpointLocation of the query, the directory that holds offsets/ and commits/. A new query "
+            "makes it at its first start. If the query had a checkpoint here and it was lost, restore it from a "
+            f"backup: ckpt restore ROOT latest --to {store.location}."
         )
         raise CheckpointNotFoundError(f"the location {problem}.", location=store.location, hint=hint)
     found = ", ".join(sorted(seen)[:5])

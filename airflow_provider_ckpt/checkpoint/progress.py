@@ -208,12 +208,14 @@ def _counted(
     between: _Between, before: SourceOffset | None, after: SourceOffset | None, kind: str | None
 ) -> tuple[tuple[PartitionAdvance, ...], int | None, str | None]:
     """What was read of each partition and in all, or why that cannot be counted."""
-    if before is not None and after is not None and before.json == after.json:
-        return (), 0, None
-    problem = between.problem(before, after, kind)
+    is_same = before is not None and after is not None and before.json == after.json
+    problem = None if is_same else between.problem(before, after, kind)
     if kind is None or after is None or problem:
-        return (), None, problem
+        return (), 0 if is_same else None, problem
     try:
+        if is_same:
+            _typed(after.json, kind)  # an offset of another type than the declared one is not counted as that
+            return (), 0, None
         partitions = _typed(after.json, kind).advanced_since(_typed(before.json, kind) if before else None)
     except (ValueError, CheckpointFormatError) as error:
         return (), None, str(error)

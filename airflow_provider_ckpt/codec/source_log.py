@@ -18,6 +18,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from itertools import chain
 from typing import Literal
+from urllib.parse import unquote, urlsplit
 
 from airflow_provider_ckpt.codec import jvm_text
 from airflow_provider_ckpt.codec.source_offset import SourceOffset
@@ -31,6 +32,13 @@ MAX_VERSION = 1
 _USUAL_LINE = re.compile(rb'\{"path":"[ !#-\[\]-~]*","timestamp":[0-9]{1,18},"batchId":([0-9]{1,18})\}')
 #: Of a log that is too large to hold, so many lines may be spelt otherwise.
 MOST_UNUSUAL_LINES = 100_000
+
+
+def key_of(path: str) -> str:
+    """A path of these logs, a URI whose special characters are escaped, as the storage calls the file: BUCKET/NAME."""
+    parts = urlsplit(path)
+    bucket = "" if parts.scheme in ("", "file", "hdfs", "viewfs", "dbfs") else parts.netloc.partition("@")[0]
+    return unquote(f"{bucket}{parts.path}").strip("/")
 
 
 @dataclass(frozen=True, slots=True)

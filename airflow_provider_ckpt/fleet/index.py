@@ -145,7 +145,7 @@ class FleetIndex:
             "format_version": FORMAT_VERSION,
             "began_at_ms": self.began_at_ms,
             "written_at_ms": self.written_at_ms,
-            "roots": [_cut(root, MOST_LOCATION) for root in self.roots[:_MOST_ROOTS]],
+            "roots": [_bounded(root, MOST_LOCATION) for root in self.roots[:_MOST_ROOTS]],
             "rows": len(self.rows),
         }
         return "".join(f"{line}\n" for line in (json.dumps(head), *map(_line, self.rows))).encode()
@@ -180,10 +180,10 @@ def index_row(row: FleetRow) -> IndexRow:
         notes=counts["note"] or None,
         worst=row.worst,
         worst_code=None if worst is None else worst.code,
-        worst_message=None if worst is None else _cut(worst.message),
+        worst_message=None if worst is None else _bounded(worst.message),
         decision=row.decision,
-        error=_cut(row.error or row.lag_error),
-        replaced_by=_cut(row.replaced_by, MOST_LOCATION),
+        error=_bounded(row.error or row.lag_error),
+        replaced_by=_bounded(row.replaced_by, MOST_LOCATION),
         rate=row.rate,
     )
 
@@ -197,7 +197,8 @@ def _unread(row: FleetRow, unit: str) -> int | None:
     return sum(totals) if totals else None
 
 
-def _cut(text: str | None, most: int = _MOST_TEXT) -> str | None:
+def _bounded(text: str | None, most: int = _MOST_TEXT) -> str | None:
+    """A text of others, in so many characters at most."""
     if text is None:
         return None
     text = visible(text)

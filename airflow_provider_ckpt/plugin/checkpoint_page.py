@@ -119,10 +119,3 @@ def steps_of(plan: Plan) -> tuple[list[Step], int]:
     left_out = max(0, len(steps) - MOST_STEPS)
     half = MOST_STEPS // 2
     return (steps[:half] + steps[-half:] if left_out else steps), left_out
-
-
-def cut(text: str | None) -> str | None:
-    """A value, no longer than a page wants it."""
-    if text is None or len(text) <= MOST_VALUE:
-        return text
-    return f"{text[:MOST_VALUE]}… ({len(text):,} characters)"

@@ -22,13 +22,13 @@ from airflow_provider_ckpt.plugin.checkpoint_page import (
     MOST_BACKUPS,
     MOST_CHANGES,
     MOST_FINDINGS,
+    MOST_VALUE,
     Backup,
     CheckpointPage,
     Latest,
-    cut,
 )
 from airflow_provider_ckpt.plugin.read_batches import Log, Logs, list_both, read_log
-from airflow_provider_ckpt.plugin.source_positions import Source, Tally, numbers_of, source_of
+from airflow_provider_ckpt.plugin.source_positions import Source, Tally, cut, numbers_of, source_of
 from airflow_provider_ckpt.plugin.timeline import Change, charts_of, lines_of
 from airflow_provider_ckpt.storage.store import Store
 
@@ -191,7 +191,7 @@ def _latest(view: CheckpointView) -> Latest:
         commit_log_version=commit.version if commit else None,
         stateful=view.stateful,
         unknown=tuple(unknown_names(view)),
-        confs={key: cut(value) for key, value in sorted(metadata.conf.items())} if metadata else {},
+        confs={key: cut(value, MOST_VALUE) for key, value in sorted(metadata.conf.items())} if metadata else {},
     )
 
 

@@ -99,8 +99,8 @@ def source_of(
         source_id=source_id,
         source_type=source_type,
         unit=unit or "units",
-        committed_offset=_cut(committed),
-        planned_offset=_cut(planned) if planned != committed else None,
+        committed_offset=cut(committed, MOST_TEXT),
+        planned_offset=cut(planned, MOST_TEXT) if planned != committed else None,
         partitions=tuple(Partition(name, positions.get(name), tally.read.get(name)) for name in shown),
         others=len(names) - len(shown),
         problem=problem,
@@ -124,10 +124,11 @@ def _chart(source_id: str, unit: str | None, tally: Tally) -> str:
     return line_chart(title, lines, (min(times), max(times)))
 
 
-def _cut(text: str | None) -> str | None:
-    if text is None or len(text) <= MOST_TEXT:
+def cut(text: str | None, most: int) -> str | None:
+    """A value, no longer than a page wants it, with the number of characters that it has."""
+    if text is None or len(text) <= most:
         return text
-    return f"{text[:MOST_TEXT]}… ({len(text):,} characters)"
+    return f"{text[:most]}… ({len(text):,} characters)"
 
 
 def numbers_of(positions: Iterable[tuple[str, object]]) -> dict[str, int | None]:

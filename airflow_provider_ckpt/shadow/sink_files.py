@@ -7,9 +7,9 @@ batches are what the log had at the end of the last, without what it had before 
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
-from urllib.parse import unquote
 
 from airflow_provider_ckpt.codec.layout import SinkLogEntry
+from airflow_provider_ckpt.codec.source_log import key_of
 
 
 def entries_up_to(entries: Collection[SinkLogEntry], batch_id: int) -> tuple[SinkLogEntry, ...]:
@@ -44,10 +44,10 @@ def files_between(paths: Mapping[SinkLogEntry, Collection[str]], first_batch: in
 
 def name_in(path: str, root: str) -> str:
     """The name of a file below the output directory whose root is ``root``. Raises ValueError for one elsewhere."""
-    _, found, name = unquote(path).partition(f"{root.rstrip('/')}/")
-    if not found:
+    key, below = key_of(path), f"{root.strip('/')}/".lstrip("/")
+    if not key.startswith(below):
         raise ValueError(f"the log names {path}, which is not below the output directory")
-    return name
+    return key[len(below) :]
 
 
 def partition_values(name: str) -> dict[str, str]:

@@ -27,12 +27,11 @@ import re
 from collections.abc import Iterable, Mapping
 from itertools import product
 from typing import TYPE_CHECKING, NamedTuple
-from urllib.parse import unquote, urlsplit
 
 from airflow_provider_ckpt import codec
 from airflow_provider_ckpt.checkpoint.source_log_files import gaps_up_to, source_log_end
 from airflow_provider_ckpt.codec import layout
-from airflow_provider_ckpt.codec.source_log import FileSinkLog, FileSourceLog
+from airflow_provider_ckpt.codec.source_log import FileSinkLog, FileSourceLog, key_of
 from airflow_provider_ckpt.codec.source_offset import SourceOffset
 from airflow_provider_ckpt.errors import CheckpointFormatError, MalformedEntryError, StoreError
 from airflow_provider_ckpt.sources.offer import offers_of
@@ -137,7 +136,7 @@ class End:
             entry = self._decode(self.store, name)
             assert isinstance(entry, FileSinkLog)
             for file in entry.entries:
-                name_below = _key(file.path).removeprefix(self.store.root.strip("/")).lstrip("/")
+                name_below = key_of(file.path).removeprefix(self.store.root.strip("/")).lstrip("/")
                 if file.action == "add":
                     files[name_below] = Listed(file.modification_time_ms, file.size)
                 else:
@@ -158,7 +157,7 @@ class End:
                     raise MalformedEntryError(
                         "not an entry of a file source", location=self.checkpoint.location, name=name
                     )
-                self._read.update(_key(file.path) for file in entry.entries if file.batch_id <= log_offset)
+                self._read.update(key_of(file.path) for file in entry.entries if file.batch_id <= log_offset)
             self._read_up_to = log_offset
         return self._read
 
@@ -240,13 +239,6 @@ def _is_filtered_out(part: str) -> bool:
     if part.startswith(("_common_metadata", "_metadata")):
         return False
     return (part.startswith("_") and "=" not in part) or part.startswith(".") or part.endswith("._COPYING_")
-
-
-def _key(uri: str) -> str:
-    """A path of a log of Spark's, whose special characters are escaped, as fsspec calls the file."""
-    parts = urlsplit(uri)
-    bucket = "" if parts.scheme in ("", "file", "hdfs", "viewfs", "dbfs") else parts.netloc.partition("@")[0]
-    return unquote(f"{bucket}{parts.path}").strip("/")
 
 
 def _log_offset(committed: SourceOffset | None, source_id: str) -> int:

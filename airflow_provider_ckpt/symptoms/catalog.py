@@ -68,7 +68,3 @@ def _entry(item: Mapping[str, Any]) -> Entry:
         " ".join(str(item["repair"]).split()),
         item.get("page"),
     )
-
-
-def _sentence(text: Any) -> str:
-    return " ".join(str(text).split())

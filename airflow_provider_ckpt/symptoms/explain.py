@@ -13,7 +13,7 @@ from airflow_provider_ckpt.symptoms.explanation import Explained, Explanation, M
 from airflow_provider_ckpt.symptoms.failure import Failure, Thrown, is_condition
 from airflow_provider_ckpt.symptoms.judge_cause import judge_causes
 from airflow_provider_ckpt.symptoms.matching import Index, Match
-from airflow_provider_ckpt.symptoms.message_facts import location_in
+from airflow_provider_ckpt.symptoms.message_facts import facts_of, location_in
 from airflow_provider_ckpt.symptoms.page import Cause
 from airflow_provider_ckpt.symptoms.read_index import read_index
 from airflow_provider_ckpt.symptoms.stack_traces import read_failures
@@ -22,6 +22,8 @@ from airflow_provider_ckpt.symptoms.stack_traces import read_failures
 MOST_UNKNOWN, MOST_CHARS = 20, 300
 #: Failures of one page that are kept apart; later ones are only counted.
 MOST_OF_ONE = 20
+#: Queries of which a log says that they start; with two, nobody knows of which one a later failure is.
+MOST_QUERIES = 2
 #: Messages that were found to mean nothing, numbers aside; a log repeats them.
 MOST_REMEMBERED = 4096
 #: What Spark writes of a checkpoint location when it starts a query.
@@ -84,13 +86,16 @@ class _Reading:
     seen: dict[object, list[_Seen]] = field(default_factory=dict)
     unknown: dict[str, Unknown] = field(default_factory=dict)
     location: str | None = None
+    queries: set[str] = field(default_factory=set)
     nothing: set[int] = field(default_factory=set)
 
     def watched(self, lines: Iterable[str]) -> Iterable[str]:
-        """The lines, of which those are noted that name the checkpoint; a condition alone is as in a message."""
+        """The lines; those that name the checkpoint and the query are noted, and a condition is as in a message."""
         for line in lines:
-            if self.location is None and any(start in line for start in _STARTS):
-                self.location = location_in(line)
+            if any(start in line for start in _STARTS):
+                self.location = self.location or location_in(line)
+                if len(self.queries) < MOST_QUERIES and (query := facts_of(line).get("query_id")):
+                    self.queries.add(query)
             yield f"[{line.strip()}]" if is_condition(line.strip()) else line
 
     def take(self, failure: Failure) -> None:
@@ -108,15 +113,17 @@ class _Reading:
             self.nothing.add(skeleton)
 
     def _parts(self, match: Match, failure: Failure) -> Sequence[tuple[Failure, Match]]:
-        """A failure with its match; of a message alone that is several, one below the other, each."""
-        whole = [(failure, match)]
+        """A failure with its match; of a message alone that is several, one below the other, each.
+
+        A message alone begins where a line of it is known.
+        """
         lines = failure.chain[0].lines
         if failure.level is not None or failure.is_exception or failure.frames or len(lines) < 2:
-            return whole
+            return [(failure, match)]
         parts = [Failure([Thrown(None, [line])], failure.line + n) for n, line in enumerate(lines)]
         found = [(part, known) for part in parts if (known := self.index.match(part)) is not None]
         apart = {(known.key, known.facts.get("batch")) for _, known in found}
-        return found if len(apart) > 1 else whole
+        return found if len(apart) > 1 else [(found[0][0] if found else failure, match)]
 
     def _note(self, match: Match, failure: Failure) -> None:
         alike = self.seen.setdefault(match.key, [])
@@ -150,8 +157,9 @@ class _Reading:
         told = {seen.match.entry.page for seen in every if seen.match.entry is not None}
         kept = (seen for seen in every if seen.match.page is None or seen.match.page.name not in told)
         found = sorted(kept, key=lambda item: (not item.likely, not item.match.causes, item.met.line))
+        only = {"query_id": min(self.queries)} if len(self.queries) == 1 else {}
         explanations = tuple(
-            Explanation(item.match, cause, item.match.facts, item.met)
+            Explanation(item.match, cause, {**only, **item.match.facts}, item.met)
             for item in found
             for cause in (item.match.causes or (None,))
         )

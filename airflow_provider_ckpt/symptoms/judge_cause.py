@@ -23,8 +23,9 @@ from airflow_provider_ckpt.symptoms.page import Cause
 _OUTSIDE = ("CKPT14", "CKPT15", "CKPT2", "CKPT3")
 #: Findings of another problem that are shown beside a cause that is contradicted.
 MOST_OTHERS = 3
-#: What Spark says of a batch that its log lacks.
+#: What Spark says of a batch that its log lacks, and of one whose entry is there already.
 _LACKS = re.compile(r"[Bb]atch (\d{1,18}) (?:doesn't exist|not found in offset log)")
+_HAS = re.compile(r"jobs detected for (\d{1,18})")
 
 
 def judge_causes(explanations: Sequence[Explanation], store: Store) -> tuple[Explanation, ...]:
@@ -62,8 +63,10 @@ def _judge(item: Explanation, view: CheckpointView, found: tuple[Finding, ...]) 
     shows = tuple(finding for finding in found if finding.code in cause.rules and finding.severity != "note")
     if shows:
         codes = ", ".join(dict.fromkeys(finding.code for finding in shows))
-        if sentence := _other_batch(item.match.message, shows):
-            return Evidence("unknown", sentence, shows, elsewhere=True)
+        if sentence := _other_batch(item, shows, view):
+            # What they advise is for the checkpoint that was read, and the text may be about another one.
+            seen = tuple(replace(finding, hint=None, commands=()) for finding in shows)
+            return Evidence("unknown", sentence, seen, elsewhere=True)
         return Evidence("confirmed", f"The checkpoint shows this cause: {codes}.", shows)
     errors = tuple(finding for finding in found if finding.severity == "error")[:MOST_OTHERS]
     rules = ", ".join(cause.rules)
@@ -71,8 +74,8 @@ def _judge(item: Explanation, view: CheckpointView, found: tuple[Finding, ...]) 
     if cause.rules[0] not in searched or not_read(view):
         return Evidence(
             "unknown",
-            f"The checkpoint alone cannot tell: {rules} also need what is outside of it, such as the sink, the "
-            "sources, the deploy or a second writer.",
+            f"The checkpoint alone cannot tell: {rules} also {_need(cause.rules)} what is outside of it, such as the "
+            "sink, the sources, the deploy or a second writer.",
             errors,
         )
     return Evidence("contradicted", _absent(searched, cause.rules), errors)
@@ -84,8 +87,11 @@ def _absent(searched: Sequence[str], rules: Sequence[str]) -> str:
     others = [code for code in rules if code not in searched]
     if not others:
         return told
-    need = "needs" if len(others) == 1 else "need"
-    return f"{told} {', '.join(others)} also {need} what is outside of it, such as the deploy or the sources."
+    return f"{told} {', '.join(others)} also {_need(others)} what is outside of it, such as the deploy or the sources."
+
+
+def _need(codes: Sequence[str]) -> str:
+    return "needs" if len(codes) == 1 else "need"
 
 
 def _other_query(told: str | None, view: CheckpointView) -> str | None:
@@ -99,11 +105,28 @@ def _other_query(told: str | None, view: CheckpointView) -> str | None:
     )
 
 
-def _other_batch(message: str, shows: Sequence[Finding]) -> str | None:
-    """That the text names another batch than the findings of the offset log or of a source's log."""
-    found = _LACKS.search(message)
-    if found is None:
+def _other_batch(item: Explanation, shows: Sequence[Finding], view: CheckpointView) -> str | None:
+    """That the text names another batch than the findings of the logs."""
+    if found := _LACKS.search(item.match.message):
+        return _other_missing(found, shows)
+    # A condition has the batch as a fact, and no message that was matched.
+    batch = found[1] if (found := _HAS.search(item.match.message)) else item.facts.get("batch", "")
+    return _other_planned(int(batch), shows, view) if batch.isdecimal() else None
+
+
+def _other_planned(told: int, shows: Sequence[Finding], view: CheckpointView) -> str | None:
+    """That Spark found the entry of another batch than the newest planned one, which it would run again here."""
+    if any(finding.code != "CKPT112" for finding in shows) or view.latest_planned in (None, told):
         return None
+    return (
+        f"The text speaks of batch {told}, and the newest batch in the offset log of this checkpoint is "
+        f"{view.latest_planned}. The text may be about another checkpoint, or about an earlier state of this one; "
+        "compare them before you repair anything."
+    )
+
+
+def _other_missing(found: re.Match[str], shows: Sequence[Finding]) -> str | None:
+    """That another entry is missing than the one that the text names."""
     told, lacked = int(found[1]), []
     for finding in shows:
         entry = (finding.name or "").rpartition("/")[2]

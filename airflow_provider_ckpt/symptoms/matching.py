@@ -93,7 +93,10 @@ class Index:
                     best = rank, match
         if best is None:
             return None
-        said = (facts_of(thrown.message[:MOST_CHARS]) for thrown in reversed(failure.chain))
+        said = (
+            {**facts_of(message), **_groups(best[1].page, message)}
+            for message in (thrown.message[:MOST_CHARS] for thrown in reversed(failure.chain))
+        )
         return replace(best[1], facts=first_of([best[1].facts, *said]))
 
     def _matches(self, thrown: Thrown, failure: Failure) -> Iterator[tuple[float, Match]]:
@@ -141,6 +144,12 @@ class Index:
 
 def _first(patterns: Iterable[re.Pattern[str]], text: str) -> re.Match[str] | None:
     return next((found for pattern in patterns if (found := pattern.search(text))), None)
+
+
+def _groups(page: Page | None, message: str) -> dict[str, str]:
+    """What the texts of a page find in a message, whose condition has named the page already."""
+    found = None if page is None else _first(page.texts, message)
+    return {} if found is None else _said(found)
 
 
 def _said(found: re.Match[str]) -> dict[str, str]:

@@ -31,6 +31,8 @@ _THROWN = re.compile(
     r"(?:((?:[a-z_][\w$]*\.)+)([A-Z][\w$]*)|([A-Z]\w*(?:Exception|Error)))(?:: (.*)|:?)$",
     re.DOTALL,
 )
+#: The exceptions of Python below which Py4J prints that of Java, behind a colon.
+_OF_PY4J = frozenset({"Py4JJavaError", "Py4JError"})
 _TRACEBACK = re.compile(
     r"\s*(?:Traceback \(most recent call last\):|JVM stacktrace:|The above exception was|During handling)"
 )
@@ -106,7 +108,8 @@ class _Reader:
         """An exception: of the record whose message was just read, or a failure of its own."""
         now = self._open
         is_of_record = now is not None and now.level is not None and not now.is_exception and not now.frames
-        if now is not None and line.level is None and is_of_record and not self._muted:
+        is_of_python = now is not None and now.chain[-1].exception in _OF_PY4J and line.text.startswith(": ")
+        if now is not None and line.level is None and (is_of_record or is_of_python) and not self._muted:
             now.chain.append(_thrown(found))
         else:
             yield from self._begin(number, line, _thrown(found))
@@ -195,10 +198,11 @@ def _texts_of(record: dict[str, Any]) -> Iterator[str]:
     """The message of a record, its condition, and its exception as a stack trace."""
     condition = record.get("errorClass") or record.get("condition")
     message, *further = [record[key] for key in _MESSAGES if isinstance(record.get(key), str)] or [None]
+    query = _query_of(record)
     if isinstance(condition, str):
-        yield f"[{condition}] {message or ''}"
+        yield f"[{condition}] {message or ''}{query}"
     elif message is not None:
-        yield message
+        yield f"{message}{query}"
     yield from (text for text in further if text is not None and "\n" in text)  # a stack trace beside the message
     for key in _EXCEPTIONS:
         if isinstance(said := record.get(key), str):
@@ -207,6 +211,15 @@ def _texts_of(record: dict[str, Any]) -> Iterator[str]:
             yield "\n".join(_of_exception(said, 0))
         elif isinstance(said, list):
             yield "\n".join(line for item in said if isinstance(item, dict) for line in _of_exception(item, 0))
+
+
+def _query_of(record: dict[str, Any]) -> str:
+    """The query of a record, as Databricks writes it; Spark has it in the context of the record."""
+    context = record.get("context")
+    query = next(
+        (said.get("query_id") for said in (record, context) if isinstance(said, dict) and said.get("query_id")), ""
+    )
+    return f" [queryId = {query}]" if isinstance(query, str) and query else ""
 
 
 def _of_exception(said: dict[str, Any], depth: int) -> Iterator[str]:

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import pytest
+
 from airflow_provider_ckpt import codec
 from airflow_provider_ckpt.checkpoint.observe import observe, read_initial_offsets
+from airflow_provider_ckpt.errors import CheckpointNotFoundError
 from airflow_provider_ckpt.storage.store import Store
 from tests.fake_query import FakeQuery
 from tests.faults import Fault, FaultyStore
@@ -72,3 +75,9 @@ def test_an_entry_that_cannot_be_read_is_none_for_who_goes_on_without_it(tmp_pat
     view = observe(query.store)
     assert view.readable_offset_seq(0) == view.offset_seq(0)
     assert [view.readable_offset_seq(batch_id) for batch_id in (None, 1, 7)] == [None, None, None]
+
+
+def test_a_location_with_nothing_may_be_of_a_query_that_has_not_started(tmp_path):
+    with pytest.raises(CheckpointNotFoundError, match="does not exist") as refused:
+        observe(Store.open(str(tmp_path / "orders")))
+    assert refused.value.hint is not None and "A new query makes it at its first start." in refused.value.hint

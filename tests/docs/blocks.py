@@ -45,9 +45,9 @@ WAYS = {
     "json": "read",
     "toml": "read",
 }
-#: The commands of the runbook want a checkpoint with the symptom: test_docs.py parses them, and tests/symptoms/produced
-#: carries out what `ckpt explain` and the findings print for each symptom.
-OF_A_SYMPTOM = "parsed; its symptom is produced and repaired by tests/symptoms"
+#: The commands of the runbook want a checkpoint with the symptom: test_docs.py parses them, and they are not run as they
+#: are there. tests/symptoms/produced carries out those that the findings print for the symptoms that it can produce.
+OF_A_SYMPTOM = "parsed alone"
 #: Pages that a generator writes, and a test compares.
 GENERATED = ("docs/api.md", "docs/json.md")
 _NOTE = re.compile(rf"\s*<!-- ({'|'.join(NOTES)}): (.+?) -->\s*")

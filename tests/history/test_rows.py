@@ -80,6 +80,7 @@ def test_without_a_watermark_there_is_none():
     [
         (LoggedBatch(7, offsets=entry('{"t":{"0":5}}')), "the offset entry before it is missing"),
         (LoggedBatch(7, offsets=entry("5"), previous=entry("4")), "not an offset of the source type kafka: '5'"),
+        (LoggedBatch(7, offsets=entry("5"), previous=entry("5")), "not an offset of the source type kafka: '5'"),
         (LoggedBatch(7, offsets=entry(None), previous=entry("4")), "the source has no offset"),
         (
             LoggedBatch(

@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 
 from airflow_provider_ckpt.change.actions import Delete
-from airflow_provider_ckpt.plugin.checkpoint_page import MOST_STEPS, MOST_VALUE, CheckpointPage, cut, steps_of
+from airflow_provider_ckpt.plugin.checkpoint_page import MOST_STEPS, CheckpointPage, steps_of
 from tests.change.plans import ROLLBACK
 
 
@@ -20,12 +20,6 @@ def test_of_a_long_plan_the_first_and_the_last_steps_are_shown(steps, left_out):
     assert (len(shown), hidden) == (steps - left_out, left_out)
     if steps:
         assert (shown[0].number, shown[-1].number, shown[-1].name) == (1, steps, f"commits/{steps - 1}")
-
-
-def test_long_values_are_cut_and_say_so():
-    assert cut("x" * MOST_VALUE) == "x" * MOST_VALUE
-    assert cut("x" * 1_000) == "x" * MOST_VALUE + "… (1,000 characters)"
-    assert cut(None) is None
 
 
 def test_a_page_without_findings_has_no_worst():

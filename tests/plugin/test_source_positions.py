@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from airflow_provider_ckpt.checkpoint.progress import SourceAdvance
 from airflow_provider_ckpt.codec.typed_offset import PartitionAdvance
-from airflow_provider_ckpt.plugin.source_positions import MOST_PARTITIONS, MOST_TEXT, Tally, numbers_of, source_of
+from airflow_provider_ckpt.plugin.source_positions import MOST_PARTITIONS, MOST_TEXT, Tally, cut, numbers_of, source_of
 
 
 def read(**partitions: int) -> SourceAdvance:
@@ -57,3 +57,9 @@ def test_names_in_a_chart_are_escaped():
 
 def test_positions_that_are_no_numbers_are_known_by_name_alone():
     assert numbers_of([("a", (5, 1)), ("b", 7), ("c", ()), ("d", "x")]) == {"a": 5, "b": 7, "c": None, "d": None}
+
+
+def test_long_values_are_cut_and_say_so():
+    assert cut("x" * 500, 500) == "x" * 500
+    assert cut("x" * 1_000, 500) == "x" * 500 + "… (1,000 characters)"
+    assert cut(None, 500) is None

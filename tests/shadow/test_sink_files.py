@@ -48,6 +48,12 @@ def test_what_was_compacted_and_deleted_is_not_guessed(left):
 def test_names_of_files():
     assert name_in("file:///lake/out/day=1/part%200.json", "/lake/out") == "day=1/part 0.json"
     assert name_in("s3a://lake/out/part.json", "lake/out/") == "part.json"
+    assert name_in("file:///out/copy/out/part.json", "/out") == "copy/out/part.json"
+    assert name_in("file:/lake/out/lake/out/part.json", "/lake/out") == "lake/out/part.json"
+    assert name_in("abfss://lake@store.dfs.core.windows.net/out/part.json", "lake/out") == "part.json"
+    assert name_in("hdfs://node:8020/lake/out/part.json", "/lake/out") == "part.json"
     assert partition_values("day=2026-01-01/hour=7/part.json") == {"day": "2026-01-01", "hour": "7"}
     with pytest.raises(ValueError, match="not below the output directory"):
         name_in("file:///lake/other/part.json", "/lake/out")
+    with pytest.raises(ValueError, match="not below the output directory"):
+        name_in("file:///backup/lake/out/part.json", "/lake/out")

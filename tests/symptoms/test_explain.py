@@ -223,6 +223,40 @@ def test_whatever_is_cut_and_mixed_is_read(lines):
         assert all(item.commands)
 
 
+OF_PY4J = (
+    "Traceback (most recent call last):\n"
+    "py4j.protocol.Py4JJavaError: An error occurred while calling o70.awaitTermination.\n"
+    f": org.apache.spark.sql.streaming.StreamingQueryException: [STREAM_FAILED] {WANTED}\n"
+    "\tat org.apache.spark.sql.streaming.X.y(X.scala:3)\n"
+    f"Caused by: java.lang.AssertionError: assertion failed: {WANTED}\n\tat scala.Predef$.assert(Predef.scala:279)"
+)
+
+
+def test_what_py4j_prints_is_one_exception():
+    explained = explain(OF_PY4J.splitlines())
+    (item,) = explained.explanations
+    assert (NUMBERS[item.page or ""], item.met.line, explained.unknown) == (1, 2, ())
+    unknown = explain(
+        [": ".join(["py4j.protocol.Py4JJavaError", "An error occurred"]), ": java.lang.Foo: heap", GET_BATCH]
+    )
+    assert [(item.message, item.met.line) for item in unknown.unknown] == [("Foo: heap", 1)]
+
+
+@pytest.mark.parametrize("before", ["", "Hello,\nour query stops with\n", "\n\n"])
+def test_the_line_of_a_message_is_the_one_that_is_known(before):
+    found = explain(f"{before}batch 3 doesn't exist\nWhat shall we do?".splitlines()).explanations
+    assert {item.met.line for item in found} == {before.count("\n") + 1}
+
+
+@pytest.mark.parametrize("part", ["key", "value"])
+def test_the_schemas_that_do_not_fit_are_facts(part):
+    with (TRACES.parent.parent / "data/symptoms/4.3" / f"08-{part}.log").open() as log:
+        (item,) = explain(log).explanations
+    field = {"key": "StructField(key,StringType,true)", "value": "StructField(sum,LongType,true)"}[part]
+    assert (item.facts["part"], item.facts["existing"]) == (part, f"StructType({field})")
+    assert item.facts["new"].startswith("StructType(") and item.facts["new"].endswith(")")
+
+
 GET_BATCH = "\tat org.apache.spark.sql.execution.streaming.FileStreamSource.getBatch(F.scala:3)"
 START_OFFSETS = "\tat org.apache.spark.sql.execution.streaming.MicroBatchExecution.populateStartOffsets(M.scala:3)"
 CONCURRENT = "[CONCURRENT_STREAM_LOG_UPDATE] Concurrent update to the log. Multiple streaming jobs detected for"

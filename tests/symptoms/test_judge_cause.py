@@ -13,7 +13,12 @@ from airflow_provider_ckpt.symptoms.matching import Match
 from airflow_provider_ckpt.symptoms.page import Cause
 from tests.oracle.corpus import CASES
 from tests.oracle.prepared import prepare
+from tests.symptoms.traces import TRACED
 
+STOPPED = (
+    "org.apache.spark.SparkException: [CONCURRENT_STREAM_LOG_UPDATE] Concurrent update to the log. Multiple streaming jobs "
+    "detected for {}."
+)
 #: Id of a query that has no checkpoint here.
 ANOTHER = "99999999-0000-4000-8000-000000000000"
 
@@ -22,6 +27,12 @@ ANOTHER = "99999999-0000-4000-8000-000000000000"
 def store(tmp_path_factory) -> Store:
     """Batch 3 is missing, which the newest batch needs."""
     return Store.open(str(prepare(CASES["file | drop offsets/{N-1}"], tmp_path_factory.mktemp("ck"))))
+
+
+@pytest.fixture(scope="module")
+def ahead(tmp_path_factory) -> Store:
+    """The commit log is ahead of the offset log."""
+    return Store.open(str(prepare(CASES[TRACED["commit-ahead"]], tmp_path_factory.mktemp("ahead"))))
 
 
 def of(*rules: str, key: str = "A_B", **deploy: object) -> Explanation:
@@ -49,6 +60,14 @@ def of(*rules: str, key: str = "A_B", **deploy: object) -> Explanation:
 def test_the_result(store, explanation, result):
     (judged,) = judge_causes([explanation], store)
     assert judged.evidence is not None and judged.evidence.result == result
+
+
+@pytest.mark.parametrize(
+    ("rules", "need"), [(("CKPT250",), "CKPT250 also needs"), (("CKPT250", "CKPT251"), "also need ")]
+)
+def test_one_rule_needs_and_several_need(store, rules, need):
+    (judged,) = judge_causes([of(*rules)], store)
+    assert judged.evidence is not None and need in judged.evidence.sentence
 
 
 def test_a_cause_that_is_confirmed_leaves_no_other_of_its_text(store):
@@ -87,15 +106,64 @@ def test_each_rule_of_a_cause_is_judged(store):
         (f"query id={ANOTHER}: batch 3 doesn't exist", f"The text speaks of the query {ANOTHER},"),
         (f"queryId: {ANOTHER} batch 3 doesn't exist", f"The text speaks of the query {ANOTHER},"),
         ("[queryId = 99999] batch 3 doesn't exist", "The text speaks of the query 99999,"),
+        (
+            '{"level":"ERROR","msg":"batch 3 doesn\'t exist","context":{"query_id":"' + ANOTHER + '"}}',
+            f"The text speaks of the query {ANOTHER},",
+        ),
+        (
+            f"26/11/23 02:00:00 INFO MicroBatchExecution: Starting [id = {ANOTHER}, runId = {ANOTHER}]. Use s3://lake/ck "
+            "to store the query checkpoint.\njava.lang.IllegalStateException: batch 3 doesn't exist",
+            f"The text speaks of the query {ANOTHER},",
+        ),
+        (
+            f'{{"level":"INFO","msg":"Starting [id = {ANOTHER}, runId = {ANOTHER}]. Use s3://lake/ck to store the query '
+            "checkpoint.\"}\njava.lang.IllegalStateException: batch 3 doesn't exist",
+            f"The text speaks of the query {ANOTHER},",
+        ),
     ],
-    ids=["batch", "id and runId", "id", "queryId", "beginning of an id"],
+    ids=[
+        "batch",
+        "id and runId",
+        "id",
+        "queryId",
+        "beginning of an id",
+        "context of a record",
+        "start",
+        "start as JSON",
+    ],
 )
 def test_a_text_of_another_checkpoint_is_not_confirmed(store, text, says):
-    for item in explain([text], store).explanations:
+    found = explain(text.splitlines(), store).explanations
+    assert found
+    for item in found:
         assert item.evidence is not None
+        assert [(finding.hint, finding.commands) for finding in item.evidence.findings if item.evidence.elsewhere] in (
+            [],
+            [(None, ())],
+        )
         assert (item.evidence.result, item.evidence.elsewhere) == ("unknown", True)
         assert item.evidence.sentence.startswith(says)
         assert all(command.startswith("ckpt check ") for command in item.commands)
+
+
+def test_of_two_queries_that_a_log_starts_neither_is_believed(store):
+    starts = [f"Starting [id = {digit * 8}{ANOTHER[8:]}]. Use /ck to store the query checkpoint." for digit in "12"]
+    (item,) = explain([*starts, "java.lang.IllegalStateException: batch 3 doesn't exist"], store).explanations
+    assert item.evidence is not None and item.evidence.result == "confirmed"
+
+
+@pytest.mark.parametrize("text", ["Concurrent update to the log. Multiple streaming jobs detected for {}.", STOPPED])
+@pytest.mark.parametrize(("batch", "result"), [("{newest}", "confirmed"), ("100", "unknown")])
+def test_a_commit_that_is_ahead_is_compared_with_the_batch_of_the_text(ahead, text, batch, result):
+    newest = examine(ahead, deep=False).latest_planned
+    found = explain(text.format(batch.format(newest=newest)).splitlines(), ahead).explanations
+    (item,) = (item for item in found if item.cause and item.cause.rules == ("CKPT112",))
+    assert item.evidence is not None and item.evidence.result == result
+    assert item.commands[0].startswith("ckpt rollback" if result == "confirmed" else "ckpt check")
+    if result == "unknown":
+        assert item.evidence.sentence.startswith(
+            f"The text speaks of batch 100, and the newest batch in the offset log of this checkpoint is {newest}."
+        )
 
 
 @pytest.mark.parametrize("digits", [5, 36])
