@@ -45,6 +45,9 @@ PARAMS = {
     "to_backup": Param(
         None, type=["null", "string"], description="Or: the batch of a backup, ROOT/ID; also a purged one"
     ),
+    "to_before_deploy": Param(
+        None, type=["null", "object"], description="Or: the batch before a deploy, by the bookmark of its gate"
+    ),
     "sources": Param(None, type=["null", "object"], description="Types of the sources by id, such as kafka"),
     "sink": Param(None, type=["null", "string"], description="Such as file:s3://lake/orders"),
     "trigger": Param(None, type=["null", "string"], description="The trigger of the query, such as realTime"),
@@ -62,7 +65,7 @@ PARAMS = {
 
 #: What of the params says which plan it is: the preview of the pages takes the same.
 GOAL = (
-    *("to_batch", "to_timestamp", "to_watermark", "to_offsets", "to_backup", "backup_root"),
+    *("to_batch", "to_timestamp", "to_watermark", "to_offsets", "to_backup", "to_before_deploy", "backup_root"),
     *("sources", "sink", "trigger", "trim_sink_log"),
 )
 #: Relative to Airflow's own URL, as it has to be below a sub-path.
@@ -118,6 +121,7 @@ with DAG(
         to_watermark="{{ params.to_watermark }}",
         to_offsets="{{ params.to_offsets }}",
         to_backup="{{ params.to_backup }}",
+        to_before_deploy="{{ params.to_before_deploy }}",
         sources="{{ params.sources }}",
         sink="{{ params.sink }}",
         trigger="{{ params.trigger }}",

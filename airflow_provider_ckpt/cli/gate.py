@@ -8,6 +8,7 @@ from typing import Any, Literal
 import click
 
 from airflow_provider_ckpt.checkpoint.spark_confs import SPARK_MAX
+from airflow_provider_ckpt.cli.bookmark_file import write_bookmark
 from airflow_provider_ckpt.cli.files import WrittenFile, read_text
 from airflow_provider_ckpt.cli.findings_output import Outputs, judge, judging
 from airflow_provider_ckpt.cli.options import (
@@ -127,6 +128,12 @@ _FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
     help="Trigger that the query runs with. ckpt assumes none when it is not given.",
 )
 @click.option(
+    "--bookmark",
+    type=WrittenFile(Path),
+    metavar="FILE",
+    help="Write where the query is into this file, for ckpt rollback --to-before-deploy FILE.",
+)
+@click.option(
     "--quick", is_flag=True, help="Read only the two logs. State, source logs and checksum files are then not judged."
 )
 @click.option(
@@ -147,6 +154,7 @@ def gate(
     kafka_config: tuple[str, ...],
     topic_ids: Path | None,
     within_ms: int | None,
+    bookmark: Path | None,
     storage_options: tuple[str, ...],
     outputs: Outputs,
     **said: Any,
@@ -161,7 +169,7 @@ def gate(
     remembered = TopicMemory(topic_ids)
 
     def evaluate(store: Store) -> Judged:
-        _, foretold = forecast_restart(
+        view, foretold = forecast_restart(
             store,
             deploy,
             opening(storage_options),
@@ -171,6 +179,8 @@ def gate(
             will_lose_within_ms=within_ms,
         )
         remembered.see(store, foretold.topic_ids)
+        if bookmark is not None:
+            write_bookmark("--bookmark", bookmark, store, view)
         return Judged(store.location, foretold.findings, foretold, unknown=foretold.unknown, fail_on=fail_on)
 
     outputs.finish([judge(location, storage_options, evaluate)])

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import click
 
 from airflow_provider_ckpt.change.places import Stores
 from airflow_provider_ckpt.change.undo.make import make_undo
+from airflow_provider_ckpt.cli.bookmark_file import read_bookmark
 from airflow_provider_ckpt.cli.in_place import acting, carry_out, read_own
 from airflow_provider_ckpt.cli.options import (
     TIME,
@@ -20,7 +22,7 @@ from airflow_provider_ckpt.cli.options import (
     triggered,
 )
 from airflow_provider_ckpt.cli.plan_files import require_alone, require_consistent
-from airflow_provider_ckpt.rollback.goal import ToBackup, parse_target
+from airflow_provider_ckpt.rollback.goal import BeforeDeploy, ToBackup, parse_target
 from airflow_provider_ckpt.rollback.make import make_rollback
 from airflow_provider_ckpt.sinks.declared import parse_sink
 
@@ -68,6 +70,13 @@ from airflow_provider_ckpt.sinks.declared import parse_sink
     help="Roll back to the batch of this backup. Files that Spark has purged are restored from it.",
 )
 @click.option(
+    "--to-before-deploy",
+    "before_deploy",
+    type=click.Path(dir_okay=False, path_type=Path),
+    metavar="FILE",
+    help="Roll back to the batch that was the newest committed one when ckpt gate --bookmark has written this file.",
+)
+@click.option(
     "--source",
     "sources",
     multiple=True,
@@ -101,6 +110,7 @@ def rollback(
     watermark: str | None,
     offsets: str | None,
     backup: str | None,
+    before_deploy: Path | None,
     sources: tuple[str, ...],
     backup_root: str | None,
     sink: str | None,
@@ -118,7 +128,7 @@ def rollback(
     require_consistent(how["plan_out"], how["approved_by"], execute=how["execute"])
     opener = opening(storage_options)
     targets: dict[str, Any] = {"--to-batch": batch, "--to-timestamp": timestamp, "--to-watermark": watermark}
-    targets |= {"--to-offsets": offsets, "--to-backup": backup}
+    targets |= {"--to-offsets": offsets, "--to-backup": backup, "--to-before-deploy": before_deploy}
     if plan_file:
         others = {"--source": sources, "--backups": backup_root}
         about_sink = {"--sink": sink, "--trim-sink-log": trim_sink_log or None, "--trigger": trigger}
@@ -130,10 +140,16 @@ def rollback(
     if trim_sink_log and not sink:
         raise click.UsageError("--trim-sink-log needs --sink file:URI")
     types = source_types(sources)
+    said: dict[str, Any] = {
+        "batch": batch,
+        "timestamp": timestamp,
+        "watermark": watermark,
+        "offsets": offsets,
+        "backup": backup,
+    }
     try:
-        target = parse_target(
-            batch=batch, timestamp=timestamp, watermark=watermark, offsets=offsets, backup=backup, source_types=types
-        )
+        bookmark = None if before_deploy is None else read_bookmark(before_deploy)
+        target = BeforeDeploy(bookmark) if bookmark else parse_target(**said, source_types=types)
     except ValueError as error:
         if offsets and {batch, timestamp, watermark, backup} == {None}:
             raise click.BadParameter(str(error), param_hint="--to-offsets") from None

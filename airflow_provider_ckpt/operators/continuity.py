@@ -12,13 +12,12 @@ from airflow.sdk import Variable
 from airflow_provider_ckpt.checkpoint.observe import observe
 from airflow_provider_ckpt.checkpoint.view import CheckpointView
 from airflow_provider_ckpt.documents import FORMAT_VERSION
-from airflow_provider_ckpt.errors import CheckpointError, GateFailedError
+from airflow_provider_ckpt.errors import GateFailedError
 from airflow_provider_ckpt.hooks.checkpoint import airflow_errors
 from airflow_provider_ckpt.operators.base import CheckpointOperator, declared
 from airflow_provider_ckpt.report.tables import facts, findings_table
-from airflow_provider_ckpt.restart.continuity import Bookmark, Continuity, bookmark_from_dict, continuity, take_bookmark
+from airflow_provider_ckpt.restart.continuity import Continuity, continuity, read_bookmark, take_bookmark
 from airflow_provider_ckpt.restart.deploy import DeploySpec
-from airflow_provider_ckpt.untrusted.bounded_json import parse_json
 
 if TYPE_CHECKING:
     from airflow_provider_ckpt.documents.tasks import ContinuityResultDocument
@@ -69,7 +68,7 @@ class CheckpointContinuityOperator(CheckpointOperator):
             kept = Variable.get(self.bookmark_variable, default=None) if self.bookmark_variable else self.bookmark
             if self.bookmark_variable and kept is None:
                 return self.tell(context, self._begin())
-            bookmark = _read_bookmark(kept)
+            bookmark = read_bookmark(kept)
             view = observe(self.store(), batch_id=bookmark.next_batch)
             result = continuity(bookmark, view, self._kinds())
             self._report(view, result)
@@ -107,15 +106,3 @@ class CheckpointContinuityOperator(CheckpointOperator):
         stopped_after = result.bookmark.batch_id
         rows = [("status", result.status), ("stopped after", stopped_after), ("now", result.latest_committed)]
         self.report(facts(view.location, rows), findings_table(result.findings))
-
-
-def _read_bookmark(value: Any) -> Bookmark:
-    try:
-        fields = parse_json(value) if isinstance(value, str) else value
-    except ValueError as error:
-        raise CheckpointError(f"the bookmark is not JSON: {error}") from error
-    if not isinstance(fields, Mapping):
-        raise CheckpointError(
-            f"no bookmark: {fields!r}", hint="Give the bookmark of a gate task: gate.output['bookmark']."
-        )
-    return bookmark_from_dict(fields)

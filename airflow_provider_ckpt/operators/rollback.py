@@ -11,15 +11,15 @@ from airflow_provider_ckpt.change.plan import Plan
 from airflow_provider_ckpt.errors import CheckpointError
 from airflow_provider_ckpt.hooks.checkpoint import require_said
 from airflow_provider_ckpt.operators.in_place import CheckpointChangeOperator, plain
-from airflow_provider_ckpt.rollback.goal import RollbackTarget, ToBackup, parse_target
+from airflow_provider_ckpt.rollback.goal import BeforeDeploy, RollbackTarget, ToBackup, parse_target
 from airflow_provider_ckpt.rollback.make import make_rollback
 
 
 class CheckpointRollbackOperator(CheckpointChangeOperator):
     """Drops every batch after the given one, in place. The removed files are kept for ``ckpt undo``.
 
-    Where to is one of ``to_batch``, ``to_timestamp``, ``to_watermark``, ``to_offsets`` and ``to_backup``, or all of it
-    is in ``plan``.
+    Where to is one of ``to_batch``, ``to_timestamp``, ``to_watermark``, ``to_offsets``, ``to_backup`` and
+    ``to_before_deploy``, or all of it is in ``plan``.
     After an interruption a second run completes it.
 
     :param to_batch: The last batch to keep.
@@ -27,6 +27,8 @@ class CheckpointRollbackOperator(CheckpointChangeOperator):
     :param to_watermark: The newest batch that ran with this watermark or a lower one.
     :param to_offsets: The newest batch that is not past these offsets, by source id; JSON when it is text.
     :param to_backup: The batch of a backup, as ``ROOT/ID``; its files come back from there when Spark has purged them.
+    :param to_before_deploy: The batch that was the newest committed one when a gate has taken this bookmark:
+        ``gate.output["bookmark"]``, or that as JSON text.
     :param sources: Types of the sources by id, such as ``{"0": "kafka"}``.
     :param trigger: The trigger of the query as a deploy file says it; with ``realTime`` the logs do not show every
         batch that the sink has rows of, so no effect on it is exact.
@@ -44,6 +46,7 @@ class CheckpointRollbackOperator(CheckpointChangeOperator):
         "to_watermark",
         "to_offsets",
         "to_backup",
+        "to_before_deploy",
         "sources",
         "trigger",
         "trim_sink_log",
@@ -58,6 +61,7 @@ class CheckpointRollbackOperator(CheckpointChangeOperator):
         to_watermark: int | str | None = None,
         to_offsets: str | Mapping[str, Any] | None = None,
         to_backup: str | None = None,
+        to_before_deploy: str | Mapping[str, Any] | None = None,
         sources: Any = None,
         trigger: str | None = None,
         trim_sink_log: bool | str = False,
@@ -70,6 +74,7 @@ class CheckpointRollbackOperator(CheckpointChangeOperator):
         self.to_watermark = to_watermark
         self.to_offsets = to_offsets
         self.to_backup = to_backup
+        self.to_before_deploy = to_before_deploy
         self.sources = sources
         self.trigger = trigger
         self.trim_sink_log = trim_sink_log
@@ -109,7 +114,7 @@ class CheckpointRollbackOperator(CheckpointChangeOperator):
         )
         return plan, stores
 
-    def _target(self, source_types: Mapping[str, str]) -> RollbackTarget | ToBackup:
+    def _target(self, source_types: Mapping[str, str]) -> RollbackTarget | ToBackup | BeforeDeploy:
         try:
             return parse_target(
                 batch=self.to_batch,
@@ -117,6 +122,7 @@ class CheckpointRollbackOperator(CheckpointChangeOperator):
                 watermark=self.to_watermark,
                 offsets=self.to_offsets,
                 backup=self.to_backup,
+                before_deploy=plain("to_before_deploy", self.to_before_deploy),
                 source_types=source_types,
             )
         except ValueError as error:

@@ -113,6 +113,7 @@ def _make_rollback(location: str, asked: Asked, settings: Settings) -> tuple[Pla
             watermark=asked.get("to_watermark"),
             offsets=asked.get("to_offsets"),
             backup=asked.get("to_backup"),
+            before_deploy=asked.get("to_before_deploy"),
             source_types=types,
         )
     except ValueError as error:

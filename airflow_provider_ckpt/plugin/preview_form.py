@@ -49,6 +49,7 @@ FIELDS: Mapping[Kind, tuple[Field, ...]] = {
         Field("to_watermark", "Or: keep batches with a watermark up to", "2026-11-22T12:00Z", "text", True),
         Field("to_offsets", "Or: keep batches that have not read past", '{"0": {"orders": {"0": 500}}}', "json", True),
         Field("to_backup", "Or: go to the batch of a backup", "s3://lake/backups/ID", "text", True),
+        Field("to_before_deploy", "Or: go back to before a deploy", "the XCom bookmark of its gate", "json", True),
         Field("sources", "Types of the sources", "0=kafka, 1=delta; for amounts and offsets"),
         _SINK,
         _TRIGGER,

@@ -31,10 +31,13 @@ from airflow_provider_ckpt.codec.typed_offset import Order
 from airflow_provider_ckpt.documents import FORMAT_VERSION, is_current
 from airflow_provider_ckpt.errors import CheckpointError
 from airflow_provider_ckpt.times import time_text
+from airflow_provider_ckpt.untrusted.bounded_json import parse_json
 
 if TYPE_CHECKING:
     from airflow_provider_ckpt.documents.files import BookmarkDocument
     from airflow_provider_ckpt.documents.tasks import ContinuityResultDocument
+
+_FROM_A_GATE = "Give the bookmark of a gate: the file of ckpt gate --bookmark, or gate.output['bookmark'] in a DAG."
 
 #: Offset text by source id; None means a source without an offset.
 Offsets = Mapping[str, str | None]
@@ -84,7 +87,10 @@ def bookmark_from_dict(fields: Mapping[str, Any]) -> Bookmark:
     Raises CheckpointError for anything else.
     """
     if not isinstance(fields, Mapping):
-        raise CheckpointError(f"not a bookmark: {fields!r:.60} is not an object")
+        raise CheckpointError(
+            f"not a bookmark: {fields!r:.60} is not an object",
+            hint=_FROM_A_GATE,
+        )
     if not is_current(fields.get("format_version", FORMAT_VERSION)):
         raise CheckpointError(
             f"the bookmark has the version {fields['format_version']!r:.60}; this release reads version "
@@ -102,6 +108,20 @@ def bookmark_from_dict(fields: Mapping[str, Any]) -> Bookmark:
         if not isinstance(value := getattr(bookmark, name), Mapping):
             raise CheckpointError(f"not a bookmark: {name} is {value!r:.60}, not an object by source id")
     return bookmark
+
+
+def read_bookmark(given: Any) -> Bookmark:
+    """The bookmark that :meth:`Bookmark.to_dict` wrote, or that as JSON text. Raises CheckpointError for all else."""
+    if not isinstance(given, str):
+        return bookmark_from_dict(given)
+    try:
+        fields = parse_json(given)
+    except ValueError as error:
+        raise CheckpointError(
+            f"the bookmark is not JSON: {error}",
+            hint=_FROM_A_GATE,
+        ) from None
+    return bookmark_from_dict(fields)
 
 
 def take_bookmark(view: CheckpointView) -> Bookmark:

@@ -9,7 +9,9 @@ A target admits a batch that is not past it; a rollback goes to the newest commi
   target was final. The commit log's ``nextBatchWatermarkMs`` is of a batch that had still to run.
 * **Offsets** admit batches that did not read past them, in any source and partition that is named.
 
-A **backup** is a target of another kind: it names its batch, and has its files when Spark has purged them.
+A **backup** is a target of another kind: it names its batch, and has its files when Spark has purged them. So is a
+**bookmark**, which was taken before a deploy: it means the batch that was the newest committed one then, with the very
+offsets that it had.
 """
 
 from __future__ import annotations
@@ -25,6 +27,7 @@ from airflow_provider_ckpt.checkpoint.progress import advance, source_kind
 from airflow_provider_ckpt.codec.offset_log import OffsetSeq
 from airflow_provider_ckpt.codec.source_offset import SourceOffset
 from airflow_provider_ckpt.errors import CheckpointError, PlanError
+from airflow_provider_ckpt.restart.continuity import Bookmark, read_bookmark
 from airflow_provider_ckpt.times import parse_time_ms, time_text
 from airflow_provider_ckpt.untrusted.bounded_json import parse_json
 
@@ -142,6 +145,21 @@ class ToBackup:
     backup_id: str
 
 
+@dataclass(frozen=True, slots=True)
+class BeforeDeploy:
+    """Where the query was when its bookmark was taken: before a deploy that is to be taken back."""
+
+    bookmark: Bookmark
+
+    @property
+    def note(self) -> str:
+        """How the bookmark led to its batch; a sentence for people."""
+        found = f"Batch {self.bookmark.batch_id} was the newest committed one when the bookmark was taken."
+        if self.bookmark.in_flight is None:
+            return found
+        return f"{found} Batch {self.bookmark.in_flight} was in flight then; it is dropped, and planned anew."
+
+
 def choose(
     target: RollbackTarget, newest_first: Iterable[tuple[int, OffsetSeq]], planned: tuple[int, OffsetSeq] | None = None
 ) -> int | None:
@@ -205,8 +223,9 @@ def parse_target(
     watermark: int | str | None = None,
     offsets: str | Mapping[str, Any] | None = None,
     backup: str | None = None,
+    before_deploy: str | Mapping[str, Any] | None = None,
     source_types: Mapping[str, str] | None = None,
-) -> RollbackTarget | ToBackup:
+) -> RollbackTarget | ToBackup | BeforeDeploy:
     """The one target that was given, from what a person or a template wrote; empty text says nothing.
 
     Args:
@@ -215,12 +234,15 @@ def parse_target(
         watermark: The same.
         offsets: An offset by source id, such as ``{"0": {"topic": {"0": 5}}}``; JSON when it is text.
         backup: ``ROOT/ID``.
+        before_deploy: The bookmark that a gate has taken before the deploy; JSON when it is text.
         source_types: Declared type by source id, to compare offsets.
 
     Raises:
         ValueError: None or several are given, or one makes no sense.
+        CheckpointError: ``before_deploy`` is no bookmark.
     """
     given = {"batch": batch, "timestamp": timestamp, "watermark": watermark, "offsets": offsets, "backup": backup}
+    given["before_deploy"] = before_deploy
     named = [name for name, value in given.items() if value is not None and value != ""]
     if len(named) != 1:
         found = " and ".join(named) or "none"
@@ -234,6 +256,8 @@ def parse_target(
             return ToWatermark(parse_time_ms(str(watermark)))
         case "backup":
             return _to_backup(str(backup))
+        case "before_deploy":
+            return BeforeDeploy(read_bookmark(before_deploy))
     return ToOffsets(_offsets(offsets), source_types or {})
 
 

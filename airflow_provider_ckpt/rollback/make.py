@@ -36,9 +36,10 @@ from airflow_provider_ckpt.errors import (
 )
 from airflow_provider_ckpt.restart.real_time import REAL_TIME, trigger_of
 from airflow_provider_ckpt.rollback.exchange_plan import plan_exchange
+from airflow_provider_ckpt.rollback.find_bookmarked import find_bookmarked
 from airflow_provider_ckpt.rollback.find_resets import Resets, find_resets
 from airflow_provider_ckpt.rollback.foresee import doubt, require_no_worse, view_after
-from airflow_provider_ckpt.rollback.goal import RollbackTarget, ToBackup, ToBatch, notes_of
+from airflow_provider_ckpt.rollback.goal import BeforeDeploy, RollbackTarget, ToBackup, ToBatch, notes_of
 from airflow_provider_ckpt.rollback.gone_inputs import without_gone_inputs
 from airflow_provider_ckpt.rollback.plan import plan_rollback
 from airflow_provider_ckpt.rollback.read_backup import (
@@ -58,7 +59,7 @@ from airflow_provider_ckpt.storage.store import Store
 
 def make_rollback(
     stores: Stores,
-    target: int | RollbackTarget | ToBackup,
+    target: int | RollbackTarget | ToBackup | BeforeDeploy,
     *,
     trim_sink_log: bool = False,
     sink: DeclaredSink | None = None,
@@ -82,6 +83,13 @@ def make_rollback(
         BackupCorruptError: The backup is not complete.
     """
     wish = _Wish(trim_sink_log, sink, sources or {}, trigger or "")
+    if isinstance(target, BeforeDeploy):
+        plan = _make_rollback_to(stores, find_bookmarked(stores, target.bookmark), wish)
+        return replace(plan, notes=(target.note, *plan.notes))
+    return _make_rollback_to(stores, target, wish)
+
+
+def _make_rollback_to(stores: Stores, target: int | RollbackTarget | ToBackup, wish: _Wish) -> Plan:
     if isinstance(target, ToBackup):
         return _make_rollback_to_backup(stores, target, wish)
     goal = ToBatch(target) if isinstance(target, int) else target

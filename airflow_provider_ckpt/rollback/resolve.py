@@ -81,7 +81,7 @@ def backups_hint(root: Store, target: RollbackTarget, query_id: str | None) -> s
     own = [backup for backup in reversed(survey_backups(root).backups) if backup.query_id == query_id]
     held = []
     for backup in own:
-        entry = _entry_of(root, backup)
+        entry = entry_of(root, backup)
         if entry is not None and target.admits(backup.batch_id, entry):
             held.append(f"{backup.backup_id} (batch {backup.batch_id}, which {facts_of(entry)})")
         if len(held) == MOST_BACKUPS:
@@ -91,7 +91,7 @@ def backups_hint(root: Store, target: RollbackTarget, query_id: str | None) -> s
     return f"These backups have such a batch: {'; '.join(held)}."
 
 
-def _entry_of(root: Store, backup: Manifest) -> OffsetSeq | None:
+def entry_of(root: Store, backup: Manifest) -> OffsetSeq | None:
     """The offset log entry of the batch that a backup was taken at; None when it is damaged or gone."""
     name = layout.offset_entry(backup.batch_id)
     stored_at = next((stored.stored_at for stored in backup.objects if stored.name == name), None)

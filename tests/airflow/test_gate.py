@@ -304,7 +304,9 @@ def test_a_query_that_went_on_and_one_that_did_not(checkpoint):
         after(checkpoint, earlier)
 
 
-@pytest.mark.parametrize(("bookmark", "said"), [("{", "is not JSON"), (None, "no bookmark"), ({"a": 1}, "no bookmark")])
+@pytest.mark.parametrize(
+    ("bookmark", "said"), [("{", "is not JSON"), (None, "not a bookmark"), ({"a": 1}, "no bookmark")]
+)
 def test_a_bookmark_that_is_none(checkpoint, bookmark, said):
     with pytest.raises(AirflowFailException, match=said):
         after(checkpoint, bookmark)

@@ -17,6 +17,7 @@ from airflow_provider_ckpt.change import guard
 from airflow_provider_ckpt.change.journal import history
 from airflow_provider_ckpt.checkpoint.observe import observe
 from airflow_provider_ckpt.operators.checkpoint import CheckpointRestoreOperator, CheckpointRollbackOperator
+from airflow_provider_ckpt.restart.continuity import take_bookmark
 from airflow_provider_ckpt.storage.store import Store
 from tests.fake_query import FakeQuery, purge
 
@@ -188,8 +189,21 @@ def test_two_targets_are_refused(tmp_path, backup):
         roll_back(tmp_path, Task(), to_batch=6, to_backup=backup)
 
 
+def test_a_deploy_is_taken_back_by_the_bookmark_of_its_gate(tmp_path, backup):
+    bookmark = take_bookmark(observe(Store.open(str(tmp_path / "orders")), batch_id=7)).to_dict()
+    query = FakeQuery(Store.open(str(tmp_path / "orders")))
+    query.commit(8)
+    for given in (bookmark, json.dumps(bookmark)):
+        planned = roll_back(tmp_path, Task(), to_before_deploy=given, plan_only=True)
+        assert planned["batch_id"] == 7 and planned["notes"][0].endswith("when the bookmark was taken.")
+    with pytest.raises(AirflowFailException, match="not a bookmark|no bookmark"):
+        roll_back(tmp_path, Task(), to_before_deploy={"batch": 7})
+
+
 def test_the_target_and_the_name_are_templates():
-    assert {"to_backup", "accept_sink", "approved_by", "approved_at"} <= set(CheckpointRollbackOperator.template_fields)
+    assert {"to_backup", "to_before_deploy", "accept_sink", "approved_by", "approved_at"} <= set(
+        CheckpointRollbackOperator.template_fields
+    )
 
 
 @pytest.mark.parametrize("quiet_period", [0, 0.05, "0s", "PT0.05S", timedelta(milliseconds=50), None])

@@ -8,7 +8,9 @@ import pytest
 
 from airflow_provider_ckpt import codec
 from airflow_provider_ckpt.errors import CheckpointError
+from airflow_provider_ckpt.restart.continuity import Bookmark
 from airflow_provider_ckpt.rollback.goal import (
+    BeforeDeploy,
     ToBatch,
     ToOffsets,
     ToTimestamp,
@@ -83,6 +85,8 @@ def test_offsets_that_cannot_be_compared_are_refused(target, problem):
         ({"watermark": 1_767_225_600_000}, ToWatermark(1_767_225_600_000)),
         ({"offsets": '{"0": {"t": {"0": 5}}}', "source_types": KAFKA}, ToOffsets({"0": '{"t":{"0":5}}'}, KAFKA)),
         ({"offsets": {"0": 5}}, ToOffsets({"0": "5"})),
+        ({"before_deploy": {"query_id": "q", "batch_id": 4}}, BeforeDeploy(Bookmark("q", 4))),
+        ({"before_deploy": '{"query_id": "q", "batch_id": 4}'}, BeforeDeploy(Bookmark("q", 4))),
     ],
 )
 def test_what_people_and_templates_write(given, target):

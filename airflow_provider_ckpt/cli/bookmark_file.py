@@ -1,0 +1,45 @@
+"""The file that keeps where a query was before a deploy: ``ckpt gate`` writes it, ``ckpt rollback`` goes back to it."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import click
+
+from airflow_provider_ckpt.checkpoint.view import CheckpointView
+from airflow_provider_ckpt.cli.files import read_text, require_outside
+from airflow_provider_ckpt.errors import CheckpointNotFoundError, StoreError, located
+from airflow_provider_ckpt.restart import continuity
+from airflow_provider_ckpt.restart.continuity import Bookmark, take_bookmark
+from airflow_provider_ckpt.storage.local import publish
+from airflow_provider_ckpt.storage.store import Store
+from airflow_provider_ckpt.untrusted.limits import BASELINE_BYTES
+
+
+def write_bookmark(option: str, path: Path, store: Store, view: CheckpointView) -> None:
+    """Write where a query is, in the place of what the file had before.
+
+    Raises:
+        CheckpointError: The newest committed entry cannot be read, so there is no bookmark; the file stays as it was.
+        click.BadParameter: The file cannot be written, or would be inside a checkpoint.
+    """
+    require_outside(option, path, [store])
+    data = f"{json.dumps(take_bookmark(view).to_dict(), indent=2)}\n".encode()
+    try:
+        publish(str(path), lambda file: file.write(data), replace=True)
+    except OSError as error:
+        raise click.BadParameter(f"{path}: {error.strerror}", param_hint=option) from None
+
+
+def read_bookmark(path: Path) -> Bookmark:
+    """The bookmark in a file. Raises CheckpointError for a file that is none."""
+    try:
+        text = read_text(path, BASELINE_BYTES)
+    except FileNotFoundError:
+        raise CheckpointNotFoundError("not found", location=str(path)) from None
+    except (OSError, ValueError) as error:
+        problem = (error.strerror if isinstance(error, OSError) else None) or str(error)
+        raise StoreError(f"the bookmark cannot be read: {problem}.", location=str(path)) from None
+    with located(str(path)):
+        return continuity.read_bookmark(text)
