@@ -16,6 +16,8 @@ A block is between fences, or indented by four. HTML comments right before it ar
     That module writes it.
 ``<!-- picture: OF WHAT -->``
     It is drawn with characters.
+``<!-- only made: REASON -->``
+    Airflow makes its DAGs and tasks, and does not run them.
 ``<!-- not run: REASON -->``
     Nothing here can run it.
 
@@ -34,11 +36,12 @@ from textwrap import dedent
 
 ROOT = Path(__file__).parents[2]
 #: What the comments may say.
-NOTES = ("exit codes", "not run", "output of", "before", "file", "run by", "picture", "made by")
+NOTES = ("exit codes", "not run", "only made", "output of", "before", "file", "run by", "picture", "made by")
 #: How tests hold a block of a language.
 WAYS = {
     "sh": "run in a shell",
     "bash": "run in a shell",
+    "cron": "run in a shell",
     "python": "run by Python",
     "yaml": "read",
     "ini": "read",
@@ -87,9 +90,11 @@ def blocks_of(page: Path, text: str | None = None) -> list[Block]:
 
 
 def script_of(block: Block) -> str:
-    """What a shell runs of a block: all, or the commands in a job of GitLab or GitHub."""
+    """What a shell runs of a block: all, the commands in a job of GitLab or GitHub, or those of a crontab."""
     if block.language in ("sh", "bash"):
         return block.text
+    if block.language == "cron":
+        return re.sub(r"^(?:[\d*/,-]+ +){5}", "", block.text, flags=re.MULTILINE)
     if block.language == "yaml":
         return "\n".join(re.findall(r"^(?:- run|  script): (.+)$", block.text, re.MULTILINE))
     return ""
@@ -110,6 +115,8 @@ def way_of(block: Block) -> str | None:
     for note in ("not run", "run by", "output of", "picture"):
         if note in block.notes:
             return note
+    if "only made" in block.notes:
+        return "made by Airflow, not run"
     if "made by" in block.notes or block.page in GENERATED or block.page.startswith("docs/format/"):
         return "generated"
     if block.page.startswith("docs/runbook/") and block.language == "sh":
@@ -165,8 +172,9 @@ def show() -> None:
     for way, number in counts(blocks).items():
         print(f"{number:5} {way}")
     for block in blocks:
-        if "not run" in block.notes:
-            print(f"{block} is not run: {block.notes['not run']}")
+        for note in ("not run", "only made"):
+            if note in block.notes:
+                print(f"{block} is {note}: {block.notes[note]}")
 
 
 if __name__ == "__main__":

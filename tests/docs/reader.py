@@ -34,7 +34,7 @@ class Reader:
 
     def _take(self, block: Block) -> Iterator[str]:
         if name := block.notes.get("file"):
-            (self._lake.here / name).write_text(self._lake.here_is(block.text))
+            (self._lake.here / self._lake.here_is(name)).write_text(self._lake.here_is(block.text))
         elif way_of(block) == WAYS["python"]:
             (self._lake.here / ".block.py").write_text(self._lake.here_is(block.text))
             yield from self._ended_otherwise(block, "python .block.py")

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import ast
 import json
 import re
+import subprocess
+import sys
 from textwrap import indent
 
 import pytest
@@ -14,12 +17,9 @@ from tests.docs.blocks import Block, blocks_of, is_of_airflow, pages
 from tests.docs.lake import Lake
 
 pytestmark = [pytest.mark.airflow, pytest.mark.exhaustive]
-BLOCKS = [
-    block
-    for page in pages()
-    for block in blocks_of(page)
-    if is_of_airflow(block) and not {"not run", "run by"} & {*block.notes}
-]
+OF_AIRFLOW = [block for page in pages() for block in blocks_of(page) if is_of_airflow(block)]
+BLOCKS = [block for block in OF_AIRFLOW if not {"not run", "only made", "run by"} & {*block.notes}]
+ONLY_MADE = [block for block in OF_AIRFLOW if "only made" in block.notes]
 #: The run has this date: what the recorded query has read is older.
 DATE = "2026-11-21T00:00:00+00:00"
 
@@ -64,3 +64,25 @@ def test_the_tasks_of_a_block_succeed(block, tmp_path, s3_server, airflow_env, r
     states, _ = read_run(env, dag_id)
     wanted = dict.fromkeys(states, "success")
     assert states and states == wanted, done.stdout[-6000:] + done.stderr[-3000:]
+
+
+#: Prints how many tasks each DAG of a file has.
+MAKE = """
+import sys
+from airflow.dag_processing.dagbag import DagBag
+bag = DagBag(sys.argv[1], include_examples=False)
+assert not bag.import_errors, bag.import_errors
+print(sorted((name, len(dag.tasks)) for name, dag in bag.dags.items()))
+"""
+
+
+@pytest.mark.parametrize("block", ONLY_MADE, ids=str)
+def test_the_tasks_of_a_block_are_made(block, tmp_path, airflow_env):
+    has_dags = "with DAG(" in block.text
+    (tmp_path / "shown.py").write_text(block.text if has_dags else dag_of(block, "shown"))
+    make = [sys.executable, "-W", "ignore", "-c", MAKE, str(tmp_path)]
+    done = subprocess.run(make, env=airflow_env, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr[-3000:]
+    made = ast.literal_eval(done.stdout.splitlines()[-1])
+    calls = re.findall(r"\bCheckpoint\w+(?:Operator|Sensor)\(|\bSparkSubmitOperator\(", block.text)
+    assert sum(tasks for _, tasks in made) == len(calls)

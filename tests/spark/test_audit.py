@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+import re
+import shlex
 import shutil
 import subprocess
 import sys
@@ -237,11 +239,19 @@ def test_a_jvm_that_ends_by_the_signal_that_stops_the_service_is_no_error(monkey
 
 @pytest.mark.exhaustive
 def test_it_follows_until_it_is_stopped(tmp_path):
+    """As docs/pipeline.md starts it."""
     story = FleetStory(tmp_path / "fleet")
     story.commit("orders", 3)
     page = tmp_path / "home" / PAGE
-    command = [sys.executable, "-m", "airflow_provider_ckpt.spark.audit", str(tmp_path / "fleet"), "--home"]
-    command += [str(tmp_path / "home"), "--follow", "--batch-every", "1s", "--judge-every", "5s"]
+    [shown] = re.findall(
+        r"^python (-m .+ --follow (?:.+\n)+?)```", (ROOT / "docs/pipeline.md").read_text(), re.MULTILINE
+    )
+    places = (
+        shown.replace("\\\n", "")
+        .replace("s3://lake/checkpoints", f"{tmp_path}/fleet")
+        .replace("/srv/audit", f"{tmp_path}/home")
+    )
+    command = [sys.executable, *shlex.split(places), "--batch-every", "1s", "--judge-every", "5s"]
     command += ["--option", "pollInterval=1s", "--option", "maxPollInterval=2s"]
     env = {key: value for key, value in os.environ.items() if key != "PYSPARK_PYTHON"}
     java = Path(shutil.which("java") or "").parent
