@@ -16,10 +16,12 @@ from functools import reduce
 from pathlib import Path
 
 import pytest
+import yaml
 
 from tests.compose import ends
 from tests.compose.native import read_file
-from tests.compose.rules import SHARED, breaches, problems
+from tests.compose.rules import SHARED, breaches, is_airflow, problems
+from tests.docs.blocks import blocks_of
 
 ROOT = Path(__file__).parents[1]
 
@@ -49,6 +51,14 @@ def change(*path: str, value: object = None) -> dict:
 
 def of(service: str, *path: str, value: object = None) -> dict:
     return change("services", service, *path, value=value)
+
+
+def test_what_a_page_shows_of_it_is_in_it():
+    """docs/how-to/airflow-pages.md: what every process of Airflow has."""
+    [shown] = [block for block in blocks_of(ROOT / "docs/how-to/airflow-pages.md") if "run by" in block.notes]
+    wanted = yaml.safe_load(shown.text)["environment"].items()
+    processes = [service for service in COMPOSE["services"].values() if is_airflow(service)]
+    assert wanted and all(wanted <= service["environment"].items() for service in processes)
 
 
 #: A fault, and what is said of it.
