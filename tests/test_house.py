@@ -228,7 +228,7 @@ TESTED_ELSEWHERE = {
     "change": "actions executor facts forget journal open_sinks receipt requirements resume stage validate",
     "change/undo": "foresee make put_back",
     "checkpoint": "file_sink_log own_files progress sink_marker spark_confs state_partitions view",
-    "checks": "beside checksums confs file_sink rule_pages",
+    "checks": "checksums confs file_sink rule_pages",
     "cli": "backup files findings_output gate history log options prune render rollback show streams wait",
     "codec": "embedded_paths file_offset verbatim versions xxhash32",
     "fleet": "find row",

@@ -18,7 +18,8 @@ _OUR_FILES = ("manifest.json", "intent.json", "dropped.json")
 @rule("CKPT160")
 def unknown(view: CheckpointView) -> Iterator[Finding]:
     """CKPT160: files that are none of Spark's; whatever ckpt does leaves them in place."""
-    names = [name for name in unknown_names(view) if name not in view.links]
+    links = set(view.links)
+    names = [name for name in unknown_names(view) if name not in links]
     if names:
         yield Finding(
             "CKPT160",
