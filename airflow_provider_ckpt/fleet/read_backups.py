@@ -1,11 +1,11 @@
-"""The newest backup of each query, with one request for each of them: the ids of backups tell time and query."""
+"""The newest backup of each query, with one request for each of them."""
 
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
 
-from airflow_provider_ckpt.backup.catalog import is_own_id, read_manifest
-from airflow_provider_ckpt.errors import BackupError
+from airflow_provider_ckpt.backup.read_by_query import QueryBackups
+from airflow_provider_ckpt.errors import CheckpointError
 from airflow_provider_ckpt.fleet.find import THREADS
 from airflow_provider_ckpt.fleet.index import LastBackup
 from airflow_provider_ckpt.storage.concurrency import in_parallel
@@ -26,21 +26,19 @@ def read_last_backups(roots: Sequence[Store], query_ids: Collection[str]) -> dic
 
 
 def _of_root(root: Store, query_ids: Collection[str]) -> dict[str, LastBackup]:
-    ids = sorted(filter(is_own_id, root.ls()[1]), reverse=True)
-    by_prefix: dict[str, list[str]] = {}
-    for backup_id in ids:
-        by_prefix.setdefault(backup_id.partition("Z-")[2], []).append(backup_id)
-    wanted = sorted(query_ids)
-
-    def find(query_id: str) -> LastBackup | None:
-        for backup_id in by_prefix.get(query_id[:8], ()):
-            try:
-                manifest = read_manifest(root, backup_id)
-            except BackupError:  # `ckpt backups` and `ckpt verify` say so
-                continue
-            if manifest is not None and manifest.query_id == query_id:
-                return LastBackup(backup_id, manifest.batch_id, manifest.created_at_ms)
-        return None
-
-    found = in_parallel(find, wanted, THREADS)
+    backups, wanted = QueryBackups(root), sorted(query_ids)
+    found = in_parallel(lambda query_id: _newest(backups, query_id), wanted, THREADS)
     return {query_id: backup for query_id, backup in zip(wanted, found, strict=True) if backup is not None}
+
+
+def _newest(backups: QueryBackups, query_id: str) -> LastBackup | None:
+    for backup_id in backups.ids_of(query_id):
+        try:
+            manifest = backups.read(backup_id, query_id)
+        except CheckpointError as error:  # `ckpt backups` and `ckpt verify` say so
+            if error.retryable:
+                raise
+            continue
+        if manifest is not None:
+            return LastBackup(backup_id, manifest.batch_id, manifest.created_at_ms)
+    return None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Annotated
 
 from fastapi import APIRouter, Depends, Query, Request, Response
@@ -34,7 +35,7 @@ def show_checkpoint(
         declared = declared_types(sources)
     except CheckpointError as error:
         refused = str(error)
-    backups = [open_root(root) for root in settings.backup_roots]
+    backups = [partial(open_root, root) for root in settings.backup_roots]
     page = read_page(store, backups, before=before, declared=declared)
     return render(
         request,

@@ -19,7 +19,7 @@ from airflow_provider_ckpt.plugin.preview_form import Kind
 from airflow_provider_ckpt.plugin.read_batches import list_both
 from airflow_provider_ckpt.plugin.read_checkpoint import declared_types
 from airflow_provider_ckpt.plugin.settings import Settings
-from airflow_provider_ckpt.plugin.stores import open_below
+from airflow_provider_ckpt.plugin.stores import connected, open_below
 from airflow_provider_ckpt.positions.extent import offsets_of
 from airflow_provider_ckpt.positions.strategies import parse_scope
 from airflow_provider_ckpt.reset.make import make_reset
@@ -150,7 +150,9 @@ def _make_reset(location: str, asked: Asked, settings: Settings) -> tuple[Plan, 
         raise PlanError(f"{error}.", location=location, hint=_NOTHING) from None
     sink = parse_sink(asked["sink"]) if "sink" in asked else None
     stores = Stores.of(location, opening(settings), sink=sink)
-    access = Access(opening(settings), stores.checkpoint, kafka_config(asked.get("kafka_conn_id")))
+    conn_id = asked.get("kafka_conn_id")
+    with connected(conn_id, declared.location):
+        access = Access(opening(settings), stores.checkpoint, kafka_config(conn_id))
 
     def plan_for(wanted: Goal, within: Any) -> Plan:
         aim = resolve_aim(declared, wanted, within, access)

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping
 from functools import partial
 from time import monotonic
 from typing import TypeVar
 
-from airflow_provider_ckpt.backup.catalog import read_manifest
+from airflow_provider_ckpt.backup.manifest import Manifest
+from airflow_provider_ckpt.backup.read_by_query import QueryBackups
 from airflow_provider_ckpt.change.journal import Record, survey
 from airflow_provider_ckpt.checkpoint.contents import unknown_names
 from airflow_provider_ckpt.checkpoint.observe import observe
-from airflow_provider_ckpt.checkpoint.own_files import is_backup_id
 from airflow_provider_ckpt.checkpoint.progress import SOURCE_TYPES, source_kind
 from airflow_provider_ckpt.checkpoint.view import CheckpointView
 from airflow_provider_ckpt.checks import check
@@ -33,16 +33,17 @@ from airflow_provider_ckpt.plugin.timeline import Change, charts_of, lines_of
 from airflow_provider_ckpt.storage.store import Store
 
 Found = TypeVar("Found")
+OpenRoot = Callable[[], Store]
 #: Seconds after which no further part of a page is begun.
 PATIENCE_S = 20.0
 #: A record of a change that is larger is not read.
 MOST_PLAN_BYTES = 8 << 20
-_LATE = "The storage is slow, so this part was not read. Load the page again, or use the command."
+_LATE = "The storage is slow, so this part was not read to its end. Load the page again, or use the command."
 
 
 def read_page(
     store: Store,
-    backups: Sequence[Store] = (),
+    backups: Iterable[OpenRoot] = (),
     *,
     before: int | None = None,
     declared: Mapping[str, str] | None = None,
@@ -52,7 +53,7 @@ def read_page(
 
     Args:
         store: Where it is.
-        backups: Roots in which there may be backups of it.
+        backups: Open the roots in which there may be backups of it.
         before: Show batches before this one (exclusive); None for the newest.
         declared: Types of sources by id, for logs that do not name them.
         clock: Seconds that go on.
@@ -74,38 +75,48 @@ class _Reader:
         return self._clock() > self._until
 
     def part(self, read: Callable[[], Found], *names: str) -> Found | None:
-        """A part of the page; None when it cannot be read, and the page says there why."""
+        """A part of the page; None when it cannot be read, or when it is too late, and the page says there why."""
+        if self.is_late():
+            self._miss(_LATE, *names)
+            return None
         try:
             return read()
         except CheckpointError as error:
-            self.page.missing |= dict.fromkeys(names, str(error))
+            self._miss(str(error), *names)
             return None
 
-    def read(self, backups: Sequence[Store]) -> CheckpointPage:
-        """All of it."""
+    def _miss(self, why: str, *names: str) -> None:
+        """Say why parts are not there, or not whole; of several reasons all."""
+        for name in names:
+            said = self.page.missing.get(name, "")
+            self.page.missing[name] = why if said in ("", why) else f"{said} {why}"
+
+    def read(self, backups: Iterable[OpenRoot]) -> CheckpointPage:
+        """All of it; first what the page is for, so that a slow storage has answered that when the time is over."""
         page = self.page
-        self.part(self._read_changes, "changes")
         try:
             logs = list_both(self.store, page.before)
         except CheckpointError as error:
             page.problem = str(error)
             page.status = 404 if isinstance(error, CheckpointNotFoundError) else 503 if error.retryable else 200
+            self.part(self._read_changes, "changes")
             return page
         page.entries = logs.entries
         log = self.part(lambda: read_log(self.store, logs, page.before, self.declared, self.is_late), "log") or Log()
         page.batches, page.older, page.conf_changes = log.batches, log.older, log.conf_changes
         page.unreadable += [log.unread] if log.unread else []
+        if page.before is None:  # an older page shows its batches alone
+            self._read_newest(logs, log, backups)
+        self.part(self._read_changes, "changes")
         following = logs.listing.objects.get(f"offsets/{page.before}")
         until_ms = following.modified_ms if following else None
         page.lines = lines_of(log.batches, page.changes, until_ms=until_ms, are_oldest=log.older is None)
         page.charts = charts_of(log.batches, page.changes)
-        if page.before is None:  # an older page shows its batches alone
-            self._read_newest(logs, log, backups)
         return page
 
-    def _read_newest(self, logs: Logs, log: Log, backups: Sequence[Store]) -> None:
+    def _read_newest(self, logs: Logs, log: Log, backups: Iterable[OpenRoot]) -> None:
         page, see = self.page, examine if logs.whole else observe
-        view = self.part(lambda: see(self.store, listing=logs.listing), "latest", "sources", "findings")
+        view = self.part(lambda: see(self.store, listing=logs.listing), "latest", "sources", "findings", "backups")
         if view is None:
             return
         page.sources = self.part(lambda: _sources(view, log.tallies, self.declared), "sources") or []
@@ -116,9 +127,9 @@ class _Reader:
             page.more_findings = len(found) - len(page.findings)
         else:
             said = f"The logs have {logs.entries:,} entries, which is too many to check for a page."
-            page.missing["findings"] = said
-        for root in backups:
-            self.part(partial(self._read_backups, root, view), "backups")
+            self._miss(said, "findings")
+        for open_root in backups:
+            self.part(partial(self._read_backups, open_root, view), "backups")
         page.backups.sort(key=lambda item: (item.created_at_ms, item.backup_id), reverse=True)
 
     def _read_changes(self) -> None:
@@ -128,33 +139,36 @@ class _Reader:
         if len(records) + len(unreadable) >= MOST_CHANGES:
             self.page.unreadable.append(f"No more than {MOST_CHANGES} changes are read for this page.")
 
-    def _read_backups(self, root: Store, view: CheckpointView) -> None:
-        """The newest of a root; a root has backups of many queries, and a manifest may be large."""
-        names = sorted(filter(is_backup_id, root.ls()[1]), reverse=True)
-        for name in names[:MOST_BACKUPS]:
+    def _read_backups(self, open_root: OpenRoot, view: CheckpointView) -> None:
+        """The newest of a root; a manifest may be large."""
+        root = open_root()
+        backups = QueryBackups(root)
+        for backup_id in backups.ids_of(view.query_id)[:MOST_BACKUPS]:
             if self.is_late():
-                self.page.missing["backups"] = _LATE
+                self._miss(_LATE, "backups")
                 return
             try:
-                found = read_manifest(root, name)
+                found = backups.read(backup_id, view.query_id, view.location)
             except CheckpointError as error:
                 if error.retryable:
                     raise
                 self.page.unreadable.append(str(error))
                 continue
-            if found is not None and (found.location == view.location or found.query_id == view.query_id is not None):
-                self.page.backups.append(
-                    Backup(
-                        root=root.location,
-                        backup_id=found.backup_id,
-                        batch_id=found.batch_id,
-                        created_at_ms=found.created_at_ms,
-                        objects=len(found.objects),
-                        total_bytes=found.total_bytes,
-                        message=found.message,
-                        tags=found.tags,
-                    )
-                )
+            if found is not None:
+                self.page.backups.append(_backup(root, found))
+
+
+def _backup(root: Store, found: Manifest) -> Backup:
+    return Backup(
+        root=root.location,
+        backup_id=found.backup_id,
+        batch_id=found.batch_id,
+        created_at_ms=found.created_at_ms,
+        objects=len(found.objects),
+        total_bytes=found.total_bytes,
+        message=found.message,
+        tags=found.tags,
+    )
 
 
 def _change(record: Record) -> Change:

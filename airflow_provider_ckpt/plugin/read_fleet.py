@@ -6,8 +6,8 @@ from threading import Lock
 
 from airflow_provider_ckpt.fleet.index import FleetIndex, IndexRow
 from airflow_provider_ckpt.fleet.read_index import IndexReader
-from airflow_provider_ckpt.hooks.checkpoint import CheckpointHook
 from airflow_provider_ckpt.plugin.settings import Settings
+from airflow_provider_ckpt.plugin.stores import open_connected
 from airflow_provider_ckpt.storage.roots import Roots
 
 
@@ -25,7 +25,7 @@ class FleetReader:
         Raises CheckpointError when it cannot be read.
         """
         assert settings.index is not None
-        index = self._reader.read(CheckpointHook(settings.index_conn_id).store(settings.index))
+        index = self._reader.read(open_connected(settings.index, settings.index_conn_id))
         if index is None:
             return None
         with self._lock:

@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
+
 from airflow_provider_ckpt.checkpoint.own_files import UNDO_DIRECTORY
+from airflow_provider_ckpt.errors import CheckpointError, StoreError
 from airflow_provider_ckpt.hooks.checkpoint import CheckpointHook
 from airflow_provider_ckpt.storage.held import hold
 from airflow_provider_ckpt.storage.roots import Root, Roots, normalised
+from airflow_provider_ckpt.storage.secrets import scrub
 from airflow_provider_ckpt.storage.store import Store
 
 
@@ -25,8 +30,43 @@ def open_root(root: Root) -> Store:
     return _open(root, normalised(root.url), Roots((root,)))
 
 
+def open_connected(location: str, conn_id: str | None) -> Store:
+    """The store of a location that an administrator has configured.
+
+    Raises StoreError when its connection cannot open it.
+    """
+    with connected(conn_id, location):
+        return CheckpointHook(conn_id).store(location)
+
+
 def _open(root: Root, normal: str, roots: Roots) -> Store:
     """Who writes checkpoints may make links, so of a disk nothing outside of the roots is read."""
     if normal.startswith("/"):
         return hold(Store.open(normal), roots.limits(UNDO_DIRECTORY))
-    return CheckpointHook(root.conn_id).store(normal)
+    return open_connected(normal, root.conn_id)
+
+
+@contextmanager
+def connected(conn_id: str | None, location: str) -> Iterator[None]:
+    """Whatever a connection of Airflow is asked for: what it cannot give is a StoreError that names the connection.
+
+    What Airflow, a secrets backend and the provider of a storage raise for a connection that is missing or incomplete
+    has no class in common.
+
+    Args:
+        conn_id: The connection; None for none.
+        location: What it was asked for.
+    """
+    try:
+        yield
+    except CheckpointError:
+        raise
+    except Exception as error:
+        if conn_id is None:
+            raise
+        raise StoreError(
+            f"the Airflow connection {conn_id!r} cannot open this: {scrub(str(error)):.300}.",
+            location=scrub(location),
+            hint=f"See whether `airflow connections get {conn_id}` knows it on the host of the API server, and whether "
+            "conn= in the section [ckpt] of Airflow's configuration names the one that was meant.",
+        ) from error

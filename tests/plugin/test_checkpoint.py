@@ -76,6 +76,22 @@ def test_a_page_of_what_is_not_there_is_readable(lake):
     assert "the location does not exist" in text_of(answer.text) and "restore it from a backup" in text_of(answer.text)
 
 
+def test_a_missing_connection_of_a_root_of_backups_is_a_sentence_beside_the_rest(lake, tmp_path, configure):
+    configure(backup_roots=f"s3://lake/backups conn=misnamed, {tmp_path / 'backups'}")
+    (tmp_path / "backups").mkdir()
+    answer = page_at(write_checkpoint(lake / "orders", 3))
+    text = text_of(answer.text)
+    assert answer.status_code == 200 and "2 newest committed batch" in text
+    assert "s3://lake/backups: the Airflow connection 'misnamed' cannot open this" in text
+
+
+def test_a_missing_connection_of_a_root_is_a_sentence(lake, configure):
+    configure(roots="s3://lake/checkpoints conn=misnamed")
+    answer = page_at("s3://lake/checkpoints/orders")
+    assert answer.status_code == 500
+    assert "s3://lake/checkpoints/orders: the Airflow connection 'misnamed' cannot open this" in text_of(answer.text)
+
+
 @pytest.mark.parametrize("sub_path", ["", "/team/airflow"])
 def test_links_stay_below_the_sub_path(lake, sub_path):
     place = write_checkpoint(lake / "orders")

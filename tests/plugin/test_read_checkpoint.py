@@ -5,15 +5,17 @@ from __future__ import annotations
 import os
 import shutil
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
 import pytest
 
+from airflow_provider_ckpt.backup.read_by_query import QueryBackups
 from airflow_provider_ckpt.backup.take import take_backup
 from airflow_provider_ckpt.change.apply import apply
 from airflow_provider_ckpt.change.places import Stores
 from airflow_provider_ckpt.checkpoint.listing import list_tree
-from airflow_provider_ckpt.errors import CheckpointError, StoreUnavailableError
+from airflow_provider_ckpt.errors import CheckpointError, StoreError, StoreUnavailableError
 from airflow_provider_ckpt.plugin import read_checkpoint
 from airflow_provider_ckpt.plugin.checkpoint_page import CheckpointPage
 from airflow_provider_ckpt.plugin.read_checkpoint import PATIENCE_S, declared_types, read_page
@@ -27,7 +29,7 @@ KAFKA = {"0": "kafka"}
 
 
 def page_of(place: Path, *backups: Path, **more) -> CheckpointPage:
-    return read_page(Store.open(str(place)), [Store.open(str(root)) for root in backups], **more)
+    return read_page(Store.open(str(place)), [partial(Store.open, str(root)) for root in backups], **more)
 
 
 @pytest.fixture
@@ -126,11 +128,79 @@ def test_a_storage_that_does_not_answer_is_a_sentence(checkpoint, monkeypatch, f
         assert "the storage does not answer" in " ".join([page.problem, *page.missing.values()])
 
 
-def test_a_slow_storage_ends_the_reading(checkpoint, tmp_path):
+class Clock:
+    """Seconds that go on only when a part takes some."""
+
+    def __init__(self) -> None:
+        self.now_s = 0.0
+
+    def __call__(self) -> float:
+        return self.now_s
+
+    def slow(self, read: Callable) -> Callable:
+        """The same reading, which takes longer than a page waits."""
+
+        def wrapped(*args, **more):
+            self.now_s += PATIENCE_S + 1
+            return read(*args, **more)
+
+        return wrapped
+
+
+#: What takes long, and the parts that are not begun after it.
+SLOW = {
+    "list_both": {"log", "latest", "sources", "findings", "backups", "changes"},
+    "read_log": {"latest", "sources", "findings", "backups", "changes"},
+    "examine": {"sources", "findings", "backups", "changes"},
+    "check": {"backups", "changes"},
+    "survey": set(),
+}
+
+
+@pytest.mark.parametrize("slow", SLOW)
+def test_after_a_slow_part_no_other_is_begun(checkpoint, tmp_path, monkeypatch, slow):
     take_backup(Store.open(str(checkpoint)), Store.open(str(tmp_path / "backups")))
-    times = iter([0.0, *[PATIENCE_S * 2] * 100])
-    page = page_of(checkpoint, tmp_path / "backups", clock=lambda: next(times))
-    assert page.backups == [] and "The storage is slow" in page.missing["backups"]
+    clock, begun = Clock(), []
+    for name in SLOW:
+        read = getattr(read_checkpoint, name)
+        noted = lambda *args, name=name, read=read, **more: (begun.append(name), read(*args, **more))[1]  # noqa: E731
+        monkeypatch.setattr(read_checkpoint, name, clock.slow(noted) if name == slow else noted)
+    page = page_of(checkpoint, tmp_path / "backups", clock=clock)
+    assert begun == list(SLOW)[: list(SLOW).index(slow) + 1]
+    assert page.missing.keys() == SLOW[slow]
+    assert all(said.startswith("The storage is slow, so this part was not read") for said in page.missing.values())
+    assert bool(page.backups) == ("backups" not in SLOW[slow])
+
+
+def test_between_two_backups_the_time_is_looked_at(checkpoint, tmp_path, monkeypatch):
+    for _ in range(2):
+        take_backup(Store.open(str(checkpoint)), Store.open(str(tmp_path / "backups")))
+    clock = Clock()
+    monkeypatch.setattr(QueryBackups, "read", clock.slow(QueryBackups.read))
+    page = page_of(checkpoint, tmp_path / "backups", clock=clock)
+    assert len(page.backups) == 1 and "The storage is slow" in page.missing["backups"]
+
+
+def test_a_root_of_backups_that_cannot_be_opened_hides_no_other(checkpoint, tmp_path):
+    def refuse() -> Store:
+        raise StoreError("the Airflow connection 'lake' cannot open this.", location="s3://lake/backups")
+
+    take_backup(Store.open(str(checkpoint)), Store.open(str(tmp_path / "backups")))
+    good = partial(Store.open, str(tmp_path / "backups"))
+    page = read_page(Store.open(str(checkpoint)), [refuse, good, partial(refuse)])
+    assert len(page.backups) == 1 and page.latest is not None
+    assert page.missing == {"backups": "s3://lake/backups: the Airflow connection 'lake' cannot open this."}
+
+
+def test_without_a_query_id_the_backups_of_the_location_are_shown(checkpoint, tmp_path):
+    backups = tmp_path / "backups"
+    take_backup(Store.open(str(checkpoint)), Store.open(str(backups)))
+    other = write_checkpoint(tmp_path / "other")
+    take_backup(Store.open(str(other)), Store.open(str(backups)))
+    assert len(page_of(checkpoint, backups).backups) == 2, "of the same query"
+    (checkpoint / "metadata").unlink()
+    (own,) = page_of(checkpoint, backups).backups
+    assert own.batch_id == 4
 
 
 def test_a_damaged_record_hides_no_other_part(checkpoint):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from airflow_provider_ckpt.clock import now_ms
+from airflow_provider_ckpt.errors import StoreError
 from airflow_provider_ckpt.fleet.index import FleetIndex, IndexRow
 from airflow_provider_ckpt.fleet.write_index import put_index
 from airflow_provider_ckpt.plugin.read_fleet import FleetReader
@@ -33,3 +34,8 @@ def test_rows_outside_of_the_roots_are_left_out_also_behind_links(settings, tmp_
 
 def test_there_may_be_none_yet(tmp_path):
     assert FleetReader().read(Settings(index=str(tmp_path))) is None
+
+
+def test_a_connection_of_the_index_that_is_missing_is_named():
+    with pytest.raises(StoreError, match="s3://lake/index: the Airflow connection 'misnamed' cannot open this: "):
+        FleetReader().read(Settings(index="s3://lake/index", index_conn_id="misnamed"))

@@ -7,7 +7,7 @@ import pytest
 from airflow_provider_ckpt.change.journal import survey
 from airflow_provider_ckpt.errors import StoreError
 from airflow_provider_ckpt.plugin import stores
-from airflow_provider_ckpt.plugin.stores import open_below
+from airflow_provider_ckpt.plugin.stores import connected, open_below, open_connected, open_root
 from airflow_provider_ckpt.storage.roots import OutsideRootsError, parse_roots
 
 
@@ -72,6 +72,45 @@ def test_a_root_is_opened_with_its_connection(monkeypatch):
     monkeypatch.setattr(stores, "CheckpointHook", Hook)
     open_below(parse_roots("s3a://lake/x conn=lake"), "s3n://lake/x/q")
     assert opened == [("lake", "s3://lake/x/q")]
+
+
+@pytest.mark.parametrize(
+    ("connection", "said"),
+    [
+        (None, "the Airflow connection 'lake' cannot open this: The conn_id `lake` isn't defined"),
+        (
+            '{"conn_type": "checkpoint", "extra": {"storage_options": "["}}',
+            "the storage_options of the connection lake",
+        ),
+    ],
+)
+def test_a_connection_that_is_missing_or_wrong_is_named(monkeypatch, connection, said):
+    if connection:
+        monkeypatch.setenv("AIRFLOW_CONN_LAKE", connection)
+    roots = parse_roots("s3://lake/x conn=lake")
+    for opened in (
+        lambda: open_below(roots, "s3://lake/x/q"),
+        lambda: open_root(next(iter(roots))),
+        lambda: open_connected("s3://lake/index", "lake"),
+    ):
+        with pytest.raises(StoreError) as caught:
+            opened()
+        assert said in str(caught.value)
+
+
+def test_what_a_connection_says_has_no_secrets():
+    with pytest.raises(StoreError) as caught, connected("lake", "s3://key:secret@lake/x?token=abc"):
+        raise RuntimeError("no answer from https://ann:s3cret@vault/x?token=abc" + "!" * 1_000)
+    text = str(caught.value)
+    assert "s3://key@lake/x?token=***: the Airflow connection 'lake' cannot open this: no answer from" in text
+    assert (
+        "secret" not in text.replace("secrets", "") and "s3cret" not in text and "abc" not in text and len(text) < 700
+    )
+
+
+def test_a_fault_without_a_connection_stays_what_it_is():
+    with pytest.raises(ZeroDivisionError), connected(None, "s3://lake/x"):
+        raise ZeroDivisionError
 
 
 def test_the_records_of_a_root_that_is_a_checkpoint_are_beside_it(tmp_path):
