@@ -11,6 +11,8 @@ from airflow_provider_ckpt.hooks.checkpoint import CheckpointHook
 from airflow_provider_ckpt.lineage.datasets import Named, checkpoint, declared_sinks, declared_sources
 from airflow_provider_ckpt.lineage.facts import asset_extra, batch_of, task_facts
 from airflow_provider_ckpt.lineage.page_link import CheckpointLink, links_of
+from airflow_provider_ckpt.storage.secrets import scrub
+from airflow_provider_ckpt.visible import visible
 
 Result = TypeVar("Result", bound=Mapping[str, Any])
 
@@ -73,6 +75,11 @@ class CheckpointTask:
 
         yield from (item for item in self.outlets if isinstance(item, Asset))
 
+    @property
+    def shown_checkpoint(self) -> str:
+        """The checkpoints as they were given, for people: in one line, without the secrets of URLs."""
+        return visible(scrub(str(self.checkpoint)))
+
     # --- where -------------------------------------------------------------------------------------------------------
 
     def linked_checkpoints(self) -> list[str]:
@@ -83,7 +90,8 @@ class CheckpointTask:
         try:
             return [self.hook.url(item) for item in self._given()]
         except Exception:  # what Airflow raises for a missing connection differs between its versions
-            self.hook.log.warning("There is no link to %s, because its connection cannot be had.", self.checkpoint)
+            shown = self.shown_checkpoint
+            self.hook.log.warning("There is no link to %s, because its connection cannot be had.", shown)
             return []
 
     def _given(self) -> list[str]:

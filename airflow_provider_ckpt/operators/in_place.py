@@ -185,7 +185,7 @@ class CheckpointChangeOperator(CheckpointOperator):
                 "the callable query_is_stopped failed, so it is not known whether the query is stopped: "
                 f"{type(error).__name__}: {error}"
             )
-            raise PlanError(message, location=self.checkpoint, hint="Nothing was done.") from error
+            raise PlanError(message, location=self.shown_checkpoint, hint="Nothing was done.") from error
         return require_said("query_is_stopped", answer)
 
     def _quiet_s(self) -> float | None:

@@ -192,7 +192,7 @@ class CheckpointWindowsOperator(CheckpointOperator):
 
     def _say(self, progress: Progress, found: list[Window]) -> None:
         if not progress.watermark_ms:
-            self.log.info("%s: no batch with a watermark is committed", self.checkpoint)
+            self.log.info("%s: no batch with a watermark is committed", self.shown_checkpoint)
             return
         rows: list[tuple[str, object]] = [
             ("newest committed batch", progress.batch_id),

@@ -85,7 +85,7 @@ class CheckpointSensor(CheckpointTask, BaseSensorOperator):
 
     def say(self, text: str) -> None:
         """Log what a poll has found, which the error of a timeout repeats."""
-        self._said = f"{self.checkpoint}: {text}"
+        self._said = f"{self.shown_checkpoint}: {text}"
         self.log.info("%s", self._said)
 
     @abstractmethod
@@ -106,7 +106,7 @@ class CheckpointSensor(CheckpointTask, BaseSensorOperator):
             return self.tell(context, self.result_of(event))
         if event["status"] == "timeout":
             found = event.get("text", event)
-            raise AirflowSensorTimeout(f"the condition on {self.checkpoint} was not met in time: {found}")
+            raise AirflowSensorTimeout(f"the condition on {self.shown_checkpoint} was not met in time: {found}")
         error = CheckpointError(event["message"], location=event["location"], name=event["name"], hint=event["hint"])
         raise failure(event["code"], error, retryable=bool(event.get("retryable")))
 

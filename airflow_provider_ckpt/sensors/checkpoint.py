@@ -143,7 +143,7 @@ class CheckpointProgressSensor(CheckpointSensor):
         step = self._step(context)
         if isinstance(step, TimedOut):
             raise AirflowSensorTimeout(
-                f"the condition on {self.checkpoint} was not met by the deadline {self.deadline}: {step.text}"
+                f"the condition on {self.shown_checkpoint} was not met by the deadline {self.deadline}: {step.text}"
             )
         return PokeReturnValue(True, self._result(step)) if isinstance(step, Reached) else False
 
@@ -258,5 +258,5 @@ class CheckpointProgressSensor(CheckpointSensor):
             event: dict[str, Any] = {**outcome("reached", progress, ended.condition)}
         else:
             event = ended
-        self.log.info("The condition on %s is met: %s", self.checkpoint, event)
+        self.log.info("The condition on %s is met: %s", self.shown_checkpoint, event)
         return {"format_version": FORMAT_VERSION, **{key: event[key] for key in event if key != "status"}}

@@ -13,8 +13,10 @@ from airflow.triggers.base import BaseTrigger, TriggerEvent
 
 from airflow_provider_ckpt.clock import now_ms
 from airflow_provider_ckpt.errors import CheckpointError, StoreUnavailableError
+from airflow_provider_ckpt.storage.secrets import scrub
 from airflow_provider_ckpt.triggers.position_polls import LagPoll, LossPoll, Polled, PositionPoll, Queries
 from airflow_provider_ckpt.triggers.shared_polls import PollPool, poll_pool
+from airflow_provider_ckpt.visible import visible
 
 #: A line in the log of the triggerer at most so often, seconds: many waits share one process.
 LOG_S = 60.0
@@ -101,7 +103,7 @@ class CheckpointPositionTrigger(BaseTrigger):
     def _say(self, text: str) -> None:
         said_at, said = self._said
         if text != said and time.monotonic() - said_at >= LOG_S:
-            self.log.info("%s: %s", self.checkpoint, text)
+            self.log.info("%s: %s", visible(scrub(str(self.checkpoint))), text)
             self._said = (time.monotonic(), text)
 
 

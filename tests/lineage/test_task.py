@@ -172,3 +172,17 @@ def test_a_connection_that_is_missing_leaves_no_link_and_no_error():
     task = CheckpointCheckOperator(task_id="t", checkpoint="o", checkpoint_conn_id="no_such_connection")
     assert task.linked_checkpoints() == []
     assert task.get_openlineage_facets_on_failure(None).inputs == []
+
+
+@pytest.mark.parametrize("many", [False, True], ids=["one", "a list"])
+def test_the_log_of_a_missing_connection_has_no_secrets_of_a_url(monkeypatch, many):
+    said: list[str] = []
+    log = SimpleNamespace(warning=lambda text, *values: said.append(text % values))
+    monkeypatch.setattr(CheckpointHook, "log", log)
+    location = "s3://key:s3cret@lake/orders?token=abc\n"
+    given = [location, location] if many else location
+    task = CheckpointCheckOperator(task_id="t", checkpoint=given, checkpoint_conn_id="no_such_connection")
+    assert task.linked_checkpoints() == []
+    (text,) = said
+    assert text.startswith("There is no link to ") and "key@lake/orders?token=***" in text
+    assert "s3cret" not in text and "abc" not in text and "\n" not in text
