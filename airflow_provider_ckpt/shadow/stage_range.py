@@ -131,8 +131,18 @@ def _require_fork(theirs: CheckpointView, ours: CheckpointView) -> int:
             location=ours.location,
             hint="Nothing was done. Restore the backup with a new query id (--new-query-id, new_query_id=True).",
         )
-    if ours.in_flight is not None and len(ours.planned) > 1:
-        return ours.in_flight - 1
+    before = None if ours.in_flight is None else ours.predecessor(ours.in_flight)
+    if ours.in_flight is not None and before is not None:
+        if before + 1 != ours.in_flight:
+            raise PlanError(
+                f"the fork has planned batch {ours.in_flight} after batch {before}, and not batch {before + 1}: it was "
+                "started, or staged for other batches.",
+                location=ours.location,
+                name=layout.offset_entry(ours.in_flight),
+                batch_id=ours.in_flight,
+                hint="Nothing was done. Restore the backup to a new location, and begin again.",
+            )
+        return before
     if ours.latest_committed is None:
         raise PlanError(
             "the fork has no committed batch to begin after.",

@@ -90,6 +90,10 @@ def started(live: Query, fork: Query) -> None:
     fork.plan(3, {"offset": 99})
 
 
+def with_a_gap(live: Query, fork: Query) -> None:
+    fork.plan(5, {"offset": 18})
+
+
 def rolled_back(live: Query, fork: Query) -> None:
     live.plan(2, {"offset": 8})
 
@@ -112,6 +116,7 @@ def not_committed(live: Query, fork: Query) -> None:
     [
         (same_id, "is no fork"),
         (started, "has planned another batch 3"),
+        (with_a_gap, "has planned batch 5 after batch 2, and not batch 3: it was started, or staged"),
         (rolled_back, "ended at other offsets"),
         (purged, "has no entry offsets/3"),
         (repartitioned, "cannot be one batch"),
