@@ -31,6 +31,7 @@ from airflow_provider_ckpt.clock import now_ms
 from airflow_provider_ckpt.documents import FORMAT_VERSION
 from airflow_provider_ckpt.errors import CheckpointNotFoundError, GateFailedError
 from airflow_provider_ckpt.fleet.find import DEPTH, THREADS, find_checkpoints
+from airflow_provider_ckpt.fleet.index import left_out_text
 from airflow_provider_ckpt.fleet.judge import judge_checkpoints
 from airflow_provider_ckpt.fleet.read_positions import FleetPositions
 from airflow_provider_ckpt.fleet.row import FleetRow
@@ -259,6 +260,8 @@ def fleet(
         remembered.see(open_store(location, storage_options), ids)
     if writer is not None and writer.write() is None:
         say(f"{index}: a newer index is there already, so this one was not written.", err=True)
+    if writer is not None and writer.left_out:
+        say(left_out_text(writer.left_out), err=True)
     if not summary.found and not allow_empty:
         error = CheckpointNotFoundError(
             f"there is no checkpoint here, nor in the {depth} directory levels below.",

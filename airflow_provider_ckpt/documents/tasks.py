@@ -195,3 +195,4 @@ class IndexResultDocument(Document):
     rows: Annotated[int, "number of checkpoints, and of directories that could not be read"]
     errors: Annotated[int, "how many of them have an error, or could not be read"]
     written: Annotated[bool, "false when a newer index was there, and nothing was written"]
+    left_out: Annotated[int, "how many are not in the index, because their location is too long for a page"]

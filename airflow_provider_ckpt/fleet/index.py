@@ -132,12 +132,14 @@ class FleetIndex:
         written_at_ms: When that was done.
         roots: Where it was searched for.
         rows: A row for each checkpoint, and for each directory that could not be read.
+        left_out: How many have no row, because their location has more than :data:`MOST_LOCATION` characters.
     """
 
     began_at_ms: int
     written_at_ms: int
     roots: tuple[str, ...]
     rows: tuple[IndexRow, ...]
+    left_out: int = 0
 
     def encode(self) -> bytes:
         """The file; :func:`decode` is the way back."""
@@ -147,8 +149,18 @@ class FleetIndex:
             "written_at_ms": self.written_at_ms,
             "roots": [_bounded(root, MOST_LOCATION) for root in self.roots[:_MOST_ROOTS]],
             "rows": len(self.rows),
+            "left_out": self.left_out,
         }
         return "".join(f"{line}\n" for line in (json.dumps(head), *map(_line, self.rows))).encode()
+
+
+def left_out_text(count: int) -> str:
+    """A sentence on those that have no row."""
+    are = "1 checkpoint is" if count == 1 else f"{count:,} checkpoints are"
+    return (
+        f"{are} not in the index, because a location of more than {MOST_LOCATION:,} characters cannot be opened by a "
+        "page. `ckpt fleet` shows all."
+    )
 
 
 def index_row(row: FleetRow) -> IndexRow:
@@ -230,7 +242,8 @@ def decode(data: bytes) -> FleetIndex:
     if head.get("rows") != len(lines) or len(lines) > MOST_ROWS:
         raise ValueError(f"the index has {len(lines)} rows, and says {head.get('rows')!r:.60}")
     rows = tuple(_row(_object(line, f"line {number}"), number) for number, line in enumerate(lines, 2))
-    return FleetIndex(_number(head, "began_at_ms"), _number(head, "written_at_ms"), tuple(roots), rows)
+    left_out = _number({"left_out": 0, **head}, "left_out")  # the first indexes did not say it
+    return FleetIndex(_number(head, "began_at_ms"), _number(head, "written_at_ms"), tuple(roots), rows, left_out)
 
 
 def _object(line: str, where: str) -> Mapping[str, Any]:

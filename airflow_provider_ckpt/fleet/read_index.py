@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
+import re
+from collections.abc import Collection
 from threading import Lock
 
+from airflow_provider_ckpt.clock import now_ms
 from airflow_provider_ckpt.errors import CheckpointNotFoundError, MalformedEntryError
 from airflow_provider_ckpt.fleet.index import FleetIndex, decode
-from airflow_provider_ckpt.fleet.write_index import list_indexes
 from airflow_provider_ckpt.storage.store import Store
+
+_NAME = re.compile(r"fleet-([0-9]{13})\.jsonl\Z")
+#: A name that is further in the future than this is of a host whose clock is wrong, and does not count; milliseconds.
+_CLOCKS_DIFFER_MS = 3_600_000
 
 
 class IndexReader:
@@ -54,3 +60,18 @@ def _newest(store: Store, name: str) -> tuple[str, bytes]:
         if not newest or newest == [name]:
             raise
         return newest[0], store.read(newest[0])
+
+
+def index_name(began_at_ms: int) -> str:
+    """The name of an index, by which it sorts."""
+    return f"fleet-{began_at_ms:013d}.jsonl"
+
+
+def list_indexes(store: Store) -> list[str]:
+    """The names of the indexes of a directory, the newest last; one request for a thousand."""
+    return _that_count(store.ls()[0], now_ms())
+
+
+def _that_count(names: Collection[str], at_ms: int) -> list[str]:
+    found = {name: match for name in names if (match := _NAME.match(name))}
+    return sorted(name for name, match in found.items() if int(match[1]) <= at_ms + _CLOCKS_DIFFER_MS)

@@ -12,6 +12,7 @@ from airflow_provider_ckpt.clock import now_ms
 from airflow_provider_ckpt.documents import FORMAT_VERSION
 from airflow_provider_ckpt.errors import CheckpointError
 from airflow_provider_ckpt.fleet.find import DEPTH, THREADS, find_checkpoints
+from airflow_provider_ckpt.fleet.index import left_out_text
 from airflow_provider_ckpt.fleet.judge import judge_checkpoints
 from airflow_provider_ckpt.fleet.read_positions import FleetPositions
 from airflow_provider_ckpt.fleet.write_index import IndexWriter
@@ -22,6 +23,8 @@ from airflow_provider_ckpt.lineage.page_link import CheckpointsLink
 from airflow_provider_ckpt.lineage.task import CheckpointTask
 from airflow_provider_ckpt.operators.base import texts_of
 from airflow_provider_ckpt.restart.deploys import CHECKPOINTS, parse_deploys
+from airflow_provider_ckpt.storage.secrets import scrub
+from airflow_provider_ckpt.visible import visible
 
 if TYPE_CHECKING:
     from airflow_provider_ckpt.documents.tasks import IndexResultDocument
@@ -94,13 +97,16 @@ class CheckpointIndexOperator(CheckpointTask, BaseOperator):
             worst = [row.worst for row in writer.taking(judged)]
             index = writer.write()
         written = "a newer one is there already" if index is None else f"{len(index.rows)} rows"
-        self.log.info("Index of the fleet in %s: %s", self.index, written)
+        self.log.info("Index of the fleet in %s: %s", visible(scrub(self.index)), written)
+        if writer.left_out:
+            self.log.warning("%s", left_out_text(writer.left_out))
         result: IndexResultDocument = {
             "format_version": FORMAT_VERSION,
             "index": self.index,
             "rows": len(worst),
             "errors": worst.count("error"),
             "written": index is not None,
+            "left_out": writer.left_out,
         }
         return self.tell(context, result)
 

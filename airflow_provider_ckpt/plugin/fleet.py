@@ -8,7 +8,7 @@ from typing import Any
 from fastapi import APIRouter, Depends, Request, Response
 
 from airflow_provider_ckpt.clock import now_ms
-from airflow_provider_ckpt.fleet.index import STATES
+from airflow_provider_ckpt.fleet.index import STATES, left_out_text
 from airflow_provider_ckpt.plugin import fleet_table
 from airflow_provider_ckpt.plugin.access import require_pages
 from airflow_provider_ckpt.plugin.fleet_table import SORTS, WORST, Selection, select
@@ -41,6 +41,7 @@ def _shown(request: Request, found: Any) -> dict[str, Any]:
         "now_ms": now_ms(),
         "is_old": now_ms() - index.written_at_ms > OLD_MS,
         "total": len(rows),
+        "left_out": left_out_text(index.left_out) if index.left_out else "",
         "worst": Counter(row.worst or "none" for row in rows),
         "states": Counter(row.state for row in rows),
         "selection": selection,

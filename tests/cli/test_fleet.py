@@ -226,6 +226,13 @@ def test_an_older_index_is_not_written_over_a_newer_one(capsys, fleet, tmp_path)
     assert IndexReader().read(Store.open(str(tmp_path / "index"))) == newer
 
 
+def test_what_is_not_in_an_index_is_said(capsys, fleet, tmp_path, monkeypatch):
+    root = fleet("a")
+    monkeypatch.setattr("airflow_provider_ckpt.fleet.write_index.MOST_LOCATION", 1)
+    code, _, err = ckpt(capsys, root, "--index", tmp_path / "index")
+    assert code == 0 and err.startswith("1 checkpoint is not in the index, because a location of more than 2,048")
+
+
 def test_no_index_is_written_where_checkpoints_are(capsys, fleet):
     root = fleet("a")
     for place in (root / "a", root / "a" / "offsets" / "new"):

@@ -11,13 +11,13 @@ import pytest
 from airflow_provider_ckpt.backup.take import take_backup
 from airflow_provider_ckpt.checkpoint.observe import observe
 from airflow_provider_ckpt.errors import StoreError
-from airflow_provider_ckpt.fleet import index, write_index
+from airflow_provider_ckpt.fleet import index, read_index, write_index
 from airflow_provider_ckpt.fleet.find import find_checkpoints
 from airflow_provider_ckpt.fleet.index import FleetIndex, IndexRow, decode
 from airflow_provider_ckpt.fleet.judge import judge_checkpoints
-from airflow_provider_ckpt.fleet.read_index import IndexReader
+from airflow_provider_ckpt.fleet.read_index import IndexReader, list_indexes
 from airflow_provider_ckpt.fleet.row import FleetRow
-from airflow_provider_ckpt.fleet.write_index import IndexWriter, list_indexes, put_index
+from airflow_provider_ckpt.fleet.write_index import IndexWriter, put_index
 from airflow_provider_ckpt.storage.store import Store
 from tests.faults import Fault, FaultyStore
 from tests.fleets import make_fleet
@@ -27,7 +27,8 @@ NOW_MS = 1_800_000_000_000
 
 @pytest.fixture
 def clock(monkeypatch):
-    monkeypatch.setattr(write_index, "now_ms", lambda: NOW_MS)
+    for module in (read_index, write_index):
+        monkeypatch.setattr(module, "now_ms", lambda: NOW_MS)
 
 
 def an_index(began_at_ms: int, location: str = "a") -> FleetIndex:
@@ -119,20 +120,27 @@ def test_no_index_is_written_into_a_checkpoint(golden):
     assert sorted(checkpoint.rglob("*")) == before
 
 
-def test_a_fleet_that_is_too_large_is_refused_with_nothing_written(tmp_path, monkeypatch):
+def test_a_fleet_that_is_too_large_is_refused_before_the_rest_is_read(tmp_path, monkeypatch):
     monkeypatch.setattr(write_index, "MOST_ROWS", 2)
-    writer = IndexWriter(Store.open(str(tmp_path)), [])
-    list(writer.taking(FleetRow(str(number)) for number in range(3)))
-    with pytest.raises(StoreError, match="the fleet has 3 checkpoints, and an index holds 2. Give each part"):
-        writer.write()
-    assert not list(tmp_path.iterdir())
+    writer, read = IndexWriter(Store.open(str(tmp_path)), []), []
+    rows = (read.append(number) or FleetRow(str(number // 2)) for number in range(100))  # each of them twice
+    with pytest.raises(StoreError, match="the fleet has more than 2 checkpoints, which is all that an index holds. No"):
+        list(writer.taking(rows))
+    assert read == [0, 1, 2, 3, 4] and not list(tmp_path.iterdir())
 
 
-def test_a_location_is_in_it_once_and_a_too_long_one_not_at_all(tmp_path):
+def test_a_location_is_in_it_once_and_of_those_too_long_the_number(tmp_path):
     writer = IndexWriter(Store.open(str(tmp_path)), [])
-    rows = [FleetRow("b"), FleetRow("a"), FleetRow("b", error="again"), FleetRow("c" * (index.MOST_LOCATION + 1))]
+    rows = [
+        FleetRow("b"),
+        FleetRow("a"),
+        FleetRow("b", error="again"),
+        *[FleetRow("c" * (index.MOST_LOCATION + 1))] * 2,
+    ]
     assert list(writer.taking(rows)) == rows
-    assert writer.write().rows == (IndexRow("a"), IndexRow("b"))
+    written = writer.write()
+    assert (written.rows, written.left_out) == ((IndexRow("a"), IndexRow("b")), 1)
+    assert newest(Store.open(str(tmp_path))) == written
 
 
 def test_it_is_one_file_that_text_tools_can_read(tmp_path, clock):

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
+
 import pytest
 from airflow.providers.common.compat.sdk import AirflowFailException
 
@@ -28,7 +30,14 @@ def test_it_writes_what_the_page_reads(root, tmp_path):
     deploys = {"*/a": {"sources": {"0": "rate"}}}
     result = write(tmp_path / "index", [str(root)], deploys=deploys)
     assert list(problems(result, IndexResultDocument)) == []
-    assert result == {"format_version": 1, "index": str(tmp_path / "index"), "rows": 2, "errors": 1, "written": True}
+    assert result == {
+        "format_version": 1,
+        "index": str(tmp_path / "index"),
+        "rows": 2,
+        "errors": 1,
+        "written": True,
+        "left_out": 0,
+    }
     index = IndexReader().read(Store.open(str(tmp_path / "index")))
     assert [(row.location, row.worst) for row in index.rows] == [(f"{root}/a", None), (f"{root}/b", "error")]
 
@@ -36,7 +45,7 @@ def test_it_writes_what_the_page_reads(root, tmp_path):
 def test_one_root_may_be_a_text_and_a_newer_index_stays(root, tmp_path, monkeypatch):
     write(tmp_path / "index", str(root))
     monkeypatch.setattr("airflow_provider_ckpt.fleet.write_index.now_ms", lambda: 1_000)
-    monkeypatch.setattr("airflow_provider_ckpt.fleet.write_index._CLOCKS_DIFFER_MS", 10**14)
+    monkeypatch.setattr("airflow_provider_ckpt.fleet.read_index._CLOCKS_DIFFER_MS", 10**14)
     assert write(tmp_path / "index", str(root))["written"] is False
 
 
@@ -57,3 +66,13 @@ def test_what_makes_no_sense_fails_for_good_with_nothing_written(root, tmp_path,
     with pytest.raises(AirflowFailException, match=why):
         CheckpointIndexOperator(task_id="index", **arguments).execute({})
     assert not (tmp_path / "index").exists()
+
+
+def test_a_checkpoint_whose_location_is_too_long_is_counted_and_said(root, tmp_path, monkeypatch):
+    said: list[str] = []
+    log = SimpleNamespace(info=lambda *_: None, warning=lambda text, *values: said.append(text % values))
+    monkeypatch.setattr(CheckpointIndexOperator, "log", log)
+    monkeypatch.setattr("airflow_provider_ckpt.fleet.write_index.MOST_LOCATION", len(f"{root}/a") - 1)
+    result = write(tmp_path / "index", str(root))
+    assert (result["rows"], result["left_out"], result["written"]) == (2, 2, True)
+    assert said[-1].startswith("2 checkpoints are not in the index, because a location of more than 2,048 characters")

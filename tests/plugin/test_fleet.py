@@ -21,10 +21,10 @@ HOSTILE = """"><script>alert(1)</script><img src=x onerror=alert(2)>'{{7*7}}\u20
 def fleet(configure, tmp_path):
     """Configures a root, and writes an index of rows."""
 
-    def write(*rows: IndexRow, age_ms: int = 0, roots: str = "s3://lake/checkpoints") -> None:
+    def write(*rows: IndexRow, age_ms: int = 0, roots: str = "s3://lake/checkpoints", left_out: int = 0) -> None:
         configure(roots=roots, index=str(tmp_path))
         at_ms = now_ms() - age_ms
-        assert put_index(Store.open(str(tmp_path)), FleetIndex(at_ms, at_ms, ("s3://lake",), rows))
+        assert put_index(Store.open(str(tmp_path)), FleetIndex(at_ms, at_ms, ("s3://lake",), rows, left_out))
 
     return write
 
@@ -152,3 +152,15 @@ def test_a_second_request_asks_for_names_alone(fleet, monkeypatch):
     monkeypatch.setattr(Store, "read", None)
     last = page("?page=20")
     assert "2,000 of 2,000 checkpoints, page 20 of 20" in text_of(last) and last.count("<tr>") == 101
+
+
+def test_what_is_not_in_the_index_is_said(fleet):
+    fleet(IndexRow("s3://lake/checkpoints/orders"), left_out=1)
+    assert "1 checkpoint is not in the index, because a location of more than 2,048 characters" in text_of(page())
+
+
+def test_a_misnamed_connection_of_the_index_is_a_sentence(configure):
+    configure(roots="s3://lake/checkpoints", index="s3://lake/index conn=misnamed")
+    answer = asking("viewer").get("/ckpt/")
+    assert answer.status_code == 500
+    assert "s3://lake/index: the Airflow connection 'misnamed' cannot open this" in text_of(answer.text)
