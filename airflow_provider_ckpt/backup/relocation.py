@@ -19,6 +19,7 @@ from airflow_provider_ckpt.codec.embedded_paths import paths_of, paths_of_offset
 from airflow_provider_ckpt.errors import PlanError
 from airflow_provider_ckpt.sinks.change_effects import rollback_effect
 from airflow_provider_ckpt.sinks.effects import SinkEffect
+from airflow_provider_ckpt.storage.schemes import storage_scheme
 from airflow_provider_ckpt.untrusted.spans import batches_text
 
 _RULE = re.compile(r"(.+?)=((?:[A-Za-z][\w+.-]*:)?/.*)", re.DOTALL)
@@ -26,8 +27,6 @@ _URI = re.compile(r"([A-Za-z][\w+.-]*):(.*)", re.DOTALL)
 _SCHEMA_PATH = re.compile(rf"(.*)/({layout.STATE}/\d+/_stateSchema/.+)", re.DOTALL)
 #: What Hadoop, and so Spark, calls what fsspec calls otherwise.
 _HADOOP = {"s3": "s3a", "gcs": "gs"}
-#: Schemes that name the same storage.
-_ALIASES = {"": "file", "s3a": "s3", "s3n": "s3", "gcs": "gs", "abfss": "abfs"}
 
 
 #: Of a restore without a declared sink.
@@ -288,7 +287,7 @@ def _split(uri: str) -> tuple[str, str]:
 
 
 def _storage(scheme: str) -> str:
-    return _ALIASES.get(scheme, scheme)
+    return storage_scheme(scheme) or "file"
 
 
 def spark_uri(location: str) -> str:

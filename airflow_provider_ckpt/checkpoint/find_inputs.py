@@ -11,11 +11,11 @@ from urllib.parse import unquote
 from airflow_provider_ckpt.checkpoint.input_files import Inputs
 from airflow_provider_ckpt.errors import CheckpointError
 from airflow_provider_ckpt.storage.concurrency import in_parallel
+from airflow_provider_ckpt.storage.schemes import storage_scheme
 from airflow_provider_ckpt.storage.store import Store
 
 #: How many files are asked for at most, and on how many threads.
 MOST_INPUTS, THREADS = 10_000, 16
-_SCHEMES = {"s3a": "s3", "s3n": "s3", "abfss": "abfs"}
 
 
 def find_inputs(store: Store, paths: Sequence[str]) -> Inputs:
@@ -42,7 +42,7 @@ def _folder(path: str) -> str:
 
 def _scheme(path: str) -> str:
     scheme, separator, _ = path.partition(":")
-    return _SCHEMES.get(scheme, scheme) if separator else "file"
+    return storage_scheme(scheme) if separator else "file"
 
 
 def _scheme_of(store: Store) -> str:

@@ -11,10 +11,9 @@ from airflow_provider_ckpt.errors import CheckpointError
 from airflow_provider_ckpt.sinks.declared import DeclaredSink, parse_sink
 from airflow_provider_ckpt.sources.declared import DeclaredEnd, parse_end
 from airflow_provider_ckpt.storage.local import local_path
+from airflow_provider_ckpt.storage.schemes import storage_scheme
 from airflow_provider_ckpt.storage.secrets import scrub
 
-#: Schemes that mean the same storage, by the one that names it.
-_SAME = {"s3a": "s3", "s3n": "s3", "gcs": "gs", "abfs": "abfss", "wasb": "wasbs"}
 #: Storages whose names have no slash before the key; other names begin with one.
 _OF_KEYS = frozenset({"s3", "gs", "abfss", "wasbs"})
 #: Storages whose containers are written like a user: ``abfss://container@account/path``.
@@ -65,7 +64,7 @@ def place(url: str) -> tuple[str, str]:
     if path is not None:
         return "file", path.rstrip("/") or "/"
     scheme, _, rest = scrub(url).rpartition("::")[2].partition("://")
-    scheme = _SAME.get(scheme.lower(), scheme.lower())
+    scheme = storage_scheme(scheme)
     rest = rest.partition("?")[0].rstrip("/")
     host, _, key = rest.partition("/")
     if scheme not in _OF_CONTAINERS:

@@ -14,7 +14,7 @@ from airflow_provider_ckpt.documents.lineage import (
     FacetSourceFields,
     TaskFacetFields,
 )
-from airflow_provider_ckpt.plugin.links import page_link
+from airflow_provider_ckpt.hooks.links import page_link
 from airflow_provider_ckpt.storage.secrets import scrub
 from airflow_provider_ckpt.times import time_text
 from airflow_provider_ckpt.visible import visible

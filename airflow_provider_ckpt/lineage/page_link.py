@@ -6,7 +6,7 @@ from typing import Any
 
 from airflow.providers.common.compat.sdk import BaseOperatorLink
 
-from airflow_provider_ckpt.plugin.links import ROUTE, page_link
+from airflow_provider_ckpt.hooks.links import ROUTE, page_link
 
 #: A task with a list of checkpoints has at most so many buttons.
 MOST = 20

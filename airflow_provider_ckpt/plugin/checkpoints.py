@@ -8,7 +8,7 @@ from typing import Any
 
 from airflow.providers.common.compat.sdk import AirflowPlugin
 
-from airflow_provider_ckpt.plugin.links import MOUNT, ROUTE
+from airflow_provider_ckpt.hooks.links import MOUNT, ROUTE
 
 log = logging.getLogger(__name__)
 

@@ -11,7 +11,7 @@ from fastapi.responses import HTMLResponse
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
-from airflow_provider_ckpt.plugin.links import MOUNT
+from airflow_provider_ckpt.hooks.links import MOUNT
 from airflow_provider_ckpt.times import duration_text, time_text
 from airflow_provider_ckpt.visible import visible
 

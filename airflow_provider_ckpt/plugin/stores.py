@@ -50,9 +50,6 @@ def _open(root: Root, normal: str, roots: Roots) -> Store:
 def connected(conn_id: str | None, location: str) -> Iterator[None]:
     """Whatever a connection of Airflow is asked for: what it cannot give is a StoreError that names the connection.
 
-    What Airflow, a secrets backend and the provider of a storage raise for a connection that is missing or incomplete
-    has no class in common.
-
     Args:
         conn_id: The connection; None for none.
         location: What it was asked for.
@@ -61,7 +58,7 @@ def connected(conn_id: str | None, location: str) -> Iterator[None]:
         yield
     except CheckpointError:
         raise
-    except Exception as error:
+    except Exception as error:  # Airflow, secrets backends and storage providers raise what has no class in common
         if conn_id is None:
             raise
         raise StoreError(

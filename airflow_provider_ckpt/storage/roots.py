@@ -10,11 +10,10 @@ from dataclasses import dataclass
 from urllib.parse import unquote
 
 from airflow_provider_ckpt.storage.local import SCHEMES, local_path
+from airflow_provider_ckpt.storage.schemes import storage_scheme
 
 #: A longer location is refused.
 MOST_CHARACTERS = 2_048
-#: Schemes that name the same storage.
-_SAME = {"s3a": "s3", "s3n": "s3", "gcs": "gs", "abfss": "abfs"}
 #: Control characters, halves of characters, and what a driver or a browser may take for a separator.
 _REFUSED = re.compile("[\x00-\x1f\x7f\\\\\ud800-\udfff]")
 _SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*\Z")
@@ -113,7 +112,7 @@ def normalised(location: str) -> str:
     bucket, *names = rest.rstrip("/").split("/")
     if not _SCHEME.match(scheme) or not bucket or any(_is_ambiguous(name) for name in (bucket, *names)):
         raise ValueError("not a location that the pages open")
-    return "/".join((f"{_SAME.get(scheme.lower(), scheme.lower())}://{bucket}", *names))
+    return "/".join((f"{storage_scheme(scheme)}://{bucket}", *names))
 
 
 def _is_below(root: str, location: str) -> bool:

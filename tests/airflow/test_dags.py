@@ -14,7 +14,7 @@ import pytest
 
 from airflow_provider_ckpt.change.journal import history
 from airflow_provider_ckpt.checkpoint.observe import observe
-from airflow_provider_ckpt.plugin.links import page_link
+from airflow_provider_ckpt.hooks.links import page_link
 from airflow_provider_ckpt.storage.store import Store
 from tests.airflow.conftest import ROOT, run, start
 

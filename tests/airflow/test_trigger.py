@@ -13,7 +13,7 @@ from hypothesis import given, settings
 
 from airflow_provider_ckpt.errors import CheckpointError, StoreUnavailableError
 from airflow_provider_ckpt.hooks.checkpoint import CheckpointHook
-from airflow_provider_ckpt.plugin.links import page_link
+from airflow_provider_ckpt.hooks.links import page_link
 from airflow_provider_ckpt.storage.store import Store
 from airflow_provider_ckpt.times import time_text
 from airflow_provider_ckpt.triggers import checkpoint as module

@@ -60,5 +60,5 @@ def test_a_worker_that_loads_plugins_does_not_make_the_pages():
     ours = {node.module for node in imported if isinstance(node, ast.ImportFrom)}
     assert {name for name in ours if name.startswith("airflow")} == {
         "airflow.providers.common.compat.sdk",
-        "airflow_provider_ckpt.plugin.links",
+        "airflow_provider_ckpt.hooks.links",
     }

@@ -18,7 +18,7 @@ S3 = parse_roots("s3://lake/checkpoints conn=lake, abfss://c@account.dfs.core.wi
         ("S3N://lake/checkpoints/a b/ü", "s3://lake/checkpoints/a b/ü"),
         ("s3://lake/checkpoints/100%/a", "s3://lake/checkpoints/100%/a"),
         ("s3://lake/checkpoints/dt=2026%2D01", "s3://lake/checkpoints/dt=2026%2D01"),
-        ("abfs://c@account.dfs.core.windows.net/ckpt/q", "abfs://c@account.dfs.core.windows.net/ckpt/q"),
+        ("abfs://c@account.dfs.core.windows.net/ckpt/q", "abfss://c@account.dfs.core.windows.net/ckpt/q"),
         ("gcs://bucket/any", "gs://bucket/any"),
     ],
 )

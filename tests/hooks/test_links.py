@@ -6,7 +6,7 @@ from urllib.parse import parse_qs, urlsplit
 
 import pytest
 
-from airflow_provider_ckpt.plugin.links import page_link
+from airflow_provider_ckpt.hooks.links import page_link
 
 
 @pytest.mark.parametrize(
