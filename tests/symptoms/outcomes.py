@@ -18,10 +18,8 @@ INDEX = ROOT / "docs" / "runbook" / "index.md"
 VERSIONS: Mapping[str, str] = {"4.3": "Spark 4.3", "3.5": "Spark 3.5", "lakes": "Spark 4.1"}
 #: Why nothing was recorded of a symptom.
 NOT_PRODUCED: Mapping[int, str] = {
-    13: "not yet: it takes a log of years",
     18: "no: it needs an Azure Event Hub",
     19: "no: it needs Amazon Kinesis",
-    26: "not yet over Kafka",
     29: "no: it needs Paimon's sink for Spark",
 }
 #: What lets the query go on today, and what becomes of the rows, as the tests of tests/symptoms/produced assert it.
@@ -38,15 +36,18 @@ REPAIRED: Mapping[int, str] = {
     10: "`ckpt repartition`: exact",
     11: "`ckpt rollback --trim-sink-log`: exact",
     12: "another output directory: exact; `ckpt seed` for Kafka and tables",
+    13: "the option `retention` of the sink: exact",
     14: "`ckpt seed`: all of the new table",
     15: "`ckpt reset-offsets --skip-version`",
     16: "`ckpt reset-offsets --skip-version`: skipped, that version alone",
     17: "`ckpt reset-offsets`",
     20: "`ckpt rollback --to-backup`: exact",
     21: "`ckpt rollback`: exact",
+    22: "`minBatchesToRetain`: exact",
     23: "`ckpt restore --rewrite-paths`: exact",
     24: "`ckpt export`, `ckpt seed`: exact",
     25: "`ckpt rollback --to-backup`: exact",
+    26: "the earlier trigger: exact",
     27: "the later Spark: exact",
     28: "rows of every source in one run: exact",
 }

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterator
-from dataclasses import asdict
 from functools import cache
 from pathlib import Path
 
@@ -12,6 +11,7 @@ import pytest
 
 from tests.symptoms.produced.lab import Query, Spark
 from tests.symptoms.produced.proof import Outcome, Proof
+from tests.symptoms.produced.results import lines_of
 
 collect_ignore_glob = [] if os.environ.get("CKPT_SYMPTOMS") else ["test_*.py"]
 OUTCOMES: list[Outcome] = []
@@ -39,6 +39,12 @@ def sparks(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Callable[[str],
 def spark(sparks: Callable[[str], Spark]) -> Spark:
     """Spark 4.3, with Kafka's connector."""
     return sparks("4.3")
+
+
+@pytest.fixture
+def outcomes() -> list[Outcome]:
+    """What the tests before have shown."""
+    return OUTCOMES
 
 
 @pytest.fixture
@@ -75,9 +81,7 @@ def kinds(home: Path) -> dict[str, Query]:
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
     """Print what was shown of each symptom."""
-    if not OUTCOMES:
-        return
-    outcomes = sorted(OUTCOMES, key=lambda outcome: (outcome.symptom, outcome.case, outcome.spark))
-    terminalreporter.section("symptoms")
-    for outcome in outcomes:
-        terminalreporter.line(" | ".join(map(str, asdict(outcome).values())))
+    if OUTCOMES:
+        terminalreporter.section("symptoms")
+        for line in lines_of(OUTCOMES):
+            terminalreporter.line(line)

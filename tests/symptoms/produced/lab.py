@@ -53,11 +53,13 @@ class Ran:
         batches: What was written, by batch id.
         error: The simple name of the innermost exception that it stopped with; None when it came to its end.
         log: What the driver has written to its standard error.
+        conditions: The error conditions of the exceptions, whether their text names them or not.
     """
 
     batches: Mapping[int, list[tuple[str, ...]]]
     error: str | None
     log: str
+    conditions: tuple[str, ...] = ()
 
     @property
     def rows(self) -> list[tuple[str, ...]]:
@@ -108,12 +110,20 @@ class Spark:
                 return reply["ok"]
         raise AssertionError(f"Spark ended; see {self._log}")
 
-    def run(self, query: Query, checkpoint: Path | None = None) -> Ran:
-        """Run a query until its input is used up."""
+    def run(self, query: Query, checkpoint: Path | None = None, hold: Path | None = None) -> Ran:
+        """Run a query until its input is used up.
+
+        Args:
+            query: As it is deployed.
+            checkpoint: Another one than its own.
+            hold: A file for which each batch waits in the sink.
+        """
         before = self._log.stat().st_size
-        told = self.ask(do="query", **query.described(checkpoint or query.checkpoint))
+        held = {} if hold is None else {"hold": str(hold)}
+        told = self.ask(do="query", **query.described(checkpoint or query.checkpoint), **held)
         batches = {int(batch_id): [tuple(row) for row in rows] for batch_id, rows in told["batches"]}
-        return Ran(batches, told["error"], self._log.read_bytes()[before:].decode())
+        log = self._log.read_bytes()[before:].decode()
+        return Ran(batches, told["error"], log, tuple(told["conditions"]))
 
     def sql(self, text: str) -> list[tuple[str, ...]]:
         """The rows of a statement."""

@@ -16,6 +16,7 @@ import pytest
 from airflow_provider_ckpt.cli import run
 from airflow_provider_ckpt.storage.store import Store
 from airflow_provider_ckpt.symptoms.read_pages import read_pages
+from airflow_provider_ckpt.symptoms.stack_traces import read_failures
 from tests.fake_query import read_all
 from tests.symptoms.produced.lab import REPOSITORY, Query, Ran, Spark
 
@@ -37,7 +38,8 @@ class Outcome:
         spark: The version in which it was produced.
         explained: How it was recognised: by the text, and by which rules on the checkpoint.
         repaired: What let the query go on.
-        rows: What became of the rows.
+        rows: What became of the rows after the start.
+        conditions: The error conditions that Spark stopped with.
     """
 
     symptom: int
@@ -46,6 +48,7 @@ class Outcome:
     explained: str
     repaired: str
     rows: str
+    conditions: frozenset[str]
 
 
 @dataclass(slots=True)
@@ -66,6 +69,7 @@ class Proof:
     capsys: pytest.CaptureFixture[str]
     outcomes: list[Outcome]
     _told: dict[str, str] = field(default_factory=dict)
+    _conditions: set[str] = field(default_factory=set)
 
     def stops(self, spark: Spark, query: Query, error: str, symptom: int = 0) -> Ran:
         """Start the query, which stops with this exception; keep the log, and let `ckpt explain` name the symptom.
@@ -78,11 +82,21 @@ class Proof:
         """
         ran = spark.run(query)
         assert ran.error == error, ran.log[-3000:]
-        self.explains(spark, ran.log, symptom)
+        self.explains(spark, ran, symptom)
         return ran
 
-    def explains(self, spark: Spark, log: str, symptom: int = 0) -> None:
-        """`ckpt explain --log` names the symptom, and no other one before it."""
+    def explains(self, spark: Spark, said: Ran | str, symptom: int = 0) -> None:
+        """`ckpt explain --log` names the symptom, and no other one before it.
+
+        Args:
+            spark: In which it was produced.
+            said: The run that stopped, or what a user asks where nothing stops.
+            symptom: The one whose text it is, where another one has caused it.
+        """
+        log = said if isinstance(said, str) else said.log
+        if not isinstance(said, str):
+            thrown = (thrown for failure in read_failures(log.splitlines()) for thrown in failure.chain)
+            self._conditions |= {*said.conditions, *(name for each in thrown for name in each.conditions)}
         self._told = {"explained": "by its text", **self._told, "spark": spark.name}
         if os.environ.get("CKPT_RECORD"):
             record(log, spark.name, f"{self.symptom:02}-{self.case}", self.home)
@@ -114,6 +128,13 @@ class Proof:
                 self._told["explained"] += ", which `ckpt explain` confirms"
         commands = found[codes[0]]["commands"]
         return str(commands[0]) if commands else ""
+
+    def shows(self, location: Path, cause: str) -> None:
+        """`ckpt explain` with the location is left with one cause, whose text has these words."""
+        told = self.ckpt("explain", "--log", str(self.home / "driver.log"), str(location), "--json")[1]
+        (item,) = (item for item in told["explanations"] if item["page"] == PAGES[self.symptom])
+        assert cause in item["cause"], told
+        assert item["evidence"]["result"] in ("confirmed", "unknown"), told
 
     def carries_out(self, command: str, accept: tuple[str, ...] = (), **filled: str) -> str:
         """Run a command as it is printed, with its placeholders filled in: first its plan, which changes nothing.
@@ -150,7 +171,7 @@ class Proof:
         """The symptom is gone: what let the query go on, and what became of the rows, where no command says it."""
         told: Mapping[str, str] = {"spark": "", "explained": "", "repaired": repaired, "rows": rows, **self._told}
         texts = {key: value or {"repaired": repaired, "rows": rows}.get(key, "") for key, value in told.items()}
-        self.outcomes.append(Outcome(self.symptom, self.case, **texts))
+        self.outcomes.append(Outcome(self.symptom, self.case, **texts, conditions=frozenset(self._conditions)))
 
 
 def record(log: str, version: str, name: str, home: Path) -> None:

@@ -4,7 +4,9 @@ It imports PySpark alone, so that it runs in the environment of an earlier Spark
 stdin, and answers each with a line that begins with REPLY:
 
 * ``{"do": "query", …}`` runs a query until its input is used up (the fields are those of `produced.lab.Query`), and answers
-  with the rows that it has written, by batch, and with the simple name of the innermost exception that it stopped with;
+  with the rows that it has written, by batch, with the simple name of the innermost exception that it stopped with, and with
+  the error conditions of the exceptions; with ``"hold": FILE`` each batch waits in the sink until that file is there, and
+  ``FILE.reached`` says that one does;
 * ``{"do": "read", "path": DIRECTORY}`` answers with the rows of a table of files;
 * ``{"do": "sql", "text": SQL}`` too;
 * ``{"do": "forget"}`` lets Delta read all tables anew.
@@ -16,7 +18,9 @@ from __future__ import annotations
 
 import json
 import sys
+import time
 import traceback
+from pathlib import Path
 from typing import Any
 
 CONFS = {
@@ -115,8 +119,12 @@ def run(spark: Any, command: dict[str, Any]) -> dict[str, Any]:
 
     def keep(batch: Any, batch_id: int) -> None:
         batches[batch_id] = sorted([[str(value) for value in row] for row in batch.collect()])
+        if command.get("hold"):
+            Path(f"{command['hold']}.reached").touch()
+            while not Path(command["hold"]).exists():
+                time.sleep(0.05)
 
-    error = None
+    error, conditions = None, []
     try:
         sources = [source(session, of) for of in command["sources"]]
         if command["does"] == "windows of each":  # a watermark for each source
@@ -138,18 +146,32 @@ def run(spark: Any, command: dict[str, Any]) -> dict[str, Any]:
             query.stop()
     except Exception as failure:  # it is what the test asks for
         traceback.print_exc()
-        error = cause(failure)
-    return {"batches": sorted(batches.items()), "error": error}
+        chain = causes(failure)
+        error = str(chain[-1].getClass().getSimpleName()) if chain else type(failure).__name__
+        conditions = [name for java in chain if (name := condition(java))]
+    return {"batches": sorted(batches.items()), "error": error, "conditions": conditions}
 
 
-def cause(failure: Any) -> str:
-    """The simple name of the innermost exception of Java; of Python where there is none."""
-    java = getattr(failure, "_origin", None)
-    if java is None:
-        return type(failure).__name__
-    while java.getCause() is not None:
+def causes(failure: Any) -> list[Any]:
+    """The exceptions of Java behind one of Python, the outermost first."""
+    java, chain = getattr(failure, "_origin", None), []
+    while java is not None:
+        chain.append(java)
         java = java.getCause()
-    return str(java.getClass().getSimpleName())
+    return chain
+
+
+def condition(java: Any) -> str | None:
+    """The error condition of an exception of Java; None where it has none."""
+    from py4j.protocol import Py4JError
+
+    for method in ("getCondition", "getErrorClass"):  # the second one is that of Spark 3.5
+        try:
+            name = getattr(java, method)()
+        except (Py4JError, TypeError):  # an exception that is not Spark's has no such method
+            continue
+        return None if name is None else str(name)
+    return None
 
 
 def answer(spark: Any, command: dict[str, Any]) -> Any:

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.kafka_lab import until
 from tests.symptoms.produced.lab import Query, rows
 
 pytestmark = [pytest.mark.spark, pytest.mark.kafka, pytest.mark.timeout(900)]
@@ -38,7 +39,7 @@ def test_unread_records_were_deleted(spark, kafka, proof, tmp_path):
     kafka.delete_before(topic, 9)
     stopped = spark.run(query)
     assert stopped.error
-    proof.explains(spark, stopped.log)
+    proof.explains(spark, stopped)
     command = proof.confirms(query.checkpoint, "CKPT250", source=at(kafka, topic), sink="kafka")
     proof.carries_out(command, ("skipped", "unknown", "duplicated"), sink="kafka")
     after = spark.run(query)
@@ -59,7 +60,7 @@ def test_the_topic_was_created_again(spark, kafka, proof, tmp_path):
     kafka.produce(topic, 3)
     stopped = spark.run(query)
     assert stopped.error
-    proof.explains(spark, stopped.log)
+    proof.explains(spark, stopped)
     command = proof.confirms(query.checkpoint, "CKPT252", source=at(kafka, topic), sink="kafka")
     proof.carries_out(command, ("skipped", "unknown", "duplicated"), sink="kafka")
     after = spark.run(query)
@@ -79,7 +80,7 @@ def test_a_topic_is_gone(spark, kafka, proof, tmp_path):
     kafka.produce(kept, 2)
     stopped = spark.run(query)
     assert stopped.error
-    proof.explains(spark, stopped.log)
+    proof.explains(spark, stopped)
     option = f"0.subscribePattern={kept}|{gone}"
     proof.confirms(query.checkpoint, "CKPT251", source=f"0=kafka:{kafka.bootstrap}", source_option=option)
     lenient = topic_of(kafka, home=query.home, subscribePattern=f"{kept}|{gone}", failOnDataLoss="false")
@@ -87,6 +88,28 @@ def test_a_topic_is_gone(spark, kafka, proof, tmp_path):
     kafka.produce(kept, 1)
     assert offsets(spark.run(query)) == [5]
     proof.ends("one start with failOnDataLoss=false", "exact for the topic that is there")
+
+
+def test_a_new_partition_has_lost_its_first_records(spark, kafka, proof, tmp_path):
+    proof = proof(3, "new-partition")
+    topic = kafka.create()
+    kafka.produce(topic, 2)
+    query = topic_of(kafka, topic, home=tmp_path / "q")
+    assert offsets(spark.run(query)) == [0, 1]
+    kafka.grow(topic, 2)
+    until(lambda: len(kafka.admin.list_topics(topic, timeout=30).topics[topic].partitions) == 2)
+    kafka.produce(topic, 5, partition=1)
+    kafka.delete_before(topic, 3, partition=1)
+    stopped = spark.run(query)
+    assert stopped.error
+    proof.explains(spark, stopped)
+    proof.confirms(query.checkpoint, "CKPT254", source=at(kafka, topic), sink="kafka")
+    lenient = topic_of(kafka, topic, home=query.home, failOnDataLoss="false")
+    after = spark.run(lenient)
+    assert after.rows == [(f"{topic}-1", "3"), (f"{topic}-1", "4")], after.log[-3000:]
+    kafka.produce(topic, 1)
+    assert offsets(spark.run(query)) == [2]
+    proof.ends("one start with failOnDataLoss=false", "skipped: 3 records that Kafka had deleted")
 
 
 def test_a_query_begins_anew_where_it_was(spark, kafka, proof, tmp_path):
@@ -165,7 +188,7 @@ def test_real_time_mode_over_a_checkpoint_of_batches(spark, kafka, proof, tmp_pa
     switched = replace(query, trigger={"realTime": "5 seconds"}, mode="update")
     stopped = spark.run(switched)
     assert stopped.error, "the checkpoint has state format 1"
-    proof.explains(spark, stopped.log)
+    proof.explains(spark, stopped)
     proof.confirms(query.checkpoint, "CKPT232", trigger="realTime", sink="kafka")
     assert spark.run(query).error is None, "with the trigger that it had"
     copied = topic_of(kafka, out, home=tmp_path / "read")

@@ -50,7 +50,7 @@ def test_a_table_of_the_same_name(lakes, proof, tmp_path):
     lakes.sql(f"INSERT INTO {table(query)} VALUES (5, 'a')")
     stopped = lakes.run(query)
     assert stopped.error
-    proof.explains(lakes, stopped.log)
+    proof.explains(lakes, stopped)
     proof.confirms(query.checkpoint, "CKPT259", source=f"0=delta:{tmp_path}/q/table")
     identity = lakes.sql(f"DESCRIBE DETAIL {table(query)}")[0][1]
     version = {"reservoirId": identity, "reservoirVersion": 1, "index": -1, "isStartingVersion": False}
@@ -74,7 +74,7 @@ def test_a_column_was_renamed(lakes, proof, tmp_path):
     lakes.sql(f"INSERT INTO {table(query)} VALUES (5, 'a')")
     stopped = lakes.run(query)
     assert stopped.error
-    proof.explains(lakes, stopped.log)
+    proof.explains(lakes, stopped)
     command = proof.confirms(query.checkpoint, "CKPT256", source=f"0=delta:{tmp_path}/q/table")
     proof.carries_out(command, ALL, sink="kafka")
     after = lakes.run(query)
@@ -92,7 +92,7 @@ def test_rows_were_deleted_or_changed(lakes, proof, tmp_path, case):
     lakes.sql(f"INSERT INTO {table(query)} VALUES (5, 'a')")
     stopped = lakes.run(query)
     assert stopped.error
-    proof.explains(lakes, stopped.log)
+    proof.explains(lakes, stopped)
     command = proof.confirms(query.checkpoint, "CKPT255", source=f"0=delta:{tmp_path}/q/table")
     assert proof.carries_out(command, ALL, sink="kafka") == "skipped"
     after = lakes.run(query)
@@ -133,7 +133,7 @@ def _repaired(lakes, proof, query: Query, name: str, code: str, rows: list[int])
     """The query stops; the commands that the gate prints, one after the other, let it go on."""
     stopped = lakes.run(query)
     assert stopped.error
-    proof.explains(lakes, stopped.log)
+    proof.explains(lakes, stopped)
     location = _location(lakes, name)
     command = proof.confirms(query.checkpoint, code, source=f"0=iceberg:{location}", trigger="availableNow")
     proof.carries_out(command, ALL, sink="noop")

@@ -7,11 +7,13 @@ from __future__ import annotations
 
 import json
 import shutil
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
+from tests.kafka_lab import until
 from tests.symptoms.produced.lab import Query, forget, rows, sink, write
 
 pytestmark = [pytest.mark.spark, pytest.mark.timeout(900)]
@@ -124,18 +126,56 @@ def test_a_commit_without_its_offsets(sparks, ran, proof, tmp_path, version):
     again(proof, spark, query, proof.confirms(query.checkpoint, "CKPT112"))
 
 
-def test_a_checksum_file_alone(spark, ran, proof, tmp_path):
-    proof = proof(6, "checksum-file")
-    query = ran("files").copied(tmp_path / "q")
-    left = query.checkpoint / "offsets" / ".4.crc"
+@pytest.mark.parametrize(("log", "version"), [("offsets", "4.3"), ("commits", "4.3"), ("commits", "3.5")])
+@pytest.mark.parametrize("removed", [True, False], ids=["removed", "left"])
+def test_a_checksum_file_alone(sparks, ran, proof, tmp_path, log, version, removed):
+    """The start that fails has written the entry: the next one goes on, also with the checksum file still there."""
+    spark = sparks(version)
+    proof = proof(6, "checksum-file" if log == "offsets" else "checksum-file-of-a-commit")
+    query = ran("files", 4, version).copied(tmp_path / "q")
+    left = query.checkpoint / log / ".4.crc"
     left.write_bytes(b"crc\0\0\0\2\0\0\0\0\0")
     proof.confirms(query.checkpoint, "CKPT120")
     query.add([4])
     proof.stops(spark, query, "FileAlreadyExistsException")
-    left.unlink()
+    proof.shows(query.checkpoint, "Hadoop writes")
+    assert (query.checkpoint / log / "4").exists()
+    assert rows(spark, query) == ROWS[5 if log == "commits" else 4], "a batch reaches the sink before its commit"
+    if removed:
+        left.unlink()
     assert spark.run(query).error is None
-    assert rows(spark, query) == ROWS[5]
-    proof.ends("the file removed by hand", "exact")
+    assert rows(spark, query) == ROWS[5], "and no row is there twice"
+    query.add([5])
+    assert spark.run(query).error is None
+    assert rows(spark, query) == ROWS[6]
+    if removed:
+        proof.ends("the file removed by hand", "exact")
+
+
+@pytest.mark.parametrize("zombie", ["4.3", "3.5"])
+def test_two_drivers(sparks, ran, proof, tmp_path, zombie):
+    """An old driver is still within a batch when another one has been started and has run that batch as well."""
+    other = sparks({"4.3": "3.5", "3.5": "4.3"}[zombie])
+    spark, proof = sparks(zombie), proof(6, "two-drivers")
+    query = ran("copy", 4, "3.5").copied(tmp_path / "q")
+    query.add([4])
+    released = tmp_path / "released"
+    with ThreadPoolExecutor(1) as pool:
+        old = pool.submit(spark.run, query, hold=released)
+        until(lambda: old.done() or Path(f"{released}.reached").exists())
+        second = other.run(query)
+        released.touch()
+        stopped = old.result()
+    assert second.error is None, second.log[-3000:]
+    assert stopped.error == "SparkException", stopped.log[-3000:]
+    assert stopped.batches == second.batches == {4: [row for row in stopped.rows if row[1] in ("40", "41")]}
+    proof.explains(spark, stopped)
+    proof.shows(query.checkpoint, "Two queries run on one checkpoint")
+    code, checked = proof.ckpt("check", str(query.checkpoint), "--deep", "--json")
+    assert (code, checked["findings"]) == (0, []), "the driver that is left has written a whole checkpoint"
+    query.add([5])
+    assert [row[:2] for row in other.run(query).rows] == [("o2", "50"), ("o3", "51")]
+    proof.ends("one driver ended", "duplicated: the batch that both ran")
 
 
 @pytest.mark.parametrize("version", ["4.3", "3.5"])

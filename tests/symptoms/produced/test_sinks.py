@@ -11,6 +11,7 @@ import pytest
 from tests.symptoms.produced.lab import forget, rows, sink
 
 pytestmark = [pytest.mark.spark, pytest.mark.timeout(900)]
+YEAR_MS = 365 * 86_400_000
 
 
 @pytest.mark.parametrize("version", ["4.3", "3.5"])
@@ -50,17 +51,22 @@ def test_a_new_checkpoint_over_an_old_directory(sparks, ran, proof, tmp_path, ve
 
 
 def test_the_tenth_batch_takes_long(spark, ran, proof, tmp_path):
-    """A log with as many entries as a sink has after years."""
+    """A log with as many entries as a sink has after years; the option `retention` makes it short again."""
     proof = proof(13, "compaction")
     query = ran("files", 8).copied(tmp_path / "q")
     log = Path(query.to[1]) / "_spark_metadata"
     entry = json.loads((log / "0").read_text().splitlines()[1])
-    more = (json.dumps({**entry, "path": f"{entry['path']}-{number}"}) for number in range(300_000))
+    old = {**entry, "modificationTime": entry["modificationTime"] - YEAR_MS}
+    more = (json.dumps({**old, "path": f"{entry['path']}-{number}"}) for number in range(300_000))
     (log / "0").write_text("\n".join(["v1", json.dumps(entry), *more]))
     (log / ".0.crc").unlink(missing_ok=True)
     query.add([8, 9])
     ran_slowly = spark.run(query)
     assert ran_slowly.error is None
-    proof.explains(spark, ran_slowly.log)
+    proof.explains(spark, ran_slowly)
     assert (log / "9.compact").stat().st_size > 25_000_000
-    proof.ends("`retention` of the sink, or directories by period", "none lost")
+    query.add(range(10, 20))
+    assert spark.run(replace(query, options={"retention": "30d"})).error is None
+    assert (log / "19.compact").stat().st_size < 100_000
+    assert rows(spark, query) == sorted((f"o{n % 3 + one}", str(10 * n + one)) for n in range(20) for one in (0, 1))
+    proof.ends("the option `retention` of the sink", "exact: all that is younger than the retention")
