@@ -6,98 +6,23 @@ listed as being about something else. A condition that a later Spark adds to a f
 
 from __future__ import annotations
 
-import json
 import re
 
 import pytest
 
 from airflow_provider_ckpt.checks.registry import RULES
-from airflow_provider_ckpt.symptoms.explain import explain, explain_condition
+from airflow_provider_ckpt.symptoms.explain import explain
 from airflow_provider_ckpt.symptoms.failure import Failure, Thrown
 from airflow_provider_ckpt.symptoms.read_index import read_index
 from tests.package import PACKAGE
 from tests.symptoms.facts import filled
+from tests.symptoms.raised import DELTA, KAFKA, about, is_explained, met_by_the_oracle
 from tests.symptoms.slow_patterns import too_slow
 from tests.symptoms.spark_catalogue import names_in, spark_names
 
 INDEX = read_index()
-#: Conditions that begin like this are about a checkpoint, its state, a log or a restart.
-ABOUT = re.compile(
-    r"BATCH_METADATA|CANNOT_LOAD_(?:STATE_STORE|CHECKPOINT)|CANNOT_WRITE_STATE|CHECKPOINT_FILE|CONCURRENT_STREAM"
-    r"|INVALID_LOG_VERSION|INVALID_STREAMING_REAL|MALFORMED_(?:LOG|STATE)|STATE_(?:REPARTITION|REWRITER|STORE)_|STDS_"
-    r"|STREAMING_(?:ASYNC|CHECKPOINT|QUERY_EVOLUTION|REAL_TIME|STATEFUL|UNFINISHED)|STREAM_STREAM_JOIN_INCO"
-    r"|UNSUPPORTED_FEATURE\.(?:STATE_STORE|STORE_BACKEND)|INVALID_CONF_VALUE|TRANSFORM_WITH_STATE_SCHEMA"
-    r"|_LEGACY_ERROR_TEMP_(?:1298|1299|2200|2207|2263)$"
-)
-#: Of these families, what the code of a query does wrong, whatever its checkpoint.
-NOT_ABOUT = {
-    "STATE_STORE_CANNOT_CREATE_COLUMN_FAMILY_WITH_RESERVED_CHARS",
-    "STATE_STORE_CANNOT_USE_COLUMN_FAMILY_WITH_INVALID_NAME",
-    "STATE_STORE_HANDLE_NOT_INITIALIZED",
-    "STATE_STORE_INCORRECT_NUM_ORDERING_COLS_FOR_RANGE_SCAN",
-    "STATE_STORE_INCORRECT_NUM_PREFIX_COLS_FOR_PREFIX_SCAN",
-    "STATE_STORE_NULL_TYPE_ORDERING_COLS_NOT_SUPPORTED",
-    "STATE_STORE_VARIABLE_SIZE_ORDERING_COLS_NOT_SUPPORTED",
-}
 #: What the issue counted in Spark 4.3 at least.
 AT_LEAST = 102
-DELTA = [
-    "DELTA_CONCURRENT_TRANSACTION",
-    "DELTA_LOG_FILE_NOT_FOUND_FOR_STREAMING_SOURCE",
-    "DELTA_MISSING_FILES_UNEXPECTED_VERSION",
-    "DELTA_METADATA_MISMATCH",
-    "DELTA_NULL_SCHEMA_IN_STREAMING_WRITE",
-    "DELTA_SCHEMA_CHANGED",
-    "DELTA_SCHEMA_CHANGED_WITH_STARTING_OPTIONS",
-    "DELTA_SCHEMA_CHANGED_WITH_VERSION",
-    "DELTA_SOURCE_IGNORE_DELETE",
-    "DELTA_SOURCE_TABLE_IGNORE_CHANGES",
-    "DELTA_STREAMING_CANNOT_CONTINUE_PROCESSING_POST_SCHEMA_EVOLUTION",
-    "DELTA_STREAMING_CHECK_COLUMN_MAPPING_NO_SNAPSHOT",
-    "DELTA_STREAMING_INCOMPATIBLE_SCHEMA_CHANGE",
-    "DELTA_STREAMING_INCOMPATIBLE_SCHEMA_CHANGE_USE_SCHEMA_LOG",
-    "DELTA_STREAMING_INITIAL_SNAPSHOT_TOO_LARGE",
-    "DELTA_STREAMING_METADATA_EVOLUTION",
-    "DELTA_STREAMING_SCHEMA_LOCATION_CONFLICT",
-    "DELTA_STREAMING_SCHEMA_LOCATION_NOT_UNDER_CHECKPOINT",
-    "DELTA_STREAMING_SCHEMA_LOG_DESERIALIZE_FAILED",
-    "DELTA_STREAMING_SCHEMA_LOG_INCOMPATIBLE_DELTA_TABLE_ID",
-    "DELTA_STREAMING_SCHEMA_LOG_INCOMPATIBLE_PARTITION_SCHEMA",
-    "DELTA_STREAMING_SCHEMA_LOG_INIT_FAILED_INCOMPATIBLE_METADATA",
-    "DELTA_STREAMING_SCHEMA_LOG_PARSE_SCHEMA_FAILED",
-    "DELTA_STREAMING_SCHEMA_MISMATCH_ON_RESTART",
-    "DELTA_STREAMING_TRAILING_COMMIT_MISSING",
-    "DIFFERENT_DELTA_TABLE_READ_BY_STREAMING_SOURCE",
-]
-KAFKA = [
-    "END_OFFSET_HAS_GREATER_OFFSET_FOR_TOPIC_PARTITION_THAN_LATEST_WITH_TRIGGER_AVAILABLENOW",
-    "END_OFFSET_HAS_GREATER_OFFSET_FOR_TOPIC_PARTITION_THAN_PREFETCHED",
-    "KAFKA_DATA_LOSS.ADDED_PARTITION_DOES_NOT_START_FROM_OFFSET_ZERO",
-    "KAFKA_DATA_LOSS.COULD_NOT_READ_OFFSET_RANGE",
-    "KAFKA_DATA_LOSS.INITIAL_OFFSET_NOT_FOUND_FOR_PARTITIONS",
-    "KAFKA_DATA_LOSS.PARTITIONS_DELETED",
-    "KAFKA_DATA_LOSS.PARTITIONS_DELETED_AND_GROUP_ID_CONFIG_PRESENT",
-    "KAFKA_DATA_LOSS.PARTITION_OFFSET_CHANGED",
-    "KAFKA_DATA_LOSS.START_OFFSET_RESET",
-    "KAFKA_MALFORMED_RECORD_TIMESTAMP",
-    "KAFKA_NULL_TOPIC_IN_DATA",
-    "KAFKA_START_OFFSET_DOES_NOT_MATCH_ASSIGNED",
-    "KAFKA_TIMESTAMP_OFFSET_DOES_NOT_MATCH_ASSIGNED",
-    "LOST_TOPIC_PARTITIONS_IN_END_OFFSET_WITH_TRIGGER_AVAILABLENOW",
-    "MISMATCHED_TOPIC_PARTITIONS_BETWEEN_END_OFFSET_AND_PREFETCHED",
-    "MISMATCHED_TOPIC_PARTITIONS_BETWEEN_START_OFFSET_AND_END_OFFSET",
-    "RESOLVED_START_OFFSET_GREATER_THAN_END_OFFSET",
-    "UNRESOLVED_START_OFFSET_GREATER_THAN_END_OFFSET",
-]
-ORACLE = PACKAGE.parent / "tests/oracle"
-
-
-def about() -> list[str]:
-    return [name for name in spark_names() or sorted(INDEX.others) if ABOUT.match(name) and name not in NOT_ABOUT]
-
-
-def is_explained(name: str) -> bool:
-    return any(item.cause is not None for item in explain_condition(name).explanations)
 
 
 def test_every_condition_that_a_checkpoint_can_raise_is_explained():
@@ -155,17 +80,6 @@ def test_an_entry_is_whole(entry):
     assert 20 < len(entry.cause.text) < 500
     assert entry.cause.text.endswith(".") and entry.repair.endswith(".")
     filled(entry.cause.commands, entry.texts, entry.examples)
-
-
-def met_by_the_oracle() -> dict[str, tuple[str | None, str]]:
-    """Each kind of error that real Spark 3.5 to 4.3 stopped with: its condition or exception, and its message."""
-    found = {}
-    for file in (*ORACLE.glob("outcomes-*.json"), ORACLE / "sweep-4.3.json"):
-        for outcome in json.loads(file.read_text()).values():
-            if isinstance(outcome, dict) and outcome.get("error"):
-                error, message = outcome["error"], outcome.get("message") or ""
-                found.setdefault(f"{error}: {re.sub(r'[0-9a-f-]*[0-9]+', 'N', message)}"[:90], (error, message))
-    return found
 
 
 #: What no text tells: the exception of a damaged file or a bug of Spark, without a message of its own.

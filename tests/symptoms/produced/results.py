@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from tests.symptoms.outcomes import NOT_PRODUCED, VERSIONS
 from tests.symptoms.produced.proof import PAGES, Outcome
-from tests.symptoms.test_conditions import DELTA, KAFKA, about, is_explained, met_by_the_oracle
+from tests.symptoms.raised import DELTA, KAFKA, about, is_explained, met_by_the_oracle
 
 HEADS = ("symptom", "page", "case", "produced on", "explained", "repaired by", "started, its rows")
 
