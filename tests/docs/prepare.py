@@ -5,8 +5,10 @@ from __future__ import annotations
 import json
 import re
 import sys
+import tarfile
 import time
 from collections.abc import Mapping
+from pathlib import Path
 
 import deltalake
 import pyarrow
@@ -19,6 +21,9 @@ FIRST_MS = 1_795_216_860_000
 UNREAD_MS = FIRST_MS - 60_000 + 220 * 12_000
 #: The version of the Delta table that deletes rows, which the query reads next.
 DELETES = 17
+#: Iceberg tables with queries on them, recorded by tests/sources/iceberg_stops.py, and the case that is used.
+ICEBERG = Path(__file__).parents[1] / "data" / "sources" / "iceberg-stops.tar.gz"
+CASE = "overwritten"
 
 
 def _query(location: str, query_id: str, offsets: list[Mapping[str, object]]) -> None:
@@ -42,6 +47,17 @@ def audit(lake: str) -> None:
     begin = {"sourceVersion": 1, "reservoirId": str(deltalake.DeltaTable(table).metadata().id), "index": -1}
     offsets = [{**begin, "reservoirVersion": DELETES - back, "isStartingVersion": False} for back in (1, 0)]
     _query(f"{lake}/checkpoints/audit", "2f4b6a0e-8f36-4f6c-9b7a-51a0c8a4e0d2", offsets)
+
+
+def iceberg(lake: str) -> None:
+    """The Iceberg table ``db/parcels``, a snapshot of which overwrites rows, and the query ``parcels``, which reads that next."""
+    with tarfile.open(ICEBERG) as tar:
+        for member in tar:
+            room, _, rest = member.name.removeprefix(f"{CASE}/").partition("/")
+            if place := {"checkpoint": "checkpoints/parcels", "table": "db/parcels"}.get(room):
+                file = tar.extractfile(member)
+                if file is not None and not rest.rpartition("/")[2].startswith("."):
+                    Store.open(f"{lake}/{place}").write(rest, file.read())
 
 
 def damage(location: str) -> None:
@@ -73,4 +89,5 @@ def expiring_records(bootstrap: str) -> None:
 
 
 if __name__ == "__main__":
-    {"audit": audit, "gap": gap, "expiring-records": expiring_records, "damage": damage}[sys.argv[1]](sys.argv[2])
+    known = {"audit": audit, "damage": damage, "expiring-records": expiring_records, "gap": gap, "iceberg": iceberg}
+    known[sys.argv[1]](sys.argv[2])
