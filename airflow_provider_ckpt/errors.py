@@ -139,6 +139,10 @@ class CheckpointNotFoundError(StoreError):
     code = "NOT_FOUND"
 
 
+class ObjectNotFoundError(CheckpointNotFoundError):
+    """No such object at a location; where it was listed before, it was removed since."""
+
+
 class ObjectExistsError(StoreError):
     """An exclusive create found the name taken."""
 
@@ -184,6 +188,13 @@ class CheckpointBusyError(PlanError):
     """A query is, or may be, writing to the checkpoint."""
 
     code = "CHECKPOINT_BUSY"
+
+
+class CheckpointMovedError(CheckpointBusyError):
+    """At every try files were removed that had just been listed: the query is running."""
+
+    code = "CHECKPOINT_MOVED"
+    retryable = True
 
 
 class SparkFailedError(CheckpointError):

@@ -43,6 +43,10 @@ class Fault:
             self.calls += 1
             return self.calls == self.at
 
+    def hits_object(self, call: str, store: Store, name: str) -> bool:
+        """The same for whom it matters which object the call is about; empty where it is about none."""
+        return self.hits(call, store)
+
 
 def calls_to_fail(count: int, samples: int) -> list[int]:
     """Which of an action's calls to let fail: all of them with CKPT_EXHAUSTIVE, else a sample all over."""
@@ -88,7 +92,7 @@ class FaultyStore(Store):
 
 def _failing(name: str) -> Any:
     def call(self: FaultyStore, *arguments: Any, **options: Any) -> Any:
-        if not self.fault.hits(name, self):
+        if not self.fault.hits_object(name, self, str(arguments[0]) if arguments else ""):
             return getattr(Store, name)(self, *arguments, **options)
         if self.fault.after:
             getattr(Store, name)(self, *arguments, **options)

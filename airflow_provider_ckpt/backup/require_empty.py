@@ -5,9 +5,10 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 
+from airflow_provider_ckpt.change.actions import Action
 from airflow_provider_ckpt.change.places import require_reachable
 from airflow_provider_ckpt.change.plan import Plan
-from airflow_provider_ckpt.errors import ObjectExistsError
+from airflow_provider_ckpt.errors import ObjectExistsError, ObjectNotFoundError
 from airflow_provider_ckpt.storage.store import Store
 from airflow_provider_ckpt.storage.stored_object import StoredObject
 
@@ -33,14 +34,21 @@ def require_empty(plan: Plan, target: Store, there: Mapping[str, StoredObject]) 
         if _being_written(name) in wanted and not stored.is_link:
             continue
         action = None if stored.is_link else wanted.get(name)
-        same = action is not None and (stored.size, action.sha256) == target.sha256(name)
-        if not same:
+        if action is None or not _is_what(action, stored, target):
             raise ObjectExistsError(
                 "the location is not empty.",
                 location=target.location,
                 name=name,
                 hint=f"Give a new or empty location; a {plan.kind} never overwrites anything.",
             )
+
+
+def _is_what(action: Action, stored: StoredObject, target: Store) -> bool:
+    """Whether an object is what a restore writes. One that goes meanwhile is of somebody else: nothing here goes."""
+    try:
+        return (stored.size, action.sha256) == target.sha256(stored.name)
+    except ObjectNotFoundError:
+        return False
 
 
 def _being_written(name: str) -> str | None:

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Collection
+from dataclasses import dataclass
+
+from airflow_provider_ckpt.errors import PlanError
 
 
 def tags_of(given: object) -> tuple[str, ...]:
@@ -24,3 +27,20 @@ def message_of(given: object) -> str:
     if given is None or isinstance(given, str):
         return given or ""
     raise ValueError(f"the message of a backup must be a text, not {given!r}")
+
+
+@dataclass(frozen=True, slots=True)
+class Words:
+    """What people say of the backup."""
+
+    tags: tuple[str, ...]
+    message: str
+    quick: bool
+
+    @classmethod
+    def of(cls, location: str, tags: object, message: object, *, quick: bool) -> Words:
+        """Raises PlanError for what no manifest can hold, before anything is written."""
+        try:
+            return cls(tags_of(tags), message_of(message), quick)
+        except ValueError as error:
+            raise PlanError(f"{error}.", location=location, hint="No backup was taken.") from None

@@ -37,12 +37,13 @@ from airflow_provider_ckpt.backup.copier import Copier, MovedError, copies_at_on
 from airflow_provider_ckpt.backup.declare import claim_id, declare_base, nothing_left
 from airflow_provider_ckpt.backup.manifest import Manifest
 from airflow_provider_ckpt.backup.patience import COMMIT_WAIT_S, Patience, require_restorable
-from airflow_provider_ckpt.backup.tags import message_of, tags_of
+from airflow_provider_ckpt.backup.tags import Words
 from airflow_provider_ckpt.checkpoint.contents import Contents, contents, unknown_names
 from airflow_provider_ckpt.checkpoint.decompressors import decompressors
 from airflow_provider_ckpt.checkpoint.find_restart_set import find_restart_set
 from airflow_provider_ckpt.checkpoint.observe import decode_entries, observe, refuse_links
 from airflow_provider_ckpt.checkpoint.own_files import DATA, INTENT, MANIFEST
+from airflow_provider_ckpt.checkpoint.read_unmoved import read_unmoved
 from airflow_provider_ckpt.checkpoint.restart_set import RestartSet, log_entries, require, restart_set
 from airflow_provider_ckpt.checkpoint.spark_confs import STATE_PROVIDER
 from airflow_provider_ckpt.checkpoint.view import CheckpointView, has_state
@@ -60,6 +61,7 @@ from airflow_provider_ckpt.codec import layout
 from airflow_provider_ckpt.errors import (
     BatchNotRestorableError,
     CheckpointBusyError,
+    CheckpointMovedError,
     CheckpointNotFoundError,
     PlanError,
 )
@@ -106,8 +108,13 @@ def plan_of_backup(checkpoint: Store, root: Store) -> BackupPlan:
         BatchNotRestorableError: Files are missing.
         CheckpointNotFoundError: No checkpoint, or no batch is committed.
         PlanError: There are links in the checkpoint, or names that no backup can hold; or the root is inside it.
+        CheckpointMovedError: Spark purged what had just been listed, at every try.
     """
     require_apart(checkpoint, root, "The backup root")
+    return read_unmoved(lambda: _plan_of_newest(checkpoint), checkpoint)
+
+
+def _plan_of_newest(checkpoint: Store) -> BackupPlan:
     batch_id = _newest_committed(observe(checkpoint))
     view = observe(checkpoint, deep=True, batch_id=batch_id)
     refuse_links(view)
@@ -160,7 +167,7 @@ def take_backup(
         PlanError: The root is inside the checkpoint or the other way round; there are links in the checkpoint, or
             names that no backup can hold; or a tag or the message is no text.
     """
-    words = _Words.of(checkpoint, tags, message, quick=quick)
+    words = Words.of(checkpoint.location, tags, message, quick=quick)
     require_apart(checkpoint, root, "The backup root")
     threads = threads or copies_at_once(checkpoint, root)
     query_id = observe(checkpoint).query_id
@@ -189,7 +196,7 @@ def _fill(
                     continue
                 copier.keep_only(plan.names)
             copier.flush()
-        except MovedError:
+        except (MovedError, CheckpointMovedError):
             continue
         return plan, changed
     raise CheckpointBusyError(
@@ -359,25 +366,8 @@ def _newest_committed(view: CheckpointView) -> int:
     return view.latest_committed
 
 
-@dataclass(frozen=True, slots=True)
-class _Words:
-    """What people say of the backup."""
-
-    tags: tuple[str, ...]
-    message: str
-    quick: bool
-
-    @classmethod
-    def of(cls, checkpoint: Store, tags: object, message: object, *, quick: bool) -> _Words:
-        """Raises PlanError for what no manifest can hold, before anything is written."""
-        try:
-            return cls(tags_of(tags), message_of(message), quick)
-        except ValueError as error:
-            raise PlanError(f"{error}.", location=checkpoint.location, hint="No backup was taken.") from None
-
-
 def _manifest(
-    backup_id: str, plan: BackupPlan, copier: Copier, at_ms: int, words: _Words, changed: tuple[str, ...]
+    backup_id: str, plan: BackupPlan, copier: Copier, at_ms: int, words: Words, changed: tuple[str, ...]
 ) -> Manifest:
     view, batch_id = plan.view, plan.chosen.batch_id
     unknown = [name for name in plan.beside.unknown if name in copier.held]

@@ -15,6 +15,7 @@ from airflow_provider_ckpt.change import journal
 from airflow_provider_ckpt.change.acceptance import require_accepted, require_names
 from airflow_provider_ckpt.change.actions import Action
 from airflow_provider_ckpt.change.executor import InPlace, executor_of
+from airflow_provider_ckpt.change.facts import Facts
 from airflow_provider_ckpt.change.guard import Guard, Tell, silent
 from airflow_provider_ckpt.change.kinds import KINDS
 from airflow_provider_ckpt.change.lock import Held, locked
@@ -25,8 +26,15 @@ from airflow_provider_ckpt.change.plan_difference import difference
 from airflow_provider_ckpt.change.receipt import Receipt
 from airflow_provider_ckpt.change.require_alone import require_alone
 from airflow_provider_ckpt.change.validate import find_facts, validate
+from airflow_provider_ckpt.checkpoint.read_unmoved import is_gone_from, read_unmoved
 from airflow_provider_ckpt.clock import now_ms
-from airflow_provider_ckpt.errors import CheckpointBusyError, StalePlanError, StoreError
+from airflow_provider_ckpt.errors import (
+    CheckpointBusyError,
+    CheckpointNotFoundError,
+    ObjectNotFoundError,
+    StalePlanError,
+    StoreError,
+)
 from airflow_provider_ckpt.sinks.memory import remember
 from airflow_provider_ckpt.storage.concurrency import OnStep, no_step
 from airflow_provider_ckpt.storage.stored_object import StoredObject
@@ -104,9 +112,7 @@ def _carry_out(executor: InPlace, run: _Run, lock: Held) -> Receipt:
     _refuse_taken_back(executor, files)
     require_alone(stores)
     resuming = journal.may_have_taken_steps(files)
-    facts = find_facts(plan, stores, resuming=resuming)
-    todo = [action for action in plan.actions if not action.is_done(facts)]
-    validate(plan, replace(facts, writer_stopped=run.query_is_stopped or not todo))
+    facts, todo = read_unmoved(lambda: _judged(executor, run, resuming), stores.checkpoint, stores.sink)
     if not resuming:  # also when it has no steps: somebody may have taken them out of it
         _require_own_plan(executor)
     if todo:
@@ -145,6 +151,15 @@ def _carry_out(executor: InPlace, run: _Run, lock: Held) -> Receipt:
     return receipt
 
 
+def _judged(executor: InPlace, run: _Run, resuming: bool) -> tuple[Facts, list[Action]]:
+    """What is there now, and the steps that are left. Raises StalePlanError when the plan does not fit it any more."""
+    plan = executor.plan
+    facts = find_facts(plan, executor.stores, resuming=resuming)
+    todo = [action for action in plan.actions if not action.is_done(facts)]
+    validate(plan, replace(facts, writer_stopped=run.query_is_stopped or not todo))
+    return facts, todo
+
+
 def _refuse_taken_back(executor: InPlace, files: Mapping[str, StoredObject]) -> None:
     """A plan that was undone is over; applied again it would save nothing, and could not be undone."""
     plan = executor.plan
@@ -165,8 +180,20 @@ def _refuse_taken_back(executor: InPlace, files: Mapping[str, StoredObject]) -> 
 
 def _require_own_plan(executor: InPlace) -> None:
     """Raise StalePlanError for a plan that is not the one that would be made for this checkpoint now."""
-    plan = executor.plan
-    found = difference(plan, executor.plan_again())
+    plan, stores = executor.plan, executor.stores
+    try:
+        again = read_unmoved(executor.plan_again, stores.checkpoint, stores.sink)
+    except CheckpointNotFoundError as error:
+        if error.location != stores.checkpoint.location:
+            raise
+        raise StalePlanError(
+            "the checkpoint has changed since the plan was made: this is not there any more.",
+            location=error.location,
+            name=error.name,
+            batch_id=plan.batch_id,
+            hint="Nothing was done. Stop the query and everything that restarts it, then make a new plan.",
+        ) from None
+    found = difference(plan, again)
     if found is not None:
         raise StalePlanError(
             f"the plan is not the one that would be made for this checkpoint now: {found}.",
@@ -200,6 +227,8 @@ def _take_steps(executor: InPlace, todo: Sequence[Action], guard: Guard, on_step
             guard.before(action, done, len(todo))
             action.apply(executor)
         except StoreError as error:
+            if isinstance(error, ObjectNotFoundError) and is_gone_from(error, executor.stores.place(action.place)):
+                raise guard.stopped(f"{error.name} was removed", done, len(todo)) from None
             error.hint = _half_done(executor.plan, done, len(todo), error.hint)
             raise
         guard.note(action, executor.identities.get(action.spot))

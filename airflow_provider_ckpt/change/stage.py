@@ -15,10 +15,12 @@ from airflow_provider_ckpt.change.actions import PLACES, Copy, Replace, Taking
 from airflow_provider_ckpt.change.facts import Saved, Spot
 from airflow_provider_ckpt.change.places import Stores
 from airflow_provider_ckpt.change.plan import Plan
+from airflow_provider_ckpt.checkpoint.read_unmoved import is_gone_from
 from airflow_provider_ckpt.errors import (
     BackupCorruptError,
     CheckpointBusyError,
     CheckpointNotFoundError,
+    ObjectNotFoundError,
     PlanError,
     StalePlanError,
     StoreError,
@@ -62,7 +64,7 @@ def save(
             mine()
             _require_in_place(action, place)
             saved.delete(name)
-        size, sha256 = place(action.place).keep(action.name, saved, name) or saved.sha256(name)
+        size, sha256 = _keep(action, place(action.place), saved, name) or saved.sha256(name)
         files[name] = {"size": size, "sha256": sha256}
         tick()
     whole = saved.find() if files else {}
@@ -80,6 +82,15 @@ def save(
         record.flush()
 
 
+def _keep(action: Taking, store: Store, saved: Store, name: str) -> tuple[int, str] | None:
+    try:
+        return store.keep(action.name, saved, name)
+    except ObjectNotFoundError as error:
+        if not is_gone_from(error, store):
+            raise
+        raise _gone_meanwhile(action, store) from None
+
+
 def _is_in_place(action: Taking, place: Callable[[str], Store]) -> bool:
     stored = place(action.place).stat(action.name)
     return stored is not None and stored.size == action.size and action.identity in ("", stored.identity)
@@ -87,12 +98,16 @@ def _is_in_place(action: Taking, place: Callable[[str], Store]) -> bool:
 
 def _require_in_place(action: Taking, place: Callable[[str], Store]) -> None:
     if not _is_in_place(action, place):
-        raise CheckpointBusyError(
-            "another process removed or rewrote this file while ckpt copied it.",
-            location=place(action.place).location,
-            name=action.name,
-            hint="No step was done, and the earlier copy is kept. Stop that process, and make a new plan.",
-        )
+        raise _gone_meanwhile(action, place(action.place))
+
+
+def _gone_meanwhile(action: Taking | Copy, store: Store) -> CheckpointBusyError:
+    return CheckpointBusyError(
+        "a query is running, or another process removed or rewrote this file while ckpt copied it.",
+        location=store.location,
+        name=action.name,
+        hint="This run took no step, and earlier copies are kept. Stop that process, then plan the change again.",
+    )
 
 
 def give_up(taken: Iterable[Taking], place: Callable[[str], Store], record: Store, mine: Mine) -> None:
@@ -189,7 +204,7 @@ def stage(
             mine()
             staged.delete(action.name)
         if not action.source:
-            _copy_own(action, stores, record, mine)
+            _copy_own(action, stores, record, mine, resuming=resuming)
         elif stores.backups is None:
             raise PlanError(f"the plan takes files from {plan.source}, but no backup root was given")
         else:
@@ -197,18 +212,22 @@ def stage(
         tick()
 
 
-def _copy_own(action: Copy, stores: Stores, record: Store, mine: Mine) -> None:
+def _copy_own(action: Copy, stores: Stores, record: Store, mine: Mine, *, resuming: bool) -> None:
     """Stage what the plan removes and puts back: as it is there, or as an earlier run has saved it."""
     staged, store, name = record.child(journal.STAGED_OBJECTS), stores.place(action.place), action.name
     if store.stat(name) is None:
         store, name = record.child(journal.SAVED_OBJECTS), f"{action.place}/{action.name}"
     try:
         found = store.copy(name, staged, action.name)
-    except CheckpointNotFoundError:
+    except ObjectNotFoundError as error:
+        if is_gone_from(error, stores.place(action.place)):
+            raise _gone_meanwhile(action, store) from None
         found = None
     if found != (action.size, action.sha256):
         mine()
         staged.delete(action.name)
+        if not resuming:
+            raise _gone_meanwhile(action, stores.place(action.place))
         raise StoreError(
             "the file in the backup changed after the plan was made, so it was not copied back.",
             location=store.location,

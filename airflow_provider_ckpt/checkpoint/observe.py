@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from contextlib import suppress
 
 from airflow_provider_ckpt import codec
 from airflow_provider_ckpt.checkpoint.contents import listed_shortly
 from airflow_provider_ckpt.checkpoint.listing import DirectoryListing, list_checkpoint, list_logs, list_tree
 from airflow_provider_ckpt.checkpoint.lookalikes import what_it_is
+from airflow_provider_ckpt.checkpoint.read_unmoved import read_unmoved
 from airflow_provider_ckpt.checkpoint.view import CheckpointView, batch_ids
 from airflow_provider_ckpt.codec import layout
 from airflow_provider_ckpt.codec.offset_log import OffsetSeq
@@ -16,13 +16,6 @@ from airflow_provider_ckpt.codec.source_log import InitialOffset
 from airflow_provider_ckpt.errors import CheckpointFormatError, CheckpointNotFoundError, PlanError
 from airflow_provider_ckpt.storage.store import Store
 from airflow_provider_ckpt.storage.stored_object import StoredObject
-
-#: How often a checkpoint is read when Spark purges what was just listed.
-MOST_TRIES = 4
-
-
-class _VanishedError(CheckpointNotFoundError):
-    """An entry that was listed was gone when it was read."""
 
 
 def observe(
@@ -38,33 +31,27 @@ def observe(
 
     Raises:
         CheckpointNotFoundError: Nothing there, or no checkpoint.
+        CheckpointMovedError: Spark purged what had just been listed, at every try.
         StoreError: The storage refused or did not answer.
     """
-    if listing is not None:
-        with suppress(_VanishedError):
-            return _observe_once(store, deep, batch_id, listing)
-    return _observe(store, deep, batch_id)
-
-
-def _observe(store: Store, deep: bool, batch_id: int | None) -> CheckpointView:
-    for _ in range(MOST_TRIES - 1):
-        with suppress(_VanishedError):
-            return _observe_once(store, deep, batch_id, list_checkpoint(store))
-    return _observe_once(store, deep, batch_id, list_checkpoint(store))
+    taken = iter([] if listing is None else [listing])
+    return read_unmoved(
+        lambda: _observe_once(store, deep, batch_id, next(taken, None) or list_checkpoint(store)), store
+    )
 
 
 def _observe_once(store: Store, deep: bool, batch_id: int | None, listing: DirectoryListing) -> CheckpointView:
     listing = list_logs(store, listing)
     require_checkpoint(store, listing)
     objects = listing.objects
-    entries, damaged = _read_listed(store, _entries_to_read(objects, batch_id))
+    entries, damaged = decode_entries(store, _entries_to_read(objects, batch_id), store.read)
     folders = {name for name in listing.directories if name not in layout.TOP_DIRECTORIES}
     if deep:
         found, directories = list_tree(store)
         objects = {**objects, **found}
         folders.update(name for name in directories if isinstance(layout.parse(name), _FILES))
         written_since = [name for name in _entries_to_read(objects, batch_id) if name not in {**entries, **damaged}]
-        new_entries, new_damaged = _read_listed(store, written_since)
+        new_entries, new_damaged = decode_entries(store, written_since, store.read)
         entries, damaged = {**entries, **new_entries}, {**damaged, **new_damaged}
     if _before_the_first_commit(objects) and layout.SOURCES in listing.directories:
         entries = {**entries, **_initial_offsets(store)}
@@ -80,16 +67,6 @@ def _observe_once(store: Store, deep: bool, batch_id: int | None, listing: Direc
         stateful=bool(listing.stateful),
         folders=tuple(sorted(folders - linked)),
     )
-
-
-def _read_listed(
-    store: Store, names: Iterable[str]
-) -> tuple[dict[str, codec.Encodable], dict[str, CheckpointFormatError]]:
-    """Decode entries that were listed. Raises _VanishedError when Spark has purged one since: listing again."""
-    try:
-        return decode_entries(store, names, store.read)
-    except CheckpointNotFoundError as error:
-        raise _VanishedError(error.message, location=error.location, name=error.name) from error
 
 
 #: What is a file, and no directory, in a checkpoint that is whole.

@@ -11,7 +11,8 @@ from airflow_provider_ckpt.checkpoint.decompressors import decompressors
 from airflow_provider_ckpt.checkpoint.find_inputs import find_inputs
 from airflow_provider_ckpt.checkpoint.input_files import files_in_flight
 from airflow_provider_ckpt.checkpoint.listing import DirectoryListing
-from airflow_provider_ckpt.checkpoint.observe import MOST_TRIES, decode_entries, observe
+from airflow_provider_ckpt.checkpoint.observe import decode_entries, observe
+from airflow_provider_ckpt.checkpoint.read_unmoved import read_unmoved
 from airflow_provider_ckpt.checkpoint.restart_set import RestartSet, restart_set
 from airflow_provider_ckpt.checkpoint.spark_confs import COMPRESSION_CODEC
 from airflow_provider_ckpt.checkpoint.view import CheckpointView
@@ -22,7 +23,7 @@ from airflow_provider_ckpt.checks.state import MISMATCH
 from airflow_provider_ckpt.codec import layout, state_content, state_file
 from airflow_provider_ckpt.codec.checksum import BYTES_PER_CHECKSUM, HadoopChecksum, SparkChecksum, is_hadoop
 from airflow_provider_ckpt.codec.source_log import newest_entry_in
-from airflow_provider_ckpt.errors import CheckpointFormatError, CheckpointNotFoundError, TooLargeError
+from airflow_provider_ckpt.errors import CheckpointFormatError, TooLargeError
 from airflow_provider_ckpt.sinks.declared import read_file_sink
 from airflow_provider_ckpt.sinks.memory import memory_of
 from airflow_provider_ckpt.storage.concurrency import THREADS, OnStep, in_parallel, no_step
@@ -55,9 +56,10 @@ def examine(
 
     Raises:
         CheckpointNotFoundError: Nothing there, or no checkpoint.
+        CheckpointMovedError: Spark purged what had just been listed, at every try.
         StoreError: The storage refused or did not answer.
     """
-    view = _examine_all(store) if deep else observe(store, listing=listing)
+    view = read_unmoved(lambda: _examine_all(store), store) if deep else observe(store, listing=listing)
     if sink is None:
         return view
     memory = memory_of(store, view.query_id)
@@ -66,16 +68,6 @@ def examine(
 
 
 def _examine_all(store: Store) -> CheckpointView:
-    for _ in range(MOST_TRIES - 1):
-        try:
-            return _examine_once(store)
-        except CheckpointNotFoundError as error:
-            if error.name is None:  # not an object that a running query has purged, but the checkpoint
-                raise
-    return _examine_once(store)
-
-
-def _examine_once(store: Store) -> CheckpointView:
     view = read_deep(store, observe(store, deep=True), store.head, store.chunks)
     return replace(view, gone_inputs=find_inputs(store, files_in_flight(view)).gone)
 

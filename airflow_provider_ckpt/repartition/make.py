@@ -12,6 +12,7 @@ from airflow_provider_ckpt.change.places import Stores
 from airflow_provider_ckpt.change.plan import Plan
 from airflow_provider_ckpt.change.resume import find_interrupted
 from airflow_provider_ckpt.checkpoint.observe import refuse_links
+from airflow_provider_ckpt.checkpoint.read_unmoved import read_unmoved
 from airflow_provider_ckpt.checkpoint.view import CheckpointView
 from airflow_provider_ckpt.checks.inspect import examine
 from airflow_provider_ckpt.clock import now_ms
@@ -35,9 +36,12 @@ def make_repartition(stores: Stores, partitions: int, *, sink: DeclaredSink | No
 
     Raises:
         PlanError: Spark would refuse it, too late, or would do it wrong; the error says why.
+        CheckpointMovedError: The query is running, and removes what was just listed.
     """
     begun = find_interrupted(stores, "repartition", lambda plan: plan.partitions == partitions)
-    return begun if begun is not None else _fresh(stores, partitions, sink)
+    if begun is not None:
+        return begun
+    return read_unmoved(lambda: _fresh(stores, partitions, sink), stores.checkpoint, stores.sink)
 
 
 def make_repartition_again(plan: Plan, stores: Stores) -> Plan:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import chain, product
 
@@ -16,8 +16,10 @@ from airflow_provider_ckpt.change.places import Stores
 from airflow_provider_ckpt.change.plan import Plan
 from airflow_provider_ckpt.change.resume import find_interrupted
 from airflow_provider_ckpt.checkpoint.observe import observe, refuse_links
+from airflow_provider_ckpt.checkpoint.read_unmoved import read_unmoved
 from airflow_provider_ckpt.checkpoint.sink_marker import NOT_DECLARED
 from airflow_provider_ckpt.checkpoint.view import CheckpointView
+from airflow_provider_ckpt.checks.findings import Finding
 from airflow_provider_ckpt.clock import now_ms
 from airflow_provider_ckpt.codec import layout
 from airflow_provider_ckpt.codec.source_kinds import KINDS
@@ -56,12 +58,24 @@ def make_reset(
 
     Raises:
         PlanError: It is refused; the error says why.
+        CheckpointMovedError: The query is running, and removes what was just listed.
         StoreError: What the source reads from cannot be asked, or is not what the query reads.
     """
     asked = _Asked(source_id, aim)
     if (begun := find_interrupted(stores, "reset", asked.is_by)) is not None:
         _require_same(begun, stores, sink, trigger)
         return begun
+    return read_unmoved(
+        lambda: _fresh_reset(stores, asked, sink, trigger, again_is_fine=state_sees_rows_again),
+        stores.checkpoint,
+        stores.sink,
+    )
+
+
+def _fresh_reset(
+    stores: Stores, asked: _Asked, sink: DeclaredSink | None, trigger: str | None, *, again_is_fine: bool
+) -> Plan:
+    source_id, aim = asked.source_id, asked.aim
     view, batch_id = _observed(stores)
     if aim.is_relative:
         _require_not_done(stores, view, asked)
@@ -71,7 +85,7 @@ def make_reset(
     with located(view.location):
         move = aim.move(source_id, committed, planned, initial)
     move = replace(move, warnings=(*warnings, *move.warnings), notes=(asked.text, *move.notes))
-    if view.stateful and (again := move.again or move.perhaps) and not state_sees_rows_again:
+    if view.stateful and (again := move.again or move.perhaps) and not again_is_fine:
         late = late_before(view)
         but = f", but for rows that are before its watermark ({late}), which it would drop as late" if late else ""
         raise PlanError(
@@ -152,8 +166,7 @@ def _require_not_done(stores: Stores, view: CheckpointView, asked: _Asked) -> No
 def _require_startable(view: CheckpointView, plan: Plan) -> None:
     """A reset mends positions and the batch in flight; Spark would stop at anything else afterwards as well."""
     mended = {action.name for action in plan.actions}
-    stops = (found for found in start(view, DeploySpec()) if found.spark_error and found.name not in mended)
-    if (finding := next(stops, None)) is not None:
+    if (finding := _what_stops(view, mended)) is not None:
         raise PlanError(
             f"Spark does not start from this checkpoint, with or without the reset: {finding.message}.",
             location=view.location,
@@ -161,6 +174,32 @@ def _require_startable(view: CheckpointView, plan: Plan) -> None:
             batch_id=finding.batch_id,
             hint=f"Nothing was done. {finding.hint}",
         )
+    if (finding := _what_stops(_left_by(plan, view), mended)) is not None:
+        raise PlanError(
+            f"without batch {view.in_flight}, which a reset drops, Spark would not start: {finding.message}.",
+            location=view.location,
+            name=finding.name,
+            batch_id=finding.batch_id,
+            hint=f"Nothing was done. Start the query, let it commit batch {view.in_flight} and stop it; then run the "
+            "same command again.",
+        )
+
+
+def _what_stops(view: CheckpointView, mended: Collection[str]) -> Finding | None:
+    """The first error of Spark at a restart that is not of a file which the reset mends."""
+    stops = (found for found in start(view, DeploySpec()) if found.spark_error and found.name not in mended)
+    return next(stops, None)
+
+
+def _left_by(plan: Plan, view: CheckpointView) -> CheckpointView:
+    """The checkpoint as a reset leaves it, but for the new offsets."""
+    removed = plan.deletes()
+    return replace(
+        view,
+        objects={name: stored for name, stored in view.objects.items() if name not in removed},
+        entries={name: entry for name, entry in view.entries.items() if name not in removed},
+        damaged={name: error for name, error in view.damaged.items() if name not in removed},
+    )
 
 
 def export_positions(stores: Stores, source_id: str, aim: Aim) -> str:
@@ -248,6 +287,15 @@ def _observed(stores: Stores) -> tuple[CheckpointView, int]:
             location=view.location,
             batch_id=view.in_flight,
             hint="Nothing was done. Finish it (ckpt repartition), or take it back (ckpt undo).",
+        )
+    if (name := layout.offset_entry(view.latest_committed)) not in view.objects:
+        raise PlanError(
+            "the offset entry of the newest committed batch is missing, so there is no position to move.",
+            location=view.location,
+            name=name,
+            batch_id=view.latest_committed,
+            hint="Nothing was done. If the query is running, stop it and run the command again. Else take the entry "
+            f"from a backup (ckpt rollback {view.location} --to-backup ROOT/ID), or roll back to an earlier batch.",
         )
     return view, view.latest_committed
 

@@ -22,6 +22,7 @@ from airflow_provider_ckpt.checkpoint.find_inputs import find_inputs
 from airflow_provider_ckpt.checkpoint.find_restart_set import find_restart_set, operator_names, restorable_batches
 from airflow_provider_ckpt.checkpoint.input_files import Inputs, files_after, logs_after
 from airflow_provider_ckpt.checkpoint.observe import observe, refuse_links
+from airflow_provider_ckpt.checkpoint.read_unmoved import read_unmoved
 from airflow_provider_ckpt.checkpoint.restart_set import require
 from airflow_provider_ckpt.checkpoint.view import CheckpointView
 from airflow_provider_ckpt.checks.inspect import read_text_logs, without_broken_files
@@ -81,8 +82,13 @@ def make_rollback(
         BatchNotRestorableError: The batch cannot be restored; the error names the batches that can.
         BackupNotFoundError: No such backup.
         BackupCorruptError: The backup is not complete.
+        CheckpointMovedError: The query is running, and removes what was just listed.
     """
     wish = _Wish(trim_sink_log, sink, sources or {}, trigger or "")
+    return read_unmoved(lambda: _planned(stores, target, wish), stores.checkpoint, stores.sink)
+
+
+def _planned(stores: Stores, target: int | RollbackTarget | ToBackup | BeforeDeploy, wish: _Wish) -> Plan:
     if isinstance(target, BeforeDeploy):
         plan = _make_rollback_to(stores, find_bookmarked(stores, target.bookmark), wish)
         return replace(plan, notes=(target.note, *plan.notes))

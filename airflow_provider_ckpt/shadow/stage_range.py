@@ -15,6 +15,7 @@ from typing import Any
 from airflow_provider_ckpt.change.lock import Held, locked
 from airflow_provider_ckpt.checkpoint.find_records import records_of
 from airflow_provider_ckpt.checkpoint.observe import observe, read_entries
+from airflow_provider_ckpt.checkpoint.read_unmoved import read_unmoved
 from airflow_provider_ckpt.checkpoint.view import CheckpointView
 from airflow_provider_ckpt.codec import Encodable, layout
 from airflow_provider_ckpt.codec.commit_log import CommitMetadata
@@ -75,10 +76,11 @@ def stage_range(live: Store, fork: Store, last_batch: int | None = None, *, by: 
     Raises:
         PlanError: The fork is none of the live query, or was started; or the live query has no such batch.
         CheckpointBusyError: Somebody else changes the fork.
+        CheckpointMovedError: Spark purged what had just been listed of the live query, at every try.
     """
     _require_place_of_lock(fork)
     with locked(fork, f"stage-{'newest' if last_batch is None else last_batch}", by) as held:
-        return _stage_range(live, fork, last_batch, held)
+        return read_unmoved(lambda: _stage_range(live, fork, last_batch, held), live)
 
 
 def _require_place_of_lock(fork: Store) -> None:

@@ -9,6 +9,7 @@ from airflow_provider_ckpt.errors import (
     CheckpointError,
     CheckpointNotFoundError,
     ObjectExistsError,
+    ObjectNotFoundError,
     StoreError,
     StoreUnavailableError,
     TooLargeError,
@@ -36,7 +37,7 @@ def typed_error(error: Exception, said: str, place: dict[str, Any], *, is_local:
     """
     match error:
         case FileNotFoundError():
-            return CheckpointNotFoundError("not found", **place)
+            return (ObjectNotFoundError if place["name"] else CheckpointNotFoundError)("not found", **place)
         case FileExistsError():
             return ObjectExistsError("exists already", **place)
         case PermissionError():

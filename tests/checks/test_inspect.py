@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from airflow_provider_ckpt.checks.inspect import inspect
-from airflow_provider_ckpt.errors import CheckpointNotFoundError
+from airflow_provider_ckpt.errors import CheckpointMovedError, ObjectNotFoundError
 from airflow_provider_ckpt.storage.store import Store
 
 
@@ -18,7 +18,7 @@ class PurgedStore(Store):
     def read(self, name: str) -> bytes:
         if name == self.gone and self.purges:
             self.purges -= 1
-            raise CheckpointNotFoundError("no such object", location=self.location, name=name)
+            raise ObjectNotFoundError("no such object", location=self.location, name=name)
         return super().read(name)
 
 
@@ -31,5 +31,5 @@ def test_a_file_that_spark_purges_meanwhile_is_no_finding(golden):
 def test_a_store_that_lists_what_is_not_there_is_an_error_at_last(golden):
     store = PurgedStore.open(str(golden("agg-hdfs")))
     store.purges = 100
-    with pytest.raises(CheckpointNotFoundError, match="offsets/1"):
+    with pytest.raises(CheckpointMovedError, match="offsets/1: a query is running"):
         inspect(store, deep=True)

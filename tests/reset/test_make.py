@@ -217,6 +217,31 @@ def test_a_checkpoint_from_which_spark_does_not_start_is_not_moved(tmp_path, nam
     assert refused.value.name == name
 
 
+def test_without_the_entry_of_the_newest_commit_there_is_no_position(tmp_path):
+    query = query_at(tmp_path)
+    query.store.delete(f"offsets/{LAST}")
+    with pytest.raises(
+        PlanError, match=f"offsets/{LAST}: the offset entry of the newest committed batch is missing"
+    ) as refused:
+        plan_of(query, ShiftBy(-3))
+    assert "--to-backup" in refused.value.hint
+
+
+def test_what_spark_needs_only_without_the_batch_in_flight_is_not_missed(tmp_path):
+    """As after a crash of a query that retains one batch: Spark has purged the entry before the last commit."""
+    query = query_at(tmp_path)
+    query.plan(LAST + 1)
+    query.store.delete(f"offsets/{LAST - 1}")
+    with pytest.raises(
+        PlanError, match=f"without batch {LAST + 1}, which a reset drops, Spark would not start"
+    ) as refused:
+        plan_of(query, ShiftBy(-3))
+    assert refused.value.name == f"offsets/{LAST - 1}"
+    assert f"let it commit batch {LAST + 1}" in refused.value.hint
+    query.commit(LAST + 1)
+    assert plan_of(query, ShiftBy(-3)).actions
+
+
 def test_an_end_past_an_open_transaction_needs_to_know_how_the_query_reads(tmp_path):
     query = query_at(tmp_path)
     broker = broker_of(query)

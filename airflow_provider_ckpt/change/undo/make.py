@@ -18,6 +18,7 @@ from airflow_provider_ckpt.change.undo.left import After
 from airflow_provider_ckpt.change.undo.plan import Undo, judge_undo
 from airflow_provider_ckpt.checkpoint.find_restart_set import operator_names
 from airflow_provider_ckpt.checkpoint.observe import observe
+from airflow_provider_ckpt.checkpoint.read_unmoved import read_unmoved
 from airflow_provider_ckpt.clock import now_ms
 from airflow_provider_ckpt.errors import PlanError, StalePlanError
 from airflow_provider_ckpt.restart.real_time import REAL_TIME, trigger_of
@@ -49,6 +50,7 @@ def make_undo(
 
     Raises:
         PlanError: There is none, or what it left alone has changed since; the error says what can be done.
+        CheckpointMovedError: The query is running, and removes what was just listed.
         StoreError: Its record is damaged.
     """
     record = journal.last_change(stores.checkpoint, stores.undo)
@@ -62,7 +64,9 @@ def make_undo(
         declared = DeclaredSink("file", stores.sink.location)
     if stores.sink is None and declared.directory and opened is not None:
         stores = replace(stores, sink=opened(declared.directory))
-    plan = _fresh_undo(record, stores, declared, trigger or done.trigger)
+    plan = read_unmoved(
+        lambda: _fresh_undo(record, stores, declared, trigger or done.trigger), stores.checkpoint, stores.sink
+    )
     return replace(plan, warnings=(*plan.warnings, *lock_warnings(stores.checkpoint)))
 
 
