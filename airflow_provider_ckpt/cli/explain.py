@@ -19,6 +19,7 @@ from airflow_provider_ckpt.cli.explain_output import print_explained
 from airflow_provider_ckpt.cli.options import examples, open_store, shared
 from airflow_provider_ckpt.cli.render import print_json
 from airflow_provider_ckpt.documents import FORMAT_VERSION
+from airflow_provider_ckpt.symptoms.failure import is_condition
 
 if TYPE_CHECKING:
     from airflow_provider_ckpt.documents.findings import ExplainDocument, ExplanationFields
@@ -57,7 +58,8 @@ def explain(words: tuple[str, ...], log: Path | None, storage_options: tuple[str
 
     Give a stack trace, a log, an error condition, a message or a rule code. - reads the text from standard input.
     Without any, all rules are listed. The last word is the location of the checkpoint when it begins with a scheme such
-    as s3://, with / or with ./ and has no white space, or when it is a directory. The checkpoint is only read.
+    as s3://, with / or with ./ and has no white space, or when it is a directory; behind -, a condition or a code also
+    with white space. The checkpoint is only read.
 
     Exit code 1 when nothing in the text is known.
     """
@@ -100,7 +102,10 @@ def _document(explained: Explained, location: str | None) -> ExplainDocument:
 def _split(words: Sequence[str]) -> tuple[list[str], str | None]:
     """The texts of a command line, and the location behind them."""
     texts = list(words)
-    is_location = bool(texts) and (_LOCATION.fullmatch(texts[-1]) is not None or _is_directory(texts[-1]))
+    if len(texts) == 2 and (texts[0] == "-" or is_condition(texts[0]) or _CODE.fullmatch(texts[0])):
+        is_location = _LOCATION.match(texts[1]) is not None or _is_directory(texts[1])  # its name may have white space
+    else:
+        is_location = bool(texts) and (_LOCATION.fullmatch(texts[-1]) is not None or _is_directory(texts[-1]))
     return (texts[:-1], texts[-1]) if is_location else (texts, None)
 
 

@@ -79,13 +79,23 @@ def complaints(errors: Iterable[Mapping[str, Any]]) -> list[str]:
     """What is wrong with arguments, each once, from the errors that pydantic tells of them."""
     said: dict[str, list[str]] = {}
     for error in errors:
-        name = str(error["loc"][0])
+        name = _place(error["loc"])
         wish = _WISHES.get(error["type"], error["msg"]).format(**error.get("ctx", {}))
         said.setdefault(name, [])
         said[name] += [wish] if wish not in said[name] else []
     return [f"{name} must be {' or '.join(wishes)}" for name, wishes in said.items()]
 
 
+def _place(loc: Sequence[str | int]) -> str:
+    """The argument, or what is in it; pydantic names the types of a union behind it as well."""
+    name, *within = loc
+    if not within or within[0] in _OF_UNION:
+        return str(name)
+    return f"each of {name}" if isinstance(within[0], int) else f"each value of {name}"
+
+
+#: What pydantic calls the types of a union.
+_OF_UNION = frozenset({"str", "int", "dict[str,any]"})
 #: What an argument has to be, by the type of pydantic's error.
 _WISHES = {
     "missing": "given",

@@ -47,6 +47,13 @@ def test_a_text_from_everywhere(capsys, monkeypatch, words):
     assert document["explanations"][0]["evidence"] is None
 
 
+@pytest.mark.parametrize("text", ["-", "CONCURRENT_STREAM_LOG_UPDATE", "ckpt110"])
+def test_a_location_with_white_space_behind_what_can_only_be_the_text(capsys, monkeypatch, tmp_path, text):
+    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(TEXT.encode())))
+    assert run(["explain", text, f"{tmp_path}/the orders"]) == 3
+    assert f"{tmp_path}/the orders: the location does not exist" in capsys.readouterr().err
+
+
 @pytest.mark.parametrize("name", ["CONCURRENT_STREAM_LOG_UPDATE", "[CONCURRENT_STREAM_LOG_UPDATE]"])
 def test_a_condition(capsys, name):
     document = explained(capsys, name)

@@ -6,6 +6,7 @@ import asyncio
 import json
 import os
 import shutil
+import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -44,6 +45,8 @@ def told(goldens, tmp_path_factory) -> Iterator[SimpleNamespace]:
         "goal": ("plan_reset", {"location": orders, "source": "0=rate", "to": "nowhere", "value": [1]}),
         "object": ("plan_reset", {"location": orders, **OFFSETS, "value": {"orders": {"0": 50}}}),
         "text": ("plan_reset", {"location": orders, **OFFSETS, "value": '{"orders":{"0":50}}'}),
+        "in a list": ("show", {"location": orders, "sources": [5]}),
+        "in an object": ("gate", {"location": orders, "confs": {"spark.sql.shuffle.partitions": 4}}),
         "nothing given": ("show", {}),
         "unknown": ("rollback", {"location": orders}),
     }
@@ -63,6 +66,22 @@ async def session(options: list[str], calls: dict[str, tuple[str, dict[str, Any]
         tools = (await client.list_tools()).tools
         answers = {name: await client.call_tool(tool, arguments) for name, (tool, arguments) in calls.items()}
     return SimpleNamespace(greeting=greeting, tools={tool.name: tool for tool in tools}, answers=answers, orders=orders)
+
+
+def test_the_server_passes_over_what_is_no_message_and_ends_with_its_input(tmp_path):
+    hello = {"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": {"name": "test", "version": "1"}}
+    greeting = json.dumps({"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": hello})
+    start = "from airflow_provider_ckpt.cli import main; main()"
+    done = subprocess.run(
+        [sys.executable, "-c", start, "mcp", "--root", str(tmp_path)],
+        input=f"no JSON\n\n{{\n{greeting}\n",
+        capture_output=True,
+        text=True,
+        env={"PATH": os.environ["PATH"], "PYTHONPATH": str(PACKAGE.parent)},
+    )
+    (answer,) = map(json.loads, done.stdout.splitlines())
+    assert (answer["id"], answer["result"]["serverInfo"]["name"], done.returncode) == (1, "ckpt", 0)
+    assert "Traceback" not in done.stderr
 
 
 def test_the_instructions_say_what_is_data_and_what_not_to_advise(told):
@@ -113,6 +132,8 @@ def test_a_plan_is_not_carried_out(told):
         ("large", "to_batch must be at most 9223372036854775807: it is too large."),
         ("mistyped", "location must be a text; confs must be an object; quick must be true or false."),
         ("goal", "or 'shift_by'; value must be a text or a whole number or an object."),
+        ("in a list", "USAGE: show was not run: each of sources must be a text."),
+        ("in an object", "USAGE: gate was not run: each value of confs must be a text."),
         ("nothing given", "location must be given."),
         ("unknown", "Unknown tool"),
     ],
