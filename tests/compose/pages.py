@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import urllib.error
 import urllib.request
 from urllib.parse import quote
@@ -10,13 +11,15 @@ from tests.compose.api import Airflow
 from tests.compose.native import Services
 
 
-def see_pages(services: Services, location: str, batch_id: int) -> str:
+def see_pages(services: Services, location: str) -> str:
     """Run ``checkpoint_index``, and see a checkpoint in the fleet and on its own page; what was seen.
 
     Args:
-        location: Of the one checkpoint that the stack has.
-        batch_id: The newest batch that it has committed; it has a backup as well.
+        location: Of the one checkpoint that the stack has. Its query is stopped, and it has a backup.
     """
+    batch_id = json.loads(services.execute("streaming-job", "ckpt", "show", location, "--json"))[
+        "latest_committed_batch"
+    ]
     operator = Airflow(services, "operator")
     operator.finish(operator.trigger("checkpoint_index"), "write_index")
     viewer = Airflow(services, "viewer")

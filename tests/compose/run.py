@@ -89,7 +89,7 @@ def roll_back(services: Services, batch_id: int) -> None:
         sink=SINK,
         trim_sink_log=True,
     )
-    say(see_pages(services, CHECKPOINT, batch_id + 1))
+    say(see_pages(services, CHECKPOINT))
     operator.wait("the plan", lambda: operator.states(rollback).get("approve") in ("awaiting_input", "deferred"))
     say(f"a plan of {operator.xcom(rollback, 'plan')['actions']} steps to batch {batch_id} waits for a person")
     approve(operator.url, operator.user, operator.password, services.home / "screenshots")
