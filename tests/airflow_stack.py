@@ -22,11 +22,11 @@ import subprocess
 import sys
 import time
 import urllib.error
-import urllib.request
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
+from tests.airflow_api import AirflowApi
 from tests.ports import free_ports
 
 COMPONENTS = ("api-server", "scheduler", "dag-processor", "triggerer")
@@ -59,7 +59,7 @@ QUICK = {
 }
 
 
-class AirflowStack:
+class AirflowStack(AirflowApi):
     """A stack with an AIRFLOW_HOME of its own.
 
     Args:
@@ -80,7 +80,7 @@ class AirflowStack:
         self.airflow = str(Path(sys.executable).with_name("airflow"))
         self.components = ("standalone",) if standalone else COMPONENTS
         port, worker_logs, trigger_logs = free_ports(3)
-        self.url = f"http://127.0.0.1:{port}"
+        super().__init__(f"http://127.0.0.1:{port}")
         passwords = home / "passwords.json"
         self.logs.mkdir(parents=True)
         passwords.write_text(json.dumps({"admin": "admin"}))
@@ -102,8 +102,6 @@ class AirflowStack:
             **env,
         }
         self._supervisor: subprocess.Popen[str] | None = None
-        self._token: str | None = None
-        self._opener = urllib.request.build_opener(urllib.request.ProxyHandler({}))
 
     # --- processes ---------------------------------------------------------------------------------------------
 
@@ -126,8 +124,7 @@ class AirflowStack:
             for name in self.components:
                 self._command("start", name)
             self.wait_until_healthy()
-            login = {"username": "admin", "password": "admin"}
-            self._token = self.request("POST", "/auth/token", login)["access_token"]
+            self.log_in("admin", "admin")
         except BaseException:
             self.stop()
             raise
@@ -172,20 +169,6 @@ class AirflowStack:
 
     # --- REST --------------------------------------------------------------------------------------------------
 
-    def request(self, method: str, path: str, body: object = None) -> Any:
-        """One request; the answer from its JSON. Raises urllib.error.HTTPError."""
-        request = urllib.request.Request(f"{self.url}{path}", method=method)
-        request.add_header("Content-Type", "application/json")
-        if self._token:
-            request.add_header("Authorization", f"Bearer {self._token}")
-        data = None if body is None else json.dumps(body).encode()
-        with self._opener.open(request, data, timeout=300) as answer:
-            return json.loads(answer.read() or b"null")
-
-    def get(self, path: str) -> Any:
-        """GET below ``/api/v2``."""
-        return self.request("GET", f"/api/v2{path}")
-
     def wait_for(self, what: str, condition: Callable[[], Any], timeout_s: float = 600) -> Any:
         """Ask until the answer is true, and return it. Raises TimeoutError."""
         deadline = time.monotonic() + timeout_s
@@ -195,18 +178,10 @@ class AirflowStack:
             time.sleep(0.2)
         return answer
 
-    def has_dag(self, dag_id: str) -> bool:
-        """Whether Airflow knows a DAG."""
-        try:
-            return bool(self.get(f"/dags/{dag_id}"))
-        except urllib.error.HTTPError:
-            return False
-
     def trigger(self, dag_id: str, **conf: object) -> str:
         """Start a run; its id."""
         self.wait_for(f"the DAG {dag_id}", lambda: self.has_dag(dag_id))
-        body = {"logical_date": None, "conf": conf}
-        return self.request("POST", f"/api/v2/dags/{dag_id}/dagRuns", body)["dag_run_id"]
+        return self.start_run(dag_id, conf)
 
     def runs(self, dag_id: str) -> list[dict[str, Any]]:
         """All runs of a DAG, oldest first."""

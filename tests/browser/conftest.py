@@ -11,7 +11,8 @@ import pytest
 from playwright.sync_api import expect
 
 from tests.browser.lake import CASE, Lake
-from tests.browser.stack import Person, Stack, airflow, chromium
+from tests.browser.stack import Person, Stack, airflow
+from tests.chromium import chromium
 
 expect.set_options(timeout=60_000)
 
@@ -47,6 +48,14 @@ def stack(lake: Lake, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Stac
     }
     with airflow(tmp_path_factory.mktemp("stack"), dags, env) as stack:
         yield stack
+
+
+@pytest.fixture(scope="session")
+def photographs(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Where photographs of the pages go: with CKPT_RECORD=1 into the docs, where a person looks at them."""
+    if os.environ.get("CKPT_RECORD") == "1":
+        return HERE.parents[1] / "docs" / "how-to"
+    return tmp_path_factory.mktemp("photographs")
 
 
 @pytest.fixture(scope="session")

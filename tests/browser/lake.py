@@ -34,7 +34,8 @@ class Lake:
     """What the pages show.
 
     Args:
-        place: A directory; ``roots/`` is what is configured, ``secret/`` is not.
+        place: A directory; ``roots/`` is what is configured and in the index, ``own/`` is configured as well and has what
+            single tests change, ``secret/`` is not configured.
         source: A checkpoint that real Spark has written.
     """
 
@@ -47,6 +48,11 @@ class Lake:
         return self.place / "roots"
 
     @property
+    def own(self) -> Path:
+        """The root of the checkpoints that single tests change; no index has it, so no other test sees it."""
+        return self.place / "own"
+
+    @property
     def index(self) -> Path:
         """The directory of the index."""
         return self.place / "index"
@@ -54,7 +60,7 @@ class Lake:
     def options(self) -> Mapping[str, str]:
         """The section ``[ckpt]`` as environment variables."""
         said = {
-            "roots": self.roots,
+            "roots": f"{self.roots}, {self.own}",
             "index": self.index,
             "backup_roots": self.place / "backups",
             "rollback_dag": "checkpoint_rollback",

@@ -4,13 +4,11 @@ from __future__ import annotations
 
 import contextlib
 import json
-import shutil
-import urllib.request
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from playwright.sync_api import Browser, BrowserContext, ConsoleMessage, FrameLocator, Page, sync_playwright
+from playwright.sync_api import Browser, BrowserContext, ConsoleMessage, FrameLocator, Page
 
 from tests.airflow_stack import AirflowStack
 from tests.postgres import cluster
@@ -33,11 +31,7 @@ class Stack(AirflowStack):
 
     def token(self, user: str) -> str:
         """What a user's cookie holds."""
-        request = urllib.request.Request(f"{self.url}/auth/token", method="POST")
-        request.add_header("Content-Type", "application/json")
-        body = json.dumps({"username": user, "password": user}).encode()
-        with self._opener.open(request, body, timeout=60) as answer:
-            return str(json.loads(answer.read())["access_token"])
+        return self.token_of(user, user)
 
 
 class BelowSubPath(Stack):
@@ -93,20 +87,6 @@ class Person:
         """The frame of the pages itself, for scripts; Airflow's own address has their path as well."""
         inner = [frame for frame in self.page.frames if frame is not self.page.main_frame]
         return next(frame for frame in inner if "/ckpt/" in frame.url)
-
-
-@contextlib.contextmanager
-def chromium() -> Iterator[Browser]:
-    """A browser without a window."""
-    program = shutil.which("chromium") or shutil.which("chromium-browser")
-    assert program, "no Chromium was found: run sh tests/install.sh chromium"
-    with sync_playwright() as driver:
-        arguments = ["--no-sandbox", "--disable-dev-shm-usage", "--no-proxy-server"]
-        browser = driver.chromium.launch(executable_path=program, args=arguments)
-        try:
-            yield browser
-        finally:
-            browser.close()
 
 
 @contextlib.contextmanager

@@ -14,8 +14,8 @@ from airflow_provider_ckpt.storage.store import Store
 from tests.browser.contrast import poor_contrast
 from tests.browser.lake import HOSTILE, safe
 from tests.browser.stack import SUB_PATH, BelowSubPath
+from tests.chromium import log_in
 
-DOCS = Path(__file__).parents[2] / "docs" / "how-to"
 #: What is photographed for the docs.
 PHOTOGRAPHED = {"width": 1360, "height": 640}
 
@@ -25,12 +25,7 @@ def test_nobody_gets_a_page_and_logs_in_to_it(somebody):
     page = person.open("ckpt/")
     expect(page.get_by_role("alert")).to_have_text("You are not logged in to Airflow, or no longer.")
     page.get_by_role("link", name="Log in to Airflow").click()
-    page.get_by_label("Username").fill("viewer")
-    page.get_by_label("Password", exact=True).fill("viewer")
-    page.keyboard.press("Enter")
-    expect(
-        page.get_by_role("link", name="Airflow Home", exact=False).or_(page.get_by_text("Browse")).first
-    ).to_be_visible()
+    log_in(page, "viewer", "viewer")
     person.open("plugin/checkpoints")
     expect(person.frame.get_by_role("heading", name="Checkpoints", exact=True)).to_be_visible()
     person.complaints.clear()  # the browser names the answer 401, which was wanted
@@ -202,8 +197,8 @@ def test_below_a_sub_path_everything_leads_on(somebody, stack, browser, lake, tm
 
 
 @pytest.mark.parametrize("dark", [False, True])
-def test_what_the_docs_show(somebody, lake, dark):
-    """Photographs for the docs, without hostile names; a person looks at them before they are committed."""
+def test_what_the_docs_show(somebody, photographs, dark):
+    """Photographs for the docs, without hostile names; with CKPT_RECORD=1 they are kept, and a person looks at them."""
     person = somebody("viewer", dark=dark)
     page = person.open("plugin/checkpoints")
     frame = person.frame
@@ -211,6 +206,6 @@ def test_what_the_docs_show(somebody, lake, dark):
     frame.get_by_role("button", name="Filter").click()
     expect(frame.locator("tbody tr")).to_have_count(3)
     page.set_viewport_size(PHOTOGRAPHED)
-    photograph = DOCS / f"fleet-{'dark' if dark else 'light'}.png"
+    photograph = photographs / f"fleet-{'dark' if dark else 'light'}.png"
     page.screenshot(path=photograph, scale="css")
     assert photograph.stat().st_size < 150_000

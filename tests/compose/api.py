@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import json
 import time
-import urllib.error
-import urllib.request
 from collections.abc import Callable, Collection
 from typing import Any
 
+from tests.airflow_api import AirflowApi
 from tests.compose.native import Services
 
 #: Of one step: on a machine that does much else, a query takes minutes to start.
@@ -16,25 +15,14 @@ TIMEOUT_S = 1200.0
 WATCHED = ("scheduler", "triggerer")
 
 
-class Airflow:
+class Airflow(AirflowApi):
     """Its API, for a user whose password is where Airflow has written it."""
 
     def __init__(self, services: Services, user: str) -> None:
+        super().__init__(services.text("api-server", "http://localhost:8080"))
         self.services, self.user = services, user
-        self.url = services.text("api-server", "http://localhost:8080")
         self.password = json.loads((services.home / "volumes" / "passwords" / "passwords.json").read_text())[user]
-        self._opener = urllib.request.build_opener(urllib.request.ProxyHandler({}))
-        self._token = None
-        self._token = self.request("POST", "/auth/token", {"username": user, "password": self.password})["access_token"]
-
-    def request(self, method: str, path: str, body: object = None) -> Any:
-        """One request; the answer from its JSON."""
-        request = urllib.request.Request(f"{self.url}{path}", method=method)
-        request.add_header("Content-Type", "application/json")
-        if self._token:
-            request.add_header("Authorization", f"Bearer {self._token}")
-        with self._opener.open(request, None if body is None else json.dumps(body).encode(), timeout=120) as answer:
-            return json.loads(answer.read() or b"null")
+        self.log_in(user, self.password)
 
     def wait(self, what: str, condition: Callable[[], Any], watched: Collection[str] = WATCHED) -> Any:
         """Ask until the answer is true, and return it; the services that are watched have to stay healthy."""
@@ -48,16 +36,8 @@ class Airflow:
 
     def trigger(self, dag_id: str, **conf: object) -> str:
         """Start a run, when the DAG is there; its path."""
-
-        def known() -> bool:
-            try:
-                return bool(self.request("GET", f"/api/v2/dags/{dag_id}"))
-            except urllib.error.HTTPError:
-                return False
-
-        self.wait(f"the DAG {dag_id}", known)
-        run = self.request("POST", f"/api/v2/dags/{dag_id}/dagRuns", {"logical_date": None, "conf": conf})
-        return f"/api/v2/dags/{dag_id}/dagRuns/{run['dag_run_id']}"
+        self.wait(f"the DAG {dag_id}", lambda: self.has_dag(dag_id))
+        return f"/api/v2/dags/{dag_id}/dagRuns/{self.start_run(dag_id, conf)}"
 
     def states(self, run: str) -> dict[str, str]:
         """The state of each task."""

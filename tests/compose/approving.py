@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-import shutil
 from pathlib import Path
 
-from playwright.sync_api import Page, expect, sync_playwright
+from playwright.sync_api import expect
+
+from tests.chromium import chromium, log_in
 
 PATIENCE_MS = 120_000
 
@@ -18,14 +19,13 @@ def approve(url: str, user: str, password: str, screenshots: Path) -> None:
         screenshots: A directory for what was seen.
     """
     screenshots.mkdir(parents=True, exist_ok=True)
-    chromium = shutil.which("chromium") or shutil.which("chromium-browser")
-    with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=chromium, args=["--no-sandbox", "--no-proxy-server"])
+    expect.set_options(timeout=PATIENCE_MS)
+    with chromium() as browser:
         page = browser.new_page()
         page.set_default_timeout(PATIENCE_MS)
-        expect.set_options(timeout=PATIENCE_MS)
         try:
-            log_in(page, url, user, password)
+            page.goto(url)
+            log_in(page, user, password)
             page.goto(f"{url}/required_actions")
             page.get_by_role("link", name="Roll back").first.click()
             expect(page.get_by_text("Approve only when the query is stopped.").first).to_be_visible()
@@ -35,13 +35,3 @@ def approve(url: str, user: str, password: str, screenshots: Path) -> None:
             assert answered.value.ok, answered.value.text()
         finally:
             page.screenshot(path=screenshots / "end.png", full_page=True)
-            browser.close()
-
-
-def log_in(page: Page, url: str, user: str, password: str) -> None:
-    """Through Airflow's own page."""
-    page.goto(url)
-    page.get_by_label("Username").fill(user)
-    page.get_by_label("Password", exact=True).fill(password)
-    page.keyboard.press("Enter")
-    expect(page.get_by_text("Browse").first).to_be_visible()
