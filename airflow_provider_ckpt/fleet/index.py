@@ -16,10 +16,13 @@ from airflow_provider_ckpt.documents import FORMAT_VERSION, is_current
 from airflow_provider_ckpt.fleet.batch_rate import BatchRate, rate_from_dict
 from airflow_provider_ckpt.fleet.row import FleetRow
 from airflow_provider_ckpt.untrusted.bounded_json import parse_json
+from airflow_provider_ckpt.untrusted.limits import MOST_BYTES
 from airflow_provider_ckpt.visible import visible
 
 #: A fleet with more has to be divided: each index has a page of its own.
 MOST_ROWS = 100_000
+#: So is one whose index is larger: that is all that a reader reads of a file. An ordinary row has 300 to 700 bytes.
+MOST_INDEX_BYTES = MOST_BYTES
 #: Of a line, characters: all texts in it are cut to fit.
 MOST_LINE = 16_384
 #: Of a location, characters; a checkpoint with a longer one cannot be opened by its page either.
@@ -151,7 +154,7 @@ class FleetIndex:
             "rows": len(self.rows),
             "left_out": self.left_out,
         }
-        return "".join(f"{line}\n" for line in (json.dumps(head), *map(_line, self.rows))).encode()
+        return "".join(f"{line}\n" for line in (json.dumps(head), *map(line_of, self.rows))).encode()
 
 
 def left_out_text(count: int) -> str:
@@ -217,7 +220,8 @@ def _bounded(text: str | None, most: int = _MOST_TEXT) -> str | None:
     return text if len(text) <= most else f"{text[: most - 1]}…"
 
 
-def _line(row: IndexRow) -> str:
+def line_of(row: IndexRow) -> str:
+    """The line of a row."""
     given = {field.name: getattr(row, field.name) for field in fields(row)}
     if row.rate is not None:
         given["rate"] = row.rate.to_dict()

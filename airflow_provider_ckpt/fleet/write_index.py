@@ -11,11 +11,20 @@ from collections.abc import Iterable, Iterator, Sequence
 from airflow_provider_ckpt.checkpoint.listing import list_checkpoint
 from airflow_provider_ckpt.clock import now_ms
 from airflow_provider_ckpt.errors import ObjectExistsError, StoreError
-from airflow_provider_ckpt.fleet.index import MOST_LOCATION, MOST_ROWS, FleetIndex, IndexRow, index_row
+from airflow_provider_ckpt.fleet.index import (
+    MOST_INDEX_BYTES,
+    MOST_LOCATION,
+    MOST_ROWS,
+    FleetIndex,
+    IndexRow,
+    index_row,
+    line_of,
+)
 from airflow_provider_ckpt.fleet.read_backups import read_last_backups
 from airflow_provider_ckpt.fleet.read_index import index_name, list_indexes
 from airflow_provider_ckpt.fleet.row import FleetRow
 from airflow_provider_ckpt.storage.store import Store
+from airflow_provider_ckpt.untrusted.limits import size_text
 
 #: So many are kept: whoever has listed them a moment ago still finds the one before.
 _KEPT = 2
@@ -39,6 +48,7 @@ class IndexWriter:
         self._roots, self._backup_roots = roots, backup_roots
         self._rows: dict[str, IndexRow] = {}
         self._left_out: set[str] = set()
+        self._bytes = 0
         if list_checkpoint(store).is_checkpoint:
             raise StoreError(
                 "this is a checkpoint, where ckpt writes no index.",
@@ -55,17 +65,26 @@ class IndexWriter:
             if len(row.location) > MOST_LOCATION:
                 self._left_out.add(row.location)
             elif row.location not in self._rows:
-                self._require_room()
                 self._rows[row.location] = index_row(row)
+                self._bytes += len(line_of(self._rows[row.location]))
+                self._require_room()
             yield row
 
     def _require_room(self) -> None:
-        if len(self._rows) >= MOST_ROWS:
-            raise StoreError(
-                f"the fleet has more than {MOST_ROWS:,} checkpoints, which is all that an index holds.",
-                location=self._store.location,
-                hint="No index was written. Give each part of the fleet an index of its own.",
-            )
+        if len(self._rows) > MOST_ROWS:
+            raise self._too_large(f"has more than {MOST_ROWS:,} checkpoints, which is all that an index holds")
+        self._require_readable(self._bytes)
+
+    def _require_readable(self, size: int) -> None:
+        if size > MOST_INDEX_BYTES:
+            raise self._too_large(f"needs more than {size_text(MOST_INDEX_BYTES)}, which is all that a page reads")
+
+    def _too_large(self, what: str) -> StoreError:
+        return StoreError(
+            f"the index of this fleet {what}.",
+            location=self._store.location,
+            hint="No index was written. Give each part of the fleet an index of its own.",
+        )
 
     @property
     def left_out(self) -> int:
@@ -79,12 +98,13 @@ class IndexWriter:
             The index; None when a newer one is there, and nothing was written.
 
         Raises:
-            StoreError: The storage refuses.
+            StoreError: The index is larger than a page reads, or the storage refuses.
         """
         backups = read_last_backups(self._backup_roots, {row.query_id for row in self._rows.values() if row.query_id})
         rows = tuple(row.with_backup(backups.get(row.query_id or "")) for _, row in sorted(self._rows.items()))
         roots = tuple(root.location for root in self._roots)
         index = FleetIndex(self.began_at_ms, now_ms(), roots, rows, self.left_out)
+        self._require_readable(len(index.encode()))  # with the backups
         return index if put_index(self._store, index) else None
 
 

@@ -13,11 +13,9 @@ from airflow_provider_ckpt.fleet.read_index import IndexReader
 from airflow_provider_ckpt.storage.store import Store
 from tests.browser.contrast import poor_contrast
 from tests.browser.lake import HOSTILE, safe
+from tests.browser.photographs import photograph
 from tests.browser.stack import SUB_PATH, BelowSubPath
 from tests.chromium import log_in
-
-#: What is photographed for the docs.
-PHOTOGRAPHED = {"width": 1360, "height": 640}
 
 
 def test_nobody_gets_a_page_and_logs_in_to_it(somebody):
@@ -197,15 +195,12 @@ def test_below_a_sub_path_everything_leads_on(somebody, stack, browser, lake, tm
 
 
 @pytest.mark.parametrize("dark", [False, True])
-def test_what_the_docs_show(somebody, photographs, dark):
+def test_what_the_docs_show(somebody, lake, photographs, dark):
     """Photographs for the docs, without hostile names; with CKPT_RECORD=1 they are kept, and a person looks at them."""
     person = somebody("viewer", dark=dark)
-    page = person.open("plugin/checkpoints")
+    person.open("plugin/checkpoints")
     frame = person.frame
     frame.get_by_role("searchbox").fill("team/")
     frame.get_by_role("button", name="Filter").click()
     expect(frame.locator("tbody tr")).to_have_count(3)
-    page.set_viewport_size(PHOTOGRAPHED)
-    photograph = photographs / f"fleet-{'dark' if dark else 'light'}.png"
-    page.screenshot(path=photograph, scale="css")
-    assert photograph.stat().st_size < 150_000
+    photograph(person, lake.place, photographs / f"fleet-{'dark' if dark else 'light'}.png", height=520)

@@ -13,6 +13,7 @@ from playwright.sync_api import expect
 from airflow_provider_ckpt.checkpoint.observe import observe
 from airflow_provider_ckpt.storage.store import Store
 from tests.browser.contrast import poor_contrast
+from tests.browser.photographs import photograph
 
 DAG = "checkpoint_rollback"
 
@@ -137,13 +138,11 @@ def test_what_the_docs_show(somebody, lake, photographs, dark):
     """Photographs for the docs; with CKPT_RECORD=1 they are kept, and a person looks at them."""
     place, theme = lake.roots / "team" / "orders", "dark" if dark else "light"
     person = somebody("op", dark=dark)
-    page = person.open(f"plugin/checkpoints?at={quote(str(place), safe='')}")
-    page.set_viewport_size({"width": 1360, "height": 900})
+    person.open(f"plugin/checkpoints?at={quote(str(place), safe='')}")
     expect(person.frame.get_by_role("heading", name="Timeline")).to_be_visible()
     assert poor_contrast(person) == []
-    page.screenshot(path=photographs / f"checkpoint-{theme}.png", scale="css")
+    photograph(person, lake.place, photographs / f"checkpoint-{theme}.png", height=860)
     preview_of(person, place, to_batch=newest(place) - 2, sink="kafka")
+    expect(person.frame.get_by_role("heading", name="Carry it out")).to_be_visible()
     assert poor_contrast(person) == []
-    page.screenshot(path=photographs / f"preview-{theme}.png", scale="css")
-    for name in ("checkpoint", "preview"):
-        assert (photographs / f"{name}-{theme}.png").stat().st_size < 150_000
+    photograph(person, lake.place, photographs / f"preview-{theme}.png", height=800)

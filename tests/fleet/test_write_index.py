@@ -19,6 +19,7 @@ from airflow_provider_ckpt.fleet.read_index import IndexReader, list_indexes
 from airflow_provider_ckpt.fleet.row import FleetRow
 from airflow_provider_ckpt.fleet.write_index import IndexWriter, put_index
 from airflow_provider_ckpt.storage.store import Store
+from airflow_provider_ckpt.untrusted.limits import most_bytes
 from tests.faults import Fault, FaultyStore
 from tests.fleets import make_fleet
 
@@ -124,9 +125,30 @@ def test_a_fleet_that_is_too_large_is_refused_before_the_rest_is_read(tmp_path, 
     monkeypatch.setattr(write_index, "MOST_ROWS", 2)
     writer, read = IndexWriter(Store.open(str(tmp_path)), []), []
     rows = (read.append(number) or FleetRow(str(number // 2)) for number in range(100))  # each of them twice
-    with pytest.raises(StoreError, match="the fleet has more than 2 checkpoints, which is all that an index holds. No"):
+    with pytest.raises(
+        StoreError, match="the index of this fleet has more than 2 checkpoints, which is all that an index holds. No"
+    ):
         list(writer.taking(rows))
     assert read == [0, 1, 2, 3, 4] and not list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize("when", ["while the rows come", "with the backups"])
+def test_an_index_that_no_page_can_read_is_not_written(tmp_path, monkeypatch, when):
+    rows = [FleetRow(f"/lake/{number}") for number in range(50)]
+    whole = sum(len(index.line_of(index.index_row(row))) for row in rows)
+    monkeypatch.setattr(write_index, "MOST_INDEX_BYTES", whole // 2 if when == "while the rows come" else whole)
+    writer, taken = IndexWriter(Store.open(str(tmp_path)), []), []
+    with pytest.raises(
+        StoreError, match="the index of this fleet needs more than .*, which is all that a page reads. No"
+    ):
+        taken.extend(writer.taking(rows))
+        writer.write()
+    assert (len(taken) == len(rows)) == (when == "with the backups") and not list(tmp_path.iterdir())
+
+
+def test_what_a_writer_takes_a_reader_reads():
+    """The limit of both is one number."""
+    assert most_bytes("fleet-1800000000000.jsonl") == index.MOST_INDEX_BYTES
 
 
 def test_a_location_is_in_it_once_and_of_those_too_long_the_number(tmp_path):
