@@ -9,7 +9,8 @@
 * ``allowed`` says what a switch does at the sink, before anything starts. An effect that is not exact is refused
   unless it is accepted by name (``accept_sink``). ``gate`` forecasts the restart with the confs of ``restart``.
 * ``fork`` restores a backup under a new query id; the live query goes on running. ``next_batch`` waits until it has
-  committed ``compare_batches`` more, and ``stage`` plans the first batch of the fork to read what these have read.
+  committed ``compare_batches`` more, and ``stage`` plans the first batch of the fork to read what these have read. It
+  refuses ``shadow_args`` that name the live checkpoint or sink, or not the fork, and a ``shadow_sink`` with batches.
 * ``shadow`` starts the new version on the fork, with ``shadow_args``: another checkpoint, and another output. It ends
   when the application does (a trigger ``availableNow``) or when a cluster has accepted the application.
 * ``compare`` fails unless the rows of both, and the watermark after them, are equal. Declare what may differ: columns
@@ -65,6 +66,11 @@ PARAMS = {
     "application": Param(type="string", description="What spark-submit runs: a .py file or a jar"),
     "application_args": Param([], type="array", description="Its arguments for the live checkpoint and sink"),
     "shadow_args": Param([], type="array", description="Its arguments for the fork and the shadow sink"),
+    "judge_shadow_args": Param(
+        True,
+        type="boolean",
+        description="False: the application finds the fork and the shadow sink elsewhere than in shadow_args",
+    ),
     "confs": Param({}, type="object", description="What spark-submit gets as --conf"),
     # The output of a fork begins with a later batch than 0, so a file sink would find a hole when it compacts its log.
     "shadow_confs": Param(
@@ -166,7 +172,15 @@ with DAG(
         **checkpoint,
     )
 
-    stage = CheckpointStageOperator(task_id="stage", fork="{{ params.fork }}", last_batch=last_batch, **checkpoint)
+    stage = CheckpointStageOperator(
+        task_id="stage",
+        fork="{{ params.fork }}",
+        last_batch=last_batch,
+        sink="{{ params.sink }}",
+        shadow_sink="{{ params.shadow_sink }}",
+        shadow_args="{{ params.shadow_args if params.judge_shadow_args else None }}",
+        **checkpoint,
+    )
 
     shadow = SparkSubmitOperator(
         task_id="shadow",

@@ -144,6 +144,9 @@ class StagedRangeDocument(Document):
     stateful: Annotated[bool, "whether the query keeps state"]
     offsets: Annotated[dict[str, str | None], "where the range ends: offset text by source id"]
     watermark_ms: Annotated[int, "watermark of the live query after the range; 0 when there is none"]
+    shadow_sink: Annotated[
+        str, "output of the fork, which had no batch when the range was staged; empty when not given"
+    ]
 
 
 class DifferenceFields(TypedDict):
@@ -165,6 +168,7 @@ class ComparisonResultDocument(Document):
     keys: Annotated[int, "number of keys with rows that differ; 0 without a key"]
     lost_columns: Annotated[list[str], "columns of the live output alone"]
     new_columns: Annotated[list[str], "columns of the shadow output alone that were not declared"]
+    shape: Annotated[list[str], "how the files differ in format, partition columns or types of columns, in words"]
     live_watermark_ms: Annotated[int, "watermark after the range, epoch milliseconds; 0 when there is none"]
     shadow_watermark_ms: Annotated[int, "the same of the new version"]
     examples: Annotated[list[DifferenceFields], "the first differences; at most five"]

@@ -27,10 +27,11 @@ class CheckpointCompareOperator(CheckpointOperator):
 
     What it reads: the two checkpoints, to see that both have committed the range and ended it at the same offsets, and
     with the same watermark; the live sink, to see that the new version has not written to it; and the rows of both
-    outputs. Rows are compared as multisets: a row that is there twice has to be there twice.
+    outputs. Rows are compared as multisets: a row that is there twice has to be there twice. Of files, the format, the
+    partition columns and the types of the columns are compared, too.
 
     Returns ``is_equal``, a ``sentence``, counts (``live_rows``, ``shadow_rows``, ``missing``, ``extra``, ``keys``),
-    ``lost_columns``, ``new_columns``, both watermarks and some ``examples``.
+    ``lost_columns``, ``new_columns``, ``shape``, both watermarks and some ``examples``.
 
     :param fork: Location of the fork.
     :param sink: The sink of the live query, such as ``file:s3://lake/orders``.
@@ -154,6 +155,7 @@ def _document(outcome: Outcome) -> ComparisonResultDocument:
         "keys": found.keys,
         "lost_columns": [visible(name) for name in found.lost_columns],
         "new_columns": [visible(name) for name in found.new_columns],
+        "shape": [visible(words) for words in found.shape],
         "live_watermark_ms": outcome.live_watermark_ms,
         "shadow_watermark_ms": outcome.shadow_watermark_ms,
         "examples": [

@@ -5,15 +5,22 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
+from airflow_provider_ckpt.change.open_sinks import open_sink
 from airflow_provider_ckpt.documents import FORMAT_VERSION
-from airflow_provider_ckpt.errors import CheckpointError
+from airflow_provider_ckpt.errors import CheckpointError, PlanError
 from airflow_provider_ckpt.hooks.checkpoint import airflow_errors
 from airflow_provider_ckpt.lineage.datasets import Named, checkpoint
-from airflow_provider_ckpt.operators.base import CheckpointOperator, task_of
-from airflow_provider_ckpt.shadow.stage_range import stage_range
+from airflow_provider_ckpt.operators.base import CheckpointOperator, task_of, texts_of
+from airflow_provider_ckpt.shadow.arguments import misdirected
+from airflow_provider_ckpt.shadow.stage_range import Opened, stage_range
+from airflow_provider_ckpt.sinks.declared import parse_sink
+from airflow_provider_ckpt.storage.store import Store
 
 if TYPE_CHECKING:
     from airflow_provider_ckpt.documents.tasks import StagedRangeDocument
+
+
+_GIVEN = ("fork", "last_batch", "sink", "shadow_sink", "shadow_args")
 
 
 class CheckpointStageOperator(CheckpointOperator):
@@ -33,18 +40,32 @@ class CheckpointStageOperator(CheckpointOperator):
 
     does = "stage"
     has_done = "A range of batches was staged of"
-    template_fields: Sequence[str] = (*CheckpointOperator.template_fields, "fork", "last_batch")
+    template_fields: Sequence[str] = (*CheckpointOperator.template_fields, *_GIVEN)
 
-    def __init__(self, *, fork: str, last_batch: int | str | None = None, **kwargs: Any) -> None:
+    def __init__(
+        self,
+        *,
+        fork: str,
+        last_batch: int | str | None = None,
+        sink: str | None = None,
+        shadow_sink: str | None = None,
+        shadow_args: str | Sequence[str] | None = None,
+        **kwargs: Any,
+    ) -> None:
         super().__init__(**kwargs)
         self.fork = fork
         self.last_batch = last_batch
+        self.sink = sink
+        self.shadow_sink = shadow_sink
+        self.shadow_args = shadow_args
 
     def execute(self, context: Any) -> StagedRangeDocument:
         """Stage the range, and say what it is."""
         with airflow_errors():
             last = None if self.last_batch in (None, "") else _number("last_batch", self.last_batch)
-            staged = stage_range(self.store(), self.store(self.fork), last, by=task_of(context))
+            live, fork, shadow = self.store(), self.store(self.fork), self._opened(self.shadow_sink)
+            self._require_directed(live, fork)
+            staged = stage_range(live, fork, last, shadow=shadow, by=task_of(context))
             if staged.stateful and staged.last_batch > staged.first_batch:
                 self.log.warning(
                     "The query keeps state: its results may depend on where batches are cut. The fork runs batches %d "
@@ -54,6 +75,29 @@ class CheckpointStageOperator(CheckpointOperator):
                 )
             result: StagedRangeDocument = {"format_version": FORMAT_VERSION, **staged.to_dict()}  # type: ignore[typeddict-item]  # its fields
             return self.tell(context, result)
+
+    def _opened(self, declared: str | None) -> Opened | None:
+        if declared in (None, ""):
+            return None
+        sink = parse_sink(declared)
+        return sink, open_sink(sink, self.store)
+
+    def _require_directed(self, live: Store, fork: Store) -> None:
+        """Raise PlanError for arguments that would lead the new version to what the live query uses."""
+        if self.shadow_args is None:
+            return
+        sink = self._opened(self.sink)
+        used = [live.location, self.checkpoint]
+        if sink is not None and sink[1] is not None:
+            used += [sink[0].location, sink[1].location]
+        reason = misdirected(texts_of("shadow_args", self.shadow_args), [fork.location, self.fork], used)
+        if reason is not None:
+            raise PlanError(
+                f"shadow_args would not lead the new version to the fork: {reason}.",
+                location=fork.location,
+                hint="Nothing was done. Give the arguments with the fork and the shadow sink in the place of the live "
+                "checkpoint and the live sink. If the application finds them elsewhere, give shadow_args=None.",
+            )
 
     def lineage_outputs(self, told: Mapping[str, Any]) -> Iterator[Named]:
         """The fork."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from airflow_provider_ckpt.checkpoint.observe import observe, read_entries
@@ -12,10 +12,11 @@ from airflow_provider_ckpt.codec.commit_log import CommitMetadata
 from airflow_provider_ckpt.codec.offset_log import OffsetSeq
 from airflow_provider_ckpt.errors import PlanError
 from airflow_provider_ckpt.shadow.read_fitting import read_fitting
-from airflow_provider_ckpt.shadow.read_rows import read_rows
+from airflow_provider_ckpt.shadow.read_rows import read_files
 from airflow_provider_ckpt.shadow.rows import Comparison, compare_rows
+from airflow_provider_ckpt.shadow.shape import Shape, shape_differences
 from airflow_provider_ckpt.shadow.stage_range import StagedRange
-from airflow_provider_ckpt.sinks.declared import DeclaredSink, read_marker
+from airflow_provider_ckpt.sinks.declared import DeclaredSink, read_file_sink, read_marker
 from airflow_provider_ckpt.storage.store import Store
 
 
@@ -100,15 +101,21 @@ def compare_outputs(
     first, last = staged.first_batch, staged.last_batch
     watermark_ms = _require_same_range(shadow[0], staged)
     _require_live_untouched(live, shadow[0], first)
+    _require_own_output(shadow, staged)
     outputs = (
         (Output("live", live[0].location, live[1], first, last), live[2]),
         (Output("shadow", shadow[0].location, shadow[1], first, first), shadow[2]),
     )
-    left, right = (_given_rows(rows, output) if rows else _file_rows(output, store) for output, store in outputs)
+    shapes: tuple[set[Shape], set[Shape]] = (set(), set())
+    left, right = (
+        _given_rows(rows, output) if rows else _file_rows(output, store, seen)
+        for (output, store), seen in zip(outputs, shapes, strict=True)
+    )
     try:
         found = compare_rows(left, right, keys=keys, ignore=ignore, added=added)
     except ValueError as error:
         raise PlanError(f"the outputs cannot be compared: {error}.", location=live[0].location) from error
+    found = replace(found, shape=shape_differences(*shapes, ignore, added))
     return Outcome(found, staged.watermark_ms, watermark_ms)
 
 
@@ -151,6 +158,40 @@ def _require_live_untouched(live: tuple[Store, DeclaredSink, Store | None], fork
     read_fitting(checkpoint, sink, store)
 
 
+def _require_own_output(shadow: tuple[Store, DeclaredSink, Store | None], staged: StagedRange) -> None:
+    """Raise PlanError when the shadow sink is not known to have its batch from the fork.
+
+    The log of a file sink names no query: what it has is of the fork when it was empty before the fork began, and has
+    no other batches since.
+    """
+    fork, sink, store = shadow
+    if store is None:
+        return
+    name = sink.at(store).name
+    if sink.kind == "file" and staged.shadow_sink != name:
+        told = f"for {staged.shadow_sink}" if staged.shadow_sink else "without a shadow sink"
+        raise PlanError(
+            f"the range was staged {told}, so nobody has seen whether {name} was empty before.",
+            location=fork.location,
+            hint="Give shadow_sink to CheckpointStageOperator, and begin again with a new fork and a new shadow sink.",
+        )
+    _, marker = read_fitting(fork, sink, store)
+    batches = [entry.batch_id for entry in read_file_sink(store).entries] if sink.kind == "file" else []
+    if min(batches, default=staged.first_batch) < staged.first_batch:
+        raise PlanError(
+            f"the shadow sink {name} has batch {min(batches)}, which is before the first batch of the fork, "
+            f"{staged.first_batch}: somebody else writes to it.",
+            location=fork.location,
+            hint="Begin again with a new fork and a new shadow sink.",
+        )
+    if marker.last_batch is None or marker.last_batch < staged.first_batch:
+        raise PlanError(
+            f"the shadow sink {name} does not have batch {staged.first_batch} of the fork.",
+            location=fork.location,
+            hint="Let the new version write to the shadow sink, and run this task again.",
+        )
+
+
 def _given_rows(rows: Rows, output: Output) -> Iterable[Mapping[str, Any]]:
     given = rows(output)
     if not isinstance(given, Iterable) or isinstance(given, Mapping | str | bytes):
@@ -162,11 +203,14 @@ def _given_rows(rows: Rows, output: Output) -> Iterable[Mapping[str, Any]]:
     return given
 
 
-def _file_rows(output: Output, store: Store | None) -> Iterable[Mapping[str, Any]]:
+def _file_rows(output: Output, store: Store | None, seen: set[Shape]) -> Iterable[Mapping[str, Any]]:
+    """The rows of a file sink; when they are read, the shapes of all files were seen."""
     if output.sink.kind != "file" or store is None:
         raise PlanError(
             f"ckpt does not read the rows of the {output.side} sink {output.sink.name}.",
             location=output.checkpoint,
             hint="Give the task a function that reads them (rows=), or let the new version write to files.",
         )
-    return read_rows(store, output.first_batch, output.last_batch)
+    for shape, rows in read_files(store, output.first_batch, output.last_batch):
+        seen.add(shape)
+        yield from rows

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import io
 from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from typing import Any
 
 from airflow_provider_ckpt import codec
 from airflow_provider_ckpt.checkpoint.sink_marker import format_of
 from airflow_provider_ckpt.codec.source_log import FileSinkLog
 from airflow_provider_ckpt.errors import CheckpointNotFoundError, PlanError, StoreError
+from airflow_provider_ckpt.shadow.shape import Shape
 from airflow_provider_ckpt.shadow.sink_files import entries_up_to, files_between, name_in, partition_values
 from airflow_provider_ckpt.sinks.declared import read_file_sink
 from airflow_provider_ckpt.storage.store import Store
@@ -31,14 +33,18 @@ def read_rows(store: Store, first_batch: int, last_batch: int) -> Iterator[Mappi
         PlanError: The log of the sink does not tell these batches apart any more, or the format is another one.
         StoreError: Something cannot be read.
     """
+    for _, rows in read_files(store, first_batch, last_batch):
+        yield from rows
+
+
+def read_files(store: Store, first_batch: int, last_batch: int) -> Iterator[tuple[Shape, Iterator[Mapping[str, Any]]]]:
+    """The files that have these rows, each with its shape and its rows. Raises what :func:`read_rows` does."""
     for path in _paths(store, first_batch, last_batch):
         try:
             name = name_in(path, store.root)
         except ValueError as error:
             raise StoreError(f"{error}.", location=store.location) from None
-        values = partition_values(name)
-        for row in _rows_of(store, name):
-            yield {**row, **values}
+        yield _opened(store, name)
 
 
 def _paths(store: Store, first_batch: int, last_batch: int) -> tuple[str, ...]:
@@ -66,7 +72,8 @@ def _named_by(store: Store, name: str) -> tuple[str, ...]:
     return tuple(status.path for status in entry.entries) if isinstance(entry, FileSinkLog) else ()
 
 
-def _rows_of(store: Store, name: str) -> Iterator[Mapping[str, Any]]:
+def _opened(store: Store, name: str) -> tuple[Shape, Iterator[Mapping[str, Any]]]:
+    values = partition_values(name)
     kind = format_of(name)
     if kind not in ("parquet", "json") or (kind == "json" and not name.endswith(".json")):
         raise PlanError(
@@ -81,8 +88,23 @@ def _rows_of(store: Store, name: str) -> Iterator[Mapping[str, Any]]:
             location=store.location,
             hint="Compare fewer batches, or give the task a function that reads the rows (rows=).",
         )
+    with _reading(store, name):
+        types, rows = _parquet(data) if kind == "parquet" else ((), _json(data))
+    return Shape(kind, tuple(values), types), _rows(store, name, values, rows)
+
+
+def _rows(
+    store: Store, name: str, values: Mapping[str, str], rows: Iterator[Mapping[str, Any]]
+) -> Iterator[Mapping[str, Any]]:
+    with _reading(store, name):
+        for row in rows:
+            yield {**row, **values}
+
+
+@contextmanager
+def _reading(store: Store, name: str) -> Iterator[None]:
     try:
-        yield from _parquet(data) if kind == "parquet" else _json(data)
+        yield
     except (ValueError, OSError) as error:
         raise StoreError(f"the rows cannot be read: {error}.", location=store.location, name=name) from error
 
@@ -100,8 +122,8 @@ def _json(data: bytes) -> Iterator[Mapping[str, Any]]:
         yield row
 
 
-def _parquet(data: bytes) -> Iterator[Mapping[str, Any]]:
-    """Some rows at a time: a small file can hold very many, because equal values take no room."""
+def _parquet(data: bytes) -> tuple[tuple[tuple[str, str], ...], Iterator[Mapping[str, Any]]]:
+    """The types of the columns, and the rows."""
     try:
         import pyarrow
         import pyarrow.parquet
@@ -109,7 +131,30 @@ def _parquet(data: bytes) -> Iterator[Mapping[str, Any]]:
         raise PlanError("to read Parquet, pyarrow is needed.", hint="pip install pyarrow") from None
     try:
         file = pyarrow.parquet.ParquetFile(io.BytesIO(data), coerce_int96_timestamp_unit="us")
-        for batch in file.iter_batches(batch_size=AT_ONCE):
-            yield from batch.to_pylist()
+        types = tuple((column.name, _type_text(column.type)) for column in file.schema_arrow)
     except pyarrow.ArrowException as error:
         raise ValueError(str(error)) from error
+
+    def rows() -> Iterator[Mapping[str, Any]]:
+        """Some at a time: a small file can hold very many, because equal values take no room."""
+        try:
+            for batch in file.iter_batches(batch_size=AT_ONCE):
+                yield from batch.to_pylist()
+        except pyarrow.ArrowException as error:
+            raise ValueError(str(error)) from error
+
+    return types, rows()
+
+
+def _type_text(kind: Any) -> str:
+    """A type with those inside it; whether null is allowed, and what writers call the inside of a list, is no part."""
+    import pyarrow.types
+
+    if pyarrow.types.is_struct(kind):
+        fields = (kind.field(number) for number in range(kind.num_fields))
+        return f"struct<{', '.join(f'{field.name}: {_type_text(field.type)}' for field in fields)}>"
+    if pyarrow.types.is_map(kind):
+        return f"map<{_type_text(kind.key_type)}, {_type_text(kind.item_type)}>"
+    if pyarrow.types.is_list(kind):
+        return f"list<{_type_text(kind.value_type)}>"
+    return str(kind)

@@ -45,6 +45,7 @@ class Comparison:
         extra: Rows that the live output lacks.
         lost_columns: Columns of the live output alone.
         new_columns: Columns of the shadow output alone that were not declared.
+        shape: How the files of the two differ, in words; empty where no files were read.
         keys: How many keys have rows that differ; 0 without a key.
         examples: The first differences, by key or row.
     """
@@ -55,13 +56,15 @@ class Comparison:
     extra: int = 0
     lost_columns: tuple[str, ...] = ()
     new_columns: tuple[str, ...] = ()
+    shape: tuple[str, ...] = ()
     keys: int = 0
     examples: tuple[Difference, ...] = ()
 
     @property
     def is_equal(self) -> bool:
         """Whether every row is there as often in both; two empty outputs have shown nothing, so they are not."""
-        return bool(self.live_rows) and not (self.missing or self.extra or self.lost_columns or self.new_columns)
+        differs = self.missing or self.extra or self.lost_columns or self.new_columns or self.shape
+        return bool(self.live_rows) and not differs
 
     @property
     def sentence(self) -> str:
@@ -75,6 +78,7 @@ class Comparison:
             f"{self.extra} of {self.shadow_rows} shadow rows are not in the live output" if self.extra else "",
             f"columns are missing: {', '.join(self.lost_columns)}" if self.lost_columns else "",
             f"columns are new: {', '.join(self.new_columns)}" if self.new_columns else "",
+            *self.shape,
             f"{self.keys} keys differ" if self.keys else "",
         ]
         return ", ".join(part for part in found if part) or "the live output has no rows"

@@ -23,8 +23,12 @@ from airflow_provider_ckpt.codec.offset_log import OffsetSeq
 from airflow_provider_ckpt.codec.source_offset import SourceOffset
 from airflow_provider_ckpt.errors import PlanError
 from airflow_provider_ckpt.shadow.planned_batch import planned_batch, same_end
+from airflow_provider_ckpt.sinks.declared import DeclaredSink, read_file_sink
 from airflow_provider_ckpt.storage.store import Store
 from airflow_provider_ckpt.untrusted.bounded_json import parse_json
+
+#: A sink, and the store of its directory or table; None for one without.
+Opened = tuple[DeclaredSink, Store | None]
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,6 +41,7 @@ class StagedRange:
         stateful: Whether the query keeps state, whose results may depend on where batches are cut.
         offsets: Where the range ends: offset text by source id; None means a source without an offset.
         watermark_ms: Watermark of the live query after the range, epoch milliseconds; 0 when there is none.
+        shadow_sink: The output of the fork, which had no batch when the range was staged; empty when none was given.
     """
 
     first_batch: int
@@ -44,6 +49,7 @@ class StagedRange:
     stateful: bool
     offsets: Mapping[str, str | None]
     watermark_ms: int
+    shadow_sink: str = ""
 
     def to_dict(self) -> dict[str, Any]:
         """JSON-ready; :func:`staged_of` is the way back."""
@@ -60,10 +66,14 @@ def staged_of(fields: Any) -> StagedRange:
     numbers = (fields["first_batch"], fields["last_batch"], fields["watermark_ms"])
     if any(type(number) is not int for number in numbers) or not isinstance(fields["offsets"], Mapping):
         raise ValueError("first_batch, last_batch and watermark_ms must be whole numbers, and offsets a mapping")
+    if not isinstance(fields["shadow_sink"], str):
+        raise ValueError("shadow_sink must be a text")
     return StagedRange(**{name: fields[name] for name in names})
 
 
-def stage_range(live: Store, fork: Store, last_batch: int | None = None, *, by: str = "") -> StagedRange:
+def stage_range(
+    live: Store, fork: Store, last_batch: int | None = None, *, shadow: Opened | None = None, by: str = ""
+) -> StagedRange:
     """Plan the first batch of a fork; a second run finds it planned.
 
     Args:
@@ -71,6 +81,7 @@ def stage_range(live: Store, fork: Store, last_batch: int | None = None, *, by: 
         fork: The fork, which nobody has started.
         last_batch: The batch of the live query that the batch of the fork shall end with; the newest committed by
             default.
+        shadow: The sink that the new version will write to on the fork, and its store; a file sink must be new.
         by: Who does it, for whoever finds the lock of the fork.
 
     Raises:
@@ -80,7 +91,7 @@ def stage_range(live: Store, fork: Store, last_batch: int | None = None, *, by: 
     """
     _require_place_of_lock(fork)
     with locked(fork, f"stage-{'newest' if last_batch is None else last_batch}", by) as held:
-        return read_unmoved(lambda: _stage_range(live, fork, last_batch, held), live)
+        return read_unmoved(lambda: _stage_range(live, fork, last_batch, shadow, held), live)
 
 
 def _require_place_of_lock(fork: Store) -> None:
@@ -91,7 +102,7 @@ def _require_place_of_lock(fork: Store) -> None:
         raise
 
 
-def _stage_range(live: Store, fork: Store, last_batch: int | None, held: Held) -> StagedRange:
+def _stage_range(live: Store, fork: Store, last_batch: int | None, shadow: Opened | None, held: Held) -> StagedRange:
     theirs, ours = observe(live), observe(fork)
     since = _require_fork(theirs, ours)
     first, last = since + 1, theirs.latest_committed if last_batch is None else last_batch
@@ -119,10 +130,13 @@ def _stage_range(live: Store, fork: Store, last_batch: int | None, held: Held) -
             hint="Nothing was done. Fork a backup that was taken after that change.",
         ) from None
     watermark_ms = _commit(live, last).next_batch_watermark_ms
-    held.require_mine()
-    _write(live, fork, before, end, first, data)
+    if not _is_staged(fork, first, data):
+        _require_new(shadow)
+        held.require_mine()
+        _write(live, fork, before, end, first, data)
     offsets = {source_id: offset.json if offset else None for source_id, offset in end.offsets}
-    return StagedRange(first, last, theirs.stateful, offsets, watermark_ms)
+    name = shadow[0].at(shadow[1]).name if shadow else ""
+    return StagedRange(first, last, theirs.stateful, offsets, watermark_ms, name)
 
 
 def _require_fork(theirs: CheckpointView, ours: CheckpointView) -> int:
@@ -181,23 +195,44 @@ def _read(store: Store, batch_id: int, name: str) -> Encodable:
     return found[name]
 
 
+def _is_staged(fork: Store, batch_id: int, data: bytes) -> bool:
+    """Whether an earlier run has planned this very batch. Raises PlanError for another one."""
+    name = layout.offset_entry(batch_id)
+    if fork.stat(name) is None:
+        return False
+    if fork.read(name) != data:
+        raise PlanError(
+            f"the fork has planned another batch {batch_id}: it was started, or staged for other batches.",
+            location=fork.location,
+            name=name,
+            hint="Nothing was done. Restore the backup to a new location, and begin again.",
+        )
+    return True
+
+
+def _require_new(shadow: Opened | None) -> None:
+    """Raise PlanError for a file sink that has batches: Spark would drop that of the fork, and old rows be compared."""
+    sink, store = shadow or (None, None)
+    if sink is None or store is None or sink.kind != "file":
+        return
+    there = sorted(read_file_sink(store).objects)
+    if there:
+        raise PlanError(
+            f"the shadow sink {sink.at(store).name} has a log of batches already ({there[0]}), and would drop those of "
+            "the fork that it has.",
+            location=store.location,
+            hint="Nothing was done. Let the new version write to a new directory, or delete this one if it is the "
+            "output of an earlier rehearsal.",
+        )
+
+
 def _write(live: Store, fork: Store, before: OffsetSeq, end: OffsetSeq, batch_id: int, data: bytes) -> None:
     """Write what the sources need first: an offset without it stops Spark."""
-    name = layout.offset_entry(batch_id)
-    if fork.stat(name) is not None:
-        if fork.read(name) != data:
-            raise PlanError(
-                f"the fork has planned another batch {batch_id}: it was started, or staged for other batches.",
-                location=fork.location,
-                name=name,
-                hint="Nothing was done. Restore the backup to a new location, and begin again.",
-            )
-        return
     for source_id, offset in end.offsets:
         for needed in _source_entries(live, source_id, before.offset(source_id), offset):
             if fork.stat(needed) is None:
                 fork.create(needed, live.read(needed))
-    fork.create(name, data)
+    fork.create(layout.offset_entry(batch_id), data)
     fork.flush()
 
 

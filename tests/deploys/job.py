@@ -1,4 +1,4 @@
-"""One version of a query: spark-submit job.py CHECKPOINT OUTPUT VERSION [LIVE_OUTPUT].
+"""One version of a query: spark-submit job.py CHECKPOINT OUTPUT VERSION.
 
 The old version of a stream is ``rate``, ``files``, ``parquet`` or ``dedup``; what comes after a colon is a new one.
 """
@@ -75,14 +75,14 @@ def writer(rows: Any, stream: str, checkpoint: str, output: str) -> Any:
 def main() -> None:
     from pyspark.sql import SparkSession
 
-    checkpoint, output, version, *live = sys.argv[1:]
+    checkpoint, output, version = sys.argv[1:]
     stream, _, change = version.partition(":")
     if change == "crashes":
         raise SystemExit("a version that does not start")
     spark = SparkSession.builder.getOrCreate()
     if change == "stuck":
         time.sleep(3600)
-    target = live[0] if change == "live_sink" and live else output
+    target = str(Path(output).with_name("out")) if change == "live_sink" else output
     write = writer(query(spark, checkpoint, version), stream, checkpoint, target)
     if change == "crashes_later":
         write.trigger(processingTime="0 seconds").start().awaitTermination()

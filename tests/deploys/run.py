@@ -220,7 +220,7 @@ def params(case: Case, folder: Path) -> dict[str, Any]:
         "shadow_sink": f"file:{shadow}",
         "application": str(JOB),
         "application_args": [checkpoint, out, case.version],
-        "shadow_args": [fork, shadow, case.version, out],
+        "shadow_args": [fork, shadow, case.version],
         "sources": ["file" if case.stream == "files" else "rate-micro-batch"],
         "spark_version": "4.3",
         "keys": ["value"],

@@ -44,7 +44,7 @@ def compare(live: Query, fork: Query, **arguments: Any) -> Any:
         "fork": str(fork.checkpoint),
         "sink": f"file:{live.out}",
         "shadow_sink": f"file:{fork.out}",
-        "batches": STAGED,
+        "batches": {**STAGED, "shadow_sink": f"file:{fork.out}"},
     }
     return carry_out(CheckpointCompareOperator, **{**given, **arguments})
 
@@ -52,8 +52,8 @@ def compare(live: Query, fork: Query, **arguments: Any) -> Any:
 def test_equal_outputs_pass_and_others_fail_or_are_reported(live, fork):
     fork.run(3)
     found = compare(live, fork, keys="value")
-    assert (found["is_equal"], found["live_rows"], found["examples"]) == (True, 3, [])
-    assert compare(live, fork, batches=json.dumps(STAGED)) == found
+    assert (found["is_equal"], found["live_rows"], found["shape"], found["examples"]) == (True, 3, [], [])
+    assert compare(live, fork, batches=json.dumps({**STAGED, "shadow_sink": f"file:{fork.out}"})) == found
     fork.write(3, [{"value": 9}, {"value": 10}])
     with pytest.raises(AirflowFailException, match="the new version differs: 1 of 3 live rows are missing"):
         compare(live, fork)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from airflow.providers.common.compat.sdk import AirflowFailException
 
 from airflow_provider_ckpt.change import lock
 from airflow_provider_ckpt.operators.checkpoint import CheckpointStageOperator
@@ -27,6 +28,7 @@ def test_a_template_gives_the_last_batch(tmp_path: Path, last):
         "stateful": False,
         "offsets": {"0": '{"offset": 15}'},
         "watermark_ms": 0,
+        "shadow_sink": "",
     }
 
 
@@ -37,3 +39,33 @@ def test_the_lock_of_the_fork_names_the_task(tmp_path: Path, monkeypatch):
     monkeypatch.setattr(lock.Holder, "encode", lambda holder: (taken.append(holder), encode(holder))[1])
     carry_out(CheckpointStageOperator, checkpoint=str(live.checkpoint), fork=str(fork.checkpoint), last_batch="4")
     assert {(holder.by, holder.plan_id) for holder in taken} == {("scale/monday/repartition", "stage-4")}
+
+
+def staged(tmp_path: Path, **arguments):
+    live, fork = Query(tmp_path / "live").run(*range(5)), fork_of(tmp_path / "fork", 2)
+    given = {"checkpoint": str(live.checkpoint), "fork": str(fork.checkpoint), "sink": f"file:{live.out}"}
+    return carry_out(CheckpointStageOperator, **given, shadow_sink=f"file:{fork.out}", **arguments)
+
+
+def test_the_range_names_the_output_that_was_new(tmp_path: Path):
+    arguments = [f"{tmp_path}/fork/checkpoint", f"{tmp_path}/fork/out"]
+    assert staged(tmp_path, shadow_args=arguments)["shadow_sink"] == f"file:{tmp_path}/fork/out"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "reason"),
+    [
+        ([], "none of them names the fork"),
+        (["live/checkpoint", "live/out"], "live/checkpoint, which the live query uses"),
+        (["fork/checkpoint", "live/out"], "live/out, which the live query uses"),
+    ],
+    ids=["nothing", "those of the live query", "the live sink"],
+)
+def test_arguments_that_would_start_the_new_version_on_what_is_live(tmp_path: Path, arguments, reason):
+    with pytest.raises(AirflowFailException, match=f"shadow_args would not lead the new version .*{reason}"):
+        staged(tmp_path, shadow_args=[f"file://{tmp_path}/{name}" for name in arguments])
+    assert not (tmp_path / "fork" / "checkpoint" / "offsets" / "3").exists()
+
+
+def test_an_application_that_finds_its_locations_elsewhere(tmp_path: Path):
+    assert staged(tmp_path, shadow_args=None)["first_batch"] == 3

@@ -30,17 +30,19 @@ def fork(tmp_path: Path) -> Query:
     return fork
 
 
-def staged(watermark_ms: int = 0) -> StagedRange:
+def staged(watermark_ms: int = 0, shadow_sink: str = "") -> StagedRange:
     """Batches 3 and 4 of the live query."""
-    return StagedRange(3, 4, stateful=False, offsets={"0": '{"offset": 15}'}, watermark_ms=watermark_ms)
+    offsets = {"0": '{"offset": 15}'}
+    return StagedRange(3, 4, stateful=False, offsets=offsets, watermark_ms=watermark_ms, shadow_sink=shadow_sink)
 
 
-def compare(live: Query, fork: Query, *, watermark_ms: int = 0, **arguments):
+def compare(live: Query, fork: Query, *, watermark_ms: int = 0, shadow_sink: str | None = None, **arguments):
     sides = [
         (Store.open(str(query.checkpoint)), parse_sink(f"file:{query.out}"), Store.open(str(query.out)))
         for query in (live, fork)
     ]
-    return compare_outputs(*sides, staged(watermark_ms), **arguments)
+    name = f"file:{fork.out}" if shadow_sink is None else shadow_sink
+    return compare_outputs(*sides, staged(watermark_ms, name), **arguments)
 
 
 def test_equal_outputs(live, fork):
@@ -106,6 +108,50 @@ def test_what_is_not_compared(live, fork, happens, reason):
     happens(live, fork)
     with pytest.raises(CheckpointError, match=reason):
         compare(live, fork)
+
+
+@pytest.mark.parametrize(
+    ("before", "reason"),
+    [("", "staged without a shadow sink, so nobody has seen"), ("file:/elsewhere", "staged for file:/elsewhere, so")],
+)
+def test_an_output_that_nobody_saw_empty(live, fork, before, reason):
+    with pytest.raises(PlanError, match=reason):
+        compare(live, fork, shadow_sink=before)
+
+
+def copied_from_the_live_output(live: Query, fork: Query) -> None:
+    for batch in range(5):
+        fork.write(batch, [{"value": value} for value in range(9, 15)])
+
+
+@pytest.mark.parametrize(
+    ("happens", "reason"),
+    [
+        (copied_from_the_live_output, "has batch 4, but the query has planned none after 3"),
+        (lambda live, fork: fork.write(1, []), "has batch 1, which is before the first batch of the fork, 3"),
+        (lambda live, fork: (fork.out / "_spark_metadata" / "3").unlink(), "has no log of batches"),
+    ],
+    ids=["the live output", "another query", "nothing"],
+)
+def test_an_output_that_is_not_of_the_fork_alone(live, fork, happens, reason):
+    happens(live, fork)
+    with pytest.raises(PlanError, match=reason):
+        compare(live, fork)
+
+
+def test_files_of_another_shape(live, fork):
+    """Equal rows are no proof when readers of the directory stop at its files."""
+    (fork.out / "day=1").mkdir()
+    for query in (live, fork):
+        for batch in (3, 4):
+            query.write(batch, [{"value": batch, "day": "1"}])
+    (fork.out / "day=1" / "part.json").write_text('{"value": 3}\n{"value": 4}\n')
+    (fork.out / "_spark_metadata" / "4").unlink()
+    fork.log("3", "day=1/part.json")
+    found = compare(live, fork)
+    assert not found.is_equal and found.comparison.missing == found.comparison.extra == 0
+    assert found.sentence == "the partition columns are day and were none"
+    assert compare(live, fork, ignore=["day"]).is_equal
 
 
 def test_a_sink_that_ckpt_does_not_read_needs_a_function(live, fork):

@@ -9,7 +9,8 @@ import pyarrow.parquet
 import pytest
 
 from airflow_provider_ckpt.errors import StoreError
-from airflow_provider_ckpt.shadow.read_rows import read_rows
+from airflow_provider_ckpt.shadow.read_rows import read_files, read_rows
+from airflow_provider_ckpt.shadow.shape import shape_differences
 from airflow_provider_ckpt.storage.store import Store
 from tests.shadow.lab import Query
 
@@ -56,3 +57,38 @@ def test_what_is_no_parquet(tmp_path):
     query.log("0", "part.parquet")
     with pytest.raises(StoreError, match="part.parquet: the rows cannot be read"):
         list(read_rows(Store.open(str(query.out)), 0, 0))
+
+
+LONG, TEXT = pyarrow.int64(), pyarrow.string()
+#: Types of one column, each of which another value of Python hides; the last is how the first is read.
+TYPES = [
+    (LONG, pyarrow.int32(), "column v is int32 and was int64"),
+    (pyarrow.float64(), pyarrow.float32(), "column v is float and was double"),
+    (pyarrow.decimal128(10, 2), pyarrow.decimal128(38, 2), "column v is decimal128(38, 2) and was decimal128(10, 2)"),
+    (pyarrow.timestamp("us", tz="UTC"), pyarrow.timestamp("us"), "was timestamp[us, tz=UTC]"),
+    (
+        pyarrow.map_(TEXT, LONG),
+        pyarrow.list_(pyarrow.struct([("key", TEXT), ("value", LONG)])),
+        "was map<string, int64>",
+    ),
+    (
+        pyarrow.struct([("a", pyarrow.list_(LONG))]),
+        pyarrow.struct([("a", pyarrow.list_(pyarrow.int32()))]),
+        "column v is struct<a: list<int32>> and was struct<a: list<int64>>",
+    ),
+]
+
+
+@pytest.mark.parametrize(("was", "now", "words"), TYPES, ids=[str(was) for was, _, _ in TYPES])
+def test_types_that_values_hide(tmp_path, was, now, words):
+    """Null has each type, so the rows are equal whatever the types are."""
+    shapes = []
+    for side, kind in (("live", was), ("shadow", now)):
+        query = Query(tmp_path / side)
+        pyarrow.parquet.write_table(pyarrow.table({"v": pyarrow.array([None], kind)}), query.out / "part.parquet")
+        query.log("0", "part.parquet")
+        ((shape, rows),) = read_files(Store.open(str(query.out)), 0, 0)
+        assert list(rows) == [{"v": None}]
+        shapes.append([shape])
+    (found,) = shape_differences(*shapes, (), ())
+    assert words in found

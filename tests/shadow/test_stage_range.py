@@ -10,6 +10,7 @@ import pytest
 from airflow_provider_ckpt.change.lock import locked
 from airflow_provider_ckpt.errors import CheckpointBusyError, PlanError
 from airflow_provider_ckpt.shadow.stage_range import stage_range, staged_of
+from airflow_provider_ckpt.sinks.declared import parse_sink
 from airflow_provider_ckpt.storage.store import Store
 from tests.shadow.lab import LIVE_ID, Query, fork_of
 
@@ -44,6 +45,7 @@ def test_one_batch_is_that_of_the_live_query(live, fork):
         "stateful": False,
         "offsets": {"0": '{"offset": 12}'},
         "watermark_ms": 0,
+        "shadow_sink": "",
     }
     assert staged_of(json.loads(json.dumps(staged.to_dict()))) == staged
     assert contents(fork) == {**there, "offsets/3": before["offsets/3"]} and contents(live) == before
@@ -80,6 +82,20 @@ def test_a_fork_that_somebody_else_changes(live, fork):
     assert contents(fork) == before
     assert stage(live, fork).last_batch == 5, "the lock was released"
     assert list(fork.checkpoint.parent.rglob("*lock*")) == []
+
+
+def test_a_shadow_sink_is_new_when_the_range_is_staged(live, fork):
+    sink, before = (parse_sink(f"file:{fork.out}"), Store.open(str(fork.out))), contents(fork)
+    stores = (Store.open(str(live.checkpoint)), Store.open(str(fork.checkpoint)))
+    fork.write(2, [])
+    with pytest.raises(PlanError, match="has a log of batches already .*_spark_metadata/2"):
+        stage_range(*stores, 3, shadow=sink)
+    assert contents(fork) == before
+    (fork.out / "_spark_metadata" / "2").unlink()
+    staged = stage_range(*stores, 3, shadow=sink)
+    assert staged.shadow_sink == f"file:{fork.out}"
+    fork.write(3, [])
+    assert stage_range(*stores, 3, shadow=sink) == staged, "a second run finds what the new version has written"
 
 
 def same_id(live: Query, fork: Query) -> None:
@@ -138,6 +154,11 @@ def test_what_is_no_range(given):
         staged_of(given)
 
 
+GIVEN = {"first_batch": 1, "last_batch": 1, "stateful": False, "offsets": {}, "watermark_ms": 0, "shadow_sink": ""}
+
+
 def test_numbers_of_a_range_are_numbers():
     with pytest.raises(ValueError, match="must be whole numbers"):
-        staged_of({"first_batch": "1", "last_batch": 1, "stateful": False, "offsets": {}, "watermark_ms": 0})
+        staged_of({**GIVEN, "first_batch": "1"})
+    with pytest.raises(ValueError, match="shadow_sink must be a text"):
+        staged_of({**GIVEN, "shadow_sink": None})
