@@ -12,7 +12,8 @@
   committed ``compare_batches`` more, and ``stage`` plans the first batch of the fork to read what these have read. It
   refuses ``shadow_args`` that name the live checkpoint or sink, or not the fork, and a ``shadow_sink`` with batches.
 * ``shadow`` starts the new version on the fork, with ``shadow_args``: another checkpoint, and another output. It ends
-  when the application does (a trigger ``availableNow``) or when a cluster has accepted the application.
+  when the application does (a trigger ``availableNow``) or when a cluster has accepted the application. A fork is for
+  one start: to try a mended application, begin a new run with a new ``fork`` and ``shadow_sink``.
 * ``compare`` fails unless the rows of both, and the watermark after them, are equal. Declare what may differ: columns
   to ``ignore``, columns that are ``added``. For outputs other than files, give it a function that reads rows.
 * ``approve`` shows a person what was found and what the sink allows (Browse > Required Actions). Rejected, nothing has
@@ -182,8 +183,16 @@ with DAG(
         **checkpoint,
     )
 
+    def first_start(context: Any) -> None:
+        """Refuse when an application has run on the fork: cleared, this task would not write the batch again."""
+        params, staged = context["params"], context["ti"].xcom_pull(task_ids="stage")
+        CheckpointStageOperator.require_unstarted(
+            params["fork"], staged, params["shadow_sink"], params["checkpoint_conn_id"]
+        )
+
     shadow = SparkSubmitOperator(
         task_id="shadow",
+        pre_execute=first_start,
         application="{{ params.application }}",
         application_args="{{ params.shadow_args }}",
         conf="{{ dict(params.confs, **params.shadow_confs) }}",

@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from airflow_provider_ckpt.change.open_sinks import open_sink
 from airflow_provider_ckpt.documents import FORMAT_VERSION
 from airflow_provider_ckpt.errors import CheckpointError, PlanError
-from airflow_provider_ckpt.hooks.checkpoint import airflow_errors
+from airflow_provider_ckpt.hooks.checkpoint import CheckpointHook, airflow_errors
 from airflow_provider_ckpt.lineage.datasets import Named, checkpoint
 from airflow_provider_ckpt.operators.base import CheckpointOperator, task_of, texts_of
 from airflow_provider_ckpt.shadow.arguments import misdirected
-from airflow_provider_ckpt.shadow.stage_range import Opened, stage_range
+from airflow_provider_ckpt.shadow.require_unstarted import require_unstarted
+from airflow_provider_ckpt.shadow.stage_range import Opened, stage_range, staged_of
 from airflow_provider_ckpt.sinks.declared import parse_sink
 from airflow_provider_ckpt.storage.store import Store
 
@@ -63,7 +64,7 @@ class CheckpointStageOperator(CheckpointOperator):
         """Stage the range, and say what it is."""
         with airflow_errors():
             last = None if self.last_batch in (None, "") else _number("last_batch", self.last_batch)
-            live, fork, shadow = self.store(), self.store(self.fork), self._opened(self.shadow_sink)
+            live, fork, shadow = self.store(), self.store(self.fork), _opened(self.shadow_sink, self.store)
             self._require_directed(live, fork)
             staged = stage_range(live, fork, last, shadow=shadow, by=task_of(context))
             if staged.stateful and staged.last_batch > staged.first_batch:
@@ -76,17 +77,11 @@ class CheckpointStageOperator(CheckpointOperator):
             result: StagedRangeDocument = {"format_version": FORMAT_VERSION, **staged.to_dict()}  # type: ignore[typeddict-item]  # its fields
             return self.tell(context, result)
 
-    def _opened(self, declared: str | None) -> Opened | None:
-        if declared in (None, ""):
-            return None
-        sink = parse_sink(declared)
-        return sink, open_sink(sink, self.store)
-
     def _require_directed(self, live: Store, fork: Store) -> None:
         """Raise PlanError for arguments that would lead the new version to what the live query uses."""
         if self.shadow_args is None:
             return
-        sink = self._opened(self.sink)
+        sink = _opened(self.sink, self.store)
         used = [live.location, self.checkpoint]
         if sink is not None and sink[1] is not None:
             used += [sink[0].location, sink[1].location]
@@ -99,10 +94,38 @@ class CheckpointStageOperator(CheckpointOperator):
                 "checkpoint and the live sink. If the application finds them elsewhere, give shadow_args=None.",
             )
 
+    @staticmethod
+    def require_unstarted(
+        fork: str, batches: Mapping[str, Any], shadow_sink: str | None = None, checkpoint_conn_id: str | None = None
+    ) -> None:
+        """Fail when an application has run on a fork; for ``pre_execute`` of the task that starts the new version.
+
+        Whoever mends the application and clears that task would have the rows of the first one compared.
+
+        :param fork: Location of the fork.
+        :param batches: What this operator has returned.
+        :param shadow_sink: The sink of the new version.
+        :param checkpoint_conn_id: Connection of type ``checkpoint``.
+        """
+        with airflow_errors():
+            hook = CheckpointHook(checkpoint_conn_id)
+            try:
+                staged = staged_of(batches)
+            except ValueError as error:
+                raise CheckpointError(f"batches: {error}") from error
+            require_unstarted(hook.store(fork), staged.first_batch, _opened(shadow_sink, hook.store))
+
     def lineage_outputs(self, told: Mapping[str, Any]) -> Iterator[Named]:
         """The fork."""
         if (fork := self.hook.known_url(self.fork)) is not None:
             yield checkpoint(fork, change="ALTER" if told else "")
+
+
+def _opened(declared: str | None, open_store: Callable[[str], Store]) -> Opened | None:
+    if declared in (None, ""):
+        return None
+    sink = parse_sink(declared)
+    return sink, open_sink(sink, open_store)
 
 
 def _number(name: str, value: Any) -> int:

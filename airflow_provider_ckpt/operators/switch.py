@@ -15,6 +15,7 @@ from airflow_provider_ckpt.shadow.judge_switch import judge_switch, require_exac
 from airflow_provider_ckpt.shadow.require_stopped import require_stopped, require_unchanged
 from airflow_provider_ckpt.shadow.switch import way_back
 from airflow_provider_ckpt.sinks.declared import parse_sink
+from airflow_provider_ckpt.storage.secrets import scrub
 from airflow_provider_ckpt.visible import visible
 
 if TYPE_CHECKING:
@@ -29,7 +30,7 @@ class CheckpointSwitchOperator(CheckpointOperator):
     is judged. With ``query_is_stopped`` the checkpoint is watched for a query that still writes, and the effect is
     judged as it is. Nothing is changed.
 
-    Returns ``batch_id``, ``in_flight``, ``sink_effect``, ``sink_effects`` and ``way_back``, the ways to go back.
+    Returns ``batch_id``, ``in_flight``, ``sink_effects`` and ``way_back``, the ways to go back.
 
     :param sinks: Sinks of the query, such as ``file:s3://lake/orders``; one text is one sink.
     :param accept_sink: Effects that are accepted, by name: ``duplicated``, ``unknown``, one or several.
@@ -93,7 +94,9 @@ class CheckpointSwitchOperator(CheckpointOperator):
                     }
                     for item in effects
                 ],
-                "way_back": [] if last is None else list(way_back(view.location, last, sink, self.backup_root)),
+                "way_back": []
+                if last is None
+                else list(way_back(view.location, last, scrub(sink), scrub(self.backup_root))),
             }
             return self.tell(context, result)
 

@@ -69,3 +69,15 @@ def test_arguments_that_would_start_the_new_version_on_what_is_live(tmp_path: Pa
 
 def test_an_application_that_finds_its_locations_elsewhere(tmp_path: Path):
     assert staged(tmp_path, shadow_args=None)["first_batch"] == 3
+
+
+def test_a_second_application_on_the_fork(tmp_path: Path):
+    """As pre_execute of the task that starts it, with what the range has told."""
+    batches = staged(tmp_path)
+    place = str(tmp_path / "fork" / "checkpoint"), batches, f"file:{tmp_path}/fork/out"
+    CheckpointStageOperator.require_unstarted(*place)
+    (tmp_path / "fork" / "checkpoint" / "commits" / "3").write_text("v1\n{}")
+    with pytest.raises(AirflowFailException, match="an application has run on the fork already"):
+        CheckpointStageOperator.require_unstarted(*place)
+    with pytest.raises(AirflowFailException, match="batches: it must have first_batch"):
+        CheckpointStageOperator.require_unstarted(place[0], {})

@@ -38,6 +38,11 @@ def test_what_the_sink_allows_is_said_before(live):
         switch(live)
 
 
+def test_the_ways_back_have_no_secrets(live):
+    ways = switch(live, sinks="noop", backup_root="s3://key:hunter22@lake/backups")["way_back"]
+    assert "hunter22" not in str(ways) and "lake/backups" in ways[-1]
+
+
 def test_a_query_that_is_stopped_is_watched(live, monkeypatch):
     monkeypatch.setattr(require_stopped.time, "sleep", lambda _: None)
     assert switch(live, sinks="kafka", query_is_stopped=True)["sink_effects"][0]["effect"] == "exact"

@@ -1,0 +1,34 @@
+"""Whether a new version can still write the first batch of a fork: what an earlier one has written stays."""
+
+from __future__ import annotations
+
+from airflow_provider_ckpt.checkpoint.observe import observe
+from airflow_provider_ckpt.errors import PlanError
+from airflow_provider_ckpt.shadow.stage_range import Opened
+from airflow_provider_ckpt.sinks.declared import read_file_sink
+from airflow_provider_ckpt.storage.store import Store
+
+
+def require_unstarted(fork: Store, first_batch: int, shadow: Opened | None) -> None:
+    """Raise PlanError when an application has committed the first batch of a fork, or has given it to its file sink.
+
+    Spark does not run a committed batch again, and a file sink drops a batch that it has: whatever application is
+    started next, the rows that are compared would be those of the first one.
+
+    Args:
+        fork: The fork.
+        first_batch: The batch that was staged.
+        shadow: The sink that the new version writes to, and its store.
+    """
+    committed = observe(fork).latest_committed
+    sink, store = shadow or (None, None)
+    has_log = sink is not None and store is not None and sink.kind == "file" and bool(read_file_sink(store).objects)
+    if has_log or (committed is not None and committed >= first_batch):
+        raise PlanError(
+            f"an application has run on the fork already: batch {first_batch} is "
+            f"{'in its output' if has_log else 'committed'}, so another one would not write it, and the rows of the "
+            "first would be compared.",
+            location=fork.location,
+            batch_id=first_batch,
+            hint="Nothing was done. Begin a new run, with a new fork and a new shadow sink.",
+        )

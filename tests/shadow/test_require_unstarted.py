@@ -1,0 +1,40 @@
+"""A fork is for one start: what an application has committed, or given to its file sink, nobody writes again."""
+
+from __future__ import annotations
+
+import pytest
+
+from airflow_provider_ckpt.errors import PlanError
+from airflow_provider_ckpt.shadow.require_unstarted import require_unstarted
+from airflow_provider_ckpt.sinks.declared import parse_sink
+from airflow_provider_ckpt.storage.store import Store
+from tests.shadow.lab import Query, fork_of
+
+
+def check(fork: Query) -> None:
+    shadow = parse_sink(f"file:{fork.out}"), Store.open(str(fork.out))
+    require_unstarted(Store.open(str(fork.checkpoint)), 3, shadow)
+
+
+def test_a_fork_that_was_staged_alone(tmp_path):
+    fork = fork_of(tmp_path, 2)
+    fork.plan(3, {"offset": 12})
+    check(fork)
+    require_unstarted(Store.open(str(fork.checkpoint)), 3, (parse_sink("kafka"), None))
+    require_unstarted(Store.open(str(fork.checkpoint)), 3, None)
+
+
+@pytest.mark.parametrize(
+    ("happens", "reason"),
+    [
+        (lambda fork: fork.run(3, rows=False), "batch 3 is committed"),
+        (lambda fork: fork.write(3, []), "batch 3 is in its output"),
+        (lambda fork: fork.run(3, 4), "batch 3 is in its output"),
+    ],
+    ids=["committed", "written", "both, and more"],
+)
+def test_a_fork_that_an_application_has_run_on(tmp_path, happens, reason):
+    fork = fork_of(tmp_path, 2)
+    happens(fork)
+    with pytest.raises(PlanError, match=f"an application has run on the fork already: {reason}"):
+        check(fork)
