@@ -62,8 +62,11 @@ class Live:
         return sorted(found.selectExpr(*values).toJSON().collect())
 
     def differences(self, at: str, retyped: list[str]) -> list[int]:
-        """How many rows the live output lacks, how many it has too many, and how many a clean run has."""
-        stream = self.streams[at]
+        """How many rows the live output lacks, how many it has too many, and how many a clean run has.
+
+        That is the last thing that is asked of a query: its directory goes, and gets no input any more.
+        """
+        stream = self.streams.pop(at)
         clean = Path(at, "clean")
         if stream == "files":
             count = sum(1 for _ in Path(at, "in").iterdir())
