@@ -98,11 +98,22 @@ def require_names(location: str, **people: object) -> None:
             )
 
 
-def require_newer(approved_at: str | datetime | None, plan: Plan) -> None:
+def require_newer(approved_at: str | datetime | None, plan: Plan, *, is_wanted: bool = False) -> None:
     """Raise PlanError for an approval that is older than the plan: it was given for another one.
 
     None alone is not given. A text that a template has made of nothing, empty or ``None``, is no time.
+
+    Args:
+        approved_at: When somebody has approved.
+        plan: What is to be carried out.
+        is_wanted: Whether somebody was to be asked: then a plan with steps is refused that nobody has approved.
     """
+    if approved_at is None and is_wanted and plan.actions:
+        raise PlanError(
+            f"nobody has approved plan {plan.plan_id}: the task that asks for the approval has no answer.",
+            location=plan.location,
+            hint="Nothing was done. Clear the approval task, and answer it; to mark it as a success is no approval.",
+        )
     if approved_at is None:
         return
     try:

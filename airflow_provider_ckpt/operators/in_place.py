@@ -49,7 +49,8 @@ class CheckpointChangeOperator(CheckpointOperator):
         several. A plan whose effect is not exact is refused without it.
     :param approved_by: Who has approved the plan, for `ckpt history`; empty when nobody was asked.
     :param approved_at: When that was. An approval that is older than the plan is refused: it was given for another
-        plan, for example before the planning task was cleared.
+        plan, for example before the planning task was cleared. Where a template of it gives None, nobody has approved:
+        the task that asks was marked as a success, for example. Then a plan with steps is refused.
     :param undo_root: Directory for the removed files; by default ``_ckpt_undo`` beside the checkpoint.
     :param quiet_period: How long to check for writes of a query before anything changes, such as ``5m``, a timedelta or
         seconds; by default it depends on the interval between commits.
@@ -95,6 +96,8 @@ class CheckpointChangeOperator(CheckpointOperator):
         self.accept_sink = accept_sink
         self.approved_by = approved_by
         self.approved_at = approved_at
+        #: A template gives the time of an approval, or None when there was none.
+        self._wants_approval = approved_at is not None
         self.undo_root = undo_root
         self.quiet_period = quiet_period
         self.break_lock = break_lock
@@ -116,7 +119,7 @@ class CheckpointChangeOperator(CheckpointOperator):
                 context["ti"].xcom_push(key=PLAN_KEY, value=document(plan))
                 return self.tell(context, result_of(plan, None))
             self.remember(result_of(plan, None))
-            require_newer(self.approved_at, plan)
+            require_newer(self.approved_at, plan, is_wanted=self._wants_approval)
             stopped = self._stopped()
             receipt = apply(
                 plan,

@@ -51,7 +51,8 @@ class CheckpointRestoreOperator(CheckpointOperator):
     :param accept_sink: Sink effects that are accepted, by name: ``duplicated``, ``skipped``, ``unknown``, one or
         several. Without ``sinks`` the effect is unknown. A plan whose effect is not exact is refused without it.
     :param approved_by: Who has approved the plan, for `ckpt history`; empty when nobody was asked.
-    :param approved_at: When that was; an approval that is older than the plan is refused.
+    :param approved_at: When that was; an approval that is older than the plan is refused, and so is none where a
+        template of it gives None.
     :param plan_only: Only log the plan, and push it to the XCom ``plan``.
     """
 
@@ -100,6 +101,7 @@ class CheckpointRestoreOperator(CheckpointOperator):
         self.accept_sink = accept_sink
         self.approved_by = approved_by
         self.approved_at = approved_at
+        self._wants_approval = approved_at is not None  # as in the operators of changes in place
         self.plan_only = plan_only
 
     def execute(self, context: Any) -> ChangeResultDocument:
@@ -116,7 +118,7 @@ class CheckpointRestoreOperator(CheckpointOperator):
                 context["ti"].xcom_push(key=PLAN_KEY, value=document(plan))
                 return self.tell(context, result_of(plan, None))
             self.remember(result_of(plan, None))
-            require_newer(self.approved_at, plan)
+            require_newer(self.approved_at, plan, is_wanted=self._wants_approval)
             receipt = restore(
                 plan,
                 root,

@@ -36,6 +36,9 @@ HEADERS = {
     "Referrer-Policy": "same-origin",
     "Cache-Control": "no-store",
 }
+#: Pages that are made at once. Each holds one of some 40 threads that Airflow's API server has for all that it answers.
+MOST_AT_ONCE = 8
+_BUSY = f"{MOST_AT_ONCE} of these pages are being made now, and no more at once. Try again in some seconds."
 STATIC = {"ckpt.css": "text/css", "ckpt.js": "text/javascript"}
 _OUTSIDE = "There is no such page, or it is not for you to see."
 
@@ -43,6 +46,7 @@ _OUTSIDE = "There is no such page, or it is not for you to see."
 def build_app() -> FastAPI:
     """The app. Every route wants somebody who is logged in, and reads alone."""
     app = FastAPI(dependencies=[Depends(require_login)], docs_url=None, redoc_url=None, openapi_url=None)
+    app.add_middleware(_Places)
     app.add_middleware(_Headers)
     app.add_api_route("/static/{name}", _static, methods=["GET"])
     app.include_router(fleet.router)
@@ -62,6 +66,28 @@ def _static(name: str) -> Response:
         raise HTTPException(404)
     data = (resources.files(__package__) / "static" / name).read_bytes()
     return Response(data, media_type=f"{STATIC[name]}; charset=utf-8")
+
+
+class _Places:
+    """Refuses requests beyond so many at once: storages that do not answer must not take all of Airflow's threads.
+
+    A place is free again when the answer is made, also when nobody waits for it any more.
+    """
+
+    def __init__(self, app: ASGIApp) -> None:
+        self._app, self._taken = app, 0
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] != "http":
+            await self._app(scope, receive, send)
+        elif self._taken >= MOST_AT_ONCE:
+            await _answer(Request(scope), 503, _BUSY, {"Retry-After": "5"})(scope, receive, send)
+        else:
+            self._taken += 1
+            try:
+                await self._app(scope, receive, send)
+            finally:
+                self._taken -= 1
 
 
 class _Headers:

@@ -9,6 +9,7 @@ from airflow_provider_ckpt.checkpoint.own_files import UNDO_DIRECTORY
 from airflow_provider_ckpt.errors import CheckpointError, StoreError
 from airflow_provider_ckpt.hooks.checkpoint import CheckpointHook
 from airflow_provider_ckpt.storage.held import hold
+from airflow_provider_ckpt.storage.patience import without_patience
 from airflow_provider_ckpt.storage.roots import Root, Roots, normalised
 from airflow_provider_ckpt.storage.secrets import scrub
 from airflow_provider_ckpt.storage.store import Store
@@ -36,7 +37,7 @@ def open_connected(location: str, conn_id: str | None) -> Store:
     Raises StoreError when its connection cannot open it.
     """
     with connected(conn_id, location):
-        return CheckpointHook(conn_id).store(location)
+        return without_patience(CheckpointHook(conn_id).store(location))
 
 
 def _open(root: Root, normal: str, roots: Roots) -> Store:

@@ -19,6 +19,7 @@ from airflow_provider_ckpt.plugin.render import render
 from airflow_provider_ckpt.plugin.settings import read_settings
 from airflow_provider_ckpt.plugin.stores import open_below
 from airflow_provider_ckpt.storage.roots import OutsideRootsError, Roots
+from airflow_provider_ckpt.storage.secrets import scrub
 
 router = APIRouter(dependencies=[Depends(require_task)])
 
@@ -59,7 +60,7 @@ def _shown(request: Request, dag_id: str, found: RunTasks | None) -> Response:
         found=found,
         locations=locations,
         rows=_read(roots, shown[:MOST_READ]),
-        shown=frozenset(shown),
+        shown={location: scrub(location) for location in shown},
         now_ms=now_ms(),
         cells=fleet_table,
         has_roots=bool(roots),

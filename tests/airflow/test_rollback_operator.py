@@ -189,6 +189,24 @@ def test_two_targets_are_refused(tmp_path, backup):
         roll_back(tmp_path, Task(), to_batch=6, to_backup=backup)
 
 
+def test_an_approval_task_that_was_marked_as_a_success_is_no_approval(tmp_path, backup):
+    task = Task()
+    planned = roll_back(tmp_path, task, to_batch=6, plan_only=True)
+    operator = CheckpointRollbackOperator(
+        task_id="rollback",
+        checkpoint=str(tmp_path / "orders"),
+        plan=task.pushed["plan"],
+        accept_sink=planned["accept_sink"],
+        approved_at="{{ (ti.xcom_pull(task_ids='approve') or {}).get('responded_at') }}",
+        query_is_stopped=True,
+        quiet_period=0,
+    )
+    operator.approved_at = None  # what Airflow renders of a task that has pushed nothing
+    with pytest.raises(AirflowFailException, match="nobody has approved plan .* no answer"):
+        operator.execute({"ti": task})
+    assert observe(Store.open(str(tmp_path / "orders"))).latest_committed == 7
+
+
 def test_a_deploy_is_taken_back_by_the_bookmark_of_its_gate(tmp_path, backup):
     bookmark = take_bookmark(observe(Store.open(str(tmp_path / "orders")), batch_id=7)).to_dict()
     query = FakeQuery(Store.open(str(tmp_path / "orders")))

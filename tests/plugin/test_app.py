@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from concurrent.futures import ThreadPoolExecutor
+from threading import Event, Semaphore
+
 import pytest
 from fastapi.routing import APIRoute
 
 from airflow_provider_ckpt.errors import CheckpointNotFoundError, StoreUnavailableError
 from airflow_provider_ckpt.plugin import fleet
 from airflow_provider_ckpt.plugin.access import require_login
-from airflow_provider_ckpt.plugin.app import HEADERS, STATIC, build_app
+from airflow_provider_ckpt.plugin.app import HEADERS, MOST_AT_ONCE, STATIC, build_app
 from airflow_provider_ckpt.storage.roots import OutsideRootsError
 from tests.plugin.pages import asking, text_of
 
@@ -98,3 +101,23 @@ def test_links_stay_below_the_sub_path(sub_path):
     assert f'href="{sub_path}/ckpt/?all"' in page
     logged_out = asking(None, sub_path).get(f"{sub_path}/ckpt/").text
     assert f'<a href="{sub_path}/" data-leave>' in logged_out
+
+
+def test_pages_that_wait_for_a_storage_leave_airflow_its_threads(monkeypatch):
+    begun, answered = Semaphore(0), Event()
+
+    def wait():
+        begun.release()
+        answered.wait(60)
+
+    monkeypatch.setattr(fleet, "read_settings", wait)
+    with asking("viewer") as client, ThreadPoolExecutor(MOST_AT_ONCE) as people:
+        waiting = [people.submit(client.get, "/ckpt/") for _ in range(MOST_AT_ONCE)]
+        for _ in waiting:
+            begun.acquire()
+        refused = client.get("/ckpt/")
+        answered.set()
+        assert (refused.status_code, refused.headers["retry-after"]) == (503, "5")
+        assert "no more at once" in refused.text and refused.headers["x-content-type-options"] == "nosniff"
+        assert {item.result().status_code for item in waiting} == {500}, "the page had no settings"
+        assert client.get("/ckpt/static/ckpt.css").status_code == 200, "the places are free again"

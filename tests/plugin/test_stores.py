@@ -9,6 +9,7 @@ from airflow_provider_ckpt.errors import StoreError
 from airflow_provider_ckpt.plugin import stores
 from airflow_provider_ckpt.plugin.stores import connected, open_below, open_connected, open_root
 from airflow_provider_ckpt.storage.roots import OutsideRootsError, parse_roots
+from airflow_provider_ckpt.storage.store import Store
 
 
 @pytest.fixture
@@ -68,6 +69,7 @@ def test_a_root_is_opened_with_its_connection(monkeypatch):
 
         def store(self, location):
             opened.append((self.conn_id, location))
+            return Store.open("memory://lake")
 
     monkeypatch.setattr(stores, "CheckpointHook", Hook)
     open_below(parse_roots("s3a://lake/x conn=lake"), "s3n://lake/x/q")

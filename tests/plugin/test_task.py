@@ -81,8 +81,9 @@ def test_a_task_without_a_checkpoint_says_so():
 @pytest.mark.parametrize("task_id", ["secret", "out"])
 def test_what_is_not_below_the_roots_is_not_read(task_id):
     text = shown(task_id)
-    assert "It is not below the roots that these pages may open" in text
+    assert "Its location is not below the roots that these pages may open" in text
     assert "newest committed batch" not in text
+    assert "orders" not in text, "who may see the task may not see where its connection leads"
 
 
 def test_hostile_locations_are_text():
@@ -150,3 +151,11 @@ def test_one_dag_id_is_asked_for_and_the_same_one_is_shown(monkeypatch):
     monkeypatch.setattr(SimpleAuthManager, "is_authorized_dag", only_mine)
     for query in ("dag_id=mine&dag_id=tabs", "dag_id=tabs&dag_id=mine"):
         assert tab(f"{query}&run_id=tuesday&task_id=gate")[0] in (403, 404)
+
+
+def test_credentials_of_a_location_are_left_out(configure):
+    root = "s3://user:pass-word@lake/roots"
+    configure(roots=root)
+    add_run("tabs", "wednesday", {("gate", -1): {"checkpoint": f"{root}/orders"}})
+    _, page = tab("dag_id=tabs&run_id=wednesday&task_id=gate&map_index=-1")
+    assert "pass-word" not in page and "<code>s3://user@lake/roots/orders</code>" in page
