@@ -8,7 +8,7 @@ READY := $(VENV)/.ready
 export PYTHONDONTWRITEBYTECODE :=
 
 .DEFAULT_GOAL := help
-.PHONY: help postgres docs compose compose-needs demo unit one test lint fmt exhaustive browser deploys oracle goldens sinks symptoms sparks ends bench java wheels zipapp light provider clean docs-run
+.PHONY: help postgres docs compose compose-needs demo unit one test lint fmt exhaustive interleavings browser deploys oracle goldens sinks symptoms sparks ends bench java wheels zipapp light provider clean docs-run
 
 help: ## This list
 	@awk -F':.*## ' '/^[a-z-]+:.*## / {printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -63,6 +63,9 @@ fmt: $(READY) ## Format and mend what ruff can
 
 exhaustive: $(READY) java postgres .kafka/.ready .kafka-connector/.ready ## The tests that are sampled in `make test`, in full
 	CKPT_EXHAUSTIVE=1 $(BIN)/python -m pytest -q --timeout 1800
+
+interleavings: $(READY) ## The protocols in every order of their calls: queries, changes, backups, prunes, crashes (10 minutes)
+	$(BIN)/python -m tests.interleavings.run
 
 browser: $(READY) postgres ## The Airflow pages in a real browser, on a real Airflow with PostgreSQL (10 minutes)
 	@sh tests/install.sh chromium

@@ -20,7 +20,8 @@ SHARED = {"spark": ("spark", "differential"), "airflow": ("airflow", "oracle", "
 SHARED_FIXTURES = {"spark": "spark", "kafka": "spark", "airflow_env": "airflow"}
 #: Tests with one of these markers are none of ``make unit``; every other one is, and so gets the marker ``unit``.
 NOT_UNIT = frozenset({*SERVICES.values(), "sweep", "exhaustive"})
-#: What needs Airflow, Spark, the client of a broker, a table format or a cloud, or the command itself to be installed;
+#: What needs Airflow (or greenlet, which it brings), Spark, the client of a broker, a table format or a cloud, or the
+#: command itself to be installed;
 #: the environment of ``make unit`` has none of them.
 NEEDS_MORE = (
     *(
@@ -28,6 +29,7 @@ NEEDS_MORE = (
         "browser",
         "differential",
         "docs",
+        "interleavings",
         "lineage",
         "operators",
         "oracle",

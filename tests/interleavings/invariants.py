@@ -1,0 +1,181 @@
+"""What must hold whatever has happened, at each moment: a crash is that nobody goes on from there."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from airflow_provider_ckpt.change.plan import Plan
+from airflow_provider_ckpt.checks.inspect import examine
+from airflow_provider_ckpt.errors import CheckpointError
+from airflow_provider_ckpt.restart.deploy import DeploySpec
+from airflow_provider_ckpt.restart.forecast import forecast
+from tests.interleavings.query import batches, end_of, rows_in_state
+from tests.interleavings.scheduler import Actor, Run
+from tests.interleavings.stores import ROOTS, open_store
+from tests.interleavings.world import World
+
+#: What is known of the query that is started.
+DEPLOY = DeploySpec(async_progress=False)
+
+
+#: Spark stops then: CANNOT_LOAD_STATE_STORE. A forecast does not say so of the batch after one that was not committed.
+NO_STATE = "the state before the batch is not there"
+
+
+class BrokenError(AssertionError):
+    """An invariant does not hold; ``invariant`` is its name."""
+
+    def __init__(self, invariant: str, problem: str) -> None:
+        super().__init__(invariant, problem)
+        self.invariant = invariant
+
+    def __str__(self) -> str:
+        return ": ".join(self.args)
+
+
+STARTS_RIGHT = "Spark starts right, or refuses"
+STARTS = "Spark starts right after every step"
+DONE_STARTS = "Spark starts from what a change has left that says it is done"
+NOTHING_LOST = "nothing is removed that is not saved"
+RECORD_TRUE = "a record says what was done"
+BACKUPS_WHOLE = "nothing that a backup names is missing"
+BACKUPS_RIGHT = "a backup is of one moment"
+BACKUP_LEFT = "a backup is left"
+ONE_WINNER = "one operator at a time changes a checkpoint"
+TYPED = "an operator is done, or ends with a typed error"
+
+
+@dataclass(slots=True)
+class Invariants:
+    """The invariants of a scenario; what was judged before is not judged again.
+
+    Args:
+        kind: Of the storage.
+        original: The checkpoint before anybody acted.
+        must_start: Whether Spark may not even refuse, because no query writes to the checkpoint meanwhile.
+        recorded: The plan whose record must say what is there; None where others change it as well.
+        keeps_backups: Whether there are backups, of which one has to be left.
+    """
+
+    kind: str
+    original: Mapping[str, bytes]
+    must_start: bool = False
+    recorded: Plan | None = None
+    keeps_backups: bool = False
+    _starts: dict[int, tuple[bool, str]] = field(default_factory=dict)
+    _backups: set[tuple[int, ...]] = field(default_factory=set)
+
+    @property
+    def _root(self) -> str:
+        return ROOTS[self.kind]
+
+    def judge(self, run: Run) -> None:
+        """Raise BrokenError."""
+        starts = self._judge_start(run.world)
+        if run.lost:
+            raise BrokenError(NOTHING_LOST, f"{run.lost} was removed and is not saved")
+        self._judge_record(run.world)
+        self._judge_backups(run.world)
+        for actor in run.actors:
+            if actor.state == "done" and actor.part.is_operator:
+                self._judge_end(run, actor, starts=starts)
+        holders = [actor.name for actor in run.actors if actor.holds_lock and actor.state == "ready"]
+        if len(holders) > 1:
+            raise BrokenError(ONE_WINNER, f"{' and '.join(holders)} have the lock")
+        if run.owner in run.displaced:
+            raise BrokenError(ONE_WINNER, f"{run.owner} went on after {sorted(run.displaced)} had begun")
+
+    # --- Spark ---------------------------------------------------------------------------------------------------
+
+    def _judge_start(self, world: World) -> bool:
+        """Whether Spark starts."""
+        files = world.files(f"{self._root}/orders")
+        key = hash(frozenset(files.items()))
+        if key not in self._starts:
+            self._starts[key] = self._forecast(world, files)
+        starts, problem = self._starts[key]
+        if starts and problem:
+            raise BrokenError(STARTS_RIGHT, problem)
+        if self.must_start and not starts:
+            raise BrokenError(STARTS, problem)
+        return starts
+
+    def _forecast(self, world: World, files: Mapping[str, bytes]) -> tuple[bool, str]:
+        """Whether Spark starts, and what is wrong with that, or why it refuses."""
+        try:
+            view = examine(open_store(self.kind, world, None, "orders"), deep=True)
+        except CheckpointError as error:
+            return False, error.message
+        told = forecast(view, DEPLOY)
+        if told.spark_error is not None or told.resumes_at_batch is None:
+            return False, str(told.spark_error)
+        problem = wrong_start(files, told.resumes_at_batch)
+        return problem != NO_STATE, problem
+
+    # --- what was done -------------------------------------------------------------------------------------------
+
+    def _judge_record(self, world: World) -> None:
+        if self.recorded is None:
+            return
+        record = f"{self._root}/_ckpt_undo/orders/{self.recorded.undoes or self.recorded.plan_id}"
+        there = set(world.files(f"{self._root}/orders"))
+        names = {action.name for action in self.recorded.actions}
+        if self.recorded.undoes and f"{record}/undone.json" in world.objects and not names <= there:
+            raise BrokenError(RECORD_TRUE, "the change is recorded as undone, and is not")
+        if not self.recorded.undoes and f"{record}/receipt.json" in world.objects and names & there:
+            raise BrokenError(RECORD_TRUE, "the change is recorded as done, and is not")
+
+    # --- backups -------------------------------------------------------------------------------------------------
+
+    def _judge_backups(self, world: World) -> None:
+        there = dict(world.below(f"{self._root}/backups"))
+        key = tuple(sorted(hash((name, stored.data)) for name, stored in there.items()))
+        if key in self._backups:
+            return
+        if self.keeps_backups and not any(name.endswith("/manifest.json") for name in there):
+            raise BrokenError(BACKUP_LEFT, "there is none")
+        for name, stored in there.items():
+            if name.endswith("/manifest.json") and stored.data:
+                self._judge_backup(json.loads(stored.data), {name: item.data for name, item in there.items()})
+        self._backups.add(key)
+
+    def _judge_backup(self, manifest: Mapping[str, object], there: Mapping[str, bytes]) -> None:
+        backup_id, files = manifest["backup_id"], {}
+        for item in manifest["objects"]:
+            data = there.get(item["stored_at"])
+            if data is None or hashlib.sha256(data).hexdigest() != item["sha256"]:
+                problem = "is missing" if data is None else "is not what was backed up"
+                raise BrokenError(BACKUPS_WHOLE, f"{item['stored_at']}, which backup {backup_id} names, {problem}")
+            files[item["name"]] = data
+        if problem := wrong_start(files, manifest["batch_id"] + 1):
+            raise BrokenError(BACKUPS_RIGHT, f"backup {backup_id}: {problem}")
+
+    # --- ends ----------------------------------------------------------------------------------------------------
+
+    def _judge_end(self, run: Run, actor: Actor, *, starts: bool) -> None:
+        if actor.error is None:
+            if not starts and actor.name in run.unaware:
+                raise BrokenError(DONE_STARTS, f"{actor.name} is done, and Spark refuses")
+        elif not isinstance(actor.error, CheckpointError):
+            raise BrokenError(TYPED, f"{actor.name} ended with {actor.error!r}") from actor.error
+
+
+def wrong_start(files: Mapping[str, bytes], batch_id: int) -> str:
+    """What is wrong when Spark starts from these files with a batch; empty when each row is counted once."""
+    before = files.get(f"offsets/{batch_id - 1}")
+    if before is None and batch_id:
+        return f"batch {batch_id} would run, but nothing says where batch {batch_id - 1} ended"
+    begin = end_of(before) if before is not None else 0
+    try:
+        counted = rows_in_state(files, batch_id)
+    except ValueError as error:
+        return f"batch {batch_id} would run on a wrong state: {error}"
+    if counted is None:
+        return NO_STATE
+    if counted != begin:
+        return f"batch {batch_id} would read from row {begin}, and its state has the rows up to {counted}"
+    newest = batches(files, "offsets")[-1] if batches(files, "offsets") else -1
+    return "" if batch_id in (newest, newest + 1) else f"batch {batch_id} would run, but {newest} is the newest"

@@ -1,0 +1,72 @@
+"""`make interleavings`: every pair of actors on both storages, as deep as the time allows, and what was covered.
+
+Preemptions are moments at which an actor that could go on is interrupted. Schedules with one are tried first, then
+those with two, and so on; a bound that was not completed is printed with a question mark, and does not count.
+"""
+
+from __future__ import annotations
+
+import sys
+from concurrent.futures import ProcessPoolExecutor
+from itertools import count
+
+from tests.interleavings import seeded
+from tests.interleavings.clock import decided
+from tests.interleavings.scenarios import SCENARIOS
+from tests.interleavings.search import Covered, explore
+from tests.interleavings.stores import PAGE, ROOTS
+
+#: Of CPU time, all searches together; and how many run side by side.
+SECONDS, PROCESSES = 1_100, 2
+
+
+def main() -> int:
+    """Search, print, and say by the exit code whether an invariant was broken or a bug was missed."""
+    todo = [(number, kind) for number in range(len(SCENARIOS)) for kind in ROOTS]
+    each = SECONDS / len(todo)
+    failed = False
+    print(f"{'actors':42} {'storage':8} {'states':>8} {'runs':>7} {'depth':>6} {'preemptions':>12} {'seconds':>8}")
+    with ProcessPoolExecutor(PROCESSES) as pool:
+        for name, kind, found in pool.map(_search, todo, [each] * len(todo)):
+            failed |= _print(name, kind, found)
+        for bug, found in zip(seeded.BUGS, pool.map(_find, range(len(seeded.BUGS))), strict=True):
+            is_found = found.broken is not None and found.broken.invariant in bug.broken
+            failed |= not is_found
+            said = f"found after {found.runs} runs: {found.broken}" if is_found else f"NOT FOUND ({found.broken})"
+            print(f"{bug.name}: {said}")
+    return int(failed)
+
+
+def _search(which: tuple[int, str], seconds: float) -> tuple[str, str, list[Covered]]:
+    """One scenario with one preemption, two, and so on, until the time is over, or no schedule has more."""
+    number, kind = which
+    found: list[Covered] = []
+    with decided(PAGE):
+        scenario = SCENARIOS[number](kind)
+        for bound in count(1):
+            covered = explore(scenario, bound=bound, seconds=seconds - sum(item.seconds for item in found))
+            found.append(covered)
+            if covered.broken or covered.left or not covered.was_bounded:
+                return scenario.name, kind, found
+    raise AssertionError("there is a bound that bounds nothing")
+
+
+def _find(number: int) -> Covered:
+    bug = seeded.BUGS[number]
+    with decided(PAGE), bug.patch():
+        return explore(bug.scenario(bug.kind), bound=bug.bound)
+
+
+def _print(name: str, kind: str, found: list[Covered]) -> bool:
+    """A row for each bound; whether an invariant was broken."""
+    for covered in found:
+        bound = f"{covered.bound}?" if covered.left else str(covered.bound) if covered.was_bounded else "all"
+        numbers = f"{covered.states:8} {covered.runs:7} {covered.depth:6} {bound:>12} {covered.seconds:8.1f}"
+        print(f"{name:42} {kind:8} {numbers}", flush=True)
+        if covered.broken:
+            print(f"BROKEN: {covered.broken}", *covered.calls, sep="\n  ", flush=True)
+    return any(covered.broken for covered in found)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
