@@ -59,7 +59,7 @@ def rate_from_dict(fields: Mapping[str, Any] | None) -> BatchRate | None:
         return None
     batches = fields.get("batches")
     numbers: list[Any] = [fields.get("from_ms"), fields.get("until_ms")]
-    numbers += batches if isinstance(batches, list) and len(batches) <= PARTS else [None]
-    if not all(type(number) is int and number >= 0 for number in numbers):
+    numbers += batches if isinstance(batches, list) and 0 < len(batches) <= PARTS else [None]
+    if not all(type(number) is int and 0 <= number < 1 << 63 for number in numbers):
         raise ValueError("the batch rate is not made of whole numbers")
     return BatchRate(numbers[0], numbers[1], tuple(numbers[2:]))

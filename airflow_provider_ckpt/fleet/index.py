@@ -272,7 +272,10 @@ def _row(given: Mapping[str, Any], number: int) -> IndexRow:
     rate = given.get("rate")
     if not isinstance(rate, dict | None):
         raise ValueError(f"line {number} of the index has a batch rate that is none")
-    return IndexRow(**texts, **numbers, rate=rate_from_dict(rate))
+    try:
+        return IndexRow(**texts, **numbers, rate=rate_from_dict(rate))
+    except ValueError as error:
+        raise ValueError(f"line {number} of the index: {error}") from None
 
 
 def _number(given: Mapping[str, Any], name: str) -> int:

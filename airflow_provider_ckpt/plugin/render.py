@@ -9,7 +9,7 @@ from typing import Any
 from fastapi import Request
 from fastapi.responses import HTMLResponse
 from jinja2 import Environment, PackageLoader, StrictUndefined
-from markupsafe import Markup
+from markupsafe import Markup, escape
 
 from airflow_provider_ckpt.hooks.links import MOUNT
 from airflow_provider_ckpt.times import duration_text, time_text
@@ -41,7 +41,13 @@ def _environment() -> Environment:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    environment.filters |= {"time": _time, "duration": _duration, "count": _count, "shell": shlex.quote}
+    environment.filters |= {
+        "time": _time,
+        "duration": _duration,
+        "count": _count,
+        "shell": shlex.quote,
+        "exact": _exact,
+    }
     return environment
 
 
@@ -50,6 +56,17 @@ def _shown(value: Any) -> Any:
     if value is None:
         return ""
     return visible(value) if isinstance(value, str) and not isinstance(value, Markup) else value
+
+
+def _exact(text: str) -> Markup:
+    """A text for an attribute that a program reads, such as a hidden field: to the letter, hidden signs as numbers."""
+    spelled = (f"&#x{ord(sign):x};" if _is_hidden(sign) else str(escape(sign)) for sign in text)
+    return Markup("".join(spelled))
+
+
+def _is_hidden(sign: str) -> bool:
+    """Whether a sign cannot be seen; those that HTML takes for others when it is given their number are left."""
+    return not sign.isprintable() and not "\x80" <= sign <= "\x9f"
 
 
 def _time(at_ms: int | None) -> Markup | str:

@@ -43,6 +43,9 @@ def test_every_batch_is_counted_once_in_few_numbers(commits_ms, until_ms):
         {"from_ms": 0, "until_ms": True, "batches": [1]},
         {"from_ms": 0, "until_ms": 1, "batches": ["1"]},
         {"from_ms": 0, "until_ms": 1, "batches": [-1]},
+        {"from_ms": 0, "until_ms": 1, "batches": []},
+        {"from_ms": 0, "until_ms": 1, "batches": [10**400, 1]},
+        {"from_ms": 0, "until_ms": 1 << 63, "batches": [1]},
         {"from_ms": 0, "until_ms": 1, "batches": [0] * (PARTS + 1)},
     ],
 )

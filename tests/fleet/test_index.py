@@ -138,6 +138,11 @@ ROW = {"location": "a"}
         ({}, {"in_flight": 1.5}, "not a whole number"),
         ({}, {"in_flight": 2**63}, "not a whole number"),
         ({}, {"rate": []}, "a batch rate that is none"),
+        (
+            {},
+            {"rate": {"from_ms": 0, "until_ms": 1, "batches": [10**400]}},
+            "line 2 of the index: the batch rate is not",
+        ),
         ({}, {"rate": {"batches": [1]}}, "whole numbers"),
     ],
 )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from dataclasses import fields
 
 import pytest
 
@@ -11,6 +12,7 @@ from airflow_provider_ckpt.fleet.batch_rate import BatchRate
 from airflow_provider_ckpt.fleet.index import FleetIndex, IndexRow
 from airflow_provider_ckpt.fleet.write_index import put_index
 from airflow_provider_ckpt.plugin import read_fleet
+from airflow_provider_ckpt.plugin.fleet_table import SORTS
 from airflow_provider_ckpt.storage.store import Store
 from tests.plugin.pages import asking, text_of
 
@@ -164,3 +166,15 @@ def test_a_misnamed_connection_of_the_index_is_a_sentence(configure):
     answer = asking("viewer").get("/ckpt/")
     assert answer.status_code == 500
     assert "s3://lake/index: the Airflow connection 'misnamed' cannot open this" in text_of(answer.text)
+
+
+@pytest.mark.parametrize("number", [(1 << 63) - 1, -(1 << 63) + 1, 0])
+def test_numbers_without_measure_are_a_row_all_the_same(fleet, number):
+    names = [field.name for field in fields(IndexRow) if str(field.type).startswith("int")]
+    top = abs(number)
+    fleet(
+        IndexRow("s3://lake/checkpoints/orders", **dict.fromkeys(names, number), rate=BatchRate(0, top, (top, 0))),
+        IndexRow("s3://lake/checkpoints/others", worst="none of ours", rate=BatchRate(top, 0, (top,) * 24)),
+    )
+    for sort in SORTS:
+        assert "2 of 2 checkpoints" in text_of(page(f"?sort={sort}"))

@@ -43,6 +43,17 @@ def test_the_button_has_the_conf_of_the_run(place):
     assert 'data-dag="checkpoint_rollback" data-airflow=""' in page
 
 
+@pytest.mark.parametrize("name", ["##[error]orders", "o\u202erders", "a##vso[b\"'<i>"])
+def test_a_name_that_is_shown_otherwise_is_passed_on_as_it_is(tmp_path, configure, name):
+    configure(roots=str(tmp_path), rollback_dag="checkpoint_rollback")
+    place = write_checkpoint(tmp_path / name, 6)
+    page = preview_of(place, to_batch="3").text
+    conf = json.loads(unescape(re.search(r'data-conf="([^"]*)"', page)[1]))
+    assert conf["checkpoint"] == str(place)
+    assert unescape(re.search(r'name="at" value="([^"]*)"', page)[1]) == str(place)
+    assert "\u202e" not in page and "<i>" not in page
+
+
 @pytest.mark.parametrize(("role", "may"), [("viewer", False), ("user", True), ("op", True), ("admin", True)])
 def test_who_may_not_start_the_dag_sees_why(place, role, may):
     page = preview_of(place, role, to_batch="3").text

@@ -53,6 +53,14 @@ def test_a_value_is_text(value, page):
     assert shown(value) == page
 
 
+@pytest.mark.parametrize("value", ["##[error]x", "a\u202eb", "a\tb\xa0", "\"'><&amp;", '{"a": "##vso[x]"}', "ü / 100%"])
+def test_what_a_program_reads_is_exact_and_hides_nothing(value):
+    page = _environment().from_string('<input value="{{ value | exact }}">').render(value=value)
+    (found,) = re.findall(r'<input value="([^"]*)">', page)
+    assert html.unescape(found) == value
+    assert not set(page) & set("\u202e\t\xa0") and "<" not in found
+
+
 def test_a_location_in_a_command_is_one_word_of_a_shell():
     """Who writes a checkpoint has chosen the names of its directories, and people copy the commands."""
     text = _environment().from_string("ckpt undo {{ location | shell }}").render(location="/lake/a;id $(id)")
