@@ -7,15 +7,15 @@ from typing import TYPE_CHECKING, Any
 
 from airflow_provider_ckpt.change.open_sinks import open_sink
 from airflow_provider_ckpt.documents import FORMAT_VERSION
-from airflow_provider_ckpt.errors import CheckpointError, GateFailedError, PlanError
+from airflow_provider_ckpt.errors import CheckpointError, GateFailedError
 from airflow_provider_ckpt.hooks.checkpoint import airflow_errors
 from airflow_provider_ckpt.lineage.datasets import Named, checkpoint, declared_sinks
 from airflow_provider_ckpt.operators.base import CheckpointOperator, texts_of, value_of
 from airflow_provider_ckpt.report.tables import facts
 from airflow_provider_ckpt.shadow.compare_outputs import Outcome, Rows, compare_outputs
-from airflow_provider_ckpt.shadow.stage_range import StagedRange, staged_of
-from airflow_provider_ckpt.sinks.declared import DeclaredSink, parse_sink
-from airflow_provider_ckpt.storage.store import Store
+from airflow_provider_ckpt.shadow.require_apart import require_apart
+from airflow_provider_ckpt.shadow.stage_range import Opened, StagedRange, staged_of
+from airflow_provider_ckpt.sinks.declared import parse_sink
 from airflow_provider_ckpt.visible import visible
 
 if TYPE_CHECKING:
@@ -83,7 +83,7 @@ class CheckpointCompareOperator(CheckpointOperator):
             if self.on_difference not in ("fail", "report"):
                 raise CheckpointError(f"on_difference must be fail or report, not {self.on_difference!r:.60}")
             live, shadow = self._opened(self.sink), self._opened(self.shadow_sink)
-            self._require_apart(live, shadow)
+            require_apart(self.store().location, live, shadow)
             outcome = compare_outputs(
                 (self.store(), *live),
                 (self.store(self.fork), *shadow),
@@ -108,22 +108,9 @@ class CheckpointCompareOperator(CheckpointOperator):
             yield checkpoint(fork)
         yield from declared_sinks(self.shadow_sink, self.hook.known_url)
 
-    def _opened(self, declared: str) -> tuple[DeclaredSink, Store | None]:
+    def _opened(self, declared: str) -> Opened:
         sink = parse_sink(declared)
         return sink, open_sink(sink, self.store)
-
-    def _require_apart(
-        self, live: tuple[DeclaredSink, Store | None], shadow: tuple[DeclaredSink, Store | None]
-    ) -> None:
-        """Raise PlanError when the shadow sink is the live one, or one is inside the other."""
-        ours, theirs = shadow[1], live[1]
-        inside = ours is not None and theirs is not None and (ours.is_within(theirs) or theirs.is_within(ours))
-        if inside or live[0] == shadow[0]:
-            raise PlanError(
-                f"the shadow sink {shadow[0].name} is the sink of the live query, or one is inside the other.",
-                location=self.store().location,
-                hint="Let the new version write to a sink of its own.",
-            )
 
     def _staged(self) -> StagedRange:
         try:

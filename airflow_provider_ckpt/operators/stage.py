@@ -12,6 +12,7 @@ from airflow_provider_ckpt.hooks.checkpoint import CheckpointHook, airflow_error
 from airflow_provider_ckpt.lineage.datasets import Named, checkpoint
 from airflow_provider_ckpt.operators.base import CheckpointOperator, task_of, texts_of
 from airflow_provider_ckpt.shadow.arguments import misdirected
+from airflow_provider_ckpt.shadow.require_apart import require_apart
 from airflow_provider_ckpt.shadow.require_unstarted import require_unstarted
 from airflow_provider_ckpt.shadow.stage_range import Opened, stage_range, staged_of
 from airflow_provider_ckpt.sinks.declared import parse_sink
@@ -64,8 +65,11 @@ class CheckpointStageOperator(CheckpointOperator):
         """Stage the range, and say what it is."""
         with airflow_errors():
             last = None if self.last_batch in (None, "") else _number("last_batch", self.last_batch)
-            live, fork, shadow = self.store(), self.store(self.fork), _opened(self.shadow_sink, self.store)
-            self._require_directed(live, fork)
+            live, fork = self.store(), self.store(self.fork)
+            sink, shadow = (_opened(declared, self.store) for declared in (self.sink, self.shadow_sink))
+            if sink is not None and shadow is not None:
+                require_apart(live.location, sink, shadow)
+            self._require_directed(live, fork, sink)
             staged = stage_range(live, fork, last, shadow=shadow, by=task_of(context))
             if staged.stateful and staged.last_batch > staged.first_batch:
                 self.log.warning(
@@ -77,11 +81,10 @@ class CheckpointStageOperator(CheckpointOperator):
             result: StagedRangeDocument = {"format_version": FORMAT_VERSION, **staged.to_dict()}  # type: ignore[typeddict-item]  # its fields
             return self.tell(context, result)
 
-    def _require_directed(self, live: Store, fork: Store) -> None:
+    def _require_directed(self, live: Store, fork: Store, sink: Opened | None) -> None:
         """Raise PlanError for arguments that would lead the new version to what the live query uses."""
         if self.shadow_args is None:
             return
-        sink = _opened(self.sink, self.store)
         used = [live.location, self.checkpoint]
         if sink is not None and sink[1] is not None:
             used += [sink[0].location, sink[1].location]

@@ -99,8 +99,9 @@ def compare_outputs(
             compared.
     """
     first, last = staged.first_batch, staged.last_batch
+    fork_id = _require_fork(live[0], shadow[0])
     watermark_ms = _require_same_range(shadow[0], staged)
-    _require_live_untouched(live, shadow[0], first)
+    _require_live_untouched(live, shadow[0], fork_id, first)
     _require_own_output(shadow, staged)
     outputs = (
         (Output("live", live[0].location, live[1], first, last), live[2]),
@@ -117,6 +118,18 @@ def compare_outputs(
         raise PlanError(f"the outputs cannot be compared: {error}.", location=live[0].location) from error
     found = replace(found, shape=shape_differences(*shapes, ignore, added))
     return Outcome(found, staged.watermark_ms, watermark_ms)
+
+
+def _require_fork(checkpoint: Store, fork: Store) -> str:
+    """The query id of the fork. Raises PlanError when it is no fork of a live query."""
+    fork_id = observe(fork).query_id
+    if fork_id is None or fork_id == observe(checkpoint).query_id:
+        raise PlanError(
+            f"it has the query id {fork_id} of the live query, so it is no fork.",
+            location=fork.location,
+            hint="Give the location of the fork: a backup that was restored with a new query id.",
+        )
+    return fork_id
 
 
 def _require_same_range(fork: Store, staged: StagedRange) -> int:
@@ -141,17 +154,19 @@ def _require_same_range(fork: Store, staged: StagedRange) -> int:
     return commit.next_batch_watermark_ms
 
 
-def _require_live_untouched(live: tuple[Store, DeclaredSink, Store | None], fork: Store, first: int) -> None:
+def _require_live_untouched(
+    live: tuple[Store, DeclaredSink, Store | None], fork: Store, fork_id: str, first: int
+) -> None:
     """Raise PlanError when the sink of the live query has batches of the fork, or batches that the query has not."""
     checkpoint, sink, store = live
-    fork_id = observe(fork).query_id
     if store is None:
         return
     if sink.kind != "file" and not sink.writer:
         theirs = read_marker(sink, store, fork_id, first)
         if theirs.last_batch is not None:
             raise PlanError(
-                f"the new version has written batch {theirs.last_batch} to the sink of the live query, {sink.name}.",
+                f"the new version has written batch {theirs.last_batch} to {sink.at(store).name}, the sink of the live "
+                "query.",
                 location=fork.location,
                 hint=f"Do not switch. Stop the new version, and take its rows back; its query id is {fork_id}.",
             )
@@ -207,7 +222,7 @@ def _file_rows(output: Output, store: Store | None, seen: set[Shape]) -> Iterabl
     """The rows of a file sink; when they are read, the shapes of all files were seen."""
     if output.sink.kind != "file" or store is None:
         raise PlanError(
-            f"ckpt does not read the rows of the {output.side} sink {output.sink.name}.",
+            f"ckpt does not read the rows of the {output.side} sink {output.sink.at(store).name}.",
             location=output.checkpoint,
             hint="Give the task a function that reads them (rows=), or let the new version write to files.",
         )

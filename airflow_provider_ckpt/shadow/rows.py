@@ -105,13 +105,16 @@ def compare_rows(
         added: Columns that the new version adds.
         most_rows: How many rows a side may have.
 
-    Raises ValueError when a side has more rows, or something that is no row; or a key is no column of the live output.
+    Raises ValueError when a side has more rows, or something that is no row; or a key is no column of the live output;
+    or every column is ignored.
     """
     left, right = _read(live, ignore, most_rows, "live"), _read(shadow, {*ignore, *added}, most_rows, "shadow")
     if left.total and (unknown := [key for key in keys if key not in left.columns]):
         raise ValueError(f"the live output has no column {', '.join(unknown)}, so it cannot be the key")
     new = right.columns - left.columns if left.total else set()
     lost = left.columns - right.columns if right.total else set()
+    if left.total and not left.columns:
+        raise ValueError("no column of the live output is left to compare: every one is ignored")
     missing, extra = left.rows - right.rows, right.rows - left.rows
     differing, examples = _keyed(missing, extra, keys) if keys else (0, _unkeyed(missing, extra))
     return Comparison(

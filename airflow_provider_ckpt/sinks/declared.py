@@ -8,6 +8,7 @@ from importlib import import_module
 from airflow_provider_ckpt.checkpoint.sink_marker import FILE_FORMATS, MARKING, NOT_DECLARED, SinkMarker
 from airflow_provider_ckpt.errors import StoreError
 from airflow_provider_ckpt.sinks.file import read_file_sink
+from airflow_provider_ckpt.storage.secrets import scrub
 from airflow_provider_ckpt.storage.store import Store
 
 __all__ = ["DeclaredSink", "parse_sink", "read_file_sink", "read_marker"]
@@ -42,7 +43,7 @@ class DeclaredSink:
     def at(self, store: Store | None) -> DeclaredSink:
         """The same sink, with the absolute location of its opened store and without secrets."""
         if store is None:
-            return self
+            return replace(self, location=scrub(self.location))
         return replace(
             self, location=f"{store.location}/{self.metadata_file}" if self.metadata_file else store.location
         )
@@ -72,7 +73,7 @@ def parse_sink(text: str) -> DeclaredSink:
     kind = _KINDS.get(name.lower())
     if kind is None or (kind in MARKING and not location):
         raise StoreError(
-            f"{text!r} is not a sink",
+            f"{scrub(text)!r} is not a sink",
             hint=f"Declare the sink as {', '.join(f'{known}:URI' for known in MARKING)}, or as one of "
             f"{', '.join(_UNMARKED)}; for example file:/data/out. For the formats {', '.join(FILE_FORMATS)} "
             "write file.",
@@ -100,6 +101,6 @@ def read_marker(sink: DeclaredSink, store: Store | None, query_id: str | None, b
             f"the {sink.kind} sink was declared, but its location was not given to open", location=sink.location
         )
     if sink.kind not in MARKING:
-        return SinkMarker(sink.kind, sink.location)
+        return SinkMarker(sink.kind, scrub(sink.location))
     marker: SinkMarker = import_module(f"{__package__}.{sink.kind}").read(sink, store, query_id or "", batch_id)
     return marker

@@ -43,8 +43,13 @@ def test_the_lock_of_the_fork_names_the_task(tmp_path: Path, monkeypatch):
 
 def staged(tmp_path: Path, **arguments):
     live, fork = Query(tmp_path / "live").run(*range(5)), fork_of(tmp_path / "fork", 2)
-    given = {"checkpoint": str(live.checkpoint), "fork": str(fork.checkpoint), "sink": f"file:{live.out}"}
-    return carry_out(CheckpointStageOperator, **given, shadow_sink=f"file:{fork.out}", **arguments)
+    given = {
+        "checkpoint": str(live.checkpoint),
+        "fork": str(fork.checkpoint),
+        "sink": f"file:{live.out}",
+        "shadow_sink": f"file:{fork.out}",
+    }
+    return carry_out(CheckpointStageOperator, **{**given, **arguments})
 
 
 def test_the_range_names_the_output_that_was_new(tmp_path: Path):
@@ -81,3 +86,9 @@ def test_a_second_application_on_the_fork(tmp_path: Path):
         CheckpointStageOperator.require_unstarted(*place)
     with pytest.raises(AirflowFailException, match="batches: it must have first_batch"):
         CheckpointStageOperator.require_unstarted(place[0], {})
+
+
+def test_a_shadow_sink_that_is_the_live_one_is_refused_before_anything_runs(tmp_path: Path):
+    with pytest.raises(AirflowFailException, match="is the sink of the live query, or one is inside the other"):
+        staged(tmp_path, shadow_sink=f"file:{tmp_path}/live/out/shadow")
+    assert not (tmp_path / "fork" / "checkpoint" / "offsets" / "3").exists()

@@ -119,6 +119,11 @@ def test_an_output_that_nobody_saw_empty(live, fork, before, reason):
         compare(live, fork, shadow_sink=before)
 
 
+def test_the_live_query_is_no_fork_of_itself(live):
+    with pytest.raises(PlanError, match="of the live query, so it is no fork"):
+        compare(live.run(3), live)
+
+
 def copied_from_the_live_output(live: Query, fork: Query) -> None:
     for batch in range(5):
         fork.write(batch, [{"value": value} for value in range(9, 15)])

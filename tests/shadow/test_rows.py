@@ -74,6 +74,11 @@ def test_the_examples_show_the_rows_of_a_key_side_by_side():
         compare_rows(ROWS, ROWS, keys=["id"])
 
 
+def test_no_column_is_no_proof():
+    with pytest.raises(ValueError, match="no column of the live output is left to compare"):
+        compare_rows(ROWS, ROWS, ignore=["k", "v"])
+
+
 def test_more_rows_than_are_held_are_refused():
     with pytest.raises(ValueError, match="more than 2 rows; compare fewer batches"):
         compare_rows(ROWS, ROWS, most_rows=2)

@@ -54,3 +54,14 @@ def test_a_sink_that_remembers_nothing_needs_no_storage():
 def test_a_sink_that_remembers_has_to_be_opened():
     with pytest.raises(StoreError, match="not given to open"):
         read_marker(DeclaredSink("delta", "/t"), None, "q", 1)
+
+
+SECRET = "kafka:https://u:hunter22@h/x"
+
+
+def test_what_is_told_of_a_sink_has_no_password():
+    sink = parse_sink(SECRET)
+    assert sink.at(None).name == read_marker(sink, None, None, 0).name == "kafka:https://u@h/x"
+    with pytest.raises(StoreError, match="is not a sink") as refused:
+        parse_sink(SECRET.removeprefix("kafka:"))
+    assert "hunter22" not in refused.value.message
