@@ -12,7 +12,7 @@ from airflow_provider_ckpt.cli.files import read_text, require_outside
 from airflow_provider_ckpt.errors import CheckpointNotFoundError, StoreError, located
 from airflow_provider_ckpt.restart import continuity
 from airflow_provider_ckpt.restart.continuity import Bookmark, take_bookmark
-from airflow_provider_ckpt.storage.local import publish
+from airflow_provider_ckpt.storage.local import publish, require_regular
 from airflow_provider_ckpt.storage.store import Store
 from airflow_provider_ckpt.untrusted.limits import BASELINE_BYTES
 
@@ -22,12 +22,16 @@ def write_bookmark(option: str, path: Path, store: Store, view: CheckpointView) 
 
     Raises:
         CheckpointError: The newest committed entry cannot be read, so there is no bookmark; the file stays as it was.
-        click.BadParameter: The file cannot be written, or would be inside a checkpoint.
+        click.BadParameter: The file cannot be written, would be inside a checkpoint, or is a named pipe, a socket or a
+            device.
     """
     require_outside(option, path, [store])
     data = f"{json.dumps(take_bookmark(view).to_dict(), indent=2)}\n".encode()
     try:
-        publish(str(path), lambda file: file.write(data), replace=True)
+        real = path.resolve()
+        if real.exists():
+            require_regular(str(real))
+        publish(str(real), lambda file: file.write(data), replace=True)
     except OSError as error:
         raise click.BadParameter(f"{path}: {error.strerror}", param_hint=option) from None
 

@@ -56,7 +56,10 @@ def require_outside(option: str, path: Path, stores: Iterable[Store | None] = ()
         path: The file.
         stores: Places in which no file is written either, whatever they are like.
     """
-    real = path.resolve()
+    try:
+        real = path.resolve()
+    except (OSError, RuntimeError):  # the latter of links in a circle, before Python 3.13
+        raise click.BadParameter(f"{path} is a link that leads nowhere; give another path", param_hint=option) from None
     for store in stores:
         if store is not None and store.is_local and real.is_relative_to(store.real_root):
             raise _refused(option, path, f"{store.location}")

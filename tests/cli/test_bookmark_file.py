@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 
 import pytest
 
@@ -66,3 +67,19 @@ def test_a_missing_file_is_named(query, tmp_path, capsys):
 
 def test_it_is_one_of_the_targets(query, tmp_path):
     assert run(["rollback", query.store.location, "--to-before-deploy", "f", "--to-batch", "1"]) == 2
+
+
+def test_a_link_is_followed_and_stays_one(query, tmp_path):
+    (tmp_path / "latest").symlink_to("orders.json")
+    assert run(["gate", query.store.location, "--bookmark", str(tmp_path / "latest")]) in (0, 1)
+    assert (tmp_path / "latest").is_symlink() and json.loads((tmp_path / "orders.json").read_text())["batch_id"] == 1
+
+
+def test_what_is_no_file_is_left_alone(query, tmp_path, capsys):
+    pipe, loop = tmp_path / "pipe", tmp_path / "loop"
+    os.mkfifo(pipe)
+    loop.symlink_to("loop")
+    for path, said in ((pipe, "named pipe"), (loop, "is a link that leads nowhere")):
+        assert run(["gate", query.store.location, "--bookmark", str(path)]) == 2
+        assert said in " ".join(capsys.readouterr().err.split())
+    assert pipe.is_fifo() and loop.is_symlink()
