@@ -71,7 +71,7 @@ def pytest_make_parametrize_id(config: pytest.Config, val: object, argname: str)
 
 @pytest.hookimpl(optionalhook=True)
 def pytest_xdist_make_scheduler(config: pytest.Config, log: object) -> object | None:
-    """Of several processes, one has Spark and another one Airflow."""
+    """Of several processes, one has Spark, another one Airflow, and others neither."""
     if config.getoption("dist") != "loadfile":
         return None
     from tests.sharing import FilesByService

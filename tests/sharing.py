@@ -1,8 +1,9 @@
 """Which of the processes of a run gets which test file: what one has started, the other need not start as well.
 
 A Spark takes seconds to start and runs slowly at first, and so does the process that runs Airflow's commands. So one
-process is given the files with Spark and the other those with Airflow; what needs neither comes after that, and keeps
-both at work until the end.
+process is given the files with Spark and another one those with Airflow; what needs neither is for the third, which uses
+what the first two leave of the machine while they wait, and for these at last. When nothing else is left, a file goes to
+whoever has no work.
 """
 
 from __future__ import annotations
@@ -23,8 +24,9 @@ class FilesByService(LoadFileScheduling):
     """Files one by one, as ``--dist loadfile`` gives them; first those of the service that a process has begun with."""
 
     def _assign_work_unit(self, node: WorkerController) -> None:
-        own = [*SHARED][self.nodes.index(node) % len(SHARED)]
-        rank = {own: 0, None: 1}
+        services, number = [*SHARED], self.nodes.index(node)
+        own = services[number] if number < len(services) else None
+        rank = {own: 0, None: 1} if own else {None: 0}
         file = min(self.workqueue, key=lambda file: rank.get(service_of(file), 2))
         self.workqueue.move_to_end(file, last=False)
         super()._assign_work_unit(node)

@@ -234,7 +234,7 @@ def test_a_prune_that_was_killed_between_drop_and_sweep_is_completed_at_once(ord
 
 
 #: Every how many calls the two are made to meet.
-STRIDE = 1 if os.environ.get("CKPT_EXHAUSTIVE") else 11
+STRIDE = 1 if os.environ.get("CKPT_EXHAUSTIVE") else 17
 
 
 @pytest.mark.sweep
@@ -249,7 +249,7 @@ def test_an_increment_that_is_taken_at_any_call_of_a_prune_is_whole(orders, root
             verify_backup(root, taken)
         if busy.calls_left > 0:
             break
-    assert at > 20
+    assert at > STRIDE
 
 
 @pytest.mark.sweep
@@ -268,7 +268,7 @@ def test_an_increment_is_whole_whenever_a_prune_runs(orders, root):
         prune(root, policy)
         if busy.calls_left > 0:
             break
-    assert at > 20
+    assert at > STRIDE
 
 
 @pytest.mark.parametrize("first_tagged", [True, False], ids=["tag first", "tag last"])
@@ -291,7 +291,7 @@ def test_a_second_prune_at_any_call_of_a_first_one_leaves_a_backup(orders, root,
         assert unnamed(root) == set(), "nor a lock"
         if busy.calls_left > 0:
             break
-    assert at > 20
+    assert at > STRIDE
     assert outcomes == {"done", "ckpt has the lock of this location"}, "a lock is met, and no failure that comes later"
 
 

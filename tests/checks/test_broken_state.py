@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 import pytest
@@ -30,6 +31,7 @@ GOLDENS = (
     "transform-with-state",
 )
 DAMAGES = ("empty", "truncate", "flip")
+EXHAUSTIVE = bool(os.environ.get("CKPT_EXHAUSTIVE"))
 
 
 def without_checksums(checkpoint: Path) -> None:
@@ -59,6 +61,8 @@ def test_every_file_that_a_restart_reads_is_read(case, damage, golden, tmp_path)
     without_checksums(checkpoint)
     names = state_of_the_newest_batch(checkpoint)
     assert len(names) >= 4
+    if not EXHAUSTIVE:  # each file in one of the ways
+        names = names[DAMAGES.index(damage) :: len(DAMAGES)]
     backups = Store.open(str(tmp_path / "backups"))
     passed, backed_up = [], []
     for name in names:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import os
 from collections import Counter
+from functools import cache
 from pathlib import Path
 
 import pyarrow as pa
@@ -45,7 +46,8 @@ class World:
         self.planned = 0
         self.drivers: dict[str, Actor] = {}
         self.zombies: set[Actor] = set()
-        self.restarts = self.reads = self.rollbacks = self.refused = 0
+        self.restarts = self.reads = self.rollbacks = self.refused = self.merged = 0
+        self.table = Store.open(str(root))
 
     def act(self) -> None:
         """Let all of it happen, with failures for most of the time."""
@@ -192,32 +194,37 @@ def rows_in(table: Store) -> Counter[Row]:
     return found
 
 
-@pytest.fixture
-def world_of(monkeypatch):
-    """Makes a world by its root and its seed; who asks this machine for the time gets the world's."""
+@pytest.fixture(scope="module")
+def world_of(tmp_path_factory):
+    """The world of a seed after all has happened in it, once for all tests, which take away what is lost at most.
 
-    def make(root: Path, seed: int) -> World:
-        world = World(root, seed)
-        monkeypatch.setattr(clock, "now_ms", lambda: world.turns.now_ms)
+    Who asks this machine for the time gets the world's.
+    """
+
+    @cache
+    def make(seed: int) -> World:
+        world = World(tmp_path_factory.mktemp(f"world-{seed}"), seed)
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(clock, "now_ms", lambda: world.turns.now_ms)
+            world.act()
+        world.merged = len(list(world.root.glob("epochs/*/*.compact")))
         return world
 
     return make
 
 
 @pytest.mark.parametrize("seed", SEEDS)
-def test_each_row_is_there_once_whatever_happens_when(world_of, tmp_path, seed):
-    world = world_of(tmp_path, seed)
-    world.act()
-    table = Store.open(str(tmp_path))
+def test_each_row_is_there_once_whatever_happens_when(world_of, seed):
+    world = world_of(seed)
     assert [len(plans) for plans in world.plans.values()] == [EPOCHS] * len(QUERIES)
-    assert rows_in(table) == Counter(world.everything())
+    assert rows_in(world.table) == Counter(world.everything())
 
 
 @pytest.mark.parametrize("seed", SEEDS)
-def test_what_is_lost_is_deleted_a_day_later_and_nothing_else(world_of, tmp_path, seed):
-    world = world_of(tmp_path, seed)
-    world.act()
-    table = Store.open(str(tmp_path))
+def test_what_is_lost_is_deleted_a_day_later_and_nothing_else(world_of, monkeypatch, seed):
+    world = world_of(seed)
+    monkeypatch.setattr(clock, "now_ms", lambda: world.turns.now_ms)
+    table = world.table
     rows = rows_in(table)
     later_ms = max(world.turns.now_ms, NOW_MS) + 400 * GRACE_MS  # the files have the time of the machine
     vacuum(table, later_ms)
@@ -227,15 +234,12 @@ def test_what_is_lost_is_deleted_a_day_later_and_nothing_else(world_of, tmp_path
     assert vacuum(table, later_ms).files == ()
 
 
-def test_the_model_kills_restarts_rolls_back_merges_and_reads(world_of, tmp_path):
+def test_the_model_kills_restarts_rolls_back_merges_and_reads(world_of):
     """Or it would show nothing."""
-    worlds = []
-    for seed in SEEDS[:8]:
-        worlds.append(world_of(tmp_path / str(seed), seed))
-        worlds[-1].act()
+    worlds = [world_of(seed) for seed in SEEDS[:8]]
     assert sum(world.restarts for world in worlds) > 10
     assert sum(world.reads for world in worlds) > 20
     assert sum(world.rollbacks for world in worlds) > 10
     assert sum(world.refused for world in worlds) > 5
-    assert list(tmp_path.glob("*/epochs/*/*.compact"))
+    assert sum(world.merged for world in worlds) > 0
     assert COMMIT_WITHIN_MS < GRACE_MS

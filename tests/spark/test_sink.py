@@ -47,7 +47,13 @@ def forget_last_commit(lab):
         (lab.checkpoint / "commits" / name).unlink()
 
 
-@pytest.mark.parametrize("to_batch", [FILES - 2, 0], ids=["by one batch", "to the first"])
+@pytest.mark.parametrize(
+    "to_batch",
+    [
+        pytest.param(FILES - 2, id="by one batch"),
+        pytest.param(0, id="to the first", marks=pytest.mark.exhaustive),
+    ],
+)
 def test_behind_its_table_a_stream_that_was_rolled_back_stops_until_the_table_goes_back(sink_lab, to_batch, capsys):
     """By one batch there are as many rows as before: the offset entry alone tells that they are others."""
     run(sink_lab)
