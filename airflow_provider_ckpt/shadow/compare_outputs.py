@@ -116,7 +116,7 @@ def compare_outputs(
         found = compare_rows(left, right, keys=keys, ignore=ignore, added=added)
     except ValueError as error:
         raise PlanError(f"the outputs cannot be compared: {error}.", location=live[0].location) from error
-    found = replace(found, shape=shape_differences(*shapes, ignore, added))
+    found = replace(found, shape=shape_differences(*shapes))
     return Outcome(found, staged.watermark_ms, watermark_ms)
 
 

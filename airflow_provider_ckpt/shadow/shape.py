@@ -25,42 +25,30 @@ class Shape:
     types: tuple[tuple[str, str], ...] = ()
 
 
-def shape_differences(
-    live: Collection[Shape], shadow: Collection[Shape], ignore: Collection[str], added: Collection[str]
-) -> tuple[str, ...]:
+def shape_differences(live: Collection[Shape], shadow: Collection[Shape]) -> tuple[str, ...]:
     """How the files of two outputs differ, in words; nothing when one has no files, whose rows then differ.
 
-    A column that only one of them has is no difference of shapes: the rows show it.
+    A column that only one of them has is no difference of shapes: the rows show it. A column whose values may differ
+    has a type and a place all the same.
 
     Args:
         live: The shapes of the files of the live output.
         shadow: Those of the shadow output.
-        ignore: Columns that may differ.
-        added: Columns that the new version adds.
     """
-    if not live or not shadow:
-        return ()
-    return tuple(_differences(live, shadow, ignore, {*ignore, *added}))
+    return tuple(_differences(live, shadow)) if live and shadow else ()
 
 
-def _differences(
-    live: Collection[Shape], shadow: Collection[Shape], ignore: Collection[str], left_out: Collection[str]
-) -> Iterator[str]:
+def _differences(live: Collection[Shape], shadow: Collection[Shape]) -> Iterator[str]:
     was, now = ({shape.kind for shape in shapes} for shapes in (live, shadow))
     if was != now:
         yield f"the format is {_either(now)} and was {_either(was)}"
-    was, now = _partitions(live, ignore), _partitions(shadow, left_out)
+    was, now = ({", ".join(shape.partitions) or "none" for shape in shapes} for shapes in (live, shadow))
     if was != now:
         yield f"the partition columns are {_either(now)} and were {_either(was)}"
     before, after = _types(live), _types(shadow)
     for column in sorted(before.keys() & after.keys()):
-        if column not in left_out and before[column] != after[column]:
+        if before[column] != after[column]:
             yield f"column {column} is {_either(after[column])} and was {_either(before[column])}"
-
-
-def _partitions(shapes: Collection[Shape], left_out: Collection[str]) -> set[str]:
-    kept = (tuple(name for name in shape.partitions if name not in left_out) for shape in shapes)
-    return {", ".join(names) or "none" for names in kept}
 
 
 def _types(shapes: Collection[Shape]) -> dict[str, set[str]]:

@@ -130,8 +130,9 @@ def _stage_range(live: Store, fork: Store, last_batch: int | None, shadow: Opene
             hint="Nothing was done. Fork a backup that was taken after that change.",
         ) from None
     watermark_ms = _commit(live, last).next_batch_watermark_ms
-    if not _is_staged(fork, first, data):
-        _require_new(shadow)
+    is_staged = _is_staged(fork, first, data)
+    _require_new(shadow)
+    if not is_staged:
         held.require_mine()
         _write(live, fork, before, end, first, data)
     offsets = {source_id: offset.json if offset else None for source_id, offset in end.offsets}

@@ -90,5 +90,5 @@ def test_types_that_values_hide(tmp_path, was, now, words):
         ((shape, rows),) = read_files(Store.open(str(query.out)), 0, 0)
         assert list(rows) == [{"v": None}]
         shapes.append([shape])
-    (found,) = shape_differences(*shapes, (), ())
+    (found,) = shape_differences(*shapes)
     assert words in found

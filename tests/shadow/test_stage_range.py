@@ -94,8 +94,10 @@ def test_a_shadow_sink_is_new_when_the_range_is_staged(live, fork):
     (fork.out / "_spark_metadata" / "2").unlink()
     staged = stage_range(*stores, 3, shadow=sink)
     assert staged.shadow_sink == f"file:{fork.out}"
+    assert stage_range(*stores, 3, shadow=sink) == staged, "a second run finds the batch planned"
     fork.write(3, [])
-    assert stage_range(*stores, 3, shadow=sink) == staged, "a second run finds what the new version has written"
+    with pytest.raises(PlanError, match="has a log of batches already .*_spark_metadata/3"):
+        stage_range(*stores, 3, shadow=sink)
 
 
 def same_id(live: Query, fork: Query) -> None:
