@@ -134,7 +134,7 @@ def test_a_document_begins_with_its_version(kind):
 
 # --- what was written before there were versions ---------------------------------------------------------------------
 
-STOOD = {"query_id": "q", "batch_id": 3, "offsets": {"0": "5"}, "watermark_ms": None, "in_flight": None, "in_flight_offsets": {}}  # fmt: skip
+STOOD = {"query_id": "q", "batch_id": 3, "offsets": {"0": "5"}, "watermark_ms": None, "in_flight": None, "in_flight_offsets": {}, "batch_timestamp_ms": 1}  # fmt: skip
 
 
 def test_a_bookmark_is_what_its_type_says_and_one_without_a_version_is_read():

@@ -42,6 +42,9 @@ class BookmarkDocument(Document):
     in_flight_offsets: Annotated[
         dict[str, str | None], "end offset of each source in the in-flight batch, JSON text by source id"
     ]
+    batch_timestamp_ms: Annotated[
+        int | None, "when that batch was planned, epoch milliseconds: after a rollback the same number is another batch"
+    ]
 
 
 class AcceptedFields(TypedDict):

@@ -54,6 +54,8 @@ class Bookmark:
         watermark_ms: The watermark it ran with, epoch milliseconds.
         in_flight: The batch that was planned and not committed, or None; a restart runs it again.
         in_flight_offsets: Where the batch in flight was to end.
+        batch_timestamp_ms: When the newest committed batch was planned, epoch milliseconds: after a rollback the same
+            number, and even the same offsets, may be of another batch. None in bookmarks of earlier versions.
     """
 
     query_id: str | None
@@ -62,6 +64,7 @@ class Bookmark:
     watermark_ms: int | None = None
     in_flight: int | None = None
     in_flight_offsets: Offsets = field(default_factory=dict)
+    batch_timestamp_ms: int | None = None
 
     @property
     def next_batch(self) -> int:
@@ -78,6 +81,7 @@ class Bookmark:
             "watermark_ms": self.watermark_ms,
             "in_flight": self.in_flight,
             "in_flight_offsets": dict(self.in_flight_offsets),
+            "batch_timestamp_ms": self.batch_timestamp_ms,
         }
 
 
@@ -101,7 +105,7 @@ def bookmark_from_dict(fields: Mapping[str, Any]) -> Bookmark:
         bookmark = Bookmark(**{key: value for key, value in fields.items() if key != "format_version"})
     except TypeError as error:
         raise CheckpointError(f"no bookmark: {error}") from error
-    for name in ("batch_id", "watermark_ms", "in_flight"):
+    for name in ("batch_id", "watermark_ms", "in_flight", "batch_timestamp_ms"):
         if type(value := getattr(bookmark, name)) not in (int, type(None)):
             raise CheckpointError(f"not a bookmark: {name} is {value!r:.60}, not a whole number")
     for name in ("offsets", "in_flight_offsets"):
@@ -139,7 +143,13 @@ def take_bookmark(view: CheckpointView) -> Bookmark:
         watermark_ms=view.watermark_ms,
         in_flight=in_flight,
         in_flight_offsets={} if in_flight is None else offsets_of(view.offset_seq(in_flight)),
+        batch_timestamp_ms=None if batch_id is None else timestamp_ms_of(view.offset_seq(batch_id)),
     )
+
+
+def timestamp_ms_of(entry: OffsetSeq) -> int | None:
+    """When a batch was planned, epoch milliseconds; None where its entry does not say."""
+    return entry.metadata.batch_timestamp_ms if entry.metadata else None
 
 
 def offsets_of(entry: OffsetSeq) -> dict[str, str | None]:

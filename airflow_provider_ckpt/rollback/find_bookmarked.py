@@ -9,7 +9,7 @@ from airflow_provider_ckpt.checkpoint.view import CheckpointView
 from airflow_provider_ckpt.codec import layout
 from airflow_provider_ckpt.codec.offset_log import OffsetSeq
 from airflow_provider_ckpt.errors import BatchNotRestorableError, PlanError
-from airflow_provider_ckpt.restart.continuity import Bookmark, offsets_of
+from airflow_provider_ckpt.restart.continuity import Bookmark, offsets_of, timestamp_ms_of
 from airflow_provider_ckpt.rollback.goal import ToBackup, ToBatch
 from airflow_provider_ckpt.rollback.resolve import entry_of
 from airflow_provider_ckpt.storage.store import Store
@@ -18,8 +18,8 @@ from airflow_provider_ckpt.storage.store import Store
 def find_bookmarked(stores: Stores, bookmark: Bookmark) -> ToBatch | ToBackup:
     """The batch that was the newest committed one when a bookmark was taken, or a backup of it.
 
-    The number of a batch does not tell which batch it is: after a rollback or a reset the same number has other
-    offsets. So it has to end where the bookmark says.
+    The number of a batch does not tell which batch it is: after a rollback it is planned anew, and after a reset it has
+    other offsets. So it has to be planned when the bookmark says, and to end where it says.
 
     Raises:
         PlanError: No batch was committed then, the bookmark is of another query, or the batch has other offsets now.
@@ -34,17 +34,27 @@ def find_bookmarked(stores: Stores, bookmark: Bookmark) -> ToBatch | ToBackup:
         )
     view = observe(stores.checkpoint, batch_id=batch_id)
     _require_same_query(view, bookmark)
+    if view.latest_committed is not None and view.latest_committed < batch_id:
+        raise PlanError(
+            f"the newest committed batch is {view.latest_committed}, and the bookmark was taken at batch {batch_id}: "
+            "the query was rolled back since.",
+            location=view.location,
+            batch_id=batch_id,
+            hint="Nothing was done. ckpt history shows by whom; ckpt undo takes it back.",
+        )
     entry = view.entries.get(layout.offset_entry(batch_id))
     if not isinstance(entry, OffsetSeq):
         return _backup_of(stores, view, bookmark, batch_id)
     if not _is_same(entry, bookmark):
         raise PlanError(
-            f"batch {batch_id} does not end at the offsets that the bookmark has of it.",
+            f"batch {batch_id} is not the one that the bookmark has: it was planned at another time, or ends at other "
+            "offsets.",
             location=view.location,
             name=layout.offset_entry(batch_id),
             batch_id=batch_id,
             hint="Nothing was done. Since the bookmark was taken the query was rolled back or its positions were "
-            "changed: ckpt history shows by whom. Give the batch itself (--to-batch).",
+            "changed (ckpt history shows by whom), or an earlier version of ckpt took the bookmark. Give the batch "
+            "itself (--to-batch).",
         )
     return ToBatch(batch_id)
 
@@ -60,7 +70,9 @@ def _require_same_query(view: CheckpointView, bookmark: Bookmark) -> None:
 
 
 def _is_same(entry: OffsetSeq | None, bookmark: Bookmark) -> bool:
-    return entry is not None and offsets_of(entry) == dict(bookmark.offsets)
+    if entry is None or timestamp_ms_of(entry) != bookmark.batch_timestamp_ms:
+        return False
+    return offsets_of(entry) == dict(bookmark.offsets)
 
 
 def _backup_of(stores: Stores, view: CheckpointView, bookmark: Bookmark, batch_id: int) -> ToBackup:
