@@ -3,43 +3,108 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import replace
 
+from airflow_provider_ckpt.backup.make_prune import make_prune
+from airflow_provider_ckpt.backup.prune import prune
+from airflow_provider_ckpt.backup.prune_plan import PrunePlan
+from airflow_provider_ckpt.backup.restore import restore
+from airflow_provider_ckpt.backup.retention import RetentionPolicy
+from airflow_provider_ckpt.backup.take import take_backup
 from airflow_provider_ckpt.change.apply import apply
 from airflow_provider_ckpt.change.places import Stores
 from airflow_provider_ckpt.change.plan import Plan
+from airflow_provider_ckpt.change.undo.make import make_undo
 from airflow_provider_ckpt.storage.store import Store
 from tests.interleavings import query
 from tests.interleavings.clock import AHEAD_MS
 from tests.interleavings.scheduler import Actor, Part, Reach
 from tests.interleavings.stores import ROOTS, open_store
 
-CHECKPOINT, RECORDS, BACKUPS = "orders", "_ckpt_undo", "backups"
+CHECKPOINT, RECORDS, BACKUPS, RESTORED = "orders", "_ckpt_undo", "backups", "restored"
+#: Longer than any backup here takes: one that outlasts it, and is killed right then, has a hole (`backup/take.py`).
+GRACE_MS = 60_000
 
 
-def opened(kind: str) -> Callable[[Actor, str], Store]:
-    """Opens a location as an actor sees it."""
-    return lambda actor, name: open_store(kind, actor.run.world, actor, name)
+def opened(kind: str, actor: Actor, name: str) -> Store:
+    """A location as an actor sees it."""
+    return open_store(kind, actor.run.world, actor, name)
 
 
 def reach(kind: str, reads: tuple[str, ...], writes: tuple[str, ...]) -> Reach:
+    """The directories that an actor may read, and those that it may write as well, by their names."""
     root = ROOTS[kind]
     return Reach(tuple(f"{root}/{name}" for name in reads), tuple(f"{root}/{name}" for name in writes))
 
 
-def changing(kind: str, name: str, plan: Plan, **options: object) -> Part:
-    """An operator who carries out a plan in place; the word that the query is stopped may be wrong."""
-
+def _in_place(kind: str, name: str, plan: Callable[[Stores], Plan], after_crash_of: str = "") -> Part:
     def act(actor: Actor) -> None:
-        stores = Stores(opened(kind)(actor, CHECKPOINT), backups=opened(kind)(actor, BACKUPS))
-        apply(plan, stores, by=name, query_is_stopped=True, quiet_s=0, accept_sink="unknown", **options)
+        stores = Stores(opened(kind, actor, CHECKPOINT), backups=opened(kind, actor, BACKUPS))
+        apply(plan(stores), stores, by=name, query_is_stopped=True, quiet_s=0, accept_sink="unknown")
 
-    return Part(name, act, reach(kind, (BACKUPS,), (CHECKPOINT, RECORDS)))
+    where = reach(kind, (BACKUPS,), (CHECKPOINT, RECORDS))
+    return Part(name, act, where, after_crash_of=after_crash_of)
 
 
-def running(kind: str, name: str, count: int, **options: int) -> Part:
+def changing(kind: str, name: str, plan: Plan, *, after_crash_of: str = "") -> Part:
+    """An operator who carries out a plan in place; the word that the query is stopped may be wrong."""
+    return _in_place(kind, name, lambda stores: plan, after_crash_of)
+
+
+def undoing(kind: str, name: str, *, after_crash_of: str = "") -> Part:
+    """An operator who takes back the newest change, whatever that is by then."""
+    return _in_place(kind, name, make_undo, after_crash_of)
+
+
+def running(kind: str, name: str, count: int, *, rows: int = query.ROWS, retain: int = 2) -> Part:
     """The query: it starts from what is there, and runs some batches."""
 
     def act(actor: Actor) -> None:
-        query.run_query(opened(kind)(actor, CHECKPOINT), count, **options)
+        with suppress(query.StoppedError):
+            query.run_query(opened(kind, actor, CHECKPOINT), count, rows=rows, retain=retain)
 
     return Part(name, act, reach(kind, (), (CHECKPOINT,)), is_operator=False, ahead_ms=AHEAD_MS)
+
+
+def redeploying(kind: str, name: str, plan: Plan, count: int, rows: int) -> Part:
+    """An operator who rolls back and then starts the query, which runs other batches."""
+    change, run = changing(kind, name, plan), running(kind, name, count, rows=rows)
+
+    def act(actor: Actor) -> None:
+        change.act(actor)
+        actor.is_operator = False
+        run.act(actor)
+
+    return replace(change, act=act)
+
+
+def backing_up(kind: str, name: str, *, keep: int = 0) -> Part:
+    """A backup of whatever is there, and a prune of all but the newest ones after that."""
+
+    def act(actor: Actor) -> None:
+        checkpoint, root = opened(kind, actor, CHECKPOINT), opened(kind, actor, BACKUPS)
+        take_backup(checkpoint, root, threads=1, commit_wait_s=0)
+        if keep:
+            prune(make_prune(root, RetentionPolicy(keep_last=keep), grace_ms=GRACE_MS), root, by=name, threads=1)
+
+    return Part(name, act, reach(kind, (CHECKPOINT,), (BACKUPS,)), ahead_ms=1 if keep else 0)
+
+
+def pruning(kind: str, name: str, plan: PrunePlan) -> Part:
+    """A prune of the backups."""
+
+    def act(actor: Actor) -> None:
+        prune(plan, opened(kind, actor, BACKUPS), by=name, threads=1)
+
+    return Part(name, act, reach(kind, (), (BACKUPS,)))
+
+
+def restoring(kind: str, name: str, plan: Plan) -> Part:
+    """A restore to a new location."""
+
+    def act(actor: Actor) -> None:
+        root, target = opened(kind, actor, BACKUPS), opened(kind, actor, RESTORED)
+        restore(plan, root, target, by=name, threads=1, accept_sink="unknown")
+
+    return Part(name, act, reach(kind, (BACKUPS, CHECKPOINT), (RESTORED, RECORDS)))

@@ -90,15 +90,15 @@ def _is_gone(holder: lock.Holder) -> bool:
 _init_held, _real_release = lock.Held.__init__, lock._release
 
 
-def _begin_to_hold(held: lock.Held, *arguments: Any) -> None:
-    _init_held(held, *arguments)
+def _begin_to_hold(held: lock.Held, checkpoint: Any, *arguments: Any) -> None:
+    _init_held(held, checkpoint, *arguments)
     if (actor := scheduler.current()) is not None:
-        actor.holds_lock = True
+        actor.holds = checkpoint.location
 
 
 def _release(*arguments: Any) -> None:
     if (actor := scheduler.current()) is not None:
-        actor.holds_lock = False
+        actor.holds = ""
     _real_release(*arguments)
 
 

@@ -41,6 +41,7 @@ STARTS = "Spark starts right after every step"
 DONE_STARTS = "Spark starts from what a change has left that says it is done"
 NOTHING_LOST = "nothing is removed that is not saved"
 RECORD_TRUE = "a record says what was done"
+GIVEN_BACK = "an undo gives every byte back, and what is repeated completes it"
 BACKUPS_WHOLE = "nothing that a backup names is missing"
 BACKUPS_RIGHT = "a backup is of one moment"
 BACKUP_LEFT = "a backup is left"
@@ -58,6 +59,9 @@ class Invariants:
         must_start: Whether Spark may not even refuse, because no query writes to the checkpoint meanwhile.
         recorded: The plan whose record must say what is there; None where others change it as well.
         keeps_backups: Whether there are backups, of which one has to be left.
+        restores: The batch of the backup that is restored: nothing else may start there, nor from the beginning.
+        after_crash: What is there when somebody else is done after a crash.
+        given_back: What is there when whoever changed the checkpoint last is done; None where a query may write.
     """
 
     kind: str
@@ -65,7 +69,10 @@ class Invariants:
     must_start: bool = False
     recorded: Plan | None = None
     keeps_backups: bool = False
-    _starts: dict[int, tuple[bool, str]] = field(default_factory=dict)
+    restores: int | None = None
+    given_back: Mapping[str, bytes] | None = None
+    after_crash: Mapping[str, bytes] | None = None
+    _starts: dict[int, tuple[int | None, str]] = field(default_factory=dict)
     _backups: set[tuple[int, ...]] = field(default_factory=set)
 
     @property
@@ -77,14 +84,17 @@ class Invariants:
         starts = self._judge_start(run.world)
         if run.lost:
             raise BrokenError(NOTHING_LOST, f"{run.lost} was removed and is not saved")
+        if self.must_start:
+            self._judge_saved(run.world)
+        self._judge_restored(run.world)
         self._judge_record(run.world)
         self._judge_backups(run.world)
         for actor in run.actors:
-            if actor.state == "done" and actor.part.is_operator:
+            if actor.state == "done":
                 self._judge_end(run, actor, starts=starts)
-        holders = [actor.name for actor in run.actors if actor.holds_lock and actor.state == "ready"]
-        if len(holders) > 1:
-            raise BrokenError(ONE_WINNER, f"{' and '.join(holders)} have the lock")
+        held = [actor.holds for actor in run.actors if actor.holds and actor.state == "ready"]
+        if len(held) > len(set(held)):
+            raise BrokenError(ONE_WINNER, f"two have the lock of {held[0]}")
         if run.owner in run.displaced:
             raise BrokenError(ONE_WINNER, f"{run.owner} went on after {sorted(run.displaced)} had begun")
 
@@ -92,28 +102,49 @@ class Invariants:
 
     def _judge_start(self, world: World) -> bool:
         """Whether Spark starts."""
-        files = world.files(f"{self._root}/orders")
-        key = hash(frozenset(files.items()))
-        if key not in self._starts:
-            self._starts[key] = self._forecast(world, files)
-        starts, problem = self._starts[key]
-        if starts and problem:
+        batch_id, problem = self._forecast(world, "orders")
+        if batch_id is not None and problem:
             raise BrokenError(STARTS_RIGHT, problem)
-        if self.must_start and not starts:
+        if self.must_start and batch_id is None:
             raise BrokenError(STARTS, problem)
-        return starts
+        return batch_id is not None
 
-    def _forecast(self, world: World, files: Mapping[str, bytes]) -> tuple[bool, str]:
-        """Whether Spark starts, and what is wrong with that, or why it refuses."""
+    def _judge_restored(self, world: World) -> None:
+        if self.restores is None:
+            return
+        batch_id, problem = self._forecast(world, "restored")
+        begun = any(not name.rpartition("/")[2].startswith(".") for name in world.files(f"{self._root}/restored"))
+        if begun and batch_id is not None and (problem or batch_id != self.restores + 1):
+            raise BrokenError(STARTS_RIGHT, problem or f"what is not whole would start with batch {batch_id}")
+
+    def _forecast(self, world: World, checkpoint: str) -> tuple[int | None, str]:
+        """The batch with which Spark starts, and what is wrong with that; None and why when it refuses."""
+        files = world.files(f"{self._root}/{checkpoint}")
+        key = hash((checkpoint, frozenset(files.items())))
+        if key not in self._starts:
+            self._starts[key] = self._forecast_anew(world, checkpoint, files)
+        return self._starts[key]
+
+    def _forecast_anew(self, world: World, checkpoint: str, files: Mapping[str, bytes]) -> tuple[int | None, str]:
         try:
-            view = examine(open_store(self.kind, world, None, "orders"), deep=True)
+            view = examine(open_store(self.kind, world, None, checkpoint), deep=True)
         except CheckpointError as error:
-            return False, error.message
+            return None, error.message
         told = forecast(view, DEPLOY)
         if told.spark_error is not None or told.resumes_at_batch is None:
-            return False, str(told.spark_error)
+            return None, str(told.spark_error)
         problem = wrong_start(files, told.resumes_at_batch)
-        return problem != NO_STATE, problem
+        return None if problem == NO_STATE else told.resumes_at_batch, problem
+
+    def _judge_saved(self, world: World) -> None:
+        there = world.files(f"{self._root}/orders")
+        away = {item for item in self.original.items() if there.get(item[0]) != item[1]}
+        if not away:
+            return
+        records = world.below(f"{self._root}/_ckpt_undo/orders")
+        saved = {(name.partition("/saved/checkpoint/")[2], item.data) for name, item in records}
+        if away - saved:
+            raise BrokenError(NOTHING_LOST, f"{min(away - saved)[0]} is neither in its place nor saved")
 
     # --- what was done -------------------------------------------------------------------------------------------
 
@@ -155,10 +186,20 @@ class Invariants:
 
     # --- ends ----------------------------------------------------------------------------------------------------
 
+    def _judge_given_back(self, world: World, wanted: Mapping[str, bytes]) -> None:
+        there = world.files(f"{self._root}/orders")
+        if there != wanted:
+            names = sorted(name for name in {*there, *wanted} if there.get(name) != wanted.get(name))
+            raise BrokenError(GIVEN_BACK, f"it is done, and not as it should be: {names}")
+
     def _judge_end(self, run: Run, actor: Actor, *, starts: bool) -> None:
         if actor.error is None:
             if not starts and actor.name in run.unaware:
                 raise BrokenError(DONE_STARTS, f"{actor.name} is done, and Spark refuses")
+            if self.given_back is not None and actor.name == run.owner:
+                self._judge_given_back(run.world, self.given_back)
+            if self.after_crash is not None and actor.part.after_crash_of:
+                self._judge_given_back(run.world, self.after_crash)
         elif not isinstance(actor.error, CheckpointError):
             raise BrokenError(TYPED, f"{actor.name} ended with {actor.error!r}") from actor.error
 

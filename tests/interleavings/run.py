@@ -12,10 +12,11 @@ from itertools import count
 
 from tests.interleavings import seeded
 from tests.interleavings.clock import decided
-from tests.interleavings.scenarios import SCENARIOS
+from tests.interleavings.scenarios import KNOWN, PAIRS, THREES
 from tests.interleavings.search import Covered, explore
 from tests.interleavings.stores import PAGE, ROOTS
 
+SCENARIOS = (*PAIRS, *THREES)
 #: Of CPU time, all searches together; and how many run side by side.
 SECONDS, PROCESSES = 1_100, 2
 
@@ -27,8 +28,9 @@ def main() -> int:
     failed = False
     print(f"{'actors':42} {'storage':8} {'states':>8} {'runs':>7} {'depth':>6} {'preemptions':>12} {'seconds':>8}")
     with ProcessPoolExecutor(PROCESSES) as pool:
-        for name, kind, found in pool.map(_search, todo, [each] * len(todo)):
-            failed |= _print(name, kind, found)
+        searches = pool.map(_search, todo, [each] * len(todo))
+        for (number, kind), (name, found) in zip(todo, searches, strict=True):
+            failed |= _print(name, kind, found, KNOWN.get((SCENARIOS[number], kind)))
         for bug, found in zip(seeded.BUGS, pool.map(_find, range(len(seeded.BUGS))), strict=True):
             is_found = found.broken is not None and found.broken.invariant in bug.broken
             failed |= not is_found
@@ -37,7 +39,7 @@ def main() -> int:
     return int(failed)
 
 
-def _search(which: tuple[int, str], seconds: float) -> tuple[str, str, list[Covered]]:
+def _search(which: tuple[int, str], seconds: float) -> tuple[str, list[Covered]]:
     """One scenario with one preemption, two, and so on, until the time is over, or no schedule has more."""
     number, kind = which
     found: list[Covered] = []
@@ -47,7 +49,7 @@ def _search(which: tuple[int, str], seconds: float) -> tuple[str, str, list[Cove
             covered = explore(scenario, bound=bound, seconds=seconds - sum(item.seconds for item in found))
             found.append(covered)
             if covered.broken or covered.left or not covered.was_bounded:
-                return scenario.name, kind, found
+                return scenario.name, found
     raise AssertionError("there is a bound that bounds nothing")
 
 
@@ -57,15 +59,17 @@ def _find(number: int) -> Covered:
         return explore(bug.scenario(bug.kind), bound=bug.bound)
 
 
-def _print(name: str, kind: str, found: list[Covered]) -> bool:
-    """A row for each bound; whether an invariant was broken."""
+def _print(name: str, kind: str, found: list[Covered], known: str | None) -> bool:
+    """A row for each bound; whether an invariant was broken of which that is not known."""
     for covered in found:
         bound = f"{covered.bound}?" if covered.left else str(covered.bound) if covered.was_bounded else "all"
         numbers = f"{covered.states:8} {covered.runs:7} {covered.depth:6} {bound:>12} {covered.seconds:8.1f}"
         print(f"{name:42} {kind:8} {numbers}", flush=True)
-        if covered.broken:
+        if covered.broken and covered.broken.invariant == known:
+            print(f"  known and not mended: {covered.broken}", flush=True)
+        elif covered.broken:
             print(f"BROKEN: {covered.broken}", *covered.calls, sep="\n  ", flush=True)
-    return any(covered.broken for covered in found)
+    return any(covered.broken and covered.broken.invariant != known for covered in found)
 
 
 if __name__ == "__main__":

@@ -73,12 +73,14 @@ class Actor:
 
     def __init__(self, run: Run, number: int, part: Part) -> None:
         self.run, self.number, self.part, self.name = run, number, part, part.name
+        self.is_operator = part.is_operator
         self.state = "ready"
         self.pending = Call("nothing", ())
         #: What it has asked and was answered, which decides what it does next.
         self.history = hash(part.name)
         self.writings = self.tokens = 0
-        self.holds_lock = False
+        #: The location of which it holds the lock, or nothing.
+        self.holds = ""
         #: What it has looked at last, and what was there.
         self.last_seen: tuple[str, object] = ("", None)
         self.outcome: object = None
@@ -179,7 +181,7 @@ class Run:
         """An actor is about to change what is at a path."""
         if not path.startswith(self.checkpoint):
             return
-        if not actor.part.is_operator:
+        if not actor.is_operator:
             self.unaware = frozenset()
             return
         self.unaware |= {actor.name}
@@ -207,6 +209,8 @@ class Run:
         try:
             answer = effect()
         except OSError as error:
+            if call.kind == "stat":
+                actor.last_seen = (call.paths[0], None)
             actor.note(call, type(error).__name__)
             raise
         if call.kind == "stat":

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
 from typing import Any
 from unittest import mock
 
+from airflow_provider_ckpt.backup import make_restore, prune, restore, take
+from airflow_provider_ckpt.backup.copier import Copier
 from airflow_provider_ckpt.change import apply, guard, journal, lock, stage
+from airflow_provider_ckpt.change.facts import batch_of
 from airflow_provider_ckpt.rollback import plan as rollback_plan
 from airflow_provider_ckpt.storage.store import Store
 from tests.interleavings import invariants, scenarios
@@ -98,6 +102,57 @@ def _peel_logs(*arguments: Any) -> list[Any]:
     return [action for action in _peel(*arguments) if not action.name.startswith("state/")]
 
 
+def _peel_oldest_first(*arguments: Any) -> list[Any]:
+    return sorted(_peel(*arguments), key=lambda action: batch_of(action.name) or 0)
+
+
+def _peel_state_first(*arguments: Any) -> list[Any]:
+    return sorted(_peel(*arguments), key=lambda action: not action.name.startswith("state/"))
+
+
+def _finish_then_take_steps(executor: Any, todo: Any, guard_: Any, on_step: Any) -> None:
+    executor.finish("", 0)
+    _take_steps(executor, todo, guard_, on_step)
+
+
+def _save_anew(taken: Any, place: Any, record: Store, tick: Any, mine: Any, *, resuming: bool) -> None:
+    if resuming:
+        journal.clear(record, journal.SAVED_OBJECTS)
+    _save(taken, place, record, tick, mine, resuming=resuming)
+
+
+_save = stage.save
+
+
+def _reuse_by_name(copier: Copier, name: str) -> Any:
+    return copier._base.get(name) if name in copier._listed else None
+
+
+@contextmanager
+def _copy_at_any_moment() -> Iterator[None]:
+    with mock.patch.object(take, "_require_same", nothing), mock.patch.object(take, "_require_unchanged", nothing):
+        yield
+
+
+_plan_restore = make_restore.plan_restore
+
+
+def _logs_in_order(*arguments: Any, **options: Any) -> Any:
+    plan = _plan_restore(*arguments, **options)
+    ranks = {name: rank for rank, name in enumerate(("metadata", "state", "offsets", "commits"))}
+    actions = sorted(plan.actions, key=lambda action: (ranks[action.name.partition("/")[0]], action.name))
+    return dataclasses.replace(plan, actions=tuple(actions))
+
+
+@contextmanager
+def _logs_restored_in_order() -> Iterator[None]:
+    with (
+        mock.patch.object(make_restore, "plan_restore", _logs_in_order),
+        mock.patch.object(restore, "plan_restore", _logs_in_order),
+    ):
+        yield
+
+
 BUGS = (
     Bug(
         "what is removed is not saved",
@@ -153,5 +208,65 @@ BUGS = (
         replaced(lock, "_may_take_over", lambda holder, mine: True),
         scenarios.rollback_and_rollback,
         (invariants.ONE_WINNER,),
+    ),
+    Bug(
+        "the oldest batch goes first",
+        replaced(rollback_plan, "peel", _peel_oldest_first),
+        scenarios.rollback_alone,
+        (invariants.STARTS,),
+    ),
+    Bug(
+        "state goes before the commits",
+        replaced(rollback_plan, "peel", _peel_state_first),
+        scenarios.rollback_alone,
+        (invariants.STARTS,),
+    ),
+    Bug(
+        "an undo is recorded before its steps",
+        replaced(apply, "_take_steps", _finish_then_take_steps),
+        scenarios.undo_alone,
+        (invariants.RECORD_TRUE,),
+    ),
+    Bug(
+        "an undo puts the commits back first",
+        replaced(apply, "_take_steps", _steps_backwards),
+        scenarios.undo_alone,
+        (invariants.STARTS,),
+    ),
+    Bug(
+        "who goes on after a crash clears what was saved",
+        replaced(stage, "save", _save_anew),
+        scenarios.crash_and_again,
+        (invariants.NOTHING_LOST,),
+    ),
+    Bug(
+        "nothing is listed after the last step",
+        replaced(guard.Guard, "require_as_planned", nothing),
+        scenarios.rollback_and_query,
+        (invariants.DONE_STARTS,),
+    ),
+    Bug(
+        "a prune sweeps what the kept backups name",
+        replaced(prune, "named_by", lambda *groups: set()),
+        scenarios.prune_and_prune,
+        (invariants.BACKUPS_WHOLE,),
+    ),
+    Bug(
+        "a backup does not list again what it has copied",
+        _copy_at_any_moment,
+        scenarios.backup_and_rollback,
+        (invariants.BACKUPS_RIGHT,),
+    ),
+    Bug(
+        "a backup knows a file again by its name",
+        replaced(Copier, "_reusable", _reuse_by_name),
+        scenarios.backup_and_rollback,
+        (invariants.BACKUPS_RIGHT,),
+    ),
+    Bug(
+        "a restore writes the logs in the order of their names",
+        _logs_restored_in_order,
+        scenarios.restore_and_prune,
+        (invariants.STARTS_RIGHT,),
     ),
 )

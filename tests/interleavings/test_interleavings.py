@@ -12,7 +12,7 @@ import pytest
 
 from tests.interleavings import seeded
 from tests.interleavings.clock import decided
-from tests.interleavings.scenarios import SCENARIOS
+from tests.interleavings.scenarios import KNOWN, PAIRS
 from tests.interleavings.search import explore
 from tests.interleavings.stores import PAGE, ROOTS
 
@@ -24,11 +24,16 @@ def nothing_is_random() -> Iterator[None]:
 
 
 @pytest.mark.parametrize("kind", ROOTS)
-@pytest.mark.parametrize("scenario", SCENARIOS, ids=lambda scenario: scenario.__name__)
+@pytest.mark.parametrize("scenario", PAIRS, ids=lambda scenario: scenario.__name__)
 def test_whatever_the_order_no_invariant_is_broken(scenario, kind):
     covered = explore(scenario(kind), bound=1)
+    if known := KNOWN.get((scenario, kind)):
+        assert covered.broken is not None, "it is mended: take it out of KNOWN"
+        assert covered.broken.invariant == known
+        return
     assert covered.broken is None, "\n".join([str(covered.broken), *covered.calls])
-    assert not covered.left and covered.states > covered.depth
+    assert not covered.left
+    assert covered.states > covered.depth
 
 
 @pytest.mark.parametrize("bug", seeded.BUGS, ids=lambda bug: bug.name)
@@ -40,6 +45,6 @@ def test_a_seeded_bug_is_found(bug):
 
 
 def test_the_same_search_comes_to_the_same_states():
-    scenario, kind = SCENARIOS[0], "disk"
+    scenario, kind = PAIRS[0], "disk"
     first, second = (explore(scenario(kind), bound=1) for _ in range(2))
     assert (first.states, first.runs, first.depth) == (second.states, second.runs, second.depth)
