@@ -2,8 +2,8 @@
 
     allowed ── gate ── backup ─┬─ fork ───────┬─ stage ── shadow ── caught_up ── compare ── approve ──┐
                                └─ next_batch ─┘                                                       │
-    ┌─────────────────────────────────────────────────────────────────────────────────────────────────┘
-    └─ stop_old ── stopped ── gate_again ── keep ── still_stopped ── restart ── wait ── continuity ── deployed
+  ┌───────────────────────────────────────────────────────────────────────────────────────────────────┘
+  └─ answered ── stop_old ── stopped ── gate_again ── keep ── still_stopped ── restart ── wait ── continuity ── deployed
                                                                      (any of the three fails) ── went_wrong
 
 * ``allowed`` says what a switch does at the sink, before anything starts. An effect that is not exact is refused
@@ -18,6 +18,7 @@
   to ``ignore``, columns that are ``added``. For outputs other than files, give it a function that reads rows.
 * ``approve`` shows a person what was found and what the sink allows (Browse > Required Actions). Rejected, nothing has
   been touched: the live query runs as before. When the scheduler was away long, Airflow may ask again (3.3.2).
+* ``answered`` sees that a person has answered: an approval that was marked as a success is none.
 * ``stop_old`` is yours: stop the old version there. Left as it is, to approve is to say that it is stopped.
 * ``stopped`` refuses the switch when somebody still writes to the checkpoint, and judges the effect as it is now.
 * ``still_stopped`` watches again, and refuses when a query has run since ``stopped``, whoever started it.
@@ -232,6 +233,12 @@ with DAG(
     # --- the switch ------------------------------------------------------------------------------------------------
 
     @task
+    def answered(ti: Any = None) -> None:
+        """Fail when nobody has approved: a task that was marked as a success has no answer."""
+        if not (ti.xcom_pull(task_ids="approve") or {}).get("responded_at"):
+            raise AirflowFailException("Nobody has approved the switch. Clear the task approve, and answer it.")
+
+    @task
     def stop_old(params: Any = None) -> None:
         """Stop the old version here, and return when it has ended."""
         log.info("The person who has approved says that the query of %s is stopped.", params["checkpoint"])
@@ -280,5 +287,17 @@ with DAG(
         raise AirflowFailException("\n".join(["The new version did not go on where the old one had stopped.", *ways]))
 
     allowed >> gate >> backup >> [fork, next_batch] >> stage >> shadow >> caught_up >> compare >> approve
-    approve >> stop_old() >> stopped >> gate_again >> keep >> still_stopped >> restart >> wait >> continuity >> deployed
+    (
+        approve
+        >> answered()
+        >> stop_old()
+        >> stopped
+        >> gate_again
+        >> keep
+        >> still_stopped
+        >> restart
+        >> wait
+        >> continuity
+        >> deployed
+    )
     [restart, wait, continuity] >> went_wrong()

@@ -78,7 +78,7 @@ class _Places:
         self._app, self._taken = app, 0
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        if scope["type"] != "http":
+        if scope["type"] != "http" or "/static/" in scope["path"]:
             await self._app(scope, receive, send)
         elif self._taken >= MOST_AT_ONCE:
             await _answer(Request(scope), 503, _BUSY, {"Retry-After": "5"})(scope, receive, send)

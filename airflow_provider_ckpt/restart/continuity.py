@@ -15,6 +15,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
+from dataclasses import fields as dataclass_fields
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
@@ -32,6 +33,7 @@ from airflow_provider_ckpt.documents import FORMAT_VERSION, is_current
 from airflow_provider_ckpt.errors import CheckpointError
 from airflow_provider_ckpt.times import time_text
 from airflow_provider_ckpt.untrusted.bounded_json import parse_json
+from airflow_provider_ckpt.untrusted.fields import LONGEST_NAME
 
 if TYPE_CHECKING:
     from airflow_provider_ckpt.documents.files import BookmarkDocument
@@ -101,12 +103,17 @@ def bookmark_from_dict(fields: Mapping[str, Any]) -> Bookmark:
             f"{FORMAT_VERSION}",
             hint="Take a new bookmark before the deploy, with this version of ckpt.",
         )
-    try:
-        bookmark = Bookmark(**{key: value for key, value in fields.items() if key != "format_version"})
-    except TypeError as error:
-        raise CheckpointError(f"no bookmark: {error}") from error
+    known = {item.name for item in dataclass_fields(Bookmark)}
+    if strange := sorted(map(str, fields.keys() - known - {"format_version"})):
+        raise CheckpointError(f"not a bookmark: it has the key {strange[0]!r:.60}", hint=_FROM_A_GATE)
+    if "query_id" not in fields or "batch_id" not in fields:
+        raise CheckpointError("not a bookmark: it has no query_id and no batch_id", hint=_FROM_A_GATE)
+    bookmark = Bookmark(**{key: value for key, value in fields.items() if key != "format_version"})
+    if not isinstance(bookmark.query_id, str | None) or len(bookmark.query_id or "") > LONGEST_NAME:
+        raise CheckpointError(f"not a bookmark: query_id is {bookmark.query_id!r:.60}, not the id of a query")
     for name in ("batch_id", "watermark_ms", "in_flight", "batch_timestamp_ms"):
-        if type(value := getattr(bookmark, name)) not in (int, type(None)):
+        value = getattr(bookmark, name)
+        if value is not None and (type(value) is not int or (value < 0 and name in ("batch_id", "in_flight"))):
             raise CheckpointError(f"not a bookmark: {name} is {value!r:.60}, not a whole number")
     for name in ("offsets", "in_flight_offsets"):
         if not isinstance(value := getattr(bookmark, name), Mapping):

@@ -305,7 +305,8 @@ def test_a_query_that_went_on_and_one_that_did_not(checkpoint):
 
 
 @pytest.mark.parametrize(
-    ("bookmark", "said"), [("{", "is not JSON"), (None, "not a bookmark"), ({"a": 1}, "no bookmark")]
+    ("bookmark", "said"),
+    [("{", "is not JSON"), (None, "not a bookmark"), ({"a": 1}, "not a bookmark: it has the key 'a'")],
 )
 def test_a_bookmark_that_is_none(checkpoint, bookmark, said):
     with pytest.raises(AirflowFailException, match=said):

@@ -241,8 +241,8 @@ def ended_at(states: dict[str, str]) -> str:
     """The task that a run ended at: ``deployed``, one that failed, or the question that was answered with no."""
     if states["deployed"] == "success":
         return "deployed"
-    order = ("allowed", "gate", "backup", "fork", "next_batch", "stage", "shadow", "caught_up", "compare", "stop_old")
-    later = ("stopped", "gate_again", "keep", "still_stopped", "restart", "wait", "continuity")
+    order = ("allowed", "gate", "backup", "fork", "next_batch", "stage", "shadow", "caught_up", "compare", "answered")
+    later = ("stop_old", "stopped", "gate_again", "keep", "still_stopped", "restart", "wait", "continuity")
     failed = next((name for name in (*order, *later) if states[name] == "failed"), "")
     return failed or ("approve" if states["approve"] == "success" else "nowhere")
 

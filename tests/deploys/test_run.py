@@ -48,10 +48,10 @@ def test_there_are_ten_good_and_ten_bad_ones_at_least():
 
 
 def test_where_a_run_ended():
-    order = (
-        "allowed gate backup fork next_batch stage shadow caught_up compare approve stop_old stopped gate_again keep"
+    order = "allowed gate backup fork next_batch stage shadow caught_up compare approve answered stop_old stopped"
+    states = dict.fromkeys(
+        [*order.split(), "gate_again", "keep", "still_stopped", "restart", "wait", "continuity", "deployed"], "success"
     )
-    states = dict.fromkeys([*order.split(), "still_stopped", "restart", "wait", "continuity", "deployed"], "success")
     assert ended_at(states) == "deployed"
     assert ended_at({**states, "deployed": "skipped"}) == "approve"
     assert ended_at({**states, "deployed": "upstream_failed", "still_stopped": "failed"}) == "still_stopped"

@@ -312,8 +312,25 @@ def test_what_cannot_be_judged_is_an_error_and_no_verdict():
         continuity(bookmark, view, {"0": "kafka"})
     with pytest.raises(CheckpointError, match="unknown source type"):
         continuity(bookmark, view, {"0": "carrier pigeon"})
-    with pytest.raises(CheckpointError, match="no bookmark"):
-        bookmark_from_dict({"query": "x"})
+
+
+@pytest.mark.parametrize(
+    ("fields", "problem"),
+    [
+        ({"query": "x"}, "it has the key 'query'"),
+        ({"query_id": "x"}, "no query_id and no batch_id"),
+        ({"query_id": 5, "batch_id": 1}, "query_id is 5"),
+        ({"query_id": "x" * 100_000, "batch_id": 1}, "not the id of a query"),
+        ({"query_id": "x", "batch_id": -1}, "batch_id is -1"),
+        ({"query_id": "x", "batch_id": 1, "in_flight": -5}, "in_flight is -5"),
+        ({"query_id": "x", "batch_id": True}, "batch_id is True"),
+        ({"query_id": "x", "batch_id": 1, "batch_timestamp_ms": "now"}, "batch_timestamp_ms is 'now'"),
+    ],
+)
+def test_what_is_no_bookmark_is_refused_in_a_short_sentence(fields, problem):
+    with pytest.raises(CheckpointError, match="not a bookmark") as refused:
+        bookmark_from_dict(fields)
+    assert problem in str(refused.value) and len(str(refused.value)) < 300
 
 
 def stopped_after(checkpoint: Path, batch: int, target: Path) -> Path:
