@@ -17,7 +17,7 @@ from airflow_provider_ckpt.change.facts import Place, Spot
 from airflow_provider_ckpt.change.places import Stores
 from airflow_provider_ckpt.change.plan import Plan
 from airflow_provider_ckpt.errors import CheckpointBusyError, ObjectExistsError, PlanError
-from airflow_provider_ckpt.storage.store import Store
+from airflow_provider_ckpt.storage.store import SMALL_BYTES, Store
 
 #: Called now and then during something long.
 Tick = Callable[[], None]
@@ -107,7 +107,7 @@ class InPlace(ABC):
         source, name = self.source_of(copy)
         store = self.stores.place(copy.place)
         with suppress(ObjectExistsError):  # a driver may repeat what it has done; what is there is read
-            source.keep(name, store, copy.name)
+            _put_new(source, name, store, copy.name)
         origin, now = source.stat(name), store.stat(copy.name)
         same = now is not None and origin is not None and now.identity == origin.identity
         if now is None or not (same or store.sha256(copy.name) == (copy.size, copy.sha256)):
@@ -150,6 +150,21 @@ class InPlace(ABC):
     def what_next(self) -> str:
         """What to do when a query has started after the first step."""
         return f"The removed files are saved. Stop the query and everything that restarts it. Then {self.ways_out}."
+
+
+def _put_new(source: Store, name: str, store: Store, to_name: str) -> None:
+    """Put an object where a query may write as well: on a disk by a link, elsewhere by an exclusive create.
+
+    S3 copies in two requests: whether the name is free, and then the copy, which would replace what a query has written
+    between them. It is left for what is larger than any entry of a log.
+
+    Raises ObjectExistsError.
+    """
+    data = b"" if store.is_local else source.read_up_to(name, SMALL_BYTES + 1)
+    if store.is_local or len(data) > SMALL_BYTES:
+        source.keep(name, store, to_name)
+    else:
+        store.create(to_name, data)
 
 
 def executor_of(plan: Plan) -> type[InPlace]:

@@ -32,7 +32,7 @@ from tests.interleavings.actors import (
     undoing,
 )
 from tests.interleavings.clock import crashed
-from tests.interleavings.invariants import STARTS_RIGHT, Invariants
+from tests.interleavings.invariants import Invariants
 from tests.interleavings.search import Scenario
 from tests.interleavings.stores import ROOTS, open_store
 from tests.interleavings.world import World
@@ -253,9 +253,3 @@ PAIRS: tuple[Callable[[str], Scenario], ...] = (
 )
 #: Three actors each, for `make interleavings` alone.
 THREES: tuple[Callable[[str], Scenario], ...] = (crash_and_two_rescuers, rollback_query_and_undo)
-#: What is broken and not mended yet. An undo that puts a file back inside S3 looks whether its name is free and then
-#: lets S3 copy: what the query has written between the two calls is replaced, and the undo takes it for its own.
-KNOWN: dict[tuple[Callable[[str], Scenario], str], str] = {
-    (undo_and_query, "s3"): STARTS_RIGHT,
-    (rollback_query_and_undo, "s3"): STARTS_RIGHT,
-}
