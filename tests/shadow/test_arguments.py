@@ -38,3 +38,27 @@ def test_each_spelling_of_a_path(prefix):
 def test_a_live_sink_that_the_fork_is_inside():
     assert misdirected(["s3a://lake/fork"], ["s3://lake/fork"], ["s3://lake"]) is None
     assert "s3://lake" in misdirected(["s3a://lake/fork", "s3a://lake"], ["s3://lake/fork"], ["s3://lake"])
+
+
+@pytest.mark.parametrize(
+    "spelled",
+    [
+        "s3://lake/./cp/orders",
+        "s3://lake/cp/x/../orders",
+        "s3://lake/cp/x/y/../../orders",
+        "s3://lake/cp%2Forders",
+        "s3://lake/cp%252Forders",
+        '{"at": "s3:\\/\\/lake\\/cp\\/orders"}',
+        "s3://somebody@lake/cp/orders",
+        "s3://lake:443/cp/orders",
+        "--base_s3a://lake/cp/orders",
+    ],
+)
+def test_a_location_is_known_however_it_is_spelled(spelled):
+    assert "s3://lake/cp/orders, which the live query uses" in misdirected([FORK, spelled], [FORK], [LIVE])
+    assert misdirected([spelled.replace("orders", "orders-2026")], [FORK], [LIVE]) is None
+
+
+@pytest.mark.parametrize("spelled", ["file://localhost/lake/cp", "/lake/./cp", "/lake/x/../cp/"])
+def test_a_path_is_known_however_it_is_spelled(spelled):
+    assert "/lake/cp" in misdirected(["/lake/fork", spelled], ["/lake/fork"], ["/lake/cp"])
