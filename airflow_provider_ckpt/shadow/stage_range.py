@@ -23,7 +23,7 @@ from airflow_provider_ckpt.codec.offset_log import OffsetSeq
 from airflow_provider_ckpt.codec.source_offset import SourceOffset
 from airflow_provider_ckpt.errors import PlanError
 from airflow_provider_ckpt.shadow.planned_batch import planned_batch, same_end
-from airflow_provider_ckpt.sinks.declared import DeclaredSink, read_file_sink
+from airflow_provider_ckpt.sinks.declared import DeclaredSink, read_file_sink, read_marker
 from airflow_provider_ckpt.storage.store import Store
 from airflow_provider_ckpt.untrusted.bounded_json import parse_json
 
@@ -131,7 +131,7 @@ def _stage_range(live: Store, fork: Store, last_batch: int | None, shadow: Opene
         ) from None
     watermark_ms = _commit(live, last).next_batch_watermark_ms
     is_staged = _is_staged(fork, first, data)
-    _require_new(shadow)
+    _require_new(shadow, ours, first)
     if not is_staged:
         held.require_mine()
         _write(live, fork, before, end, first, data)
@@ -211,19 +211,31 @@ def _is_staged(fork: Store, batch_id: int, data: bytes) -> bool:
     return True
 
 
-def _require_new(shadow: Opened | None) -> None:
-    """Raise PlanError for a file sink that has batches: Spark would drop that of the fork, and old rows be compared."""
+def _require_new(shadow: Opened | None, ours: CheckpointView, batch_id: int) -> None:
+    """Raise PlanError for a sink that knows batches of the fork: it would drop them, and old rows would be compared.
+
+    A fork of the same backup at the same place has the same query id, so a table may know it from an earlier rehearsal.
+    """
     sink, store = shadow or (None, None)
-    if sink is None or store is None or sink.kind != "file":
+    if sink is None or store is None:
         return
-    there = sorted(read_file_sink(store).objects)
-    if there:
+    has = ""
+    if sink.kind == "file":
+        there = sorted(read_file_sink(store).objects)
+        has = f"a log of batches already ({there[0]})" if there else ""
+    elif any(store.ls()):  # a table that is not there yet has none
+        known = read_marker(sink, store, ours.query_id, batch_id).last_batch
+        has = (
+            f"batch {known} of the query {sink.writer or ours.query_id} of the fork already"
+            if known is not None
+            else ""
+        )
+    if has:
         raise PlanError(
-            f"the shadow sink {sink.at(store).name} has a log of batches already ({there[0]}), and would drop those of "
-            "the fork that it has.",
+            f"the shadow sink {sink.at(store).name} has {has}, and would drop those of the fork that it has.",
             location=store.location,
-            hint="Nothing was done. Let the new version write to a new directory, or delete this one if it is the "
-            "output of an earlier rehearsal.",
+            hint="Nothing was done. Let the new version write to a new place, or delete this one if it is the output "
+            "of an earlier rehearsal.",
         )
 
 

@@ -10,7 +10,7 @@ from airflow.providers.common.compat.sdk import AirflowFailException
 from airflow_provider_ckpt.change import lock
 from airflow_provider_ckpt.operators.checkpoint import CheckpointStageOperator
 from tests.operators.task import carry_out
-from tests.shadow.lab import Query, fork_of
+from tests.shadow.lab import FORK_ID, Query, fork_of
 
 pytestmark = pytest.mark.airflow
 
@@ -92,3 +92,21 @@ def test_a_shadow_sink_that_is_the_live_one_is_refused_before_anything_runs(tmp_
     with pytest.raises(AirflowFailException, match="is the sink of the live query, or one is inside the other"):
         staged(tmp_path, shadow_sink=f"file:{tmp_path}/live/out/shadow")
     assert not (tmp_path / "fork" / "checkpoint" / "offsets" / "3").exists()
+
+
+@pytest.mark.parametrize(("writer", "is_known"), [(FORK_ID, True), ("somebody else", False)])
+def test_a_table_that_knows_the_fork_of_an_earlier_rehearsal(tmp_path: Path, writer, is_known):
+    """The same backup, restored to the same place, has the same query id; the table would drop its batches."""
+    import deltalake
+    import pyarrow
+
+    table = tmp_path / "table"
+    assert staged(tmp_path, shadow_sink=f"delta:{table}")["shadow_sink"] == f"delta:{table}", "it is not there yet"
+    rows = pyarrow.table({"a": [1]})
+    mark = deltalake.CommitProperties(app_transactions=[deltalake.Transaction(writer, 3)])
+    deltalake.write_deltalake(str(table), rows, commit_properties=mark)
+    if is_known:
+        with pytest.raises(AirflowFailException, match=f"has batch 3 of the query {FORK_ID} of the fork already"):
+            staged(tmp_path / "again", shadow_sink=f"delta:{table}")
+    else:
+        staged(tmp_path / "again", shadow_sink=f"delta:{table}")
