@@ -14,6 +14,7 @@ from typing import Any
 from moto.s3.models import s3_backends
 
 from tests.docs.blocks import ROOT
+from tests.docs.prepare import retain
 from tests.goldens import ARCHIVES, packed
 from tests.kafka_lab import Broker
 from tests.kafka_security import PASSWORDS
@@ -106,6 +107,7 @@ class Lake:
             broker.create_named("clicks")
             broker.produce("clicks", CLICKS)
             broker.allow("reader", "DESCRIBE", topic=TOPIC)
+        retain(broker.bootstrap, -1)  # the page before may have let records expire
         (self.home / "etc/kafka/ca.pem").write_bytes(broker.certificates.authority.read_bytes())
         self.environment["PASSWORD"] = PASSWORDS["reader"]
 

@@ -78,10 +78,14 @@ def gap(location: str) -> None:
 
 def expiring_records(bootstrap: str) -> None:
     """Let the first record that the query ``orders`` has not read be deleted in 28 minutes."""
+    retain(bootstrap, int(time.time() * 1000) - UNREAD_MS + 28 * 60_000 + 30_000)
+
+
+def retain(bootstrap: str, milliseconds: int) -> None:
+    """Let a broker keep the records of the topic ``orders`` so long; -1 is for ever."""
     from confluent_kafka.admin import AdminClient, AlterConfigOpType, ConfigEntry, ConfigResource
 
-    left_ms = int(time.time() * 1000) - UNREAD_MS + 28 * 60_000 + 30_000
-    entry = ConfigEntry("retention.ms", str(left_ms), incremental_operation=AlterConfigOpType.SET)
+    entry = ConfigEntry("retention.ms", str(milliseconds), incremental_operation=AlterConfigOpType.SET)
     topic = ConfigResource(ConfigResource.Type.TOPIC, "orders", incremental_configs=[entry])
     admin = AdminClient({"bootstrap.servers": bootstrap})
     for changed in admin.incremental_alter_configs([topic]).values():
