@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.docs.blocks import ROOT, WAYS, blocks_of, pages, script_of, way_of
+from tests.docs.blocks import ROOT, WAYS, Block, blocks_of, pages, script_of, way_of
 from tests.docs.lake import Lake
 from tests.docs.reader import Reader
 
@@ -51,3 +51,11 @@ def test_a_page_runs_as_written(page, tmp_path, s3_server, request):
     problems = list(reader.read(blocks))
     assert reader.done
     assert not problems, "\n\n".join(problems)
+
+
+@pytest.mark.parametrize("note", ["not run", "run by"])
+def test_what_nobody_or_another_test_runs_is_not_run_here(note, tmp_path):
+    trace = tmp_path / "trace"
+    reader = Reader(lake=None)
+    assert list(reader.read([Block("p.md", 1, "sh", f"touch {trace}", {note: "why"})])) == []
+    assert not reader.done and not trace.exists()
