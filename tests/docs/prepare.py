@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import json
 import re
+import subprocess
 import sys
 import tarfile
-import time
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -17,8 +17,6 @@ from airflow_provider_ckpt.storage.store import Store
 
 #: When batch 0 began; each batch begins a minute after the one before it.
 FIRST_MS = 1_795_216_860_000
-#: The time of the first record that the query ``orders`` has not read.
-UNREAD_MS = FIRST_MS - 60_000 + 220 * 12_000
 #: The version of the Delta table that deletes rows, which the query reads next.
 DELETES = 17
 #: Iceberg tables with queries on them, recorded by tests/sources/iceberg_stops.py, and the case that is used.
@@ -77,8 +75,13 @@ def gap(location: str) -> None:
 
 
 def expiring_records(bootstrap: str) -> None:
-    """Let the first record that the query ``orders`` has not read be deleted in 28 minutes."""
-    retain(bootstrap, int(time.time() * 1000) - UNREAD_MS + 28 * 60_000 + 30_000)
+    """Let the first record that the query ``orders`` has not read be deleted in 28 minutes, as far as its age is known.
+
+    An age is searched for, and found to some percent: to hours, of records that were recorded days ago.
+    """
+    lag = ["ckpt", "lag", "s3://lake/checkpoints/orders", "--source", f"0=kafka:{bootstrap}", "--ages", "--json"]
+    told = json.loads(subprocess.run(lag, check=True, capture_output=True, text=True).stdout)
+    retain(bootstrap, told["sources"][0]["age_ms"] + 28 * 60_000 + 30_000)
 
 
 def retain(bootstrap: str, milliseconds: int) -> None:

@@ -95,7 +95,7 @@ _VARIES = (
     (r"\b[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}\b", "UUID"),
     (r"\b(?=\d*[a-f])(?=[a-f]*\d)[0-9a-f]{8}\b", "ID"),
     (r"\b[\d.]+ (d|h|min|s) ago\b", "AGO"),
-    (r"\bin [\d.]+ (d|h|min|s)\b", "SOON"),
+    (r"\bin [\d.]+ (d|h|min|s)\b( \d+ (h|min|s)\b)?", "SOON"),
     (r"\b[\d.]+ [kM]?B\b|\b\d+ bytes\b", "SIZE"),
     (r"\b\w+@[\w.-]+", "USER"),
 )

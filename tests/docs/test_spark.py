@@ -5,6 +5,9 @@ from __future__ import annotations
 import re
 import subprocess
 import sys
+from contextlib import suppress
+from pathlib import Path
+from urllib.parse import urlsplit
 
 import pytest
 
@@ -30,7 +33,6 @@ def test_the_blocks_for_a_session_run_one_after_another(spark, tmp_path, s3_serv
     audit = [sys.executable, "-m", "airflow_provider_ckpt.spark.audit", f"{tmp_path}/lake/checkpoints"]
     subprocess.run([*audit, "--home", placed("/srv/audit")], check=True, cwd=ROOT)
     session = activate(spark.newSession())
-    session.conf.set("spark.sql.warehouse.dir", str(tmp_path / "warehouse"))
     register(session)
     names = {"spark": session, "rows": session.readStream.format("checkpoint").load(placed("s3://lake/checkpoints"))}
     ran = 0
@@ -49,4 +51,6 @@ def test_the_blocks_for_a_session_run_one_after_another(spark, tmp_path, s3_serv
             names |= {"query_id": query.id, "batch_id": 0}
     assert ran == 6
     assert names["batches"].count() > 40
-    session.sql("DROP TABLE IF EXISTS batches")
+    session.sql("DROP TABLE IF EXISTS committed_batches")
+    with suppress(OSError):  # the directory of tables is that of the session, where its driver was started
+        Path(urlsplit(session.conf.get("spark.sql.warehouse.dir")).path).rmdir()
