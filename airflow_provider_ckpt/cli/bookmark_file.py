@@ -41,7 +41,11 @@ def read_bookmark(path: Path) -> Bookmark:
     try:
         text = read_text(path, BASELINE_BYTES)
     except FileNotFoundError:
-        raise CheckpointNotFoundError("not found", location=str(path)) from None
+        raise CheckpointNotFoundError(
+            "not found",
+            location=str(path),
+            hint="Give the file that ckpt gate --bookmark has written before the deploy, or a batch (--to-batch).",
+        ) from None
     except (OSError, ValueError) as error:
         problem = (error.strerror if isinstance(error, OSError) else None) or str(error)
         raise StoreError(f"the bookmark cannot be read: {problem}.", location=str(path)) from None
