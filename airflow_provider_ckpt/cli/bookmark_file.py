@@ -44,7 +44,7 @@ def read_bookmark(path: Path) -> Bookmark:
         raise CheckpointNotFoundError(
             "not found",
             location=str(path),
-            hint="Give the file that ckpt gate --bookmark has written before the deploy, or a batch (--to-batch).",
+            hint="Give the file that ckpt gate --bookmark has written before the deploy.",
         ) from None
     except (OSError, ValueError) as error:
         problem = (error.strerror if isinstance(error, OSError) else None) or str(error)
