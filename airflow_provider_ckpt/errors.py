@@ -127,6 +127,13 @@ class UnsupportedVersionError(CheckpointFormatError):
     spark_error = "INVALID_LOG_VERSION.MAX_SUPPORTED_VERSION"
 
 
+class CheckpointClosedError(UnsupportedVersionError):
+    """The checkpoint is closed: a change by this package was interrupted, and must be completed or taken back first."""
+
+    code = "CHECKPOINT_CLOSED"
+    exit_code = 4
+
+
 class StoreError(CheckpointError):
     """The storage refused: permission, a name it cannot hold, an operation it does not have."""
 

@@ -41,7 +41,7 @@ from airflow_provider_ckpt.backup.tags import Words
 from airflow_provider_ckpt.checkpoint.contents import Contents, contents, unknown_names
 from airflow_provider_ckpt.checkpoint.decompressors import decompressors
 from airflow_provider_ckpt.checkpoint.find_restart_set import find_restart_set
-from airflow_provider_ckpt.checkpoint.observe import decode_entries, observe, refuse_links
+from airflow_provider_ckpt.checkpoint.observe import decode_entries, observe, refuse_closed, refuse_links
 from airflow_provider_ckpt.checkpoint.own_files import DATA, INTENT, MANIFEST
 from airflow_provider_ckpt.checkpoint.read_unmoved import read_unmoved
 from airflow_provider_ckpt.checkpoint.restart_set import RestartSet, log_entries, require, restart_set
@@ -118,6 +118,7 @@ def _plan_of_newest(checkpoint: Store) -> BackupPlan:
     batch_id = _newest_committed(observe(checkpoint))
     view = observe(checkpoint, deep=True, batch_id=batch_id)
     refuse_links(view)
+    refuse_closed(view)
     chosen = require(find_restart_set(checkpoint, view, batch_id), view, _hint_to_check(view))
     chosen = without_broken_files(view, chosen, checkpoint.head, checkpoint.chunks)
     plan = _planned(view, require(chosen, view, _hint_to_check(view)))
@@ -219,6 +220,7 @@ def require_apart(one: Store, other: Store, what: str) -> None:
 def _copy_newest(checkpoint: Store, copier: Copier, threads: int, on_step: OnStep, *, quick: bool) -> BackupPlan:
     """One attempt: choose the batch from the commit log, copy its log entries, then list the rest and take that in."""
     started = observe(checkpoint)
+    refuse_closed(started)
     batch_id = _newest_committed(started)
     logs = log_entries(started, batch_id)
     for name in logs:

@@ -6,19 +6,13 @@ Several may concern one name: what a query wrote since is removed, and what had 
 from __future__ import annotations
 
 import hashlib
-import re
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, ClassVar, Protocol, get_args
 
 from airflow_provider_ckpt.change.facts import Facts, Place, Spot
-from airflow_provider_ckpt.errors import PlanError
-from airflow_provider_ckpt.untrusted.fields import Fields, shown
+from airflow_provider_ckpt.codec.closing import CLOSING
 
 PLACES: tuple[Place, ...] = get_args(Place)
-_FIELDS = ("do", "name", "place", "size", "identity", "sha256", "source", "data")
-_SHA256 = re.compile(r"[0-9a-f]{64}")
-_PARTITIONS = re.compile(r"[1-9][0-9]{0,8}")
 
 
 class Executor(Protocol):
@@ -38,6 +32,12 @@ class Executor(Protocol):
 
     def repartition(self, step: Repartition) -> None:
         """Have Spark write the state anew."""
+
+    def close(self, step: Close) -> None:
+        """Write the entry that closes a checkpoint; its name must be free."""
+
+    def open(self, step: Open) -> None:
+        """Remove the entry that closes a checkpoint."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -272,84 +272,71 @@ class Repartition(_OnObject):
         return _to_dict(self, data=str(self.partitions))
 
 
-Action = Delete | Copy | Create | Replace | Repartition
+@dataclass(frozen=True, slots=True)
+class _OfClosingEntry(_OnObject):
+    """What is done with the entry that closes a checkpoint: the offset entry of its next batch."""
+
+    @property
+    def size(self) -> int:
+        """Bytes."""
+        return len(CLOSING)
+
+    @property
+    def sha256(self) -> str:
+        """Hex, of the entry."""
+        return hashlib.sha256(CLOSING).hexdigest()
+
+    def problem(self, facts: Facts) -> str | None:
+        """What is wrong when there is another entry."""
+        return _taken(self, facts)
+
+
+@dataclass(frozen=True, slots=True)
+class Close(_OfClosingEntry):
+    """Close a checkpoint: no Spark starts from it, and no query plans its next batch, until it is opened again.
+
+    It is the first step of a plan between whose steps Spark would start wrong.
+    """
+
+    do: ClassVar[str] = "close"
+
+    def is_done(self, facts: Facts) -> bool:
+        """Whether it is closed."""
+        return facts.is_own(self.place, self.name)
+
+    def apply(self, executor: Executor) -> None:
+        """Write the entry."""
+        executor.close(self)
+
+    def to_dict(self) -> dict[str, Any]:
+        """JSON-ready."""
+        return _to_dict(self)
+
+
+@dataclass(frozen=True, slots=True)
+class Open(_OfClosingEntry):
+    """Open a checkpoint that the same plan has closed: its last step."""
+
+    do: ClassVar[str] = "open"
+
+    def is_done(self, facts: Facts) -> bool:
+        """Whether it is open."""
+        return facts.at(self.place, self.name) is None
+
+    def apply(self, executor: Executor) -> None:
+        """Remove the entry."""
+        executor.open(self)
+
+    def to_dict(self) -> dict[str, Any]:
+        """JSON-ready."""
+        return _to_dict(self)
+
+
+Action = Delete | Copy | Create | Replace | Repartition | Close | Open
 #: The steps after which what was there is gone; it is saved before the first of them.
 Taking = Delete | Replace
-
-
-def action_from_dict(value: Any) -> Action:
-    """The action that ``to_dict`` wrote. Raises PlanError for anything else."""
-    fields = Fields("an action", value, _FIELDS)
-    parse = _PARSERS[fields.one_of("do", tuple(_PARSERS))]
-    action = parse(fields, _name(fields), _place(fields))
-    if action.to_dict() != dict(value):
-        raise PlanError(f"not a plan: the {action.do} of {shown(action.name)} has fields of another action.")
-    return action
-
-
-def _delete(fields: Fields, name: str, place: Place) -> Action:
-    action = Delete(name, place, fields.number("size"), fields.text("identity"), _sha256(fields))
-    if not (action.identity or action.sha256):
-        raise PlanError(f"not a plan: the delete of {shown(name)} does not say which content is to be deleted.")
-    return action
-
-
-def _copy(fields: Fields, name: str, place: Place) -> Action:
-    source = fields.text("source")
-    if source:
-        _require_relative(source)
-    return Copy(name, place, fields.number("size"), _sha256(fields), source)
-
-
-def _create(fields: Fields, name: str, place: Place) -> Action:
-    return Create(name, place, fields.text("data", longest=None))
-
-
-def _replace(fields: Fields, name: str, place: Place) -> Action:
-    data = fields.text("data", longest=None)
-    action = Replace(name, place, fields.number("size"), fields.text("identity"), _sha256(fields), data)
-    if not (action.identity and action.sha256_before):
-        raise PlanError(f"not a plan: the replace of {shown(name)} does not say which content is to be replaced.")
-    return action
-
-
-def _repartition(fields: Fields, name: str, place: Place) -> Action:
-    text = fields.text("data")
-    if not _PARTITIONS.fullmatch(text) or place != "checkpoint":
-        raise fields.wrong("data", "a number of partitions")
-    return Repartition(name, place, int(text))
-
-
-_PARSERS: dict[str, Callable[[Fields, str, Place], Action]] = {
-    "delete": _delete,
-    "copy": _copy,
-    "create": _create,
-    "replace": _replace,
-    "repartition": _repartition,
-}
-
-
-def _name(fields: Fields) -> str:
-    return _require_relative(fields.text("name"))
-
-
-def _require_relative(name: str) -> str:
-    inside = f"/{name}/"
-    if "//" in inside or "/../" in inside or "/./" in inside or "\\" in name or "\0" in name:
-        raise PlanError(f"not a plan: {shown(name)} is not a name inside a location.")
-    return name
-
-
-def _place(fields: Fields) -> Place:
-    wanted = fields.one_of("place", PLACES)
-    return next(place for place in PLACES if place == wanted)
-
-
-def _sha256(fields: Fields) -> str:
-    value = fields.text("sha256")
-    if value and not _SHA256.fullmatch(value):
-        raise fields.wrong("sha256", "a SHA-256 in hex")
-    return value
+#: The steps around all others of a plan that closes the checkpoint.
+Ends = Close | Open
 
 
 def _to_dict(action: Action, **own: Any) -> dict[str, Any]:
@@ -364,7 +351,7 @@ def _is_there(action: Copy | Create, facts: Facts) -> bool:
     return action.spot not in facts.deleted or facts.is_own(action.place, action.name)
 
 
-def _taken(action: Copy | Create, facts: Facts) -> str | None:
+def _taken(action: Copy | Create | _OfClosingEntry, facts: Facts) -> str | None:
     stored = facts.at(action.place, action.name)
     if stored is None or action.spot in facts.deleted:  # the delete of the same name judges what is there
         return None

@@ -155,7 +155,7 @@ def _judged(executor: InPlace, run: _Run, resuming: bool) -> tuple[Facts, list[A
     """What is there now, and the steps that are left. Raises StalePlanError when the plan does not fit it any more."""
     plan = executor.plan
     facts = find_facts(plan, executor.stores, resuming=resuming)
-    todo = [action for action in plan.actions if not action.is_done(facts)]
+    todo = plan.steps_left(facts)
     validate(plan, replace(facts, writer_stopped=run.query_is_stopped or not todo))
     return facts, todo
 

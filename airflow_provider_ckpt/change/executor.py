@@ -12,10 +12,11 @@ from contextlib import suppress
 from importlib import import_module
 
 from airflow_provider_ckpt.change import stage
-from airflow_provider_ckpt.change.actions import Action, Copy, Delete, Repartition, Replace, Taking
+from airflow_provider_ckpt.change.actions import Action, Close, Copy, Delete, Ends, Open, Repartition, Replace, Taking
 from airflow_provider_ckpt.change.facts import Place, Spot
 from airflow_provider_ckpt.change.places import Stores
 from airflow_provider_ckpt.change.plan import Plan
+from airflow_provider_ckpt.codec.closing import CLOSING
 from airflow_provider_ckpt.errors import CheckpointBusyError, ObjectExistsError, PlanError
 from airflow_provider_ckpt.storage.store import SMALL_BYTES, Store
 
@@ -137,6 +138,25 @@ class InPlace(ABC):
     def repartition(self, step: Repartition) -> None:
         """Have Spark write the state anew. Raises PlanError: a plan of another kind has no such step."""
         raise PlanError(f"a {self.plan.kind} does not {step.do}.", location=self.plan.location)
+
+    def close(self, step: Close) -> None:
+        """Close the checkpoint. Raises CheckpointBusyError when a query has planned its next batch meanwhile."""
+        store = self.stores.place(step.place)
+        with suppress(ObjectExistsError):  # a driver may repeat what it has done; what is there is read
+            store.create(step.name, CLOSING)
+        self._require_closed(step, store)
+        store.flush()
+
+    def open(self, step: Open) -> None:
+        """Open the checkpoint again, when all that was done is safe on the disk. Raises CheckpointBusyError."""
+        store = self.stores.place(step.place)
+        store.flush()
+        self._require_closed(step, store)
+        store.delete(step.name)
+
+    def _require_closed(self, step: Ends, store: Store) -> None:
+        if store.read_up_to(step.name, step.size + 1) != CLOSING:
+            raise self._taken(step.name)
 
     def _taken(self, name: str) -> CheckpointBusyError:
         return CheckpointBusyError(

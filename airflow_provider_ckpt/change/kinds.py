@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Literal
 
-from airflow_provider_ckpt.change.actions import Action, Copy, Create, Delete, Repartition, Replace
+from airflow_provider_ckpt.change.actions import Action, Close, Copy, Create, Delete, Open, Repartition, Replace
 from airflow_provider_ckpt.change.requirements import (
     EmptyLocation,
     FromBackup,
@@ -79,7 +79,7 @@ KINDS: Mapping[Kind, Rules] = {
     "undo": Rules(
         requires=(SameQuery, KeptObjects, WriterStopped),
         may_require=(LatestCommitted, LatestPlanned, KeptSinkLog, FromBackup),
-        steps=(Delete, Copy, Replace),
+        steps=(Close, Delete, Copy, Replace, Open),
         executor="change.undo.put_back",
         takes_back=True,
         replaces=True,

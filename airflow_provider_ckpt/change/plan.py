@@ -9,12 +9,13 @@ from __future__ import annotations
 import hashlib
 import json
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from airflow_provider_ckpt.change.actions import Action, Copy, Delete, Repartition, action_from_dict
-from airflow_provider_ckpt.change.facts import Place, Spot
+from airflow_provider_ckpt.change.action_parser import action_from_dict
+from airflow_provider_ckpt.change.actions import Action, Close, Copy, Delete, Ends, Open, Repartition
+from airflow_provider_ckpt.change.facts import Facts, Place, Spot
 from airflow_provider_ckpt.change.kinds import KINDS, Kind, Rules
 from airflow_provider_ckpt.change.requirements import (
     FromBackup,
@@ -135,6 +136,17 @@ class Plan:
     def written(self) -> dict[Spot, str]:
         """What the plan adds, with its SHA-256."""
         return {action.spot: action.sha256 for action in self.actions if not isinstance(action, Delete)}
+
+    def steps_left(self, facts: Facts) -> list[Action]:
+        """The steps that are not done yet. A checkpoint is closed only for others, and opened only after them."""
+        left: list[Action] = [
+            action for action in self.actions if not isinstance(action, Ends) and not action.is_done(facts)
+        ]
+        ends = [action for action in self.actions if isinstance(action, Ends)]
+        is_closed = any(isinstance(action, Close) and action.is_done(facts) for action in ends)
+        if not ends or not (left or is_closed):
+            return left
+        return [*([] if is_closed else ends[:1]), *left, ends[-1]]
 
     def deletes(self, place: Place = "checkpoint") -> frozenset[str]:
         """Names that the plan removes from one of its stores."""
@@ -306,10 +318,23 @@ def _actions_problem(plan: Plan) -> str | None:
         goes_before = rules.puts_back_own and ("delete", action.spot) in seen
         if isinstance(action, Copy) and not (plan.source and (action.source or goes_before)):
             return f"it does not say where {shown(action.name)} comes from"
+    if not _is_bracketed(plan.actions):
+        return "what closes the checkpoint must be the first step, and what opens it again the last"
     both = plan.deleted.keys() & plan.written.keys()
     if both and not (rules.replaces or plan.backup_id is not None):
         return f"it removes and writes {shown(min(both)[1])}"
     return None
+
+
+def _is_bracketed(actions: Sequence[Action]) -> bool:
+    """Whether a plan that closes or opens the checkpoint does so around all its other steps, and once."""
+    ends = [action for action in actions if isinstance(action, Ends)]
+    match ends:
+        case []:
+            return True
+        case [Close() as first, Open() as last]:
+            return first is actions[0] and last is actions[-1] and first.spot == last.spot
+    return False
 
 
 def _fields_problem(plan: Plan) -> str | None:

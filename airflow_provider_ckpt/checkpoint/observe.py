@@ -13,7 +13,12 @@ from airflow_provider_ckpt.checkpoint.view import CheckpointView, batch_ids
 from airflow_provider_ckpt.codec import layout
 from airflow_provider_ckpt.codec.offset_log import OffsetSeq
 from airflow_provider_ckpt.codec.source_log import InitialOffset
-from airflow_provider_ckpt.errors import CheckpointFormatError, CheckpointNotFoundError, PlanError
+from airflow_provider_ckpt.errors import (
+    CheckpointClosedError,
+    CheckpointFormatError,
+    CheckpointNotFoundError,
+    PlanError,
+)
 from airflow_provider_ckpt.storage.store import Store
 from airflow_provider_ckpt.storage.stored_object import StoredObject
 
@@ -92,6 +97,13 @@ def refuse_links(view: CheckpointView) -> None:
             hint="Replace the link with the files that it points to. Links in this checkpoint: "
             f"{listed_shortly(view.links)}.",
         )
+
+
+def refuse_closed(view: CheckpointView) -> None:
+    """Raise CheckpointClosedError for a checkpoint in the midst of a change, which fits neither itself nor any plan."""
+    for error in view.damaged.values():
+        if isinstance(error, CheckpointClosedError):
+            raise CheckpointClosedError(error.message, location=view.location, name=error.name, hint=error.hint)
 
 
 def require_checkpoint(store: Store, listing: DirectoryListing) -> None:

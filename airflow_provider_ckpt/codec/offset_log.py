@@ -14,10 +14,11 @@ from functools import lru_cache
 from typing import Any
 
 from airflow_provider_ckpt.codec import jvm_text
+from airflow_provider_ckpt.codec.closing import CLOSING
 from airflow_provider_ckpt.codec.source_offset import SourceOffset
 from airflow_provider_ckpt.codec.verbatim import Verbatim, remember
 from airflow_provider_ckpt.codec.versions import parse_version
-from airflow_provider_ckpt.errors import IncompleteLogFileError, MalformedEntryError
+from airflow_provider_ckpt.errors import CheckpointClosedError, IncompleteLogFileError, MalformedEntryError
 
 MAX_VERSION = 2
 VOID_OFFSET = "-"
@@ -118,10 +119,18 @@ def decode(data: bytes, name: str) -> OffsetSeq:
     Raises:
         IncompleteLogFileError: Empty.
         UnsupportedVersionError: A later log version.
+        CheckpointClosedError: The entry that closes a checkpoint.
         MalformedEntryError: Anything else that Spark would stop at.
     """
     if not data:
         raise IncompleteLogFileError("Incomplete log file: the entry is empty.", name=name)
+    if data == CLOSING:
+        raise CheckpointClosedError(
+            "a change by ckpt was interrupted, and this entry keeps Spark from starting until it is complete",
+            name=name,
+            hint="Run the command of the change again, which completes it, or take it back with ckpt undo. ckpt "
+            "history shows the change.",
+        )
     lines = jvm_text.lines_of(jvm_text.decode_utf8(data, name))
     version = parse_version(next(lines), MAX_VERSION, "offset log", name)
     metadata_line = next(lines, None)

@@ -11,7 +11,7 @@ from airflow_provider_ckpt.change.open_sinks import sink_of
 from airflow_provider_ckpt.change.places import Stores
 from airflow_provider_ckpt.change.plan import Plan
 from airflow_provider_ckpt.change.resume import find_interrupted
-from airflow_provider_ckpt.checkpoint.observe import refuse_links
+from airflow_provider_ckpt.checkpoint.observe import refuse_closed, refuse_links
 from airflow_provider_ckpt.checkpoint.read_unmoved import read_unmoved
 from airflow_provider_ckpt.checkpoint.view import CheckpointView
 from airflow_provider_ckpt.checks.inspect import examine
@@ -56,6 +56,7 @@ def _fresh(stores: Stores, partitions: int, sink: DeclaredSink | None) -> Plan:
     files = stores.sink if declared.kind == "file" else None
     view = examine(checkpoint, deep=True, sink=files)
     refuse_links(view)
+    refuse_closed(view)
     require_repartitionable(view, partitions, frozenset(_keyless(checkpoint, view)))
     store = stores.sink if declared.directory else None
     marker = read_marker(declared, store, view.query_id, view.latest_committed or 0)

@@ -15,7 +15,7 @@ from airflow_provider_ckpt.change.open_sinks import sink_of
 from airflow_provider_ckpt.change.places import Stores
 from airflow_provider_ckpt.change.plan import Plan
 from airflow_provider_ckpt.change.resume import find_interrupted
-from airflow_provider_ckpt.checkpoint.observe import observe, refuse_links
+from airflow_provider_ckpt.checkpoint.observe import observe, refuse_closed, refuse_links
 from airflow_provider_ckpt.checkpoint.read_unmoved import read_unmoved
 from airflow_provider_ckpt.checkpoint.sink_marker import NOT_DECLARED
 from airflow_provider_ckpt.checkpoint.view import CheckpointView
@@ -275,6 +275,7 @@ def _observed(stores: Stores) -> tuple[CheckpointView, int]:
     if view.in_flight is not None and view.latest_committed is not None:  # the entries without that batch are needed
         view = observe(stores.checkpoint, deep=True, batch_id=view.latest_committed)
     refuse_links(view)
+    refuse_closed(view)
     if view.latest_committed is None:
         raise PlanError(
             "no batch is committed, so there is no position to move.",

@@ -21,7 +21,7 @@ from airflow_provider_ckpt.checkpoint.file_sink_log import SinkLog
 from airflow_provider_ckpt.checkpoint.find_inputs import find_inputs
 from airflow_provider_ckpt.checkpoint.find_restart_set import find_restart_set, operator_names, restorable_batches
 from airflow_provider_ckpt.checkpoint.input_files import Inputs, files_after, logs_after
-from airflow_provider_ckpt.checkpoint.observe import observe, refuse_links
+from airflow_provider_ckpt.checkpoint.observe import observe, refuse_closed, refuse_links
 from airflow_provider_ckpt.checkpoint.read_unmoved import read_unmoved
 from airflow_provider_ckpt.checkpoint.restart_set import require
 from airflow_provider_ckpt.checkpoint.view import CheckpointView
@@ -152,6 +152,7 @@ def _observed(checkpoint: Store, batch_id: int) -> CheckpointView:
     """All of a checkpoint that can be changed, with the entries of a batch as far as they are there."""
     view = observe(checkpoint, deep=True, batch_id=batch_id)
     refuse_links(view)
+    refuse_closed(view)
     return view
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from airflow_provider_ckpt.change.actions import Copy, Create, Delete, Repartition, Replace
+from airflow_provider_ckpt.change.actions import Close, Copy, Create, Delete, Open, Repartition, Replace
 from airflow_provider_ckpt.change.plan import Plan
 from airflow_provider_ckpt.change.requirements import (
     EmptyLocation,
@@ -45,6 +45,22 @@ UNDO = Plan(
     IN_PLACE,
     (Delete("offsets/4", identity="new"), Copy("offsets/4", size=4, sha256=SHA, source="checkpoint/offsets/4")),
     source="s3://lake/_ckpt_undo/orders/x/saved",
+    undoes="0123456789abcdef",
+)
+#: An undo of a change between whose steps Spark would start wrong.
+CLOSED_UNDO = Plan(
+    "undo",
+    "s3://lake/orders",
+    "q",
+    5,
+    1,
+    IN_PLACE,
+    (
+        Close("offsets/7"),
+        Replace("offsets/5", "checkpoint", 4, "etag", SHA, "v1"),
+        Delete("sources/1/0", identity="new"),
+        Open("offsets/7"),
+    ),
     undoes="0123456789abcdef",
 )
 RESTORE = Plan(

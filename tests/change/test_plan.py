@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from airflow_provider_ckpt.change.actions import Copy, Delete, Replace
+from airflow_provider_ckpt.change.actions import Close, Copy, Delete, Open, Replace
 from airflow_provider_ckpt.change.facts import Facts
 from airflow_provider_ckpt.change.plan import plan_from_dict
 from airflow_provider_ckpt.change.requirements import (
@@ -24,7 +24,7 @@ from airflow_provider_ckpt.change.requirements import (
 )
 from airflow_provider_ckpt.errors import PlanError
 from airflow_provider_ckpt.storage.stored_object import StoredObject
-from tests.change.plans import REPARTITION, RESET, RESTORE, ROLLBACK, SHA, UNDO
+from tests.change.plans import CLOSED_UNDO, REPARTITION, RESET, RESTORE, ROLLBACK, SHA, UNDO
 
 
 def test_a_plan_without_a_trigger_has_the_id_that_it_had_before_there_were_any():
@@ -39,7 +39,7 @@ def test_a_reset_without_what_was_asked_has_the_id_that_it_had_before():
     assert said.plan_id != RESET.plan_id and plan_from_dict(said.to_dict()) == said
 
 
-@pytest.mark.parametrize("plan", [ROLLBACK, UNDO, RESTORE, REPARTITION, RESET], ids=lambda plan: plan.kind)
+@pytest.mark.parametrize("plan", [ROLLBACK, UNDO, CLOSED_UNDO, RESTORE, REPARTITION, RESET], ids=lambda plan: plan.kind)
 def test_what_was_written_reads_back_with_the_same_id(plan):
     again = plan_from_dict(json.loads(json.dumps(plan.to_dict())))
     assert again == plan and again.plan_id == plan.plan_id
@@ -293,3 +293,79 @@ def test_a_replace_finds_what_was_there_or_what_it_has_made_of_it(identity, cont
 def test_a_copy_that_cannot_be_verified_is_refused():
     copy = Copy("offsets/4", size=4, source="s")
     assert "SHA-256" in copy.problem(facts_of(NOTHING, copy, resuming=False))
+
+
+# --- a checkpoint that is closed --------------------------------------------------------------------------------------
+
+CLOSE, EDIT, REMOVE, OPEN = CLOSED_UNDO.actions
+
+
+@pytest.mark.parametrize(
+    "steps",
+    [
+        (CLOSE, EDIT, REMOVE),
+        (EDIT, REMOVE, OPEN),
+        (EDIT, CLOSE, OPEN),
+        (CLOSE, OPEN, EDIT),
+        (OPEN, EDIT, CLOSE),
+        (CLOSE, EDIT, Open("offsets/8")),
+        (CLOSE, EDIT, OPEN, Close("offsets/8"), REMOVE, Open("offsets/8")),
+    ],
+    ids=lambda steps: " ".join(step.do for step in steps),
+)
+def test_a_plan_closes_the_checkpoint_around_all_its_steps_or_not_at_all(steps):
+    with pytest.raises(PlanError, match="must be the first step, and what opens it again the last"):
+        plan_from_dict(replace(CLOSED_UNDO, actions=steps).to_dict())
+
+
+@pytest.mark.parametrize("step", [Close("commits/7"), Open("state/0/0/7.delta"), Close("offsets/7", "sink")])
+def test_only_an_offset_entry_closes_a_checkpoint(step):
+    with pytest.raises(PlanError, match="not an offset entry"):
+        plan_from_dict(replace(CLOSED_UNDO, actions=(step, EDIT, Open(step.name, step.place))).to_dict())
+
+
+def facts_after(*done: object, closed: bool) -> Facts:
+    """What is there when some steps of CLOSED_UNDO are done; the checkpoint is closed or not."""
+    own = {"offsets/7": CLOSE.sha256, "offsets/5": EDIT.sha256}
+    objects = {
+        "offsets/5": StoredObject("offsets/5", 2 if EDIT in done else 4, None, "new" if EDIT in done else "etag")
+    }
+    if REMOVE not in done:
+        objects["sources/1/0"] = StoredObject("sources/1/0", 0, None, "new")
+    if closed:
+        objects["offsets/7"] = StoredObject("offsets/7", CLOSE.size, None, "closing")
+    return Facts(
+        "q",
+        5,
+        6,
+        {"checkpoint": objects},
+        CLOSED_UNDO.deleted,
+        CLOSED_UNDO.written,
+        resuming=True,
+        sha256_of=lambda place, name: own[name],
+    )
+
+
+@pytest.mark.parametrize(
+    ("done", "closed", "left"),
+    [
+        ((), False, (CLOSE, EDIT, REMOVE, OPEN)),
+        ((), True, (EDIT, REMOVE, OPEN)),
+        ((EDIT,), True, (REMOVE, OPEN)),
+        ((EDIT, REMOVE), True, (OPEN,)),
+        ((EDIT, REMOVE), False, ()),
+        ((EDIT,), False, (CLOSE, REMOVE, OPEN)),
+    ],
+    ids=["nothing", "closed", "one step", "all but the last", "all", "opened by hand"],
+)
+def test_a_checkpoint_is_closed_for_the_steps_that_are_left_and_opened_after_them(done, closed, left):
+    facts = facts_after(*done, closed=closed)
+    assert CLOSED_UNDO.steps_left(facts) == list(left)
+    assert [step.problem(facts) for step in CLOSED_UNDO.actions] == [None] * 4
+
+
+def test_an_entry_of_a_query_where_the_checkpoint_is_closed_is_a_problem():
+    """A query has planned its next batch since the plan was made."""
+    facts = facts_after(closed=True)
+    facts = replace(facts, sha256_of=lambda place, name: "of a query")
+    assert CLOSE.problem(facts) == "expected no object, found closing"

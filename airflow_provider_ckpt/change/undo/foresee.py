@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import replace
 
-from airflow_provider_ckpt.change.actions import Copy, Delete
+from airflow_provider_ckpt.change.actions import Copy, Delete, Open
 from airflow_provider_ckpt.change.plan import Plan
 from airflow_provider_ckpt.checkpoint.decompressors import decompressors
 from airflow_provider_ckpt.checkpoint.observe import decode_entries
@@ -32,7 +32,7 @@ def why_no_start(plan: Plan, done: Plan, view: CheckpointView, checkpoint: Store
         return ()
     objects, copied = dict(view.objects), dict[str, str]()
     for action in plan.actions:
-        if action.place == "checkpoint" and isinstance(action, Delete):
+        if action.place == "checkpoint" and isinstance(action, Delete | Open):
             objects.pop(action.name, None)
         elif action.place == "checkpoint" and isinstance(action, Copy):
             objects[action.name] = StoredObject(action.name, action.size, None, action.sha256)

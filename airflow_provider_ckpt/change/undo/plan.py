@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, replace
 
-from airflow_provider_ckpt.change.actions import Action, Copy, Delete, Replace
+from airflow_provider_ckpt.change.actions import Action, Close, Copy, Delete, Ends, Open, Replace
 from airflow_provider_ckpt.change.facts import Place, Spot
 from airflow_provider_ckpt.change.later_batches import peel, requirements_of, source_deletes, trimmed_entries
 from airflow_provider_ckpt.change.plan import Plan
@@ -59,6 +59,9 @@ class Undo:
         """The plan; ``saved_at`` is where the copies are, under ``checkpoint/`` and ``sink/``."""
         done, view = self.after.done, self.after.view
         actions = [*self.peeled, *(() if self.is_untouched else self._put_back())]
+        if actions and any(isinstance(action, Close) for action in done.actions):
+            closing = self._closing_entry()
+            actions = [Close(closing), *actions, Open(closing)]
         return Plan(
             kind="undo",
             location=view.location,
@@ -74,6 +77,12 @@ class Undo:
             undoes=done.plan_id,
         )
 
+    def _closing_entry(self) -> str:
+        """The entry that closes the checkpoint: the one of the change as long as it is there, else the next batch."""
+        closed = next((action.name for action in self.present if isinstance(action, Close)), None)
+        newest = max(self.after.view.planned, default=self.after.done.batch_id)
+        return closed or layout.offset_entry(newest + 1)
+
     def _put_back(self) -> Iterable[Action]:
         """The steps backwards. Where the change has put one object in the place of another, that one goes first."""
         if self.after.done.rules.adds_batch:
@@ -82,6 +91,8 @@ class Undo:
         originals = {action.spot for action in self.present if isinstance(action, Delete)}
         for action in reversed(self.after.done.actions):
             stored = self.after.stored(action)
+            if isinstance(action, Ends):
+                continue
             if isinstance(action, Replace):
                 if stored is not None and action in self.present:
                     yield self._replaced_back(action, stored)
