@@ -9,6 +9,8 @@
   mode with ``spark.yarn.submit.waitAppCompletion=false`` or its like, when the application has been accepted.
 * ``wait`` and ``continuity`` look at the checkpoint: a batch is committed after the deploy, and it began where the last
   one before it had ended.
+* ``rollback_plan`` goes back to the very batch that the gate's bookmark has; what Spark has purged of it since
+  comes from the backup.
 * ``approve`` shows the plan of a rollback to where the query was and waits for a person (Browse > Required Actions).
   To approve is to say that the query is stopped, as files cannot tell an idle query from a stopped one, and to accept
   the effect on the sink that is shown. A plan of no steps asks nobody. When the scheduler was away long, Airflow may
@@ -147,7 +149,8 @@ with DAG(
 
     rollback_plan = CheckpointRollbackOperator(
         task_id="rollback_plan",
-        to_batch="{{ ti.xcom_pull(task_ids='gate', key='bookmark')['batch_id'] }}",
+        to_before_deploy=gate.output["bookmark"],
+        backup_root="{{ params.backup_root }}",
         sink="{{ params.sink }}",
         plan_only=True,
         **checkpoint,

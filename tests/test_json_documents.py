@@ -12,7 +12,7 @@ from airflow_provider_ckpt.checks.baseline import parse_baseline
 from airflow_provider_ckpt.cli import run
 from airflow_provider_ckpt.documents import ErrorDocument, backups, changes, files, findings, positions, waits
 from airflow_provider_ckpt.fleet.changes import Known, parse_known
-from airflow_provider_ckpt.restart.continuity import bookmark_from_dict
+from airflow_provider_ckpt.restart.bookmark import bookmark_from_dict
 from tests.goldens import unpack
 from tests.json_documents import PAGE, PRINTED_BY, keys, page, problems
 from tests.kafka_query import KafkaQuery

@@ -10,11 +10,11 @@ import click
 from airflow_provider_ckpt.checkpoint.view import CheckpointView
 from airflow_provider_ckpt.cli.files import read_text, require_outside
 from airflow_provider_ckpt.errors import CheckpointNotFoundError, StoreError, located
-from airflow_provider_ckpt.restart import continuity
-from airflow_provider_ckpt.restart.continuity import Bookmark, take_bookmark
+from airflow_provider_ckpt.restart import bookmark
+from airflow_provider_ckpt.restart.bookmark import Bookmark, take_bookmark
 from airflow_provider_ckpt.storage.local import publish, require_regular
 from airflow_provider_ckpt.storage.store import Store
-from airflow_provider_ckpt.untrusted.limits import BASELINE_BYTES
+from airflow_provider_ckpt.untrusted.limits import BOOKMARK_BYTES
 
 
 def write_bookmark(option: str, path: Path, store: Store, view: CheckpointView) -> None:
@@ -39,7 +39,7 @@ def write_bookmark(option: str, path: Path, store: Store, view: CheckpointView) 
 def read_bookmark(path: Path) -> Bookmark:
     """The bookmark in a file. Raises CheckpointError for a file that is none."""
     try:
-        text = read_text(path, BASELINE_BYTES)
+        text = read_text(path, BOOKMARK_BYTES)
     except FileNotFoundError:
         raise CheckpointNotFoundError(
             "not found",
@@ -50,4 +50,4 @@ def read_bookmark(path: Path) -> Bookmark:
         problem = (error.strerror if isinstance(error, OSError) else None) or str(error)
         raise StoreError(f"the bookmark cannot be read: {problem}.", location=str(path)) from None
     with located(str(path)):
-        return continuity.read_bookmark(text)
+        return bookmark.read_bookmark(text)

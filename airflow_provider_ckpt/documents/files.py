@@ -45,6 +45,7 @@ class BookmarkDocument(Document):
     batch_timestamp_ms: Annotated[
         int | None, "when that batch was planned, epoch milliseconds: after a rollback the same number is another batch"
     ]
+    location: Annotated[str | None, "URI of the checkpoint; null in bookmarks of earlier versions"]
 
 
 class AcceptedFields(TypedDict):

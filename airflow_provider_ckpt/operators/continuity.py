@@ -16,7 +16,8 @@ from airflow_provider_ckpt.errors import GateFailedError
 from airflow_provider_ckpt.hooks.checkpoint import airflow_errors
 from airflow_provider_ckpt.operators.base import CheckpointOperator, declared
 from airflow_provider_ckpt.report.tables import facts, findings_table
-from airflow_provider_ckpt.restart.continuity import Continuity, continuity, read_bookmark, take_bookmark
+from airflow_provider_ckpt.restart.bookmark import read_bookmark, take_bookmark
+from airflow_provider_ckpt.restart.continuity import Continuity, continuity
 from airflow_provider_ckpt.restart.deploy import DeploySpec
 
 if TYPE_CHECKING:

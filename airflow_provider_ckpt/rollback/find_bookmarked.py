@@ -9,7 +9,7 @@ from airflow_provider_ckpt.checkpoint.view import CheckpointView
 from airflow_provider_ckpt.codec import layout
 from airflow_provider_ckpt.codec.offset_log import OffsetSeq
 from airflow_provider_ckpt.errors import BatchNotRestorableError, PlanError
-from airflow_provider_ckpt.restart.continuity import Bookmark, offsets_of, timestamp_ms_of
+from airflow_provider_ckpt.restart.bookmark import Bookmark, offsets_of, timestamp_ms_of
 from airflow_provider_ckpt.rollback.goal import ToBackup, ToBatch
 from airflow_provider_ckpt.rollback.resolve import entry_of
 from airflow_provider_ckpt.storage.store import Store

@@ -27,7 +27,7 @@ from airflow_provider_ckpt.checkpoint.progress import advance, source_kind
 from airflow_provider_ckpt.codec.offset_log import OffsetSeq
 from airflow_provider_ckpt.codec.source_offset import SourceOffset
 from airflow_provider_ckpt.errors import CheckpointError, PlanError
-from airflow_provider_ckpt.restart.continuity import Bookmark, read_bookmark
+from airflow_provider_ckpt.restart.bookmark import Bookmark, read_bookmark
 from airflow_provider_ckpt.times import parse_time_ms, time_text
 from airflow_provider_ckpt.untrusted.bounded_json import parse_json
 

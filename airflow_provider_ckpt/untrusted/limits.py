@@ -42,6 +42,8 @@ SOURCE_LOG_BYTES = 256 * MIB
 SOURCE_ENTRY_BYTES = 4096 * MIB
 #: A baseline of accepted findings.
 BASELINE_BYTES = 16 * MIB
+#: A bookmark, which has the offsets of two entries as texts in JSON.
+BOOKMARK_BYTES = 16 * MIB
 
 _BY_DIRECTORY = {
     "offsets": LOG_ENTRY_BYTES,

@@ -119,6 +119,7 @@ def test_a_deploy_that_fails_is_rolled_back_when_a_person_approves(spark_env, go
     assert done.returncode == 1, "a deploy that was rolled back is not a success"
     assert values["rollback_plan"]["actions"] > 0 and values["rollback_plan"]["receipt"] is None
     assert values["rollback"]["receipt"] and committed(checkpoint) == 4
+    assert values["rollback_plan"]["notes"][0] == "Batch 4 was the newest committed one when the bookmark was taken."
     (change,) = history(Store.open(str(checkpoint)))
     assert (change.plan.plan_id, change.approved_by) == (values["rollback_plan"]["plan_id"], "admin")
     assert change.accepted_sink == ("unknown",)

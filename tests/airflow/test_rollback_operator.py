@@ -17,7 +17,7 @@ from airflow_provider_ckpt.change import guard
 from airflow_provider_ckpt.change.journal import history
 from airflow_provider_ckpt.checkpoint.observe import observe
 from airflow_provider_ckpt.operators.checkpoint import CheckpointRestoreOperator, CheckpointRollbackOperator
-from airflow_provider_ckpt.restart.continuity import take_bookmark
+from airflow_provider_ckpt.restart.bookmark import take_bookmark
 from airflow_provider_ckpt.storage.store import Store
 from tests.fake_query import FakeQuery, purge
 

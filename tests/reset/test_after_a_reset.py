@@ -17,7 +17,8 @@ from airflow_provider_ckpt.checkpoint.observe import observe
 from airflow_provider_ckpt.cli import run
 from airflow_provider_ckpt.positions.strategies import ShiftBy
 from airflow_provider_ckpt.repartition.make import make_repartition
-from airflow_provider_ckpt.restart.continuity import continuity, take_bookmark
+from airflow_provider_ckpt.restart.bookmark import take_bookmark
+from airflow_provider_ckpt.restart.continuity import continuity
 from airflow_provider_ckpt.storage.store import Store
 from tests.kafka_checkpoint import commit_batch
 from tests.kafka_lab import run_query, session_of

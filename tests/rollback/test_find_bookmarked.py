@@ -11,7 +11,7 @@ from airflow_provider_ckpt.backup.take import take_backup
 from airflow_provider_ckpt.change.places import Stores
 from airflow_provider_ckpt.checkpoint.observe import observe
 from airflow_provider_ckpt.errors import BatchNotRestorableError, PlanError
-from airflow_provider_ckpt.restart.continuity import Bookmark, take_bookmark
+from airflow_provider_ckpt.restart.bookmark import Bookmark, take_bookmark
 from airflow_provider_ckpt.rollback.find_bookmarked import find_bookmarked
 from airflow_provider_ckpt.rollback.goal import BeforeDeploy, ToBackup, ToBatch
 from airflow_provider_ckpt.rollback.make import make_rollback

@@ -8,7 +8,7 @@ import pytest
 
 from airflow_provider_ckpt import codec
 from airflow_provider_ckpt.errors import CheckpointError
-from airflow_provider_ckpt.restart.continuity import Bookmark
+from airflow_provider_ckpt.restart.bookmark import Bookmark
 from airflow_provider_ckpt.rollback.goal import (
     BeforeDeploy,
     ToBatch,
