@@ -87,7 +87,7 @@ def read_deep(
     judged by the listing, and only those are read that name others.
     """
     view = read_text_logs(store, view, [name for name in view.objects if is_text_log(name)], read, chunks)
-    view = replace(view, unfinished=_unfinished(view, read, chunks) if state else ())
+    view = replace(view, unfinished=unfinished_state(view, read, chunks) if state else ())
     newest = view.latest_committed
     if newest is None or {layout.offset_entry(newest), layout.commit_entry(newest)} & view.damaged.keys():
         return view
@@ -189,7 +189,7 @@ def is_text_log(name: str) -> bool:
     )
 
 
-def _unfinished(
+def unfinished_state(
     view: CheckpointView, read: Callable[[str], bytes], chunks: Callable[[str], Iterator[bytes]]
 ) -> tuple[str, ...]:
     """State files that the batch in flight has written and Spark will not write again, as far as they are broken."""

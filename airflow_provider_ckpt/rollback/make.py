@@ -4,30 +4,25 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from airflow_provider_ckpt.backup.catalog import LATEST, find_backup, survey_backups
 from airflow_provider_ckpt.backup.manifest import Manifest
 from airflow_provider_ckpt.backup.verify import require_restorable_backup
 from airflow_provider_ckpt.change.actions import Copy
-from airflow_provider_ckpt.change.fit_sink import require_fit
 from airflow_provider_ckpt.change.lock import lock_warnings
 from airflow_provider_ckpt.change.open_sinks import sink_of
 from airflow_provider_ckpt.change.places import Stores
 from airflow_provider_ckpt.change.plan import Plan
 from airflow_provider_ckpt.change.requirements import FromBackup
 from airflow_provider_ckpt.change.resume import find_interrupted
-from airflow_provider_ckpt.checkpoint.file_sink_log import SinkLog
-from airflow_provider_ckpt.checkpoint.find_inputs import find_inputs
 from airflow_provider_ckpt.checkpoint.find_restart_set import find_restart_set, operator_names, restorable_batches
-from airflow_provider_ckpt.checkpoint.input_files import Inputs, files_after, logs_after
 from airflow_provider_ckpt.checkpoint.observe import observe, refuse_closed, refuse_links
 from airflow_provider_ckpt.checkpoint.read_unmoved import read_unmoved
 from airflow_provider_ckpt.checkpoint.restart_set import require
 from airflow_provider_ckpt.checkpoint.view import CheckpointView
-from airflow_provider_ckpt.checks.inspect import read_text_logs, without_broken_files
+from airflow_provider_ckpt.checks.inspect import without_broken_files
 from airflow_provider_ckpt.clock import now_ms
-from airflow_provider_ckpt.codec import layout
 from airflow_provider_ckpt.codec.offset_log import OffsetSeq
 from airflow_provider_ckpt.errors import (
     BatchNotRestorableError,
@@ -35,13 +30,14 @@ from airflow_provider_ckpt.errors import (
     CheckpointNotFoundError,
     PlanError,
 )
-from airflow_provider_ckpt.restart.real_time import REAL_TIME, trigger_of
+from airflow_provider_ckpt.restart.real_time import trigger_of
 from airflow_provider_ckpt.rollback.exchange_plan import plan_exchange
 from airflow_provider_ckpt.rollback.find_bookmarked import find_bookmarked
 from airflow_provider_ckpt.rollback.find_resets import Resets, find_resets
 from airflow_provider_ckpt.rollback.foresee import doubt, require_no_worse, view_after
 from airflow_provider_ckpt.rollback.goal import BeforeDeploy, RollbackTarget, ToBackup, ToBatch, notes_of
 from airflow_provider_ckpt.rollback.gone_inputs import without_gone_inputs
+from airflow_provider_ckpt.rollback.judge_effects import Wish, entry_after, inputs_after, judge_sink
 from airflow_provider_ckpt.rollback.plan import plan_rollback
 from airflow_provider_ckpt.rollback.read_backup import (
     compare,
@@ -51,10 +47,8 @@ from airflow_provider_ckpt.rollback.read_backup import (
     require_same_query,
 )
 from airflow_provider_ckpt.rollback.resolve import backups_hint, resolve
-from airflow_provider_ckpt.sinks.change_effects import in_real_time, rollback_effect
-from airflow_provider_ckpt.sinks.declared import DeclaredSink, read_marker
+from airflow_provider_ckpt.sinks.declared import DeclaredSink
 from airflow_provider_ckpt.sinks.effects import SinkEffect
-from airflow_provider_ckpt.sinks.file import read_trimmed
 from airflow_provider_ckpt.storage.store import Store
 
 
@@ -84,18 +78,18 @@ def make_rollback(
         BackupCorruptError: The backup is not complete.
         CheckpointMovedError: The query is running, and removes what was just listed.
     """
-    wish = _Wish(trim_sink_log, sink, sources or {}, trigger or "")
+    wish = Wish(trim_sink_log, sink, sources or {}, trigger or "")
     return read_unmoved(lambda: _planned(stores, target, wish), stores.checkpoint, stores.sink)
 
 
-def _planned(stores: Stores, target: int | RollbackTarget | ToBackup | BeforeDeploy, wish: _Wish) -> Plan:
+def _planned(stores: Stores, target: int | RollbackTarget | ToBackup | BeforeDeploy, wish: Wish) -> Plan:
     if isinstance(target, BeforeDeploy):
         plan = _make_rollback_to(stores, find_bookmarked(stores, target.bookmark), wish)
         return replace(plan, notes=(target.note, *plan.notes))
     return _make_rollback_to(stores, target, wish)
 
 
-def _make_rollback_to(stores: Stores, target: int | RollbackTarget | ToBackup, wish: _Wish) -> Plan:
+def _make_rollback_to(stores: Stores, target: int | RollbackTarget | ToBackup, wish: Wish) -> Plan:
     if isinstance(target, ToBackup):
         return _make_rollback_to_backup(stores, target, wish)
     goal = ToBatch(target) if isinstance(target, int) else target
@@ -126,17 +120,7 @@ def _backup_of(stores: Stores, batch_id: int) -> ToBackup | None:
     return ToBackup(stores.backups.location, own[-1].backup_id) if own else None
 
 
-@dataclass(frozen=True, slots=True)
-class _Wish:
-    """What was said about a rollback beside its target; see :func:`make_rollback`."""
-
-    trim_sink_log: bool
-    sink: DeclaredSink | None
-    sources: Mapping[str, str]
-    trigger: str
-
-
-def _make_rollback(stores: Stores, target: RollbackTarget, wish: _Wish) -> Plan:
+def _make_rollback(stores: Stores, target: RollbackTarget, wish: Wish) -> Plan:
     checkpoint = stores.checkpoint
     batch_id = resolve(checkpoint, target)
     if (interrupted := _interrupted(stores, batch_id)) is not None:
@@ -156,20 +140,20 @@ def _observed(checkpoint: Store, batch_id: int) -> CheckpointView:
     return view
 
 
-def _fresh_rollback(stores: Stores, target: RollbackTarget, view: CheckpointView, batch_id: int, wish: _Wish) -> Plan:
+def _fresh_rollback(stores: Stores, target: RollbackTarget, view: CheckpointView, batch_id: int, wish: Wish) -> Plan:
     checkpoint = stores.checkpoint
     chosen = find_restart_set(checkpoint, view, batch_id)
     chosen = without_broken_files(view, chosen, checkpoint.head, checkpoint.chunks)
     if chosen.missing:
         require(chosen, view, _restorable_text(restorable_batches(checkpoint, view, batch_id), view))
     wish = replace(wish, trigger=trigger_of(wish.trigger, operator_names(checkpoint, view, batch_id)))
-    effect, sink_log = _judge_sink(stores, view, batch_id, wish)
+    effect, sink_log = judge_sink(stores, view, batch_id, wish)
     plan = replace(plan_rollback(view, chosen, now_ms(), (effect,), sink_log), trigger=wish.trigger)
     after = view_after(plan, view, chosen, checkpoint)
     require_no_worse(plan, view, after)
-    if reason := doubt(batch_id, after, _entry_after(checkpoint, view, batch_id)):
+    if reason := doubt(batch_id, after, entry_after(checkpoint, view, batch_id)):
         plan = replace(plan, effects=(_doubtful(effect, reason),))
-    plan = without_gone_inputs(plan, _inputs_after(checkpoint, view, batch_id))
+    plan = without_gone_inputs(plan, inputs_after(checkpoint, view, batch_id))
     entry = view.offset_seq(batch_id)
     resets = find_resets(stores, batch_id, entry)
     return _told(plan, checkpoint, _notes(view, target, entry, resets, wish.sources), resets)
@@ -190,7 +174,7 @@ def _restorable_text(found: Sequence[int], view: CheckpointView) -> str:
     return f"Nothing was done. Batches that can be restored: {', '.join(map(str, found))}.{more}"
 
 
-def _make_rollback_to_backup(stores: Stores, target: ToBackup, wish: _Wish) -> Plan:
+def _make_rollback_to_backup(stores: Stores, target: ToBackup, wish: Wish) -> Plan:
     """An ordinary rollback as long as the checkpoint holds all that it needs; else the backup's files come back."""
     checkpoint, root = stores.checkpoint, stores.backups
     if root is None:
@@ -210,7 +194,7 @@ def _make_rollback_to_backup(stores: Stores, target: ToBackup, wish: _Wish) -> P
         raise
 
 
-def _back_to(stores: Stores, root: Store, backup: Manifest, wish: _Wish) -> Plan:
+def _back_to(stores: Stores, root: Store, backup: Manifest, wish: Wish) -> Plan:
     checkpoint, batch_id = stores.checkpoint, backup.batch_id
     view = _observed(checkpoint, batch_id)
     if keeps_batch(view, backup, compare(checkpoint, view, backup)):
@@ -221,7 +205,7 @@ def _back_to(stores: Stores, root: Store, backup: Manifest, wish: _Wish) -> Plan
     return _exchange(stores, root, view, backup, wish)
 
 
-def _exchange(stores: Stores, root: Store, view: CheckpointView, backup: Manifest, wish: _Wish) -> Plan:
+def _exchange(stores: Stores, root: Store, view: CheckpointView, backup: Manifest, wish: Wish) -> Plan:
     checkpoint, batch_id = stores.checkpoint, backup.batch_id
     require_restorable_backup(root, backup)
     held, backup = read_restart_set(root, backup)
@@ -231,7 +215,7 @@ def _exchange(stores: Stores, root: Store, view: CheckpointView, backup: Manifes
     damaged = {name: error for name, error in view.damaged.items() if name not in held.entries}
     view = replace(view, entries={**view.entries, **held.entries}, damaged=damaged)
     wish = replace(wish, trigger=trigger_of(wish.trigger, operator_names(checkpoint, view, batch_id)))
-    effect, sink_log = _judge_sink(stores, view, batch_id, wish)
+    effect, sink_log = judge_sink(stores, view, batch_id, wish)
     effect = effect if is_known else _not_known(effect, batch_id)
 
     def sha256_of(name: str) -> str:
@@ -247,30 +231,13 @@ def _exchange(stores: Stores, root: Store, view: CheckpointView, backup: Manifes
         replaced=compared.replaced,
         sha256_of=sha256_of,
     )
-    plan = without_gone_inputs(replace(plan, trigger=wish.trigger), _inputs_after(checkpoint, view, batch_id))
+    plan = without_gone_inputs(replace(plan, trigger=wish.trigger), inputs_after(checkpoint, view, batch_id))
     coming = [action.size for action in plan.actions if isinstance(action, Copy) and action.source]
     entry = held.offset_seq(batch_id)
     resets = find_resets(stores, batch_id, entry)
     notes = _notes(view, ToBatch(batch_id), entry, resets, wish.sources)
     note = f"{len(coming)} files ({sum(coming):,} bytes) are copied from backup {backup.backup_id}."
     return _told(plan, checkpoint, (*notes, note), resets)
-
-
-def _inputs_after(checkpoint: Store, view: CheckpointView, batch_id: int) -> Inputs:
-    """Whether the files that file sources read after a batch are there to be read again."""
-    names = [name for name in logs_after(view, batch_id) if name not in view.entries]
-    logs = read_text_logs(checkpoint, view, names, checkpoint.head, checkpoint.chunks)
-    return find_inputs(checkpoint, files_after(logs, batch_id))
-
-
-def _entry_after(checkpoint: Store, view: CheckpointView, batch_id: int) -> OffsetSeq | None:
-    """The offset entry of the batch after one; None when there is none, or it is damaged."""
-    later = [planned for planned in view.planned if planned > batch_id]
-    if not later:
-        return None
-    name = layout.offset_entry(later[0])
-    entry = read_text_logs(checkpoint, view, [name], checkpoint.head, checkpoint.chunks).entries.get(name)
-    return entry if isinstance(entry, OffsetSeq) else None
 
 
 def _doubtful(effect: SinkEffect, reason: str) -> SinkEffect:
@@ -285,37 +252,6 @@ def _not_known(effect: SinkEffect, batch_id: int) -> SinkEffect:
         f"the offset entry of batch {batch_id} cannot be read, so the sink may hold other rows for batch {batch_id}"
     )
     return replace(effect, effect="unknown", reason=reason, remedy="Compare the rows of that batch in the sink.")
-
-
-def _judge_sink(stores: Stores, view: CheckpointView, batch_id: int, wish: _Wish) -> tuple[SinkEffect, SinkLog | None]:
-    """What becomes of the sink, and its log when it is to be trimmed."""
-    sink_log = _log_to_trim(stores, wish.sink, batch_id) if wish.trim_sink_log else None
-    declared = wish.sink or (DeclaredSink("file", stores.sink.location) if stores.sink else DeclaredSink(""))
-    store = stores.sink if declared.directory else None
-    marker = read_marker(declared, store, view.query_id, batch_id)
-    require_fit(stores.checkpoint, stores.undo, view, declared, store, marker)
-    effect = rollback_effect(marker, batch_id, view.latest_planned, trimmed=sink_log is not None)
-    if wish.trigger == REAL_TIME:
-        effect = in_real_time(effect, marker)
-    return replace(effect, sink=declared.at(store).name), sink_log
-
-
-def _log_to_trim(stores: Stores, sink: DeclaredSink | None, batch_id: int) -> SinkLog:
-    if stores.sink is None or (sink is not None and sink.kind != "file"):
-        raise PlanError(
-            "--trim-sink-log is only for a file sink, because only a file sink has a log that ckpt can trim",
-            hint="Declare the sink: --sink file:URI.",
-        )
-    sink_log = read_trimmed(stores.sink, batch_id)
-    links = [name for name in (layout.SINK_LOG, *sink_log.objects) if stores.sink.is_link(name)]
-    if links:
-        raise PlanError(
-            "the log of the sink is a link, so it is not trimmed.",
-            location=stores.sink.location,
-            name=links[0],
-            hint="Replace the link with the directory that it points to.",
-        )
-    return sink_log
 
 
 def _told(plan: Plan, checkpoint: Store, notes: tuple[str, ...], resets: Resets) -> Plan:
@@ -338,7 +274,7 @@ def make_rollback_again(plan: Plan, stores: Stores) -> Plan:
 
     Raises what :func:`make_rollback` raises.
     """
-    wish = _Wish(bool(plan.sink), sink_of(plan), {}, plan.trigger)
+    wish = Wish(bool(plan.sink), sink_of(plan), {}, plan.trigger)
     if plan.backup_id is None:
         view = _observed(stores.checkpoint, plan.batch_id)
         return _fresh_rollback(stores, ToBatch(plan.batch_id), view, plan.batch_id, wish)
