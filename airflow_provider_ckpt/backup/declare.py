@@ -33,13 +33,20 @@ def new_backup_id(at_ms: int, query_id: str) -> str:
 
 
 def claim_id(root: Store, others: Collection[str], query_id: str) -> tuple[int, str]:
-    """A moment and the id that it gives, which no other backup has: of two that want it one can create the intent."""
+    """A moment and the id that it gives, which no other backup has: of two that want it one can create the intent.
+
+    One that began in the same millisecond may have finished since the others were listed, and has no intent any more.
+    """
     for at_ms in count(now_ms()):
         backup_id = new_backup_id(at_ms, query_id)
         if backup_id not in others:
+            intent = f"{backup_id}/{INTENT}"
             with suppress(ObjectExistsError):
-                root.create(f"{backup_id}/{INTENT}", _intent(""))
-                return at_ms, backup_id
+                root.create(intent, _intent(""))
+                files, directories = root.ls(backup_id)
+                if not directories and files.keys() == {intent}:
+                    return at_ms, backup_id
+                root.delete(intent)
     raise AssertionError("time has no end")
 
 

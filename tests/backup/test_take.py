@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from airflow_provider_ckpt.backup import copier, manifest
+from airflow_provider_ckpt.backup import copier, declare, manifest
 from airflow_provider_ckpt.backup.catalog import find_backup, list_backups
 from airflow_provider_ckpt.backup.take import take_backup
 from airflow_provider_ckpt.backup.verify import verify_backup
@@ -69,6 +69,16 @@ def test_an_unchanged_second_backup_copies_the_log_entries_alone(query, root, ca
     assert [(item.name, item.sha256) for item in first.objects] == [(item.name, item.sha256) for item in second.objects]
     assert_whole(root)
     assert not unnamed(root), "no intent is left"
+
+
+def test_a_backup_that_finished_in_the_same_millisecond_keeps_its_directory(query, root, monkeypatch):
+    monkeypatch.setattr(declare, "now_ms", lambda: 1_767_225_600_000)
+    first = query("agg-hdfs").back_up(root)
+    before = {name: root.read(name) for name in root.find()}
+    at_ms, backup_id = declare.claim_id(root, (), first.query_id)  # the others were listed before that one was there
+    assert (at_ms, backup_id) == (first.created_at_ms + 1, declare.new_backup_id(at_ms, first.query_id))
+    root.delete(f"{backup_id}/intent.json")
+    assert {name: root.read(name) for name in root.find()} == before
 
 
 class Noted(Store):
