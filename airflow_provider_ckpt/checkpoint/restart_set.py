@@ -20,7 +20,7 @@ from airflow_provider_ckpt.checkpoint.state_chain import Chain, Reads, StateStor
 from airflow_provider_ckpt.checkpoint.state_partitions import Partitions, partitions_of
 from airflow_provider_ckpt.checkpoint.view import CheckpointView
 from airflow_provider_ckpt.codec import jvm_text, layout, state_content, state_file
-from airflow_provider_ckpt.codec.commit_log import CommitMetadata
+from airflow_provider_ckpt.codec.commit_log import StateUniqueIds
 from airflow_provider_ckpt.codec.layout import StateFile, StateStoreId
 from airflow_provider_ckpt.codec.offset_log import OffsetSeq
 from airflow_provider_ckpt.errors import BatchNotRestorableError
@@ -39,6 +39,7 @@ class RestartSet:
         repaired: What is broken, in words, of snapshots that an older one and the changes since then make up for.
         unknown: What nobody can judge from the files, in words.
         single: Ids of the operators that have one partition whatever the shuffle partitions are.
+        committed: Whether the batch has to be committed.
     """
 
     batch_id: int
@@ -47,6 +48,7 @@ class RestartSet:
     repaired: tuple[str, ...] = ()
     unknown: tuple[str, ...] = ()
     single: tuple[int, ...] = ()
+    committed: bool = True
 
     @property
     def lacking(self) -> tuple[str, ...]:
@@ -60,6 +62,8 @@ def restart_set(
     batch_id: int,
     decompressors: Mapping[str, state_file.Decompress],
     broken: Mapping[str, str] = MappingProxyType({}),
+    *,
+    committed: bool = True,
 ) -> Reads[RestartSet]:
     """Work out the files for a restart after one batch of a checkpoint that was listed as a whole.
 
@@ -68,14 +72,15 @@ def restart_set(
         batch_id: The committed batch.
         decompressors: For changelogs, by codec.
         broken: State files that are known to be of no use, by name, and why.
+        committed: False for a batch that Spark takes for done although it is not committed; its state has no ids.
     """
-    logs = log_entries(view, batch_id)
+    logs = log_entries(view, batch_id, committed=committed)
     missing = [name for name in logs if name not in view.objects]
     missing += [f"{name}: {view.damaged[name].message}" for name in logs if name in view.damaged]
-    if any(problem.partition(": ")[0] in logs[-3:] for problem in missing):
-        return RestartSet(batch_id, (), missing=tuple(missing))
+    if any(problem.partition(": ")[0] in logs[-3 if committed else -2 :] for problem in missing):
+        return RestartSet(batch_id, (), missing=tuple(missing), committed=committed)
     sources = source_files(view, view.offset_seq(batch_id))
-    state = yield from _state_files(view, batch_id, decompressors, broken)
+    state = yield from _state_files(view, batch_id, decompressors, broken, committed=committed)
     names = [*(name for name in logs if name in view.objects), *sources.names, *state.names]
     return RestartSet(
         batch_id=batch_id,
@@ -84,12 +89,14 @@ def restart_set(
         repaired=tuple(state.repaired),
         unknown=tuple(state.unknown),
         single=tuple(state.single),
+        committed=committed,
     )
 
 
-def log_entries(view: CheckpointView, batch_id: int) -> list[str]:
+def log_entries(view: CheckpointView, batch_id: int, *, committed: bool = True) -> list[str]:
     """The small files at the top that a restart after a batch reads, those that Spark purges first in front."""
-    names = [layout.offset_entry(batch_id), layout.commit_entry(batch_id), layout.METADATA]
+    commit = [layout.commit_entry(batch_id)] if committed else []
+    names = [layout.offset_entry(batch_id), *commit, layout.METADATA]
     before = view.predecessor(batch_id)
     return names if before is None else [layout.offset_entry(before), *names]
 
@@ -122,15 +129,17 @@ def _state_files(
     batch_id: int,
     decompressors: Mapping[str, state_file.Decompress],
     broken: Mapping[str, str],
+    *,
+    committed: bool,
 ) -> Reads[Chain]:
     stores = _state_stores(view, broken)
     whole = Chain()
     conf = _conf(view.offset_seq(batch_id))
-    commit = view.commit(batch_id)
+    ids = (view.commit(batch_id).state_unique_ids if committed else None) or {}
     operators = yield from operator_files(view, batch_id)
     whole.names += operators.names
     whole.missing += operators.missing
-    expected = yield from _expected_stores(view, stores, batch_id, whole)
+    expected = yield from _expected_stores(view, stores, batch_id, ids, whole)
     codec = conf.get(COMPRESSION_CODEC) or "lz4"
     codec = state_content.short_codec(codec) or codec
     siblings = {store_id.operator_id: [file.kind for file in store.files] for store_id, store in stores.items()}
@@ -139,7 +148,7 @@ def _state_files(
         stores_of.setdefault((store_id.operator_id, store_id.partition), []).append(store_id.store)
     for store_id in expected:
         store = stores.get(store_id, StateStore(store_id, {}, {}))
-        unique_id = _unique_id(commit, store_id, stores_of[store_id.operator_id, store_id.partition])
+        unique_id = _unique_id(ids, store_id, stores_of[store_id.operator_id, store_id.partition])
         if unique_id is None:
             kinds = [file.kind for file in store.files] or siblings.get(store_id.operator_id) or _kinds_of(conf)
             chain = yield from chain_v1(store, batch_id + 1, kinds)
@@ -185,11 +194,11 @@ def _expected_stores(
     view: CheckpointView,
     stores: Mapping[StateStoreId, StateStore],
     batch_id: int,
+    ids: StateUniqueIds,
     whole: Chain,
 ) -> Reads[tuple[StateStoreId, ...]]:
     """Every store that a restart opens: what an operator has in one partition, or says it has, it must have in all."""
     shuffle_partitions = state_partitions(_conf(view.offset_seq(batch_id)))
-    ids = view.commit(batch_id).state_unique_ids or {}
     expected: set[StateStoreId] = set()
     for operator_id in sorted(_operators(view, stores) | ids.keys()):
         own = [store_id for store_id in stores if store_id.operator_id == operator_id]
@@ -236,12 +245,12 @@ def _tell(opened: Partitions, operator_id: int, shuffle_partitions: int | None, 
         whole.lost += missing_names(span, partial(_partition, operator_id))[1:]
 
 
-def _unique_id(commit: CommitMetadata, store_id: StateStoreId, own: Sequence[str]) -> str | None:
+def _unique_id(all_ids: StateUniqueIds, store_id: StateStoreId, own: Sequence[str]) -> str | None:
     """The id in the file names of state checkpoint format 2; None in format 1.
 
     The ids of a partition are in the alphabetical order of its store names, which are ``own``.
     """
-    partitions = (commit.state_unique_ids or {}).get(store_id.operator_id)
+    partitions = all_ids.get(store_id.operator_id)
     if partitions is None or store_id.partition >= len(partitions):
         return None
     ids = partitions[store_id.partition]

@@ -32,7 +32,7 @@ class CheckpointView:
         damaged: What was read and could not be decoded, by name.
         complete: Whether everything was listed, or the two logs alone.
         stateful: Whether there is state of at least one operator.
-        missing: What the restart set of the newest committed batch lacks; None when that was not read.
+        missing: What the restart set of ``batch_before`` lacks; None when that was not read.
         repaired: What is broken of snapshots that an older one makes up for.
         unjudged: What of the state nobody can judge from the files.
         unread_tables: Whether the restart after the newest commit reads tables of RocksDB that have no checksum file;
@@ -115,6 +115,16 @@ class CheckpointView:
         """The newest batch when it is planned and not committed: running, or left by a crash."""
         planned, committed = self.latest_planned, self.latest_committed
         return planned if planned is not None and (committed is None or planned > committed) else None
+
+    @property
+    def batch_before(self) -> int | None:
+        """The batch on whose state a restart goes on: the newest committed, or the one before that in flight.
+
+        Spark takes every batch before the newest planned one for done, committed or not.
+        """
+        if self.in_flight is not None and self.in_flight - 1 in self.planned:
+            return self.in_flight - 1
+        return self.latest_committed
 
     @property
     def unfinished_repartition(self) -> int | None:

@@ -19,7 +19,7 @@ from airflow_provider_ckpt.checkpoint.view import CheckpointView
 from airflow_provider_ckpt.checks import check
 from airflow_provider_ckpt.checks.findings import Finding
 from airflow_provider_ckpt.checks.logs import newest_entry
-from airflow_provider_ckpt.checks.state import MISMATCH
+from airflow_provider_ckpt.checks.state import MISMATCH, has_state_ids
 from airflow_provider_ckpt.codec import layout, state_content, state_file
 from airflow_provider_ckpt.codec.checksum import BYTES_PER_CHECKSUM, HadoopChecksum, SparkChecksum, is_hadoop
 from airflow_provider_ckpt.codec.source_log import newest_entry_in
@@ -88,11 +88,14 @@ def read_deep(
     """
     view = read_text_logs(store, view, [name for name in view.objects if is_text_log(name)], read, chunks)
     view = replace(view, unfinished=unfinished_state(view, read, chunks) if state else ())
-    newest = view.latest_committed
+    newest = view.batch_before
     if newest is None or {layout.offset_entry(newest), layout.commit_entry(newest)} & view.damaged.keys():
         return view
+    committed = newest == view.latest_committed
+    if not committed and has_state_ids(view):  # nobody knows which files are valid
+        return view
     try:
-        needed = drive(restart_set(view, newest, decompressors()), read)
+        needed = drive(restart_set(view, newest, decompressors(), committed=committed), read)
         needed = without_broken_files(view, needed, read, chunks) if state else needed
     except CheckpointFormatError as error:
         return replace(view, missing=(f"{error.name}: {error.message}",))
@@ -144,7 +147,7 @@ def without_broken_files(
     ):
         done.update(chosen.names)
         broken.update(found)
-        chosen = drive(restart_set(view, chosen.batch_id, decompressors(), broken), read)
+        chosen = drive(restart_set(view, chosen.batch_id, decompressors(), broken, committed=chosen.committed), read)
     return chosen
 
 

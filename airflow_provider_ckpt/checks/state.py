@@ -138,7 +138,13 @@ def commit_without_ids(view: CheckpointView) -> Iterator[Finding]:
 
 @rule("CKPT122", "CKPT130")
 def incomplete_chain(view: CheckpointView) -> Iterator[Finding]:
-    """CKPT130, CKPT122: a file that the restart after the newest committed batch reads is not there, or damaged."""
+    """CKPT130, CKPT122: a file that a restart reads of the state that it goes on from is not there, or damaged."""
+    before = view.batch_before
+    needs = (
+        f"a restart after batch {before} needs it"
+        if before == view.latest_committed
+        else f"batch {view.in_flight}, which Spark will run again, needs it: its state is that of batch {before}"
+    )
     for problem in view.missing or ():
         name, _, reason = problem.partition(": ")
         if not name.startswith(f"{layout.STATE}/"):
@@ -146,9 +152,8 @@ def incomplete_chain(view: CheckpointView) -> Iterator[Finding]:
         yield Finding(
             "CKPT122" if reason.startswith(MISMATCH) else "CKPT130",
             "error",
-            f"{_shown(view, name)} is {reason or 'missing'}, and a restart after batch {view.latest_committed} "
-            "needs it",
-            view.latest_committed,
+            f"{_shown(view, name)} is {reason or 'missing'}, and {needs}",
+            before,
             name,
             spark_error=_error_of_operator(view, name, reason) if "/_" in name else _load_error(view, name, reason),
             **_remedy_of_chain(view, name),

@@ -345,6 +345,17 @@ CHANGELOG_STATE = ("drop state/0/0/{V}.changelog", "empty state/0/0/{V}.changelo
                    "rot state/0/0/{V}.changelog", "empty state/0/0/*.zip", "rot state/0/0/*.zip",
                    ("drop state/0/0/SSTs", "drop state/0/0/1.changelog"),
                    ("drop state/0/0/*.zip", "drop state/0/0/1.changelog"))  # fmt: skip
+#: The batch before the one in flight is not committed: the state that it has left is what counts.
+TRAILING = ("drop commits/{N}", "drop commits/{N-1}")
+TRAILING_STATE = {
+    "agg-update": ((), "drop state/0/0/{V}.delta", "drop state/0/0/{V-1}.delta", "drop state/0/0/{V-2}.delta",
+                   "empty state/0/0/{V-1}.delta", "rot state/0/0/{V-1}.delta", "drop state/0/1",
+                   "drop commits/*", ("drop commits/*", "drop state/0/0/{V-1}.delta")),
+    "agg-rocksdb": ((), "drop state/0/0/{V}.zip", "drop state/0/0/{V-1}.zip", "drop state/0/0/{V-2}.zip",
+                    "empty state/0/0/{V-1}.zip", ("drop commits/*", "drop state/0/0/{V-1}.zip")),
+    "agg-changelog": ((), "drop state/0/0/{V-1}.changelog", "drop state/0/0/{V-2}.changelog",
+                      "empty state/0/0/{V-1}.changelog"),
+}  # fmt: skip
 V2_STATE = ("drop state/0/0/{V}_*", "empty state/0/0/{V}_*", "text commits/{N} v1 {}", "version commits/{N} v1",
             "drop state/0/0/*.crc", "rot state/0/0/{V}_*[gp]", "drop state/0/0/{V-1}_*", ("drop commits/{N}", "drop commits/{N-1}"),
             "text commits/{N} v2 '{\"nextBatchWatermarkMs\":0}'")  # fmt: skip
@@ -408,6 +419,10 @@ def _state() -> Iterator[Case]:
     for base in ("agg-hdfs", "agg-v2", "agg-changelog-v2"):
         yield from _each(base, ("drop commits/{N}", ("drop commits/{N}", "drop offsets/{N}")), query="count-noop")
     yield from _each("agg-update-v2", (("drop commits/{N}", "drop commits/{N-1}"), "drop commits/{N-1}"))
+    for base, damages in TRAILING_STATE.items():
+        lines = ((*TRAILING, *((damage,) if isinstance(damage, str) else damage)) for damage in damages)
+        yield from _each(base, lines, query=None if base == "agg-update" else "count-noop")
+    yield from _each("agg-hdfs", ((*TRAILING, "drop state/0/0/{V-1}.delta"),))
     for base in ("dedupe", "join", "join-v3", "row-checksum", "agg-update", "agg-update-v2", "agg-commit-v3"):
         yield Case(base)
         yield from _each(base, ("drop commits/{N}", "drop state", "confs offsets/{N} none", "drop state/0/1"))
