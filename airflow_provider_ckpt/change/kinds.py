@@ -22,7 +22,7 @@ from airflow_provider_ckpt.change.requirements import (
     WriterStopped,
 )
 
-Kind = Literal["restore", "rollback", "undo", "repartition", "reset", "seed"]
+Kind = Literal["restore", "rollback", "undo", "repartition", "reset", "seed", "fence"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,6 +41,7 @@ class Rules:
         puts_back_own: Whether it may put back what it removes itself: that copy names no source and follows the delete.
         replaces: Whether it may remove an object and write another one under the same name.
         adds_batch: Whether it adds a batch after those that are there, and leaves all of them alone.
+        is_passed: Whether it is over when a query has run on: then there is nothing to take back.
     """
 
     requires: tuple[type[Requirement], ...]
@@ -53,6 +54,7 @@ class Rules:
     puts_back_own: bool = False
     replaces: bool = False
     adds_batch: bool = False
+    is_passed: bool = False
 
     @property
     def in_place(self) -> bool:
@@ -100,4 +102,11 @@ KINDS: Mapping[Kind, Rules] = {
         can_be_undone=True,
     ),
     "seed": Rules(requires=(EmptyLocation,), may_require=(), steps=(Create,)),
+    "fence": Rules(
+        requires=(SameQuery, LatestCommitted, LatestPlanned),
+        may_require=(),
+        steps=(Create,),
+        can_be_undone=True,
+        is_passed=True,
+    ),
 }

@@ -94,6 +94,8 @@ class Plan:
         """What it leads to, in words: ``batch 41``, ``5 partitions``, ``other offsets``."""
         if self.kind == "reset":
             return "other offsets"
+        if self.kind == "fence":
+            return f"the end of batch {self.batch_id}"
         return f"{self.partitions} partitions" if self.partitions else f"batch {self.batch_id}"
 
     @property

@@ -33,6 +33,7 @@ MODULES = {
     **dict.fromkeys(("rollback", "undo"), "rollback"),
     "repartition": "repartition",
     "reset-offsets": "reset",
+    "fence": "fence",
     "history": "history",
     "export": "export",
     "publish-offsets": "publish",

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from airflow_provider_ckpt.change.actions import Taking
 from airflow_provider_ckpt.change.plan import Plan
 from airflow_provider_ckpt.change.receipt import Receipt
 from airflow_provider_ckpt.cli.plan_files import next_command, undo_command
@@ -57,7 +58,8 @@ def _report_receipt(plan: Plan, receipt: Receipt) -> None:
     if receipt.status == "already_applied":
         say("Nothing was changed, because every step of the plan was done before.", colour="green")
         return
-    kept = "The record is" if plan.rules.adds_batch else "The removed files are kept"
+    is_kept = any(isinstance(action, Taking) for action in plan.actions)
+    kept = "The removed files are kept" if is_kept else "The record is"
     kept = f" {kept} in {receipt.record}." if receipt.record and plan.rules.can_be_undone else ""
     say(f"Done: {counted(receipt.actions, 'step')}.{kept}", colour="green")
     if plan.rules.can_be_undone:

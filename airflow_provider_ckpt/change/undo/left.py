@@ -36,6 +36,12 @@ class After:
         """Whether a query has run the batch that the change was to add, which was stopped before it was planned."""
         return self.view.partitions_of(self.done.batch_id) not in (None, self.done.partitions)
 
+    @property
+    def is_run_on(self) -> bool:
+        """Whether a query has committed or planned what comes after the entry that the change has added."""
+        added = self.done.batch_id + 1
+        return max(self.view.committed, default=-1) >= added or max(self.view.planned, default=-1) > added
+
     def objects(self, place: Place) -> Mapping[str, StoredObject]:
         """What is in a place now."""
         if place == "checkpoint":

@@ -176,6 +176,8 @@ def judge_undo(after: After, hashes: Mapping[Spot, str]) -> Undo:
     if after.done.rules.adds_batch:
         return _judge_added(after)
     present = find_present(after, hashes)
+    if after.done.rules.is_passed and after.is_run_on:
+        return Undo(after, frozenset(), peeled=(), newcomers=())
     _require_known(after, find_foreign(after, present, hashes))
     if _is_untouched(after, present):
         return Undo(after, present, peeled=(), newcomers=())
