@@ -34,6 +34,7 @@ MODULES = {
     "repartition": "repartition",
     "reset-offsets": "reset",
     "fence": "fence",
+    "sources": "source_changes",
     "history": "history",
     "export": "export",
     "publish-offsets": "publish",

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 def report_change(plan: Plan, receipt: Receipt | None, *, as_json: bool, plan_out: str | None = None) -> None:
     """A plan, and what was done of it; the last line is the next command."""
     if receipt is not None:
-        has_done(f"Done: {counted(receipt.actions, 'step')} of the {plan.kind} of {plan.location}.")
+        has_done(f"Done: {counted(receipt.actions, 'step')} of the {plan.called} of {plan.location}.")
     elif plan_out:
         has_done(f"The plan is in {plan_out}.")
     if as_json:

@@ -87,7 +87,7 @@ def _changed(after: After, requirement: SameQuery | KeptObjects | KeptSinkLog, t
         return f"{where} was removed or emptied"
     young = [name for name in _younger(after, touched, place) if not _may_stay(name)]
     if not young:
-        return f"in {where} files were removed, or files were added that are older than the {after.done.kind}"
+        return f"in {where} files were removed, or files were added that are older than the {after.done.called}"
     more = f" and {len(young) - _NAMED} more" if len(young) > _NAMED else ""
     return f"in {where} the files {', '.join(young[:_NAMED])}{more} were written since, or other files were removed"
 
@@ -95,7 +95,7 @@ def _changed(after: After, requirement: SameQuery | KeptObjects | KeptSinkLog, t
 def _refused(after: After, problem: str) -> PlanError:
     done = after.done
     return PlanError(
-        f"the {done.kind} to {done.aim} ({done.plan_id}) cannot be undone in place, because files that it did not "
+        f"the {done.called} to {done.aim} ({done.plan_id}) cannot be undone in place, because files that it did not "
         f"change are no longer the same ({problem}).",
         location=after.view.location,
         batch_id=done.batch_id,

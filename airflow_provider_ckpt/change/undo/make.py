@@ -103,7 +103,7 @@ def _judge_undo(record: journal.Record, stores: Stores, sink: DeclaredSink, undo
     store = stores.sink if sink.directory else None
     if done.sink and store is not None and place_of(store) != place_of(store.at(done.sink)):
         raise PlanError(
-            f"the {done.kind} {done.plan_id} changed the log of {done.sink}, not the log of {store.location}.",
+            f"the {done.called} {done.plan_id} changed the log of {done.sink}, not the log of {store.location}.",
             location=done.location,
             hint="Nothing was changed. Leave out --sink.",
         )

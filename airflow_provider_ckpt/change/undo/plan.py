@@ -70,7 +70,7 @@ class Undo:
             planned_at_ms=planned_at_ms,
             requirements=tuple(requirements_of(view, actions, self.after.sink_log)),
             actions=tuple(actions),
-            warnings=(f"Undoes the {done.kind} to {done.aim} ({done.plan_id}).", *self._warnings()),
+            warnings=(f"Undoes the {done.called} to {done.aim} ({done.plan_id}).", *self._warnings()),
             effects=effects,
             source=saved_at,
             sink=done.sink,
@@ -120,7 +120,7 @@ class Undo:
         done = self.after.done
         problem = "is missing" if is_missing else "is not what was saved"
         return PlanError(
-            f"the {done.kind} {done.plan_id} cannot be undone: the saved copy of this file {problem}.",
+            f"the {done.called} {done.plan_id} cannot be undone: the saved copy of this file {problem}.",
             location=self.after.view.location,
             name=action.name,
             hint="Nothing was done. Restore a backup to a new location (ckpt restore).",
@@ -141,20 +141,20 @@ class Undo:
         if batches := self.foreign_batches:
             those = batches_text(batches[0], batches[-1])
             yield (
-                f"A query has written {those} since the {done.kind}. The undo drops them first, and keeps their files "
-                "in its own record."
+                f"A query has written {those} since the {done.called}. The undo drops them first, and keeps their "
+                "files in its own record."
             )
         tables = [name for name in self.newcomers if _is_table(name)]
         if tables:
             yield (
-                f"{len(tables)} RocksDB files that Spark has uploaded since the {done.kind} are not removed: "
+                f"{len(tables)} RocksDB files that Spark has uploaded since the {done.called} are not removed: "
                 f"{listed_shortly(tables, _NAMED)}. No state version after the undo uses them, so Spark does not "
                 "read them and its maintenance deletes them later."
             )
         others = [name for name in self.newcomers if not _is_table(name)]
         if others:
             yield (
-                f"{len(others)} files that ckpt does not know have come since the {done.kind} and are left as they "
+                f"{len(others)} files that ckpt does not know have come since the {done.called} and are left as they "
                 f"are: {listed_shortly(others, _NAMED)}."
             )
 
@@ -189,12 +189,12 @@ def judge_undo(after: After, hashes: Mapping[Spot, str]) -> Undo:
 def _require_known(after: After, foreign: Replace | None) -> None:
     if foreign is not None:
         raise PlanError(
-            f"the {after.done.kind} {after.done.plan_id} cannot be undone, because this file was removed or written "
+            f"the {after.done.called} {after.done.plan_id} cannot be undone, because this file was removed or written "
             "again since.",
             location=after.view.location,
             name=foreign.name,
-            hint=f"Nothing was done. Its content before the {after.done.kind} is in {after.done.plan_id}/saved in the "
-            "record of the change (ckpt history).",
+            hint=f"Nothing was done. Its content before the {after.done.called} is in {after.done.plan_id}/saved in "
+            "the record of the change (ckpt history).",
         )
 
 
