@@ -42,6 +42,7 @@ class Rules:
         puts_back_own: Whether it may put back what it removes itself: that copy names no source and follows the delete.
         replaces: Whether it may remove an object and write another one under the same name.
         moves_own: Whether its copies name objects of the checkpoint itself, which come to another place.
+        keeps_in_flight: Whether it leaves a batch in flight planned, for the next query to run.
         adds_batch: Whether it adds a batch after those that are there, and leaves all of them alone.
         is_passed: Whether it is over when a query has run on: then there is nothing to take back.
     """
@@ -57,6 +58,7 @@ class Rules:
     puts_back_own: bool = False
     replaces: bool = False
     moves_own: bool = False
+    keeps_in_flight: bool = False
     adds_batch: bool = False
     is_passed: bool = False
 
@@ -122,5 +124,6 @@ KINDS: Mapping[Kind, Rules] = {
         can_be_undone=True,
         replaces=True,
         moves_own=True,
+        keeps_in_flight=True,
     ),
 }

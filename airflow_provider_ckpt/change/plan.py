@@ -20,6 +20,7 @@ from airflow_provider_ckpt.change.kinds import KINDS, Kind, Rules
 from airflow_provider_ckpt.change.requirements import (
     FromBackup,
     KeptSinkLog,
+    LatestPlanned,
     Requirement,
     WriterStopped,
     requirement_from_dict,
@@ -111,7 +112,10 @@ class Plan:
 
     @property
     def last_kept(self) -> int:
-        """The newest batch that it leaves alone."""
+        """The newest batch that it leaves alone, or in flight as it was."""
+        if self.rules.keeps_in_flight:
+            planned = (item.expected for item in self.requirements if isinstance(item, LatestPlanned))
+            return max(self.batch_id, *(int(batch) for batch in planned if batch.isdecimal()), 0)
         return self.batch_id - 1 if self.rules.adds_batch else self.batch_id
 
     @property

@@ -119,4 +119,5 @@ def find_foreign(after: After, present: Collection[Action], hashes: Mapping[Spot
 def _batches_written_since(after: After, own: Collection[Spot]) -> set[int]:
     places: tuple[Place, ...] = ("checkpoint", "sink")
     since = {batch_of(name) for place in places for name in after.objects(place) if (place, name) not in own}
-    return {batch for batch in since if batch is not None and batch > after.done.batch_id}
+    newest = max(after.done.batch_id, after.done.last_kept)
+    return {batch for batch in since if batch is not None and batch > newest}

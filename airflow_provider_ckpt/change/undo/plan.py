@@ -10,12 +10,19 @@ from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, replace
 
 from airflow_provider_ckpt.change.actions import Action, Close, Copy, Delete, Ends, Open, Replace
-from airflow_provider_ckpt.change.facts import Place, Spot
-from airflow_provider_ckpt.change.later_batches import peel, requirements_of, source_deletes, trimmed_entries
+from airflow_provider_ckpt.change.facts import Place, Spot, batch_of
+from airflow_provider_ckpt.change.later_batches import (
+    deletes_of,
+    peel,
+    requirements_of,
+    source_deletes,
+    trimmed_entries,
+)
 from airflow_provider_ckpt.change.plan import Plan
-from airflow_provider_ckpt.change.undo.kept import require_kept
+from airflow_provider_ckpt.change.undo.kept import require_kept, younger
 from airflow_provider_ckpt.change.undo.left import After, find_foreign, find_present
 from airflow_provider_ckpt.checkpoint.contents import listed_shortly
+from airflow_provider_ckpt.checkpoint.view import CheckpointView
 from airflow_provider_ckpt.codec import layout
 from airflow_provider_ckpt.codec.layout import main_name
 from airflow_provider_ckpt.errors import PlanError
@@ -59,7 +66,8 @@ class Undo:
         """The plan; ``saved_at`` is where the copies are, under ``checkpoint/`` and ``sink/``."""
         done, view = self.after.done, self.after.view
         actions = [*self.peeled, *(() if self.is_untouched else self._put_back())]
-        if actions and any(isinstance(action, Close) for action in done.actions):
+        is_closed = any(isinstance(action, Close) for action in self.present)
+        if is_closed or (actions and any(isinstance(action, Close) for action in done.actions)):
             closing = self._closing_entry()
             actions = [Close(closing), *actions, Open(closing)]
         return Plan(
@@ -226,13 +234,37 @@ def _peel(after: After, own: Collection[Spot]) -> tuple[Delete, ...]:
     def others(place: Place) -> dict[str, StoredObject]:
         return {name: stored for name, stored in after.objects(place).items() if (place, name) not in own}
 
-    target = after.done.last_kept
+    target, is_closed = (
+        after.done.last_kept,
+        any(isinstance(action, Close) and action.spot in own for action in after.done.actions),
+    )
     view = replace(after.view, objects=others("checkpoint"))
     sink_log = None if after.sink_log is None else replace(after.sink_log, objects=others("sink"))
     trims = trimmed_entries(target, sink_log) if sink_log is not None else {}
     # Its offsets say where the source logs end; where they are not there, no source log was written since.
     knows_target = layout.offset_entry(target) in view.entries
-    peeled = tuple(peel(view, target, trims, sink_log))
-    if not knows_target or (after.done.rules.adds_batch and not _foreign(after.done, peeled)):
+    peeled = (*peel(view, target, trims, sink_log), *_of_batch_in_flight(after, view))
+    if is_closed or not knows_target or (after.done.rules.adds_batch and not _foreign(after.done, peeled)):
         return peeled  # the batch that a change adds reads no input, so the log of no source has it
-    return (*peeled, *source_deletes(view, target))
+    return (*peeled, *source_deletes(view, target), *_of_new_sources(after, view))
+
+
+def _of_batch_in_flight(after: After, view: CheckpointView) -> list[Delete]:
+    """What a query has written since of a batch that was in flight: its commit, and its state."""
+    done = after.done
+    if not done.rules.keeps_in_flight or done.last_kept == done.batch_id:
+        return []
+    young = {name for name in younger(after, "checkpoint") if batch_of(name) == done.last_kept} & view.objects.keys()
+    entry = layout.commit_entry(done.last_kept)
+    state = sorted({main_name(name) for name in young if name.startswith(f"{layout.STATE}/")})
+    return deletes_of(view.objects, [entry, *state])
+
+
+def _of_new_sources(after: After, view: CheckpointView) -> list[Delete]:
+    """What a query has written since for sources that had no offset yet when their query was changed."""
+    if not after.done.rules.keeps_in_flight:
+        return []
+    offsets = view.offset_seq(after.done.last_kept).offsets
+    begun = tuple(f"{layout.SOURCES}/{source_id}/" for source_id, offset in offsets if offset is None)
+    young = {main_name(name) for name in younger(after, "checkpoint") if name.startswith(begun)}
+    return deletes_of(view.objects, sorted(young, reverse=True))
