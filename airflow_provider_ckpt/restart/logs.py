@@ -144,7 +144,7 @@ def entry_before_newest(view: CheckpointView, deploy: DeploySpec) -> Iterator[Fi
         yield from _damaged(view, name)
         if (entry := entry_before(view)) is not None and deploy.sources is not None:
             if entry.version == 1:
-                yield from count_fits(entry, name, before, len(deploy.sources))
+                yield from count_fits(entry, name, before, view, deploy)
             yield from types_fit(entry, before, deploy)
 
 

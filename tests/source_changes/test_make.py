@@ -47,7 +47,9 @@ def in_flight(place: Path) -> Path:
 
 def said(text: str, *operators: str) -> SourceChange:
     words = text.split()
-    return parse_change([word for word in words if "=" in word], [word[1:] for word in words if word[0] == "-"], operators or None)
+    return parse_change(
+        [word for word in words if "=" in word], [word[1:] for word in words if word[0] == "-"], operators or None
+    )
 
 
 CHANGES = {
