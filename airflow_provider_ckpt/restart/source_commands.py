@@ -1,6 +1,6 @@
 """The command that lets the sources of a deploy continue those of a checkpoint, as far as the deploy says which.
 
-Where it does not, the command has OLD or NAME in the place, and the hint says what stands there. Nothing is guessed: a
+Where it does not, the command has OLD or NAME in the place, and the hint says what that is. Nothing is guessed: a
 source is filled in only where it keeps its name, where the topics that the deploy declares are those of one source
 alone, or where there is one source before and after.
 """
@@ -18,7 +18,7 @@ from airflow_provider_ckpt.restart.deploy import DeclaredSource
 from airflow_provider_ckpt.restart.hints import listed
 from airflow_provider_ckpt.untrusted.bounded_json import parse_json
 
-#: What stands for what only a person knows.
+#: In the place of what only a person knows.
 OLD, NAME = "OLD", "NAME"
 
 

@@ -70,7 +70,7 @@ def require_complete(change: SourceChange, ids: Sequence[str], location: str) ->
     has = f"the sources of the checkpoint are {', '.join(ids) or 'none'}"
     problem, hint = "", f"Nothing was done. To see them: ckpt sources {location}"
     if NEW in ids:
-        problem = f"a source is called {NEW!r}, which stands for one that begins at its start"
+        problem = f"a source is called {NEW!r}, which here means one that begins at its start"
     elif unknown := sorted(said - {*ids}):
         problem = f"the checkpoint has no source {shown(unknown[0])}; {has}"
     elif missing := [source_id for source_id in ids if source_id not in said]:

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from airflow_provider_ckpt.change.actions import Replace
 from airflow_provider_ckpt.change.fit_sink import require_fit
+from airflow_provider_ckpt.change.journal import history
 from airflow_provider_ckpt.change.lock import lock_warnings
 from airflow_provider_ckpt.change.open_sinks import sink_of
 from airflow_provider_ckpt.change.places import Stores
@@ -65,6 +67,7 @@ def make_source_change_again(plan: Plan, stores: Stores) -> Plan:
 def _fresh(stores: Stores, change: SourceChange, sink: DeclaredSink | None, trigger: str) -> Plan:
     view = observed(stores)
     entries = entries_read(view)
+    _require_not_done(stores, view, change)
     ids = ids_of(entry for _, entry in entries)
     require_known(entries, view.location)
     require_complete(change, ids, view.location)
@@ -77,6 +80,24 @@ def _fresh(stores: Stores, change: SourceChange, sink: DeclaredSink | None, trig
     plan = plan_change(view, change, sums, now_ms(), (effect,), operators)
     _require_startable(view, plan, change)
     return replace(plan, trigger=trigger, warnings=(*plan.warnings, *lock_warnings(stores.checkpoint)))
+
+
+def _require_not_done(stores: Stores, view: CheckpointView, change: SourceChange) -> None:
+    """Who runs the command again, because nobody saw it end, does not want sources to change places once more."""
+    done = [record for record in history(stores.checkpoint, stores.undo) if record.state in ("applied", "undone")]
+    if not done or done[-1].state != "applied" or done[-1].plan.asked != change.key:
+        return
+    plan = done[-1].plan
+    entries = {action.name: action.data for action in plan.actions if isinstance(action, Replace)}
+    newest = layout.offset_entry(view.latest_planned or 0)
+    if entries.get(newest) == view.offset_seq(view.latest_planned or 0).encode().decode():
+        raise PlanError(
+            "this very change was carried out already, and the query has not run since.",
+            location=view.location,
+            batch_id=view.latest_planned,
+            hint=f"Nothing was done. Start the query with its new sources, or take the change back: ckpt undo "
+            f"{view.location}",
+        )
 
 
 def observed(stores: Stores) -> CheckpointView:

@@ -10,7 +10,7 @@ from typing import Any
 
 from airflow_provider_ckpt.untrusted.bounded_json import parse_json
 
-#: What stands for a source that begins at its start.
+#: What is said of a source that begins at its start.
 NEW = "new"
 #: What Spark takes for the name of a source (``StreamingNameValidator``), and how long a directory may be called.
 _NAME = re.compile(r"[a-zA-Z0-9_]{1,200}")
@@ -124,7 +124,7 @@ def _require_ids(ids: Iterable[str]) -> None:
                 "ckpt not digits alone and at most 200 characters"
             )
         if new == NEW:
-            raise ValueError(f"a source cannot be called {NEW!r} here: that stands for one that begins at its start")
+            raise ValueError(f"a source cannot be called {NEW!r} here: that means one that begins at its start")
 
 
 def change_of_key(key: str) -> SourceChange:
