@@ -89,8 +89,9 @@ def _require_not_done(stores: Stores, view: CheckpointView, change: SourceChange
         return
     plan = done[-1].plan
     entries = {action.name: action.data for action in plan.actions if isinstance(action, Replace)}
-    newest = layout.offset_entry(view.latest_planned or 0)
-    if entries.get(newest) == view.offset_seq(view.latest_planned or 0).encode().decode():
+    newest = view.offset_seq(view.latest_planned or 0).encode().decode()
+    is_last = plan.last_kept == view.latest_planned
+    if is_last and entries.get(layout.offset_entry(view.latest_planned or 0), newest) == newest:
         raise PlanError(
             "this very change was carried out already, and the query has not run since.",
             location=view.location,
