@@ -43,9 +43,13 @@ from airflow_provider_ckpt.codec.source_kind import SourceKind
 from airflow_provider_ckpt.codec.source_offset import SourceOffset
 from airflow_provider_ckpt.codec.typed_offset import Order, TypedOffset
 from airflow_provider_ckpt.errors import CheckpointError
+from airflow_provider_ckpt.fleet.approval import JointPlan, PlannedQuery, refusal_text
+from airflow_provider_ckpt.fleet.bookmarks import KeptBookmark, Refusal
 from airflow_provider_ckpt.fleet.changes import Known, parse_known
 from airflow_provider_ckpt.fleet.find import DEPTH, Found, find_checkpoints
 from airflow_provider_ckpt.fleet.judge import judge_checkpoints
+from airflow_provider_ckpt.fleet.outcome import outcomes, reason_of, trouble_text
+from airflow_provider_ckpt.fleet.read_bookmarks import match_queries, read_bookmarks
 from airflow_provider_ckpt.fleet.row import FleetRow, row_from_dict
 from airflow_provider_ckpt.positions.strategies import parse_scope
 from airflow_provider_ckpt.repartition.make import make_repartition
@@ -86,15 +90,19 @@ __all__ = [
     "Forecast",
     "Found",
     "IcebergAim",
+    "JointPlan",
     "KafkaAim",
     "KafkaBroker",
+    "KeptBookmark",
     "Known",
     "Manifest",
     "Met",
     "Order",
     "PathRule",
     "Plan",
+    "PlannedQuery",
     "Receipt",
+    "Refusal",
     "RetentionPolicy",
     "SinkEffect",
     "SourceKind",
@@ -135,8 +143,10 @@ __all__ = [
     "make_restore",
     "make_rollback",
     "make_undo",
+    "match_queries",
     "observe",
     "open_sinks",
+    "outcomes",
     "parse_deploy",
     "parse_deploy_file",
     "parse_duration_ms",
@@ -147,10 +157,14 @@ __all__ = [
     "parse_time_ms",
     "poll_progress",
     "prune",
+    "read_bookmarks",
+    "reason_of",
+    "refusal_text",
     "render",
     "restore",
     "row_from_dict",
     "take_backup",
     "text_of",
+    "trouble_text",
     "verify_backup",
 ]

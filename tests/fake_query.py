@@ -21,12 +21,12 @@ class FakeQuery:
     #: Makes the bytes of a state file.
     state_file = staticmethod(delta)
 
-    def __init__(self, store: Store, *, has_watermark: bool = True) -> None:
+    def __init__(self, store: Store, *, has_watermark: bool = True, query_id: str = QUERY_ID) -> None:
         self.store = store
         self.watermark_ms = watermark_ms if has_watermark else lambda batch_id: 0
         self.files: dict[str, bytes] = {}
         self.written = 0
-        self._write("metadata", json.dumps({"id": QUERY_ID}).encode())
+        self._write("metadata", json.dumps({"id": query_id}).encode())
 
     def commit(self, batch_id: int, content: str = "a") -> None:
         """Plan a batch unless that was done, write its state, commit it."""

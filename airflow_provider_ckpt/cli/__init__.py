@@ -33,8 +33,6 @@ MODULES = {
     **dict.fromkeys(("rollback", "undo"), "rollback"),
     "repartition": "repartition",
     "reset-offsets": "reset",
-    "fence": "fence",
-    "sources": "source_changes",
     "history": "history",
     "export": "export",
     "publish-offsets": "publish",

@@ -25,6 +25,7 @@ from airflow_provider_ckpt.operators.base import (
     plan_of,
     result_of,
     task_of,
+    telling_errors,
     text_of,
     value_of,
     words,
@@ -38,6 +39,8 @@ if TYPE_CHECKING:
 
 class CheckpointChangeOperator(CheckpointOperator):
     """Plans a change in place and carries it out, or carries out a plan that was approved.
+
+    What it refuses is in the XCom ``error`` as well, as ``ckpt --json`` prints it.
 
     :param plan: The plan that another task made with ``plan_only`` and a person has approved (its XCom ``plan``).
         Exactly this plan is applied; it is refused when the checkpoint has changed since.
@@ -106,7 +109,7 @@ class CheckpointChangeOperator(CheckpointOperator):
 
     def execute(self, context: Any) -> ChangeResultDocument:
         """Plan, log the plan, and carry it out."""
-        with airflow_errors():
+        with airflow_errors(), telling_errors(context):
             require_flags(self, "break_lock", "plan_only")
             self.require_arguments()
             if not callable(self.query_is_stopped):

@@ -1,0 +1,155 @@
+"""What one person is shown of the plans of a whole fleet: each query, its target, its effect, and what is refused.
+
+The text is Markdown, and bounded: an effect that is not exact comes before one that is, so what does not fit any more
+is what a person needs least, and how many those are is said.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from airflow_provider_ckpt.fleet.bookmarks import Refusal
+from airflow_provider_ckpt.sinks.effects import EFFECTS
+from airflow_provider_ckpt.storage.secrets import scrub
+from airflow_provider_ckpt.visible import visible
+
+#: Of the whole text, of its list of refusals, and of one line.
+MOST_CHARS, MOST_OF_REFUSALS, MOST_OF_LINE = 100_000, 30_000, 600
+#: Of a location.
+MOST_OF_NAME = 200
+
+
+@dataclass(frozen=True, slots=True)
+class PlannedQuery:
+    """The plan of one query.
+
+    Args:
+        checkpoint: Its location.
+        index: Of the task that made the plan.
+        told: What that task has returned.
+    """
+
+    checkpoint: str
+    index: int
+    told: Mapping[str, Any]
+
+    @property
+    def has_steps(self) -> bool:
+        """Whether there is something to do."""
+        return bool(self.told["actions"])
+
+    @property
+    def effect(self) -> str:
+        """The worst effect on a sink."""
+        return str(self.told["sink_effect"])
+
+
+@dataclass(frozen=True, slots=True)
+class JointPlan:
+    """The plans of a fleet, as one person is to approve them.
+
+    Args:
+        planned: The plans, in the order of the queries.
+        refused: What is left alone.
+        left_out: How many bookmarks are of queries that were not asked for.
+    """
+
+    planned: Sequence[PlannedQuery]
+    refused: Sequence[Refusal]
+    left_out: int = 0
+
+    @property
+    def to_do(self) -> list[PlannedQuery]:
+        """The plans with steps, the worst effect on a sink first."""
+        found = [query for query in self.planned if query.has_steps]
+        return sorted(found, key=lambda query: -EFFECTS.index(query.effect))
+
+    @property
+    def already_there(self) -> list[PlannedQuery]:
+        """The plans without steps."""
+        return [query for query in self.planned if not query.has_steps]
+
+    def headline(self) -> str:
+        """How many queries go back, how many are there already, and how many are refused."""
+        counted = [f"{len(self.to_do)} of {len(self.planned) + len(self.refused)} queries go back"]
+        counted += [f"already there: {len(self.already_there)}"] if self.already_there else []
+        counted += [f"refused: {len(self.refused)}"] if self.refused else []
+        counted += [f"bookmarks of queries that were not asked for: {self.left_out}"] if self.left_out else []
+        return f"{'; '.join(counted)}."
+
+    def text(self) -> str:
+        """What a person is shown."""
+        steps = sum(query.told["actions"] for query in self.to_do)
+        parts = [
+            self._effects(),
+            f"{self.headline()} What the {steps:,} steps remove is kept for `ckpt undo`; every step is in the log of "
+            "the task `plan` of its query, and all lines are in the log of `weigh`.",
+        ]
+        if self.refused:
+            refused = _bounded((_refused_line(item) for item in self.refused), MOST_OF_REFUSALS)
+            parts.append(f"**Refused, and left alone:**\n\n{refused}")
+        rest = MOST_CHARS - sum(map(len, parts))
+        parts.append(f"**Back to before the deploy:**\n\n{_bounded(map(_planned_line, self.to_do), rest)}")
+        parts.append("**Approve only when all these queries are stopped.**")
+        return "\n\n".join(parts)
+
+    def lines(self) -> Iterator[str]:
+        """All of it, for a log."""
+        yield self.headline()
+        yield from map(_refused_line, self.refused)
+        yield from map(_planned_line, self.to_do)
+        yield from (f"{_code(query.checkpoint)}: is there already" for query in self.already_there)
+
+    def _effects(self) -> str:
+        counted = Counter(query.effect for query in self.to_do)
+        if not set(counted) - {"exact"}:
+            return "Sink effect: **exact** for every query. Nothing is lost, and nothing comes twice."
+        shown = ", ".join(f"**{effect}** for {counted[effect]}" for effect in reversed(EFFECTS) if counted[effect])
+        return f"Sink effect: {shown}. To approve is to accept that."
+
+
+def refusal_text(refused: Sequence[Refusal], most: int = MOST_OF_REFUSALS) -> str:
+    """What is refused and why, one a line."""
+    return _bounded(map(_refused_line, refused), most)
+
+
+def _planned_line(query: PlannedQuery) -> str:
+    told = query.told
+    sinks = "; ".join(f"{item['effect']}: {item['sink']}. {item['remedy']}".strip() for item in told["sink_effects"])
+    shown = f"**{query.effect}**" if query.effect == "exact" else f"**{query.effect}** ({sinks})"
+    warnings = " ".join(told["warnings"])
+    text = f"to batch {told['batch_id']} in {told['actions']} steps, plan {told['plan_id']}, {shown}"
+    return f"{_code(query.checkpoint)}: {_plain(f'{text}. {warnings}' if warnings else text)}"
+
+
+def _refused_line(refused: Refusal) -> str:
+    return f"{_code(refused.what)}: {_plain(refused.reason)}"
+
+
+def _bounded(lines: Iterable[str], most: int) -> str:
+    """A list of as many lines as fit, and how many do not."""
+    shown, length, left = [], 0, 0
+    for line in lines:
+        if left or length + len(line) + 3 > most:
+            left += 1
+        else:
+            shown.append(f"* {line}")
+            length += len(line) + 3
+    return "\n".join([*shown, *([f"* … and {left:,} more, which are in the log of the task."] if left else [])])
+
+
+def _code(name: str) -> str:
+    """A name of others in Markdown, as it is spelled."""
+    return f"`{_cut(visible(scrub(name)).replace('`', chr(39)), MOST_OF_NAME)}`"
+
+
+def _plain(text: str) -> str:
+    """A sentence of ours with names of others in it: one line, and no link and no picture."""
+    return _cut(visible(text).translate(str.maketrans("[]<>`", "()()'")), MOST_OF_LINE)
+
+
+def _cut(text: str, most: int) -> str:
+    return text if len(text) <= most else f"{text[: most - 1]}…"

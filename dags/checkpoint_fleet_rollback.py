@@ -1,0 +1,205 @@
+"""Roll many streaming queries back to before a deploy, with one approval for all of them.
+
+    find ── plan (one for each query) ── weigh ── asks ── approve ── rollback (one for each plan) ── summary
+
+* ``find`` reads the bookmarks that the gates of the deploy have taken: from a directory with one file of each query, as
+  ``ckpt gate --bookmark`` writes it (``bookmarks``), from gates of other DAG runs (``gates``), or beside the queries
+  (``queries``). A bookmark says where its checkpoint is. ``queries`` says more of some, such as their sinks; then those
+  alone go back.
+* ``plan`` makes the plan of each query, as ``checkpoint_rollback`` does. It changes nothing.
+* ``weigh`` puts the plans together. When one query is refused, or a file is no bookmark, it stops the whole fleet
+  before anybody is asked, and names each. With ``skip_refused`` those are left alone, and the others go on.
+* ``approve`` shows each query, its batch, the effect on its sink, and what is refused (Browse > Required Actions). To
+  approve is to say that all these queries are stopped, and to accept the effects that are shown. Nobody is asked when
+  every query is there already.
+* ``rollback`` carries out the very plans that were approved, each in a task of its own: one that has gone stale since
+  is refused with nothing done, and one that fails stops no other. What is removed is kept for ``ckpt undo``.
+* ``summary`` fails when a query is not back, and names each with what to do. To clear its task ``rollback`` completes a
+  rollback that was begun; a new run of the DAG plans only what is not back yet.
+
+A rejected approval ends the run with its other tasks skipped. Start the queries with the old application then.
+Airflow maps over no more than ``[core] max_map_length`` queries, 1,024 by default.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+from airflow.providers.common.compat.sdk import AirflowFailException, AirflowSkipException
+from airflow.providers.standard.operators.hitl import ApprovalOperator
+from airflow.sdk import DAG, Param, get_current_context, task
+
+from airflow_provider_ckpt import api
+from airflow_provider_ckpt.hooks.checkpoint import CheckpointHook, airflow_errors
+from airflow_provider_ckpt.operators.checkpoint import CheckpointRollbackOperator
+
+#: How long a person may take to the answer.
+APPROVAL_TIMEOUT = timedelta(days=1)
+#: Of a storage that does not answer, and of a worker that was killed: the next try goes on where it stood.
+AGAIN = {"retries": 2, "retry_delay": timedelta(seconds=30)}
+
+PARAMS = {
+    "bookmarks": Param(
+        None, type=["null", "string"], description="Directory with the bookmarks of the deploy, a file of each query"
+    ),
+    "gates": Param(
+        [],
+        type="array",
+        items={"type": "object"},
+        description='Or: the gates that took them, such as {"dag_id": "pre_deploy_gate", "run_id": "…"}, task_id: gate',
+    ),
+    "queries": Param(
+        [],
+        type="array",
+        items={"type": ["string", "object"]},
+        description="Which queries go back; all that have a bookmark when empty. Each a location, or an object with "
+        "checkpoint and what is said of it: sink, sources, trigger, trim_sink_log, backup_root, to_before_deploy",
+    ),
+    "backup_root": Param(None, type=["null", "string"], description="Where to look for batches that were purged"),
+    "skip_refused": Param(False, type="boolean", description="Leave alone what is refused, and roll back the others"),
+    "checkpoint_conn_id": Param(None, type=["null", "string"], description="Connection of type checkpoint"),
+}
+
+log = logging.getLogger("airflow.task")
+
+with DAG(
+    "checkpoint_fleet_rollback",
+    schedule=None,
+    start_date=datetime(2026, 1, 1, tzinfo=UTC),
+    catchup=False,
+    max_active_runs=1,
+    render_template_as_native_obj=True,
+    params=PARAMS,
+    tags=["ckpt"],
+    doc_md=__doc__,
+) as dag:
+
+    @task(**AGAIN)
+    def find(params: Any = None) -> list[dict[str, Any]]:
+        """The arguments of the rollback of each query."""
+        ti, hook = get_current_context()["ti"], CheckpointHook(params["checkpoint_conn_id"])
+        with airflow_errors():
+            kept = [item for gate in params["gates"] for item in left_by(ti, gate)]
+            if params["bookmarks"]:
+                kept += api.read_bookmarks(hook.store(params["bookmarks"]))
+            matched = api.match_queries(kept, params["queries"], hook.store)
+            if not matched.queries and not matched.refused:
+                raise AirflowFailException("There are no queries: set the params bookmarks, gates or queries.")
+            ti.xcom_push("refused", [[item.what, item.reason] for item in matched.refused])
+            ti.xcom_push("left_out", matched.left_out)
+            given = {"backup_root": params["backup_root"]}
+            return [
+                mapped({**given, **query, "checkpoint": hook.url(query["checkpoint"])}) for query in matched.queries
+            ]
+
+    def mapped(arguments: dict[str, Any]) -> dict[str, Any]:
+        """Arguments as Airflow maps them: it takes texts as they are, and renders what is in lists and mappings."""
+        return {key: json.dumps(value) if isinstance(value, dict | list) else value for key, value in arguments.items()}
+
+    def left_by(ti: Any, gate: dict[str, str]) -> list[api.KeptBookmark]:
+        """The bookmarks of the gates of another run; of a mapped task one for each query."""
+        named = {"dag_id": "pre_deploy_gate", "task_id": "gate", **gate}
+        if not named.get("run_id") or len(named) != 3:
+            raise AirflowFailException(f"A gate has a dag_id, a run_id and a task_id, and nothing else, not {gate}.")
+        origin = f"{named['dag_id']}/{named['run_id']}/{named['task_id']}"
+        found = ti.xcom_pull(dag_id=named["dag_id"], run_id=named["run_id"], task_ids=named["task_id"], key="bookmark")
+        if not found:
+            return [api.KeptBookmark(origin, None, "This task has left no bookmark.")]
+        return [api.KeptBookmark.of(origin, item) for item in (found if isinstance(found, list) else [found])]
+
+    queries = find()
+
+    plan = CheckpointRollbackOperator.partial(
+        task_id="plan",
+        checkpoint_conn_id="{{ params.checkpoint_conn_id }}",
+        plan_only=True,
+        map_index_template="{{ task.checkpoint[-200:] }}",
+        **AGAIN,
+    ).expand_kwargs(queries)
+
+    def of_each(ti: Any, task_id: str, count: int, key: str = "return_value") -> list[Any]:
+        """What each of some mapped tasks has left, or None."""
+        return ti.xcom_pull(task_ids=task_id, key=key, map_indexes=list(range(count))) if count else []
+
+    @task(trigger_rule="all_done")
+    def weigh(params: Any = None) -> list[dict[str, Any]]:
+        """The arguments of the task that carries out each plan with steps."""
+        ti = get_current_context()["ti"]
+        asked = ti.xcom_pull(task_ids="find")
+        if asked is None:
+            raise AirflowFailException("Nothing was planned: the task find says why. Nothing was done.")
+        planned, refused = [], [api.Refusal(*item) for item in ti.xcom_pull(task_ids="find", key="refused")]
+        found = zip(asked, of_each(ti, "plan", len(asked)), of_each(ti, "plan", len(asked), "error"), strict=True)
+        for index, (query, told, error) in enumerate(found):
+            if told is not None:
+                planned.append(api.PlannedQuery(query["checkpoint"], index, told))
+            else:
+                reason = api.reason_of(error) or f"The log of plan {index} says why it was not planned."
+                refused.append(api.Refusal(query["checkpoint"], reason))
+        joint = api.JointPlan(planned, refused, ti.xcom_pull(task_ids="find", key="left_out"))
+        log.info("\n%s", "\n".join(joint.lines()))
+        ti.xcom_push("approval", joint.text())
+        ti.xcom_push("plans", [{"index": query.index, "plan_id": query.told["plan_id"]} for query in joint.to_do])
+        if refused and not params["skip_refused"]:
+            raise AirflowFailException(
+                f"Nothing was done, as {len(refused)} queries are refused. Mend them and clear find, or leave them "
+                f"alone with skip_refused:\n{api.refusal_text(refused)}"
+            )
+        return [
+            {"checkpoint": query.checkpoint, "accept_sink": " ".join(query.told["accept_sink"])}
+            for query in joint.to_do
+        ]
+
+    weighed = weigh()
+
+    @task.short_circuit(ignore_downstream_trigger_rules=False)
+    def asks(approvable: list[dict[str, Any]]) -> bool:
+        """Nobody is asked when every query is there already."""
+        return bool(approvable)
+
+    approve = ApprovalOperator(
+        task_id="approve",
+        subject="Roll {{ ti.xcom_pull(task_ids='weigh') | length }} queries back to before the deploy?",
+        body="{{ ti.xcom_pull(task_ids='weigh', key='approval') }}",
+        response_timeout=APPROVAL_TIMEOUT,
+    )
+
+    rollback = CheckpointRollbackOperator.partial(
+        task_id="rollback",
+        checkpoint_conn_id="{{ params.checkpoint_conn_id }}",
+        plan="{{ ti.xcom_pull(task_ids='plan', key='plan', "
+        "map_indexes=ti.xcom_pull(task_ids='weigh', key='plans')[ti.map_index]['index']) }}",
+        approved_by="{{ ((ti.xcom_pull(task_ids='approve') or {}).get('responded_by_user') or {}).get('name') }}",
+        approved_at="{{ (ti.xcom_pull(task_ids='approve') or {}).get('responded_at') }}",
+        query_is_stopped=True,
+        map_index_template="{{ task.checkpoint[-200:] }}",
+        **AGAIN,
+    ).expand_kwargs(weighed)
+
+    @task(trigger_rule="all_done")
+    def summary() -> dict[str, Any]:
+        """Which queries are back; fails when one is not that was approved."""
+        ti = get_current_context()["ti"]
+        approved = ti.xcom_pull(task_ids="weigh")
+        if approved is None:
+            raise AirflowFailException("Nothing was done: the task weigh says why.")
+        states = ti.get_task_states(dag_id=ti.dag_id, task_ids=["approve", "rollback"], run_ids=[ti.run_id])[ti.run_id]
+        if approved and states.get("rollback") == "skipped":
+            raise AirflowSkipException(f"Nothing was done: the plans of {len(approved)} queries were rejected.")
+        if approved and states.get("approve") != "success":
+            raise AirflowFailException("Nothing was done: nobody has approved.")
+        plans = ti.xcom_pull(task_ids="weigh", key="plans")
+        rows = [{**query, **known} for query, known in zip(approved, plans, strict=True)]
+        ended = api.outcomes(rows, of_each(ti, "rollback", len(rows)), of_each(ti, "rollback", len(rows), "error"))
+        back = [{"checkpoint": item.checkpoint, "plan_id": item.plan_id} for item in ended if not item.problem]
+        ti.xcom_push("back", back)
+        if len(back) < len(ended):
+            raise AirflowFailException(api.trouble_text(ended, "rollback"))
+        log.info("%s queries are back. ckpt undo takes each back to where it was before this run.", len(back))
+        return {"back": back}
+
+    weighed >> asks(weighed) >> approve >> rollback >> summary()
+    plan >> weighed

@@ -1,0 +1,85 @@
+"""What one person is shown of a fleet: every query, its batch, its effect, and what is refused; at any size and name."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from airflow_provider_ckpt.fleet.approval import (
+    MOST_CHARS,
+    MOST_OF_LINE,
+    MOST_OF_NAME,
+    JointPlan,
+    PlannedQuery,
+    refusal_text,
+)
+from airflow_provider_ckpt.fleet.bookmarks import Refusal
+
+
+def planned(name: str, effect: str = "exact", **changed: Any) -> PlannedQuery:
+    sink = {"sink": f"file:/out/{name}", "effect": effect, "remedy": "Trim its log."}
+    told = {"batch_id": 41, "actions": 8, "plan_id": "e895", "sink_effect": effect, "warnings": []}
+    return PlannedQuery(f"s3://lake/{name}", 0, {**told, "sink_effects": [sink], **changed})
+
+
+def test_each_query_is_named_the_worst_effect_first():
+    joint = JointPlan(
+        [planned("a"), planned("b", "duplicated"), planned("c", "unknown"), planned("d", actions=0)],
+        [Refusal("s3://lake/e", "It has no bookmark.")],
+        left_out=2,
+    )
+    text = joint.text()
+    assert text.startswith(
+        "Sink effect: **unknown** for 1, **duplicated** for 1, **exact** for 1. To approve is to accept"
+    )
+    assert (
+        "3 of 5 queries go back; already there: 1; refused: 1; bookmarks of queries that were not asked for: 2." in text
+    )
+    lines = [line for line in text.splitlines() if line.startswith("* ")]
+    assert lines == [
+        "* `s3://lake/e`: It has no bookmark.",
+        "* `s3://lake/c`: to batch 41 in 8 steps, plan e895, **unknown** (unknown: file:/out/c. Trim its log.)",
+        "* `s3://lake/b`: to batch 41 in 8 steps, plan e895, **duplicated** (duplicated: file:/out/b. Trim its log.)",
+        "* `s3://lake/a`: to batch 41 in 8 steps, plan e895, **exact**",
+    ]
+    assert text.endswith("**Approve only when all these queries are stopped.**")
+    assert "`s3://lake/d`: is there already" in list(joint.lines())
+
+
+def test_what_is_exact_for_all_says_so():
+    assert JointPlan([planned("a"), planned("b")], []).text().startswith("Sink effect: **exact** for every query.")
+
+
+def test_warnings_of_a_plan_are_shown():
+    assert "The lock is held." in JointPlan([planned("a", warnings=["The lock is held."])], []).text()
+
+
+@pytest.mark.parametrize("long", [False, True])
+def test_the_text_of_a_thousand_queries_is_bounded_and_says_what_it_lacks(long):
+    name = "n" * (900 if long else 20)
+    queries = [planned(f"{number}/{name}", "exact" if number % 2 else "unknown") for number in range(1_000)]
+    refused = [Refusal(f"s3://lake/r{number}/{name}", "It has no bookmark. " * 50) for number in range(500)]
+    text = JointPlan(queries, refused).text()
+    shown = [line for line in text.splitlines() if "plan e895" in line]
+    assert len(text) < MOST_CHARS + 1_000 and len(shown) > 80
+    assert f"* … and {1_000 - len(shown):,} more, which are in the log of the task." in text
+    assert "**exact**" not in shown[0] and "Sink effect: **unknown** for 500, **exact** for 500." in text
+    assert "**Approve only when all these queries are stopped.**" in text
+    assert max(map(len, text.splitlines())) < MOST_OF_LINE + MOST_OF_NAME + 20
+
+
+@pytest.mark.parametrize("name", ["a`b", "a\nb", "a\u202eb", "[a](http://x)", "<img src=x>", "##[error]a"])
+def test_a_hostile_name_neither_ends_its_line_nor_makes_a_link(name):
+    hostile = planned(name, "unknown", warnings=[name])
+    text = JointPlan([hostile], [Refusal(name, name)]).text()
+    lines = [line for line in text.splitlines() if line.startswith("* ")]
+    assert len(lines) == 2 and "\u202e" not in text
+    for line in lines:
+        assert line.count("`") == 2
+        outside = line.rpartition("`")[2]
+        assert "](" not in outside and "<" not in outside
+
+
+def test_no_secret_of_a_location_is_shown():
+    assert "secret" not in refusal_text([Refusal("s3://user:secret@lake/a", "It has no bookmark.")])
