@@ -8,7 +8,7 @@ READY := $(VENV)/.ready
 export PYTHONDONTWRITEBYTECODE :=
 
 .DEFAULT_GOAL := help
-.PHONY: help postgres docs compose compose-needs demo unit one test lint fmt exhaustive interleavings browser deploys oracle goldens sinks symptoms sparks ends bench java wheels zipapp light provider clean docs-run
+.PHONY: help postgres docs compose compose-needs demo unit one test lint fmt exhaustive interleavings fences browser deploys oracle goldens sinks source-changes symptoms sparks ends bench java wheels zipapp light provider clean docs-run
 
 help: ## This list
 	@awk -F':.*## ' '/^[a-z-]+:.*## / {printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -67,6 +67,9 @@ exhaustive: $(READY) java postgres .kafka/.ready .kafka-connector/.ready ## The 
 interleavings: $(READY) ## The protocols in every order of their calls: queries, changes, backups, prunes, crashes (10 minutes)
 	$(BIN)/python -m tests.interleavings.run
 
+fences: $(READY) java .s3a/.ready ## 300 fences against live queries of real Spark, on disk and over an S3 API (SEED=N, FENCES=N)
+	$(BIN)/python -m tests.fence.run --fences $(or $(FENCES),300) --seed $(or $(SEED),1)
+
 browser: $(READY) postgres ## The Airflow pages in a real browser, on a real Airflow with PostgreSQL (10 minutes)
 	@sh tests/install.sh chromium
 	CKPT_BROWSER=1 $(BIN)/python -m pytest -q tests/browser
@@ -87,6 +90,10 @@ sinks: $(READY) java .venv-lakes/.ready .venv-hudi/.ready ## Rollbacks into real
 
 symptoms: $(READY) java .kafka/.ready .kafka-connector/.ready .venv-lakes/.ready .venv-spark-3.5.9/.ready ## The errors of the runbook: produced in real Spark 4.3 and 3.5, explained, repaired, started (15 to 20 minutes)
 	CKPT_SYMPTOMS=1 $(BIN)/python -m pytest -q tests/symptoms/produced --timeout 1800
+
+source-changes: $(READY) java .kafka/.ready .kafka-connector/.ready .venv-spark-3.5.9/.ready ## Random changes of the sources of queries in real Spark 4.3 and 3.5, each step started (60 minutes; SEED=N repeats)
+	$(BIN)/python -m tests.source_changes.run --pairs 200 $(if $(SEED),--seed $(SEED))
+	$(BIN)/python -m tests.source_changes.run --spark 3.5 --pairs 60 $(if $(SEED),--seed $(SEED))
 
 EARLIER := 3.5.9 4.0.5 4.1.4
 sparks: java $(EARLIER:%=.venv-spark-%/.ready) ## A keyed aggregation through every change on Spark 3.5, 4.0, 4.1

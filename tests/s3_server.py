@@ -28,9 +28,6 @@ class Handler(MotoRequestHandler):
 
     def run_wsgi(self) -> None:
         """Answer one request."""
-        if self.headers.get("Expect", "").lower() == "100-continue":
-            self.wfile.write(b"HTTP/1.1 100 Continue\r\n\r\n")
-            self.wfile.flush()
         environ = self.make_environ()
         size = None if environ.get("wsgi.input_terminated") else int(environ.get("CONTENT_LENGTH") or 0)
         environ["wsgi.input"] = io.BytesIO(environ["wsgi.input"].read(size))  # an error may leave some of it unread
@@ -42,6 +39,12 @@ class Handler(MotoRequestHandler):
         self.end_headers()
         if has_body:
             self.wfile.write(body)
+
+    def handle_expect_100(self) -> bool:
+        """Ask for the body of a request, once: a second 100 would pass for the answer."""
+        self.wfile.write(b"HTTP/1.1 100 Continue\r\n\r\n")
+        self.wfile.flush()
+        return True
 
     def _begin(self, status: str, fields: Iterable[tuple[str, str]], exc_info: object = None) -> None:
         code, _, text = status.partition(" ")

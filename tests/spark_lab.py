@@ -37,17 +37,18 @@ STATE_CONFS: Mapping[str, Mapping[str, str]] = {
 _PROVIDER = "org.apache.spark.sql.execution.streaming.state.RocksDBStateStoreProvider"
 
 
-def start_spark(jars: str = "") -> Any:
+def start_spark(jars: str = "", cores: int = 2) -> Any:
     """A local session with frequent state maintenance, so that snapshots appear within a test.
 
     Args:
         jars: Of data sources that PySpark lacks, separated by commas.
+        cores: Tasks that run at once.
     """
     from pyspark.sql import SparkSession
 
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)  # for state that Python workers compute
     builder = (
-        SparkSession.builder.master("local[2]")
+        SparkSession.builder.master(f"local[{cores}]")
         .appName("airflow-provider-ckpt tests")
         .config("spark.ui.enabled", "false")
         .config("spark.log.level", "ERROR")

@@ -23,6 +23,8 @@ PRINTED = [
     ("log {}/orders --source 0=file", positions.LogDocument),
     ("diff {}/orders 1 2 --source 0=file", positions.DiffDocument),
     ("lag {}/orders --source 0=rate", positions.LagDocument),
+    ("sources {}/orders", positions.SourcesDocument),
+    ("sources {}/orders --as 0=0 --as 1=new", changes.ChangeDocument),
     ("export {}/kafka --as csv", positions.ExportDocument),
     ("check {}/orders", findings.CheckDocument),
     ("check {}/orders {}/nowhere", findings.ChecksDocument),

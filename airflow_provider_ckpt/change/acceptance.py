@@ -35,7 +35,7 @@ def require_accepted(plan: Plan, accept_sink: str | Collection[str] | None) -> t
     if missing:
         options = " ".join(f"--accept-sink {effect}" for effect in missing)
         raise refusal(
-            f"this {plan.kind}",
+            f"this {plan.called}",
             plan.effects,
             missing,
             f"{options} (in a DAG: accept_sink={' '.join(missing)!r})",

@@ -240,7 +240,8 @@ def _take_steps(executor: InPlace, todo: Sequence[Action], guard: Guard, on_step
 def _half_done(plan: Plan, done: int, total: int, hint: str | None) -> str:
     """What to do about a change that the storage has stopped between its first step and its last."""
     begun = (
-        f"The {plan.kind} was begun and is not complete: {done} of {total} steps were done; what they removed is saved."
+        f"The {plan.called} was begun and is not complete: {done} of {total} steps were done; what they removed is "
+        "saved."
     )
     back = f"; 'ckpt undo {plan.location}' takes it back instead" if KINDS[plan.kind].can_be_undone else ""
     return f"{begun} {hint or ''} Then run the same command again, which completes it{back}.".replace("  ", " ")

@@ -137,7 +137,7 @@ class InPlace(ABC):
 
     def repartition(self, step: Repartition) -> None:
         """Have Spark write the state anew. Raises PlanError: a plan of another kind has no such step."""
-        raise PlanError(f"a {self.plan.kind} does not {step.do}.", location=self.plan.location)
+        raise PlanError(f"a {self.plan.called} does not {step.do}.", location=self.plan.location)
 
     def close(self, step: Close) -> None:
         """Close the checkpoint. Raises CheckpointBusyError when a query has planned its next batch meanwhile."""
@@ -160,7 +160,7 @@ class InPlace(ABC):
 
     def _taken(self, name: str) -> CheckpointBusyError:
         return CheckpointBusyError(
-            f"a query started during the {self.plan.kind} and wrote this file.",
+            f"a query started during the {self.plan.called} and wrote this file.",
             location=self.plan.location,
             name=name,
             hint=self.what_next,
@@ -195,7 +195,7 @@ def executor_of(plan: Plan) -> type[InPlace]:
     """
     if not plan.rules.in_place:
         raise PlanError(
-            f"this plan is a {plan.kind}, which does not change a checkpoint in place.", location=plan.location
+            f"this plan is a {plan.called}, which does not change a checkpoint in place.", location=plan.location
         )
     executor: type[InPlace] = import_module(f"airflow_provider_ckpt.{plan.rules.executor}").Executor
     return executor

@@ -89,7 +89,7 @@ def require_expected(plan: Plan, expected: Any) -> None:
         then = fields.number(part) if part in _NUMBERS else _value(fields, part)
         if then != now[part]:
             raise StalePlanError(
-                f"this {plan.kind} is not the one that was previewed: {_said(part, called, then, now[part])}.",
+                f"this {plan.called} is not the one that was previewed: {_said(part, called, then, now[part])}.",
                 location=plan.location,
                 batch_id=plan.batch_id,
                 hint="Nothing was done. Open the preview again, and start the change from there.",

@@ -25,10 +25,10 @@ def find_forgettable(checkpoint: Store, plan_id: str, undo: Store | None = None)
     for other in journal.history(checkpoint, undo):
         if other.state == "interrupted" and plan_id in (other.plan.plan_id, other.plan.undoes):
             raise PlanError(
-                f"the files that the {record.plan.kind} {plan_id} has saved are still needed, because the "
-                f"{other.plan.kind} {other.plan.plan_id} was interrupted.",
+                f"the files that the {record.plan.called} {plan_id} has saved are still needed, because the "
+                f"{other.plan.called} {other.plan.plan_id} was interrupted.",
                 location=record.location,
-                hint=f"Nothing was deleted. Complete the {other.plan.kind} first: run its command again.",
+                hint=f"Nothing was deleted. Complete the {other.plan.called} first: run its command again.",
             )
     return record
 

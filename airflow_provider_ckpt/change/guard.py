@@ -144,7 +144,7 @@ class Guard:
         """The error for a writer that appeared after the first step."""
         plan = self._plan
         return CheckpointBusyError(
-            f"a query started during the {plan.kind}: {found}. {done} of {total} steps were done.",
+            f"a query started during the {plan.called}: {found}. {done} of {total} steps were done.",
             location=plan.location,
             batch_id=plan.batch_id,
             hint=self._executor.what_next,
@@ -156,7 +156,7 @@ class Guard:
         if found is not None:
             plan = self._plan
             raise CheckpointBusyError(
-                f"a query started while the {plan.kind} was prepared: {found}.",
+                f"a query started while the {plan.called} was prepared: {found}.",
                 location=plan.location,
                 batch_id=plan.batch_id,
                 hint="No step was done. Stop the query and everything that restarts it, then run the same command "

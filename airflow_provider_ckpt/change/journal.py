@@ -344,7 +344,7 @@ def last_change(checkpoint: Store, undo: Store | None = None) -> Record:
         )
     if changes[-1].forgotten:
         raise PlanError(
-            f"the {changes[-1].plan.kind} {changes[-1].plan.plan_id} cannot be undone, nor can any change before "
+            f"the {changes[-1].plan.called} {changes[-1].plan.plan_id} cannot be undone, nor can any change before "
             "it, because the files that it removed were deleted for good (ckpt history "
             "--forget).",
             location=checkpoint.location,

@@ -22,7 +22,7 @@ from airflow_provider_ckpt.change.requirements import (
     WriterStopped,
 )
 
-Kind = Literal["restore", "rollback", "undo", "repartition", "reset", "seed"]
+Kind = Literal["restore", "rollback", "undo", "repartition", "reset", "seed", "fence", "sources"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,24 +35,32 @@ class Rules:
         steps: The actions that it may have.
         executor: The module of the class ``Executor`` that carries it out in place, below the package; empty for what
             is written to a new location.
+        called: What a plan is called in sentences; empty where that is its kind.
         can_be_undone: Whether ``ckpt undo`` takes it back.
         takes_back: Whether it takes another plan back, and so names it.
         takes_from_backups: Whether what its copies name as their source is a root of backups.
         puts_back_own: Whether it may put back what it removes itself: that copy names no source and follows the delete.
         replaces: Whether it may remove an object and write another one under the same name.
+        moves_own: Whether its copies name objects of the checkpoint itself, which come to another place.
+        keeps_in_flight: Whether it leaves a batch in flight planned, for the next query to run.
         adds_batch: Whether it adds a batch after those that are there, and leaves all of them alone.
+        is_passed: Whether it is over when a query has run on: then there is nothing to take back.
     """
 
     requires: tuple[type[Requirement], ...]
     may_require: tuple[type[Requirement], ...]
     steps: tuple[type[Action], ...]
     executor: str = ""
+    called: str = ""
     can_be_undone: bool = False
     takes_back: bool = False
     takes_from_backups: bool = False
     puts_back_own: bool = False
     replaces: bool = False
+    moves_own: bool = False
+    keeps_in_flight: bool = False
     adds_batch: bool = False
+    is_passed: bool = False
 
     @property
     def in_place(self) -> bool:
@@ -100,4 +108,22 @@ KINDS: Mapping[Kind, Rules] = {
         can_be_undone=True,
     ),
     "seed": Rules(requires=(EmptyLocation,), may_require=(), steps=(Create,)),
+    "fence": Rules(
+        requires=(SameQuery, LatestCommitted, LatestPlanned),
+        may_require=(),
+        steps=(Create,),
+        can_be_undone=True,
+        is_passed=True,
+    ),
+    "sources": Rules(
+        requires=(SameQuery, LatestCommitted, LatestPlanned, KeptObjects, WriterStopped),
+        may_require=(),
+        steps=(Close, Delete, Copy, Replace, Open),
+        executor="source_changes.apply_change",
+        called="change of sources",
+        can_be_undone=True,
+        replaces=True,
+        moves_own=True,
+        keeps_in_flight=True,
+    ),
 }

@@ -9,7 +9,7 @@ from __future__ import annotations
 import hashlib
 import json
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -20,6 +20,7 @@ from airflow_provider_ckpt.change.kinds import KINDS, Kind, Rules
 from airflow_provider_ckpt.change.requirements import (
     FromBackup,
     KeptSinkLog,
+    LatestPlanned,
     Requirement,
     WriterStopped,
     requirement_from_dict,
@@ -33,6 +34,14 @@ from airflow_provider_ckpt.untrusted.fields import Fields, shown
 if TYPE_CHECKING:
     from airflow_provider_ckpt.documents.changes import PlanShownFields
     from airflow_provider_ckpt.documents.files import PlanFields
+
+
+#: What plans of some kinds lead to, in words; those of others lead to a batch.
+_AIMS: Mapping[Kind, str] = {
+    "reset": "other offsets",
+    "fence": "the end of batch {batch}",
+    "sources": "those of the next query",
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,8 +63,8 @@ class Plan:
         undoes: Id of the plan that an undo takes back, or empty.
         notes: How the target was found, and what that means; for people.
         trigger: The trigger of the query as a deploy file says it, such as ``realTime``; empty when nobody has said.
-        asked: Digest of what somebody has asked for, by which the same change is known again; of resets alone, and
-            empty in plans of earlier versions.
+        asked: What somebody has asked for, by which the same change is known again: of a reset a digest, of a change
+            of sources all of it; empty in other plans, and in those of earlier versions.
     """
 
     kind: Kind
@@ -80,6 +89,11 @@ class Plan:
         return KINDS[self.kind]
 
     @property
+    def called(self) -> str:
+        """What it is called in sentences."""
+        return self.rules.called or self.kind
+
+    @property
     def plan_id(self) -> str:
         """Short digest of the content: a plan has the same id wherever it is read, a new plan has a new one."""
         return hashlib.sha256(json.dumps(self.to_dict(), sort_keys=True).encode()).hexdigest()[:16]
@@ -92,13 +106,16 @@ class Plan:
     @property
     def aim(self) -> str:
         """What it leads to, in words: ``batch 41``, ``5 partitions``, ``other offsets``."""
-        if self.kind == "reset":
-            return "other offsets"
+        if self.kind in _AIMS:
+            return _AIMS[self.kind].format(batch=self.batch_id)
         return f"{self.partitions} partitions" if self.partitions else f"batch {self.batch_id}"
 
     @property
     def last_kept(self) -> int:
-        """The newest batch that it leaves alone."""
+        """The newest batch that it leaves alone, or in flight as it was."""
+        if self.rules.keeps_in_flight:
+            planned = (item.expected for item in self.requirements if isinstance(item, LatestPlanned))
+            return max(self.batch_id, *(int(batch) for batch in planned if batch.isdecimal()), 0)
         return self.batch_id - 1 if self.rules.adds_batch else self.batch_id
 
     @property
@@ -227,6 +244,8 @@ _FIELDS = (
     "asked",
 )
 _OPTIONAL = ("trigger", "asked")
+#: Characters; a query with a thousand sources needs fewer.
+_LONGEST_ASKED = 1 << 19
 
 
 def plan_from_dict(value: Any) -> Plan:
@@ -268,7 +287,7 @@ def _plan(fields: Fields, actions: Iterable[Action]) -> Plan:
         undoes=fields.text("undoes"),
         notes=fields.texts("notes"),
         trigger=fields.one_of("trigger", TRIGGERS) if fields.has("trigger") else "",
-        asked=fields.text("asked") if fields.has("asked") else "",
+        asked=fields.text("asked", _LONGEST_ASKED) if fields.has("asked") else "",
     )
     _require_sense(plan)
     return plan
@@ -292,10 +311,10 @@ def _requirements_problem(plan: Plan) -> str | None:
     kinds = [type(requirement) for requirement in plan.requirements]
     for kind in plan.rules.requires:
         if kind not in kinds:
-            return f"the {plan.kind} does not have the requirement {kind.kind}"
+            return f"the {plan.called} does not have the requirement {kind.kind}"
     for kind in kinds:
         if kind not in (*plan.rules.requires, *plan.rules.may_require):
-            return f"a {plan.kind} cannot have the requirement {kind.kind}"
+            return f"a {plan.called} cannot have the requirement {kind.kind}"
         if kinds.count(kind) > 1:
             return f"it has the requirement {kind.kind} twice"
     if (KeptSinkLog in kinds) != bool(plan.sink):
@@ -307,7 +326,7 @@ def _actions_problem(plan: Plan) -> str | None:
     rules, seen = plan.rules, set[tuple[str, Spot]]()
     for action in plan.actions:
         if not isinstance(action, rules.steps):
-            return f"a {plan.kind} cannot have a step of the type {action.do!r}"
+            return f"a {plan.called} cannot have a step of the type {action.do!r}"
         if (action.do, action.spot) in seen:
             return f"it has the step {action.do} {shown(action.name)} twice"
         if rules.puts_back_own and isinstance(action, Delete) and ("copy", action.spot) in seen:
@@ -343,5 +362,5 @@ def _fields_problem(plan: Plan) -> str | None:
     if plan.rules.takes_back and not _PLAN_ID.fullmatch(plan.undoes):
         return f"it undoes {shown(plan.undoes)}, which is not an id of a plan"
     if not plan.rules.takes_back and plan.undoes:
-        return f"a {plan.kind} cannot undo another plan"
+        return f"a {plan.called} cannot undo another plan"
     return None

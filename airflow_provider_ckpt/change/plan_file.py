@@ -85,7 +85,7 @@ def plan_of_document(fields: Mapping[str, Any], kind: Kind) -> Plan:
             hint=_AGAIN,
         )
     if plan.kind != kind:
-        raise PlanError(f"this is the plan of a {plan.kind}, not of a {kind}.", hint=_AGAIN)
+        raise PlanError(f"this is the plan of a {plan.called}, not of a {kind}.", hint=_AGAIN)
     return plan
 
 

@@ -203,7 +203,7 @@ def stage(
                 continue
             mine()
             staged.delete(action.name)
-        if not action.source:
+        if not action.source or plan.rules.moves_own:
             _copy_own(action, stores, record, mine, resuming=resuming)
         elif stores.backups is None:
             raise PlanError(f"the plan takes files from {plan.source}, but no backup root was given")
@@ -213,10 +213,12 @@ def stage(
 
 
 def _copy_own(action: Copy, stores: Stores, record: Store, mine: Mine, *, resuming: bool) -> None:
-    """Stage what the plan removes and puts back: as it is there, or as an earlier run has saved it."""
-    staged, store, name = record.child(journal.STAGED_OBJECTS), stores.place(action.place), action.name
-    if store.stat(name) is None:
-        store, name = record.child(journal.SAVED_OBJECTS), f"{action.place}/{action.name}"
+    """Stage what the plan removes and puts back, here or elsewhere: as it is, or as an earlier run has saved it."""
+    staged, store, name = record.child(journal.STAGED_OBJECTS), stores.place(action.place), action.source or action.name
+    store.require_inside(name)
+    saved = record.child(journal.SAVED_OBJECTS), f"{action.place}/{name}"
+    if store.stat(name) is None or (resuming and saved[0].stat(saved[1]) is not None):
+        store, name = saved
     try:
         found = store.copy(name, staged, action.name)
     except ObjectNotFoundError as error:

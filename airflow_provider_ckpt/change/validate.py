@@ -117,7 +117,7 @@ def _what_changed(plan: Plan, facts: Facts, place: Place) -> str:
 
 def _no_word(plan: Plan) -> CheckpointBusyError:
     return CheckpointBusyError(
-        f"this {plan.kind} needs a statement that the query is stopped, because files cannot show that: an idle "
+        f"this {plan.called} needs a statement that the query is stopped, because files cannot show that: an idle "
         "query writes nothing.",
         location=plan.location,
         hint="Stop the query, then add --i-know-it-is-stopped (query_is_stopped=True in a DAG).",

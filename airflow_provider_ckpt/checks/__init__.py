@@ -6,12 +6,23 @@ A check is a function from a view to findings. It judges what the view holds: th
 from __future__ import annotations
 
 from airflow_provider_ckpt.checkpoint.view import CheckpointView
-from airflow_provider_ckpt.checks import beside, checksums, confs, file_sink, logs, operators, sink_log, sources, state
+from airflow_provider_ckpt.checks import (
+    beside,
+    checksums,
+    confs,
+    file_sink,
+    logs,
+    operators,
+    sink_log,
+    sources,
+    state,
+    writers,
+)
 from airflow_provider_ckpt.checks.findings import Finding, worst_first
 from airflow_provider_ckpt.checks.registry import checks_of
 
 #: In the order in which they judge.
-CHECKS = checks_of(logs, confs, sources, state, operators, checksums, file_sink, sink_log, beside)
+CHECKS = checks_of(logs, confs, sources, state, operators, checksums, file_sink, sink_log, beside, writers)
 
 
 def check(view: CheckpointView) -> tuple[Finding, ...]:

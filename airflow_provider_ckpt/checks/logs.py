@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 from itertools import pairwise
 
@@ -387,39 +386,3 @@ def _no_number(view: CheckpointView, batch_id: int, value: str) -> Finding:
         spark_error="NumberFormatException",
         **from_backup_or_before(view, "the entry", batch_id),
     )
-
-
-#: What a temporary file adds to the name that it will have, after a dot.
-_TEMPORARY_OF = re.compile(r"(?:\.[^.]*)?\.tmp\Z")
-
-
-@rule("CKPT150")
-def two_writers(view: CheckpointView) -> Iterator[Finding]:
-    """CKPT150: traces of a second query: batch times that go back, or two temporary files for one entry."""
-    newest, before = newest_entry(view), entry_before(view)
-    if newest and before and newest.metadata and before.metadata and view.latest_planned is not None:
-        earlier, later = before.metadata.batch_timestamp_ms, newest.metadata.batch_timestamp_ms
-        if 0 < later < earlier:
-            yield Finding(
-                "CKPT150",
-                "warning",
-                f"batch {view.latest_planned} has a time {earlier - later} ms before that of the batch before it",
-                view.latest_planned,
-                layout.offset_entry(view.latest_planned),
-                "Two queries may share the checkpoint, or a clock was set back. Make sure that only one query runs.",
-            )
-    temporary: dict[str, int] = {}
-    for name in view.objects:
-        log, _, base = name.rpartition("/")
-        if isinstance(layout.parse(name), layout.Temporary) and base.endswith(".tmp"):
-            entry = f"{log}/{_TEMPORARY_OF.sub('', base.removeprefix('.'))}"
-            temporary[entry] = temporary.get(entry, 0) + 1
-    for entry, count in temporary.items():
-        if count > 1:
-            yield Finding(
-                "CKPT150",
-                "warning",
-                f"{count} writers have left temporary files of {entry}",
-                name=entry,
-                hint="Two queries may share the checkpoint. Make sure that only one query runs.",
-            )

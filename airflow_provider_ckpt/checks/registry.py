@@ -61,6 +61,7 @@ RULES: Mapping[str, str] = {
     "CKPT144": "Unreadable sink log entry",
     "CKPT145": "Sink log entry of another batch",
     "CKPT150": "Two writers",
+    "CKPT151": "Fenced checkpoint",
     "CKPT160": "Files that are not Spark's",
     "CKPT161": "Links",
     "CKPT162": "Backups inside the checkpoint",

@@ -33,6 +33,8 @@ MODULES = {
     **dict.fromkeys(("rollback", "undo"), "rollback"),
     "repartition": "repartition",
     "reset-offsets": "reset",
+    "fence": "fence",
+    "sources": "source_changes",
     "history": "history",
     "export": "export",
     "publish-offsets": "publish",

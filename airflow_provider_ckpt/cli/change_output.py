@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from airflow_provider_ckpt.change.actions import Taking
 from airflow_provider_ckpt.change.plan import Plan
 from airflow_provider_ckpt.change.receipt import Receipt
 from airflow_provider_ckpt.cli.plan_files import next_command, undo_command
@@ -21,7 +22,7 @@ if TYPE_CHECKING:
 def report_change(plan: Plan, receipt: Receipt | None, *, as_json: bool, plan_out: str | None = None) -> None:
     """A plan, and what was done of it; the last line is the next command."""
     if receipt is not None:
-        has_done(f"Done: {counted(receipt.actions, 'step')} of the {plan.kind} of {plan.location}.")
+        has_done(f"Done: {counted(receipt.actions, 'step')} of the {plan.called} of {plan.location}.")
     elif plan_out:
         has_done(f"The plan is in {plan_out}.")
     if as_json:
@@ -57,7 +58,8 @@ def _report_receipt(plan: Plan, receipt: Receipt) -> None:
     if receipt.status == "already_applied":
         say("Nothing was changed, because every step of the plan was done before.", colour="green")
         return
-    kept = "The record is" if plan.rules.adds_batch else "The removed files are kept"
+    is_kept = any(isinstance(action, Taking) for action in plan.actions)
+    kept = "The removed files are kept" if is_kept else "The record is"
     kept = f" {kept} in {receipt.record}." if receipt.record and plan.rules.can_be_undone else ""
     say(f"Done: {counted(receipt.actions, 'step')}.{kept}", colour="green")
     if plan.rules.can_be_undone:

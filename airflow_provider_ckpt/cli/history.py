@@ -121,7 +121,7 @@ def _forget(stores: Stores, plan_id: str, execute: bool, as_json: bool) -> None:
         print_json(document)
     elif deleted is None:
         say(
-            f"This deletes the files that are kept to undo the {record.plan.kind} {plan_id}. Then this change cannot "
+            f"This deletes the files that are kept to undo the {record.plan.called} {plan_id}. Then this change cannot "
             "be undone."
         )
         say("Nothing was changed. Nothing was deleted. Add --execute to delete them.", colour="yellow")

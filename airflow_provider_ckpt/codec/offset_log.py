@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from typing import Any
 
@@ -23,6 +23,8 @@ from airflow_provider_ckpt.errors import CheckpointClosedError, IncompleteLogFil
 MAX_VERSION = 2
 VOID_OFFSET = "-"
 _LINE, _WATERMARK, _TIMESTAMP = "metadata line", "batchWatermarkMs", "batchTimestampMs"
+#: What this package adds to the metadata of an entry that is a fence; Spark ignores fields that it does not know.
+FENCE = "ckptFence"
 _NUMBER = r"(0|-?[1-9][0-9]{0,17})"
 _TIMES = re.compile(rf'\{{ *"{_WATERMARK}" *: *{_NUMBER} *, *"{_TIMESTAMP}" *: *{_NUMBER} *, *(?="conf")')
 #: Characters of a metadata line whose confs are remembered for the next batch; Spark 4.3 writes some 1,300.
@@ -58,6 +60,7 @@ class OffsetSeqMetadata:
         conf: The once-only confs by log key. A value can be None (JSON null); Spark stops at that when it restarts.
         sources: Version 2 alone: what is known of each source, by source id.
         control: Version 2 alone: set when an operation such as a repartition wrote the batch.
+        fence: Whether the entry is that of a fence, which this package has written.
     """
 
     batch_watermark_ms: int = 0
@@ -65,6 +68,7 @@ class OffsetSeqMetadata:
     conf: Mapping[str, str | None] = field(default_factory=dict)
     sources: Mapping[str, SourceMetadataInfo] = field(default_factory=dict)
     control: ControlBatchInfo | None = None
+    fence: bool = False
     _text: str | None = field(init=False, default=None, compare=False, repr=False)
 
     def json(self, version: int) -> str:
@@ -80,6 +84,8 @@ class OffsetSeqMetadata:
             fields["sourceMetadataInfo"] = {key: _source_fields(info) for key, info in self.sources.items()}
             if self.control is not None:
                 fields["controlBatchInfo"] = _control_fields(self.control)
+        if self.fence:
+            fields[FENCE] = True
         return jvm_text.write_json(fields)
 
 
@@ -188,6 +194,7 @@ def _metadata_by_fields(text: str, version: int, name: str) -> OffsetSeqMetadata
         conf=_decode_conf(fields, name),
         sources=_decode_sources(fields, name) if version >= 2 else {},
         control=_decode_control(fields, name) if version >= 2 else None,
+        fence=read.get(FENCE) is True,
     )
 
 
@@ -200,7 +207,7 @@ def _metadata_by_times(text: str, version: int) -> OffsetSeqMetadata | None:
     if times is None or len(text) > _MOST_REMEMBERED:
         return None
     rest = _rest_of("{" + text[times.end() :], version)
-    return OffsetSeqMetadata(int(times[1]), int(times[2]), rest.conf, rest.sources, rest.control) if rest else None
+    return replace(rest, batch_watermark_ms=int(times[1]), batch_timestamp_ms=int(times[2])) if rest else None
 
 
 @lru_cache(maxsize=64)

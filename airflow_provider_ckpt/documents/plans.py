@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import Annotated, Any, Literal, TypedDict
 
 KindText = Annotated[
-    Literal["restore", "rollback", "undo", "repartition", "reset", "seed"], "type of change, such as `rollback`"
+    Literal["restore", "rollback", "undo", "repartition", "reset", "seed", "fence", "sources"],
+    "type of change, such as `rollback`",
 ]
 EffectText = Annotated[
     Literal["exact", "duplicated", "skipped", "unknown"], "`exact`, `duplicated`, `skipped` or `unknown`"

@@ -84,6 +84,37 @@ class ShowDocument(Document):
     confs: Annotated[dict[str, str | None], "once-only confs that the offset log holds"]
 
 
+class SourceShownFields(TypedDict):
+    """A source of a query, as its checkpoint has it."""
+
+    source_id: Annotated[str, "its position in the query, or its name"]
+    source_type: Annotated[str | None, "type of the source where a file tells it; else null"]
+    committed_offset: Annotated[str | None, "offset of the newest committed batch, JSON text; null when it has none"]
+    planned_offset: Annotated[str | None, "offset of the newest planned batch, JSON text; null when it has none"]
+    files: Annotated[int, "files that it keeps below `sources/`"]
+
+
+class LeftoverFields(TypedDict):
+    """A directory below ``sources/`` that belongs to no source."""
+
+    name: Annotated[str, "the directory, such as `sources/2`"]
+    files: Annotated[int, "files in it"]
+
+
+class SourcesDocument(Document):
+    """The sources of a query."""
+
+    location: Annotated[str, "URI of the checkpoint"]
+    offset_log_version: Annotated[
+        int | None, "format version of the latest offset log entry; with 2 sources can have names"
+    ]
+    latest_planned_batch: Annotated[int | None, "latest batch of the offset log"]
+    latest_committed_batch: Annotated[int | None, "latest batch of the commit log"]
+    in_flight: Annotated[int | None, "batch that is planned and not committed"]
+    sources: Annotated[list[SourceShownFields], "the sources of the latest planned batch"]
+    leftovers: Annotated[list[LeftoverFields], "what a failed start or a dropped source has left"]
+
+
 class SourceAdvanceFields(TypedDict):
     """What one source read."""
 

@@ -120,7 +120,7 @@ def plan_of(value: Any, kind: Kind, checkpoint: Store) -> Plan:
         raise
     if (plan.kind, plan.location) != (kind, checkpoint.location):
         raise PlanError(
-            f"the plan is a {plan.kind} of {plan.location}, not a {kind} of this checkpoint.",
+            f"the plan is a {plan.called} of {plan.location}, not a {kind} of this checkpoint.",
             location=checkpoint.location,
         )
     return plan

@@ -265,7 +265,7 @@ def charts_of(batches: Sequence[Batch], changes: Sequence[Change]) -> list[str]:
         return []
     span = (float(timed[0].planned_at_ms or 0), float(timed[-1].planned_at_ms or 0))
     marks = [
-        Mark(item.at_ms, f"{item.plan.kind} to {item.plan.aim}")
+        Mark(item.at_ms, f"{item.plan.called} to {item.plan.aim}")
         for item in changes
         if span[0] <= item.at_ms <= span[1] and item.state in ("applied", "undone")
     ]

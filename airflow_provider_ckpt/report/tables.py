@@ -176,13 +176,10 @@ def plan_tables(plan: Plan, *, most: int = 20) -> list[Table]:
     hidden = len(plan.actions) - len(rows)
     if len(rows) > most:
         rows = [*rows[: most - 5], ("…", "", "", f"{len(rows) - most} more", ""), *rows[-5:]]
-    title = f"Plan {plan.plan_id}: {plan.kind} to {plan.aim}, {len(plan.actions)} steps"
+    title = f"Plan {plan.plan_id}: {plan.called} to {plan.aim}, {len(plan.actions)} steps"
     about = [("sink effect", plan.sink_effect), ("checkpoint", plan.location)]
     about += [("trigger", plan.trigger)] if plan.trigger else []
-    about += [
-        ("guard", f"{name} is removed first and put back last, so that Spark cannot start in between")
-        for name in guards
-    ]
+    about += [("guard", f"{name} is {_held(plan, name)}, so that Spark cannot start in between") for name in guards]
     tables = [facts(title, [*about, *(("target", note) for note in plan.notes)])]
     if plan.effects:
         effects = tuple((item.sink, item.effect, item.reason, item.remedy or None) for item in plan.effects)
@@ -193,6 +190,12 @@ def plan_tables(plan: Plan, *, most: int = 20) -> list[Table]:
         steps = f"Steps, without {hidden} on checksum files" if hidden else "Steps"
         tables.append(Table(steps, ("step", "do", "where", "object", "bytes"), tuple(rows)))
     return tables
+
+
+def _held(plan: Plan, name: str) -> str:
+    """What is done with an entry around the other steps of a plan."""
+    closes = any(action.do == "close" and action.name == name for action in plan.actions)
+    return "written first and removed last" if closes else "removed first and put back last"
 
 
 def _guards(plan: Plan) -> list[str]:

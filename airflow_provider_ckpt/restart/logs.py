@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from airflow_provider_ckpt.checkpoint.spark_confs import CATALOGUE, SHUFFLE_PARTITIONS, SparkVersion, catalogue
 from airflow_provider_ckpt.checkpoint.view import CheckpointView
-from airflow_provider_ckpt.checks import checksums, logs, sources, state
+from airflow_provider_ckpt.checks import checksums, logs, sources, state, writers
 from airflow_provider_ckpt.checks.confs import refused_confs
 from airflow_provider_ckpt.checks.findings import Finding
 from airflow_provider_ckpt.checks.logs import entry_before, newest_commit, newest_entry
@@ -144,7 +144,7 @@ def entry_before_newest(view: CheckpointView, deploy: DeploySpec) -> Iterator[Fi
         yield from _damaged(view, name)
         if (entry := entry_before(view)) is not None and deploy.sources is not None:
             if entry.version == 1:
-                yield from count_fits(entry, name, before, len(deploy.sources))
+                yield from count_fits(entry, name, before, view, deploy)
             yield from types_fit(entry, before, deploy)
 
 
@@ -215,7 +215,8 @@ def logs_agree(view: CheckpointView, deploy: DeploySpec) -> Iterator[Finding]:
     yield from logs.commits_trail(view)
     yield from logs.watermark_goes_back(view)
     yield from logs.gaps(view)
-    yield from logs.two_writers(view)
+    yield from writers.two_writers(view)
+    yield from writers.fenced(view)
     yield from logs.without_batch_metadata(view)
     for finding in logs.unfinished_repartition(view):
         yield finding if deploy.spark_version >= _REPARTITION_SINCE else replace(finding, spark_error=None)

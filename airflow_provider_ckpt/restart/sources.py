@@ -16,6 +16,7 @@ from airflow_provider_ckpt.codec.source_offset import SourceOffset
 from airflow_provider_ckpt.errors import MalformedEntryError
 from airflow_provider_ckpt.restart.deploy import DeploySpec
 from airflow_provider_ckpt.restart.hints import NEW_LOCATION, listed
+from airflow_provider_ckpt.restart.source_commands import continue_sources
 from airflow_provider_ckpt.untrusted.bounded_json import parse_json
 
 SOURCE_EVOLUTION = "spark.sql.streaming.queryEvolution.enableSourceEvolution"
@@ -55,8 +56,8 @@ def source_evolution(view: CheckpointView, deploy: DeploySpec) -> Iterator[Findi
             "source evolution is on, but the offset log has version 1, which does not support it",
             view.latest_planned,
             layout.offset_entry(view.latest_planned or 0),
-            f"Deploy without {SOURCE_EVOLUTION}, {NEW_LOCATION}",
-            f"{_EVOLUTION_ERROR}.CANNOT_ENABLE_ON_EXISTING_CHECKPOINT",
+            spark_error=f"{_EVOLUTION_ERROR}.CANNOT_ENABLE_ON_EXISTING_CHECKPOINT",
+            **continue_sources(view, entry, deploy.sources, f"Deploy without {SOURCE_EVOLUTION}.", named=True),
         )
 
 
@@ -90,11 +91,11 @@ def newest_sources(view: CheckpointView, deploy: DeploySpec) -> Iterator[Finding
     if entry is None or batch_id is None or deploy.sources is None:
         return
     if entry.version == 1:
-        yield from count_fits(entry, layout.offset_entry(batch_id), batch_id, len(deploy.sources))
+        yield from count_fits(entry, layout.offset_entry(batch_id), batch_id, view, deploy)
     if deploy.source_kinds is None:
         return
     if entry.version >= 2:
-        yield from _names_fit(entry, batch_id, view, deploy.source_kinds)
+        yield from _names_fit(entry, batch_id, view, deploy, deploy.source_kinds)
     yield from types_fit(entry, batch_id, deploy)
 
 
@@ -110,7 +111,7 @@ def types_fit(entry: OffsetSeq, batch_id: int, deploy: DeploySpec) -> Iterator[F
 
 
 def _names_fit(
-    entry: OffsetSeq, batch_id: int, view: CheckpointView, declared: Mapping[str, str | None]
+    entry: OffsetSeq, batch_id: int, view: CheckpointView, deploy: DeploySpec, declared: Mapping[str, str | None]
 ) -> Iterator[Finding]:
     recorded, before = dict(entry.offsets), entry_before(view)
     entry_name = layout.offset_entry(batch_id)
@@ -133,7 +134,9 @@ def _names_fit(
             f"source {name} is not in the checkpoint, and Spark reads it from the beginning",
             batch_id,
             entry_name,
-            f"The checkpoint has {listed(recorded)}. Keep the name, unless the source is new.",
+            **continue_sources(
+                view, entry, deploy.sources, f"The checkpoint has {listed(recorded)}. Keep the name, unless it is new."
+            ),
         )
     gone = sorted(recorded.keys() - declared.keys())
     if gone:
@@ -143,7 +146,12 @@ def _names_fit(
             f"the deploy drops the source {listed(gone)}; its records that the query has not read yet are never read",
             batch_id,
             entry_name,
-            "Make sure that the query has read all records of the source before the deploy.",
+            **continue_sources(
+                view,
+                entry,
+                deploy.sources,
+                "Make sure that the query has read all records of the source before the deploy.",
+            ),
         )
 
 
@@ -155,8 +163,11 @@ def _named(names: Iterable[str]) -> list[str]:
 _NAME = re.compile(r"[A-Za-z_]\w*")
 
 
-def count_fits(entry: OffsetSeq, name: str, batch_id: int | None, declared: int) -> Iterator[Finding]:
+def count_fits(
+    entry: OffsetSeq, name: str, batch_id: int | None, view: CheckpointView, deploy: DeploySpec
+) -> Iterator[Finding]:
     """CKPT210: an entry of version 1 has a line for each source."""
+    declared = len(deploy.sources or ())
     if len(entry.offsets) != declared:
         yield Finding(
             "CKPT210",
@@ -165,8 +176,14 @@ def count_fits(entry: OffsetSeq, name: str, batch_id: int | None, declared: int)
             f"[{declared}] sources requested by the query.",
             batch_id,
             name,
-            f"Keep the sources and their order, {NEW_LOCATION}",
-            "AssertionError",
+            spark_error="AssertionError",
+            **continue_sources(
+                view,
+                entry,
+                deploy.sources,
+                "Keep the sources and their order.",
+                named=deploy.switches_on(SOURCE_EVOLUTION),
+            ),
         )
 
 

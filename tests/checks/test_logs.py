@@ -308,23 +308,3 @@ def test_names_that_spark_counts_and_cannot_open(files, expected):
 def test_directories_in_the_place_of_entries(folder, expected):
     view = replace(view_of("offsets/3", "commits/3"), folders=(folder,))
     assert found(logs.folders, view) == expected
-
-
-@pytest.mark.parametrize(
-    ("times", "names"), [((2, 1), ["offsets/1"]), ((1, 2), []), ((2, 0), []), ((2, 2), [])], ids=str
-)
-def test_batches_planned_by_two_clocks(times, names):
-    view = view_of(**{f"offsets/{batch}": entry(at_ms=at_ms) for batch, at_ms in enumerate(times)})
-    assert [finding.name for finding in logs.two_writers(view)] == names
-
-
-@pytest.mark.parametrize(
-    ("left", "names"),
-    [
-        (("offsets/.2.a-b.tmp", "offsets/.2.c-d.tmp"), ["offsets/2"]),
-        (("offsets/.2.a-b.tmp", "offsets/.3.c-d.tmp"), []),
-        (("offsets/.2.a-b.tmp", "commits/.2.c-d.tmp"), []),
-    ],
-)
-def test_temporary_files_of_two_writers(left, names):
-    assert [finding.name for finding in logs.two_writers(view_of(*left))] == names

@@ -176,6 +176,10 @@ BY_CODE: dict[str, Shown] = {
         ("warning", "offsets/5"),
         mutations=("copy offsets/{N} offsets/.5.aa.tmp", "copy offsets/{N} offsets/.5.bb.tmp"),
     ),
+    "CKPT151": Shown(
+        ("note", "offsets/4"),
+        mutations=("drop commits/{N}", """line offsets/{N} 1 '{"conf":{},"ckptFence":true}'"""),
+    ),
     "CKPT160": Shown(("note", "notes.txt"), mutations=("text notes.txt mine",)),
     "CKPT161": Shown(("warning", "metadata"), mutations=("link metadata",)),
     "CKPT162": Shown(

@@ -58,6 +58,17 @@ def iceberg(lake: str) -> None:
                     Store.open(f"{lake}/{place}").write(rest, file.read())
 
 
+def joined(location: str) -> None:
+    """A query without state that has committed two batches of three topics."""
+    query_id = "5f0c55e2-9a1b-4b5e-9c3d-2f6f4d0f1a10"
+    store = Store.open(location)
+    topics = ("orders", "payments", "refunds")
+    _query(location, query_id, [{topics[0]: {"0": 5 * batch}} for batch in (1, 2)])
+    for batch, name in enumerate(("offsets/0", "offsets/1"), 1):
+        others = [json.dumps({topic: {"0": 3 * batch}}) for topic in topics[1:]]
+        store.write(name, "\n".join([store.read(name).decode(), *others]).encode())
+
+
 def damage(location: str) -> None:
     """Cut a state file of the newest version short."""
     store = Store.open(location)
@@ -97,4 +108,5 @@ def retain(bootstrap: str, milliseconds: int) -> None:
 
 if __name__ == "__main__":
     known = {"audit": audit, "damage": damage, "expiring-records": expiring_records, "gap": gap, "iceberg": iceberg}
+    known["joined"] = joined
     known[sys.argv[1]](sys.argv[2])

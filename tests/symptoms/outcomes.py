@@ -24,8 +24,8 @@ NOT_PRODUCED: Mapping[int, str] = {
 }
 #: What lets the query go on today, and what becomes of the rows, as the tests of tests/symptoms/produced assert it.
 REPAIRED: Mapping[int, str] = {
-    1: "the earlier deploy: exact; `ckpt seed` for stateless queries of Kafka",
-    2: "the conf switched off: exact",
+    1: "`ckpt sources`: exact; the earlier deploy: exact",
+    2: "`ckpt sources`: exact; the conf switched off: exact",
     3: "created again: `ckpt reset-offsets`; a topic gone: one start with `failOnDataLoss=false`",
     4: "`ckpt rollback`: exact",
     5: "`ckpt rollback`: exact",
@@ -53,8 +53,6 @@ REPAIRED: Mapping[int, str] = {
 }
 #: What has no command yet.
 LATER: Mapping[int, str] = {
-    1: "more or fewer sources in place",
-    2: "names for the sources of a checkpoint",
     6: "a stop for a driver that nobody can reach",
     7: "a file of state whose rename was lost",
     11: "entries of a sink log that are gone and purged",

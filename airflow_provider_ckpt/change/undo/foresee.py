@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import replace
 
-from airflow_provider_ckpt.change.actions import Copy, Delete, Open
+from airflow_provider_ckpt.change.actions import Copy, Delete, Open, Replace
 from airflow_provider_ckpt.change.plan import Plan
 from airflow_provider_ckpt.checkpoint.decompressors import decompressors
 from airflow_provider_ckpt.checkpoint.observe import decode_entries
@@ -30,15 +30,19 @@ def why_no_start(plan: Plan, done: Plan, view: CheckpointView, checkpoint: Store
     """
     if not any(isinstance(action, Copy) and action.place == "checkpoint" for action in done.actions):
         return ()
-    objects, copied = dict(view.objects), dict[str, str]()
+    objects, copied, texts = dict(view.objects), dict[str, str](), dict[str, str]()
     for action in plan.actions:
         if action.place == "checkpoint" and isinstance(action, Delete | Open):
             objects.pop(action.name, None)
         elif action.place == "checkpoint" and isinstance(action, Copy):
             objects[action.name] = StoredObject(action.name, action.size, None, action.sha256)
             copied[action.name] = action.source
+        elif action.place == "checkpoint" and isinstance(action, Replace):
+            texts[action.name] = action.data
 
     def read(name: str) -> bytes:
+        if name in texts:
+            return texts[name].encode()
         return saved.head(copied[name]) if name in copied else checkpoint.head(name)
 
     def chunks(name: str) -> Iterator[bytes]:

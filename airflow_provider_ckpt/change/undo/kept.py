@@ -58,18 +58,18 @@ def _kept_but_for_newcomers(after: After, requirement: KeptObjects, touched: set
     names = {name for place, name in touched if place == "checkpoint"}
     tables: tuple[str, ...] = ()
     if after.done.rules.adds_batch:  # only Spark names its tables, so the plan has no word on any
-        tables = tuple(name for name in _younger(after, touched, "checkpoint") if is_table(name))
+        tables = tuple(name for name in younger(after, "checkpoint", touched) if is_table(name))
         names |= names_after(after.view.objects, after.done.last_kept)
     found = kept_objects(after.view.objects, names)
     if found == requirement.expected:
         return found, tables
-    newcomers = tuple(name for name in _younger(after, touched, "checkpoint") if _may_stay(name))
+    newcomers = tuple(name for name in younger(after, "checkpoint", touched) if _may_stay(name))
     found = kept_objects(after.view.objects, names.union(newcomers))
     return found, newcomers if found == requirement.expected else ()
 
 
-def _younger(after: After, touched: set[Spot], place: Place) -> list[str]:
-    """What came after the plan of the change and is not of it, in the order of names."""
+def younger(after: After, place: Place, touched: Collection[Spot] = ()) -> list[str]:
+    """What came after the plan of the change and is not ``touched``, in the order of names."""
     return sorted(
         name
         for name, stored in after.objects(place).items()
@@ -85,9 +85,9 @@ def _changed(after: After, requirement: SameQuery | KeptObjects | KeptSinkLog, t
     where = after.view.location if place == "checkpoint" else f"the log of the sink {after.done.sink}"
     if not after.objects(place):
         return f"{where} was removed or emptied"
-    young = [name for name in _younger(after, touched, place) if not _may_stay(name)]
+    young = [name for name in younger(after, place, touched) if not _may_stay(name)]
     if not young:
-        return f"in {where} files were removed, or files were added that are older than the {after.done.kind}"
+        return f"in {where} files were removed, or files were added that are older than the {after.done.called}"
     more = f" and {len(young) - _NAMED} more" if len(young) > _NAMED else ""
     return f"in {where} the files {', '.join(young[:_NAMED])}{more} were written since, or other files were removed"
 
@@ -95,7 +95,7 @@ def _changed(after: After, requirement: SameQuery | KeptObjects | KeptSinkLog, t
 def _refused(after: After, problem: str) -> PlanError:
     done = after.done
     return PlanError(
-        f"the {done.kind} to {done.aim} ({done.plan_id}) cannot be undone in place, because files that it did not "
+        f"the {done.called} to {done.aim} ({done.plan_id}) cannot be undone in place, because files that it did not "
         f"change are no longer the same ({problem}).",
         location=after.view.location,
         batch_id=done.batch_id,

@@ -36,6 +36,12 @@ class After:
         """Whether a query has run the batch that the change was to add, which was stopped before it was planned."""
         return self.view.partitions_of(self.done.batch_id) not in (None, self.done.partitions)
 
+    @property
+    def is_run_on(self) -> bool:
+        """Whether a query has committed or planned what comes after the entry that the change has added."""
+        added = self.done.batch_id + 1
+        return max(self.view.committed, default=-1) >= added or max(self.view.planned, default=-1) > added
+
     def objects(self, place: Place) -> Mapping[str, StoredObject]:
         """What is in a place now."""
         if place == "checkpoint":
@@ -113,4 +119,5 @@ def find_foreign(after: After, present: Collection[Action], hashes: Mapping[Spot
 def _batches_written_since(after: After, own: Collection[Spot]) -> set[int]:
     places: tuple[Place, ...] = ("checkpoint", "sink")
     since = {batch_of(name) for place in places for name in after.objects(place) if (place, name) not in own}
-    return {batch for batch in since if batch is not None and batch > after.done.batch_id}
+    newest = max(after.done.batch_id, after.done.last_kept)
+    return {batch for batch in since if batch is not None and batch > newest}

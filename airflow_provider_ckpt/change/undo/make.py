@@ -82,7 +82,7 @@ def _fresh_undo(record: journal.Record, stores: Stores, sink: DeclaredSink, trig
 
 def _observe_undo(done: Plan, stores: Stores) -> Undo:
     """Read what a change has left and what was written since. Raises PlanError when it cannot be undone."""
-    view = observe(stores.checkpoint, deep=True, batch_id=done.batch_id)
+    view = observe(stores.checkpoint, deep=True, batch_id=max(done.batch_id, done.last_kept))
     sink_log = read_file_sink(stores.place("sink")) if done.sink else None
     record = stores.record(done.plan_id)
     replaced = [action for action in done.actions if isinstance(action, Replace)]
@@ -103,7 +103,7 @@ def _judge_undo(record: journal.Record, stores: Stores, sink: DeclaredSink, undo
     store = stores.sink if sink.directory else None
     if done.sink and store is not None and place_of(store) != place_of(store.at(done.sink)):
         raise PlanError(
-            f"the {done.kind} {done.plan_id} changed the log of {done.sink}, not the log of {store.location}.",
+            f"the {done.called} {done.plan_id} changed the log of {done.sink}, not the log of {store.location}.",
             location=done.location,
             hint="Nothing was changed. Leave out --sink.",
         )
@@ -114,7 +114,7 @@ def _judge_undo(record: journal.Record, stores: Stores, sink: DeclaredSink, undo
     if done.rules.adds_batch and not foreign:
         effect = SinkEffect(sink.name, "exact", "the batch that goes was none of the sink's")
     elif foreign:
-        effect = rollback_effect(marker, done.last_kept, foreign[-1], trimmed=bool(done.sink))
+        effect = rollback_effect(marker, min(done.last_kept, foreign[0] - 1), foreign[-1], trimmed=bool(done.sink))
     else:
         effect = undo_effect(marker, record.from_batch, trimmed=bool(done.sink))
     if trigger == REAL_TIME:

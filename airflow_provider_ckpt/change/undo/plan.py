@@ -10,12 +10,19 @@ from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, replace
 
 from airflow_provider_ckpt.change.actions import Action, Close, Copy, Delete, Ends, Open, Replace
-from airflow_provider_ckpt.change.facts import Place, Spot
-from airflow_provider_ckpt.change.later_batches import peel, requirements_of, source_deletes, trimmed_entries
+from airflow_provider_ckpt.change.facts import Place, Spot, batch_of
+from airflow_provider_ckpt.change.later_batches import (
+    deletes_of,
+    peel,
+    requirements_of,
+    source_deletes,
+    trimmed_entries,
+)
 from airflow_provider_ckpt.change.plan import Plan
-from airflow_provider_ckpt.change.undo.kept import require_kept
+from airflow_provider_ckpt.change.undo.kept import require_kept, younger
 from airflow_provider_ckpt.change.undo.left import After, find_foreign, find_present
 from airflow_provider_ckpt.checkpoint.contents import listed_shortly
+from airflow_provider_ckpt.checkpoint.view import CheckpointView
 from airflow_provider_ckpt.codec import layout
 from airflow_provider_ckpt.codec.layout import main_name
 from airflow_provider_ckpt.errors import PlanError
@@ -59,7 +66,8 @@ class Undo:
         """The plan; ``saved_at`` is where the copies are, under ``checkpoint/`` and ``sink/``."""
         done, view = self.after.done, self.after.view
         actions = [*self.peeled, *(() if self.is_untouched else self._put_back())]
-        if actions and any(isinstance(action, Close) for action in done.actions):
+        is_closed = any(isinstance(action, Close) for action in self.present)
+        if is_closed or (actions and any(isinstance(action, Close) for action in done.actions)):
             closing = self._closing_entry()
             actions = [Close(closing), *actions, Open(closing)]
         return Plan(
@@ -70,7 +78,7 @@ class Undo:
             planned_at_ms=planned_at_ms,
             requirements=tuple(requirements_of(view, actions, self.after.sink_log)),
             actions=tuple(actions),
-            warnings=(f"Undoes the {done.kind} to {done.aim} ({done.plan_id}).", *self._warnings()),
+            warnings=(f"Undoes the {done.called} to {done.aim} ({done.plan_id}).", *self._warnings()),
             effects=effects,
             source=saved_at,
             sink=done.sink,
@@ -120,7 +128,7 @@ class Undo:
         done = self.after.done
         problem = "is missing" if is_missing else "is not what was saved"
         return PlanError(
-            f"the {done.kind} {done.plan_id} cannot be undone: the saved copy of this file {problem}.",
+            f"the {done.called} {done.plan_id} cannot be undone: the saved copy of this file {problem}.",
             location=self.after.view.location,
             name=action.name,
             hint="Nothing was done. Restore a backup to a new location (ckpt restore).",
@@ -141,20 +149,20 @@ class Undo:
         if batches := self.foreign_batches:
             those = batches_text(batches[0], batches[-1])
             yield (
-                f"A query has written {those} since the {done.kind}. The undo drops them first, and keeps their files "
-                "in its own record."
+                f"A query has written {those} since the {done.called}. The undo drops them first, and keeps their "
+                "files in its own record."
             )
         tables = [name for name in self.newcomers if _is_table(name)]
         if tables:
             yield (
-                f"{len(tables)} RocksDB files that Spark has uploaded since the {done.kind} are not removed: "
+                f"{len(tables)} RocksDB files that Spark has uploaded since the {done.called} are not removed: "
                 f"{listed_shortly(tables, _NAMED)}. No state version after the undo uses them, so Spark does not "
                 "read them and its maintenance deletes them later."
             )
         others = [name for name in self.newcomers if not _is_table(name)]
         if others:
             yield (
-                f"{len(others)} files that ckpt does not know have come since the {done.kind} and are left as they "
+                f"{len(others)} files that ckpt does not know have come since the {done.called} and are left as they "
                 f"are: {listed_shortly(others, _NAMED)}."
             )
 
@@ -176,6 +184,8 @@ def judge_undo(after: After, hashes: Mapping[Spot, str]) -> Undo:
     if after.done.rules.adds_batch:
         return _judge_added(after)
     present = find_present(after, hashes)
+    if after.done.rules.is_passed and after.is_run_on:
+        return Undo(after, frozenset(), peeled=(), newcomers=())
     _require_known(after, find_foreign(after, present, hashes))
     if _is_untouched(after, present):
         return Undo(after, present, peeled=(), newcomers=())
@@ -187,12 +197,12 @@ def judge_undo(after: After, hashes: Mapping[Spot, str]) -> Undo:
 def _require_known(after: After, foreign: Replace | None) -> None:
     if foreign is not None:
         raise PlanError(
-            f"the {after.done.kind} {after.done.plan_id} cannot be undone, because this file was removed or written "
+            f"the {after.done.called} {after.done.plan_id} cannot be undone, because this file was removed or written "
             "again since.",
             location=after.view.location,
             name=foreign.name,
-            hint=f"Nothing was done. Its content before the {after.done.kind} is in {after.done.plan_id}/saved in the "
-            "record of the change (ckpt history).",
+            hint=f"Nothing was done. Its content before the {after.done.called} is in {after.done.plan_id}/saved in "
+            "the record of the change (ckpt history).",
         )
 
 
@@ -224,13 +234,37 @@ def _peel(after: After, own: Collection[Spot]) -> tuple[Delete, ...]:
     def others(place: Place) -> dict[str, StoredObject]:
         return {name: stored for name, stored in after.objects(place).items() if (place, name) not in own}
 
-    target = after.done.last_kept
+    target, is_closed = (
+        after.done.last_kept,
+        any(isinstance(action, Close) and action.spot in own for action in after.done.actions),
+    )
     view = replace(after.view, objects=others("checkpoint"))
     sink_log = None if after.sink_log is None else replace(after.sink_log, objects=others("sink"))
     trims = trimmed_entries(target, sink_log) if sink_log is not None else {}
     # Its offsets say where the source logs end; where they are not there, no source log was written since.
     knows_target = layout.offset_entry(target) in view.entries
-    peeled = tuple(peel(view, target, trims, sink_log))
-    if not knows_target or (after.done.rules.adds_batch and not _foreign(after.done, peeled)):
+    peeled = (*peel(view, target, trims, sink_log), *_of_batch_in_flight(after, view))
+    if is_closed or not knows_target or (after.done.rules.adds_batch and not _foreign(after.done, peeled)):
         return peeled  # the batch that a change adds reads no input, so the log of no source has it
-    return (*peeled, *source_deletes(view, target))
+    return (*peeled, *source_deletes(view, target), *_of_new_sources(after, view))
+
+
+def _of_batch_in_flight(after: After, view: CheckpointView) -> list[Delete]:
+    """What a query has written since of a batch that was in flight: its commit, and its state."""
+    done = after.done
+    if not done.rules.keeps_in_flight or done.last_kept == done.batch_id:
+        return []
+    young = {name for name in younger(after, "checkpoint") if batch_of(name) == done.last_kept} & view.objects.keys()
+    entry = layout.commit_entry(done.last_kept)
+    state = sorted({main_name(name) for name in young if name.startswith(f"{layout.STATE}/")})
+    return deletes_of(view.objects, [entry, *state])
+
+
+def _of_new_sources(after: After, view: CheckpointView) -> list[Delete]:
+    """What a query has written since for sources that had no offset yet when their query was changed."""
+    if not after.done.rules.keeps_in_flight:
+        return []
+    offsets = view.offset_seq(after.done.last_kept).offsets
+    begun = tuple(f"{layout.SOURCES}/{source_id}/" for source_id, offset in offsets if offset is None)
+    young = {main_name(name) for name in younger(after, "checkpoint") if name.startswith(begun)}
+    return deletes_of(view.objects, sorted(young, reverse=True))

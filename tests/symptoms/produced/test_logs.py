@@ -44,11 +44,27 @@ def test_another_number_of_sources(sparks, ran, proof, tmp_path, version):
     query = ran("files", 4, version).copied(tmp_path / "q")
     query.add([4])
     query.add([0], "payments")
-    proof.stops(spark, replace(query, inputs=("orders", "payments")), "AssertionError")
-    proof.confirms(query.checkpoint, "CKPT210", source_count="2")
+    more = replace(query, inputs=("orders", "payments"))
+    proof.stops(spark, more, "AssertionError")
+    command = proof.confirms(query.checkpoint, "CKPT210", source_count="2")
+    assert command == f"ckpt sources {query.checkpoint} --as 0=OLD --as 1=OLD", "a number does not say which is which"
+    command = command.replace("0=OLD", "0=0").replace("1=OLD", "1=new")
+    assert proof.carries_out(f"{command} --sink TYPE[:URI]", sink=sink(query)) == "exact"
+    assert spark.run(more).error is None
+    assert rows(spark, query) == sorted([*ROWS[5], ("p0", "0"), ("p1", "1")])
+    proof.ends(rows="exact")
+
+
+@pytest.mark.parametrize("version", ["4.3", "3.5"])
+def test_another_number_of_sources_was_not_wanted(sparks, ran, proof, tmp_path, version):
+    spark, proof = sparks(version), proof(1, "another-source-by-mistake")
+    query = ran("files", 4, version).copied(tmp_path / "q")
+    query.add([4])
+    query.add([0], "payments")
+    assert spark.run(replace(query, inputs=("orders", "payments"))).error == "AssertionError"
     assert spark.run(query).error is None, "with the sources that it had"
     assert rows(spark, query) == ROWS[5]
-    proof.ends("the earlier deploy; `ckpt sources` comes later", "exact")
+    proof.ends("the earlier deploy", "exact")
 
 
 def test_names_for_sources(spark, ran, proof, tmp_path):
@@ -56,11 +72,30 @@ def test_names_for_sources(spark, ran, proof, tmp_path):
     query = ran("files").copied(tmp_path / "q")
     query.add([4])
     switch = {"spark.sql.streaming.queryEvolution.enableSourceEvolution": "true"}
-    proof.stops(spark, replace(query, inputs=("orders=orders",), confs=switch), "AnalysisException")
-    proof.confirms(query.checkpoint, "CKPT213", conf="spark.sql.streaming.queryEvolution.enableSourceEvolution=true")
+    named = replace(query, inputs=("orders=orders",), confs=switch)
+    proof.stops(spark, named, "AnalysisException")
+    (key,) = switch
+    command = proof.confirms(query.checkpoint, "CKPT213", conf=f"{key}=true")
+    assert command == f"ckpt sources {query.checkpoint} --as NAME=0"
+    command = command.replace("NAME", "orders")
+    assert proof.carries_out(f"{command} --sink TYPE[:URI]", sink=sink(query)) == "exact"
+    assert spark.run(named).error is None
+    assert rows(spark, query) == ROWS[5]
+    query.add([5])
+    assert spark.run(named).error is None
+    assert rows(spark, query) == ROWS[6]
+    proof.ends(rows="exact")
+
+
+def test_names_that_were_not_wanted(spark, ran, proof, tmp_path):
+    proof = proof(2, "names-by-mistake")
+    query = ran("files").copied(tmp_path / "q")
+    query.add([4])
+    switch = {"spark.sql.streaming.queryEvolution.enableSourceEvolution": "true"}
+    assert spark.run(replace(query, inputs=("orders=orders",), confs=switch)).error == "AnalysisException"
     assert spark.run(query).error is None
     assert rows(spark, query) == ROWS[5]
-    proof.ends("the conf switched off; `ckpt sources` comes later", "exact")
+    proof.ends("the conf switched off", "exact")
 
 
 @pytest.mark.parametrize("version", ["4.3", "3.5"])

@@ -1,0 +1,168 @@
+"""Making the plans of changes of sources: observe, refuse, read what is moved, and find what was begun before."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from airflow_provider_ckpt.change.actions import Replace
+from airflow_provider_ckpt.change.fit_sink import require_fit
+from airflow_provider_ckpt.change.journal import history
+from airflow_provider_ckpt.change.lock import lock_warnings
+from airflow_provider_ckpt.change.open_sinks import sink_of
+from airflow_provider_ckpt.change.places import Stores
+from airflow_provider_ckpt.change.plan import Plan
+from airflow_provider_ckpt.change.resume import find_interrupted
+from airflow_provider_ckpt.checkpoint.observe import observe, refuse_closed, refuse_links
+from airflow_provider_ckpt.checkpoint.read_unmoved import read_unmoved
+from airflow_provider_ckpt.checkpoint.view import CheckpointView
+from airflow_provider_ckpt.clock import now_ms
+from airflow_provider_ckpt.codec import layout
+from airflow_provider_ckpt.errors import PlanError
+from airflow_provider_ckpt.restart.deploy import DeclaredSource, DeploySpec
+from airflow_provider_ckpt.restart.real_time import REAL_TIME, trigger_of
+from airflow_provider_ckpt.restart.sources import SOURCE_EVOLUTION
+from airflow_provider_ckpt.restart.steps import start
+from airflow_provider_ckpt.sinks.declared import DeclaredSink, read_marker
+from airflow_provider_ckpt.sinks.effects import SinkEffect
+from airflow_provider_ckpt.source_changes.directories import Sum, to_sum
+from airflow_provider_ckpt.source_changes.entries import ids_of, require_complete, require_known
+from airflow_provider_ckpt.source_changes.find_operators import find_operators
+from airflow_provider_ckpt.source_changes.find_paths import require_movable
+from airflow_provider_ckpt.source_changes.plan import batches_read, entries_read, left_by, plan_change
+from airflow_provider_ckpt.source_changes.request import SourceChange, change_of_key
+from airflow_provider_ckpt.source_changes.sink_effect import effect_of
+from airflow_provider_ckpt.source_changes.state import require_kept_state
+
+
+def make_source_change(
+    stores: Stores, change: SourceChange, *, sink: DeclaredSink | None = None, trigger: str | None = None
+) -> Plan:
+    """Plan a change of sources, or find the plan of the same change that was killed.
+
+    Args:
+        stores: Where.
+        change: What each source of the next query continues.
+        sink: The sink of the query; a file sink when ``stores.sink`` is given and nothing else is said.
+        trigger: The trigger of the query as a deploy file says it.
+
+    Raises:
+        PlanError: It is refused; the error says why.
+        CheckpointFormatError: An entry that a restart reads is damaged.
+        CheckpointMovedError: The query is running, and removes what was just listed.
+    """
+    if (begun := find_interrupted(stores, "sources", lambda plan: plan.asked == change.key)) is not None:
+        return begun
+    return read_unmoved(lambda: _fresh(stores, change, sink, trigger or ""), stores.checkpoint, stores.sink)
+
+
+def make_source_change_again(plan: Plan, stores: Stores) -> Plan:
+    """The same change as it would be planned now in the place of one that was not begun yet. Raises PlanError."""
+    try:
+        change = change_of_key(plan.asked)
+    except ValueError as error:
+        raise PlanError(f"not a plan: {error}.", location=plan.location) from None
+    return _fresh(stores, change, sink_of(plan), plan.trigger)
+
+
+def _fresh(stores: Stores, change: SourceChange, sink: DeclaredSink | None, trigger: str) -> Plan:
+    view = observed(stores)
+    entries = entries_read(view)
+    _require_not_done(stores, view, change)
+    ids = ids_of(entry for _, entry in entries)
+    require_known(entries, view.location)
+    require_complete(change, ids, view.location)
+    operators = find_operators(stores.checkpoint, view)
+    require_kept_state(change, ids, operators, view.location)
+    trigger = trigger_of(trigger or None, operators.names or ())
+    require_movable(stores.checkpoint, view, change)
+    sums: dict[str, Sum] = {name: stores.checkpoint.sha256(name) for name in to_sum(view.objects, change)}
+    effect = _judge_sink(stores, view, change, sink, real_time=trigger == REAL_TIME)
+    plan = plan_change(view, change, sums, now_ms(), (effect,), operators)
+    _require_startable(view, plan, change)
+    return replace(plan, trigger=trigger, warnings=(*plan.warnings, *lock_warnings(stores.checkpoint)))
+
+
+def _require_not_done(stores: Stores, view: CheckpointView, change: SourceChange) -> None:
+    """Who runs the command again, because nobody saw it end, does not want sources to change places once more."""
+    done = [record for record in history(stores.checkpoint, stores.undo) if record.state in ("applied", "undone")]
+    if not done or done[-1].state != "applied" or done[-1].plan.asked != change.key:
+        return
+    plan = done[-1].plan
+    entries = {action.name: action.data for action in plan.actions if isinstance(action, Replace)}
+    newest = view.offset_seq(view.latest_planned or 0).encode().decode()
+    is_last = plan.last_kept == view.latest_planned
+    if is_last and entries.get(layout.offset_entry(view.latest_planned or 0), newest) == newest:
+        raise PlanError(
+            "this very change was carried out already, and the query has not run since.",
+            location=view.location,
+            batch_id=view.latest_planned,
+            hint=f"Nothing was done. Start the query with its new sources, or take the change back: ckpt undo "
+            f"{view.location}",
+        )
+
+
+def observed(stores: Stores) -> CheckpointView:
+    """The whole checkpoint with the entries that a restart reads. Raises PlanError when they cannot be changed."""
+    view = observe(stores.checkpoint, deep=True)
+    if view.latest_committed is not None and view.latest_committed != view.latest_planned:
+        view = observe(stores.checkpoint, deep=True, batch_id=view.latest_committed)
+    refuse_links(view)
+    refuse_closed(view)
+    if not batches_read(view):
+        raise PlanError(
+            "no batch is planned, so there is no source to continue.",
+            location=view.location,
+            hint="Nothing was done. Start the query as it is to be: it begins with its first batch.",
+        )
+    if view.unfinished_repartition is not None or _is_control(view):
+        raise PlanError(
+            f"batch {view.in_flight} is a repartition that was not finished.",
+            location=view.location,
+            batch_id=view.in_flight,
+            hint="Nothing was done. Finish it (ckpt repartition), or take it back (ckpt undo).",
+        )
+    for batch_id in batches_read(view):
+        if (error := view.damaged.get(layout.offset_entry(batch_id))) is not None:
+            raise PlanError(
+                f"this entry, which a restart reads, cannot be read ({error.message.rstrip('.')}), so its sources are "
+                "not known.",
+                location=view.location,
+                name=layout.offset_entry(batch_id),
+                batch_id=batch_id,
+                hint=f"Nothing was done. See what helps: ckpt check --deep {view.location}",
+            )
+    return view
+
+
+def _is_control(view: CheckpointView) -> bool:
+    """Whether the batch in flight is one of an operation, not of the query."""
+    entry = view.readable_offset_seq(view.in_flight)
+    return entry is not None and entry.metadata is not None and entry.metadata.control is not None
+
+
+def _require_startable(view: CheckpointView, plan: Plan, change: SourceChange) -> None:
+    """A change of sources mends the sources alone; Spark would stop at anything else afterwards as well."""
+    names = [DeclaredSource(new) for new, _ in change.continued]
+    confs = {SOURCE_EVOLUTION: "true"} if change.named else {}
+    deploy = DeploySpec(confs=confs, sources=tuple(names))
+    after = left_by(view, plan, change)
+    if (finding := next((found for found in start(after, deploy) if found.spark_error), None)) is not None:
+        raise PlanError(
+            f"Spark would not start from this checkpoint after the change: {finding.message}.",
+            location=view.location,
+            name=finding.name,
+            batch_id=finding.batch_id,
+            hint=f"Nothing was done. {finding.hint}",
+        )
+
+
+def _judge_sink(
+    stores: Stores, view: CheckpointView, change: SourceChange, sink: DeclaredSink | None, *, real_time: bool
+) -> SinkEffect:
+    """What becomes of the sink."""
+    declared = sink or (DeclaredSink("file", stores.sink.location) if stores.sink else DeclaredSink(""))
+    store = stores.sink if declared.directory else None
+    marker = read_marker(declared, store, view.query_id, view.latest_committed or 0)
+    require_fit(stores.checkpoint, stores.undo, view, declared, store, marker)
+    effect = effect_of(view, change, marker, real_time=real_time)
+    return replace(effect, sink=declared.at(store).name)

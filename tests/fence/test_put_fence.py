@@ -1,0 +1,332 @@
+"""A fence beside a writer: at whatever call the writer goes on, dies or the fence is killed, no batch is skipped."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator
+from contextlib import suppress
+
+import pytest
+
+from airflow_provider_ckpt.change import journal
+from airflow_provider_ckpt.change.apply import apply
+from airflow_provider_ckpt.change.places import Stores
+from airflow_provider_ckpt.change.undo.make import make_undo
+from airflow_provider_ckpt.checkpoint.find_records import records_of
+from airflow_provider_ckpt.codec.closing import CLOSING
+from airflow_provider_ckpt.errors import CheckpointBusyError, CheckpointError, ObjectExistsError, PlanError
+from airflow_provider_ckpt.fence import put_fence as module
+from airflow_provider_ckpt.fence.put_fence import put_fence
+from airflow_provider_ckpt.storage.store import Store
+from tests.fake_query import FakeQuery, read_all
+from tests.faults import Fault, FaultyStore, calls_to_fail
+
+BATCHES = 3
+STOPPED = {"query_is_stopped": True, "quiet_s": 0}
+
+
+class Writer:
+    """A query that goes on where it is: plans its next batch exclusively, as Spark does, commits it, plans the next."""
+
+    def __init__(self, store: Store, *, in_flight: bool) -> None:
+        self.store, self.query = store, FakeQuery(store)
+        for batch_id in range(BATCHES):
+            self.query.commit(batch_id)
+        self.planned = self.committed = BATCHES - 1
+        self.stopped = False
+        if in_flight:
+            self.go_on()
+
+    def go_on(self) -> None:
+        """One step."""
+        if self.stopped:
+            return
+        if self.committed < self.planned:
+            self.query.commit(self.planned)
+            self.committed = self.planned
+            return
+        number = self.planned + 1
+        kept, self.query.store = self.query.store, _Exclusive(self.store)
+        try:
+            self.query.plan(number)
+            self.planned = number
+        except ObjectExistsError:
+            self.stopped = True
+        finally:
+            self.query.store = kept
+
+
+class _Exclusive:
+    def __init__(self, store: Store) -> None:
+        self.write = store.create
+
+
+class Meanwhile(Fault):
+    """Before some calls of the fence, the writer does something."""
+
+    def __init__(self, steps: dict[int, Callable[[], None]]) -> None:
+        super().__init__()
+        self.steps = steps
+
+    def hits(self, call: str, store: Store) -> bool:
+        self.calls += 1
+        self.steps.get(self.calls, lambda: None)()
+        return False
+
+
+@pytest.fixture(params=["local", pytest.param("s3", marks=pytest.mark.s3)])
+def opened(request, tmp_path) -> Callable[[str], Store]:
+    """Opens locations."""
+    if request.param == "s3":
+        return request.getfixturevalue("s3_store")
+    return lambda name: Store.open(str(tmp_path / name))
+
+
+@pytest.fixture(autouse=True)
+def _no_pauses(monkeypatch):
+    monkeypatch.setattr(module, "POLL_S", 0.0)
+
+
+def fence(store: Store, fault: Fault | None = None, *, wait_s: float = 0.0) -> object:
+    stores = Stores(FaultyStore.of(store, fault or Fault()))
+    return put_fence(stores, by="ann", wait_s=wait_s, settle_s=0.0, break_lock=True)
+
+
+def logs_of(store: Store) -> dict[str, bytes]:
+    return {name: data for name, data in read_all(store).items() if name.startswith(("offsets/", "commits/"))}
+
+
+def newest(store: Store, log: str) -> int:
+    return max(int(name.rpartition("/")[2]) for name in store.ls(log)[0])
+
+
+def assert_starts_right(store: Store) -> None:
+    """Spark starts from the newest entry when the batch before it is committed; else it would skip that one."""
+    planned, committed = newest(store, "offsets"), newest(store, "commits")
+    assert planned in (committed, committed + 1) or store.read(f"offsets/{planned}") == CLOSING, (planned, committed)
+
+
+def state_of(store: Store) -> str:
+    return journal.history(store)[-1].state
+
+
+def test_a_fence_has_the_offsets_of_the_newest_batch_and_the_watermark_of_its_commit(opened):
+    store = opened("orders")
+    Writer(store, in_flight=False)
+    plan, receipt = fence(store)
+    assert (plan.batch_id, receipt.status, receipt.actions) == (BATCHES - 1, "applied", 1)
+    entry = store.read(f"offsets/{BATCHES}")
+    before = store.read(f"offsets/{BATCHES - 1}")
+    assert entry.split(b"\n")[2:] == before.split(b"\n")[2:]
+    coming = store.read(f"commits/{BATCHES - 1}").partition(b'Ms":')[2].rstrip(b"}").strip()
+    assert b'"batchWatermarkMs":' + coming in entry.replace(b" ", b"")
+
+
+def test_the_writer_stops_at_its_next_batch_and_the_same_fence_is_found_again(opened):
+    store = opened("orders")
+    writer = Writer(store, in_flight=False)
+    fence(store)
+    fenced = read_all(store)
+    writer.go_on()
+    assert writer.stopped
+    plan, receipt = fence(store)
+    assert (receipt.status, receipt.actions, plan.batch_id) == ("already_applied", 0, BATCHES - 1)
+    assert read_all(store) == fenced
+    assert [change.state for change in journal.history(store)] == ["applied"]
+
+
+def test_behind_a_batch_in_flight_the_checkpoint_is_closed_until_its_commit(opened):
+    store = opened("orders")
+    writer = Writer(store, in_flight=True)
+    seen: list[bytes] = []
+
+    def commit_when_closed() -> None:
+        if newest(store, "offsets") > BATCHES and not writer.stopped:
+            seen.append(store.read(f"offsets/{BATCHES + 1}"))
+            writer.go_on()
+            writer.go_on()
+
+    plan, _ = fence(store, Meanwhile(dict.fromkeys(range(1, 200), commit_when_closed)), wait_s=60)
+    assert seen == [CLOSING] * len(seen) and seen and writer.stopped
+    assert (plan.batch_id, writer.committed) == (BATCHES, BATCHES)
+    assert store.read(f"offsets/{BATCHES + 1}").split(b"\n")[2:] == store.read(f"offsets/{BATCHES}").split(b"\n")[2:]
+    assert [change.state for change in journal.history(store)] == ["undone", "applied"]
+
+
+def test_without_that_commit_the_fence_is_withdrawn_and_says_what_is_in_flight(opened):
+    store = opened("orders")
+    Writer(store, in_flight=True)
+    before = read_all(store)
+    with pytest.raises(CheckpointBusyError, match=f"batch {BATCHES} is in flight since 20..-.*within 0 s") as told:
+        fence(store)
+    assert "start the query, which runs the batch again" in (told.value.hint or "")
+    assert read_all(store) == before
+    assert state_of(store) == "undone"
+
+
+def test_a_batch_that_is_committed_at_the_last_moment_is_fenced(opened):
+    store = opened("orders")
+    writer = Writer(store, in_flight=True)
+
+    class CommitsWhileWithdrawn(Fault):
+        def hits(self, call: str, place: Store) -> bool:
+            if call == "delete_if":
+                writer.go_on()
+            return False
+
+    plan, _ = fence(store, CommitsWhileWithdrawn())
+    assert (plan.batch_id, newest(store, "commits")) == (BATCHES, BATCHES)
+    writer.go_on()
+    assert writer.stopped
+
+
+def test_a_writer_that_is_faster_at_every_try_is_said_to_be(opened, monkeypatch):
+    monkeypatch.setattr(module, "TRIES", 3)
+    store = opened("orders")
+    writer = Writer(store, in_flight=False)
+
+    class Faster(Fault):
+        def hits_object(self, call: str, place: Store, name: str) -> bool:
+            if call == "create" and name.startswith("offsets/"):
+                writer.go_on()
+                writer.go_on()
+            return False
+
+    with pytest.raises(CheckpointBusyError, match="faster at each of 3 tries"):
+        fence(store, Faster())
+    assert {change.state for change in journal.history(store)} == {"refused"}
+    assert newest(store, "offsets") == newest(store, "commits") == BATCHES + 2
+
+
+@pytest.mark.parametrize("in_flight", [False, True], ids=["idle", "in flight"])
+@pytest.mark.parametrize("steps", [1, 2, 3])
+def test_a_writer_that_goes_on_at_any_call_is_stopped_and_no_batch_is_skipped(tmp_path, in_flight, steps):
+    counted = Fault()
+    place = Store.open(str(tmp_path / "counted" / "orders"))
+    Writer(place, in_flight=in_flight)
+    with suppress(CheckpointBusyError):
+        fence(place, counted)
+    for at in range(1, counted.calls + 1):
+        place = Store.open(str(tmp_path / f"call-{at}" / "orders"))
+        writer = Writer(place, in_flight=in_flight)
+
+        def act(writer: Writer = writer, place: Store = place) -> None:
+            for _ in range(steps):
+                writer.go_on()
+                assert_starts_right(place)
+
+        try:
+            plan, _ = fence(place, Meanwhile({at: act}))
+        except CheckpointBusyError as error:
+            assert "is in flight" in error.message, at
+            assert newest(place, "offsets") == writer.planned, at
+        else:
+            own = f"offsets/{plan.batch_id + 1}"
+            assert newest(place, "commits") == plan.batch_id == writer.committed, at
+            data = place.read(own)
+            writer.go_on()
+            assert writer.stopped and place.read(own) == data, at
+        assert_starts_right(place)
+        assert records_of(place).ls()[0] == {}, "the lock is released"
+
+
+class Kill(Fault):
+    """Ends the process at a call, as a kill does: nothing is cleared away."""
+
+    def hits(self, call: str, store: Store) -> bool:
+        if super().hits(call, store):
+            os._exit(9)
+        return False
+
+
+def in_a_process(act: Callable[[], object]) -> None:
+    child = os.fork()
+    if not child:
+        with suppress(CheckpointError):
+            act()
+        os._exit(0)
+    os.waitpid(child, 0)
+
+
+def killed(tmp_path, *, in_flight: bool, samples: int) -> Iterator[tuple[int, Store, Writer]]:
+    """Checkpoints beside whose writer a fence was killed: at each call of one that finds the batch committed."""
+    for at in calls_to_fail(90 if in_flight else 50, samples):
+        place = Store.open(str(tmp_path / f"call-{at}" / "orders"))
+        writer = Writer(place, in_flight=in_flight)
+
+        class Killed(Kill):
+            def hits_object(self, call: str, store: Store, name: str, writer=writer, in_flight=in_flight) -> bool:
+                if in_flight and call == "stat" and name == f"commits/{BATCHES}":
+                    writer.go_on()
+                return self.hits(call, store)
+
+        in_a_process(lambda place=place, at=at, kind=Killed: fence(place, kind(at), wait_s=60))
+        yield at, place, writer
+
+
+@pytest.mark.filterwarnings("ignore:This process:DeprecationWarning")
+@pytest.mark.parametrize("in_flight", [False, True], ids=["idle", "in flight"])
+def test_killed_at_any_call_spark_starts_right_and_the_same_command_completes_it(tmp_path, in_flight):
+    for at, place, _ in killed(tmp_path, in_flight=in_flight, samples=12):
+        assert_starts_right(place)
+        writer = Writer.__new__(Writer)  # what the child's writer has done is on the disk
+        writer.store, writer.query, writer.stopped = place, FakeQuery.__new__(FakeQuery), False
+        if newest(place, "commits") < BATCHES and in_flight:
+            place.create(f"commits/{BATCHES}", b'v1\n{"nextBatchWatermarkMs":0}')
+        plan, _ = fence(place)
+        assert place.read(f"offsets/{plan.batch_id + 1}") == plan.actions[0].data.encode(), at
+        assert newest(place, "commits") == plan.batch_id == (BATCHES if in_flight else BATCHES - 1), at
+        assert_starts_right(place)
+        assert state_of(place) == "applied", at
+
+
+@pytest.mark.filterwarnings("ignore:This process:DeprecationWarning")
+@pytest.mark.parametrize("in_flight", [False, True], ids=["idle", "in flight"])
+def test_killed_at_any_call_an_undo_takes_it_back(tmp_path, in_flight):
+    for at, place, _ in killed(tmp_path, in_flight=in_flight, samples=8):
+        added = {name for name, data in logs_of(place).items() if is_of_a_fence(place, name)}
+        while True:
+            try:
+                plan = make_undo(Stores(place))
+            except PlanError:
+                break
+            apply(plan, Stores(place), **STOPPED, break_lock=True)
+        assert not added & logs_of(place).keys(), at
+        assert_starts_right(place)
+
+
+def is_of_a_fence(place: Store, name: str) -> bool:
+    plans = [change.plan for change in journal.history(place) if change.plan.kind == "fence"]
+    return any(plan.actions[0].name == name for plan in plans) and name not in FakeQuery(place).files
+
+
+def test_an_undo_of_a_fence_that_a_query_has_passed_has_no_steps(opened):
+    store = opened("orders")
+    writer = Writer(store, in_flight=False)
+    fence(store)
+    writer.query.files[f"offsets/{BATCHES}"] = store.read(f"offsets/{BATCHES}")
+    writer.query.commit(BATCHES)
+    writer.query.commit(BATCHES + 1)
+    before = read_all(store)
+    plan = make_undo(Stores(store))
+    assert plan.actions == ()
+    apply(plan, Stores(store), **STOPPED)
+    assert read_all(store) == before
+    assert journal.history(store)[0].state == "undone"
+
+
+@pytest.mark.parametrize("after", [False, True], ids=["refused", "answer lost"])
+def test_a_fault_at_any_call_leaves_what_spark_starts_from(opened, after):
+    counted = Fault()
+    place = opened("counted/orders")
+    Writer(place, in_flight=False)
+    fence(place, counted)
+    for at in calls_to_fail(counted.calls, 6):
+        place = opened(f"round-{at}/orders")
+        Writer(place, in_flight=False)
+        with suppress(CheckpointError):
+            fence(place, Fault(at, after=after))
+        assert_starts_right(place)
+        plan, _ = fence(place)
+        assert place.read(f"offsets/{BATCHES}") == plan.actions[0].data.encode(), at
+        assert newest(place, "offsets") == BATCHES, at
