@@ -53,17 +53,11 @@ def moves(
     coming = wanted(objects, change)
     stays = {name for name, origin in coming.items() if _is_there(name, origin, objects, sums)}
     concerned = {source_id for pair in change.continued for source_id in pair if source_id} | {*change.dropped}
-    going = sorted(
-        (name for source_id in concerned for name in _below(objects, source_id) if name not in stays),
-        key=_sidecars_first,
-    )
+    going = [name for source_id in concerned for name in _below(objects, source_id) if name not in stays]
+    comes = sorted(coming.keys() - stays, key=_in_order)
     return (
-        [Delete(name, size=objects[name].size, identity=objects[name].identity) for name in going],
-        [
-            Copy(name, size=sums[origin][0], sha256=sums[origin][1], source=origin)
-            for name, origin in sorted(coming.items(), key=lambda item: _sidecars_first(item[0]))
-            if name not in stays
-        ],
+        [Delete(name, size=objects[name].size, identity=objects[name].identity) for name in _backwards(going)],
+        [Copy(name, size=sums[coming[name]][0], sha256=sums[coming[name]][1], source=coming[name]) for name in comes],
     )
 
 
@@ -93,5 +87,21 @@ def _directory(source_id: str) -> str:
     return f"{layout.SOURCES}/{source_id}/"
 
 
-def _sidecars_first(name: str) -> tuple[str, bool]:
-    return main_name(name), main_name(name) == name
+def _in_order(name: str) -> tuple[str, bool, int, str, bool]:
+    """The order in which files come: so that the log of a file source never has a hole, at which Spark 3.5 stops first.
+
+    A compacted entry holds all that come before it. Checksum files come before their object.
+    """
+    main = main_name(name)
+    match layout.parse(main):
+        case layout.SourceLogEntry(source_id, entry_id, compact):
+            return f"{layout.SOURCES}/{source_id}", not compact, entry_id, main, name == main
+    return main, True, 0, main, name == main
+
+
+def _backwards(names: list[str]) -> list[str]:
+    """The order in which files go: the other way round, but for checksum files, which go before their object."""
+    units: dict[str, list[str]] = {}
+    for name in sorted(names, key=_in_order):
+        units.setdefault(main_name(name), []).append(name)
+    return [name for unit in reversed(units.values()) for name in unit]

@@ -20,6 +20,7 @@ from airflow_provider_ckpt.source_changes.find_operators import find_operators
 from airflow_provider_ckpt.source_changes.make import make_source_change, observed
 from airflow_provider_ckpt.source_changes.request import parse_change
 from airflow_provider_ckpt.storage.store import Store
+from tests.source_changes import spark_process
 from tests.source_changes.cases import Case, Reader, Rows, values
 
 HERE = Path(__file__).parent
@@ -73,8 +74,7 @@ class Spark:
 
     def stop(self) -> None:
         """End the process."""
-        assert self._process.stdin
-        self._process.stdin.close()
+        self._process.terminate()
         self._process.wait(60)
 
 
@@ -95,6 +95,18 @@ class Shown:
     refused: str = ""
 
 
+class InThisProcess:
+    """A session of this process in the place of a process of Spark."""
+
+    def __init__(self, session: Any) -> None:
+        self._session = session
+
+    def ask(self, command: dict[str, Any]) -> dict[str, Any]:
+        """Run a query; what came of it, as it would come from another process."""
+        told: dict[str, Any] = json.loads(json.dumps(spark_process.run(self._session, command)))
+        return told
+
+
 class RealQuery:
     """A case in a directory of its own.
 
@@ -106,7 +118,7 @@ class RealQuery:
         tag: What the names of its topics begin with.
     """
 
-    def __init__(self, case: Case, spark: Spark, root: Path, broker: Any = None, tag: str = "") -> None:
+    def __init__(self, case: Case, spark: Spark | InThisProcess, root: Path, broker: Any = None, tag: str = "") -> None:
         self.case, self.spark, self.root, self.broker, self.tag = case, spark, root, broker, tag
         self.checkpoint = root / "checkpoint"
         self.batches: dict[int, list[tuple[str, ...]]] = {}

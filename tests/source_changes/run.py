@@ -94,9 +94,9 @@ def run(version: str, pairs: int, seed: int, *, every: int = 1, only: int | None
             if only is not None:
                 break
     finally:
-        spark.stop()
         if broker is not None:
             broker.stop()
+        spark.stop()
         shutil.rmtree(root)
     print(
         f"Spark {spark.version}, seed {seed}: {done} pairs, {len(figures.failed)} failed, {number} drawn, "

@@ -113,3 +113,15 @@ def test_whatever_the_change_every_byte_is_where_it_was_said(data):
     after = changed(files, change)
     for new, old in change.continued:
         assert source(after, new) == ({} if old is None else source(files, old))
+
+
+def test_the_log_of_a_file_source_never_has_a_hole():
+    """Spark 3.5 reads it before it reads the entry that closes the checkpoint."""
+    names = ["8", "9.compact", "10", ".10.crc", "11", "18", "19.compact", "20"]
+    objects = {f"sources/0/{name}": StoredObject(f"sources/0/{name}", 1, None, "id") for name in names}
+    change = parse_change(["a=0"], [])
+    going, coming = moves(objects, change, dict.fromkeys(to_sum(objects, change), (1, "0" * 64)))
+    there = [action.name.rpartition("/")[2] for action in coming]
+    assert there == ["9.compact", "19.compact", "8", ".10.crc", "10", "11", "18", "20"]
+    gone = [action.name.rpartition("/")[2] for action in going]
+    assert gone == ["20", "18", "11", ".10.crc", "10", "8", "19.compact", "9.compact"]

@@ -34,8 +34,8 @@ def steps(view: CheckpointView, *said: str, drop: tuple[str, ...] = ()) -> list[
 def test_it_closes_moves_rewrites_and_opens():
     assert steps(COMMITTED, "0=1", drop=("0",)) == [
         ("close", "offsets/4"),
-        ("delete", "sources/0/.0.crc"),
-        *(("delete", f"sources/{source}/{number}") for source in (0, 1) for number in range(4)),
+        *(("delete", f"sources/1/{number}") for number in (3, 2, 1, 0)),
+        *(("delete", f"sources/0/{number}") for number in (3, 2, 1, ".0.crc", 0)),
         *(("copy", f"sources/0/{number}") for number in range(4)),
         ("delete", "offsets/.2.crc"),
         ("replace", "offsets/2"),
