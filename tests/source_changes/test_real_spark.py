@@ -7,8 +7,8 @@ import pytest
 from tests.source_changes.cases import draw
 from tests.source_changes.real_query import InThisProcess, RealQuery
 
-#: Of the seed 1: an aggregation that gets a source, a query without state that loses one beside a batch in flight.
-SAMPLE = (2, 5)
+#: Of the seed 1: names and a copy without state, and names and a copy of an aggregation beside a batch in flight.
+SAMPLE = (8, 9)
 
 
 @pytest.mark.parametrize("number", SAMPLE)
