@@ -46,6 +46,7 @@ from airflow_provider_ckpt.rollback.read_backup import (
     require_exchangeable,
     require_same_query,
 )
+from airflow_provider_ckpt.rollback.require_own_sources import require_own_sources
 from airflow_provider_ckpt.rollback.resolve import backups_hint, resolve
 from airflow_provider_ckpt.sinks.declared import DeclaredSink
 from airflow_provider_ckpt.sinks.effects import SinkEffect
@@ -142,6 +143,7 @@ def _observed(checkpoint: Store, batch_id: int) -> CheckpointView:
 
 def _fresh_rollback(stores: Stores, target: RollbackTarget, view: CheckpointView, batch_id: int, wish: Wish) -> Plan:
     checkpoint = stores.checkpoint
+    require_own_sources(stores, batch_id)
     chosen = find_restart_set(checkpoint, view, batch_id)
     chosen = without_broken_files(view, chosen, checkpoint.head, checkpoint.chunks)
     if chosen.missing:
@@ -196,6 +198,7 @@ def _make_rollback_to_backup(stores: Stores, target: ToBackup, wish: Wish) -> Pl
 
 def _back_to(stores: Stores, root: Store, backup: Manifest, wish: Wish) -> Plan:
     checkpoint, batch_id = stores.checkpoint, backup.batch_id
+    require_own_sources(stores, batch_id)
     view = _observed(checkpoint, batch_id)
     if keeps_batch(view, backup, compare(checkpoint, view, backup)):
         if (interrupted := _interrupted(stores, batch_id)) is not None:

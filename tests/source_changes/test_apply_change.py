@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shutil
 from contextlib import suppress
 from typing import Any
 
@@ -11,6 +10,8 @@ import pytest
 from airflow_provider_ckpt.change.apply import apply
 from airflow_provider_ckpt.change.journal import STAGED_OBJECTS, history
 from airflow_provider_ckpt.change.places import Stores
+from airflow_provider_ckpt.change.undo.make import make_undo
+from airflow_provider_ckpt.codec.closing import CLOSING
 from airflow_provider_ckpt.errors import PlanError, StoreError
 from airflow_provider_ckpt.source_changes.make import make_source_change
 from airflow_provider_ckpt.source_changes.request import parse_change
@@ -34,29 +35,78 @@ def test_nothing_is_left_of_what_was_laid_ready_and_no_empty_directory_of_a_sour
     assert [change.state for change in history(stores.checkpoint)] == ["applied"]
 
 
-@pytest.mark.parametrize("after", [False, True], ids=["before", "after"])
-def test_a_fault_of_the_storage_leaves_what_the_same_command_completes(golden, tmp_path, after):
-    place = golden("two-sources")
-    whole = tmp_path / "whole" / "checkpoint"
-    shutil.copytree(place, whole)
-    counted = Fault()
-    store = FaultyStore.open(str(whole))
-    store.fault = counted
-    apply(make_source_change(Stores(store), NAMES), Stores(store), **STOPPED)
-    wanted = read_all(Store.open(str(whole)))
-    for at in calls_to_fail(counted.calls, 12):
-        copy = tmp_path / str(at) / "checkpoint"
-        shutil.copytree(place, copy)
-        store = FaultyStore.open(str(copy))
-        store.fault = Fault(at, after=after)
-        with suppress(StoreError):  # of a lock that cannot be given back nothing is said
-            apply(make_source_change(Stores(store), NAMES), Stores(store), **STOPPED)
-        sound = Stores(Store.open(str(copy)))
-        try:
-            apply(make_source_change(sound, NAMES), sound, **STOPPED, break_lock=True)
-        except PlanError as error:
-            assert "was carried out already" in error.message
-        assert read_all(sound.checkpoint) == wanted
+#: Calls that fail, of some hundreds: all of them with CKPT_EXHAUSTIVE.
+SAMPLES = {"local": 10, "s3": 1}
+
+
+@pytest.fixture
+def opened(request, tmp_path):
+    """Opens a location on a disk, or in S3; and how many calls fail there."""
+    if request.param == "s3":
+        s3_store = request.getfixturevalue("s3_store")
+        return s3_store, SAMPLES["s3"]
+    return lambda name: Store.open(str(tmp_path / name)), SAMPLES["local"]
+
+
+def change(checkpoint: Store) -> None:
+    """Give the sources names; not again where that was done and nobody saw it."""
+    try:
+        plan = make_source_change(Stores(checkpoint), NAMES)
+    except PlanError as error:
+        assert "was carried out already" in error.message
+        return
+    apply(plan, Stores(checkpoint), **STOPPED)
+
+
+def undo(checkpoint: Store) -> None:
+    """Take that back."""
+    try:
+        plan = make_undo(Stores(checkpoint))
+    except PlanError as error:
+        assert "no change that can be undone" in error.message
+        return
+    apply(plan, Stores(checkpoint), **STOPPED)
+
+
+@pytest.mark.parametrize(
+    ("opened", "act"),
+    [
+        ("local", change),
+        ("local", undo),
+        pytest.param("s3", change, marks=pytest.mark.s3),
+        pytest.param("s3", undo, marks=[pytest.mark.s3, pytest.mark.exhaustive]),
+    ],
+    indirect=["opened"],
+)
+def test_after_a_fault_at_any_call_it_is_closed_or_whole_and_the_same_command_completes_it(golden, opened, act):
+    open_store, samples = opened
+    files = read_all(Store.open(str(golden("two-sources"))))
+    before = files if samples > 1 else {name: data for name, data in files.items() if not name.endswith(".crc")}
+
+    def prepared(name: str) -> FaultyStore:
+        store = FaultyStore.of(open_store(f"{name}/orders"), Fault())
+        for file, data in before.items():
+            store.write(file, data)
+        if act is undo:
+            change(store)
+        return store
+
+    store = prepared("counted")
+    store.fault = counted = Fault()
+    act(store)
+    wanted = read_all(open_store("counted/orders"))
+    assert (wanted == before) == (act is undo)
+    for at in calls_to_fail(counted.calls, samples):
+        store = prepared(f"round-{at}")
+        began = read_all(store)
+        store.fault = Fault(at, after=bool(at % 2))
+        with suppress(StoreError):  # that a lock cannot be given back is no error
+            act(store)
+        store.fault = Fault()
+        now = read_all(store)
+        assert now in (began, wanted) or now.get("offsets/4") == CLOSING, f"call {at}"
+        act(store)
+        assert read_all(store) == wanted, f"completed after call {at}"
 
 
 def test_a_file_that_is_not_what_was_planned_is_not_moved(golden):

@@ -1,0 +1,44 @@
+"""Refusing a rollback to a batch before the sources of the query were changed: its entry is that of other sources."""
+
+from __future__ import annotations
+
+from airflow_provider_ckpt.change.actions import Replace
+from airflow_provider_ckpt.change.journal import history
+from airflow_provider_ckpt.change.places import Stores
+from airflow_provider_ckpt.change.plan import Plan
+from airflow_provider_ckpt.codec import layout
+from airflow_provider_ckpt.errors import BatchNotRestorableError, CheckpointNotFoundError
+from airflow_provider_ckpt.storage.store import Store
+
+
+def require_own_sources(stores: Stores, batch_id: int) -> None:
+    """See that the sources of the query were not changed after a batch.
+
+    Raises:
+        BatchNotRestorableError: They were. The entries of that batch and of those before it have other sources, and
+            what the sources keep has gone to other places since.
+        StoreError: A record of a change is damaged.
+    """
+    for change in history(stores.checkpoint, stores.undo):
+        plan = change.plan
+        if plan.kind != "sources" or change.state not in ("applied", "interrupted") or batch_id >= plan.batch_id:
+            continue
+        if _is_there(stores.checkpoint, plan):
+            raise BatchNotRestorableError(
+                f"the sources of the query were changed after batch {plan.batch_id} ({plan.plan_id}), and batch "
+                f"{batch_id} has those of before.",
+                location=stores.checkpoint.location,
+                batch_id=batch_id,
+                hint=f"Nothing was done. Roll back to batch {plan.batch_id} or a later one. Or undo that change first "
+                f"(ckpt undo {stores.checkpoint.location}), and start the query with the sources that it had.",
+            )
+
+
+def _is_there(checkpoint: Store, plan: Plan) -> bool:
+    """Whether the checkpoint has what a change has left, and is not a copy of before that was put in its place."""
+    name = layout.offset_entry(plan.batch_id)
+    steps = {action.name: action.data for action in plan.actions if isinstance(action, Replace)}
+    try:
+        return name not in steps or checkpoint.read_up_to(name, len(steps[name]) * 4 + 1).decode() == steps[name]
+    except (CheckpointNotFoundError, UnicodeDecodeError):
+        return False
