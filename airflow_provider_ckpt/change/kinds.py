@@ -12,6 +12,7 @@ from typing import Literal
 from airflow_provider_ckpt.change.actions import Action, Close, Copy, Create, Delete, Open, Repartition, Replace
 from airflow_provider_ckpt.change.requirements import (
     EmptyLocation,
+    Fenced,
     FromBackup,
     KeptObjects,
     KeptSinkLog,
@@ -77,8 +78,8 @@ KINDS: Mapping[Kind, Rules] = {
     ),
     "rollback": Rules(
         requires=(SameQuery, LatestCommitted, LatestPlanned, KeptObjects, WriterStopped),
-        may_require=(KeptSinkLog, FromBackup),
-        steps=(Delete, Copy),
+        may_require=(KeptSinkLog, FromBackup, Fenced),
+        steps=(Close, Delete, Copy, Open),
         executor="rollback.roll_back",
         can_be_undone=True,
         takes_from_backups=True,
@@ -102,8 +103,8 @@ KINDS: Mapping[Kind, Rules] = {
     ),
     "reset": Rules(
         requires=(SameQuery, LatestCommitted, LatestPlanned, KeptObjects, WriterStopped),
-        may_require=(),
-        steps=(Delete, Replace),
+        may_require=(Fenced,),
+        steps=(Close, Delete, Replace, Open),
         executor="reset.reset",
         can_be_undone=True,
     ),

@@ -18,6 +18,7 @@ from airflow_provider_ckpt.change.actions import Action, Close, Copy, Delete, En
 from airflow_provider_ckpt.change.facts import Facts, Place, Spot
 from airflow_provider_ckpt.change.kinds import KINDS, Kind, Rules
 from airflow_provider_ckpt.change.requirements import (
+    Fenced,
     FromBackup,
     KeptSinkLog,
     LatestPlanned,
@@ -116,6 +117,8 @@ class Plan:
         if self.rules.keeps_in_flight:
             planned = (item.expected for item in self.requirements if isinstance(item, LatestPlanned))
             return max(self.batch_id, *(int(batch) for batch in planned if batch.isdecimal()), 0)
+        if self.fence is not None and self.fence.name not in self.deletes():
+            return self.fence.batch_id
         return self.batch_id - 1 if self.rules.adds_batch else self.batch_id
 
     @property
@@ -138,6 +141,11 @@ class Plan:
     def needs_stopped_query(self) -> bool:
         """Whether somebody has to say that the query is stopped before the plan is carried out."""
         return any(isinstance(requirement, WriterStopped) for requirement in self.requirements)
+
+    @property
+    def fence(self) -> Fenced | None:
+        """The fence that holds the query back while the plan is carried out, or None."""
+        return next((item for item in self.requirements if isinstance(item, Fenced)), None)
 
     @property
     def backup_id(self) -> str | None:
@@ -310,7 +318,7 @@ def _require_sense(plan: Plan) -> None:
 def _requirements_problem(plan: Plan) -> str | None:
     kinds = [type(requirement) for requirement in plan.requirements]
     for kind in plan.rules.requires:
-        if kind not in kinds:
+        if kind not in kinds and not (kind is WriterStopped and Fenced in kinds):
             return f"the {plan.called} does not have the requirement {kind.kind}"
     for kind in kinds:
         if kind not in (*plan.rules.requires, *plan.rules.may_require):

@@ -5,6 +5,7 @@ A requirement that cannot be checked, for want of what it reads, does not hold.
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
@@ -106,6 +107,37 @@ class WriterStopped(_Fact):
 
 
 @dataclass(frozen=True, slots=True)
+class Fenced(_Fact):
+    """A fence is there: an offset entry, and the SHA-256 (hex) of its content.
+
+    No query that was at the batch before it can plan another one. A plan that was begun may have changed the entry, or
+    removed it as its last step but one.
+    """
+
+    kind: ClassVar[str] = "fenced"
+
+    @property
+    def name(self) -> str:
+        """The entry."""
+        return self.expected.partition(" ")[0]
+
+    @property
+    def batch_id(self) -> int:
+        """Its batch."""
+        return int(self.name.rpartition("/")[2])
+
+    def check(self, facts: Facts) -> str | None:
+        """None when it holds, else what was expected and what was found."""
+        stored = facts.at("checkpoint", self.name)
+        if stored is None:
+            return None if facts.resuming else f"the fence: expected {self.name}, found no such entry"
+        found = facts.sha256_of("checkpoint", self.name)
+        if f"{self.name} {found}" == self.expected or (facts.resuming and facts.is_own("checkpoint", self.name)):
+            return None
+        return f"the fence: {self.name} has another content than it had"
+
+
+@dataclass(frozen=True, slots=True)
 class FromBackup(_Fact):
     """The backup that copies come from; not needed any more when the plan was begun, for all is copied by then."""
 
@@ -132,7 +164,15 @@ class EmptyLocation(_Fact):
 
 
 Requirement = (
-    SameQuery | LatestCommitted | LatestPlanned | KeptObjects | KeptSinkLog | WriterStopped | FromBackup | EmptyLocation
+    SameQuery
+    | LatestCommitted
+    | LatestPlanned
+    | KeptObjects
+    | KeptSinkLog
+    | WriterStopped
+    | Fenced
+    | FromBackup
+    | EmptyLocation
 )
 KINDS: dict[str, type[Requirement]] = {
     known.kind: known
@@ -143,10 +183,12 @@ KINDS: dict[str, type[Requirement]] = {
         KeptObjects,
         KeptSinkLog,
         WriterStopped,
+        Fenced,
         FromBackup,
         EmptyLocation,
     )
 }
+_FENCE = re.compile(r"offsets/(?:0|[1-9][0-9]{0,17}) [0-9a-f]{64}")
 #: The only text that a requirement of this kind may expect.
 _FIXED = {"writer_stopped": ("yes",), "location": ("empty",)}
 
@@ -156,4 +198,6 @@ def requirement_from_dict(value: Any) -> Requirement:
     fields = Fields("a requirement", value, ("kind", "expected"))
     kind = fields.one_of("kind", tuple(KINDS))
     expected = fields.one_of("expected", _FIXED[kind]) if kind in _FIXED else fields.text("expected")
+    if kind == Fenced.kind and not _FENCE.fullmatch(expected):
+        raise fields.wrong("expected", "an offset entry and a SHA-256 in hex")
     return KINDS[kind](expected)

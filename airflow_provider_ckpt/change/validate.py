@@ -92,7 +92,7 @@ def validate(plan: Plan, facts: Facts) -> None:
                 name=action.name,
                 hint=hint,
             )
-    if not facts.writer_stopped:  # whatever the plan says
+    if not facts.writer_stopped and plan.fence is None:  # whatever the plan says
         raise _no_word(plan)
 
 
@@ -120,5 +120,6 @@ def _no_word(plan: Plan) -> CheckpointBusyError:
         f"this {plan.called} needs a statement that the query is stopped, because files cannot show that: an idle "
         "query writes nothing.",
         location=plan.location,
-        hint="Stop the query, then add --i-know-it-is-stopped (query_is_stopped=True in a DAG).",
+        hint="Stop the query, then add --i-know-it-is-stopped (query_is_stopped=True in a DAG). A query that cannot be "
+        "reached is stopped by ckpt fence.",
     )

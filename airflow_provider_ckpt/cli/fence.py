@@ -6,8 +6,8 @@ import click
 
 from airflow_provider_ckpt.change.places import Stores
 from airflow_provider_ckpt.cli.change_output import report_change
+from airflow_provider_ckpt.cli.in_place import waiting_for_batch
 from airflow_provider_ckpt.cli.options import (
-    PAUSE,
     directories,
     examples,
     executing,
@@ -18,7 +18,7 @@ from airflow_provider_ckpt.cli.options import (
 )
 from airflow_provider_ckpt.cli.render import say
 from airflow_provider_ckpt.fence.make import make_fence
-from airflow_provider_ckpt.fence.put_fence import WAIT_S, put_fence
+from airflow_provider_ckpt.fence.put_fence import put_fence
 
 
 @click.command(
@@ -29,16 +29,7 @@ from airflow_provider_ckpt.fence.put_fence import WAIT_S, put_fence
     )
 )
 @click.argument("location", shell_complete=directories)
-@click.option(
-    "--wait-for-batch",
-    "wait_s",
-    type=PAUSE,
-    default=str(int(WAIT_S)),
-    show_default=True,
-    metavar="DURATION",
-    help="How long to wait for the commit of a batch in flight, such as 10m; a plain number is seconds. Until then no "
-    "Spark starts from the checkpoint; afterwards the fence is withdrawn.",
-)
+@waiting_for_batch
 @click.option(
     "--undo-to",
     "undo_root",

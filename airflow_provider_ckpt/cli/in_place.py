@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from typing import Any
 
 import click
 
@@ -12,6 +13,7 @@ from airflow_provider_ckpt.change.places import Stores, require_own_place
 from airflow_provider_ckpt.change.plan import Plan
 from airflow_provider_ckpt.cli.change_output import report_change
 from airflow_provider_ckpt.cli.options import (
+    PAUSE,
     Command,
     accepting,
     executing,
@@ -22,6 +24,9 @@ from airflow_provider_ckpt.cli.options import (
 )
 from airflow_provider_ckpt.cli.plan_files import read_plan, write_plan
 from airflow_provider_ckpt.cli.render import progress_bar, say
+from airflow_provider_ckpt.fence.make import find_fence, is_interrupted
+from airflow_provider_ckpt.fence.plan import is_closing
+from airflow_provider_ckpt.fence.put_fence import WAIT_S, put_fence
 from airflow_provider_ckpt.storage.store import Store
 
 
@@ -31,6 +36,80 @@ def acting(command: Command) -> Command:
         "--break-lock", is_flag=True, help="Remove the lock of another change, which you know has ended."
     )(command)
     return stopping(planning(accepting(executing(shared(command)))))
+
+
+def fencing(command: Command) -> Command:
+    """``--fence`` and ``--wait-for-batch``, for changes that may be made beside a query that cannot be reached."""
+    return click.option(
+        "--fence",
+        is_flag=True,
+        help="Fence the checkpoint first (ckpt fence), and require the fence in place of --i-know-it-is-stopped. It "
+        "stays when the change is not made.",
+    )(waiting_for_batch(command))
+
+
+def waiting_for_batch(command: Command) -> Command:
+    """``--wait-for-batch``, for what puts a fence."""
+    return click.option(
+        "--wait-for-batch",
+        "wait_s",
+        type=PAUSE,
+        default=str(int(WAIT_S)),
+        show_default=True,
+        metavar="DURATION",
+        help="How long a fence waits for the commit of a batch in flight, such as 10m; a plain number is seconds. "
+        "Until then no Spark starts from the checkpoint; afterwards the fence is withdrawn.",
+    )(command)
+
+
+def asked_of(how: Mapping[str, Any]) -> dict[str, Any]:
+    """What a fence needs to know of how a change is carried out."""
+    return {name: how[name] for name in ("execute", "plan_out", "break_lock", "query_is_stopped")}
+
+
+def fence_first(
+    stores: Stores,
+    *,
+    fence: bool,
+    wait_s: float,
+    trigger: str | None,
+    execute: bool,
+    plan_out: str | None,
+    break_lock: bool,
+    query_is_stopped: bool,
+) -> bool:
+    """Put the fence that a change asks for, when it is carried out; whether the change is planned behind one.
+
+    An interrupted change is completed as it was begun. Raises a usage error for a plan that would be written without
+    the fence that it needs.
+    """
+    if not fence:
+        return False
+    if query_is_stopped:
+        raise click.UsageError("--fence is in place of --i-know-it-is-stopped; give one of them")
+    if is_interrupted(stores):
+        return False
+    if not execute:
+        there = find_fence(stores)
+        if there is not None and not is_closing(there):
+            return True
+        if plan_out:
+            raise click.UsageError(
+                "a plan is written behind a fence that is there; put it first: "
+                f"ckpt fence {stores.checkpoint.location} --execute"
+            )
+        say("With --execute the checkpoint is fenced first, and the plan is made anew behind the fence.", err=True)
+        return False
+    _, receipt = put_fence(
+        stores,
+        by=user_and_host(),
+        trigger=trigger,
+        wait_s=wait_s,
+        break_lock=break_lock,
+        tell=lambda text: say(text, err=True),
+    )
+    say(f"The checkpoint is fenced behind batch {receipt.batch_id}.", err=True)
+    return True
 
 
 def read_own(path: str, kind: Kind, stores: Stores) -> tuple[Plan, Stores]:

@@ -78,7 +78,7 @@ def next_command(arguments: Sequence[str], plan: Plan, plan_out: str | None) -> 
         kept += [word for word in words if word.startswith(tuple(f"{option}=" for option in _KEPT))]
         words = [_COMMANDS.get(plan.kind, plan.kind), *_place(plan), "--plan", plan_out, *kept]
     words.append("--execute")
-    if plan.needs_stopped_query and "--i-know-it-is-stopped" not in words:
+    if plan.needs_stopped_query and not {"--i-know-it-is-stopped", "--fence"} & {*words}:
         words.append("--i-know-it-is-stopped")
     accepted = {word for at, word in enumerate(words) if words[at - 1] == "--accept-sink"}
     words += [word for effect in plan.to_accept if effect not in accepted for word in ("--accept-sink", effect)]

@@ -9,7 +9,7 @@ import click
 
 from airflow_provider_ckpt.change.places import Stores
 from airflow_provider_ckpt.cli.files import read_text
-from airflow_provider_ckpt.cli.in_place import acting, carry_out, read_own
+from airflow_provider_ckpt.cli.in_place import acting, asked_of, carry_out, fence_first, fencing, read_own
 from airflow_provider_ckpt.cli.options import (
     DURATION,
     TIME,
@@ -171,6 +171,7 @@ _GOALS = {
     "state.",
 )
 @triggered
+@fencing
 @acting
 def reset_offsets(
     location: str,
@@ -196,6 +197,8 @@ def reset_offsets(
     snapshot: int | None,
     skip_version: int | None,
     skip_snapshot: int | None,
+    fence: bool,
+    wait_s: float,
     **how: Any,
 ) -> None:
     """Move the positions of a source, in place. ckpt undo takes it back.
@@ -219,6 +222,7 @@ def reset_offsets(
         others = {"--source": source, "--topic": topics, "--export": exported, "--sink": sink}
         others |= {
             "--trigger": trigger,
+            "--fence": fence or None,
             "--kafka-config": kafka_config,
             "--state-will-see-rows-again": state_sees_rows_again or None,
         }
@@ -241,8 +245,9 @@ def reset_offsets(
             raise click.UsageError("--export only prints offsets, so leave out --execute, --plan-out and --json")
         click.echo(export_positions(stores, source_id, aim), nl=False)
         return
-    word = state_sees_rows_again
-    plan = make_reset(stores, source_id, aim, sink=declared_sink, state_sees_rows_again=word, trigger=trigger)
+    fenced = fence_first(stores, fence=fence, wait_s=wait_s, trigger=trigger, **asked_of(how))
+    told: dict[str, Any] = {"sink": declared_sink, "state_sees_rows_again": state_sees_rows_again, "trigger": trigger}
+    plan = make_reset(stores, source_id, aim, fenced=fenced, **told)
     carry_out(plan, stores, opener, **how)
 
 

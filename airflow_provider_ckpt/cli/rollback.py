@@ -10,7 +10,7 @@ import click
 from airflow_provider_ckpt.change.places import Stores
 from airflow_provider_ckpt.change.undo.make import make_undo
 from airflow_provider_ckpt.cli.bookmark_file import read_bookmark
-from airflow_provider_ckpt.cli.in_place import acting, carry_out, read_own
+from airflow_provider_ckpt.cli.in_place import acting, asked_of, carry_out, fence_first, fencing, read_own
 from airflow_provider_ckpt.cli.options import (
     TIME,
     TIMES,
@@ -101,6 +101,7 @@ from airflow_provider_ckpt.sinks.declared import parse_sink
     is_flag=True,
     help="Also remove the dropped batches from the file sink's log. Needs --sink file:URI.",
 )
+@fencing
 @acting
 @triggered
 def rollback(
@@ -119,6 +120,8 @@ def rollback(
     undo_root: str | None,
     storage_options: tuple[str, ...],
     plan_file: str | None,
+    fence: bool,
+    wait_s: float,
     **how: Any,
 ) -> None:
     """Drop every batch after the given one, in place. Removed files are kept for ckpt undo.
@@ -132,6 +135,7 @@ def rollback(
     if plan_file:
         others = {"--source": sources, "--backups": backup_root}
         about_sink = {"--sink": sink, "--trim-sink-log": trim_sink_log or None, "--trigger": trigger}
+        about_sink |= {"--fence": fence or None}
         require_alone("--plan", {**targets, **others, **about_sink})
         carry_out(*read_own(plan_file, "rollback", Stores.of(location, opener, undo=undo_root)), opener, **how)
         return
@@ -160,7 +164,9 @@ def rollback(
         backup_root = target.root
     declared = parse_sink(sink) if sink else None
     stores = Stores.of(location, opener, sink=declared, undo=undo_root, backups=backup_root)
-    plan = make_rollback(stores, target, trim_sink_log=trim_sink_log, sink=declared, sources=types, trigger=trigger)
+    fenced = fence_first(stores, fence=fence, wait_s=wait_s, trigger=trigger, **asked_of(how))
+    told: dict[str, Any] = {"trim_sink_log": trim_sink_log, "sink": declared, "sources": types, "trigger": trigger}
+    plan = make_rollback(stores, target, fenced=fenced, **told)
     carry_out(plan, stores, opener, **how)
 
 

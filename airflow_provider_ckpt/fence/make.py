@@ -8,13 +8,15 @@ from dataclasses import replace
 from airflow_provider_ckpt.change import journal
 from airflow_provider_ckpt.change.places import Stores
 from airflow_provider_ckpt.change.plan import Plan
+from airflow_provider_ckpt.change.requirements import Fenced
 from airflow_provider_ckpt.checkpoint.find_restart_set import operator_names
 from airflow_provider_ckpt.checkpoint.observe import observe, refuse_closed, refuse_links
 from airflow_provider_ckpt.checkpoint.view import CheckpointView
 from airflow_provider_ckpt.clock import now_ms
 from airflow_provider_ckpt.codec import commit_log, layout, offset_log
+from airflow_provider_ckpt.codec.offset_log import OffsetSeq
 from airflow_provider_ckpt.errors import CheckpointNotFoundError, PlanError
-from airflow_provider_ckpt.fence.plan import fence_of, is_closing, plan_closing, plan_fence
+from airflow_provider_ckpt.fence.plan import fence_of, is_closing, plan_closing, plan_fence, plan_there
 from airflow_provider_ckpt.fence.refusals import require_exclusive, require_fenceable
 from airflow_provider_ckpt.restart.real_time import trigger_of
 from airflow_provider_ckpt.storage.store import Store
@@ -79,6 +81,19 @@ def make_fence_behind(stores: Stores, closed: Plan) -> Plan:
     return replace(plan_fence(observe(checkpoint), batch_id, entry, commit, now_ms()), trigger=closed.trigger)
 
 
+def required_fence(stores: Stores) -> Fenced:
+    """The fence that is there, as a plan requires it. Raises PlanError when the checkpoint is not fenced."""
+    there, location = find_fence(stores), stores.checkpoint.location
+    if there is None or is_closing(there):
+        raise PlanError(
+            "this checkpoint is not fenced.",
+            location=location,
+            hint=f"Nothing was done. Put the fence first: ckpt fence {location} --execute",
+        )
+    own = fence_of(there)
+    return Fenced(f"{own.name} {own.sha256}")
+
+
 def find_fence(stores: Stores) -> Plan | None:
     """The fence that is there as the newest entry of the offset log, and that no query has passed; None without one."""
     logs = {name for log in (layout.OFFSETS, layout.COMMITS) for name in stores.checkpoint.ls(log)[0]}
@@ -91,7 +106,19 @@ def find_fence(stores: Stores) -> Plan | None:
             continue
         if _is_newest(change.plan, logs) and holds(stores.checkpoint, change.plan):
             return change.plan
-    return None
+    return _marked(observe(stores.checkpoint))
+
+
+def _marked(view: CheckpointView) -> Plan | None:
+    """The fence that says so itself where no record has it: it got other offsets since, or the records are lost."""
+    newest, committed = view.in_flight, view.latest_committed
+    if newest is None or committed is None or newest != committed + 1:
+        return None
+    entry, before = (view.entries.get(layout.offset_entry(batch)) for batch in (newest, committed))
+    if not isinstance(entry, OffsetSeq) or not isinstance(before, OffsetSeq):
+        return None
+    is_fence = entry.metadata is not None and entry.metadata.fence and dict(entry.offsets) == dict(before.offsets)
+    return plan_there(view, committed, entry.encode().decode(), now_ms()) if is_fence else None
 
 
 def _is_newest(plan: Plan, logs: Collection[str]) -> bool:
@@ -113,15 +140,25 @@ def holds(checkpoint: Store, plan: Plan) -> bool:
 
 def _require_no_other(stores: Stores) -> None:
     """Raise PlanError when another change was interrupted: a batch behind it would keep it from being completed."""
-    changes = journal.history(stores.checkpoint, stores.undo)
-    acted = [change for change in changes if change.state not in ("planned", "refused")]
-    if acted and acted[-1].state == "interrupted" and acted[-1].plan.kind != "fence":
-        kind, location = acted[-1].plan.kind, stores.checkpoint.location
+    if (plan := _interrupted(stores)) is not None:
+        kind, location = plan.kind, stores.checkpoint.location
         raise PlanError(
             f"a {kind} of this checkpoint was interrupted, and could not be completed behind a fence.",
             location=location,
             hint=f"Nothing was done. Complete it by its own command, or take it back (ckpt undo {location}).",
         )
+
+
+def is_interrupted(stores: Stores) -> bool:
+    """Whether another change was interrupted, and is to be completed or taken back first."""
+    return _interrupted(stores) is not None
+
+
+def _interrupted(stores: Stores) -> Plan | None:
+    changes = journal.history(stores.checkpoint, stores.undo)
+    acted = [change for change in changes if change.state not in ("planned", "refused")]
+    is_other = acted and acted[-1].state == "interrupted" and acted[-1].plan.kind != "fence"
+    return acted[-1].plan if is_other else None
 
 
 def _operators(checkpoint: Store, view: CheckpointView) -> tuple[str, ...]:

@@ -45,6 +45,13 @@ def plan_fence(view: CheckpointView, batch_id: int, entry: OffsetSeq, commit: Co
     return _plan(view, batch_id, empty_entry(entry, commit).decode(), at_ms, notes, _limits(own))
 
 
+def plan_there(view: CheckpointView, batch_id: int, data: str, at_ms: int) -> Plan:
+    """A fence behind a committed batch that is there already, with this content."""
+    return _plan(
+        view, batch_id, data, at_ms, (f"{layout.offset_entry(batch_id + 1)} is a fence.",), _limits(batch_id + 1)
+    )
+
+
 def plan_closing(view: CheckpointView, batch_id: int, at_ms: int) -> Plan:
     """A fence behind a batch in flight: the checkpoint is closed until that batch is committed.
 

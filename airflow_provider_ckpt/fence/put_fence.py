@@ -18,6 +18,7 @@ from airflow_provider_ckpt.change.places import Stores
 from airflow_provider_ckpt.change.plan import Plan
 from airflow_provider_ckpt.change.receipt import Receipt
 from airflow_provider_ckpt.change.require_alone import require_alone
+from airflow_provider_ckpt.checkpoint.own_files import PLAN
 from airflow_provider_ckpt.clock import now_ms
 from airflow_provider_ckpt.codec import layout
 from airflow_provider_ckpt.errors import CheckpointBusyError, CheckpointNotFoundError, ObjectExistsError
@@ -224,7 +225,9 @@ def _take_back(run: _Run, plan: Plan, by: Plan) -> None:
 def _finish(run: _Run, plan: Plan, started_ms: int, *, is_new: bool) -> Receipt:
     record = run.stores.record(plan.plan_id)
     finished_ms = now_ms()
-    journal.complete(record, plan.plan_id, by=run.by, at_ms=finished_ms)
+    has_record = PLAN in record.ls()[0]
+    if has_record:
+        journal.complete(record, plan.plan_id, by=run.by, at_ms=finished_ms)
     _clear_closed(run, plan)
     return Receipt(
         plan_id=plan.plan_id,
@@ -233,7 +236,7 @@ def _finish(run: _Run, plan: Plan, started_ms: int, *, is_new: bool) -> Receipt:
         location=plan.location,
         batch_id=plan.batch_id,
         actions=1 if is_new else 0,
-        record=record.location,
+        record=record.location if has_record else "",
         started_at_ms=started_ms,
         finished_at_ms=finished_ms,
     )

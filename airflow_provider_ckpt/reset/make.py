@@ -25,6 +25,7 @@ from airflow_provider_ckpt.codec import layout
 from airflow_provider_ckpt.codec.source_kinds import KINDS
 from airflow_provider_ckpt.codec.source_offset import SourceOffset
 from airflow_provider_ckpt.errors import CheckpointFormatError, PlanError, located
+from airflow_provider_ckpt.fence.make import required_fence
 from airflow_provider_ckpt.positions.extent import offsets_of
 from airflow_provider_ckpt.positions.kafka_csv import write_csv
 from airflow_provider_ckpt.reset.move import UNKNOWN_PART, Aim, Counted, Move
@@ -45,6 +46,7 @@ def make_reset(
     sink: DeclaredSink | None = None,
     state_sees_rows_again: bool = False,
     trigger: str | None = None,
+    fenced: bool = False,
 ) -> Plan:
     """Plan to move one source, or find the plan of the same reset that was killed.
 
@@ -55,6 +57,7 @@ def make_reset(
         sink: The sink of the query; a file sink when ``stores.sink`` is given and nothing else is said.
         state_sees_rows_again: The user's word that a query with state may read again what its state has counted.
         trigger: The trigger of the query as a deploy file says it; ``realTime`` changes what is sure of the sink.
+        fenced: Require the fence that is there (``ckpt fence``) in place of the word that the query is stopped.
 
     Raises:
         PlanError: It is refused; the error says why.
@@ -66,14 +69,20 @@ def make_reset(
         _require_same(begun, stores, sink, trigger)
         return begun
     return read_unmoved(
-        lambda: _fresh_reset(stores, asked, sink, trigger, again_is_fine=state_sees_rows_again),
+        lambda: _fresh_reset(stores, asked, sink, trigger, again_is_fine=state_sees_rows_again, fenced=fenced),
         stores.checkpoint,
         stores.sink,
     )
 
 
 def _fresh_reset(
-    stores: Stores, asked: _Asked, sink: DeclaredSink | None, trigger: str | None, *, again_is_fine: bool
+    stores: Stores,
+    asked: _Asked,
+    sink: DeclaredSink | None,
+    trigger: str | None,
+    *,
+    again_is_fine: bool,
+    fenced: bool,
 ) -> Plan:
     source_id, aim = asked.source_id, asked.aim
     view, batch_id = _observed(stores)
@@ -96,7 +105,7 @@ def _fresh_reset(
             "the source all the same, add --state-will-see-rows-again (in a DAG: state_will_see_rows_again=True).",
         )
     trigger = trigger_of(trigger, view.operator_names)
-    plan = _plan(stores, view, [move], sink, initials, trigger)
+    plan = _plan(stores, view, [move], sink, initials, trigger, fenced=fenced)
     _require_startable(view, plan)
     return replace(plan, asked=asked.digest)
 
@@ -221,7 +230,11 @@ def make_reset_again(plan: Plan, stores: Stores) -> Plan:
     """
     view, _ = _observed(stores)
     moves, initials = moves_of(plan, view), _initials(stores, view)
-    plans = (_plan(stores, view, counted, sink_of(plan), initials, plan.trigger) for counted in _countings(moves))
+    fenced = plan.fence is not None
+    plans = (
+        _plan(stores, view, counted, sink_of(plan), initials, plan.trigger, fenced=fenced)
+        for counted in _countings(moves)
+    )
     first, effects = next(plans), [item.effect for item in plan.effects]
     same = (again for again in chain([first], plans) if [item.effect for item in again.effects] == effects)
     return replace(next(same, first), asked=plan.asked)
@@ -254,9 +267,12 @@ def _plan(
     sink: DeclaredSink | None,
     initials: Mapping[str, bytes],
     trigger: str,
+    *,
+    fenced: bool,
 ) -> Plan:
-    effects = _judge_sink(stores, view, moves, sink, real_time=trigger == REAL_TIME)
-    plan = plan_reset(view, moves, now_ms(), effects, initials)
+    fence = required_fence(stores) if fenced else None
+    effects = _judge_sink(stores, view, moves, sink, real_time=trigger == REAL_TIME, fenced=fenced)
+    plan = plan_reset(view, moves, now_ms(), effects, initials, fence)
     return replace(plan, trigger=trigger, warnings=(*plan.warnings, *lock_warnings(stores.checkpoint)))
 
 
@@ -334,7 +350,13 @@ def _offsets_of(
 
 
 def _judge_sink(
-    stores: Stores, view: CheckpointView, moves: Sequence[Move], sink: DeclaredSink | None, *, real_time: bool
+    stores: Stores,
+    view: CheckpointView,
+    moves: Sequence[Move],
+    sink: DeclaredSink | None,
+    *,
+    real_time: bool,
+    fenced: bool,
 ) -> tuple[SinkEffect, ...]:
     """What becomes of the sink."""
     declared = _declared(stores, sink)
@@ -345,7 +367,7 @@ def _judge_sink(
     effects = reset_effects(
         marker,
         batch_id,
-        view.latest_planned,
+        batch_id if fenced else view.latest_planned,
         again=again,
         left_out=left_out,
         perhaps=perhaps,

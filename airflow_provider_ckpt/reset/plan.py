@@ -2,8 +2,9 @@
 
 The order is that of every change: the batch in flight goes as in a rollback, then the checksum files of the entry, and
 at last the one object that counts is given its new content. Until then the query would go on from where it was, and
-from then on it begins batch N+1 at the new offsets: there is no state in between. The entry keeps its confs, times and
-the offsets of all other sources.
+from then on it begins batch N+1 at the new offsets: there is no state in between. Behind a fence, which is entry N+1,
+both entries get the new offsets while the checkpoint is closed, and the fence stays. The entry keeps its confs, times
+and the offsets of all other sources.
 
 A Delta source gets its new offset in the entry before as well, and there first: when a query starts, Spark asks such a
 source for the newest committed batch once more (``MicroBatchExecution.populateStartOffsets``), and Delta stops at any
@@ -17,8 +18,10 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 
 from airflow_provider_ckpt.change.actions import Action, Replace
+from airflow_provider_ckpt.change.fenced import closed, with_fence
 from airflow_provider_ckpt.change.later_batches import deletes_of, peel, requirements_of, source_deletes
 from airflow_provider_ckpt.change.plan import Plan
+from airflow_provider_ckpt.change.requirements import Fenced
 from airflow_provider_ckpt.checkpoint.view import CheckpointView
 from airflow_provider_ckpt.codec import layout, offset_log
 from airflow_provider_ckpt.codec.commit_log import CommitMetadata
@@ -36,6 +39,7 @@ def plan_reset(
     planned_at_ms: int,
     effects: tuple[SinkEffect, ...] = (),
     initials: Mapping[str, bytes] = {},
+    fence: Fenced | None = None,
 ) -> Plan:
     """Move sources.
 
@@ -45,11 +49,12 @@ def plan_reset(
         planned_at_ms: Now, epoch milliseconds.
         effects: What becomes of the sink.
         initials: The initial offsets of sources that keep one in ``sources/N/offsets/0``, as they are, by source id.
+        fence: The batch in flight is that of this fence: it stays, and gets the new offsets as well.
     """
     batch_id = view.latest_committed
     assert batch_id is not None
-    actions: list[Action] = [*peel(view, batch_id, {}, None)]
-    if view.in_flight is not None:
+    actions: list[Action] = [] if fence else [*peel(view, batch_id, {}, None)]
+    if view.in_flight is not None and not fence:
         actions += source_deletes(view, batch_id)
     for move in moves:
         if move.initial is not None:
@@ -60,8 +65,11 @@ def plan_reset(
         before = view.offset_seq(batch_id - 1)
         others = [move for move in asked_again if before.offset(move.source_id) != move.new]
         actions += _replaced(view, batch_id - 1, {move.source_id: move.new for move in others})
-    actions += _replaced(view, batch_id, {move.source_id: move.new for move in moves if not move.is_still})
-    return Plan(
+    wanted = {move.source_id: move.new for move in moves if not move.is_still}
+    actions += _replaced(view, batch_id, wanted)
+    if fence:
+        actions += _replaced(view, fence.batch_id, wanted)
+    plan = Plan(
         kind="reset",
         location=view.location,
         query_id=view.query_id or "",
@@ -69,10 +77,11 @@ def plan_reset(
         planned_at_ms=planned_at_ms,
         requirements=tuple(requirements_of(view, actions, None)),
         actions=tuple(actions),
-        warnings=(*_warnings(view, batch_id, moves), *(text for move in moves for text in move.warnings)),
+        warnings=(*_warnings(view, batch_id, moves, fence), *(text for move in moves for text in move.warnings)),
         effects=effects,
         notes=tuple(text for move in moves for text in move.notes),
     )
+    return closed(with_fence(plan, fence), fence) if fence and actions else plan
 
 
 def _replaced(view: CheckpointView, batch_id: int, offsets: Mapping[str, SourceOffset]) -> list[Action]:
@@ -152,8 +161,8 @@ def late_before(view: CheckpointView) -> str:
     return time_text(watermark_ms) if view.stateful and watermark_ms > 0 else ""
 
 
-def _warnings(view: CheckpointView, batch_id: int, moves: Iterable[Move]) -> Iterable[str]:
-    if view.in_flight is not None:
+def _warnings(view: CheckpointView, batch_id: int, moves: Iterable[Move], fence: Fenced | None) -> Iterable[str]:
+    if view.in_flight is not None and not fence:
         yield f"Batch {view.in_flight} is in flight (planned, not committed); it is dropped first."
     for move in (move for move in moves if not move.is_still):
         yield (

@@ -31,6 +31,7 @@ class Wish:
     sink: DeclaredSink | None
     sources: Mapping[str, str]
     trigger: str
+    fenced: bool = False
 
 
 def judge_sink(stores: Stores, view: CheckpointView, batch_id: int, wish: Wish) -> tuple[SinkEffect, SinkLog | None]:
@@ -44,7 +45,8 @@ def judge_sink(stores: Stores, view: CheckpointView, batch_id: int, wish: Wish) 
     store = stores.sink if declared.directory else None
     marker = read_marker(declared, store, view.query_id, batch_id)
     require_fit(stores.checkpoint, stores.undo, view, declared, store, marker)
-    effect = rollback_effect(marker, batch_id, view.latest_planned, trimmed=sink_log is not None)
+    newest = view.latest_committed if wish.fenced else view.latest_planned  # the batch of a fence has no rows
+    effect = rollback_effect(marker, batch_id, newest, trimmed=sink_log is not None)
     if wish.trigger == REAL_TIME:
         effect = in_real_time(effect, marker)
     return replace(effect, sink=declared.at(store).name), sink_log

@@ -10,6 +10,7 @@ from airflow_provider_ckpt.backup.catalog import LATEST, find_backup, survey_bac
 from airflow_provider_ckpt.backup.manifest import Manifest
 from airflow_provider_ckpt.backup.verify import require_restorable_backup
 from airflow_provider_ckpt.change.actions import Copy
+from airflow_provider_ckpt.change.fenced import dropping_fence
 from airflow_provider_ckpt.change.lock import lock_warnings
 from airflow_provider_ckpt.change.open_sinks import sink_of
 from airflow_provider_ckpt.change.places import Stores
@@ -30,6 +31,7 @@ from airflow_provider_ckpt.errors import (
     CheckpointNotFoundError,
     PlanError,
 )
+from airflow_provider_ckpt.fence.make import required_fence
 from airflow_provider_ckpt.restart.real_time import trigger_of
 from airflow_provider_ckpt.rollback.exchange_plan import plan_exchange
 from airflow_provider_ckpt.rollback.find_bookmarked import find_bookmarked
@@ -61,6 +63,7 @@ def make_rollback(
     sink: DeclaredSink | None = None,
     sources: Mapping[str, str] | None = None,
     trigger: str | None = None,
+    fenced: bool = False,
 ) -> Plan:
     """Plan to drop every batch after the one that a target means, or find the plan of a rollback there that was killed.
 
@@ -72,6 +75,7 @@ def make_rollback(
         sink: What ``stores.sink`` is, or a sink that has no place; a file sink when nothing says otherwise.
         sources: Declared types by source id, to count what will be read again.
         trigger: The trigger of the query as a deploy file says it; ``realTime`` changes what is sure of the sink.
+        fenced: Require the fence that is there (``ckpt fence``) in place of the word that the query is stopped.
 
     Raises:
         BatchNotRestorableError: The batch cannot be restored; the error names the batches that can.
@@ -79,7 +83,7 @@ def make_rollback(
         BackupCorruptError: The backup is not complete.
         CheckpointMovedError: The query is running, and removes what was just listed.
     """
-    wish = Wish(trim_sink_log, sink, sources or {}, trigger or "")
+    wish = Wish(trim_sink_log, sink, sources or {}, trigger or "", fenced=fenced)
     return read_unmoved(lambda: _planned(stores, target, wish), stores.checkpoint, stores.sink)
 
 
@@ -158,7 +162,7 @@ def _fresh_rollback(stores: Stores, target: RollbackTarget, view: CheckpointView
     plan = without_gone_inputs(plan, inputs_after(checkpoint, view, batch_id))
     entry = view.offset_seq(batch_id)
     resets = find_resets(stores, batch_id, entry)
-    return _told(plan, checkpoint, _notes(view, target, entry, resets, wish.sources), resets)
+    return _told(plan, stores, _notes(view, target, entry, resets, wish.sources), resets, wish)
 
 
 def _restorable_text(found: Sequence[int], view: CheckpointView) -> str:
@@ -240,7 +244,7 @@ def _exchange(stores: Stores, root: Store, view: CheckpointView, backup: Manifes
     resets = find_resets(stores, batch_id, entry)
     notes = _notes(view, ToBatch(batch_id), entry, resets, wish.sources)
     note = f"{len(coming)} files ({sum(coming):,} bytes) are copied from backup {backup.backup_id}."
-    return _told(plan, checkpoint, (*notes, note), resets)
+    return _told(plan, stores, (*notes, note), resets, wish)
 
 
 def _doubtful(effect: SinkEffect, reason: str) -> SinkEffect:
@@ -257,9 +261,11 @@ def _not_known(effect: SinkEffect, batch_id: int) -> SinkEffect:
     return replace(effect, effect="unknown", reason=reason, remedy="Compare the rows of that batch in the sink.")
 
 
-def _told(plan: Plan, checkpoint: Store, notes: tuple[str, ...], resets: Resets) -> Plan:
-    """The plan with what its reader should know of the target and of the storage."""
-    return replace(plan, notes=notes, warnings=(*plan.warnings, *resets.warnings(), *lock_warnings(checkpoint)))
+def _told(plan: Plan, stores: Stores, notes: tuple[str, ...], resets: Resets, wish: Wish) -> Plan:
+    """The plan with what its reader should know of the target and of the storage; behind the fence, if there is one."""
+    warnings = (*plan.warnings, *resets.warnings(), *lock_warnings(stores.checkpoint))
+    plan = replace(plan, notes=notes, warnings=warnings)
+    return dropping_fence(plan, required_fence(stores)) if wish.fenced else plan
 
 
 def _notes(
@@ -277,7 +283,7 @@ def make_rollback_again(plan: Plan, stores: Stores) -> Plan:
 
     Raises what :func:`make_rollback` raises.
     """
-    wish = Wish(bool(plan.sink), sink_of(plan), {}, plan.trigger)
+    wish = Wish(bool(plan.sink), sink_of(plan), {}, plan.trigger, fenced=plan.fence is not None)
     if plan.backup_id is None:
         view = _observed(stores.checkpoint, plan.batch_id)
         return _fresh_rollback(stores, ToBatch(plan.batch_id), view, plan.batch_id, wish)

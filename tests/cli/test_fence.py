@@ -52,3 +52,35 @@ def test_a_batch_in_flight_that_is_not_committed_in_time_is_named(golden, capsys
 def test_real_time_mode_is_refused(golden, capsys):
     code, refused = ckpt(capsys, "fence", golden("rate"), "--trigger", "realTime")
     assert (code, refused["error"]["code"]) == (4, "PLAN_REFUSED")
+
+
+def test_a_rollback_with_a_fence_needs_no_word(golden, capsys):
+    checkpoint = golden("agg-hdfs")
+    command = ["rollback", checkpoint, "--to-batch", 5, "--fence", "--sink", "noop", "--accept-sink", "unknown"]
+    code, planned = ckpt(capsys, *command)
+    assert (code, planned["receipt"]) == (0, None) and not (checkpoint / "offsets/8").exists()
+    assert planned["apply_command"].endswith("--execute") and "--i-know" not in planned["apply_command"]
+    code, done = ckpt(capsys, *command, "--execute", "--quiet-period", "0")
+    assert (code, done["receipt"]["batch_id"]) == (0, 5)
+    assert [path.name for path in sorted((checkpoint / "offsets").glob("[0-9]*"))] == list("012345")
+    kinds = [change["kind"] for change in ckpt(capsys, "history", checkpoint)[1]["changes"]]
+    assert kinds == ["fence", "rollback"]
+
+
+def test_a_plan_is_written_behind_a_fence_that_is_there(golden, capsys, tmp_path):
+    checkpoint, file = golden("agg-hdfs"), tmp_path / "plan.json"
+    command = ["rollback", checkpoint, "--to-batch", 5, "--fence", "--sink", "noop", "--plan-out", file]
+    assert run([str(word) for word in command]) == 2
+    assert "ckpt fence" in capsys.readouterr().err and not file.exists()
+    assert ckpt(capsys, "fence", checkpoint, "--execute")[0] == 0
+    code, planned = ckpt(capsys, *command)
+    assert code == 0 and "fenced" in {item["kind"] for item in planned["plan"]["requirements"]}
+    by_plan = ["rollback", checkpoint, "--plan", file, "--execute", "--quiet-period", "0", "--accept-sink", "unknown"]
+    assert ckpt(capsys, *by_plan)[0] == 0
+    assert not (checkpoint / "offsets/6").exists()
+
+
+def test_a_fence_is_no_word(golden, capsys):
+    command = ["rollback", golden("agg-hdfs"), "--to-batch", 5, "--fence", "--i-know-it-is-stopped", "--execute"]
+    assert run([str(word) for word in command]) == 2
+    assert "give one of them" in capsys.readouterr().err

@@ -88,8 +88,9 @@ class Undo:
     def _closing_entry(self) -> str:
         """The entry that closes the checkpoint: the one of the change as long as it is there, else the next batch."""
         closed = next((action.name for action in self.present if isinstance(action, Close)), None)
-        newest = max(self.after.view.planned, default=self.after.done.batch_id)
-        return closed or layout.offset_entry(newest + 1)
+        own = (action.name for action in self.after.done.actions if isinstance(action, Close))
+        newest = max(self.after.view.planned, default=self.after.done.batch_id)  # and what comes back is below its own
+        return closed or max(layout.offset_entry(newest + 1), *own, key=lambda name: int(name.rpartition("/")[2]))
 
     def _put_back(self) -> Iterable[Action]:
         """The steps backwards. Where the change has put one object in the place of another, that one goes first."""
