@@ -118,7 +118,7 @@ KINDS: Mapping[Kind, Rules] = {
     ),
     "sources": Rules(
         requires=(SameQuery, LatestCommitted, LatestPlanned, KeptObjects, WriterStopped),
-        may_require=(),
+        may_require=(Fenced,),
         steps=(Close, Delete, Copy, Replace, Open),
         executor="source_changes.apply_change",
         called="change of sources",

@@ -18,6 +18,7 @@ from airflow_provider_ckpt.backup.verify import verify_backup
 from airflow_provider_ckpt.change.open_sinks import open_sinks, sinks_of
 from airflow_provider_ckpt.change.places import Stores, require_own_place
 from airflow_provider_ckpt.cli.change_output import report_change
+from airflow_provider_ckpt.cli.in_place import fence_origin, waiting_for_batch
 from airflow_provider_ckpt.cli.options import (
     DURATION,
     accepting,
@@ -305,6 +306,13 @@ def verify(
     help="Sink of the query, such as file:/data/out or delta:s3://lake/orders; the plan states the effect on it. Can "
     "be given more than once.",
 )
+@click.option(
+    "--fence",
+    is_flag=True,
+    help="First fence the checkpoint that the backup was taken from (ckpt fence), so that a query there that cannot be "
+    "reached stops at its next batch. Needs --execute.",
+)
+@waiting_for_batch
 @planning
 @triggered
 @accepting
@@ -326,12 +334,16 @@ def restore(
     execute: bool,
     storage_options: tuple[str, ...],
     as_json: bool,
+    fence: bool,
+    wait_s: float,
 ) -> None:
     """Restore a backup to a new or empty location.
 
     BACKUP_ID is the id or its first characters; by default the latest backup is restored.
     """
     require_consistent(plan_out, approved_by, execute=execute)
+    if fence and not execute:
+        raise click.UsageError("--fence acts when the backup is restored, so add --execute")
     source, target = open_store(root, storage_options), open_store(location, storage_options)
     if plan_file:
         says = {"BACKUP_ID": backup_id, "--query-id": query_id, "--new-query-id": new_query_id or None}
@@ -351,6 +363,8 @@ def restore(
         write_plan(plan_out, plan, (source, target, *(store for _, store in opened)))
     receipt = None
     if execute:
+        if fence:
+            fence_origin(source, plan, opening(storage_options), wait_s)
         with progress_bar("restoring") as on_step:
             receipt = restore_module.restore(
                 plan,

@@ -7,6 +7,7 @@ from typing import Any
 
 import click
 
+from airflow_provider_ckpt.backup.catalog import find_backup
 from airflow_provider_ckpt.change.apply import apply
 from airflow_provider_ckpt.change.kinds import Kind
 from airflow_provider_ckpt.change.places import Stores, require_own_place
@@ -110,6 +111,13 @@ def fence_first(
     )
     say(f"The checkpoint is fenced behind batch {receipt.batch_id}.", err=True)
     return True
+
+
+def fence_origin(root: Store, plan: Plan, opener: Callable[[str], Store], wait_s: float) -> None:
+    """Fence the checkpoint that a backup was taken from, before another query goes on from its positions."""
+    origin = opener(find_backup(root, plan.backup_id or "").location)
+    _, receipt = put_fence(Stores(origin), by=user_and_host(), wait_s=wait_s, tell=lambda text: say(text, err=True))
+    say(f"{origin.location}, which the backup was taken from, is fenced behind batch {receipt.batch_id}.", err=True)
 
 
 def read_own(path: str, kind: Kind, stores: Stores) -> tuple[Plan, Stores]:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from airflow_provider_ckpt.change.places import Stores
-from airflow_provider_ckpt.cli.in_place import acting, carry_out, read_own
+from airflow_provider_ckpt.cli.in_place import acting, asked_of, carry_out, fence_first, fencing, read_own
 from airflow_provider_ckpt.cli.options import directories, examples, opening, triggered
 from airflow_provider_ckpt.cli.plan_files import require_alone, require_consistent
 from airflow_provider_ckpt.cli.render import print_json, print_tables, say
@@ -66,6 +66,7 @@ _SHORT = 60
     "the effect on it.",
 )
 @triggered
+@fencing
 @acting
 def sources(
     location: str,
@@ -77,6 +78,8 @@ def sources(
     undo_root: str | None,
     storage_options: tuple[str, ...],
     plan_file: str | None,
+    fence: bool,
+    wait_s: float,
     **how: Any,
 ) -> None:
     """Show the sources of a query; with --as say what those of the next query continue. ckpt undo takes it back.
@@ -89,12 +92,12 @@ def sources(
     opener = opening(storage_options)
     if plan_file:
         said = {"--as": continued, "--drop": dropped, "--operator": operators}
-        require_alone("--plan", {**said, "--sink": sink, "--trigger": trigger})
+        require_alone("--plan", {**said, "--sink": sink, "--trigger": trigger, "--fence": fence or None})
         carry_out(*read_own(plan_file, "sources", Stores.of(location, opener, undo=undo_root)), opener, **how)
         return
     if not continued:
-        others = {"--drop": dropped, "--operator": operators, "--sink": sink, "--trigger": trigger}
-        others |= {"--execute": how["execute"], "--plan-out": how["plan_out"]}
+        others: dict[str, Any] = {"--drop": dropped, "--operator": operators, "--sink": sink, "--trigger": trigger}
+        others |= {"--execute": how["execute"], "--plan-out": how["plan_out"], "--fence": fence or None}
         if given := [name for name, value in others.items() if value]:
             raise click.UsageError(f"{given[0]} needs --as NEW=OLD for every source of the next query, or --plan FILE")
         _show(read_sources(opener(location)), as_json=how["as_json"])
@@ -105,7 +108,9 @@ def sources(
         raise click.UsageError(str(error)) from None
     declared = parse_sink(sink) if sink else None
     stores = Stores.of(location, opener, sink=declared, undo=undo_root)
-    carry_out(make_source_change(stores, change, sink=declared, trigger=trigger), stores, opener, **how)
+    fenced = fence_first(stores, fence=fence, wait_s=wait_s, trigger=trigger, **asked_of(how))
+    plan = make_source_change(stores, change, sink=declared, trigger=trigger, fenced=fenced)
+    carry_out(plan, stores, opener, **how)
 
 
 def _show(found: Sources, *, as_json: bool) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from airflow_provider_ckpt.change.actions import Replace
+from airflow_provider_ckpt.change.fenced import with_fence
 from airflow_provider_ckpt.change.fit_sink import require_fit
 from airflow_provider_ckpt.change.journal import history
 from airflow_provider_ckpt.change.lock import lock_warnings
@@ -18,6 +19,7 @@ from airflow_provider_ckpt.checkpoint.view import CheckpointView
 from airflow_provider_ckpt.clock import now_ms
 from airflow_provider_ckpt.codec import layout
 from airflow_provider_ckpt.errors import PlanError
+from airflow_provider_ckpt.fence.make import required_fence
 from airflow_provider_ckpt.restart.deploy import DeclaredSource, DeploySpec
 from airflow_provider_ckpt.restart.real_time import REAL_TIME, trigger_of
 from airflow_provider_ckpt.restart.sources import SOURCE_EVOLUTION
@@ -35,7 +37,12 @@ from airflow_provider_ckpt.source_changes.state import require_kept_state
 
 
 def make_source_change(
-    stores: Stores, change: SourceChange, *, sink: DeclaredSink | None = None, trigger: str | None = None
+    stores: Stores,
+    change: SourceChange,
+    *,
+    sink: DeclaredSink | None = None,
+    trigger: str | None = None,
+    fenced: bool = False,
 ) -> Plan:
     """Plan a change of sources, or find the plan of the same change that was killed.
 
@@ -44,6 +51,7 @@ def make_source_change(
         change: What each source of the next query continues.
         sink: The sink of the query; a file sink when ``stores.sink`` is given and nothing else is said.
         trigger: The trigger of the query as a deploy file says it.
+        fenced: Require the fence that is there (``ckpt fence``) in place of the word that the query is stopped.
 
     Raises:
         PlanError: It is refused; the error says why.
@@ -52,7 +60,8 @@ def make_source_change(
     """
     if (begun := find_interrupted(stores, "sources", lambda plan: plan.asked == change.key)) is not None:
         return begun
-    return read_unmoved(lambda: _fresh(stores, change, sink, trigger or ""), stores.checkpoint, stores.sink)
+    plan = read_unmoved(lambda: _fresh(stores, change, sink, trigger or ""), stores.checkpoint, stores.sink)
+    return with_fence(plan, required_fence(stores)) if fenced else plan
 
 
 def make_source_change_again(plan: Plan, stores: Stores) -> Plan:
@@ -61,7 +70,8 @@ def make_source_change_again(plan: Plan, stores: Stores) -> Plan:
         change = change_of_key(plan.asked)
     except ValueError as error:
         raise PlanError(f"not a plan: {error}.", location=plan.location) from None
-    return _fresh(stores, change, sink_of(plan), plan.trigger)
+    again = _fresh(stores, change, sink_of(plan), plan.trigger)
+    return again if plan.fence is None else with_fence(again, required_fence(stores))
 
 
 def _fresh(stores: Stores, change: SourceChange, sink: DeclaredSink | None, trigger: str) -> Plan:

@@ -84,3 +84,12 @@ def test_a_fence_is_no_word(golden, capsys):
     command = ["rollback", golden("agg-hdfs"), "--to-batch", 5, "--fence", "--i-know-it-is-stopped", "--execute"]
     assert run([str(word) for word in command]) == 2
     assert "give one of them" in capsys.readouterr().err
+
+
+def test_a_restore_fences_what_the_backup_was_taken_from(golden, capsys, tmp_path):
+    checkpoint, root, new = golden("agg-hdfs"), tmp_path / "backups", tmp_path / "new"
+    assert ckpt(capsys, "backup", checkpoint, "--to", root)[0] == 0
+    command = ["restore", root, "--to", new, "--sink", "noop", "--accept-sink", "unknown", "--fence"]
+    assert run([str(word) for word in command]) == 2 and "--execute" in capsys.readouterr().err
+    assert ckpt(capsys, *command, "--execute")[0] == 0
+    assert (checkpoint / "offsets/8").exists() and not (new / "offsets/8").exists()

@@ -17,6 +17,8 @@ from airflow_provider_ckpt.change.undo.make import make_undo
 from airflow_provider_ckpt.checkpoint.observe import observe
 from airflow_provider_ckpt.codec.closing import CLOSING
 from airflow_provider_ckpt.errors import CheckpointClosedError, CheckpointError, PlanError, StalePlanError
+from airflow_provider_ckpt.fence.make import find_fence
+from airflow_provider_ckpt.fence.put_fence import put_fence
 from airflow_provider_ckpt.restart.deploy import DeploySpec, declare
 from airflow_provider_ckpt.restart.gate import forecast_restart
 from airflow_provider_ckpt.restart.sources import SOURCE_EVOLUTION
@@ -162,6 +164,19 @@ def test_a_query_that_runs_the_batch_in_flight_meanwhile_does_not_make_it_unrepa
 
     with pytest.raises(CheckpointError, match="a query started during the change of sources"):
         apply(make_source_change(stores, said("a=0 b=1")), stores, on_step=run, **STOPPED)
+    apply(make_undo(stores), stores, **STOPPED)
+    assert files_of(place) == before
+
+
+def test_behind_a_fence_no_word_is_needed_and_the_fence_stays(golden: Golden):
+    place = golden("two-sources")
+    stores, change = Stores(Store.open(str(place))), said("orders=1 payments=0")
+    put_fence(stores, settle_s=0)
+    before = files_of(place)
+    plan = make_source_change(stores, change, fenced=True)
+    apply(plan, stores, quiet_s=0, accept_sink="skipped unknown")
+    entry = stores.checkpoint.read("offsets/4")
+    assert b"orders:" in entry and b"ckptFence" in entry and find_fence(stores) is not None
     apply(make_undo(stores), stores, **STOPPED)
     assert files_of(place) == before
 
