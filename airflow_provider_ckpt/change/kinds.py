@@ -23,7 +23,7 @@ from airflow_provider_ckpt.change.requirements import (
     WriterStopped,
 )
 
-Kind = Literal["restore", "rollback", "undo", "repartition", "reset", "seed", "fence", "sources"]
+Kind = Literal["restore", "rollback", "undo", "repartition", "reset", "seed", "fence", "sources", "repair"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,5 +126,14 @@ KINDS: Mapping[Kind, Rules] = {
         replaces=True,
         moves_own=True,
         keeps_in_flight=True,
+    ),
+    "repair": Rules(
+        requires=(SameQuery, LatestCommitted, LatestPlanned, KeptObjects, KeptSinkLog, WriterStopped),
+        may_require=(),
+        steps=(Delete, Create, Replace),
+        executor="sink_repair.repair",
+        can_be_undone=True,
+        keeps_in_flight=True,
+        takes_from_backups=True,
     ),
 }

@@ -42,6 +42,7 @@ _AIMS: Mapping[Kind, str] = {
     "reset": "other offsets",
     "fence": "the end of batch {batch}",
     "sources": "those of the next query",
+    "repair": "a whole log of the sink",
 }
 
 

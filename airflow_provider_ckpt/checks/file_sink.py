@@ -8,6 +8,7 @@ from airflow_provider_ckpt.checkpoint.view import CheckpointView
 from airflow_provider_ckpt.checks.findings import Finding
 from airflow_provider_ckpt.checks.logs import newest_commit
 from airflow_provider_ckpt.checks.registry import rule
+from airflow_provider_ckpt.checks.remedies import complete_sink_log
 from airflow_provider_ckpt.checks.state import has_state_ids
 from airflow_provider_ckpt.codec import layout
 from airflow_provider_ckpt.untrusted.spans import Span, batches_text
@@ -77,8 +78,11 @@ def behind(view: CheckpointView) -> Iterator[Finding]:
             f"batch {committed} is committed, but the sink has {held}",
             committed,
             layout.SINK_LOG,
-            "If this is the sink of the query, its log was deleted or restored: roll back to the newest batch "
-            "that it has, without --sink and with --accept-sink unknown. Else declare the right sink.",
+            **complete_sink_log(
+                view,
+                sink.location,
+                why="If it is not the sink of the query, declare the right one. Else its log was deleted or restored.",
+            ),
         )
 
 
@@ -97,9 +101,12 @@ def holes(view: CheckpointView) -> Iterator[Finding]:
         "stops at the missing entry",
         batch_id,
         f"{layout.SINK_LOG}/{sink.holes[0].first}",
-        "A repartition by Spark 4.2 or 4.3 leaves out the entry, or somebody deleted it. If the batch wrote "
-        "nothing, create the file with only the line v1; else restore it from a copy.",
-        "BATCH_METADATA_NOT_FOUND" if now else None,
+        spark_error="BATCH_METADATA_NOT_FOUND" if now else None,
+        **complete_sink_log(
+            view,
+            sink.location,
+            why="A repartition by Spark 4.2 or 4.3 leaves out the entry, or somebody deleted it.",
+        ),
     )
 
 

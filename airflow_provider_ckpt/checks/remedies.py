@@ -74,6 +74,12 @@ def repartition(view: CheckpointView, partitions: int, *, otherwise: str) -> Rem
     return Remedy(hint=f"Repartition the state to {partitions} partitions. Or {otherwise}", commands=(command,))
 
 
+def complete_sink_log(view: CheckpointView, sink: str, *, why: str) -> Remedy:
+    """Write the entries that the log of the file sink at this location lacks; ``why`` is a sentence before."""
+    command = f"ckpt repair {shlex.quote(view.location)} --sink {shlex.quote(f'file:{sink}')}"
+    return Remedy(hint=f"{why} Complete the log.", commands=(command,))
+
+
 def whole_batch_before(view: CheckpointView, batch_id: int) -> int | None:
     """The newest batch before ``batch_id`` whose entries are whole, and the one that a restart reads beside them."""
     return newest_before(view.whole, batch_id)

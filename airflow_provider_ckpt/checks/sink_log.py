@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from airflow_provider_ckpt.checkpoint.view import CheckpointView
 from airflow_provider_ckpt.checks.findings import Finding
 from airflow_provider_ckpt.checks.registry import rule
+from airflow_provider_ckpt.checks.remedies import complete_sink_log
 from airflow_provider_ckpt.codec import layout
 
 
@@ -25,8 +26,10 @@ def unreadable(view: CheckpointView) -> Iterator[Finding]:
             f"batch {batch_id}, which compacts the log",
             batch_id,
             name,
-            "Restore the file from a copy of the table.",
-            error.spark_error if batch_id == view.next_batch else None,
+            spark_error=error.spark_error if batch_id == view.next_batch else None,
+            **complete_sink_log(
+                view, sink.location, why="Restore the file from a copy of the table, or write it anew."
+            ),
         )
 
 

@@ -35,6 +35,7 @@ MODULES = {
     "reset-offsets": "reset",
     "fence": "fence",
     "sources": "source_changes",
+    "repair": "repair",
     "history": "history",
     "export": "export",
     "publish-offsets": "publish",

@@ -40,7 +40,10 @@ def report_change(plan: Plan, receipt: Receipt | None, *, as_json: bool, plan_ou
     if receipt is not None:
         _report_receipt(plan, receipt)
     elif not plan.actions:
-        say(f"The plan has no steps: {plan.location} is at batch {plan.batch_id} already.", colour="green")
+        is_so = "the log of the sink lacks no entry"
+        if plan.kind != "repair":
+            is_so = f"{plan.location} is at batch {plan.batch_id} already"
+        say(f"The plan has no steps: {is_so}.", colour="green")
     else:
         accepting = f" and accept that the sink effect is {' and '.join(plan.to_accept)}" if plan.to_accept else ""
         written = f"The plan is in {plan_out}. " if plan_out else ""

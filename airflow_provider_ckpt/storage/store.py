@@ -221,11 +221,11 @@ class Store:
         most = most_bytes(name)
         return self._whole(name, self.read_up_to(name, most + 1), most)
 
-    def read_up_to(self, name: str, most: int) -> bytes:
-        """The first bytes of an object, at most that many. Raises CheckpointNotFoundError when it is not there."""
+    def read_up_to(self, name: str, most: int, start: int = 0) -> bytes:
+        """The bytes of an object from ``start``, at most that many. Raises CheckpointNotFoundError without one."""
         with self._errors(name):
             try:
-                return bytes(self.fs.cat_file(self._path(name), start=0, end=most))
+                return bytes(self.fs.cat_file(self._path(name), start=start, end=start + most))
             except FileNotFoundError:
                 raise
             except OSError:  # object stores have no range of nothing

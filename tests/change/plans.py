@@ -84,6 +84,19 @@ REPARTITION = Plan(
     effects=(SinkEffect("file:s3://lake/out", "exact", "why"),),
     sink="s3://lake/out",
 )
+REPAIR = Plan(
+    "repair",
+    "s3://lake/orders",
+    "q",
+    5,
+    1,
+    (*IN_PLACE, KeptSinkLog("s")),
+    (Delete("_spark_metadata/.4.crc", "sink", 4, "etag"), Create("_spark_metadata/4", "sink", "v1")),
+    effects=(SinkEffect("file:s3://lake/out", "skipped", "why"),),
+    source="s3://lake/copy",
+    sink="s3://lake/out",
+    asked='{"adopt": {}, "empty": [4], "interval": 10}',
+)
 RESET = Plan(
     "reset",
     "s3://lake/orders",

@@ -111,7 +111,11 @@ def _judge_undo(record: journal.Record, stores: Stores, sink: DeclaredSink, undo
     if not done.sink:  # the log of another one was not trimmed
         require_fit(stores.checkpoint, stores.undo, undo.after.view, sink, store, marker)
     foreign = undo.foreign_batches
-    if done.rules.adds_batch and not foreign:
+    if done.kind == "repair" and not foreign:
+        effect = SinkEffect(
+            sink.name, "skipped", "its log lacks entries again, so readers of the table miss rows or stop"
+        )
+    elif done.rules.adds_batch and not foreign:
         effect = SinkEffect(sink.name, "exact", "the batch that goes was none of the sink's")
     elif foreign:
         effect = rollback_effect(marker, min(done.last_kept, foreign[0] - 1), foreign[-1], trimmed=bool(done.sink))

@@ -1,0 +1,1 @@
+"""Completing the log of a file sink that has holes: ``ckpt repair``."""

@@ -1,0 +1,225 @@
+"""Making the plans of repairs: see what the log of a file sink lacks, and what is known of those batches."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+from itertools import islice
+
+from airflow_provider_ckpt.change.fit_sink import last_written, require_fit
+from airflow_provider_ckpt.change.lock import lock_warnings
+from airflow_provider_ckpt.change.open_sinks import sink_of
+from airflow_provider_ckpt.change.places import Stores
+from airflow_provider_ckpt.change.plan import Plan
+from airflow_provider_ckpt.change.resume import find_interrupted
+from airflow_provider_ckpt.checkpoint.compaction import misnamed
+from airflow_provider_ckpt.checkpoint.observe import observe, refuse_closed, refuse_links
+from airflow_provider_ckpt.checkpoint.read_unmoved import read_unmoved
+from airflow_provider_ckpt.checkpoint.view import CheckpointView
+from airflow_provider_ckpt.clock import now_ms
+from airflow_provider_ckpt.codec import layout
+from airflow_provider_ckpt.errors import PlanError
+from airflow_provider_ckpt.sink_repair.data_file import Spelling, spelling_of
+from airflow_provider_ckpt.sink_repair.decision import Decisions, decisions_of
+from airflow_provider_ckpt.sink_repair.find_evidence import Gathering
+from airflow_provider_ckpt.sink_repair.lacking import Lacking, LogContents
+from airflow_provider_ckpt.sink_repair.log_shape import Shape, interval_of
+from airflow_provider_ckpt.sink_repair.plan import NewEntry, content_of, effects_of, plan_repair
+from airflow_provider_ckpt.sink_repair.read_copied import copied_statuses, names_in, read_copied, require_whole_copy
+from airflow_provider_ckpt.sink_repair.read_log import read_log
+from airflow_provider_ckpt.sink_repair.refusals import MOST_BATCHES, NOTHING, require_used, too_many, undecided
+from airflow_provider_ckpt.sink_repair.share import Doubt, Evidence, Share, require_one_taker, share_of
+from airflow_provider_ckpt.sinks.declared import DeclaredSink, read_file_sink, read_marker
+from airflow_provider_ckpt.storage.store import Store
+from airflow_provider_ckpt.untrusted.spans import Span
+
+
+def make_repair(stores: Stores, sink: DeclaredSink, decisions: Decisions | None = None) -> Plan:
+    """Plan to complete the log of a file sink, or find the plan of the same repair that was killed.
+
+    Args:
+        stores: Where; ``stores.backups`` is a copy of the output directory or of its ``_spark_metadata``, if given.
+        sink: The sink of the query.
+        decisions: What a person has decided about batches whose files cannot be proven.
+
+    Raises:
+        PlanError: It is refused; the error says why.
+        CheckpointMovedError: The query is running, and removes what was just listed.
+    """
+    said = decisions or Decisions()
+    if sink.kind != "file" or stores.sink is None:
+        raise PlanError(
+            f"the sink {sink.name} has no log that ckpt can repair; only a file sink has one.",
+            location=stores.checkpoint.location,
+            hint=f"{NOTHING} Declare the file sink: --sink file:URI.",
+        )
+    begun = find_interrupted(stores, "repair", lambda plan: plan.asked == said.text)
+    if begun is not None and begun.sink == stores.sink.location:
+        return begun
+    plan = read_unmoved(lambda: _fresh(stores, sink, said), stores.checkpoint, stores.sink)
+    return replace(plan, warnings=(*plan.warnings, *lock_warnings(stores.checkpoint)))
+
+
+def make_repair_again(plan: Plan, stores: Stores) -> Plan:
+    """The repair with the same decisions that would be planned now in the place of one that was not begun yet."""
+    return _fresh(stores, sink_of(plan), decisions_of(plan.asked))
+
+
+def _fresh(stores: Stores, sink: DeclaredSink, decisions: Decisions) -> Plan:
+    assert stores.sink is not None
+    view = observe(stores.checkpoint, deep=True)
+    refuse_links(view)
+    refuse_closed(view)
+    if view.latest_committed is None:
+        raise PlanError("no batch is committed, so the sink needs no log.", location=view.location, hint=NOTHING)
+    contents = read_log(read_file_sink(stores.sink), stores.sink)
+    _require_fit(stores, view, sink, contents, _newest(contents, view))  # before any number of the log is relied on
+    log = _log_of(stores, contents, view, decisions)
+    unknown, lacking = log.unknown, log.lacking
+    files = stores.sink.find() if lacking else {}
+    named = names_in(stores.sink, [*contents.statuses, *copied_statuses(log)])
+    require_whole_copy(log, stores.sink, files)
+    evidence = Gathering(stores.checkpoint, stores.sink, view, log, files, named).evidence(unknown, decisions)
+    if contents.log.latest is None or contents.log.latest < (last_written(stores.checkpoint, view) or 0):
+        _require_own_files(stores, view, sink, evidence)
+    shares = _shares(unknown, evidence, stores.sink, view)
+    require_used(decisions, shares, stores.sink.location)
+    entries = _entries(log, shares, stores.sink, spelling_of(contents.statuses, stores.sink.root, stores.sink.location))
+    effects = effects_of(sink.at(stores.sink).name, shares, _exact(lacking))
+    notes = (*(f"{share.reason[0].upper()}{share.reason[1:]}." for share in shares), *_of_the_copy(log, stores))
+    return plan_repair(
+        view,
+        contents.log,
+        entries,
+        now_ms(),
+        effects=effects,
+        notes=notes,
+        source=stores.backups.location if stores.backups is not None else "",
+        asked=decisions.text,
+    )
+
+
+def _exact(lacking: Sequence[int]) -> str:
+    return "readers get the rows of each batch once" if lacking else "its log lacks no entry"
+
+
+def _of_the_copy(log: Lacking, stores: Stores) -> Iterable[str]:
+    if log.copied and stores.backups is not None:
+        names = ", ".join(sorted(log.copied))
+        yield f"As in {stores.backups.location}: {names:.1000}."
+
+
+# --- what is there -------------------------------------------------------------------------------------------------
+
+
+def _newest(contents: LogContents, view: CheckpointView) -> int:
+    return max(contents.log.latest if contents.log.latest is not None else -1, view.latest_committed or 0)
+
+
+def _require_fit(stores: Stores, view: CheckpointView, sink: DeclaredSink, contents: LogContents, newest: int) -> None:
+    """Raise PlanError for a sink that is not that of the query; a log that has lost its newest entries may be."""
+    marker = read_marker(sink, stores.sink, view.query_id, view.latest_committed or 0)
+    require_fit(stores.checkpoint, stores.undo, view, sink, stores.sink, replace(marker, last_batch=newest))
+    assert stores.sink is not None
+    links = [name for name in (layout.SINK_LOG, *contents.log.objects) if stores.sink.is_link(name)]
+    if links:
+        raise PlanError(
+            "the log of the sink is a link, so it is not repaired.",
+            location=stores.sink.location,
+            name=links[0],
+            hint=f"{NOTHING} Replace the link with the directory that it points to.",
+        )
+
+
+def _require_own_files(stores: Stores, view: CheckpointView, sink: DeclaredSink, evidence: Evidence) -> None:
+    """A log that ends before the query does is that of the query only if its batches have left files there."""
+    if not evidence.times.doubt and any(evidence.times.batches_at(file.modified_ms) for file in evidence.free):
+        return
+    if evidence.decisions.batches:
+        return  # somebody says so
+    marker = read_marker(sink, stores.sink, view.query_id, view.latest_committed or 0)
+    require_fit(stores.checkpoint, stores.undo, view, sink, stores.sink, marker)
+
+
+def _log_of(stores: Stores, contents: LogContents, view: CheckpointView, decisions: Decisions) -> Lacking:
+    assert stores.sink is not None
+    entries = contents.log.entries
+    plain = {entry.batch_id for entry in entries if not entry.compact}
+    compacted = {entry.batch_id for entry in entries if entry.compact}
+    interval = interval_of(plain, compacted, decisions.interval)
+    if interval is None:
+        raise PlanError(
+            "the entries of the sink's log have names that fit no one interval of compactions.",
+            location=stores.sink.location,
+            name=layout.SINK_LOG,
+            hint=f"{NOTHING} Say how many batches are between two compactions (spark.sql.streaming.fileSink.log."
+            "compactInterval of the query): --compact-interval N. Else restore _spark_metadata from a copy.",
+        )
+    log = Lacking(contents, Shape(interval, _newest(contents, view)))
+    if len(log.shape.live) > MOST_BATCHES:
+        raise too_many(stores.sink.location)
+    lacking = log.lacking
+    if stores.backups is not None:
+        log = replace(log, copied=read_copied(log, stores.backups, stores.sink))
+    after = {*plain, *(batch for batch in lacking if not log.shape.compacts(batch))}
+    compacted |= {batch for batch in lacking if log.shape.compacts(batch)}
+    if wrong := misnamed(decisions.interval, after, compacted):
+        raise PlanError(
+            f"Spark would not read this log after the repair either: with the interval {wrong.interval} it reads "
+            f"{wrong.wanted}, and that compacted entry cannot be told apart from the later ones.",
+            location=stores.sink.location,
+            name=f"{layout.SINK_LOG}/{wrong.wanted}",
+            hint=f"{NOTHING} Restore _spark_metadata from a copy of the table.",
+        )
+    return log
+
+
+# --- what is known -------------------------------------------------------------------------------------------------
+
+
+def _one_by_one(unknown: Sequence[Span], view: CheckpointView) -> Iterable[Span]:
+    """Batches one by one; those before the first that the checkpoint still has are one span."""
+    first = view.planned[0] if view.planned else view.next_batch
+    for span in unknown:
+        if span.first < first:
+            yield Span(span.first, min(span.last, first - 1))
+        for batch in range(max(span.first, first), span.last + 1):
+            yield Span(batch, batch)
+
+
+def _shares(unknown: Sequence[Span], evidence: Evidence, sink: Store, view: CheckpointView) -> list[Share]:
+    """What each batch gets that no entry tells of. Raises PlanError where it is neither proven nor decided."""
+    spans = list(islice(_one_by_one(unknown, view), MOST_BATCHES + 1))
+    if len(spans) > MOST_BATCHES:
+        raise too_many(sink.location)
+    require_one_taker(spans, evidence)
+    found = [share_of(span, evidence) for span in spans]
+    doubts = [share for share in found if isinstance(share, Doubt)]
+    if doubts:
+        raise undecided(doubts, sink.location, view.location)
+    return [share for share in found if isinstance(share, Share)]
+
+
+# --- what is written -----------------------------------------------------------------------------------------------
+
+
+def _entries(log: Lacking, shares: Sequence[Share], sink: Store, spelling: Spelling) -> list[NewEntry]:
+    """The entries that the log gets, the newest first."""
+    own = {_taker(share.span, log): [spelling.status(file) for file in share.files] for share in shares}
+    entries = []
+    for batch in log.lacking:
+        name = log.shape.entry(batch)
+        if name in log.copied:
+            data = log.copied[name].decode()
+        elif log.shape.compacts(batch):
+            data = content_of(log.up_to(batch, own))
+        else:
+            data = content_of(own.get(batch, ()))
+        before = sink.sha256(name)[1] if name in log.contents.log.objects else ""
+        entries.append(NewEntry(name, data, before))
+    return entries
+
+
+def _taker(span: Span, log: Lacking) -> int:
+    """The batch whose entry names the files of a span: readers read the compacted one first, whatever comes later."""
+    return log.shape.base if span.first <= log.shape.base <= span.last else span.last
