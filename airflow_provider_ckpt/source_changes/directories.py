@@ -7,7 +7,7 @@ that nobody continues goes, for the next source of that name would take it for i
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 
 from airflow_provider_ckpt.change.actions import Copy, Delete
 from airflow_provider_ckpt.codec import layout
@@ -59,6 +59,18 @@ def moves(
         [Delete(name, size=objects[name].size, identity=objects[name].identity) for name in _backwards(going)],
         [Copy(name, size=sums[coming[name]][0], sha256=sums[coming[name]][1], source=coming[name]) for name in comes],
     )
+
+
+def in_the_way(objects: Mapping[str, StoredObject], folders: Iterable[str], change: SourceChange) -> str | None:
+    """A file where a source needs a directory, or a directory where one of its files comes; None where there is none.
+
+    ``folders`` are directories in the place of files.
+    """
+    news = [new for new, _ in change.continued]
+    files = (f"{layout.SOURCES}/{new}" for new in news)
+    places = tuple(_directory(new) for new in news)
+    found = [name for name in files if name in objects] + [name for name in folders if name.startswith(places)]
+    return found[0] if found else None
 
 
 def leftovers(objects: Mapping[str, StoredObject], known: frozenset[str]) -> dict[str, int]:

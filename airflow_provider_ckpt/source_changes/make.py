@@ -26,7 +26,7 @@ from airflow_provider_ckpt.restart.sources import SOURCE_EVOLUTION
 from airflow_provider_ckpt.restart.steps import start
 from airflow_provider_ckpt.sinks.declared import DeclaredSink, read_marker
 from airflow_provider_ckpt.sinks.effects import SinkEffect
-from airflow_provider_ckpt.source_changes.directories import Sum, to_sum
+from airflow_provider_ckpt.source_changes.directories import Sum, in_the_way, to_sum
 from airflow_provider_ckpt.source_changes.entries import ids_of, require_complete, require_known
 from airflow_provider_ckpt.source_changes.find_operators import find_operators
 from airflow_provider_ckpt.source_changes.find_paths import require_movable
@@ -85,6 +85,13 @@ def _fresh(stores: Stores, change: SourceChange, sink: DeclaredSink | None, trig
     require_kept_state(change, ids, operators, view.location)
     trigger = trigger_of(trigger or None, operators.names or ())
     require_movable(stores.checkpoint, view, change)
+    if (name := in_the_way(view.objects, view.folders, change)) is not None:
+        raise PlanError(
+            "this is in the way of what a source keeps.",
+            location=view.location,
+            name=name,
+            hint="Nothing was done. Move it out of the checkpoint.",
+        )
     sums: dict[str, Sum] = {name: stores.checkpoint.sha256(name) for name in to_sum(view.objects, change)}
     effect = _judge_sink(stores, view, change, sink, real_time=trigger == REAL_TIME)
     plan = plan_change(view, change, sums, now_ms(), (effect,), operators)

@@ -146,7 +146,10 @@ def _next_query(change: SourceChange) -> str:
             f"Start only a query without names for its sources, with exactly {len(sources)} of them, in this order: "
             f"{', '.join(sources)}."
         )
-    return f"Start only a query with {SOURCE_EVOLUTION}=true and sources of these names: {', '.join(sources)}."
+    return (
+        f"Start only a query of Spark 4.2 or later with {SOURCE_EVOLUTION}=true and sources of these names: "
+        f"{', '.join(sources)}."
+    )
 
 
 def _about_state(view: CheckpointView, change: SourceChange, operators: Operators) -> Iterator[str]:

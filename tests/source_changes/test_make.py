@@ -235,7 +235,17 @@ def with_a_link(place: Path) -> None:
     (place / "sources/2").symlink_to(place / "sources/0")
 
 
+def with_a_file_for_a_directory(place: Path) -> None:
+    (place / "sources/a").write_text("a note")
+
+
+def with_a_directory_for_a_file(place: Path) -> None:
+    (place / "sources/a/2").mkdir(parents=True)
+
+
 DAMAGED = {
+    with_a_file_for_a_directory: "in the way of what a source keeps",
+    with_a_directory_for_a_file: "in the way of what a source keeps",
     cut_off: "cannot be read",
     without_the_one_before: "Spark would not start from this checkpoint after the change",
     without_a_source_log: "Spark would not start from this checkpoint after the change: source b has read up to",
