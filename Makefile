@@ -8,7 +8,7 @@ READY := $(VENV)/.ready
 export PYTHONDONTWRITEBYTECODE :=
 
 .DEFAULT_GOAL := help
-.PHONY: help postgres docs compose compose-needs demo unit one test lint fmt exhaustive interleavings fences browser deploys oracle goldens sinks source-changes symptoms sparks ends bench java wheels zipapp light provider clean docs-run
+.PHONY: help postgres docs compose compose-needs demo unit one test lint fmt exhaustive interleavings tears fences browser deploys oracle goldens sinks source-changes symptoms sparks ends bench java wheels zipapp light provider clean docs-run
 
 help: ## This list
 	@awk -F':.*## ' '/^[a-z-]+:.*## / {printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -66,6 +66,10 @@ exhaustive: $(READY) java postgres .kafka/.ready .kafka-connector/.ready ## The 
 
 interleavings: $(READY) ## The protocols in every order of their calls: queries, changes, backups, prunes, crashes (10 minutes)
 	$(BIN)/python -m tests.interleavings.run
+
+tears: $(READY) java ## 2,000 random tears of checkpoints, salvaged as brute force would, and 100 on real Spark (SEED=N, TEARS=N, STARTS=N)
+	$(BIN)/python -m tests.salvage.run --count $(or $(TEARS),2000) --seed $(or $(SEED),0)
+	$(BIN)/python -m tests.salvage.start --count $(or $(STARTS),100) --seed $(or $(SEED),0)
 
 fences: $(READY) java .s3a/.ready ## 300 fences against live queries of real Spark, on disk and over an S3 API (SEED=N, FENCES=N)
 	$(BIN)/python -m tests.fence.run --fences $(or $(FENCES),300) --seed $(or $(SEED),1)

@@ -6,7 +6,18 @@ import re
 from collections.abc import Callable
 from typing import Any
 
-from airflow_provider_ckpt.change.actions import PLACES, Action, Close, Copy, Create, Delete, Open, Repartition, Replace
+from airflow_provider_ckpt.change.actions import (
+    PLACES,
+    Action,
+    Clear,
+    Close,
+    Copy,
+    Create,
+    Delete,
+    Open,
+    Repartition,
+    Replace,
+)
 from airflow_provider_ckpt.change.facts import Place
 from airflow_provider_ckpt.codec import layout
 from airflow_provider_ckpt.errors import PlanError
@@ -38,7 +49,10 @@ def _copy(fields: Fields, name: str, place: Place) -> Action:
     source = fields.text("source")
     if source:
         _require_relative(source)
-    return Copy(name, place, fields.number("size"), _sha256(fields), source)
+    identity = fields.text("identity")
+    if identity and not source:
+        raise PlanError(f"not a plan: the copy of {shown(name)} does not say from which object it comes.")
+    return Copy(name, place, fields.number("size"), _sha256(fields), source, identity)
 
 
 def _create(fields: Fields, name: str, place: Place) -> Action:
@@ -58,6 +72,10 @@ def _repartition(fields: Fields, name: str, place: Place) -> Action:
     if not _PARTITIONS.fullmatch(text) or place != "checkpoint":
         raise fields.wrong("data", "a number of partitions")
     return Repartition(name, place, int(text))
+
+
+def _clear(fields: Fields, name: str, place: Place) -> Action:
+    return Clear(name, place)
 
 
 def _close(fields: Fields, name: str, place: Place) -> Action:
@@ -81,6 +99,7 @@ _PARSERS: dict[str, Callable[[Fields, str, Place], Action]] = {
     "create": _create,
     "replace": _replace,
     "repartition": _repartition,
+    "clear": _clear,
     "close": _close,
     "open": _open,
 }

@@ -33,6 +33,9 @@ class Executor(Protocol):
     def repartition(self, step: Repartition) -> None:
         """Have Spark write the state anew."""
 
+    def clear(self, step: Clear) -> None:
+        """Remove a directory that is empty."""
+
     def close(self, step: Close) -> None:
         """Write the entry that closes a checkpoint; its name must be free."""
 
@@ -109,12 +112,14 @@ class Copy(_OnObject):
         size: Bytes.
         sha256: What it must be, hex; empty in an undo that an older version has planned, which is not carried out.
         source: Where it comes from, relative to the plan's source; empty for what a rollback removes and puts back.
+        identity: What another object of the same place must still be, from which it comes; empty for any other copy.
     """
 
     do: ClassVar[str] = "copy"
     size: int = 0
     sha256: str = ""
     source: str = ""
+    identity: str = ""
 
     def is_done(self, facts: Facts) -> bool:
         """Whether it is there."""
@@ -132,7 +137,7 @@ class Copy(_OnObject):
 
     def to_dict(self) -> dict[str, Any]:
         """JSON-ready."""
-        return _to_dict(self, size=self.size, sha256=self.sha256, source=self.source)
+        return _to_dict(self, size=self.size, identity=self.identity, sha256=self.sha256, source=self.source)
 
 
 @dataclass(frozen=True, slots=True)
@@ -273,6 +278,39 @@ class Repartition(_OnObject):
 
 
 @dataclass(frozen=True, slots=True)
+class Clear(_OnObject):
+    """Remove a directory in the place of a file; what was in it goes before, and an empty one does not come back."""
+
+    do: ClassVar[str] = "clear"
+
+    @property
+    def size(self) -> int:
+        """Bytes: a directory has none."""
+        return 0
+
+    @property
+    def sha256(self) -> str:
+        """Hex: a directory has none."""
+        return ""
+
+    def is_done(self, facts: Facts) -> bool:
+        """Whether there is no directory."""
+        return self.name not in facts.folders
+
+    def problem(self, facts: Facts) -> str | None:
+        """Nothing: what is in it is judged by the steps that remove that."""
+        return None
+
+    def apply(self, executor: Executor) -> None:
+        """Remove it."""
+        executor.clear(self)
+
+    def to_dict(self) -> dict[str, Any]:
+        """JSON-ready."""
+        return _to_dict(self)
+
+
+@dataclass(frozen=True, slots=True)
 class _OfClosingEntry(_OnObject):
     """What is done with the entry that closes a checkpoint: the offset entry of its next batch."""
 
@@ -332,7 +370,7 @@ class Open(_OfClosingEntry):
         return _to_dict(self)
 
 
-Action = Delete | Copy | Create | Replace | Repartition | Close | Open
+Action = Delete | Copy | Create | Replace | Repartition | Clear | Close | Open
 #: The steps after which what was there is gone; it is saved before the first of them.
 Taking = Delete | Replace
 #: The steps around all others of a plan that closes the checkpoint.

@@ -12,7 +12,18 @@ from contextlib import suppress
 from importlib import import_module
 
 from airflow_provider_ckpt.change import stage
-from airflow_provider_ckpt.change.actions import Action, Close, Copy, Delete, Ends, Open, Repartition, Replace, Taking
+from airflow_provider_ckpt.change.actions import (
+    Action,
+    Clear,
+    Close,
+    Copy,
+    Delete,
+    Ends,
+    Open,
+    Repartition,
+    Replace,
+    Taking,
+)
 from airflow_provider_ckpt.change.facts import Place, Spot
 from airflow_provider_ckpt.change.places import Stores
 from airflow_provider_ckpt.change.plan import Plan
@@ -138,6 +149,13 @@ class InPlace(ABC):
     def repartition(self, step: Repartition) -> None:
         """Have Spark write the state anew. Raises PlanError: a plan of another kind has no such step."""
         raise PlanError(f"a {self.plan.called} does not {step.do}.", location=self.plan.location)
+
+    def clear(self, step: Clear) -> None:
+        """Remove a directory. Raises CheckpointBusyError when it is not empty: what is in it was not saved."""
+        store = self.stores.place(step.place)
+        store.remove_empty(step.name)
+        if store.stat(step.name) is not None:
+            raise self._taken(step.name)
 
     def close(self, step: Close) -> None:
         """Close the checkpoint. Raises CheckpointBusyError when a query has planned its next batch meanwhile."""

@@ -32,6 +32,7 @@ class Facts:
         backup_id: The backup that copies come from, as long as it is there.
         sha256_of: Reads an object and tells its SHA-256 (hex).
         last_kept: Of a plan that adds a batch: the newest batch that it leaves alone. Later ones are the plan's.
+        folders: Directories in the place of files.
         partitions: State partitions of the batch that such a plan adds; None as long as it is not planned.
     """
 
@@ -47,6 +48,7 @@ class Facts:
     sha256_of: Callable[[Place, str], str] = lambda place, name: ""
     last_kept: int | None = None
     partitions: int | None = None
+    folders: frozenset[str] = frozenset()
 
     def at(self, place: Place, name: str) -> StoredObject | None:
         """The object that is there, or None."""

@@ -10,7 +10,7 @@ import itertools
 import time
 from collections.abc import Callable, Mapping
 
-from airflow_provider_ckpt.change.actions import Action, Delete, Open, Repartition
+from airflow_provider_ckpt.change.actions import Action, Clear, Delete, Open, Repartition
 from airflow_provider_ckpt.change.executor import InPlace
 from airflow_provider_ckpt.change.facts import Facts, Place, batch_of, is_table
 from airflow_provider_ckpt.codec import layout
@@ -113,7 +113,7 @@ class Guard:
 
         Raises CheckpointBusyError when Spark has written a batch, and somebody has written something else meanwhile.
         """
-        if isinstance(action, Delete | Open):
+        if isinstance(action, Clear | Delete | Open):
             self._expected[action.place].pop(action.name, None)
         elif isinstance(action, Repartition):
             self._expect_batch()

@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Literal
 
-from airflow_provider_ckpt.change.actions import Action, Close, Copy, Create, Delete, Open, Repartition, Replace
+from airflow_provider_ckpt.change.actions import Action, Clear, Close, Copy, Create, Delete, Open, Repartition, Replace
 from airflow_provider_ckpt.change.requirements import (
     EmptyLocation,
     Fenced,
@@ -23,7 +23,7 @@ from airflow_provider_ckpt.change.requirements import (
     WriterStopped,
 )
 
-Kind = Literal["restore", "rollback", "undo", "repartition", "reset", "seed", "fence", "sources", "repair"]
+Kind = Literal["restore", "rollback", "undo", "repartition", "reset", "seed", "fence", "sources", "repair", "salvage"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,6 +107,17 @@ KINDS: Mapping[Kind, Rules] = {
         steps=(Close, Delete, Replace, Open),
         executor="reset.reset",
         can_be_undone=True,
+    ),
+    "salvage": Rules(
+        requires=(SameQuery, LatestCommitted, LatestPlanned, KeptObjects, WriterStopped),
+        may_require=(KeptSinkLog, FromBackup),
+        steps=(Close, Delete, Clear, Copy, Create, Open),
+        executor="salvage.put_in_place",
+        can_be_undone=True,
+        takes_from_backups=True,
+        puts_back_own=True,
+        replaces=True,
+        keeps_in_flight=True,
     ),
     "seed": Rules(requires=(EmptyLocation,), may_require=(), steps=(Create,)),
     "fence": Rules(

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from airflow_provider_ckpt.change.action_parser import action_from_dict
-from airflow_provider_ckpt.change.actions import Action, Close, Copy, Delete, Ends, Open, Repartition
+from airflow_provider_ckpt.change.actions import Action, Clear, Close, Copy, Delete, Ends, Open, Repartition
 from airflow_provider_ckpt.change.facts import Facts, Place, Spot
 from airflow_provider_ckpt.change.kinds import KINDS, Kind, Rules
 from airflow_provider_ckpt.change.requirements import (
@@ -26,6 +26,7 @@ from airflow_provider_ckpt.change.requirements import (
     WriterStopped,
     requirement_from_dict,
 )
+from airflow_provider_ckpt.codec import layout
 from airflow_provider_ckpt.errors import PlanError
 from airflow_provider_ckpt.restart.deploy import TRIGGERS
 from airflow_provider_ckpt.sinks.effects import EFFECTS, Effect, SinkEffect
@@ -117,10 +118,16 @@ class Plan:
         """The newest batch that it leaves alone, or in flight as it was."""
         if self.rules.keeps_in_flight:
             planned = (item.expected for item in self.requirements if isinstance(item, LatestPlanned))
-            return max(self.batch_id, *(int(batch) for batch in planned if batch.isdecimal()), 0)
+            kept = (int(batch) for batch in planned if batch.isdecimal() and not self._drops(int(batch)))
+            return max(self.batch_id, *kept, 0)
         if self.fence is not None and self.fence.name not in self.deletes():
             return self.fence.batch_id
         return self.batch_id - 1 if self.rules.adds_batch else self.batch_id
+
+    def _drops(self, batch_id: int) -> bool:
+        """Whether the offset entry of a batch goes, and no other one comes in its place."""
+        name = layout.offset_entry(batch_id)
+        return name in self.deletes() and name not in self.writes()
 
     @property
     def sink_effects(self) -> tuple[Effect, ...]:
@@ -161,7 +168,7 @@ class Plan:
     @property
     def written(self) -> dict[Spot, str]:
         """What the plan adds, with its SHA-256."""
-        return {action.spot: action.sha256 for action in self.actions if not isinstance(action, Delete)}
+        return {action.spot: action.sha256 for action in self.actions if not isinstance(action, Clear | Delete)}
 
     def steps_left(self, facts: Facts) -> list[Action]:
         """The steps that are not done yet. A checkpoint is closed only for others, and opened only after them."""
@@ -344,7 +351,7 @@ def _actions_problem(plan: Plan) -> str | None:
         if action.place == "sink" and not plan.sink:
             return f"a step changes {shown(action.name)} of a sink, but the plan has no sink"
         goes_before = rules.puts_back_own and ("delete", action.spot) in seen
-        if isinstance(action, Copy) and not (plan.source and (action.source or goes_before)):
+        if isinstance(action, Copy) and not (action.identity or (plan.source and (action.source or goes_before))):
             return f"it does not say where {shown(action.name)} comes from"
     if not _is_bracketed(plan.actions):
         return "what closes the checkpoint must be the first step, and what opens it again the last"

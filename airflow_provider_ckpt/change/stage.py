@@ -205,6 +205,8 @@ def stage(
             staged.delete(action.name)
         if not action.source or plan.rules.moves_own:
             _copy_own(action, stores, record, mine, resuming=resuming)
+        elif action.identity:
+            _copy_beside(action, stores.place(action.place), staged, mine)
         elif stores.backups is None:
             raise PlanError(f"the plan takes files from {plan.source}, but no backup root was given")
         else:
@@ -236,6 +238,21 @@ def _copy_own(action: Copy, stores: Stores, record: Store, mine: Mine, *, resumi
             name=name,
             hint="No further step was done. Make a new plan, or undo the steps that were done (ckpt undo).",
         )
+
+
+def _copy_beside(action: Copy, store: Store, staged: Store, mine: Mine) -> None:
+    """Stage what comes from another object of the same place, which stays where it is."""
+    store.require_inside(action.source)
+    try:
+        found = store.copy(action.source, staged, action.name)
+    except ObjectNotFoundError as error:
+        if is_gone_from(error, store):
+            raise _gone_meanwhile(action, store) from None
+        raise
+    if found != (action.size, action.sha256):
+        mine()
+        staged.delete(action.name)
+        raise _gone_meanwhile(action, store)
 
 
 def _copy_verified(action: Copy, plan: Plan, backups: Store, staged: Store, mine: Mine) -> None:

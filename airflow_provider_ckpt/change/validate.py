@@ -55,6 +55,7 @@ def find_facts(plan: Plan, stores: Stores, *, resuming: bool) -> Facts:
         sha256_of=lambda place, name: stores.place(place).sha256(name)[1],
         last_kept=plan.last_kept if plan.rules.adds_batch else None,
         partitions=view.partitions_of(plan.batch_id) if plan.rules.adds_batch else None,
+        folders=frozenset(view.folders),
     )
 
 

@@ -31,6 +31,7 @@ MODULES = {
     **dict.fromkeys(("backup", "backups", "verify", "restore"), "backup"),
     "prune": "prune",
     **dict.fromkeys(("rollback", "undo"), "rollback"),
+    "salvage": "salvage",
     "repartition": "repartition",
     "reset-offsets": "reset",
     "fence": "fence",

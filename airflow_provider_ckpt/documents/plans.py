@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Annotated, Any, Literal, TypedDict
 
 KindText = Annotated[
-    Literal["restore", "rollback", "undo", "repartition", "reset", "seed", "fence", "sources", "repair"],
+    Literal["restore", "rollback", "undo", "repartition", "reset", "seed", "fence", "sources", "repair", "salvage"],
     "type of change, such as `rollback`",
 ]
 EffectText = Annotated[

@@ -34,8 +34,12 @@ class Wish:
     fenced: bool = False
 
 
-def judge_sink(stores: Stores, view: CheckpointView, batch_id: int, wish: Wish) -> tuple[SinkEffect, SinkLog | None]:
+def judge_sink(
+    stores: Stores, view: CheckpointView, batch_id: int, wish: Wish, *, newest: int | None = None
+) -> tuple[SinkEffect, SinkLog | None]:
     """What becomes of the sink, and its log when it is to be trimmed.
+
+    ``newest`` is the newest batch that may have reached the sink, where the offset log does not show it.
 
     Raises:
         PlanError: The sink does not fit the query, or its log cannot be trimmed.
@@ -45,8 +49,8 @@ def judge_sink(stores: Stores, view: CheckpointView, batch_id: int, wish: Wish) 
     store = stores.sink if declared.directory else None
     marker = read_marker(declared, store, view.query_id, batch_id)
     require_fit(stores.checkpoint, stores.undo, view, declared, store, marker)
-    newest = view.latest_committed if wish.fenced else view.latest_planned  # the batch of a fence has no rows
-    effect = rollback_effect(marker, batch_id, newest, trimmed=sink_log is not None)
+    planned = view.latest_committed if wish.fenced else view.latest_planned  # the batch of a fence has no rows
+    effect = rollback_effect(marker, batch_id, newest or planned, trimmed=sink_log is not None)
     if wish.trigger == REAL_TIME:
         effect = in_real_time(effect, marker)
     return replace(effect, sink=declared.at(store).name), sink_log

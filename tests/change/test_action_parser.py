@@ -5,13 +5,15 @@ from __future__ import annotations
 import pytest
 
 from airflow_provider_ckpt.change.action_parser import action_from_dict
-from airflow_provider_ckpt.change.actions import Close, Copy, Create, Delete, Open, Repartition, Replace
+from airflow_provider_ckpt.change.actions import Clear, Close, Copy, Create, Delete, Open, Repartition, Replace
 from airflow_provider_ckpt.errors import PlanError
 from tests.change.plans import SHA
 
 STEPS = [
     Delete("offsets/4", size=4, identity="etag"),
     Copy("offsets/4", size=4, sha256=SHA, source="s"),
+    Copy("offsets/4", size=4, sha256=SHA, source="offsets/.4.tmp", identity="etag"),
+    Clear("offsets/4"),
     Create("metadata", data="{}"),
     Replace("offsets/5", "checkpoint", 4, "etag", SHA, "v1"),
     Repartition("commits/6", partitions=5),
@@ -34,3 +36,8 @@ def test_a_step_of_a_later_version_is_refused(step):
 def test_a_step_says_nothing_that_belongs_to_another():
     with pytest.raises(PlanError, match="the close of 'offsets/7' has fields of another action"):
         action_from_dict({**Close("offsets/7").to_dict(), "data": "v1"})
+
+
+def test_a_copy_of_an_object_beside_it_says_which():
+    with pytest.raises(PlanError, match="does not say from which object it comes"):
+        action_from_dict({**Copy("offsets/4", size=4, sha256=SHA, identity="etag").to_dict()})

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, replace
 
-from airflow_provider_ckpt.change.actions import Action, Close, Copy, Delete, Ends, Open, Replace
+from airflow_provider_ckpt.change.actions import Action, Clear, Close, Copy, Delete, Ends, Open, Replace
 from airflow_provider_ckpt.change.facts import Place, Spot, batch_of
 from airflow_provider_ckpt.change.later_batches import (
     deletes_of,
@@ -100,7 +100,7 @@ class Undo:
         originals = {action.spot for action in self.present if isinstance(action, Delete)}
         for action in reversed(self.after.done.actions):
             stored = self.after.stored(action)
-            if isinstance(action, Ends):
+            if isinstance(action, Clear | Ends):
                 continue
             if isinstance(action, Replace):
                 if stored is not None and action in self.present:

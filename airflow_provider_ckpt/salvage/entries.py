@@ -1,0 +1,99 @@
+"""Whether a small text file of a checkpoint is whole: more is asked than Spark asks.
+
+Spark takes a commit that was cut after its version for one without a watermark, and it does not read the checksum files
+of its logs. Whoever saves a checkpoint after damage must not take either for the truth.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+
+from airflow_provider_ckpt.checkpoint.view import CheckpointView
+from airflow_provider_ckpt.codec import Encodable, layout
+from airflow_provider_ckpt.codec.checksum import HadoopChecksum
+from airflow_provider_ckpt.codec.commit_log import CommitMetadata
+from airflow_provider_ckpt.codec.offset_log import OffsetSeq
+from airflow_provider_ckpt.untrusted.bounded_json import parse_json
+
+#: What is said of an entry that differs from what was summed when it was written.
+MISMATCH = "does not match its checksum file, so one of the two was changed"
+_CUT = "is cut off: it has no content after the version"
+
+
+def problem_of_entry(entry: Encodable) -> str | None:
+    """What is wrong with an entry that could be decoded, in words that follow its name; None when it is whole."""
+    if isinstance(entry, CommitMetadata) and not entry.encode().rstrip().endswith(b"}"):
+        return _CUT
+    if not isinstance(entry, OffsetSeq):
+        return None
+    if not entry.offsets:
+        return "is cut off: it has no offset of any source"
+    cut = next((source_id for source_id, offset in entry.offsets if offset and not _is_whole(offset.json)), None)
+    return None if cut is None else f"is cut off: the offset of source {cut} has no end"
+
+
+def _is_whole(text: str) -> bool:
+    """Whether the text of an offset ends as it begins; what is no JSON is its source's own matter."""
+    if text[:1] not in ("{", "["):
+        return True
+    try:
+        parse_json(text)
+    except ValueError:
+        return False
+    return True
+
+
+def broken_entries(view: CheckpointView) -> dict[str, str]:
+    """The text files of a checkpoint that are not whole, and what to say of each.
+
+    Args:
+        view: The whole checkpoint, with every text file and every checksum file of one read.
+    """
+    broken = {name: f"cannot be read ({error.message.rstrip('.')})" for name, error in view.damaged.items()}
+    broken = {name: said for name, said in broken.items() if not name.endswith(".crc")}
+    for name, entry in view.entries.items():
+        if isinstance(entry, HadoopChecksum):
+            place = layout.parse(name)
+            main = view.entries.get(place.of) if isinstance(place, layout.Sidecar) else None
+            if main is not None and not _sums_beginning(entry, main.encode()):
+                broken[place.of] = MISMATCH  # type: ignore[union-attr]  # there is a main object only for a sidecar
+        elif (problem := problem_of_entry(entry)) is not None:
+            broken[name] = problem
+    return broken
+
+
+def _sums_beginning(entry: HadoopChecksum, data: bytes) -> bool:
+    """Whether a checksum file is that of some bytes; one that was cut off sums the first of them."""
+    step, count = entry.bytes_per_checksum, len(entry.checksums)
+    whole = -(-len(data) // step)
+    return count <= whole and entry.matches(data if count == whole else data[: count * step])
+
+
+def sources_differ(entry: OffsetSeq, before: Encodable | None) -> str | None:
+    """Whether two entries beside each other have not the same sources, as when one was cut between two lines."""
+    if not isinstance(before, OffsetSeq) or len(entry.offsets) == len(before.offsets):
+        return None
+    return f"has {len(entry.offsets)} sources, and the entry before it has {len(before.offsets)}"
+
+
+def commit_again(batch_id: int, entries: Mapping[str, Encodable], is_plain: bool) -> str | None:
+    """The commit entry of a batch that is lost, as Spark wrote it; None where the other entries do not tell.
+
+    Spark plans a batch after it has committed the one before, and gives it the watermark that it has committed. Ids of
+    state files and names of sinks are in no other file.
+
+    Args:
+        batch_id: The batch.
+        entries: The entries of both logs that are whole, by name.
+        is_plain: Whether commits of the query hold a watermark alone.
+    """
+    own, following = (entries.get(layout.offset_entry(batch)) for batch in (batch_id, batch_id + 1))
+    if not isinstance(own, OffsetSeq) or not isinstance(following, OffsetSeq) or not is_plain:
+        return None
+    if own.metadata is None or following.metadata is None:
+        return None
+    if following.metadata.fence or not 0 < own.metadata.batch_timestamp_ms < following.metadata.batch_timestamp_ms:
+        return None  # written by hand, or by a fence: no batch was planned
+    text = json.dumps({"nextBatchWatermarkMs": following.metadata.batch_watermark_ms}, separators=(",", ":"))
+    return f"v1\n{text}"

@@ -1,0 +1,42 @@
+"""What a salvage may put under a name of a checkpoint, and where it comes from."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+#: Where a piece comes from: a temporary file whose rename was lost, a backup, or what the other entries tell.
+Way = Literal["temporary", "backup", "known"]
+
+
+@dataclass(frozen=True, slots=True)
+class Piece:
+    """An object that is to be in the checkpoint.
+
+    Args:
+        name: The name that it gets.
+        way: Where it comes from.
+        size: Bytes.
+        sha256: Hex.
+        source: The temporary file in the checkpoint, or the object relative to the root of the backups.
+        identity: What the temporary file must still be.
+        data: The content, where it is known from other entries.
+    """
+
+    name: str
+    way: Way
+    size: int
+    sha256: str
+    source: str = ""
+    identity: str = ""
+    data: str = ""
+
+    @property
+    def text(self) -> str:
+        """How it comes under its name, in words."""
+        match self.way:
+            case "temporary":
+                return f"{self.name} is taken from its temporary file {self.source.rpartition('/')[2]}"
+            case "backup":
+                return f"{self.name} is copied from the backup"
+        return f"{self.name} is written again from what the other entries say"
