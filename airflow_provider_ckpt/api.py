@@ -43,6 +43,8 @@ from airflow_provider_ckpt.codec.source_kind import SourceKind
 from airflow_provider_ckpt.codec.source_offset import SourceOffset
 from airflow_provider_ckpt.codec.typed_offset import Order, TypedOffset
 from airflow_provider_ckpt.errors import CheckpointError
+from airflow_provider_ckpt.fence.make import make_fence
+from airflow_provider_ckpt.fence.put_fence import put_fence
 from airflow_provider_ckpt.fleet.approval import JointPlan, PlannedQuery, refusal_text
 from airflow_provider_ckpt.fleet.bookmarks import KeptBookmark, Refusal
 from airflow_provider_ckpt.fleet.changes import Known, parse_known
@@ -137,6 +139,7 @@ __all__ = [
     "inspect",
     "judge_checkpoints",
     "list_backups",
+    "make_fence",
     "make_prune",
     "make_repartition",
     "make_reset",
@@ -157,6 +160,7 @@ __all__ = [
     "parse_time_ms",
     "poll_progress",
     "prune",
+    "put_fence",
     "read_bookmarks",
     "reason_of",
     "refusal_text",

@@ -21,7 +21,12 @@ from airflow_provider_ckpt.change.require_alone import require_alone
 from airflow_provider_ckpt.checkpoint.own_files import PLAN
 from airflow_provider_ckpt.clock import now_ms
 from airflow_provider_ckpt.codec import layout
-from airflow_provider_ckpt.errors import CheckpointBusyError, CheckpointNotFoundError, ObjectExistsError
+from airflow_provider_ckpt.errors import (
+    CheckpointBusyError,
+    CheckpointError,
+    CheckpointNotFoundError,
+    ObjectExistsError,
+)
 from airflow_provider_ckpt.fence.make import find_fence, holds, make_fence, make_fence_behind
 from airflow_provider_ckpt.fence.plan import fence_of, is_closing
 from airflow_provider_ckpt.storage.stored_object import StoredObject
@@ -129,7 +134,12 @@ def _behind_batch_in_flight(run: _Run, plan: Plan) -> Plan | None:
     stored = checkpoint.stat(own.name)
     wait = duration_text(run.wait_s * 1000)
     run.tell(f"Batch {plan.batch_id} is in flight. Waiting up to {wait} for its commit; until then no Spark starts.")
-    if _is_committed_in_time(run, plan):
+    try:
+        is_committed = _is_committed_in_time(run, plan)
+    except BaseException as error:  # Ctrl-C as well: nobody waits for the batch any more
+        _open_again(run, plan, stored, error)
+        raise
+    if is_committed:
         time.sleep(run.settle_s)
         if not holds(checkpoint, plan):
             _refuse(run, plan, "a query had already begun to write the entry, and has replaced it")
@@ -162,16 +172,33 @@ def _exchange(run: _Run, closed: Plan) -> Plan | None:
     return plan
 
 
+def _open_again(run: _Run, plan: Plan, stored: StoredObject | None, error: BaseException) -> None:
+    """Open the checkpoint when the wait has failed; where that fails as well, the error says what is left."""
+    try:
+        _remove(run, plan, stored)
+    except CheckpointError:
+        if isinstance(error, CheckpointError):
+            closed = (
+                f"{fence_of(plan).name} closes the checkpoint, and no Spark starts from it. Run the same command again"
+            )
+            error.hint = f"{error.hint or ''} {closed}, or take it back: ckpt undo {plan.location}".strip()
+
+
+def _remove(run: _Run, plan: Plan, stored: StoredObject | None) -> None:
+    """Remove the entry that closes the checkpoint, and say so in its record."""
+    run.lock.require_mine()
+    if stored is not None:
+        run.stores.checkpoint.delete_if(fence_of(plan).name, stored.identity)
+    _take_back(run, plan, plan)
+
+
 def _withdraw(run: _Run, plan: Plan, stored: StoredObject | None) -> None:
     """Open the checkpoint again. Returns when the batch was committed meanwhile after all: the fence is planned anew.
 
     Raises CheckpointBusyError when it was not.
     """
-    checkpoint, own = run.stores.checkpoint, fence_of(plan)
-    run.lock.require_mine()
-    if stored is not None:
-        checkpoint.delete_if(own.name, stored.identity)
-    _take_back(run, plan, plan)
+    checkpoint = run.stores.checkpoint
+    _remove(run, plan, stored)
     if checkpoint.stat(layout.commit_entry(plan.batch_id)) is not None:
         return
     entry = checkpoint.stat(layout.offset_entry(plan.batch_id))

@@ -62,13 +62,19 @@ def query_of(kind: str, rows: Any) -> Any:
 class Driver:
     """The queries of this process, by name."""
 
-    def __init__(self, s3_url: str | None) -> None:
-        self.spark = start_spark(",".join(str(jar) for jar in sorted(JARS.glob("*.jar"))) if s3_url else "", TASKS)
+    def __init__(self, s3_url: str | None, spark: Any = None) -> None:
+        self.spark = spark or start_spark(
+            ",".join(str(jar) for jar in sorted(JARS.glob("*.jar"))) if s3_url else "", TASKS
+        )
         if s3_url:
             conf = self.spark._jsc.hadoopConfiguration()
             for key, value in s3_confs(s3_url).items():
                 conf.set(f"fs.s3a.{key}", value)
         self.queries: dict[str, Any] = {}
+
+    def __call__(self, call: str, *arguments: Any) -> Any:
+        """What a command asks for."""
+        return getattr(self, call)(*arguments)
 
     def start(self, name: str, spec: dict[str, Any]) -> str:
         """Start a query; empty, or why it did not start."""
@@ -142,7 +148,7 @@ def main() -> None:
     for line in sys.stdin:
         call, *arguments = json.loads(line)
         try:
-            answer = {"answer": getattr(driver, call)(*arguments)}
+            answer = {"answer": driver(call, *arguments)}
         except Exception as error:
             answer = {"failed": repr(error)[:600]}
         print(json.dumps(answer), file=out, flush=True)

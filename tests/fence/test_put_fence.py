@@ -14,7 +14,13 @@ from airflow_provider_ckpt.change.places import Stores
 from airflow_provider_ckpt.change.undo.make import make_undo
 from airflow_provider_ckpt.checkpoint.find_records import records_of
 from airflow_provider_ckpt.codec.closing import CLOSING
-from airflow_provider_ckpt.errors import CheckpointBusyError, CheckpointError, ObjectExistsError, PlanError
+from airflow_provider_ckpt.errors import (
+    CheckpointBusyError,
+    CheckpointError,
+    ObjectExistsError,
+    PlanError,
+    StoreUnavailableError,
+)
 from airflow_provider_ckpt.fence import put_fence as module
 from airflow_provider_ckpt.fence.put_fence import put_fence
 from airflow_provider_ckpt.storage.store import Store
@@ -178,6 +184,42 @@ def test_a_batch_that_is_committed_at_the_last_moment_is_fenced(opened):
     assert (plan.batch_id, newest(store, "commits")) == (BATCHES, BATCHES)
     writer.go_on()
     assert writer.stopped
+
+
+@pytest.mark.parametrize("error", [KeyboardInterrupt, StoreUnavailableError("no answer")], ids=["Ctrl-C", "storage"])
+def test_when_the_wait_fails_the_checkpoint_is_opened_again(opened, error):
+    store = opened("orders")
+    Writer(store, in_flight=True)
+    before = read_all(store)
+
+    class Fails(Fault):
+        def hits_object(self, call: str, place: Store, name: str) -> bool:
+            if call == "stat" and name == f"commits/{BATCHES}":
+                raise error
+            return False
+
+    with pytest.raises((KeyboardInterrupt, StoreUnavailableError)):
+        fence(store, Fails(), wait_s=60)
+    assert read_all(store) == before
+    assert state_of(store) == "undone"
+
+
+def test_a_storage_that_fails_for_good_leaves_it_closed_and_says_so(tmp_path):
+    store = Store.open(str(tmp_path / "orders"))
+    Writer(store, in_flight=True)
+
+    class Fails(Fault):
+        def hits_object(self, call: str, place: Store, name: str) -> bool:
+            if (call, name) in (("stat", f"commits/{BATCHES}"), ("delete_if", f"offsets/{BATCHES + 1}")):
+                raise StoreUnavailableError("no answer", location=store.location)
+            return False
+
+    with pytest.raises(StoreUnavailableError) as told:
+        fence(store, Fails(), wait_s=60)
+    assert "closes the checkpoint" in (told.value.hint or "") and "ckpt undo" in (told.value.hint or "")
+    assert store.read(f"offsets/{BATCHES + 1}") == CLOSING
+    store.create(f"commits/{BATCHES}", b'v1\n{"nextBatchWatermarkMs":0}')
+    assert fence(store)[0].batch_id == BATCHES
 
 
 def test_a_writer_that_is_faster_at_every_try_is_said_to_be(opened, monkeypatch):

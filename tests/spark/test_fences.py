@@ -1,0 +1,23 @@
+"""Fences against two live queries of real Spark; `make fences` has 300, with drivers that die, and in S3."""
+
+from __future__ import annotations
+
+from tests.fence.driver import Driver
+from tests.fence.live import ALIVE, Fences, until
+
+
+def test_a_query_stops_behind_a_fence_and_goes_on_with_each_row_once(spark, tmp_path):
+    fences, here = Fences(tmp_path, None, None, seed=1), Driver(None, spark)
+    cases = [
+        fences.case(kind="stateless", place="disk", fate=ALIVE, slow_ms=0, every_ms=500),
+        fences.case(kind="windows", place="disk", fate=ALIVE, state="hdfs", slow_ms=1500, every_ms=0),
+    ]
+    for case in cases:
+        assert here("start", case.name, case.spec) == ""
+    for case in cases:
+        until(lambda case=case: case.newest("commits") >= 1, f"two batches of {case}")
+    fences.fence_living(cases, here)
+    assert [case.outcome for case in cases] == ["fenced", "fenced"]
+    fences.left = cases
+    fences.judge_left(here)
+    assert fences.wrong == []
