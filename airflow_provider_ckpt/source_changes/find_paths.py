@@ -1,6 +1,6 @@
 """Finding what names the directory of a source by its absolute path, and so cannot follow the source to another one.
 
-The schema log of a Delta source does: Delta stops when the path in it is not that of the source that reads it.
+The schema log of a Delta source does. What Delta makes of a source in another directory was not tried: it is refused.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ def require_movable(store: Store, view: CheckpointView, change: SourceChange) ->
         if named := sorted(moved & {*_PATH.findall(text)}):
             raise PlanError(
                 f"source {named[0]} cannot come to another place: this schema log of Delta names the directory "
-                f"{layout.SOURCES}/{named[0]}, and Delta stops when its source has another one.",
+                f"{layout.SOURCES}/{named[0]}, and it is not known what Delta makes of another one.",
                 location=view.location,
                 name=name,
                 hint="Nothing was done. Keep the place of this source (--as "

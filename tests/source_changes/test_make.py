@@ -122,6 +122,8 @@ def test_killed_after_any_step_it_is_completed_or_taken_back(golden: Golden, tmp
                 apply(make_source_change(stores, change), stores, on_step=kill, **STOPPED)
             newest = max(int(path.name) for path in (copy / "offsets").iterdir() if path.name.isdigit())
             assert (copy / "offsets" / str(newest)).read_bytes() == CLOSING
+            _, forecast = forecast_restart(stores.checkpoint, DeploySpec(), Store.open, quick=True)
+            assert forecast.spark_error == "INVALID_LOG_VERSION.MAX_SUPPORTED_VERSION"
             with pytest.raises(CheckpointClosedError):
                 make_source_change(stores, said("0=0 1=1 2=new"))
             again = make_undo(stores) if back else make_source_change(stores, change)
