@@ -17,6 +17,9 @@
 * ``summary`` fails when a query is not back, and names each with what to do. To clear its task ``rollback`` completes a
   rollback that was begun; a new run of the DAG plans only what is not back yet.
 
+A second DAG, ``checkpoint_fleet_undo``, takes that back in the same way: it finds the rollbacks of a run (``run_id``)
+that are not undone, plans the undo of each, asks once, and carries those plans out.
+
 A rejected approval ends the run with its other tasks skipped. Start the queries with the old application then.
 Airflow maps over no more than ``[core] max_map_length`` queries, 1,024 by default.
 """
@@ -25,6 +28,7 @@ from __future__ import annotations
 
 import json
 import logging
+from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
@@ -34,7 +38,7 @@ from airflow.sdk import DAG, Param, get_current_context, task
 
 from airflow_provider_ckpt import api
 from airflow_provider_ckpt.hooks.checkpoint import CheckpointHook, airflow_errors
-from airflow_provider_ckpt.operators.checkpoint import CheckpointRollbackOperator
+from airflow_provider_ckpt.operators.checkpoint import CheckpointRollbackOperator, CheckpointUndoOperator
 
 #: How long a person may take to the answer.
 APPROVAL_TIMEOUT = timedelta(days=1)
@@ -62,144 +66,203 @@ PARAMS = {
     "skip_refused": Param(False, type="boolean", description="Leave alone what is refused, and roll back the others"),
     "checkpoint_conn_id": Param(None, type=["null", "string"], description="Connection of type checkpoint"),
 }
+UNDO_PARAMS = {
+    "run_id": Param(type="string", description="The run of checkpoint_fleet_rollback that is taken back"),
+    "skip_refused": Param(False, type="boolean", description="Leave alone what is refused, and undo the others"),
+    "checkpoint_conn_id": Param(None, type=["null", "string"], description="Connection of type checkpoint"),
+}
 
 log = logging.getLogger("airflow.task")
 
-with DAG(
-    "checkpoint_fleet_rollback",
-    schedule=None,
-    start_date=datetime(2026, 1, 1, tzinfo=UTC),
-    catchup=False,
-    max_active_runs=1,
-    render_template_as_native_obj=True,
-    params=PARAMS,
-    tags=["ckpt"],
-    doc_md=__doc__,
-) as dag:
 
-    @task(**AGAIN)
-    def find(params: Any = None) -> list[dict[str, Any]]:
-        """The arguments of the rollback of each query."""
-        ti, hook = get_current_context()["ti"], CheckpointHook(params["checkpoint_conn_id"])
-        with airflow_errors():
-            kept = [item for gate in params["gates"] for item in left_by(ti, gate)]
-            if params["bookmarks"]:
-                kept += api.read_bookmarks(hook.store(params["bookmarks"]))
-            matched = api.match_queries(kept, params["queries"], hook.store)
-            if not matched.queries and not matched.refused:
-                raise AirflowFailException("There are no queries: set the params bookmarks, gates or queries.")
-            ti.xcom_push("refused", [[item.what, item.reason] for item in matched.refused])
-            ti.xcom_push("left_out", matched.left_out)
-            given = {"backup_root": params["backup_root"]}
-            return [
-                mapped({**given, **query, "checkpoint": hook.url(query["checkpoint"])}) for query in matched.queries
-            ]
+# --- what goes back, and to what ---------------------------------------------------------------------------------
 
-    def mapped(arguments: dict[str, Any]) -> dict[str, Any]:
-        """Arguments as Airflow maps them: it takes texts as they are, and renders what is in lists and mappings."""
-        return {key: json.dumps(value) if isinstance(value, dict | list) else value for key, value in arguments.items()}
 
-    def left_by(ti: Any, gate: dict[str, str]) -> list[api.KeptBookmark]:
-        """The bookmarks of the gates of another run; of a mapped task one for each query."""
-        named = {"dag_id": "pre_deploy_gate", "task_id": "gate", **gate}
-        if not named.get("run_id") or len(named) != 3:
-            raise AirflowFailException(f"A gate has a dag_id, a run_id and a task_id, and nothing else, not {gate}.")
-        origin = f"{named['dag_id']}/{named['run_id']}/{named['task_id']}"
-        found = ti.xcom_pull(dag_id=named["dag_id"], run_id=named["run_id"], task_ids=named["task_id"], key="bookmark")
-        if not found:
-            return [api.KeptBookmark(origin, None, "This task has left no bookmark.")]
-        return [api.KeptBookmark.of(origin, item) for item in (found if isinstance(found, list) else [found])]
+def find_bookmarked(ti: Any, params: Any) -> list[dict[str, Any]]:
+    """The arguments of the rollback of each query."""
+    hook = CheckpointHook(params["checkpoint_conn_id"])
+    kept = [item for gate in params["gates"] for item in left_by(ti, gate)]
+    if params["bookmarks"]:
+        kept += api.read_bookmarks(hook.store(params["bookmarks"]))
+    matched = api.match_queries(kept, params["queries"], hook.store)
+    if not matched.queries and not matched.refused:
+        raise AirflowFailException("There are no queries: set the params bookmarks, gates or queries.")
+    ti.xcom_push("refused", [[item.what, item.reason] for item in matched.refused])
+    ti.xcom_push("left_out", matched.left_out)
+    given = {"backup_root": params["backup_root"]}
+    return [mapped({**given, **query, "checkpoint": hook.url(query["checkpoint"])}) for query in matched.queries]
 
-    queries = find()
 
-    plan = CheckpointRollbackOperator.partial(
-        task_id="plan",
-        checkpoint_conn_id="{{ params.checkpoint_conn_id }}",
-        plan_only=True,
-        map_index_template="{{ task.checkpoint[-200:] }}",
-        **AGAIN,
-    ).expand_kwargs(queries)
+def mapped(arguments: dict[str, Any]) -> dict[str, Any]:
+    """Arguments as Airflow maps them: it takes texts as they are, and renders what is in lists and mappings."""
+    return {key: json.dumps(value) if isinstance(value, dict | list) else value for key, value in arguments.items()}
 
-    def of_each(ti: Any, task_id: str, count: int, key: str = "return_value") -> list[Any]:
-        """What each of some mapped tasks has left, or None."""
-        return ti.xcom_pull(task_ids=task_id, key=key, map_indexes=list(range(count))) if count else []
 
-    @task(trigger_rule="all_done")
-    def weigh(params: Any = None) -> list[dict[str, Any]]:
-        """The arguments of the task that carries out each plan with steps."""
-        ti = get_current_context()["ti"]
-        asked = ti.xcom_pull(task_ids="find")
-        if asked is None:
-            raise AirflowFailException("Nothing was planned: the task find says why. Nothing was done.")
-        planned, refused = [], [api.Refusal(*item) for item in ti.xcom_pull(task_ids="find", key="refused")]
-        found = zip(asked, of_each(ti, "plan", len(asked)), of_each(ti, "plan", len(asked), "error"), strict=True)
-        for index, (query, told, error) in enumerate(found):
-            if told is not None:
-                planned.append(api.PlannedQuery(query["checkpoint"], index, told))
-            else:
-                reason = api.reason_of(error) or f"The log of plan {index} says why it was not planned."
-                refused.append(api.Refusal(query["checkpoint"], reason))
-        joint = api.JointPlan(planned, refused, ti.xcom_pull(task_ids="find", key="left_out"))
-        log.info("\n%s", "\n".join(joint.lines()))
-        ti.xcom_push("approval", joint.text())
-        ti.xcom_push("plans", [{"index": query.index, "plan_id": query.told["plan_id"]} for query in joint.to_do])
-        if refused and not params["skip_refused"]:
-            raise AirflowFailException(
-                f"Nothing was done, as {len(refused)} queries are refused. Mend them and clear find, or leave them "
-                f"alone with skip_refused:\n{api.refusal_text(refused)}"
-            )
-        return [
-            {"checkpoint": query.checkpoint, "accept_sink": " ".join(query.told["accept_sink"])}
-            for query in joint.to_do
-        ]
+def left_by(ti: Any, gate: dict[str, str]) -> list[api.KeptBookmark]:
+    """The bookmarks of the gates of another run; of a mapped task one for each query."""
+    named = {"dag_id": "pre_deploy_gate", "task_id": "gate", **gate}
+    if not named.get("run_id") or len(named) != 3:
+        raise AirflowFailException(f"A gate has a dag_id, a run_id and a task_id, and nothing else, not {gate}.")
+    origin = f"{named['dag_id']}/{named['run_id']}/{named['task_id']}"
+    found = ti.xcom_pull(dag_id=named["dag_id"], run_id=named["run_id"], task_ids=named["task_id"], key="bookmark")
+    if not found:
+        return [api.KeptBookmark(origin, None, "This task has left no bookmark.")]
+    return [api.KeptBookmark.of(origin, item) for item in (found if isinstance(found, list) else [found])]
 
-    weighed = weigh()
 
-    @task.short_circuit(ignore_downstream_trigger_rules=False)
-    def asks(approvable: list[dict[str, Any]]) -> bool:
-        """Nobody is asked when every query is there already."""
-        return bool(approvable)
-
-    approve = ApprovalOperator(
-        task_id="approve",
-        subject="Roll {{ ti.xcom_pull(task_ids='weigh') | length }} queries back to before the deploy?",
-        body="{{ ti.xcom_pull(task_ids='weigh', key='approval') }}",
-        response_timeout=APPROVAL_TIMEOUT,
+def find_rolled_back(ti: Any, params: Any) -> list[dict[str, Any]]:
+    """The arguments of the undo of each rollback of a run that was begun, and is not undone."""
+    run, hook = (
+        {"dag_id": "checkpoint_fleet_rollback", "run_id": params["run_id"]},
+        CheckpointHook(params["checkpoint_conn_id"]),
     )
+    approved, plans = (ti.xcom_pull(**run, task_ids="weigh", key=key) for key in ("return_value", "plans"))
+    if approved is None or plans is None:
+        raise AirflowFailException(f"No run {params['run_id']} of checkpoint_fleet_rollback has approved plans.")
+    found = [
+        {"checkpoint": query["checkpoint"], "undoes": known["plan_id"]}
+        for query, known in zip(approved, plans, strict=True)
+    ]
+    ti.xcom_push("refused", [])
+    ti.xcom_push("left_out", 0)
+    return [undo for undo in found if is_to_undo(hook, **undo)]
 
-    rollback = CheckpointRollbackOperator.partial(
-        task_id="rollback",
-        checkpoint_conn_id="{{ params.checkpoint_conn_id }}",
-        plan="{{ ti.xcom_pull(task_ids='plan', key='plan', "
-        "map_indexes=ti.xcom_pull(task_ids='weigh', key='plans')[ti.map_index]['index']) }}",
-        approved_by="{{ ((ti.xcom_pull(task_ids='approve') or {}).get('responded_by_user') or {}).get('name') }}",
-        approved_at="{{ (ti.xcom_pull(task_ids='approve') or {}).get('responded_at') }}",
-        query_is_stopped=True,
-        map_index_template="{{ task.checkpoint[-200:] }}",
-        **AGAIN,
-    ).expand_kwargs(weighed)
 
-    @task(trigger_rule="all_done")
-    def summary() -> dict[str, Any]:
-        """Which queries are back; fails when one is not that was approved."""
-        ti = get_current_context()["ti"]
-        approved = ti.xcom_pull(task_ids="weigh")
-        if approved is None:
-            raise AirflowFailException("Nothing was done: the task weigh says why.")
-        states = ti.get_task_states(dag_id=ti.dag_id, task_ids=["approve", "rollback"], run_ids=[ti.run_id])[ti.run_id]
-        if approved and states.get("rollback") == "skipped":
-            raise AirflowSkipException(f"Nothing was done: the plans of {len(approved)} queries were rejected.")
-        if approved and states.get("approve") != "success":
-            raise AirflowFailException("Nothing was done: nobody has approved.")
-        plans = ti.xcom_pull(task_ids="weigh", key="plans")
-        rows = [{**query, **known} for query, known in zip(approved, plans, strict=True)]
-        ended = api.outcomes(rows, of_each(ti, "rollback", len(rows)), of_each(ti, "rollback", len(rows), "error"))
-        back = [{"checkpoint": item.checkpoint, "plan_id": item.plan_id} for item in ended if not item.problem]
-        ti.xcom_push("back", back)
-        if len(back) < len(ended):
-            raise AirflowFailException(api.trouble_text(ended, "rollback"))
-        log.info("%s queries are back. ckpt undo takes each back to where it was before this run.", len(back))
-        return {"back": back}
+def is_to_undo(hook: CheckpointHook, checkpoint: str, undoes: str) -> bool:
+    """Whether a rollback was begun and is not undone."""
+    states = {change.plan.plan_id: change.state for change in api.history(hook.store(checkpoint))}
+    log.info("%s: %s", checkpoint, states.get(undoes, "nothing was done"))
+    return states.get(undoes) in ("applied", "interrupted")
 
-    weighed >> asks(weighed) >> approve >> rollback >> summary()
-    plan >> weighed
+
+# --- one approval for all of them --------------------------------------------------------------------------------
+
+
+def of_each(ti: Any, task_id: str, count: int, key: str = "return_value") -> list[Any]:
+    """What each of some mapped tasks has left, or None."""
+    return ti.xcom_pull(task_ids=task_id, key=key, map_indexes=list(range(count))) if count else []
+
+
+def weighed_plans(ti: Any, params: Any) -> list[dict[str, Any]]:
+    """The arguments of the task that carries out each plan with steps."""
+    asked = ti.xcom_pull(task_ids="find")
+    if asked is None:
+        raise AirflowFailException("Nothing was planned: the task find says why. Nothing was done.")
+    planned, refused = [], [api.Refusal(*item) for item in ti.xcom_pull(task_ids="find", key="refused")]
+    found = zip(asked, of_each(ti, "plan", len(asked)), of_each(ti, "plan", len(asked), "error"), strict=True)
+    for index, (query, told, error) in enumerate(found):
+        if told is not None:
+            planned.append(api.PlannedQuery(query["checkpoint"], index, told))
+        else:
+            reason = api.reason_of(error) or f"The log of plan {index} says why it was not planned."
+            refused.append(api.Refusal(query["checkpoint"], reason))
+    joint = api.JointPlan(planned, refused, ti.xcom_pull(task_ids="find", key="left_out"))
+    log.info("\n%s", "\n".join(joint.lines()))
+    ti.xcom_push("approval", joint.text())
+    ti.xcom_push("plans", [{"index": query.index, "plan_id": query.told["plan_id"]} for query in joint.to_do])
+    if refused and not params["skip_refused"]:
+        raise AirflowFailException(
+            f"Nothing was done, as {len(refused)} queries are refused. Mend them and clear find, or leave them "
+            f"alone with skip_refused:\n{api.refusal_text(refused)}"
+        )
+    accepted = [" ".join(query.told["accept_sink"]) for query in joint.to_do]
+    return [
+        {"checkpoint": query.checkpoint, "accept_sink": words}
+        for query, words in zip(joint.to_do, accepted, strict=True)
+    ]
+
+
+def summed_up(ti: Any, task_id: str) -> dict[str, Any]:
+    """Which queries are back; fails when one is not that was approved."""
+    approved = ti.xcom_pull(task_ids="weigh")
+    if approved is None:
+        raise AirflowFailException("Nothing was done: the task weigh says why.")
+    states = ti.get_task_states(dag_id=ti.dag_id, task_ids=["approve", task_id], run_ids=[ti.run_id])[ti.run_id]
+    if approved and states.get(task_id) == "skipped":
+        raise AirflowSkipException(f"Nothing was done: the plans of {len(approved)} queries were rejected.")
+    if approved and states.get("approve") != "success":
+        raise AirflowFailException("Nothing was done: nobody has approved.")
+    plans = ti.xcom_pull(task_ids="weigh", key="plans")
+    rows = [{**query, **known} for query, known in zip(approved, plans, strict=True)]
+    ended = api.outcomes(rows, of_each(ti, task_id, len(rows)), of_each(ti, task_id, len(rows), "error"))
+    back = [{"checkpoint": item.checkpoint, "plan_id": item.plan_id} for item in ended if not item.problem]
+    if len(back) < len(ended):
+        raise AirflowFailException(api.trouble_text(ended, task_id))
+    log.info("%s queries are back.", len(back))
+    return {"back": back}
+
+
+def fleet_dag(
+    dag_id: str, task_id: str, operator: Any, finds: Callable[[Any, Any], list[dict[str, Any]]], params: Any, to: str
+) -> DAG:
+    """A DAG that plans a change of many queries, asks once, and carries the plans out."""
+    with DAG(
+        dag_id,
+        schedule=None,
+        start_date=datetime(2026, 1, 1, tzinfo=UTC),
+        catchup=False,
+        max_active_runs=1,
+        render_template_as_native_obj=True,
+        params=params,
+        tags=["ckpt"],
+        doc_md=__doc__,
+    ) as dag:
+        common = {
+            "checkpoint_conn_id": "{{ params.checkpoint_conn_id }}",
+            "map_index_template": "{{ task.checkpoint[-200:] }}",
+            **AGAIN,
+        }
+
+        @task(**AGAIN)
+        def find(params: Any = None) -> list[dict[str, Any]]:
+            """The arguments of the plan of each query."""
+            with airflow_errors():
+                return finds(get_current_context()["ti"], params)
+
+        plan = operator.partial(task_id="plan", plan_only=True, **common).expand_kwargs(find())
+
+        @task(trigger_rule="all_done")
+        def weigh(params: Any = None) -> list[dict[str, Any]]:
+            """The arguments of the task that carries out each plan with steps."""
+            return weighed_plans(get_current_context()["ti"], params)
+
+        weighed = weigh()
+
+        @task.short_circuit(ignore_downstream_trigger_rules=False)
+        def asks(approvable: list[dict[str, Any]]) -> bool:
+            """Nobody is asked when every query is there already."""
+            return bool(approvable)
+
+        approve = ApprovalOperator(
+            task_id="approve",
+            subject=f"Take {{{{ ti.xcom_pull(task_ids='weigh') | length }}}} queries back to {to}?",
+            body="{{ ti.xcom_pull(task_ids='weigh', key='approval') }}",
+            response_timeout=APPROVAL_TIMEOUT,
+        )
+
+        carried_out = operator.partial(
+            task_id=task_id,
+            plan="{{ ti.xcom_pull(task_ids='plan', key='plan', "
+            "map_indexes=ti.xcom_pull(task_ids='weigh', key='plans')[ti.map_index]['index']) }}",
+            approved_by="{{ ((ti.xcom_pull(task_ids='approve') or {}).get('responded_by_user') or {}).get('name') }}",
+            approved_at="{{ (ti.xcom_pull(task_ids='approve') or {}).get('responded_at') }}",
+            query_is_stopped=True,
+            **common,
+        ).expand_kwargs(weighed)
+
+        @task(trigger_rule="all_done")
+        def summary() -> dict[str, Any]:
+            """Which queries are back; fails when one is not that was approved."""
+            return summed_up(get_current_context()["ti"], task_id)
+
+        weighed >> asks(weighed) >> approve >> carried_out >> summary()
+        plan >> weighed
+    return dag
+
+
+rollback_dag = fleet_dag(
+    "checkpoint_fleet_rollback", "rollback", CheckpointRollbackOperator, find_bookmarked, PARAMS, "before the deploy"
+)
+undo_dag = fleet_dag(
+    "checkpoint_fleet_undo", "undo", CheckpointUndoOperator, find_rolled_back, UNDO_PARAMS, "after the deploy"
+)

@@ -81,7 +81,7 @@ class SinkResultFields(TypedDict):
 
 
 class ChangeResultDocument(Document):
-    """What `CheckpointRestoreOperator` and `CheckpointRollbackOperator` return."""
+    """What `CheckpointRestoreOperator`, `CheckpointRollbackOperator` and `CheckpointUndoOperator` return."""
 
     plan_id: Annotated[str, "the plan"]
     kind: Annotated[str, "type of change, such as `rollback`"]

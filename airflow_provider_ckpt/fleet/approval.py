@@ -83,16 +83,18 @@ class JointPlan:
     def text(self) -> str:
         """What a person is shown."""
         steps = sum(query.told["actions"] for query in self.to_do)
+        is_undo = any(query.told.get("kind") == "undo" for query in self.to_do)
+        kept = "An undo cannot be undone" if is_undo else "What they remove is kept for `ckpt undo`"
         parts = [
             self._effects(),
-            f"{self.headline()} What the {steps:,} steps remove is kept for `ckpt undo`; every step is in the log of "
-            "the task `plan` of its query, and all lines are in the log of `weigh`.",
+            f"{self.headline()} The plans have {steps:,} steps. {kept}; every step is in the log of the task `plan` of "
+            "its query, and all lines are in the log of `weigh`.",
         ]
         if self.refused:
             refused = _bounded((_refused_line(item) for item in self.refused), MOST_OF_REFUSALS)
             parts.append(f"**Refused, and left alone:**\n\n{refused}")
         rest = MOST_CHARS - sum(map(len, parts))
-        parts.append(f"**Back to before the deploy:**\n\n{_bounded(map(_planned_line, self.to_do), rest)}")
+        parts.append(f"**What is to be done:**\n\n{_bounded(map(_planned_line, self.to_do), rest)}")
         parts.append("**Approve only when all these queries are stopped.**")
         return "\n\n".join(parts)
 

@@ -61,8 +61,7 @@ def trouble_text(found: Sequence[Outcome], task_id: str) -> str:
     refused = [
         Refusal(
             item.checkpoint,
-            f"{item.problem} Clear {task_id} ({item.index}), which completes a rollback that was begun; ckpt "
-            "undo takes it back.",
+            f"{item.problem} Clear {task_id} ({item.index}), which completes what was begun.",
         )
         for item in failed
     ]

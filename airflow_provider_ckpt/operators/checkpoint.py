@@ -14,6 +14,7 @@ from airflow_provider_ckpt.operators.restore import CheckpointRestoreOperator
 from airflow_provider_ckpt.operators.rollback import CheckpointRollbackOperator
 from airflow_provider_ckpt.operators.stage import CheckpointStageOperator
 from airflow_provider_ckpt.operators.switch import CheckpointSwitchOperator
+from airflow_provider_ckpt.operators.undo import CheckpointUndoOperator
 from airflow_provider_ckpt.operators.verify import CheckpointVerifyOperator
 from airflow_provider_ckpt.operators.windows import CheckpointWindowsOperator
 
@@ -32,6 +33,7 @@ __all__ = [
     "CheckpointRollbackOperator",
     "CheckpointStageOperator",
     "CheckpointSwitchOperator",
+    "CheckpointUndoOperator",
     "CheckpointVerifyOperator",
     "CheckpointWindowsOperator",
 ]

@@ -88,7 +88,7 @@ def test_one_approval_takes_a_fleet_back_to_before_the_deploy(roll_back, fleet):
     states, values, asked, said = roll_back(queries=[{"checkpoint": "orders", "sink": "kafka"}, "clicks", "views"])
     assert states == dict.fromkeys(TASKS, "success"), said[-4000:]
     assert fleet.newest() == {"clicks": 2, "orders": 2, "views": 2}
-    assert "Roll 3 queries back to before the deploy?" in asked and "3 of 3 queries go back." in asked
+    assert "Take 3 queries back to before the deploy?" in asked and "3 of 3 queries go back." in asked
     assert "Sink effect: **unknown** for 2, **duplicated** for 1. To approve is to accept that." in asked
     for name, query in fleet.queries.items():
         (change,) = history(query.store)

@@ -51,6 +51,11 @@ def test_what_is_exact_for_all_says_so():
     assert JointPlan([planned("a"), planned("b")], []).text().startswith("Sink effect: **exact** for every query.")
 
 
+def test_an_undo_is_not_said_to_be_undone():
+    assert "An undo cannot be undone" in JointPlan([planned("a", kind="undo")], []).text()
+    assert "is kept for `ckpt undo`" in JointPlan([planned("a", kind="rollback")], []).text()
+
+
 def test_warnings_of_a_plan_are_shown():
     assert "The lock is held." in JointPlan([planned("a", warnings=["The lock is held."])], []).text()
 

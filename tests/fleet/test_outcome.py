@@ -33,8 +33,7 @@ def test_each_that_failed_is_named_with_what_to_do():
     text = trouble_text([Outcome("s3://lake/a", "1", 0), Outcome("s3://lake/b", "2", 1, "It has changed.")], "rollback")
     assert text.splitlines() == [
         "1 of 2 queries are back, and 1 are not:",
-        "* `s3://lake/b`: It has changed. Clear rollback (1), which completes a rollback that was begun; ckpt undo takes "
-        "it back.",
+        "* `s3://lake/b`: It has changed. Clear rollback (1), which completes what was begun.",
     ]
 
 
