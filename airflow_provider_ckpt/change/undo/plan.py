@@ -19,6 +19,7 @@ from airflow_provider_ckpt.change.later_batches import (
     trimmed_entries,
 )
 from airflow_provider_ckpt.change.plan import Plan
+from airflow_provider_ckpt.change.requirements import LatestCommitted
 from airflow_provider_ckpt.change.undo.kept import require_kept, younger
 from airflow_provider_ckpt.change.undo.left import After, find_foreign, find_present
 from airflow_provider_ckpt.checkpoint.contents import listed_shortly
@@ -253,7 +254,8 @@ def _peel(after: After, own: Collection[Spot]) -> tuple[Delete, ...]:
 def _of_batch_in_flight(after: After, view: CheckpointView) -> list[Delete]:
     """What a query has written since of a batch that was in flight: its commit, and its state."""
     done = after.done
-    if not done.rules.keeps_in_flight or done.last_kept == done.batch_id:
+    committed = {item.expected for item in done.requirements if isinstance(item, LatestCommitted)}
+    if not done.rules.keeps_in_flight or committed <= {str(done.last_kept)}:
         return []
     young = {name for name in younger(after, "checkpoint") if batch_of(name) == done.last_kept} & view.objects.keys()
     entry = layout.commit_entry(done.last_kept)
