@@ -154,7 +154,8 @@ def _sweep(
     in_parallel(root.delete, list(swept), threads, on_step)
     root.flush()
     for folder in folders:
-        _clear(root, folder, folder in ended and not folder.data.keys() - swept.keys(), before_ms)
+        if folder in ended and not folder.data.keys() - swept.keys():
+            _clear(root, folder)
     return list(swept.values())
 
 
@@ -180,11 +181,11 @@ def _require_backups(root: Store, kept: Iterable[str], there: Collection[str]) -
         )
 
 
-def _clear(root: Store, folder: Folder, is_empty: bool, before_ms: int) -> None:
-    """Remove what only says what a directory was, once that is over."""
-    intent = folder.objects.get(f"{folder.name}/{INTENT}")
-    if folder.is_backup and intent and intent.modified_ms is not None and intent.modified_ms < before_ms:
-        root.delete(intent.name)
-    if is_empty:
-        root.delete(f"{folder.name}/{DROPPED}")
-        root.remove_empty(folder.name)
+def _clear(root: Store, folder: Folder) -> None:
+    """Remove what only says what a directory was, once that is over.
+
+    An intent beside a manifest stays: its backup may be about to look for it, and would give up without it, after this
+    prune has counted on it and dropped the others.
+    """
+    root.delete(f"{folder.name}/{DROPPED}")
+    root.remove_empty(folder.name)

@@ -198,6 +198,17 @@ def test_a_slow_backup_that_ends_after_it_was_listed_is_whole(orders, root, tmp_
     verify_backup(root, taken)
 
 
+def test_a_slow_backup_that_a_prune_counts_on_keeps_its_intent(orders, root, tmp_path):
+    """It looks for the intent after it has written its manifest, and takes that away again when there is none."""
+    orders.back_up(root, 5)
+    slow = orders.back_up(root, 7)
+    root.create(f"{slow.backup_id}/intent.json", b'{"base": ""}')
+    make_older(tmp_path / "backups", 2)
+    prune(root)
+    assert ids(root) == [slow.backup_id]
+    assert f"{slow.backup_id}/intent.json" in root.find()
+
+
 def test_the_base_of_a_backup_under_way_stays(orders, root):
     """Dropped, but in use: the backup under way has read its manifest already."""
     base, under_way = orders.back_up(root, 5), killed(orders, root)
