@@ -7,6 +7,7 @@ from contextlib import suppress
 from dataclasses import replace
 
 from airflow_provider_ckpt.backup.make_prune import make_prune
+from airflow_provider_ckpt.backup.manifest import Manifest
 from airflow_provider_ckpt.backup.prune import prune
 from airflow_provider_ckpt.backup.prune_plan import PrunePlan
 from airflow_provider_ckpt.backup.restore import restore
@@ -16,6 +17,8 @@ from airflow_provider_ckpt.change.apply import apply
 from airflow_provider_ckpt.change.places import Stores
 from airflow_provider_ckpt.change.plan import Plan
 from airflow_provider_ckpt.change.undo.make import make_undo
+from airflow_provider_ckpt.fence.put_fence import put_fence
+from airflow_provider_ckpt.rollback.make import make_rollback
 from airflow_provider_ckpt.storage.store import Store
 from tests.interleavings import query
 from tests.interleavings.clock import AHEAD_MS
@@ -23,6 +26,8 @@ from tests.interleavings.scheduler import Actor, Part, Reach
 from tests.interleavings.stores import ROOTS, open_store
 
 CHECKPOINT, RECORDS, BACKUPS, RESTORED = "orders", "_ckpt_undo", "backups", "restored"
+#: The effects on a sink that operators accept; there is none here.
+ACCEPTED = ("unknown", "duplicated", "skipped")
 #: Longer than any backup here takes: one that outlasts it, and is killed right then, has a hole (`backup/take.py`).
 GRACE_MS = 60_000
 
@@ -41,7 +46,7 @@ def reach(kind: str, reads: tuple[str, ...], writes: tuple[str, ...]) -> Reach:
 def _in_place(kind: str, name: str, plan: Callable[[Stores], Plan], after_crash_of: str = "") -> Part:
     def act(actor: Actor) -> None:
         stores = Stores(opened(kind, actor, CHECKPOINT), backups=opened(kind, actor, BACKUPS))
-        apply(plan(stores), stores, by=name, query_is_stopped=True, quiet_s=0, accept_sink="unknown")
+        apply(plan(stores), stores, by=name, query_is_stopped=True, quiet_s=0, accept_sink=ACCEPTED)
 
     where = reach(kind, (BACKUPS,), (CHECKPOINT, RECORDS))
     return Part(name, act, where, after_crash_of=after_crash_of)
@@ -57,14 +62,32 @@ def undoing(kind: str, name: str, *, after_crash_of: str = "") -> Part:
     return _in_place(kind, name, make_undo, after_crash_of)
 
 
-def running(kind: str, name: str, count: int, *, rows: int = query.ROWS, retain: int = 2) -> Part:
+def rolling_back(kind: str, name: str, target: int, *, after_crash_of: str = "") -> Part:
+    """An operator who looks what is there, and rolls it back."""
+    return _in_place(kind, name, lambda stores: make_rollback(stores, target), after_crash_of)
+
+
+def fencing(kind: str, name: str, *, after_crash_of: str = "") -> Part:
+    """An operator who fences the checkpoint; the batch in flight is looked for once."""
+
+    def act(actor: Actor) -> None:
+        stores = Stores(opened(kind, actor, CHECKPOINT), backups=opened(kind, actor, BACKUPS))
+        put_fence(stores, by=name, wait_s=0, settle_s=0)
+
+    return Part(name, act, reach(kind, (), (CHECKPOINT, RECORDS)), after_crash_of=after_crash_of)
+
+
+def running(
+    kind: str, name: str, count: int, *, rows: int = query.ROWS, retain: int = 2, after_crash_of: str = ""
+) -> Part:
     """The query: it starts from what is there, and runs some batches."""
 
     def act(actor: Actor) -> None:
         with suppress(query.StoppedError):
             query.run_query(opened(kind, actor, CHECKPOINT), count, rows=rows, retain=retain)
 
-    return Part(name, act, reach(kind, (), (CHECKPOINT,)), is_operator=False, ahead_ms=AHEAD_MS)
+    where = reach(kind, (), (CHECKPOINT,))
+    return Part(name, act, where, is_operator=False, ahead_ms=AHEAD_MS, after_crash_of=after_crash_of)
 
 
 def redeploying(kind: str, name: str, plan: Plan, count: int, rows: int) -> Part:
@@ -79,32 +102,45 @@ def redeploying(kind: str, name: str, plan: Plan, count: int, rows: int) -> Part
     return replace(change, act=act)
 
 
-def backing_up(kind: str, name: str, *, keep: int = 0) -> Part:
+def backing_up(kind: str, name: str, *, keep: int = 0, after_crash_of: str = "") -> Part:
     """A backup of whatever is there, and a prune of all but the newest ones after that."""
 
-    def act(actor: Actor) -> None:
+    def act(actor: Actor) -> Manifest:
         checkpoint, root = opened(kind, actor, CHECKPOINT), opened(kind, actor, BACKUPS)
-        take_backup(checkpoint, root, threads=1, commit_wait_s=0)
+        taken = take_backup(checkpoint, root, threads=1, commit_wait_s=0)
         if keep:
             prune(make_prune(root, RetentionPolicy(keep_last=keep), grace_ms=GRACE_MS), root, by=name, threads=1)
+        return taken
 
-    return Part(name, act, reach(kind, (CHECKPOINT,), (BACKUPS,)), ahead_ms=1 if keep else 0)
+    where = reach(kind, (CHECKPOINT,), (BACKUPS,))
+    return Part(name, act, where, ahead_ms=1 if keep else 0, after_crash_of=after_crash_of)
 
 
-def pruning(kind: str, name: str, plan: PrunePlan) -> Part:
+def pruning(kind: str, name: str, plan: PrunePlan, *, after_crash_of: str = "") -> Part:
     """A prune of the backups."""
 
     def act(actor: Actor) -> None:
         prune(plan, opened(kind, actor, BACKUPS), by=name, threads=1)
 
+    return Part(name, act, reach(kind, (), (BACKUPS,)), after_crash_of=after_crash_of)
+
+
+def pruning_anew(kind: str, name: str, *, keep: int, grace_ms: int) -> Part:
+    """A prune of what is there then; with a negative grace everything is old."""
+
+    def act(actor: Actor) -> None:
+        root = opened(kind, actor, BACKUPS)
+        prune(make_prune(root, RetentionPolicy(keep_last=keep), grace_ms=grace_ms), root, by=name, threads=1)
+
     return Part(name, act, reach(kind, (), (BACKUPS,)))
 
 
-def restoring(kind: str, name: str, plan: Plan) -> Part:
+def restoring(kind: str, name: str, plan: Plan, *, after_crash_of: str = "") -> Part:
     """A restore to a new location."""
 
     def act(actor: Actor) -> None:
         root, target = opened(kind, actor, BACKUPS), opened(kind, actor, RESTORED)
-        restore(plan, root, target, by=name, threads=1, accept_sink="unknown")
+        restore(plan, root, target, by=name, threads=1, accept_sink=ACCEPTED)
 
-    return Part(name, act, reach(kind, (BACKUPS, CHECKPOINT), (RESTORED, RECORDS)))
+    where = reach(kind, (BACKUPS, CHECKPOINT), (RESTORED, RECORDS))
+    return Part(name, act, where, after_crash_of=after_crash_of, makes=RESTORED)

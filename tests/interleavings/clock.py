@@ -25,8 +25,14 @@ from tests.interleavings import scheduler
 FIRST_MS = 1_767_225_600_000
 #: When all actors act, and how far the query's clock is ahead.
 NOW_MS, AHEAD_MS = FIRST_MS + 86_400_000, 1_000
-_before = itertools.count(FIRST_MS, 60_000)
-_tokens = itertools.count(1)
+_before: Iterator[int]
+_tokens: Iterator[int]
+
+
+def start_over() -> None:
+    """A scenario begins: what is laid out for it is as old in every run."""
+    global _before, _tokens
+    _before, _tokens = itertools.count(FIRST_MS, 60_000), itertools.count(1)
 
 
 def now_ms() -> int:

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Mapping
+import re
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
+from airflow_provider_ckpt.backup.manifest import Manifest
 from airflow_provider_ckpt.change.plan import Plan
 from airflow_provider_ckpt.checks.inspect import examine
 from airflow_provider_ckpt.errors import CheckpointError
@@ -21,8 +23,8 @@ from tests.interleavings.world import World
 DEPLOY = DeploySpec(async_progress=False)
 
 
-#: Spark stops then: CANNOT_LOAD_STATE_STORE. A forecast does not say so of the batch after one that was not committed.
-NO_STATE = "the state before the batch is not there"
+#: What is left of a file that somebody was writing when he was killed; Spark leaves such files as well, and reads none.
+_TEMPORARY = re.compile(r"(.*/)?\.[^/]*\.tmp")
 
 
 class BrokenError(AssertionError):
@@ -61,6 +63,10 @@ class Invariants:
         keeps_backups: Whether there are backups, of which one has to be left.
         restores: The batch of the backup that is restored: nothing else may start there, nor from the beginning.
         after_crash: What is there when somebody else is done after a crash.
+        moved: A batch, and the row from which it may read although its state has others: where a reset goes.
+        done_backups_only: Whether a backup counts when whoever takes it is done, and not when its manifest is there.
+        refused_is_clean: Whether the checkpoint is as it was when an operator has ended with an error.
+        keeps_done: Whether a backup stays when whoever takes it is done.
         given_back: What is there when whoever changed the checkpoint last is done; None where a query may write.
     """
 
@@ -70,10 +76,16 @@ class Invariants:
     recorded: Plan | None = None
     keeps_backups: bool = False
     restores: int | None = None
+    moved: tuple[int, int] | None = None
+    done_backups_only: bool = False
+    refused_is_clean: bool = False
+    keeps_done: bool = False
     given_back: Mapping[str, bytes] | None = None
     after_crash: Mapping[str, bytes] | None = None
     _starts: dict[int, tuple[int | None, str]] = field(default_factory=dict)
     _backups: set[tuple[int, ...]] = field(default_factory=set)
+    #: The manifests that were there before anybody acted.
+    _first: set[str] | None = None
 
     @property
     def _root(self) -> str:
@@ -88,7 +100,7 @@ class Invariants:
             self._judge_saved(run.world)
         self._judge_restored(run.world)
         self._judge_record(run.world)
-        self._judge_backups(run.world)
+        self._judge_backups(run)
         for actor in run.actors:
             if actor.state == "done":
                 self._judge_end(run, actor, starts=starts)
@@ -133,8 +145,7 @@ class Invariants:
         told = forecast(view, DEPLOY)
         if told.spark_error is not None or told.resumes_at_batch is None:
             return None, str(told.spark_error)
-        problem = wrong_start(files, told.resumes_at_batch)
-        return None if problem == NO_STATE else told.resumes_at_batch, problem
+        return told.resumes_at_batch, wrong_start(files, told.resumes_at_batch, self.moved)
 
     def _judge_saved(self, world: World) -> None:
         there = world.files(f"{self._root}/orders")
@@ -161,17 +172,27 @@ class Invariants:
 
     # --- backups -------------------------------------------------------------------------------------------------
 
-    def _judge_backups(self, world: World) -> None:
-        there = dict(world.below(f"{self._root}/backups"))
-        key = tuple(sorted(hash((name, stored.data)) for name, stored in there.items()))
+    def _judge_backups(self, run: Run) -> None:
+        there = dict(run.world.below(f"{self._root}/backups"))
+        under_way = self._under_way(run, there)
+        key = tuple(sorted((*(hash((name, stored.data)) for name, stored in there.items()), *map(hash, under_way))))
         if key in self._backups:
             return
         if self.keeps_backups and not any(name.endswith("/manifest.json") for name in there):
             raise BrokenError(BACKUP_LEFT, "there is none")
         for name, stored in there.items():
-            if name.endswith("/manifest.json") and stored.data:
+            if name.endswith("/manifest.json") and stored.data and name not in under_way:
                 self._judge_backup(json.loads(stored.data), {name: item.data for name, item in there.items()})
         self._backups.add(key)
+
+    def _under_way(self, run: Run, there: Iterable[str]) -> set[str]:
+        """The manifests that do not count yet."""
+        if not self.done_backups_only:
+            return set()
+        names = {name for name in there if name.endswith("/manifest.json")}
+        self._first = names if self._first is None else self._first
+        done = (actor.outcome.backup_id for actor in run.actors if isinstance(actor.outcome, Manifest))
+        return names - self._first - {f"{backup_id}/manifest.json" for backup_id in done}
 
     def _judge_backup(self, manifest: Mapping[str, object], there: Mapping[str, bytes]) -> None:
         backup_id, files = manifest["backup_id"], {}
@@ -181,13 +202,18 @@ class Invariants:
                 problem = "is missing" if data is None else "is not what was backed up"
                 raise BrokenError(BACKUPS_WHOLE, f"{item['stored_at']}, which backup {backup_id} names, {problem}")
             files[item["name"]] = data
-        if problem := wrong_start(files, manifest["batch_id"] + 1):
+        if problem := wrong_start(files, manifest["batch_id"] + 1, self.moved):
             raise BrokenError(BACKUPS_RIGHT, f"backup {backup_id}: {problem}")
+
+    def _judge_done_backup(self, world: World, taken: Manifest) -> None:
+        if f"{self._root}/backups/{taken.backup_id}/manifest.json" not in world.objects:
+            raise BrokenError(BACKUP_LEFT, f"{taken.backup_id} was taken, and is not there")
 
     # --- ends ----------------------------------------------------------------------------------------------------
 
     def _judge_given_back(self, world: World, wanted: Mapping[str, bytes]) -> None:
-        there = world.files(f"{self._root}/orders")
+        files = world.files(f"{self._root}/orders")
+        there = {name: data for name, data in files.items() if not _TEMPORARY.fullmatch(name)}
         if there != wanted:
             names = sorted(name for name in {*there, *wanted} if there.get(name) != wanted.get(name))
             raise BrokenError(GIVEN_BACK, f"it is done, and not as it should be: {names}")
@@ -200,23 +226,35 @@ class Invariants:
                 self._judge_given_back(run.world, self.given_back)
             if self.after_crash is not None and actor.part.after_crash_of:
                 self._judge_given_back(run.world, self.after_crash)
-        elif not isinstance(actor.error, CheckpointError):
+            if self.keeps_done and isinstance(actor.outcome, Manifest):
+                self._judge_done_backup(run.world, actor.outcome)
+            if actor.part.makes and self._forecast(run.world, actor.part.makes)[0] is None:
+                raise BrokenError(DONE_STARTS, f"{actor.name} is done, and Spark refuses what it has made")
+        elif isinstance(actor.error, CheckpointError):
+            if self.refused_is_clean:
+                self._judge_given_back(run.world, self.original)
+        else:
             raise BrokenError(TYPED, f"{actor.name} ended with {actor.error!r}") from actor.error
 
 
-def wrong_start(files: Mapping[str, bytes], batch_id: int) -> str:
-    """What is wrong when Spark starts from these files with a batch; empty when each row is counted once."""
+def wrong_start(files: Mapping[str, bytes], batch_id: int, moved: tuple[int, int] | None = None) -> str:
+    """What is wrong when Spark starts from these files with a batch; empty when each row is counted once.
+
+    ``moved`` is the batch that may read from another row, and that row.
+    """
     before = files.get(f"offsets/{batch_id - 1}")
     if before is None and batch_id:
         return f"batch {batch_id} would run, but nothing says where batch {batch_id - 1} ended"
+    if batch_id and f"commits/{batch_id - 1}" not in files:
+        return f"batch {batch_id} would run, and batch {batch_id - 1}, which was never committed, would not"
     begin = end_of(before) if before is not None else 0
     try:
-        counted = rows_in_state(files, batch_id)
+        counted = rows_in_state(files, batch_id, moved)
     except ValueError as error:
         return f"batch {batch_id} would run on a wrong state: {error}"
     if counted is None:
-        return NO_STATE
-    if counted != begin:
+        return "the state before the batch is not there, and Spark is said to start"
+    if counted != begin and (batch_id, begin) != moved:
         return f"batch {batch_id} would read from row {begin}, and its state has the rows up to {counted}"
     newest = batches(files, "offsets")[-1] if batches(files, "offsets") else -1
     return "" if batch_id in (newest, newest + 1) else f"batch {batch_id} would run, but {newest} is the newest"

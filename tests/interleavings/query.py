@@ -37,12 +37,12 @@ def offsets(batch_id: int, end: int) -> bytes:
         "batchTimestampMs": 1_767_225_600_000 + batch_id,
         "conf": {"spark.sql.shuffle.partitions": "1"},
     }
-    return f"v1\n{json.dumps(facts)}\n{json.dumps({'offset': end, 'timestamp': 0})}".encode()
+    return f"v1\n{json.dumps(facts)}\n{json.dumps({'orders': {'0': end}})}".encode()
 
 
 def end_of(entry: bytes) -> int:
     """Up to which row a batch reads."""
-    return int(json.loads(entry.decode().split("\n")[2])["offset"])
+    return int(json.loads(entry.decode().split("\n")[2])["orders"]["0"])
 
 
 COMMIT = b'v1\n{"nextBatchWatermarkMs":0}'
@@ -68,20 +68,21 @@ def batches(files: Mapping[str, bytes], log: str) -> list[int]:
     return sorted(int(name) for name in names if name.isdigit())
 
 
-def rows_in_state(files: Mapping[str, bytes], version: int) -> int | None:
+def rows_in_state(files: Mapping[str, bytes], version: int, moved: tuple[int, int] | None = None) -> int | None:
     """Up to which row a version of the state has counted each row once; None when Spark cannot load it.
 
-    Raises ValueError when Spark loads it, and rows are in it twice or not at all.
+    ``moved`` is a batch that may begin with another row, and the row before that. Raises ValueError when Spark loads
+    it, and rows are in it twice or not at all.
     """
     base = next((at for at in range(version, 0, -1) if f"{STATE}/{at}.snapshot" in files), 0)
     steps = [f"{STATE}/{base}.snapshot"] if base else []
-    steps += [f"{STATE}/{at}.delta" for at in range(base + 1, version + 1)]
+    deltas = {f"{STATE}/{at}.delta": at - 1 for at in range(base + 1, version + 1)}
     counted = 0
-    for name in steps:
+    for name in (*steps, *deltas):
         rows = rows_of(files[name]) if name in files else None
         if rows is None:
             return None
-        if rows[0] != counted:
+        if rows[0] != counted and (deltas.get(name), rows[0]) != moved:
             raise ValueError(f"{name} adds the rows after {rows[0]} to the rows up to {counted}")
         counted = rows[1]
     return counted

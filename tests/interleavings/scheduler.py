@@ -12,7 +12,7 @@ from typing import Any
 
 from greenlet import getcurrent, greenlet
 
-from tests.interleavings.world import World
+from tests.interleavings.world import Object, World
 
 
 class Killed(BaseException):
@@ -66,6 +66,8 @@ class Part:
     ahead_ms: int = 0
     #: Does not begin before this one has been crashed.
     after_crash_of: str = ""
+    #: The location that Spark must start from when it is done.
+    makes: str = ""
 
 
 class Actor:
@@ -142,6 +144,8 @@ class Run:
         self.lost = ""
         #: Operators that have changed the checkpoint since the query wrote last, so that they could have seen that.
         self.unaware: frozenset[str] = frozenset()
+        #: What operators themselves have written to the checkpoint, which need not be saved.
+        self.own: dict[str, Object] = {}
         self.main, self._killed = getcurrent(), False
 
     def carry_out(self) -> None:
@@ -177,8 +181,8 @@ class Run:
         actors = tuple((actor.state, actor.history) for actor in self.actors)
         return hash((self.world.key, actors, self.owner, self.displaced, self.lost, self.unaware))
 
-    def changed(self, actor: Actor, path: str) -> None:
-        """An actor is about to change what is at a path."""
+    def changed(self, actor: Actor, path: str, new: Object | None) -> None:
+        """An actor is about to change what is at a path, to something new or to nothing."""
         if not path.startswith(self.checkpoint):
             return
         if not actor.is_operator:
@@ -192,8 +196,11 @@ class Run:
         changed_since = (
             actor.last_seen[0] == path and actor.last_seen[1] is not stored
         )  # nobody can delete on a condition
-        if stored is not None and not changed_since and not self._is_saved(path, stored.data):
+        is_own = self.own.get(path) is stored
+        if stored is not None and not is_own and not changed_since and not self._is_saved(path, stored.data):
             self.lost = self.lost or path
+        if new is not None:
+            self.own[path] = new
 
     def _is_saved(self, path: str, data: bytes) -> bool:
         name = f"/saved/checkpoint/{path.removeprefix(self.checkpoint)}"

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager, contextmanager
-from dataclasses import dataclass
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 from unittest import mock
 
@@ -15,38 +14,8 @@ from airflow_provider_ckpt.change import apply, guard, journal, lock, stage
 from airflow_provider_ckpt.change.facts import batch_of
 from airflow_provider_ckpt.rollback import plan as rollback_plan
 from airflow_provider_ckpt.storage.store import Store
-from tests.interleavings import invariants, scenarios
-from tests.interleavings.search import Scenario
-
-
-@dataclass(frozen=True, slots=True)
-class Bug:
-    """A protocol that is wrong.
-
-    Args:
-        name: What it does wrong.
-        patch: Makes it so.
-        scenario: Where that shows.
-        broken: The invariants of which one finds it.
-        bound: The preemptions that it takes.
-        kind: Of the storage.
-    """
-
-    name: str
-    patch: Callable[[], AbstractContextManager[Any]]
-    scenario: Callable[[str], Scenario]
-    broken: tuple[str, ...]
-    bound: int = 1
-    kind: str = "disk"
-
-
-def replaced(target: object, name: str, new: object) -> Callable[[], AbstractContextManager[Any]]:
-    """A patch of one function."""
-    return lambda: mock.patch.object(target, name, new)
-
-
-def nothing(*arguments: object, **options: object) -> None:
-    """Is left out."""
+from tests.interleavings import backups, changes, invariants, seeded_backups, seeded_fences
+from tests.interleavings.bug import Bug, nothing, replaced
 
 
 def _take_unexclusively(place: Store, checkpoint: Store, mine: lock.Holder, break_lock: bool) -> list[str]:
@@ -157,116 +126,118 @@ BUGS = (
     Bug(
         "what is removed is not saved",
         replaced(stage, "save", _save_nothing),
-        scenarios.rollback_alone,
+        changes.rollback_alone,
         (invariants.NOTHING_LOST,),
     ),
     Bug(
         "the saved copies are deleted before the steps",
         replaced(apply, "_take_steps", _clear_then_take_steps),
-        scenarios.rollback_alone,
+        changes.rollback_alone,
         (invariants.NOTHING_LOST,),
     ),
     Bug(
         "the steps are taken in the reverse order",
         replaced(apply, "_take_steps", _steps_backwards),
-        scenarios.rollback_alone,
+        changes.rollback_alone,
         (invariants.STARTS,),
     ),
     Bug(
         "the receipt is written first",
         replaced(journal, "begin", _begin_with_receipt),
-        scenarios.rollback_alone,
+        changes.rollback_alone,
         (invariants.RECORD_TRUE,),
     ),
     Bug(
         "later state is left behind",
         replaced(rollback_plan, "peel", _peel_logs),
-        scenarios.rollback_and_query,
+        changes.rollback_and_query,
         (invariants.STARTS_RIGHT,),
     ),
     Bug(
         "the guard lists nothing",
         _no_guard,
-        scenarios.rollback_and_query,
+        changes.rollback_and_query,
         (invariants.DONE_STARTS,),
     ),
     Bug(
         "a stale plan is carried out",
         _stale_plans,
-        scenarios.rollback_and_query,
+        changes.rollback_and_query,
         (invariants.DONE_STARTS,),
     ),
     Bug(
         "the lock is not created exclusively",
         replaced(lock, "_take", _take_unexclusively),
-        scenarios.rollback_and_rollback,
+        changes.rollback_and_rollback,
         (invariants.ONE_WINNER,),
         bound=2,
     ),
     Bug(
         "a lock is taken over from whoever has it",
         replaced(lock, "_may_take_over", lambda holder, mine: True),
-        scenarios.rollback_and_rollback,
+        changes.rollback_and_rollback,
         (invariants.ONE_WINNER,),
     ),
     Bug(
         "the oldest batch goes first",
         replaced(rollback_plan, "peel", _peel_oldest_first),
-        scenarios.rollback_alone,
+        changes.rollback_alone,
         (invariants.STARTS,),
     ),
     Bug(
         "state goes before the commits",
         replaced(rollback_plan, "peel", _peel_state_first),
-        scenarios.rollback_alone,
+        changes.rollback_alone,
         (invariants.STARTS,),
     ),
     Bug(
         "an undo is recorded before its steps",
         replaced(apply, "_take_steps", _finish_then_take_steps),
-        scenarios.undo_alone,
+        changes.undo_alone,
         (invariants.RECORD_TRUE,),
     ),
     Bug(
         "an undo puts the commits back first",
         replaced(apply, "_take_steps", _steps_backwards),
-        scenarios.undo_alone,
+        changes.undo_alone,
         (invariants.STARTS,),
     ),
     Bug(
         "who goes on after a crash clears what was saved",
         replaced(stage, "save", _save_anew),
-        scenarios.crash_and_again,
+        changes.crash_and_again,
         (invariants.NOTHING_LOST,),
     ),
     Bug(
         "nothing is listed after the last step",
         replaced(guard.Guard, "require_as_planned", nothing),
-        scenarios.rollback_and_query,
+        changes.rollback_and_query,
         (invariants.DONE_STARTS,),
     ),
     Bug(
         "a prune sweeps what the kept backups name",
         replaced(prune, "named_by", lambda *groups: set()),
-        scenarios.prune_and_prune,
+        backups.prune_and_prune,
         (invariants.BACKUPS_WHOLE,),
     ),
     Bug(
         "a backup does not list again what it has copied",
         _copy_at_any_moment,
-        scenarios.backup_and_rollback,
+        backups.backup_and_rollback,
         (invariants.BACKUPS_RIGHT,),
     ),
     Bug(
         "a backup knows a file again by its name",
         replaced(Copier, "_reusable", _reuse_by_name),
-        scenarios.backup_and_rollback,
+        backups.backup_and_rollback,
         (invariants.BACKUPS_RIGHT,),
     ),
     Bug(
         "a restore writes the logs in the order of their names",
         _logs_restored_in_order,
-        scenarios.restore_and_prune,
+        backups.restore_and_prune,
         (invariants.STARTS_RIGHT,),
     ),
+    *seeded_backups.BUGS,
+    *seeded_fences.BUGS,
 )

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import base64
 import hashlib
+import uuid
 from collections.abc import Callable
 from contextlib import suppress
 from typing import Any
@@ -49,18 +50,18 @@ class _Calls:
 
     def put(self, path: str, stored: Object) -> None:
         """Change what is at a path."""
-        self._changed(path)
+        self._changed(path, stored)
         self.world.put(path, stored)
 
     def remove(self, path: str) -> None:
         """Take away what is at a path. Raises FileNotFoundError."""
         self.world.get(path)
-        self._changed(path)
+        self._changed(path, None)
         self.world.remove(path)
 
-    def _changed(self, path: str) -> None:
+    def _changed(self, path: str, new: Object | None) -> None:
         if self.actor is not None:
-            self.actor.run.changed(self.actor, path)
+            self.actor.run.changed(self.actor, path, new)
 
 
 class MemoryDisk(_Calls, LocalDisk):
@@ -105,7 +106,7 @@ class MemoryDisk(_Calls, LocalDisk):
         """Where a file is written before it is put in its place."""
         directory, _, name = path.rpartition("/")
         writer = "nobody" if self.actor is None else f"{self.actor.name}-{self.actor.writings}"
-        return f"{directory}/.{name}.{writer}.tmp"
+        return f"{directory}/.{name}.{uuid.uuid5(uuid.NAMESPACE_OID, writer)}.tmp"
 
     def publish(self, path: str, data: bytes, *, replace: bool) -> None:
         """Write a file beside its place, then put it there."""
