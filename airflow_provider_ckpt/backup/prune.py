@@ -184,7 +184,7 @@ def _require_backups(root: Store, kept: Iterable[str], there: Collection[str]) -
 def _clear(root: Store, folder: Folder) -> None:
     """Remove what only says what a directory was, once that is over.
 
-    An intent beside a manifest stays: its backup may be about to look for it, and would give up without it, after this
+    An intent beside a manifest stays: its backup may be about to check for it, and would give up without it, after this
     prune has counted on it and dropped the others.
     """
     root.delete(f"{folder.name}/{DROPPED}")
