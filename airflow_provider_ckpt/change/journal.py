@@ -16,11 +16,18 @@ from contextlib import suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
+from airflow_provider_ckpt.change.actions import Create
 from airflow_provider_ckpt.change.plan import Plan, plan_from_json
 from airflow_provider_ckpt.checkpoint.find_records import _with_digest, records_of
 from airflow_provider_ckpt.checkpoint.own_files import PLAN, UNDO_DIRECTORY
 from airflow_provider_ckpt.documents import FORMAT_VERSION
-from airflow_provider_ckpt.errors import ObjectExistsError, PlanError, StoreError, StoreUnavailableError
+from airflow_provider_ckpt.errors import (
+    CheckpointNotFoundError,
+    ObjectExistsError,
+    PlanError,
+    StoreError,
+    StoreUnavailableError,
+)
 from airflow_provider_ckpt.storage.store import Store
 from airflow_provider_ckpt.storage.stored_object import StoredObject
 from airflow_provider_ckpt.untrusted.bounded_json import parse_json
@@ -333,7 +340,9 @@ def last_change(checkpoint: Store, undo: Store | None = None) -> Record:
     changes = [
         record
         for record in history(checkpoint, undo)
-        if record.plan.rules.can_be_undone and record.state in ("applied", "interrupted")
+        if record.plan.rules.can_be_undone
+        and record.state in ("applied", "interrupted")
+        and not _never_came(checkpoint, record)
     ]
     if not changes:
         raise PlanError(
@@ -351,6 +360,16 @@ def last_change(checkpoint: Store, undo: Store | None = None) -> Record:
             hint="Restore a backup to a new location: ckpt restore ROOT ID --to NEW_LOCATION.",
         )
     return changes[-1]
+
+
+def _never_came(checkpoint: Store, record: Record) -> bool:
+    """Whether a fence was interrupted before its entry came: an earlier one may close the checkpoint."""
+    created = next((action for action in record.plan.actions if isinstance(action, Create)), None)
+    if record.state != "interrupted" or not record.plan.rules.is_passed or created is None:
+        return False
+    with suppress(CheckpointNotFoundError):
+        return checkpoint.read_up_to(created.name, created.size + 1) != created.data.encode()
+    return True
 
 
 def clear(record: Store, directory: str) -> int:

@@ -17,7 +17,7 @@ from airflow_provider_ckpt.codec import commit_log, layout, offset_log
 from airflow_provider_ckpt.codec.offset_log import OffsetSeq
 from airflow_provider_ckpt.errors import CheckpointNotFoundError, PlanError
 from airflow_provider_ckpt.fence.plan import fence_of, is_closing, plan_closing, plan_fence, plan_there
-from airflow_provider_ckpt.fence.refusals import require_exclusive, require_fenceable
+from airflow_provider_ckpt.fence.refusals import require_exclusive, require_fenceable, require_planned_first
 from airflow_provider_ckpt.restart.real_time import trigger_of
 from airflow_provider_ckpt.storage.store import Store
 
@@ -39,6 +39,7 @@ def make_fence(stores: Stores, *, trigger: str | None = None) -> Plan:
     """
     checkpoint = stores.checkpoint
     require_exclusive(checkpoint.location, creates_exclusively=checkpoint.creates_exclusively)
+    require_planned_first(checkpoint.location, trigger or "")
     if (there := find_fence(stores)) is not None:
         return there
     _require_no_other(stores)

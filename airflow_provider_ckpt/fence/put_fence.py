@@ -29,6 +29,7 @@ from airflow_provider_ckpt.errors import (
 )
 from airflow_provider_ckpt.fence.make import find_fence, holds, make_fence, make_fence_behind
 from airflow_provider_ckpt.fence.plan import fence_of, is_closing
+from airflow_provider_ckpt.fence.refusals import require_planned_first
 from airflow_provider_ckpt.storage.stored_object import StoredObject
 from airflow_provider_ckpt.times import duration_text, time_text
 
@@ -87,6 +88,7 @@ def put_fence(
             another change is running. Nothing is left behind.
     """
     require_names(stores.checkpoint.location, by=by)
+    require_planned_first(stores.checkpoint.location, trigger or "")
     settle_s = (SETTLE_ON_DISK_S if stores.checkpoint.is_local else SETTLE_S) if settle_s is None else settle_s
     with locked(stores.checkpoint, _LOCK, by, undo=stores.undo, break_lock=break_lock) as lock:
         require_alone(stores)
@@ -136,17 +138,19 @@ def _behind_batch_in_flight(run: _Run, plan: Plan) -> Plan | None:
     run.tell(f"Batch {plan.batch_id} is in flight. Waiting up to {wait} for its commit; until then no Spark starts.")
     try:
         is_committed = _is_committed_in_time(run, plan)
+        if is_committed:
+            time.sleep(run.settle_s)
+        behind = make_fence_behind(run.stores, plan) if is_committed else None
     except BaseException as error:  # Ctrl-C as well: nobody waits for the batch any more
         _open_again(run, plan, stored, error)
         raise
-    if is_committed:
-        time.sleep(run.settle_s)
-        if not holds(checkpoint, plan):
-            _refuse(run, plan, "a query had already begun to write the entry, and has replaced it")
-            return None
-        return _exchange(run, plan)
-    _withdraw(run, plan, stored)
-    return None
+    if behind is None:
+        _withdraw(run, plan, stored)
+        return None
+    if not holds(checkpoint, plan):
+        _refuse(run, plan, "a query had already begun to write the entry, and has replaced it")
+        return None
+    return _exchange(run, plan, behind)
 
 
 def _is_committed_in_time(run: _Run, plan: Plan) -> bool:
@@ -159,9 +163,8 @@ def _is_committed_in_time(run: _Run, plan: Plan) -> bool:
     return True
 
 
-def _exchange(run: _Run, closed: Plan) -> Plan | None:
+def _exchange(run: _Run, closed: Plan, plan: Plan) -> Plan | None:
     """The entry of an empty batch in the place of the one that closes the checkpoint, at once."""
-    plan = make_fence_behind(run.stores, closed)
     own = fence_of(plan)
     _begin(run, plan)
     run.stores.checkpoint.write(own.name, own.data.encode())

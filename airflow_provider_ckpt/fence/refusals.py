@@ -11,6 +11,8 @@ from airflow_provider_ckpt.restart.real_time import REAL_TIME
 from airflow_provider_ckpt.untrusted.spans import missing_spans, spans_text
 
 _STOP = "Nothing was done. Stop the query by other means: end its driver, or take from it the right to write here."
+#: The newest batch that Java can count.
+_MOST = (1 << 63) - 1
 _CHECK = "Nothing was done. See what is wrong: ckpt check --deep"
 
 
@@ -19,6 +21,17 @@ def require_exclusive(location: str, *, creates_exclusively: bool) -> None:
     if not creates_exclusively:
         raise PlanError(
             "this storage cannot create an object exclusively, so a fence would not stop a query here.",
+            location=location,
+            hint=_STOP,
+        )
+
+
+def require_planned_first(location: str, trigger: str) -> None:
+    """Raise PlanError for a trigger with which the offset entry of a batch is written when the batch ends."""
+    if trigger in (REAL_TIME, CONTINUOUS):
+        raise PlanError(
+            f"this checkpoint cannot be fenced: a query with the trigger {trigger} writes the offset entry of a batch "
+            "when it ends.",
             location=location,
             hint=_STOP,
         )
@@ -35,10 +48,7 @@ def require_fenceable(view: CheckpointView, trigger: str) -> tuple[int, OffsetSe
         PlanError: It would not.
         CheckpointFormatError: An entry that is needed is damaged.
     """
-    if trigger in (REAL_TIME, CONTINUOUS):
-        raise _refused(
-            view, f"a query with the trigger {trigger} writes the offset entry of a batch when it ends", _STOP
-        )
+    require_planned_first(view.location, trigger)
     planned, committed = view.latest_planned, view.latest_committed
     if planned is None or committed is None:
         raise _refused(
@@ -61,6 +71,8 @@ def require_fenceable(view: CheckpointView, trigger: str) -> tuple[int, OffsetSe
     if view.unfinished_repartition is not None:
         problem = f"batch {planned} is a repartition that was not finished"
         raise _refused(view, problem, "Nothing was done. Finish it (ckpt repartition), or take it back (ckpt undo).")
+    if planned >= _MOST:
+        raise _refused(view, f"Spark cannot count beyond batch {planned}", _STOP)
     _require_free(view, planned + 1)
     return planned, entry
 

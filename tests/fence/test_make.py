@@ -43,6 +43,10 @@ def test_a_trigger_that_was_declared_counts_where_files_say_nothing(golden):
     assert make_fence(stores).batch_id == 3
     with pytest.raises(PlanError, match="realTime"):
         make_fence(stores, trigger="realTime")
+    put_fence(stores, settle_s=0)
+    for act in (make_fence, put_fence):
+        with pytest.raises(PlanError, match="continuous"):
+            act(stores, trigger="continuous")
 
 
 def test_a_fenced_checkpoint_is_sound_and_its_fence_is_found(golden):

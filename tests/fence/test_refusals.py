@@ -26,6 +26,7 @@ def logs(planned: list[int], committed: list[int], **contents: bytes):
         pytest.param(logs([0, 1], [0, 1, 2]), "", "planned batch is 1, and the newest committed one is 2", "ckpt check --deep", id="commits ahead"),
         pytest.param(logs([0, 2, 4], [0, 2, 4]), "", r"has gaps \(batches 1, 3\)", "end its driver", id="async progress"),
         pytest.param(logs([0, 1], [0, 1], o1=b"v1\n\n{}"), "", "continuous processing", "end its driver", id="continuous"),
+        pytest.param(logs([(1 << 63) - 1], [(1 << 63) - 1]), "", "cannot count beyond", "end its driver", id="the last"),
         pytest.param(logs([0, 1], [0, 1]), "realTime", "trigger realTime writes the offset entry", "end its driver", id="declared"),
         pytest.param(logs([0, 1], [0, 1]), "continuous", "trigger continuous writes", "end its driver", id="declared continuous"),
         pytest.param(logs([0, 1], [0, 1], **{"offsets/.2.crc": b""}), "", "offsets/.2.crc is left over", "no query can plan batch 2", id="checksum"),
