@@ -207,6 +207,9 @@ def publish(path: str, fill: Callable[[IO[bytes]], Any], *, replace: bool) -> No
     try:
         with temporary.open("xb") as file:
             fill(file)
+            if replace:  # what is replaced is gone: the new bytes have to outlive a power cut before that
+                file.flush()
+                os.fsync(file.fileno())
         if replace:
             temporary.replace(target)
         else:

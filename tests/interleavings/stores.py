@@ -109,8 +109,10 @@ class MemoryDisk(_Calls, LocalDisk):
         return f"{directory}/.{name}.{uuid.uuid5(uuid.NAMESPACE_OID, writer)}.tmp"
 
     def publish(self, path: str, data: bytes, *, replace: bool) -> None:
-        """Write a file beside its place, then put it there."""
+        """Write a file beside its place, then put it there; in the place of another one only once it is synced."""
         temporary, stored = self.temporary(path), self.new_object(data)
+        if replace:
+            self.world.keep(stored)
         self.call("write", temporary, effect=lambda: self.put(temporary, stored), writes=True)
 
         def effect() -> None:
@@ -186,7 +188,8 @@ class DiskStore(Store):
             self.fs.publish(self._path(name), data, replace=True)
 
     def flush(self) -> None:
-        """No power is cut here."""
+        """Everything on the disk outlives a power cut."""
+        self.fs.world.sync()
 
     def delete(self, name: str) -> None:
         with self._errors(name), suppress(FileNotFoundError):

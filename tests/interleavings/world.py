@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
+from itertools import product
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,23 +30,57 @@ class World:
     def __init__(self, objects: Mapping[str, Object] | None = None) -> None:
         self.objects: dict[str, Object] = {}
         self.key = 0
+        self.sync()
         for path, stored in (objects or {}).items():
             self.put(path, stored)
+        self.sync()
 
     def copy(self) -> World:
         """Another one that holds the same."""
         other = World()
         other.objects, other.key = dict(self.objects), self.key
+        other.sync()
         return other
+
+    def sync(self) -> None:
+        """Let everything that is there outlive a power cut."""
+        self._synced: dict[str, Object] = dict(self.objects)
+        self._since: list[tuple[str, Object | None]] = []
+        self._kept: list[Object] = []
+
+    def keep(self, stored: Object) -> None:
+        """Let the bytes of a file outlive a power cut, if its name does."""
+        self._kept.append(stored)
+
+    def cuts(self) -> Iterator[World]:
+        """What may be there after a power cut: the names of some moment since the last sync, with or without the bytes
+        that were written since."""
+        kept = {id(stored) for stored in (*self._synced.values(), *self._kept)}
+        for count, has_bytes in product(range(len(self._since) + 1), (True, False)):
+            other = World(self._synced)
+            for path, stored in self._since[:count]:
+                if stored is None:
+                    other.remove(path)
+                elif has_bytes or id(stored) in kept:
+                    other.put(path, stored)
+                else:
+                    other.put(path, replace(stored, data=b"", identity=f"{stored.identity} cut"))
+            other.sync()
+            yield other
 
     def put(self, path: str, stored: Object) -> None:
         """Let an object be at a path, in the place of what was there."""
-        self.remove(path)
+        self._take(path)
+        self._since.append((path, stored))
         self.objects[path] = stored
         self.key ^= _key(path, stored.identity, stored.data)
 
     def remove(self, path: str) -> None:
         """Let nothing be at a path."""
+        self._take(path)
+        self._since.append((path, None))
+
+    def _take(self, path: str) -> None:
         if (old := self.objects.pop(path, None)) is not None:
             self.key ^= _key(path, old.identity, old.data)
 

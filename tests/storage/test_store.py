@@ -272,3 +272,16 @@ def test_a_file_that_grows_while_it_is_read_is_read_up_to_its_end(tmp_path, monk
     store = Store.open(str(tmp_path))
     assert store.read("file") == b"0123456789"
     assert [store.read_up_to("file", most) for most in (1, 4, 10, 99)] == [b"0", b"0123", b"0123456789", b"0123456789"]
+
+
+def test_what_takes_the_place_of_a_file_is_on_the_disk_before_that(tmp_path, monkeypatch):
+    store = Store.open(str(tmp_path))
+    store.write("file", b"old")
+    seen = []
+
+    def sync(descriptor):
+        seen.append((os.fstat(descriptor).st_size, (tmp_path / "file").read_bytes()))
+
+    monkeypatch.setattr(os, "fsync", sync)
+    store.write("file", b"other")
+    assert seen == [(5, b"old")] and store.read("file") == b"other"
