@@ -121,16 +121,21 @@ class Explanation:
 
     @property
     def commands(self) -> tuple[str, ...]:
-        """What to type: what the findings say, else the commands of the cause with the facts filled in."""
+        """What to type: what the findings say, and else the commands of the cause with the facts filled in.
+
+        Of the cause then only what repairs it in another way.
+        """
         evidence = self.evidence
-        if evidence is not None and evidence.result == "confirmed":
-            found = tuple(dict.fromkeys(command for finding in evidence.findings for command in finding.commands))
-            if found:
-                return found
         commands = () if self.cause is None else self.cause.commands
         if evidence is not None and evidence.elsewhere:
             commands = tuple(command for command in commands if command.startswith(_READING))
-        return tuple(fill(command, self.facts) for command in commands)
+        filled = tuple(fill(command, self.facts) for command in commands)
+        if evidence is not None and evidence.result == "confirmed":
+            found = tuple(dict.fromkeys(command for finding in evidence.findings for command in finding.commands))
+            known = {*_READING, *(" ".join(command.split()[:2]) for command in found)}
+            if found:
+                return (*found, *(command for command in filled if not command.startswith(tuple(known))))
+        return filled
 
     def to_dict(self) -> ExplanationFields:
         """JSON-ready."""

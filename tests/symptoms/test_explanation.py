@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from airflow_provider_ckpt.checks.findings import Finding
 from airflow_provider_ckpt.symptoms.explanation import Evidence, Explanation, Met, Unknown
 from airflow_provider_ckpt.symptoms.matching import Match
@@ -22,6 +24,11 @@ def test_without_a_checkpoint_the_commands_are_those_of_the_cause():
 
 def test_the_commands_of_a_finding_that_confirms_go_first():
     assert explanation(Evidence("confirmed", "It does.", (FINDING,))).commands == FINDING.commands
+    other = replace(
+        CAUSE, commands=(*CAUSE.commands, "ckpt salvage {location}", "ckpt rollback {location} --to-batch N")
+    )
+    confirmed = replace(explanation(Evidence("confirmed", "It does.", (FINDING,)), location="/ck"), cause=other)
+    assert confirmed.commands == (*FINDING.commands, "ckpt salvage /ck"), "and what repairs it in another way"
     assert explanation(Evidence("unknown", "?", (FINDING,)), location="/ck").commands[0] == "ckpt check /ck --deep"
 
 
