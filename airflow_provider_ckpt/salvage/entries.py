@@ -18,6 +18,8 @@ from airflow_provider_ckpt.untrusted.bounded_json import parse_json
 
 #: What is said of an entry that differs from what was summed when it was written.
 MISMATCH = "does not match its checksum file, so one of the two was changed"
+#: What is said of an offset entry that another batch has as well.
+COPY = "is the same as the entry of another batch"
 _CUT = "is cut off: it has no content after the version"
 
 
@@ -60,7 +62,24 @@ def broken_entries(view: CheckpointView) -> dict[str, str]:
                 broken[place.of] = MISMATCH  # type: ignore[union-attr]  # there is a main object only for a sidecar
         elif (problem := problem_of_entry(entry)) is not None:
             broken[name] = problem
-    return broken
+    return {**_copies(view), **broken}
+
+
+def _copies(view: CheckpointView) -> dict[str, str]:
+    """Offset entries with the bytes of another one: each batch has a time of its own, so at most one is right.
+
+    The one that has a checksum file is; where none has, nobody knows which.
+    """
+    known: dict[bytes, list[str]] = {}
+    for name, entry in view.entries.items():
+        if isinstance(entry, OffsetSeq):
+            known.setdefault(entry.encode(), []).append(name)
+    found = {}
+    for names in known.values():
+        unsure = [name for name in names if layout.sidecars(name)[2] not in view.objects]
+        if len(names) > 1:
+            found.update(dict.fromkeys(unsure, COPY))
+    return found
 
 
 def _sums_beginning(entry: HadoopChecksum, data: bytes) -> bool:

@@ -69,9 +69,10 @@ class Assembler:
             wanted.batch_id,
             wanted.last,
             wanted.keeps_state,
-            broken={**self._broken, **self._known_broken()},
+            broken=dict(self._broken),
             stale=set(self._stale),
         )
+        tree.give_up(self._known_broken())
         tree.pieces.update(ways.from_the_start(tree))
         while True:
             try:
@@ -113,18 +114,16 @@ class Assembler:
         """The restart set of a tree without the state files that are not whole; they are noted in the tree."""
         read, chunks = self._head(tree), self._chunks(tree)
         while True:
-            chosen = drive(restart_set(after, tree.batch_id, decompressors()), read)
+            chosen = drive(restart_set(after, tree.batch_id, decompressors(), tree.passed), read)
             names = [name for name in chosen.names if name not in self._judged and name not in tree.pieces]
             found = broken_state_files(after, names, read, chunks)
             for name in names:
                 self._judged[name] = self._judge(name, found.get(name), tree, after)
             news = {name: said for name in names if (said := self._judged[name]) is not None}
-            news |= _useless(chosen, after)
             stale = self._stale - tree.stale
-            if not news.keys() - tree.broken.keys() and not stale:
-                return chosen
             tree.stale |= stale
-            tree.broken.update(news)
+            if not tree.give_up({**news, **_useless(chosen, after)}) and not stale:
+                return chosen
             after = tree.after(self._entries_of(tree))
 
     def _judge(self, name: str, said: str | None, tree: Tree, after: CheckpointView) -> str | None:

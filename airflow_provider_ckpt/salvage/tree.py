@@ -40,6 +40,9 @@ class Tree:
         keeps_state: Whether state of the batch in flight stays, as it does after a crash of the query.
         pieces: What is put there, by name.
         broken: Own files that are not whole, by name, and why; they count as missing.
+        passed: Zips of state checkpoint format 2 that are not whole and stay: beside one is a changelog that says what
+            came before it.
+        refused: Names whose pieces would not help: what they need is not whole.
         stale: Checksum files that are damaged themselves, of files that are whole.
     """
 
@@ -50,6 +53,25 @@ class Tree:
     pieces: dict[str, Piece] = field(default_factory=dict)
     broken: dict[str, str] = field(default_factory=dict)
     stale: set[str] = field(default_factory=set)
+    passed: dict[str, str] = field(default_factory=dict)
+    refused: set[str] = field(default_factory=set)
+
+    def give_up(self, found: Mapping[str, str]) -> bool:
+        """Do without files that are not whole, and without pieces that would not help; whether anything was new."""
+        is_new = False
+        for name, reason in found.items():
+            kind = self.passed if self._is_passed(name) else self.broken
+            is_new |= name not in kind
+            kind[name] = kind.get(name) or reason or "missing"
+            if kind is self.broken and self.pieces.pop(name, None) is not None:
+                self.refused.add(name)
+        return is_new
+
+    def _is_passed(self, name: str) -> bool:
+        place = layout.parse(name)
+        if not isinstance(place, layout.StateFile) or place.kind != "zip" or place.unique_id is None:
+            return False
+        return place.version <= self.batch_id
 
     @property
     def cleared(self) -> frozenset[str]:

@@ -24,7 +24,8 @@ class Ways:
         found: dict[str, Piece] = {}
         for name in lacking:
             for other in (name, *self._instead(name, tree)):
-                if other not in tree.pieces and (piece := self.piece(other)) is not None:
+                is_new = other not in tree.pieces and other not in tree.refused
+                if is_new and (piece := self.piece(other)) is not None:
                     found[other] = piece
                     break
         return found

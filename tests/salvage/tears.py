@@ -128,7 +128,9 @@ class Tearing:
 
         def act(path: Path) -> None:
             like = [other for other in path.parent.iterdir() if other.is_file() and not other.name.startswith(".")]
-            data = self.random.choice([self.random.choice(like).read_bytes(), self.random.choice(GARBAGE)])
+            data = self.random.choice(GARBAGE)
+            if self.checksum(path).is_file() and self.random.random() < 0.5:
+                data = self.random.choice(like).read_bytes()
             path.write_bytes(data)
 
         # content of another file that is whole by itself shows only where the checksum file is left

@@ -7,6 +7,7 @@ import pytest
 from airflow_provider_ckpt import codec
 from airflow_provider_ckpt.checks.inspect import examine
 from airflow_provider_ckpt.salvage.entries import (
+    COPY,
     MISMATCH,
     broken_entries,
     commit_again,
@@ -72,3 +73,12 @@ def test_an_entry_that_was_cut_between_two_lines_has_fewer_sources():
     found = entries(("offsets/3", LINES % (1, "1\n2")), ("offsets/4", LINES % (2, "2")))
     assert sources_differ(found["offsets/4"], found["offsets/3"]) == "has 1 sources, and the entry before it has 2"
     assert sources_differ(found["offsets/3"], None) is None
+
+
+def test_of_two_entries_that_are_the_same_the_one_with_a_checksum_file_is_right(golden):
+    path = golden("agg-hdfs")
+    (path / "offsets/7").write_bytes((path / "offsets/5").read_bytes())
+    (path / "offsets/.7.crc").unlink()
+    assert broken_entries(examine(Store.open(str(path)), deep=True)) == {"offsets/7": COPY}
+    (path / "offsets/.5.crc").unlink()
+    assert broken_entries(examine(Store.open(str(path)), deep=True)) == {"offsets/5": COPY, "offsets/7": COPY}

@@ -136,6 +136,13 @@ class Proof:
         assert cause in item["cause"], told
         assert item["evidence"]["result"] in ("confirmed", "unknown"), told
 
+    def salvaging(self, location: Path) -> str:
+        """The command with which `ckpt explain` ends: the one that finds the batch by itself."""
+        told = self.ckpt("explain", "--log", str(self.home / "driver.log"), str(location), "--json")[1]["explanations"]
+        command = str(told[0]["commands"][-1])
+        assert command == f"ckpt salvage {location}", told
+        return command
+
     def carries_out(self, command: str, accept: tuple[str, ...] = (), **filled: str) -> str:
         """Run a command as it is printed, with its placeholders filled in: first its plan, which changes nothing.
 

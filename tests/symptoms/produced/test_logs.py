@@ -308,3 +308,36 @@ def _backup(proof, query: Query, root: Path) -> str:
     code, told = proof.ckpt("backup", str(query.checkpoint), "--to", str(root), "--json")
     assert code == 0, told
     return f"{root}/{told['backup_id']}"
+
+
+@pytest.mark.parametrize("version", ["4.3", "3.5"])
+def test_a_salvage_goes_behind_the_hole_of_the_offset_log(sparks, ran, proof, tmp_path, version):
+    spark, proof = sparks(version), proof(4, "salvaged")
+    query = ran("files", 4, version).copied(tmp_path / "q")
+    query.add([4])
+    forget(query.checkpoint / "offsets", 2)
+    proof.stops(spark, query, "IllegalStateException")
+    effect = proof.carries_out(
+        f"{proof.salvaging(query.checkpoint)} --sink TYPE[:URI] --trim-sink-log", sink=sink(query)
+    )
+    assert effect == "exact"
+    assert spark.run(query).error is None
+    assert rows(spark, query) == ROWS[5]
+    proof.ends(rows="exact")
+
+
+def test_a_torn_copy(spark, ran, proof, tmp_path):
+    """Its state was copied before its logs, and the newest entry of its source is cut off."""
+    proof = proof(21, "salvaged")
+    query = ran("files").copied(tmp_path / "q")
+    query.add([4])
+    entry = query.checkpoint / "offsets" / "3"
+    entry.write_bytes(entry.read_bytes()[:40])
+    ran_again = spark.run(query)
+    assert ran_again.error is not None
+    proof.explains(spark, "the replicated checkpoint does not start")
+    command = f"ckpt salvage {query.checkpoint} --sink TYPE[:URI] --trim-sink-log"
+    assert proof.carries_out(command, sink=sink(query)) == "exact"
+    assert spark.run(query).error is None
+    assert rows(spark, query) == ROWS[5]
+    proof.ends(rows="exact")

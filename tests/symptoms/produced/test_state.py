@@ -7,7 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.symptoms.produced.lab import ROCKSDB, Query
+from tests.salvage.damage import lose_rename
+from tests.symptoms.produced.lab import ROCKSDB, Query, forget
 
 pytestmark = [pytest.mark.spark, pytest.mark.timeout(900)]
 
@@ -38,6 +39,22 @@ def test_a_delta_of_the_state_is_gone(sparks, ran, proof, tmp_path, version):
     proof.stops(spark, query, "Py4JException")
     command = proof.confirms(query.checkpoint, "CKPT130").replace("--to-backup ROOT/ID", "--to-batch 0")
     proof.carries_out(command, ("unknown",), sink="foreachBatch")
+    after = spark.run(query)
+    assert after.error is None
+    assert last(after) == clean(spark, query, tmp_path / "clean")
+    proof.ends()
+
+
+@pytest.mark.parametrize("version", ["4.3", "3.5"])
+def test_the_rename_of_a_delta_was_lost(sparks, ran, proof, tmp_path, version):
+    spark, proof = sparks(version), proof(7, "lost-rename")
+    query = ran("sum", 4, version).copied(tmp_path / "q")
+    query.add([4])
+    lose_rename(query.checkpoint / "state" / "0" / "0" / "4.delta")
+    for snapshot in (query.checkpoint / "state" / "0" / "0").glob("*.snapshot"):
+        forget(snapshot.parent, snapshot.name)
+    proof.stops(spark, query, "Py4JException")
+    assert proof.carries_out(f"{proof.salvaging(query.checkpoint)} --sink foreachBatch") == "exact"
     after = spark.run(query)
     assert after.error is None
     assert last(after) == clean(spark, query, tmp_path / "clean")
