@@ -13,6 +13,7 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 
+from airflow_provider_ckpt.codec.closing import CLOSING
 from airflow_provider_ckpt.errors import CheckpointNotFoundError, ObjectExistsError
 from airflow_provider_ckpt.storage.store import Store
 from tests.state_streams import END, delta
@@ -99,7 +100,7 @@ def run_query(store: Store, count: int, *, rows: int = ROWS, retain: int = 2) ->
 class _Query:
     def __init__(self, store: Store) -> None:
         self.store = store
-        self.next, self.begin, self.loaded, self.planned = 0, 0, 0, False
+        self.next, self.begin, self.end, self.planned = 0, 0, 0, False
 
     def start(self) -> None:
         """Find the batch to run, and load the state before it."""
@@ -111,7 +112,9 @@ class _Query:
         last = committed[-1] if committed else -1
         self.planned = last < newest
         self.next = newest if self.planned else newest + 1
-        self.begin = end_of(self._read(f"offsets/{self.next - 1}")) if self.next else 0
+        if self.planned:
+            self.end = self._end(newest)
+        self.begin = self._end(self.next - 1) if self.next else 0
         if not self.planned and newest:
             self._read(f"offsets/{newest - 1}")
         if last > newest:
@@ -121,7 +124,7 @@ class _Query:
     def run_batch(self, rows: int, retain: int) -> None:
         """Plan a batch unless that was done, write its state, commit it."""
         if self.planned:
-            end = end_of(self._read(f"offsets/{self.next}"))
+            end = self.end
         else:
             end = self.begin + rows
             self._add(f"offsets/{self.next}", offsets(self.next, end))
@@ -150,6 +153,13 @@ class _Query:
             return self.store.read(name)
         except CheckpointNotFoundError as error:
             raise StoppedError(f"{name} doesn't exist") from error
+
+    def _end(self, batch_id: int) -> int:
+        """Up to which row a planned batch reads."""
+        entry = self._read(f"offsets/{batch_id}")
+        if entry == CLOSING:
+            raise StoppedError("INVALID_LOG_VERSION.MAX_SUPPORTED_VERSION")
+        return end_of(entry)
 
     def _load(self, version: int) -> None:
         """Read the files of a version of the state, newest snapshot first."""

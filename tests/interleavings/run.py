@@ -7,6 +7,7 @@ those with two, and so on; a bound that was not completed is printed with a ques
 from __future__ import annotations
 
 import sys
+import time
 from concurrent.futures import ProcessPoolExecutor
 from itertools import count
 
@@ -25,20 +26,29 @@ def main() -> int:
     """Search, print, and say by the exit code whether an invariant was broken or a bug was missed."""
     todo = [(number, kind) for number in range(len(SCENARIOS)) for kind in ROOTS]
     each = SECONDS / len(todo)
-    failed = False
-    print(f"{'actors':42} {'storage':8} {'states':>8} {'runs':>7} {'depth':>6} {'preemptions':>12} {'seconds':>8}")
+    began = time.monotonic()
     with ProcessPoolExecutor(PROCESSES) as pool:
-        searches = pool.map(_search, todo, [each] * len(todo))
-        for (_, kind), (name, found) in zip(todo, searches, strict=True):
+        failed = _print_bugs(list(pool.map(_find, range(len(seeded.BUGS)))))
+        print(f"{'actors':44} {'storage':8} {'states':>8} {'runs':>7} {'depth':>6} {'preemptions':>12} {'seconds':>8}")
+        states = 0
+        for (_, kind), (name, found) in zip(todo, pool.map(_search, todo, [each] * len(todo)), strict=True):
             failed |= _print(name, kind, found)
-        missed = 0
-        for bug, found in zip(seeded.BUGS, pool.map(_find, range(len(seeded.BUGS))), strict=True):
-            is_found = found.broken is not None and found.broken.invariant in bug.broken
-            missed += not is_found
-            said = f"found after {found.runs} runs: {found.broken}" if is_found else f"NOT FOUND ({found.broken})"
-            print(f"{bug.name}: {said}", flush=True)
-    print(f"{len(seeded.BUGS) - missed} of {len(seeded.BUGS)} seeded bugs were found")
-    return int(failed or missed > 0)
+            states += found[-1].states
+    minutes = (time.monotonic() - began) / 60
+    print(f"{len(SCENARIOS)} groups of actors on {len(ROOTS)} storages, {states:,} states in {minutes:.1f} minutes")
+    return int(failed)
+
+
+def _print_bugs(found: list[Covered]) -> bool:
+    """A row for each seeded bug; whether one was missed."""
+    missed = 0
+    for bug, covered in zip(seeded.BUGS, found, strict=True):
+        is_found = covered.broken is not None and covered.broken.invariant in bug.broken
+        missed += not is_found
+        said = f"found after {covered.runs} runs: {covered.broken}" if is_found else f"NOT FOUND ({covered.broken})"
+        print(f"{bug.name}: {said}", flush=True)
+    print(f"seeded bugs found: {len(found) - missed} of {len(found)}", flush=True)
+    return missed > 0
 
 
 def _search(which: tuple[int, str], seconds: float) -> tuple[str, list[Covered]]:
@@ -66,7 +76,7 @@ def _print(name: str, kind: str, found: list[Covered]) -> bool:
     for covered in found:
         bound = f"{covered.bound}?" if covered.left else str(covered.bound) if covered.was_bounded else "all"
         numbers = f"{covered.states:8} {covered.runs:7} {covered.depth:6} {bound:>12} {covered.seconds:8.1f}"
-        print(f"{name:42} {kind:8} {numbers}", flush=True)
+        print(f"{name:44} {kind:8} {numbers}", flush=True)
         if covered.broken:
             print(f"BROKEN: {covered.broken}", *covered.calls, sep="\n  ", flush=True)
     return any(covered.broken for covered in found)

@@ -15,6 +15,9 @@ from tests.interleavings.invariants import BrokenError, Invariants
 from tests.interleavings.scheduler import Actor, Part, Run
 from tests.interleavings.world import World
 
+#: How many runs there are between two readings of the clock, each of which is a system call.
+RUNS_A_LOOK = 8
+
 
 @dataclass(frozen=True, slots=True)
 class Scenario:
@@ -86,7 +89,7 @@ class _Search:
 
     def go(self) -> Covered:
         covered = self.covered
-        while self.todo and time.process_time() < self.until:
+        while self.todo and (covered.runs % RUNS_A_LOOK or time.process_time() < self.until):
             self.prefix, self.preemptions = self.todo.pop(), 0
             scenario = self.scenario
             run = Run(scenario.world.copy(), scenario.checkpoint, scenario.parts, self.choose)
