@@ -73,7 +73,7 @@ def times_of(view: CheckpointView, entries: Mapping[str, object], batches: Colle
     windows: dict[int, Window] = {}
     doubt = ""
     for batch in sorted(began.keys() & set(batches) - repartitions):
-        from_ms = began[batch] // grain * grain
+        from_ms = _first_ms(batch, began, view) // grain * grain
         later = [time for other, time in began.items() if other > batch and time > began[batch]]
         commit = view.objects.get(layout.commit_entry(batch))
         if commit is None and batch == view.in_flight:
@@ -87,6 +87,14 @@ def times_of(view: CheckpointView, entries: Mapping[str, object], batches: Colle
                     f"of batch {batch} and that of the next one"
                 )
     return BatchTimes(windows, repartitions, doubt)
+
+
+def _first_ms(batch_id: int, began: Mapping[int, int], view: CheckpointView) -> int:
+    """When a batch began; not before the commit of one of the same time, such as the one that a fence follows."""
+    same = [other for other, time in began.items() if other < batch_id and time == began[batch_id]]
+    commits = (view.objects.get(layout.commit_entry(other)) for other in same)
+    times = (commit.modified_ms for commit in commits if commit is not None and commit.modified_ms is not None)
+    return max([began[batch_id], *times])
 
 
 def _entry(entries: Mapping[str, object], batch_id: int) -> OffsetSeq | None:

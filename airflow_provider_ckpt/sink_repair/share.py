@@ -3,7 +3,8 @@
 All files of the attempt that was committed were written while the batch ran. An attempt that was killed before it may
 have left files as well, whose rows would come twice. Of a task that both attempts ran, the later file is taken. The
 rest is proven by the file of task 0: each attempt that is committed has written it (``FileFormatWriter``), and attempts
-follow one another, so no file that was written after it is of an earlier attempt.
+follow one another, so no file that was written after it is of an earlier attempt. Where files of several attempts are
+mixed, as two drivers leave them, nothing is proven.
 """
 
 from __future__ import annotations
@@ -133,7 +134,8 @@ def _proven(span: Span, mine: Sequence[DataFile], evidence: Evidence) -> Share:
     count = f"{len(files)} data file{'s' if len(files) > 1 else ''}"
     gone = len(mine) - len(files)
     left = f", and not {gone} of an earlier attempt" if gone else ""
-    if _is_sure(files, partitioned=evidence.partitioned):
+    left_out_ms = max((file.modified_ms for file in mine if file not in files), default=None)
+    if _is_sure(files, left_out_ms, partitioned=evidence.partitioned):
         which = "that of task 0, which each attempt writes" + (", or a later one" if len(files) > 1 else "")
         why = f"batch {batch} gets {count} that the attempt which was committed has written: each is {which}{left}"
         return Share(span, files, "exact", why)
@@ -144,12 +146,16 @@ def _proven(span: Span, mine: Sequence[DataFile], evidence: Evidence) -> Share:
     return Share(span, files, "unknown", why)
 
 
-def _is_sure(files: Sequence[DataFile], *, partitioned: bool) -> bool:
-    """Whether all files are of the attempt that was committed; a partitioned table has no file that each writes."""
+def _is_sure(files: Sequence[DataFile], left_out_ms: int | None, *, partitioned: bool) -> bool:
+    """Whether all files are of the attempt that was committed; a partitioned table has no file that each writes.
+
+    ``left_out_ms`` is when the newest file was written that is of another attempt; None without one.
+    """
     first = next((file for file in files if file.role == _FIRST), None)
     if partitioned or first is None:
         return False
-    return all(file is first or file.modified_ms > first.modified_ms for file in files)
+    follow_one_another = left_out_ms is None or left_out_ms < min(file.modified_ms for file in files)
+    return follow_one_another and all(file is first or file.modified_ms > first.modified_ms for file in files)
 
 
 def _emptied(span: Span, proven: Share | Doubt) -> Share:

@@ -46,10 +46,11 @@ def test_a_copy_has_other_times(committed):
     assert "the checkpoint was copied or restored" in times([11, 21], committed).doubt
 
 
-def test_two_batches_of_one_time_share_it():
+def test_of_two_batches_of_one_time_the_later_one_begins_behind_the_commit_of_the_other():
     """A fence plans an empty batch with the entry of the one before it."""
     found = times([11, 11, 31], [19, 25, 39])
-    assert (found.doubt, found.batches_at(15)) == ("", (0, 1))
+    assert (found.doubt, found.windows[0], found.windows[1]) == ("", Window(11, 19), Window(19, 25))
+    assert (found.batches_at(15), found.batches_at(19)) == ((0,), (0, 1))
 
 
 def test_a_repartition_has_no_time():

@@ -36,6 +36,7 @@ def file(task: int, at_ms: int, directory: str = "") -> DataFile:
         ([file(1, 41)], "unknown", 1),
         ([file(0, 40), file(1, 41), file(0, 43), file(1, 44)], "exact", 2),
         ([file(0, 40), file(2, 41), file(0, 43)], "unknown", 2),
+        ([file(0, 40), file(0, 41), file(1, 42), file(1, 43)], "unknown", 2),
         ([file(0, 39), file(0, 30)], "skipped", 0),
         ([], "skipped", 0),
     ],
