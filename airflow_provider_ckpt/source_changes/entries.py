@@ -73,6 +73,8 @@ def require_complete(change: SourceChange, ids: Sequence[str], location: str) ->
         problem = f"a source is called {NEW!r}, which here means one that begins at its start"
     elif unknown := sorted(said - {*ids}):
         problem = f"the checkpoint has no source {shown(unknown[0])}; {has}"
+        if not all(map(is_position, ids)):
+            hint = f"Nothing was done. A source with a name is in no entry until it has read something: it is {NEW}."
     elif missing := [source_id for source_id in ids if source_id not in said]:
         problem = f"nothing is said of source {missing[0]}; {has}"
         hint = f"Nothing was done. Say which source continues it (--as NEW={missing[0]}), or that none does (--drop "

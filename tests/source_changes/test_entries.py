@@ -123,3 +123,10 @@ def test_a_source_that_is_called_new_cannot_be_continued():
 
 def test_the_conf_is_one_of_those_that_spark_keeps():
     assert SOURCE_EVOLUTION in json.dumps(EXPECTED["4.3.0"]) or SOURCE_EVOLUTION in V1
+
+
+def test_a_source_with_a_name_that_has_read_nothing_is_new():
+    """Spark writes no line for it."""
+    with pytest.raises(PlanError, match="no source 'c'") as refused:
+        require_complete(parse_change(["a=a", "b=b", "c=c"], []), ids_of([entry(V2)]), "/c")
+    assert "until it has read something" in (refused.value.hint or "")
