@@ -26,7 +26,6 @@ Airflow maps over no more than ``[core] max_map_length`` queries, 1,024 by defau
 
 from __future__ import annotations
 
-import json
 import logging
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
@@ -89,13 +88,8 @@ def find_bookmarked(ti: Any, params: Any) -> list[dict[str, Any]]:
         raise AirflowFailException("There are no queries: set the params bookmarks, gates or queries.")
     ti.xcom_push("refused", [[item.what, item.reason] for item in matched.refused])
     ti.xcom_push("left_out", matched.left_out)
-    given = {"backup_root": params["backup_root"]}
-    return [mapped({**given, **query, "checkpoint": hook.url(query["checkpoint"])}) for query in matched.queries]
-
-
-def mapped(arguments: dict[str, Any]) -> dict[str, Any]:
-    """Arguments as Airflow maps them: it takes texts as they are, and renders what is in lists and mappings."""
-    return {key: json.dumps(value) if isinstance(value, dict | list) else value for key, value in arguments.items()}
+    given = {"backup_root": params["backup_root"], "trim_sink_log": False}
+    return [{**given, **query, "checkpoint": hook.url(query["checkpoint"])} for query in matched.queries]
 
 
 def left_by(ti: Any, gate: dict[str, str]) -> list[api.KeptBookmark]:
@@ -119,10 +113,7 @@ def find_rolled_back(ti: Any, params: Any) -> list[dict[str, Any]]:
     approved, plans = (ti.xcom_pull(**run, task_ids="weigh", key=key) for key in ("return_value", "plans"))
     if approved is None or plans is None:
         raise AirflowFailException(f"No run {params['run_id']} of checkpoint_fleet_rollback has approved plans.")
-    found = [
-        {"checkpoint": query["checkpoint"], "undoes": known["plan_id"]}
-        for query, known in zip(approved, plans, strict=True)
-    ]
+    found = [{"checkpoint": item["checkpoint"], "undoes": item["plan_id"]} for item in plans]
     ti.xcom_push("refused", [])
     ti.xcom_push("left_out", 0)
     return [undo for undo in found if is_to_undo(hook, **undo)]
@@ -143,9 +134,16 @@ def of_each(ti: Any, task_id: str, count: int, key: str = "return_value") -> lis
     return ti.xcom_pull(task_ids=task_id, key=key, map_indexes=list(range(count))) if count else []
 
 
-def weighed_plans(ti: Any, params: Any) -> list[dict[str, Any]]:
-    """The arguments of the task that carries out each plan with steps."""
-    asked = ti.xcom_pull(task_ids="find")
+def approvable(query: api.PlannedQuery) -> dict[str, Any]:
+    """What the task that carries out a plan has to know of it."""
+    told = query.told
+    known = {"index": query.index, "plan_id": told["plan_id"], "accept_sink": told["accept_sink"]}
+    return {"checkpoint": query.checkpoint, **known}
+
+
+def weighed_plans(ti: Any, params: Any) -> list[str]:
+    """The locations of the plans with steps, which ``plans`` has more of."""
+    asked = ti.xcom_pull(task_ids="find", key="queries")
     if asked is None:
         raise AirflowFailException("Nothing was planned: the task find says why. Nothing was done.")
     planned, refused = [], [api.Refusal(*item) for item in ti.xcom_pull(task_ids="find", key="refused")]
@@ -159,17 +157,13 @@ def weighed_plans(ti: Any, params: Any) -> list[dict[str, Any]]:
     joint = api.JointPlan(planned, refused, ti.xcom_pull(task_ids="find", key="left_out"))
     log.info("\n%s", "\n".join(joint.lines()))
     ti.xcom_push("approval", joint.text())
-    ti.xcom_push("plans", [{"index": query.index, "plan_id": query.told["plan_id"]} for query in joint.to_do])
+    ti.xcom_push("plans", [approvable(query) for query in joint.to_do])
     if refused and not params["skip_refused"]:
         raise AirflowFailException(
             f"Nothing was done, as {len(refused)} queries are refused. Mend them and clear find, or leave them "
             f"alone with skip_refused:\n{api.refusal_text(refused)}"
         )
-    accepted = [" ".join(query.told["accept_sink"]) for query in joint.to_do]
-    return [
-        {"checkpoint": query.checkpoint, "accept_sink": words}
-        for query, words in zip(joint.to_do, accepted, strict=True)
-    ]
+    return [query.checkpoint for query in joint.to_do]
 
 
 def summed_up(ti: Any, task_id: str) -> dict[str, Any]:
@@ -182,8 +176,7 @@ def summed_up(ti: Any, task_id: str) -> dict[str, Any]:
         raise AirflowSkipException(f"Nothing was done: the plans of {len(approved)} queries were rejected.")
     if approved and states.get("approve") != "success":
         raise AirflowFailException("Nothing was done: nobody has approved.")
-    plans = ti.xcom_pull(task_ids="weigh", key="plans")
-    rows = [{**query, **known} for query, known in zip(approved, plans, strict=True)]
+    rows = ti.xcom_pull(task_ids="weigh", key="plans")
     ended = api.outcomes(rows, of_each(ti, task_id, len(rows)), of_each(ti, task_id, len(rows), "error"))
     back = [{"checkpoint": item.checkpoint, "plan_id": item.plan_id} for item in ended if not item.problem]
     if len(back) < len(ended):
@@ -192,8 +185,24 @@ def summed_up(ti: Any, task_id: str) -> dict[str, Any]:
     return {"back": back}
 
 
+def taken(task_id: str, key: str, name: str) -> str:
+    """The template of an argument of one mapped task: what another task has left for it, as it is.
+
+    Airflow renders what is mapped as templates, and a bookmark is what others have written; what a template gives is
+    rendered no more. As a literal of Python a text stays a text where it looks like a number.
+    """
+    value = f"ti.xcom_pull(task_ids='{task_id}', key='{key}')[ti.map_index].get('{name}')"
+    return f"{{% set value = {value} %}}{{{{ literal(value) if value is string else value }}}}"
+
+
 def fleet_dag(
-    dag_id: str, task_id: str, operator: Any, finds: Callable[[Any, Any], list[dict[str, Any]]], params: Any, to: str
+    dag_id: str,
+    task_id: str,
+    operator: Any,
+    arguments: tuple[str, ...],
+    finds: Callable[[Any, Any], list[dict[str, Any]]],
+    params: Any,
+    to: str,
 ) -> DAG:
     """A DAG that plans a change of many queries, asks once, and carries the plans out."""
     with DAG(
@@ -204,6 +213,7 @@ def fleet_dag(
         max_active_runs=1,
         render_template_as_native_obj=True,
         params=params,
+        user_defined_macros={"literal": ascii},
         tags=["ckpt"],
         doc_md=__doc__,
     ) as dag:
@@ -214,24 +224,28 @@ def fleet_dag(
         }
 
         @task(**AGAIN)
-        def find(params: Any = None) -> list[dict[str, Any]]:
-            """The arguments of the plan of each query."""
+        def find(params: Any = None) -> list[str]:
+            """The locations of the queries, whose arguments ``queries`` has."""
+            ti = get_current_context()["ti"]
             with airflow_errors():
-                return finds(get_current_context()["ti"], params)
+                queries = finds(ti, params)
+            ti.xcom_push("queries", queries)
+            return [query["checkpoint"] for query in queries]
 
-        plan = operator.partial(task_id="plan", plan_only=True, **common).expand_kwargs(find())
+        each = {name: taken("find", "queries", name) for name in ("checkpoint", *arguments)}
+        plan = operator.partial(task_id="plan", plan_only=True, **each, **common).expand(doc=find())
 
         @task(trigger_rule="all_done")
-        def weigh(params: Any = None) -> list[dict[str, Any]]:
-            """The arguments of the task that carries out each plan with steps."""
+        def weigh(params: Any = None) -> list[str]:
+            """The locations of the plans with steps."""
             return weighed_plans(get_current_context()["ti"], params)
 
         weighed = weigh()
 
         @task.short_circuit(ignore_downstream_trigger_rules=False)
-        def asks(approvable: list[dict[str, Any]]) -> bool:
+        def asks(to_do: list[str]) -> bool:
             """Nobody is asked when every query is there already."""
-            return bool(approvable)
+            return bool(to_do)
 
         approve = ApprovalOperator(
             task_id="approve",
@@ -242,13 +256,15 @@ def fleet_dag(
 
         carried_out = operator.partial(
             task_id=task_id,
+            checkpoint=taken("weigh", "plans", "checkpoint"),
+            accept_sink=taken("weigh", "plans", "accept_sink"),
             plan="{{ ti.xcom_pull(task_ids='plan', key='plan', "
             "map_indexes=ti.xcom_pull(task_ids='weigh', key='plans')[ti.map_index]['index']) }}",
             approved_by="{{ ((ti.xcom_pull(task_ids='approve') or {}).get('responded_by_user') or {}).get('name') }}",
             approved_at="{{ (ti.xcom_pull(task_ids='approve') or {}).get('responded_at') }}",
             query_is_stopped=True,
             **common,
-        ).expand_kwargs(weighed)
+        ).expand(doc=weighed)
 
         @task(trigger_rule="all_done")
         def summary() -> dict[str, Any]:
@@ -260,9 +276,12 @@ def fleet_dag(
     return dag
 
 
+SAID = ("to_before_deploy", "backup_root", "sink", "sources", "trigger", "trim_sink_log")
 rollback_dag = fleet_dag(
-    "checkpoint_fleet_rollback", "rollback", CheckpointRollbackOperator, find_bookmarked, PARAMS, "before the deploy"
+    *("checkpoint_fleet_rollback", "rollback", CheckpointRollbackOperator, SAID, find_bookmarked, PARAMS),
+    to="before the deploy",
 )
 undo_dag = fleet_dag(
-    "checkpoint_fleet_undo", "undo", CheckpointUndoOperator, find_rolled_back, UNDO_PARAMS, "after the deploy"
+    *("checkpoint_fleet_undo", "undo", CheckpointUndoOperator, ("undoes",), find_rolled_back, UNDO_PARAMS),
+    to="after the deploy",
 )

@@ -22,6 +22,8 @@ from tests.fake_query import FakeQuery, purge
 pytestmark = pytest.mark.airflow
 
 DAG = "checkpoint_fleet_rollback"
+#: A name that a template would make 49 of.
+HOSTILE = "{{ 7 * 7 }}"
 TASKS = ("find", "plan", "weigh", "asks", "approve", "rollback", "summary")
 
 
@@ -55,7 +57,7 @@ class Fleet:
 def fleet(tmp_path: Path) -> Fleet:
     """Three queries."""
     fleet = Fleet(tmp_path / "lake")
-    fleet.deploy("clicks", "orders", "views")
+    fleet.deploy("clicks", "orders", HOSTILE)
     return fleet
 
 
@@ -85,9 +87,9 @@ def roll_back(airflow_env, fleet):
 
 
 def test_one_approval_takes_a_fleet_back_to_before_the_deploy(roll_back, fleet):
-    states, values, asked, said = roll_back(queries=[{"checkpoint": "orders", "sink": "kafka"}, "clicks", "views"])
+    states, values, asked, said = roll_back(queries=[{"checkpoint": "orders", "sink": "kafka"}, "clicks", HOSTILE])
     assert states == dict.fromkeys(TASKS, "success"), said[-4000:]
-    assert fleet.newest() == {"clicks": 2, "orders": 2, "views": 2}
+    assert fleet.newest() == {"clicks": 2, "orders": 2, HOSTILE: 2}
     assert "Take 3 queries back to before the deploy?" in asked and "3 of 3 queries go back." in asked
     assert "Sink effect: **unknown** for 2, **duplicated** for 1. To approve is to accept that." in asked
     for name, query in fleet.queries.items():
@@ -161,7 +163,7 @@ def test_what_is_refused_is_left_alone_when_the_user_says_so(roll_back, fleet):
     assert f"3 of 11 queries go back; refused: {len(refused)}." in asked and "**Refused, and left alone:**" in asked
     for name, reason in refused.items():
         assert any(f"/{name}`" in line and reason in line for line in asked.splitlines()), name
-    back = ("clicks", "orders", "views")
+    back = ("clicks", "orders", HOSTILE)
     assert fleet.newest() == {name: 2 if name in back else 4 for name in fleet.queries}
     assert len(values["summary"]["back"]) == 3
 
@@ -184,14 +186,14 @@ def test_one_plan_that_went_stale_stops_no_other_and_a_new_run_completes_the_fle
     assert (states["approve"], states["summary"]) == ("success", "failed"), said[-4000:]
     assert "2 of 3 queries are back, and 1 are not:" in said
     assert any(f"{fleet.home}/orders`" in line and "has changed since" in line for line in said.splitlines())
-    assert fleet.newest() == {"clicks": 2, "orders": 5, "views": 2}
+    assert fleet.newest() == {"clicks": 2, "orders": 5, HOSTILE: 2}
 
     states, values, asked, said = roll_back()
     assert set(states.values()) == {"success"}, said[-4000:]
     assert "1 of 3 queries go back; already there: 2." in asked and fleet.newest() == {
         "clicks": 2,
         "orders": 2,
-        "views": 2,
+        HOSTILE: 2,
     }
     assert [item["checkpoint"] for item in values["summary"]["back"]] == [f"{fleet.home}/orders"]
 
