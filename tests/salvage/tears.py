@@ -36,6 +36,8 @@ class Tearing:
 
     def __init__(self, checkpoint: Path, random: Random) -> None:
         self.root, self.random, self.did = checkpoint, random, list[str]()
+        #: Files that read as whole and are not: their checksum files stay, for nothing else shows it.
+        self.disguised: set[Path] = set()
 
     def tear(self) -> list[str]:
         """One to four tears."""
@@ -73,6 +75,7 @@ class Tearing:
         if path is None:
             return
         keeps = self.random.random() < 0.6 if keeps_checksum is None else keeps_checksum
+        keeps = keeps or path in self.disguised
         act(path)
         if not keeps:
             self.checksum(path).unlink(missing_ok=True)
@@ -110,6 +113,7 @@ class Tearing:
         path = self._some()
         if path is not None and self.checksum(path).is_file() and self.checksum(path).stat().st_size > 8:
             act(path)
+            self.disguised.add(path)
             self._named(path, "flip")
 
     def directory(self) -> None:
@@ -131,6 +135,7 @@ class Tearing:
             data = self.random.choice(GARBAGE)
             if self.checksum(path).is_file() and self.random.random() < 0.5:
                 data = self.random.choice(like).read_bytes()
+                self.disguised.add(path)
             path.write_bytes(data)
 
         # content of another file that is whole by itself shows only where the checksum file is left
@@ -146,7 +151,7 @@ class Tearing:
         path.rename(temporary)
         checksum = self.checksum(path)
         if checksum.exists():
-            fate = self.random.choice(("moved", "stays", "lost"))
+            fate = self.random.choice(("moved", "stays", "lost")) if path not in self.disguised else "moved"
             if fate == "moved":
                 checksum.rename(self.checksum(temporary))
             elif fate == "lost":
@@ -210,14 +215,16 @@ class Tearing:
 
     def lost_checksum(self) -> None:
         """Hidden files are not copied."""
+        kept = {self.checksum(path) for path in self.disguised}
         for path in list(self.root.rglob(".*.crc")):
-            path.unlink()
+            if path not in kept and not path.name.endswith(".tmp.crc"):
+                path.unlink()
         self.did.append("no hidden file")
 
     def damaged_checksum(self) -> None:
         """A checksum file is cut, or no checksum file."""
         path = self._some()
-        if path is None or not self.checksum(path).is_file():
+        if path is None or path in self.disguised or not self.checksum(path).is_file():
             return
         data = self.checksum(path).read_bytes()
         if self.random.random() < 0.5:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, replace
+from typing import TypeGuard
 
 from airflow_provider_ckpt.change.actions import Action, Clear, Close, Copy, Delete, Ends, Open, Replace
 from airflow_provider_ckpt.change.facts import Place, Spot, batch_of
@@ -19,7 +20,7 @@ from airflow_provider_ckpt.change.later_batches import (
     trimmed_entries,
 )
 from airflow_provider_ckpt.change.plan import Plan
-from airflow_provider_ckpt.change.requirements import LatestCommitted
+from airflow_provider_ckpt.change.requirements import LatestCommitted, Requirement
 from airflow_provider_ckpt.change.undo.kept import require_kept, younger
 from airflow_provider_ckpt.change.undo.left import After, find_foreign, find_present
 from airflow_provider_ckpt.checkpoint.contents import listed_shortly
@@ -251,11 +252,16 @@ def _peel(after: After, own: Collection[Spot]) -> tuple[Delete, ...]:
     return (*peeled, *source_deletes(view, target), *_of_new_sources(after, view))
 
 
+def _is_number(item: Requirement) -> TypeGuard[LatestCommitted]:
+    return isinstance(item, LatestCommitted) and item.expected.isdecimal()
+
+
 def _of_batch_in_flight(after: After, view: CheckpointView) -> list[Delete]:
     """What a query has written since of a batch that was in flight: its commit, and its state."""
     done = after.done
-    committed = {item.expected for item in done.requirements if isinstance(item, LatestCommitted)}
-    if not done.rules.keeps_in_flight or committed <= {str(done.last_kept)}:
+    committed = [int(item.expected) for item in done.requirements if _is_number(item)]
+    was_committed = done.last_kept == done.batch_id and any(batch >= done.last_kept for batch in committed)
+    if not done.rules.keeps_in_flight or was_committed:
         return []
     young = {name for name in younger(after, "checkpoint") if batch_of(name) == done.last_kept} & view.objects.keys()
     entry = layout.commit_entry(done.last_kept)
