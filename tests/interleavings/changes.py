@@ -105,6 +105,23 @@ def reset_crash_and_undo(kind: str) -> Scenario:
     return lake.scenario("reset, crash, undo", *parts, crashes=("ann",), **facts)
 
 
+def crash_and_undo_with_checksums(kind: str) -> Scenario:
+    lake = Lake(kind)
+    lake.add_checksums()
+    parts = changing(kind, "ann", lake.rollback_plan(1)), undoing(kind, "bob", after_crash_of="ann")
+    name = "rollback with checksum files, crash, undo"
+    return lake.scenario(name, *parts, crashes=("ann",), must_start=True, after_crash=lake.files)
+
+
+def reset_with_checksums(kind: str) -> Scenario:
+    lake = Lake(kind)
+    lake.plan_batch()
+    lake.add_checksums()
+    parts = changing(kind, "ann", lake.reset_plan(_ROW)), undoing(kind, "bob", after_crash_of="ann")
+    facts = {"must_start": True, "moved": (BATCHES, _ROW), "after_crash": lake.files}
+    return lake.scenario("reset with checksum files, crash, undo", *parts, crashes=("ann",), **facts)
+
+
 def undo_and_undo(kind: str) -> Scenario:
     lake = Lake(kind)
     before = lake.files

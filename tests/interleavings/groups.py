@@ -22,6 +22,8 @@ PAIRS: tuple[Callable[[str], Scenario], ...] = (
     changes.rollback_crash_and_query,
     changes.undo_crash_and_again,
     changes.reset_crash_and_undo,
+    changes.crash_and_undo_with_checksums,
+    changes.reset_with_checksums,
     changes.query_crash_and_rollback,
     changes.query_crash_and_undo,
     fences.fence_and_query,
@@ -54,6 +56,7 @@ PAIRS: tuple[Callable[[str], Scenario], ...] = (
 )
 #: What `make test` leaves out, for it takes seconds.
 LONG = (
+    changes.crash_and_undo_with_checksums,
     changes.crash_and_again,
     changes.undo_crash_and_again,
     backups.backup_and_prune,

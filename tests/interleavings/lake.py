@@ -14,6 +14,7 @@ from airflow_provider_ckpt.backup.take import take_backup
 from airflow_provider_ckpt.change.apply import apply
 from airflow_provider_ckpt.change.places import Stores
 from airflow_provider_ckpt.change.plan import Plan
+from airflow_provider_ckpt.codec.checksum import HadoopChecksum
 from airflow_provider_ckpt.codec.source_offset import SourceOffset
 from airflow_provider_ckpt.fence.put_fence import put_fence
 from airflow_provider_ckpt.reset.make import make_reset
@@ -115,6 +116,12 @@ class Lake:
     def run_on(self, count: int = 1, name: str = CHECKPOINT) -> None:
         """The query runs some batches more, at its checkpoint or at a copy of it."""
         query.run_query(self.open(name), count)
+
+    def add_checksums(self) -> None:
+        """Beside each file the one that Hadoop writes on a local disk."""
+        for name, data in self.files.items():
+            directory, slash, base = name.rpartition("/")
+            self.checkpoint.write(f"{directory}{slash}.{base}.crc", HadoopChecksum.of(data).encode())
 
     def plan_batch(self) -> None:
         """The query plans a batch more, and dies."""
