@@ -94,12 +94,17 @@ class DeploySpec:
         return f"file:{uri}" if uri.startswith("//") else uri
 
     def switches_on(self, key: str) -> bool:
-        """Whether a boolean conf is set to true."""
-        return self.confs.get(key) == "true"
+        """Whether a boolean conf is set to true, in whatever case, as Spark reads it."""
+        return is_true(self.confs.get(key))
 
     def with_confs(self, confs: Mapping[str, str]) -> DeploySpec:
         """The same deploy with more confs, also if there are none; they win over those that it has."""
         return replace(self, confs={**self.confs, **confs}, sets_no_conf=True)
+
+
+def is_true(value: str | None) -> bool:
+    """Whether Spark takes the value of a boolean conf for true."""
+    return value is not None and value.strip().lower() == "true"
 
 
 def count_of_sources(count: int) -> tuple[DeclaredSource, ...]:

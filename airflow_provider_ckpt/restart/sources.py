@@ -20,6 +20,7 @@ from airflow_provider_ckpt.restart.source_commands import continue_sources
 from airflow_provider_ckpt.untrusted.bounded_json import parse_json
 
 SOURCE_EVOLUTION = "spark.sql.streaming.queryEvolution.enableSourceEvolution"
+_NAMES_SINCE = (4, 2)
 _EVOLUTION_ERROR = "STREAMING_QUERY_EVOLUTION_ERROR"
 
 
@@ -49,14 +50,17 @@ def names(view: CheckpointView, deploy: DeploySpec) -> Iterator[Finding]:
 def source_evolution(view: CheckpointView, deploy: DeploySpec) -> Iterator[Finding]:
     """CKPT213: source evolution needs an offset log of version 2 from the first batch on."""
     entry = newest_entry(view)
-    if entry is not None and entry.version == 1 and deploy.switches_on(SOURCE_EVOLUTION):
+    if entry is None or entry.version > 1 or deploy.spark_version < _NAMES_SINCE:
+        return  # an earlier Spark does not know the conf
+    if deploy.switches_on(SOURCE_EVOLUTION):
+        counted = deploy.sources is not None and len(deploy.sources) != len(entry.offsets)  # Spark compares that first
         yield Finding(
             "CKPT213",
             "error",
             "source evolution is on, but the offset log has version 1, which does not support it",
             view.latest_planned,
             layout.offset_entry(view.latest_planned or 0),
-            spark_error=f"{_EVOLUTION_ERROR}.CANNOT_ENABLE_ON_EXISTING_CHECKPOINT",
+            spark_error=None if counted else f"{_EVOLUTION_ERROR}.CANNOT_ENABLE_ON_EXISTING_CHECKPOINT",
             **continue_sources(view, entry, deploy.sources, f"Deploy without {SOURCE_EVOLUTION}.", named=True),
         )
 
@@ -93,10 +97,26 @@ def newest_sources(view: CheckpointView, deploy: DeploySpec) -> Iterator[Finding
     if entry.version == 1:
         yield from count_fits(entry, layout.offset_entry(batch_id), batch_id, view, deploy)
     if deploy.source_kinds is None:
+        yield from _count_of_names(entry, batch_id, view, deploy)
         return
     if entry.version >= 2:
         yield from _names_fit(entry, batch_id, view, deploy, deploy.source_kinds)
     yield from types_fit(entry, batch_id, deploy)
+
+
+def _count_of_names(entry: OffsetSeq, batch_id: int, view: CheckpointView, deploy: DeploySpec) -> Iterator[Finding]:
+    """CKPT210: an entry of version 2 has other sources than so many; Spark does not stop."""
+    recorded, declared = [source_id for source_id, _ in entry.offsets], len(deploy.sources or ())
+    if entry.version >= 2 and len(recorded) != declared:
+        yield Finding(
+            "CKPT210",
+            "warning",
+            f"the checkpoint has the sources {listed(recorded)}, and the deploy has {declared}: of a source that is "
+            "dropped the unread records are never read, and one that is not there is read from the beginning",
+            batch_id,
+            layout.offset_entry(batch_id),
+            **continue_sources(view, entry, None, "Declare the sources by their names.", named=bool(_named(recorded))),
+        )
 
 
 def types_fit(entry: OffsetSeq, batch_id: int, deploy: DeploySpec) -> Iterator[Finding]:

@@ -147,7 +147,7 @@ def _observed(checkpoint: Store, batch_id: int) -> CheckpointView:
 
 def _fresh_rollback(stores: Stores, target: RollbackTarget, view: CheckpointView, batch_id: int, wish: Wish) -> Plan:
     checkpoint = stores.checkpoint
-    require_own_sources(stores, batch_id)
+    require_own_sources(stores, batch_id, view)
     chosen = find_restart_set(checkpoint, view, batch_id)
     chosen = without_broken_files(view, chosen, checkpoint.head, checkpoint.chunks)
     if chosen.missing:
@@ -202,8 +202,8 @@ def _make_rollback_to_backup(stores: Stores, target: ToBackup, wish: Wish) -> Pl
 
 def _back_to(stores: Stores, root: Store, backup: Manifest, wish: Wish) -> Plan:
     checkpoint, batch_id = stores.checkpoint, backup.batch_id
-    require_own_sources(stores, batch_id)
     view = _observed(checkpoint, batch_id)
+    require_own_sources(stores, batch_id, view)
     if keeps_batch(view, backup, compare(checkpoint, view, backup)):
         if (interrupted := _interrupted(stores, batch_id)) is not None:
             return interrupted

@@ -6,13 +6,19 @@ from airflow_provider_ckpt.change.actions import Replace
 from airflow_provider_ckpt.change.journal import history
 from airflow_provider_ckpt.change.places import Stores
 from airflow_provider_ckpt.change.plan import Plan
+from airflow_provider_ckpt.checkpoint.view import CheckpointView
 from airflow_provider_ckpt.codec import layout
 from airflow_provider_ckpt.errors import BatchNotRestorableError, CheckpointNotFoundError
 from airflow_provider_ckpt.storage.store import Store
 
 
-def require_own_sources(stores: Stores, batch_id: int) -> None:
+def require_own_sources(stores: Stores, batch_id: int, view: CheckpointView) -> None:
     """See that the sources of the query were not changed after a batch.
+
+    Args:
+        stores: Where.
+        batch_id: The target.
+        view: The checkpoint, with the entries of the target and the newest one.
 
     Raises:
         BatchNotRestorableError: They were. The entries of that batch and of those before it have other sources, and
@@ -32,6 +38,25 @@ def require_own_sources(stores: Stores, batch_id: int) -> None:
                 hint=f"Nothing was done. Roll back to batch {plan.batch_id} or a later one. Or undo that change first "
                 f"(ckpt undo {stores.checkpoint.location}), and start the query with the sources that it had.",
             )
+    _require_alike(batch_id, view)
+
+
+def _require_alike(batch_id: int, view: CheckpointView) -> None:
+    """The same by the entries alone, where the record of the change is elsewhere: Spark itself changes neither."""
+    kept, newest = (view.readable_offset_seq(batch) for batch in (batch_id, view.latest_planned))
+    if kept is None or newest is None:
+        return
+    now, then = (f"version {entry.version} and {len(entry.offsets)} sources" for entry in (newest, kept))
+    if kept.version != newest.version or (kept.version == 1 and len(kept.offsets) != len(newest.offsets)):
+        raise BatchNotRestorableError(
+            f"the sources of the query were changed since: the newest offset entry has {now}, that of batch {batch_id} "
+            f"{then}.",
+            location=view.location,
+            name=layout.offset_entry(batch_id),
+            batch_id=batch_id,
+            hint="Nothing was done. Take the change of sources back where its record is (ckpt undo with --undo-to "
+            "ROOT), or restore a backup of that batch to a new location (ckpt restore).",
+        )
 
 
 def _is_there(checkpoint: Store, plan: Plan) -> bool:

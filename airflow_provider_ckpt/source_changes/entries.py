@@ -12,6 +12,7 @@ from collections.abc import Iterable, Sequence
 from airflow_provider_ckpt.codec import jvm_text, layout, offset_log
 from airflow_provider_ckpt.codec.offset_log import VOID_OFFSET, OffsetSeq
 from airflow_provider_ckpt.errors import PlanError
+from airflow_provider_ckpt.restart.deploy import is_true
 from airflow_provider_ckpt.restart.sources import SOURCE_EVOLUTION
 from airflow_provider_ckpt.source_changes.request import NEW, SourceChange, is_position
 from airflow_provider_ckpt.untrusted.fields import shown
@@ -59,7 +60,7 @@ def _unknown(entry: OffsetSeq, newest: OffsetSeq) -> str:
 
 
 def _is_named(entry: OffsetSeq) -> bool:
-    return entry.metadata is not None and entry.metadata.conf.get(SOURCE_EVOLUTION) == "true"
+    return entry.metadata is not None and is_true(entry.metadata.conf.get(SOURCE_EVOLUTION))
 
 
 def require_complete(change: SourceChange, ids: Sequence[str], location: str) -> None:

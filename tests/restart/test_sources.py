@@ -75,6 +75,25 @@ def test_source_evolution_is_for_a_new_checkpoint(view, confs, stops):
     assert found(sources.source_evolution, view, DeploySpec(confs=confs)) == expected
 
 
+@pytest.mark.parametrize("value", ["true", "TRUE", " True "])
+def test_a_conf_is_true_in_whatever_case_as_spark_reads_it(value):
+    deploy = DeploySpec(confs={sources.SOURCE_EVOLUTION: value})
+    assert [code for code, _, _ in found(sources.source_evolution, batches(entry(1, "1")), deploy)] == ["CKPT213"]
+
+
+@pytest.mark.parametrize("version", [(3, 5), (4, 1)])
+def test_a_spark_that_does_not_know_the_conf_does_not_stop_at_it(version):
+    deploy = DeploySpec(declared_version=version, confs=ON)
+    assert found(sources.source_evolution, batches(entry(1, "1")), deploy) == []
+
+
+def test_spark_counts_the_sources_before_it_asks_for_names():
+    deploy = DeploySpec(sources=count_of_sources(3), confs=ON)
+    view = batches(entry(1, "1", "2"))
+    assert found(sources.source_evolution, view, deploy) == [("CKPT213", "error", None)]
+    assert found(sources.newest_sources, view, deploy) == [OTHER_COUNT]
+
+
 # --- the newest entry -----------------------------------------------------------------------------------------------
 
 OTHER_COUNT = ("CKPT210", "error", "AssertionError")
@@ -91,7 +110,9 @@ ADDED = ("CKPT211", "error", None)
         (batches(entry(1, "1")), DeploySpec(), []),
         (view_of(), kinds("0"), []),
         (batches(entry(2, "a:1", "b:2")), kinds("b", "a"), []),
-        (batches(entry(2, "a:1")), DeploySpec(sources=count_of_sources(2)), []),
+        (batches(entry(2, "a:1")), DeploySpec(sources=count_of_sources(1)), []),
+        (batches(entry(2, "a:1")), DeploySpec(sources=count_of_sources(2)), [DROPPED]),
+        (batches(entry(2, "a:1", "b:1")), DeploySpec(sources=count_of_sources(1)), [DROPPED]),
         (batches(entry(2, "a:1")), kinds("a", "b"), [ADDED]),
         (batches(entry(2, "a:1", "b:2")), kinds("a"), [DROPPED]),
         (batches(entry(2, "a:1")), kinds("b"), [ADDED, DROPPED]),

@@ -65,3 +65,16 @@ def test_a_backup_of_before_is_refused_as_well(golden, tmp_path):
     apply(make_source_change(stores, parse_change(["0=1"], ["0"])), stores, **STOPPED)
     with pytest.raises(BatchNotRestorableError, match="sources of the query were changed"):
         make_rollback(stores, ToBackup(root.location, backup_id))
+
+
+@pytest.mark.parametrize("said", [["0=1"], ["a=0", "b=1"]])
+def test_without_the_record_the_entries_tell_it(golden, said):
+    place = golden("two-sources")
+    stores = Stores(Store.open(str(place)))
+    change = parse_change(said, ["0"] if said == ["0=1"] else [])
+    apply(make_source_change(stores, change), stores, **STOPPED)
+    shutil.rmtree(place.parent / "_ckpt_undo")
+    with pytest.raises(BatchNotRestorableError, match="the newest offset entry has version"):
+        make_rollback(stores, 1)
+    with pytest.raises(BatchNotRestorableError):
+        make_rollback(stores, 0)
