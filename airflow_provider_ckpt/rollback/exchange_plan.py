@@ -68,6 +68,7 @@ def plan_exchange(
     replaced: Collection[str] = (),
     *,
     sha256_of: Callable[[str], str],
+    closed: bool = False,
 ) -> Plan:
     """Go back in place to the batch of a backup, whose files come from there as far as the checkpoint lacks them.
 
@@ -80,6 +81,7 @@ def plan_exchange(
         sink_log: The log of the file sink, when the batches are to be removed from it as well.
         replaced: Objects of the backup that are in the checkpoint with another content, and give way to it.
         sha256_of: Tells the SHA-256 (hex) of an object of the checkpoint that goes and comes back.
+        closed: Whether the checkpoint is closed around the steps, so that nothing else has to keep Spark from starting.
 
     Raises:
         BatchNotRestorableError: The checkpoint has gone another way than the backup, the sink log cannot be trimmed, or
@@ -87,7 +89,7 @@ def plan_exchange(
     """
     batch_id = backup.batch_id
     trims = trimmed_entries(batch_id, sink_log) if sink_log is not None else {}
-    exchange = _Exchange(view, backup, replaced, sha256_of)
+    exchange = _Exchange(view, backup, replaced, sha256_of, closed=closed)
     oldest = min((batch for batch in view.planned if batch > batch_id), default=batch_id)
     if batch_id in view.planned or oldest == batch_id:
         actions: list[Action] = [*peel(view, batch_id, trims, sink_log), *exchange.at_newest()]
@@ -148,8 +150,15 @@ class _Exchange:
     """The steps by which files of a checkpoint give way to those of a backup; each object is one with its sidecars."""
 
     def __init__(
-        self, view: CheckpointView, backup: Manifest, replaced: Collection[str], sha256_of: Callable[[str], str]
+        self,
+        view: CheckpointView,
+        backup: Manifest,
+        replaced: Collection[str],
+        sha256_of: Callable[[str], str],
+        *,
+        closed: bool,
     ) -> None:
+        self._is_closed = closed
         self._view, self._batch_id, self._replaced = view, backup.batch_id, frozenset(replaced)
         self._sha256_of = sha256_of
         self._stored = {item.name: item for item in backup.objects}
@@ -165,11 +174,11 @@ class _Exchange:
         past = source_deletes(self._as_it_will_be(), self._batch_id)
         if self._comes(self._newest):
             inner = [*self._rivals(), *self._swapped([*others, *self._before])]
-            fence = self._before_newest(inner)
+            fence = [] if self._is_closed else self._before_newest(inner)
             newest = self._swapped([self._newest])
             return [*fence, *inner, *past, *newest, *(self._back(action) for action in reversed(fence))]
         inner = [*self._rivals(), *self._swapped([*others, self._newest])]
-        if all(isinstance(layout.parse(main_name(action.name)), _SAFE) for action in inner):
+        if self._is_closed or all(isinstance(layout.parse(main_name(action.name)), _SAFE) for action in inner):
             return [*inner, *self._swapped(self._before), *past]
         if self._before != [layout.offset_entry(self._batch_id - 1)]:
             raise self._refused(inner)

@@ -212,7 +212,17 @@ def _back_to(stores: Stores, root: Store, backup: Manifest, wish: Wish) -> Plan:
     return _exchange(stores, root, view, backup, wish)
 
 
-def _exchange(stores: Stores, root: Store, view: CheckpointView, backup: Manifest, wish: Wish) -> Plan:
+def make_exchange(stores: Stores, root: Store, backup: Manifest, wish: Wish) -> Plan:
+    """The steps that make the batch of a backup, for a change that closes the checkpoint around them.
+
+    Raises what :func:`make_rollback` raises.
+    """
+    return _exchange(stores, root, _observed(stores.checkpoint, backup.batch_id), backup, wish, closed=True)
+
+
+def _exchange(
+    stores: Stores, root: Store, view: CheckpointView, backup: Manifest, wish: Wish, *, closed: bool = False
+) -> Plan:
     checkpoint, batch_id = stores.checkpoint, backup.batch_id
     require_restorable_backup(root, backup)
     held, backup = read_restart_set(root, backup)
@@ -237,6 +247,7 @@ def _exchange(stores: Stores, root: Store, view: CheckpointView, backup: Manifes
         sink_log=sink_log,
         replaced=compared.replaced,
         sha256_of=sha256_of,
+        closed=closed,
     )
     plan = without_gone_inputs(replace(plan, trigger=wish.trigger), inputs_after(checkpoint, view, batch_id))
     coming = [action.size for action in plan.actions if isinstance(action, Copy) and action.source]

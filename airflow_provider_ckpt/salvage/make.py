@@ -23,10 +23,10 @@ from airflow_provider_ckpt.codec import layout, state_content
 from airflow_provider_ckpt.codec.offset_log import OffsetSeq
 from airflow_provider_ckpt.errors import BackupCorruptError, BatchNotRestorableError, PlanError
 from airflow_provider_ckpt.restart.real_time import trigger_of
-from airflow_provider_ckpt.rollback.goal import ToBackup, facts_of
+from airflow_provider_ckpt.rollback.goal import facts_of
 from airflow_provider_ckpt.rollback.gone_inputs import without_gone_inputs
 from airflow_provider_ckpt.rollback.judge_effects import Wish, inputs_after, judge_sink
-from airflow_provider_ckpt.rollback.make import make_rollback
+from airflow_provider_ckpt.rollback.make import make_exchange
 from airflow_provider_ckpt.rollback.plan import unknown_warnings
 from airflow_provider_ckpt.salvage.candidates import Candidate, candidates, known_commits, newest_seen
 from airflow_provider_ckpt.salvage.entries import broken_entries
@@ -135,16 +135,8 @@ class _Salvage:
         for item in self._backups:
             if item.backup.batch_id != batch_id or self._stores.backups is None:
                 continue
-            target = ToBackup(self._stores.backups.location, item.backup.backup_id)
-            wish = self._wish
             try:
-                plan = make_rollback(
-                    self._stores,
-                    target,
-                    trim_sink_log=wish.trim_sink_log,
-                    sink=wish.sink,
-                    trigger=wish.trigger or None,
-                )
+                plan = make_exchange(self._stores, self._stores.backups, item.backup, self._wish)
             except (BatchNotRestorableError, BackupCorruptError) as error:
                 problems[batch_id] = f"{problems.get(batch_id, '')}; and {error.message.rstrip('.')}".lstrip("; ")
                 continue

@@ -20,7 +20,7 @@ from airflow_provider_ckpt.codec import layout
 from airflow_provider_ckpt.codec.layout import main_name
 from airflow_provider_ckpt.salvage.pieces import Piece
 from airflow_provider_ckpt.salvage.temporary import target_of
-from airflow_provider_ckpt.salvage.tree import Assembled
+from airflow_provider_ckpt.salvage.tree import Assembled, stands_in_the_way
 from airflow_provider_ckpt.sinks.effects import SinkEffect
 
 #: What Spark reads when it is there, and does without when it is not.
@@ -86,7 +86,8 @@ def exchanged(plan: Plan, view: CheckpointView, notes: tuple[str, ...]) -> Plan:
         view: The whole checkpoint.
         notes: The report.
     """
-    folders = sorted(set(view.folders) & plan.writes())
+    written = plan.writes()
+    folders = sorted(name for name in view.folders if name in written or stands_in_the_way(name, plan.batch_id))
     inside = [name for name in view.objects if name.startswith(tuple(f"{folder}/" for folder in folders))]
     clears = [Clear(name) for name in folders]
     left = sorted(name for name in view.objects.keys() - plan.deletes() - set(inside) if _is_left(name, plan, view))

@@ -83,7 +83,7 @@ def _is_entry(data: bytes) -> bool:
     """Whether bytes read as an offset entry, be it of another batch."""
     lines = data.decode(errors="replace").split("\n")
     try:
-        return lines[0] in ("v1", "v2") and isinstance(json.loads(lines[1] or "{}"), dict)
+        return len(lines) > 2 and lines[0] in ("v1", "v2") and isinstance(json.loads(lines[1] or "{}"), dict)
     except (ValueError, IndexError):
         return False
 

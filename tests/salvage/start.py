@@ -7,6 +7,7 @@ counting the rows of the batches that the plan keeps. Every tenth salvage is sto
 from __future__ import annotations
 
 import argparse
+import os
 import shutil
 import sys
 import tempfile
@@ -135,11 +136,12 @@ def main() -> int:
     outcomes: Counter[str] = Counter()
     began = time.monotonic()
     with tempfile.TemporaryDirectory(prefix="starts-") as scratch:
+        os.sync = lambda: None  # no tear is a power cut
         spark = start_spark()
         originals = Originals(spark, Path(scratch) / "clean")
         seed = options.seed
         while outcomes["started right"] + outcomes["wrong"] + outcomes["raised"] < options.count:
-            home = Path(scratch) / "torn"
+            home = Path(scratch) / f"torn-{seed}"  # the state maintenance of a query goes on in its place
             try:
                 outcome, problem = start(originals, home, seed)
             except Exception as error:  # what is raised is a result as well, named by its seed

@@ -104,6 +104,20 @@ def test_the_undo_leaves_the_batch_alone_that_runs_again(golden):
     assert {file: file.read_bytes() for file in path.rglob("*") if file.is_file()} == before
 
 
+@pytest.mark.parametrize("lost", [["commits/7"], ["commits/7", "state/0/0/8.delta"], ["offsets/7"]])
+def test_what_was_put_under_its_name_can_be_taken_back(lost, golden):
+    """A checksum file that has stayed at the name is none of what the salvage did."""
+    path = golden("agg-hdfs")
+    for name in lost:
+        temporary = lose_rename(path / name)
+        temporary.with_name(f".{temporary.name}.crc").rename((path / name).with_name(f".{(path / name).name}.crc"))
+    before = {file: file.read_bytes() for file in path.rglob("*") if file.is_file()}
+    stores = stores_of(path)
+    apply(make_salvage(stores), stores, **WORD)
+    apply(make_undo(stores), stores, **WORD)
+    assert {file: file.read_bytes() for file in path.rglob("*") if file.is_file()} == before
+
+
 def test_lost_commits_are_told_by_the_next_entries(golden):
     path = golden("agg-hdfs")
     commit = (path / "commits/6").read_bytes()

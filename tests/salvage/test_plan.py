@@ -2,12 +2,21 @@
 
 from __future__ import annotations
 
+from airflow_provider_ckpt.backup.take import take_backup
+from airflow_provider_ckpt.change.apply import apply
+from airflow_provider_ckpt.change.places import Stores
 from airflow_provider_ckpt.change.plan import plan_from_dict
+from airflow_provider_ckpt.change.undo.make import make_undo
+from airflow_provider_ckpt.rollback.make import make_rollback
 from airflow_provider_ckpt.salvage.candidates import Candidate
+from airflow_provider_ckpt.salvage.make import make_salvage
 from airflow_provider_ckpt.salvage.pieces import Piece
 from airflow_provider_ckpt.salvage.plan import plan_salvage
+from airflow_provider_ckpt.storage.store import Store
 from tests.salvage.bench import put_together
 from tests.salvage.damage import cut, drop, lose_rename
+
+WORD = {"query_is_stopped": True, "quiet_s": 0, "accept_sink": ("duplicated", "skipped", "unknown")}
 
 
 def steps(path, batch_id, last=None):
@@ -66,3 +75,21 @@ def test_pieces_come_after_what_goes(golden):
     ]
     assert plan.last_kept == 6
     assert plan_salvage(put_together(path, Candidate(6, 7, keeps_state=True)), 1).last_kept == 7
+
+
+def test_a_batch_near_the_first_is_taken_from_a_backup_while_the_checkpoint_is_closed(golden, tmp_path):
+    path, root = golden("two-sources"), Store.open(str(tmp_path / "root"))
+    stores = Stores(Store.open(str(path)), backups=root)
+    apply(make_rollback(stores, 1), stores, **WORD)
+    take_backup(stores.checkpoint, root, threads=1)
+    apply(make_undo(stores), stores, **WORD)
+    cut(path / "offsets/1")
+    (path / "offsets/.1.crc").unlink()
+    drop(path / "offsets/3")
+    (path / "offsets/3").mkdir()
+    plan = make_salvage(stores)
+    assert plan.batch_id == 1
+    assert [plan.actions[0].do, plan.actions[-1].do] == ["close", "open"]
+    assert ("clear", "offsets/3") in [(action.do, action.name) for action in plan.actions]
+    apply(plan, stores, **WORD)
+    assert make_salvage(stores).actions == ()

@@ -260,8 +260,9 @@ def _of_batch_in_flight(after: After, view: CheckpointView) -> list[Delete]:
     """What a query has written since of a batch that was in flight: its commit, and its state."""
     done = after.done
     committed = [int(item.expected) for item in done.requirements if _is_number(item)]
+    is_committed = layout.commit_entry(done.last_kept) in done.writes()  # by the change itself
     was_committed = done.last_kept == done.batch_id and any(batch >= done.last_kept for batch in committed)
-    if not done.rules.keeps_in_flight or was_committed:
+    if not done.rules.keeps_in_flight or is_committed or was_committed:
         return []
     young = {name for name in younger(after, "checkpoint") if batch_of(name) == done.last_kept} & view.objects.keys()
     entry = layout.commit_entry(done.last_kept)
