@@ -9,6 +9,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from airflow_provider_ckpt.change.actions import Create
 from airflow_provider_ckpt.change.plan import Plan
 from airflow_provider_ckpt.change.requirements import LatestCommitted, LatestPlanned, SameQuery
@@ -21,6 +23,7 @@ from airflow_provider_ckpt.codec.commit_log import CommitMetadata
 from airflow_provider_ckpt.codec.offset_log import OffsetSeq
 from airflow_provider_ckpt.fence.entry import empty_entry
 from airflow_provider_ckpt.sinks.effects import SinkEffect
+from airflow_provider_ckpt.times import time_text
 
 _EXACT = SinkEffect(NOT_DECLARED, "exact", "the batch of the fence reads no rows")
 
@@ -42,7 +45,17 @@ def plan_fence(view: CheckpointView, batch_id: int, entry: OffsetSeq, commit: Co
         f"What it proves: a query that was at batch {batch_id} can plan no batch any more. It stops at its next one, "
         "with CONCURRENT_STREAM_LOG_UPDATE.",
     )
-    return _plan(view, batch_id, empty_entry(entry, commit).decode(), at_ms, notes, _limits(own))
+    plan = _plan(view, batch_id, empty_entry(entry, commit).decode(), at_ms, notes, _limits(own))
+    before_ms = entry.metadata.batch_watermark_ms if entry.metadata else 0
+    if not view.stateful or commit.next_batch_watermark_ms <= before_ms:
+        return plan
+    late = (
+        f"The batch of the fence moves the watermark from {time_text(before_ms)} to "
+        f"{time_text(commit.next_batch_watermark_ms)}, as a batch without rows does. The next rows with times in "
+        "between are dropped as late; without the fence the next batch might have taken them."
+    )
+    effect = replace(_EXACT, reason=f"{_EXACT.reason}; it moves the watermark, see the warnings")
+    return replace(plan, effects=(effect,), warnings=(late, *plan.warnings))
 
 
 def plan_there(view: CheckpointView, batch_id: int, data: str, at_ms: int) -> Plan:

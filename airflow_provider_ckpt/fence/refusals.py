@@ -79,6 +79,8 @@ def require_fenceable(view: CheckpointView, trigger: str) -> tuple[int, OffsetSe
 
 def _require_free(view: CheckpointView, batch_id: int) -> None:
     """Nothing is in the way of the entry: Spark would read a checksum file beside it, and a directory is no entry."""
+    if (commit := layout.commit_entry(batch_id - 1)) in view.folders:
+        raise _refused(view, f"{commit} is a directory, so that batch is never committed", f"{_CHECK} {view.location}")
     name = layout.offset_entry(batch_id)
     for other in layout.sidecars(name):
         if other in view.objects:

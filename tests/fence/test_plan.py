@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from airflow_provider_ckpt.change.plan import plan_from_dict
@@ -35,6 +37,17 @@ def test_it_says_what_it_proves_and_what_not():
     said = " ".join((*idle().notes, *idle().warnings))
     for words in ("can plan no batch any more", "idle", "still writes to the sink", "supervisor", "Async progress"):
         assert words in said
+
+
+@pytest.mark.parametrize(
+    ("stateful", "coming_ms", "told"), [(True, 5000, True), (True, 0, False), (False, 5000, False)]
+)
+def test_a_watermark_that_moves_is_said_where_rows_could_become_late(stateful, coming_ms, told):
+    view = replace(view_of(**ENTRIES, **{"commits/7": COMMIT}), stateful=stateful)
+    commit = commit_log.decode(b'v1\n{"nextBatchWatermarkMs":%d}' % coming_ms, "commits/7")
+    plan = plan_fence(view, 7, view.offset_seq(7), commit, 11)
+    assert any("dropped as late" in text for text in plan.warnings) == told
+    assert ("moves the watermark" in plan.effects[0].reason) == told
 
 
 def test_behind_a_batch_in_flight_the_entry_closes_the_checkpoint():

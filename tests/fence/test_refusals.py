@@ -30,6 +30,7 @@ def logs(planned: list[int], committed: list[int], **contents: bytes):
         pytest.param(logs([0, 1], [0, 1]), "realTime", "trigger realTime writes the offset entry", "end its driver", id="declared"),
         pytest.param(logs([0, 1], [0, 1]), "continuous", "trigger continuous writes", "end its driver", id="declared continuous"),
         pytest.param(logs([0, 1], [0, 1], **{"offsets/.2.crc": b""}), "", "offsets/.2.crc is left over", "no query can plan batch 2", id="checksum"),
+        pytest.param(replace(logs([0, 1], [0]), folders=("commits/1",)), "", "commits/1 is a directory", "ckpt check", id="commit"),
         pytest.param(replace(logs([0, 1], [0, 1]), folders=("offsets/2",)), "", "offsets/2 is a directory", "no query can plan", id="directory"),
         pytest.param(
             logs([0, 1], [0], o0=offset_entry(partitions=2), o1=offset_entry(partitions=4)),
