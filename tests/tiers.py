@@ -93,4 +93,5 @@ SWEEPS = (
     ),
     *("rollback/test_read_backup.py", "rollback/test_model.py", "rollback/test_repairing.py"),
     *("rollback/test_run_again.py", "untrusted/test_hostile.py", "waiting/test_histories.py"),
+    *("salvage/test_put_in_place.py", "salvage/test_tears.py"),
 )

@@ -147,8 +147,7 @@ def main() -> int:
             except Exception as error:  # what is raised is a result as well, named by its seed
                 outcome, problem = "raised", f"seed {seed}: {type(error).__name__}: {str(error)[:800]}"
             outcomes[outcome] += 1
-            if problem:
-                print(problem, flush=True)
+            print(f"seed {seed}: {outcome}" + (f"\n{problem}" if problem else ""), flush=True)
             shutil.rmtree(home, ignore_errors=True)
             seed += 1
         spark.stop()
