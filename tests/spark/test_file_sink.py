@@ -15,6 +15,8 @@ from airflow_provider_ckpt.checkpoint.observe import observe
 from airflow_provider_ckpt.codec import layout
 from airflow_provider_ckpt.errors import BatchNotRestorableError, PlanError
 from airflow_provider_ckpt.rollback.make import make_rollback
+from airflow_provider_ckpt.sink_repair.make import make_repair
+from airflow_provider_ckpt.sinks.declared import DeclaredSink
 from airflow_provider_ckpt.storage.store import Store
 from tests.spark_lab import Lab, move_paths, rows_of
 
@@ -158,3 +160,20 @@ def test_a_compacted_log_without_its_originals_is_refused(lab):
     with pytest.raises(BatchNotRestorableError, match="only in the compacted file _spark_metadata/9.compact"):
         roll_back(lab, trim=True)
     assert sorted(lab.checkpoint.rglob("*")) == before
+
+
+def test_a_log_with_holes_is_completed(lab):
+    """Readers stop at the first missing entry, and get every row once when all are there again."""
+    log = lab.output / "_spark_metadata"
+    before = {name: (log / name).read_bytes() for name in ("9.compact", "10")}
+    for name in before:
+        (log / name).unlink()
+        (log / f".{name}.crc").unlink(missing_ok=True)
+    with pytest.raises(Exception, match=r"_spark_metadata/9\.compact doesn't exist \(latestId: 11"):
+        lab.table()
+    stores = Stores(Store.open(str(lab.checkpoint)), Store.open(str(lab.output)))
+    plan = make_repair(stores, DeclaredSink("file", str(lab.output)))
+    assert plan.sink_effect == "exact"
+    apply(plan, stores, query_is_stopped=True, quiet_s=0)
+    assert {name: (log / name).read_bytes() for name in before} == before
+    assert lab.table() == expected(dict.fromkeys(range(BATCHES), "A"))

@@ -29,12 +29,12 @@ REPAIRED: Mapping[int, str] = {
     3: "created again: `ckpt reset-offsets`; a topic gone: one start with `failOnDataLoss=false`",
     4: "`ckpt rollback`: exact",
     5: "`ckpt rollback`: exact",
-    6: "`ckpt rollback`: exact; the checksum file or directory removed: exact",
-    7: "`ckpt rollback`: the state is right",
+    6: "`ckpt fence`, `ckpt rollback`: exact; the checksum file or directory removed: exact",
+    7: "`ckpt salvage`: exact; `ckpt rollback`: the state is right",
     8: "the earlier deploy: exact",
     9: "the earlier deploy: exact",
     10: "`ckpt repartition`: exact",
-    11: "`ckpt rollback --trim-sink-log`: exact",
+    11: "`ckpt repair`: exact; `ckpt rollback --trim-sink-log`: exact",
     12: "another output directory: exact; `ckpt seed` for Kafka and tables",
     13: "the option `retention` of the sink: exact",
     14: "`ckpt seed`: all of the new table",
@@ -42,7 +42,7 @@ REPAIRED: Mapping[int, str] = {
     16: "`ckpt reset-offsets --skip-version`: skipped, that version alone",
     17: "`ckpt reset-offsets`",
     20: "`ckpt rollback --to-backup`: exact",
-    21: "`ckpt rollback`: exact",
+    21: "`ckpt salvage`, `ckpt rollback`: exact",
     22: "`minBatchesToRetain`: exact",
     23: "`ckpt restore --rewrite-paths`: exact",
     24: "`ckpt export`, `ckpt seed`: exact",
@@ -53,11 +53,7 @@ REPAIRED: Mapping[int, str] = {
 }
 #: What has no command yet.
 LATER: Mapping[int, str] = {
-    6: "a stop for a driver that nobody can reach",
-    7: "a file of state whose rename was lost",
-    11: "entries of a sink log that are gone and purged",
     13: "the growth of the log, as a finding",
-    21: "the newest whole batch of a copy in one command",
     22: "a report of the costs by kind",
 }
 _TABLE = re.compile(r"\| symptom \| page .*\n\|[-|]+\|\n(?:\|.*\n)+")

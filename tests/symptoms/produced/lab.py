@@ -229,7 +229,7 @@ def sink(query: Query) -> str:
     return f"file:{query.to[1]}"
 
 
-def forget(log: Path, *names: int) -> None:
+def forget(log: Path, *names: int | str) -> None:
     """Remove entries of a log with their checksum files, as somebody does by hand."""
     for name in names:
         (log / str(name)).unlink()

@@ -143,6 +143,15 @@ class Proof:
         assert command == f"ckpt salvage {location}", told
         return command
 
+    def prints(self, location: Path, cause: str) -> str:
+        """The last command that `ckpt explain` prints for the cause that is left, whose text has these words."""
+        told = self.ckpt("explain", "--log", str(self.home / "driver.log"), str(location), "--json")[1]
+        found = [
+            item for item in told["explanations"] if item["page"] == PAGES[self.symptom] and cause in item["cause"]
+        ]
+        assert found, told
+        return str(found[0]["commands"][-1])
+
     def carries_out(self, command: str, accept: tuple[str, ...] = (), **filled: str) -> str:
         """Run a command as it is printed, with its placeholders filled in: first its plan, which changes nothing.
 

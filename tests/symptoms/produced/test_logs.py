@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 import shutil
+import threading
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
@@ -208,6 +209,53 @@ def test_two_drivers(sparks, ran, proof, tmp_path, zombie):
     query.add([5])
     assert [row[:2] for row in other.run(query).rows] == [("o2", "50"), ("o3", "51")]
     proof.ends("one driver ended", "duplicated: the batch that both ran")
+
+
+@pytest.mark.parametrize("zombie", ["4.3", "3.5"])
+def test_a_driver_that_nobody_can_reach(sparks, ran, proof, tmp_path, zombie):
+    """An old driver goes on after the new one has stopped; the command that is printed stops it within one batch."""
+    spark, old = sparks({"4.3": "3.5", "3.5": "4.3"}[zombie]), sparks(zombie)
+    proof = proof(6, "driver-out-of-reach")
+    query = ran("copy", 4, "3.5").copied(tmp_path / "q")
+    query.add(range(4, 16))
+    offsets, commits = query.checkpoint / "offsets", query.checkpoint / "commits"
+    free = {name: tmp_path / name for name in ("old", "new")}
+
+    def is_closed() -> bool:
+        return any(path.read_bytes().startswith(b"v2147483647") for path in offsets.glob("[0-9]*"))
+
+    with ThreadPoolExecutor(3) as pool:
+        try:
+            living = pool.submit(old.run, query, hold=free["old"])
+            until(lambda: living.done() or Path(f"{free['old']}.reached").exists())
+            starting = pool.submit(spark.run, query, hold=free["new"])
+            until(lambda: starting.done() or Path(f"{free['new']}.reached").exists())
+            free["old"].touch()
+            until(lambda: living.done() or (commits / "4").exists())
+            free["old"].unlink()  # it waits within one of its next batches
+            free["new"].touch()
+            stopped = starting.result()
+            assert stopped.error == "SparkException", stopped.log[-3000:]
+            proof.explains(spark, stopped)
+            command = proof.prints(query.checkpoint, "Two queries run on one checkpoint")
+            assert command == f"ckpt fence {query.checkpoint} --execute"
+            fencing = threading.Event()
+            pool.submit(lambda: (until(lambda: fencing.is_set() or is_closed()), free["old"].touch()))
+            code, done = proof.ckpt(*command.split()[1:], "--json")
+            fencing.set()
+            assert (code, done.get("sink_effect")) == (0, "exact"), done
+            ended = living.result()
+        finally:
+            for path in free.values():
+                path.touch()
+    assert ended.error in ("SparkException", "FileAlreadyExistsException"), ended.log[-3000:]
+    assert max(ended.batches) < 15, "it had batches left"
+    after = spark.run(query)
+    assert after.error is None, after.log[-3000:]
+    assert stopped.batches.keys() == {4}
+    values = sorted(int(row[1]) for row in (*ended.rows, *after.rows))
+    assert values == [10 * number + one for number in range(4, 16) for one in (0, 1)]
+    proof.ends("`ckpt fence`", "duplicated: the batch that both ran before")
 
 
 @pytest.mark.parametrize("version", ["4.3", "3.5"])

@@ -3,31 +3,99 @@
 from __future__ import annotations
 
 import json
+import shutil
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
-from tests.symptoms.produced.lab import forget, rows, sink
+from tests.symptoms.produced.lab import forget, rows, sink, write
 
 pytestmark = [pytest.mark.spark, pytest.mark.timeout(900)]
 YEAR_MS = 365 * 86_400_000
 
 
+def of_files(files: int) -> list[tuple[str, str]]:
+    """The rows of the files 0 to ``files`` - 1."""
+    return sorted((f"o{n % 3 + one}", str(10 * n + one)) for n in range(files) for one in (0, 1))
+
+
+#: What is deleted of the log of eight batches, or of twelve, and the exception that Spark stops with.
+GONE = {
+    "entry-gone": (8, ["4"], [10, 11], "SparkFileNotFoundException"),
+    "log-deleted": (8, None, [10, 11], "SparkFileNotFoundException"),
+    "compacted-entry-gone": (12, ["9.compact"], [20, 21], "SparkFileNotFoundException"),
+    "compacted-entry-cut-off": (12, [], [20, 21], "JsonEOFException"),
+}
+
+
+@pytest.mark.parametrize("case", GONE)
 @pytest.mark.parametrize("version", ["4.3", "3.5"])
-def test_an_entry_of_the_sink_log_is_gone(sparks, ran, proof, tmp_path, version):
-    spark, proof = sparks(version), proof(11, "entry-gone")
-    query = ran("files", 8, version).copied(tmp_path / "q")
-    whole = rows(spark, query)
+def test_entries_of_the_sink_log_are_gone(sparks, ran, proof, tmp_path, case, version):
+    """The query stops at its next compaction; the command of the gate writes them, and the next compactions read them."""
+    files, names, more, error = GONE[case]
+    spark, proof = sparks(version), proof(11, case)
+    query = ran("files", files, version).copied(tmp_path / "q")
+    log = Path(query.to[1]) / "_spark_metadata"
+    if names is None:
+        shutil.rmtree(log)
+    elif names:
+        forget(log, *names)
+    else:
+        write(log / "9.compact", (log / "9.compact").read_bytes()[:200])
+    query.add(range(files, more[0]))
+    if case == "compacted-entry-cut-off":
+        ran = spark.run(query)
+        assert ran.error is not None
+        command = proof.confirms(query.checkpoint, "CKPT144", sink=sink(query))
+    else:
+        proof.stops(spark, query, error)
+        command = proof.confirms(query.checkpoint, "CKPT142", sink=sink(query))
+    assert command == f"ckpt repair {query.checkpoint} --sink {sink(query)}"
+    assert proof.carries_out(command) == "exact"
+    query.add(more)
+    assert spark.run(query).error is None
+    assert rows(spark, query) == of_files(more[-1] + 1)
+    query.add(range(more[-1] + 1, more[-1] + 11))
+    assert spark.run(query).error is None, "over the next compaction"
+    assert rows(spark, query) == of_files(more[-1] + 11)
+    if case != "compacted-entry-cut-off":
+        proof.ends(rows="exact")
+
+
+def test_the_newest_entries_of_the_sink_log_are_gone(spark, ran, proof, tmp_path):
+    """Readers miss their rows without an error until the next compaction stops."""
+    proof = proof(11, "newest-entries-gone")
+    query = ran("files", 8).copied(tmp_path / "q")
+    forget(Path(query.to[1]) / "_spark_metadata", "6", "7")
+    assert rows(spark, query) == of_files(6)
+    proof.explains(
+        spark, "java.lang.IllegalStateException: /out/_spark_metadata/6 doesn't exist when compacting batch 9"
+    )
+    command = proof.confirms(query.checkpoint, "CKPT141", sink=sink(query))
+    assert proof.carries_out(command) == "exact"
+    assert rows(spark, query) == of_files(8)
+    query.add(range(8, 12))
+    assert spark.run(query).error is None
+    assert rows(spark, query) == of_files(12)
+    proof.ends(rows="exact")
+
+
+def test_the_batches_are_written_again(spark, ran, proof, tmp_path):
+    """Where nothing is proven, a rollback lets the query write the batches again: here the checkpoint is a copy."""
+    proof = proof(11, "rolled-back")
+    query = ran("files", 8).copied(tmp_path / "q")
     query.add([8, 9])
-    forget(Path(query.to[1]) / "_spark_metadata", 4)
+    forget(Path(query.to[1]) / "_spark_metadata", "4")
+    for path in (query.checkpoint / "commits").iterdir():
+        path.touch()
     proof.stops(spark, query, "SparkFileNotFoundException")
-    proof.confirms(query.checkpoint, "CKPT142", sink=sink(query))
+    code, told = proof.ckpt("repair", str(query.checkpoint), "--sink", sink(query), "--json")
+    assert code == 4 and "the checkpoint was copied or restored" in json.dumps(told)
     effect = proof.carries_out(f"ckpt rollback {query.checkpoint} --to-batch 3 --sink {sink(query)} --trim-sink-log")
     assert effect == "exact"
     assert spark.run(query).error is None
-    assert len(whole) == 16
-    assert rows(spark, query) == sorted([*whole, ("o2", "80"), ("o3", "81"), ("o0", "90"), ("o1", "91")])
+    assert rows(spark, query) == of_files(10)
     proof.ends()
 
 
