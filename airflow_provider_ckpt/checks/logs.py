@@ -20,7 +20,7 @@ from airflow_provider_ckpt.codec import layout
 from airflow_provider_ckpt.codec.commit_log import CommitMetadata
 from airflow_provider_ckpt.codec.jvm_text import INT_MAX, abbreviate, parse_int
 from airflow_provider_ckpt.codec.offset_log import OffsetSeq
-from airflow_provider_ckpt.errors import IncompleteLogFileError, UnsupportedVersionError
+from airflow_provider_ckpt.errors import CheckpointClosedError, IncompleteLogFileError, UnsupportedVersionError
 from airflow_provider_ckpt.untrusted.spans import missing_spans, spans_text
 
 _RELEVANT = frozenset(conf.key for conf in CATALOGUE)
@@ -255,6 +255,8 @@ def commits_trail(view: CheckpointView) -> Iterator[Finding]:
     planned, committed = view.latest_planned, view.latest_committed
     if planned is None or planned == committed:
         return
+    if isinstance(view.damaged.get(layout.offset_entry(planned)), CheckpointClosedError):
+        return  # that entry is none of a batch
     between = [batch for batch in view.planned if (-1 if committed is None else committed) < batch < planned]
     if between:
         yield Finding(

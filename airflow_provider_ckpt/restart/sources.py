@@ -180,7 +180,8 @@ def _named(names: Iterable[str]) -> list[str]:
     return [name for name in names if _NAME.fullmatch(name)]
 
 
-_NAME = re.compile(r"[A-Za-z_]\w*")
+#: What Spark takes for a name (``StreamingNameValidator``), but for digits alone, which are a position here.
+_NAME = re.compile(r"(?![0-9]+$)[A-Za-z0-9_]+")
 
 
 def count_fits(

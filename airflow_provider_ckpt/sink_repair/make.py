@@ -27,7 +27,14 @@ from airflow_provider_ckpt.sink_repair.log_shape import Shape, interval_of
 from airflow_provider_ckpt.sink_repair.plan import NewEntry, content_of, effects_of, plan_repair
 from airflow_provider_ckpt.sink_repair.read_copied import copied_statuses, names_in, read_copied, require_whole_copy
 from airflow_provider_ckpt.sink_repair.read_log import read_log
-from airflow_provider_ckpt.sink_repair.refusals import MOST_BATCHES, NOTHING, require_used, too_many, undecided
+from airflow_provider_ckpt.sink_repair.refusals import (
+    MOST_BATCHES,
+    NOTHING,
+    require_own_content,
+    require_used,
+    too_many,
+    undecided,
+)
 from airflow_provider_ckpt.sink_repair.share import Doubt, Evidence, Share, require_one_taker, share_of
 from airflow_provider_ckpt.sinks.declared import DeclaredSink, read_file_sink, read_marker
 from airflow_provider_ckpt.storage.store import Store
@@ -74,6 +81,7 @@ def _fresh(stores: Stores, sink: DeclaredSink, decisions: Decisions) -> Plan:
         raise PlanError("no batch is committed, so the sink needs no log.", location=view.location, hint=NOTHING)
     contents = read_log(read_file_sink(stores.sink), stores.sink)
     _require_fit(stores, view, sink, contents, _newest(contents, view))  # before any number of the log is relied on
+    require_own_content(contents, stores.sink.location)
     log = _log_of(stores, contents, view, decisions)
     unknown, lacking = log.unknown, log.lacking
     files = stores.sink.find() if lacking else {}

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from airflow_provider_ckpt.codec import layout
 from airflow_provider_ckpt.errors import PlanError
 from airflow_provider_ckpt.sink_repair.decision import Decisions
+from airflow_provider_ckpt.sink_repair.lacking import LogContents
 from airflow_provider_ckpt.sink_repair.share import Doubt, Share
 from airflow_provider_ckpt.untrusted.spans import batches_text
 
@@ -25,6 +26,26 @@ def too_many(sink: str) -> PlanError:
         name=layout.SINK_LOG,
         hint=f"{NOTHING} Restore _spark_metadata from a copy of the table.",
     )
+
+
+def require_own_content(contents: LogContents, sink: str) -> None:
+    """Raise PlanError where two entries name one file: one has the content of the other, and what it named is lost."""
+    named_by = {status.path: contents.compacted for status in contents.base}
+    for batch_id, files in contents.singles.items():
+        for status in files:
+            other = named_by.setdefault(status.path, batch_id)
+            if other == batch_id:
+                continue
+            name = contents.log.entries[layout.SinkLogEntry(batch_id, compact=False)]
+            raise PlanError(
+                f"the entries of batches {other} and {batch_id} in the log of the sink name the same data file, so one "
+                "of them has the content of the other.",
+                location=sink,
+                name=name,
+                batch_id=batch_id,
+                hint=f"{NOTHING} Move the wrong one and its checksum file out of _spark_metadata, and run the same "
+                "command again: it completes the log.",
+            )
 
 
 def undecided(doubts: Sequence[Doubt], sink: str, checkpoint: str) -> PlanError:

@@ -11,7 +11,12 @@ from airflow_provider_ckpt.checkpoint.spark_confs import SHUFFLE_PARTITIONS, STA
 from airflow_provider_ckpt.checkpoint.view import CheckpointView
 from airflow_provider_ckpt.checks import logs
 from airflow_provider_ckpt.codec.jvm_text import INT_MAX
-from airflow_provider_ckpt.errors import IncompleteLogFileError, MalformedEntryError, UnsupportedVersionError
+from airflow_provider_ckpt.errors import (
+    CheckpointClosedError,
+    IncompleteLogFileError,
+    MalformedEntryError,
+    UnsupportedVersionError,
+)
 from tests.views import view_of
 
 COMMIT = b"v1\n{}"
@@ -210,6 +215,13 @@ def test_commits_that_trail(files, text):
         if text is None
         else [f"{text} are planned and not committed; Spark runs only batch {text.split()[-1]} again"]
     )
+
+
+def test_the_entry_that_closes_a_checkpoint_is_of_no_batch():
+    """A batch in flight is healthy, and no rollback is proposed that would drop it."""
+    view = view_of("offsets/1", "offsets/2", "offsets/3", "commits/1")
+    view = replace(view, damaged={"offsets/3": CheckpointClosedError("closed", name="offsets/3")})
+    assert list(logs.commits_trail(view)) == []
 
 
 def test_an_entry_that_is_a_copy_of_the_one_before():

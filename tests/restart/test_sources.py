@@ -49,6 +49,7 @@ UNSUPPORTED = f"{EVOLUTION}.SOURCE_NAMING_NOT_SUPPORTED"
     ("deploy", "error"),
     [
         (replace(kinds("a", "b"), confs=ON), None),
+        (replace(kinds("a", "1a"), confs=ON), None),
         (replace(kinds("a", "1"), confs=ON), UNNAMED),
         (kinds("a", "1"), UNSUPPORTED),
         (kinds("0", "1"), None),

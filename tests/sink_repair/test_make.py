@@ -53,6 +53,17 @@ def test_holes_before_the_newest_compaction_are_read_by_nobody(table):
     assert table.repair().actions == ()
 
 
+@pytest.mark.parametrize(("copy", "over"), [("21", "22"), ("12", "23")], ids=["a later one", "a compacted one"])
+def test_an_entry_with_the_content_of_another_is_named_and_not_built_upon(table, copy, over):
+    """What it named before is known to nobody, and readers would get the rows of the other batch twice."""
+    (table.log / over).write_text(table.entries[copy])
+    with pytest.raises(PlanError, match="name the same data file") as caught:
+        table.repair()
+    assert (caught.value.name, caught.value.batch_id) == (f"_spark_metadata/{over}", int(over))
+    (table.log / over).unlink()
+    assert table.repair().sink_effect == "exact"
+
+
 def test_entries_that_spark_cannot_read_are_replaced(table):
     before = table.entries
     (table.log / "19.compact").write_text(before["19.compact"][:300])
