@@ -167,6 +167,11 @@ def _others(found: Assembled) -> Iterator[str]:
     yield from tree.source_names_past(listed)
     yield from (name for name in view.objects if name.startswith(tuple(f"{folder}/" for folder in tree.cleared)))
     yield from tree.stale
+    for name in view.objects:  # Spark writes what is missing again, and fails at the checksum file that is there
+        main = main_name(name)
+        is_alone = name != main and main not in listed.objects and main not in view.objects
+        if is_alone and isinstance(layout.parse(main), layout.OperatorMetadataFile | layout.StateSchemaFile):
+            yield name
     for name in tree.pieces:
         if name in view.objects:
             yield name

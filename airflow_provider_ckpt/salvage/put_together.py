@@ -245,7 +245,7 @@ def _useless(chosen: RestartSet, after: CheckpointView) -> dict[str, str]:
     A zip names tables that it does not hold.
     """
     found: dict[str, str] = {}
-    for problem in chosen.repaired:
+    for problem in (*chosen.repaired, *(problem for problem in chosen.missing if _is_of_final_zip(problem, chosen))):
         name, reason = _parts(problem)
         place = layout.parse(name)
         if isinstance(place, layout.StateFile):
@@ -262,6 +262,16 @@ def _useless(chosen: RestartSet, after: CheckpointView) -> dict[str, str]:
             if zips:
                 found[zips[max(zips)]] = f"{name} is {reason or 'missing'}"
     return found
+
+
+def _is_of_final_zip(problem: str, chosen: RestartSet) -> bool:
+    """Whether a table is lost of the zip that ends a chain of ids: without that zip Spark reads the changelog."""
+    place = layout.parse(_parts(problem)[0])
+    if not isinstance(place, layout.StateTable):
+        return False
+    files = [file for name in chosen.names if isinstance(file := layout.parse(name), layout.StateFile)]
+    final = (place.store_id, "zip", chosen.batch_id + 1)
+    return any(file.unique_id and (file.store_id, file.kind, file.version) == final for file in files)
 
 
 def _parts(problem: str) -> tuple[str, str]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from airflow_provider_ckpt.salvage.candidates import Candidate
+from airflow_provider_ckpt.salvage.plan import plan_salvage
 from tests.salvage.bench import put_together
 from tests.salvage.damage import cut, drop
 
@@ -75,3 +76,21 @@ def test_what_the_forecast_speaks_against_is_none(golden):
     )
     (path / "offsets/.7.crc").unlink()
     assert "CKPT" in str(put_together(path, Candidate(7, 7)))
+
+
+def test_a_zip_without_its_table_goes_where_its_changelog_is_there(golden):
+    path = golden("agg-rocksdb-changelog-v2")
+    (zip_file,) = path.glob("state/0/0/[0-9]*.zip")
+    version = int(zip_file.name.partition("_")[0])
+    for table in path.glob("state/0/0/SSTs/*.sst"):
+        drop(table)
+    found = put_together(path, Candidate(version - 1, version - 1))
+    assert str(zip_file.relative_to(path)) in found.tree.broken
+
+
+def test_the_checksum_file_of_operator_metadata_goes_where_that_is_lost(golden):
+    """Spark writes it again, and fails where the checksum file is there."""
+    path = golden("agg-hdfs")
+    (path / "state/0/_metadata/metadata").unlink()
+    plan = plan_salvage(put_together(path, Candidate(7, 7)), 1)
+    assert plan.deletes() == {"state/0/_metadata/.metadata.crc"}
