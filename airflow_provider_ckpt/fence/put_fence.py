@@ -212,8 +212,8 @@ def _withdraw(run: _Run, plan: Plan, stored: StoredObject | None) -> None:
         location=plan.location,
         batch_id=plan.batch_id,
         hint="Nothing was left behind. If the batch takes longer, run the same command with a longer --wait-for-batch. "
-        "If its writer has died, no fence is needed: start the query, which runs the batch again; or make the change "
-        "without a fence, by your word that the query is stopped.",
+        "If its writer has died, no fence is needed: start the query, which runs the batch again; or confirm that "
+        "the query is stopped, and make the change without a fence.",
     )
 
 
