@@ -57,9 +57,11 @@ def broken_entries(view: CheckpointView) -> dict[str, str]:
     for name, entry in view.entries.items():
         if isinstance(entry, HadoopChecksum):
             place = layout.parse(name)
-            main = view.entries.get(place.of) if isinstance(place, layout.Sidecar) else None
+            if not isinstance(place, layout.Sidecar):
+                continue
+            main = view.entries.get(place.of)
             if main is not None and not _sums_beginning(entry, main.encode()):
-                broken[place.of] = MISMATCH  # type: ignore[union-attr]  # there is a main object only for a sidecar
+                broken[place.of] = MISMATCH
         elif (problem := problem_of_entry(entry)) is not None:
             broken[name] = problem
     return {**_copies(view), **broken}

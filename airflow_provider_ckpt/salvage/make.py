@@ -126,9 +126,11 @@ class _Salvage:
         in_place = InPlace(self._temporaries.piece, self._temporaries.targets, self._temporaries.problem, self._known)
         yield _Way(in_place)
         root = self._stores.backups
-        for item in self._backups if root is not None else ():
+        if root is None:
+            return
+        for item in self._backups:
             if item.shared is not None and item.backup.batch_id <= wanted.batch_id + 1:
-                yield _Way(_with(root, in_place, item), item.backup.backup_id)  # type: ignore[arg-type]  # there is a root where there are backups
+                yield _Way(_with(root, in_place, item), item.backup.backup_id)
 
     def _exchange(self, batch_id: int, problems: dict[int, str]) -> Plan | None:
         """The batch as a backup has it, where nothing here shows that the backup is of the same history."""

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import replace
 
 from airflow_provider_ckpt.change.actions import Action, Clear, Close, Copy, Create, Delete, Open
-from airflow_provider_ckpt.change.facts import batch_of, kept_objects
+from airflow_provider_ckpt.change.facts import Spot, batch_of, kept_objects
 from airflow_provider_ckpt.change.later_batches import deletes_of, peel, requirements_of, trimmed_entries
 from airflow_provider_ckpt.change.plan import Plan
 from airflow_provider_ckpt.change.requirements import FromBackup, KeptObjects
@@ -152,8 +152,10 @@ def _goes(found: Assembled, sink_log: SinkLog | None) -> list[Delete]:
     trims = trimmed_entries(tree.batch_id, sink_log) if sink_log is not None else {}
     actions = [action for action in peel(view, tree.batch_id, trims, sink_log) if not _is_kept(action, found)]
     actions += deletes_of(view.objects, sorted(set(_others(found)), reverse=True))
-    seen: set[tuple[str, str]] = set()
-    return [action for action in actions if not (action.spot in seen or seen.add(action.spot))]  # type: ignore[func-returns-value]  # add is called for what it does
+    first: dict[Spot, Delete] = {}
+    for action in actions:
+        first.setdefault(action.spot, action)
+    return list(first.values())
 
 
 def _is_kept(action: Delete, found: Assembled) -> bool:

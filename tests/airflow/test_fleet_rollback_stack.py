@@ -21,12 +21,10 @@ from tests.airflow_stack import AirflowStack
 from tests.fake_query import QUERY_ID, FakeQuery
 from tests.postgres import cluster
 
-pytestmark = [
-    pytest.mark.airflow,
-    pytest.mark.exhaustive,
-    pytest.mark.skipif(Version(airflow.__version__) < Version("3.3"), reason="before 3.3 a question is a deferral"),
-]
+pytestmark = [pytest.mark.airflow, pytest.mark.exhaustive]
 
+#: The state of a task that has asked a question; before Airflow 3.3 it waits for the answer in the triggerer.
+ASKING = "awaiting_input" if Version(airflow.__version__) >= Version("3.3") else "deferred"
 DAG, UNDO = "checkpoint_fleet_rollback", "checkpoint_fleet_undo"
 #: Checkpoints of real Spark, of which each has a batch that it can go back to.
 CASES = (
@@ -127,12 +125,12 @@ def states(stack: AirflowStack, run: str, task_id: str, dag: str = DAG) -> list[
 
 def answer(stack: AirflowStack, run: str, option: str, dag: str = DAG) -> str:
     """Wait to be asked, and answer once the scheduler knows that the task has paused; what was shown."""
-    stack.wait_for_task(dag, run, "approve", "awaiting_input", timeout_s=3000)
+    stack.wait_for_task(dag, run, "approve", ASKING, timeout_s=3000)
     log = stack.logs / "scheduler.log"
 
     def has_paused() -> bool:
         lines = log.read_text(errors="replace").splitlines()
-        return any(f"task_id=approve, run_id={run}," in line and "state=awaiting_input" in line for line in lines)
+        return any(f"task_id=approve, run_id={run}," in line and f"state={ASKING}" in line for line in lines)
 
     stack.wait_for("the pause of the task", has_paused)
     path = f"/api/v2/dags/{dag}/dagRuns/{run}/taskInstances/approve/-1/hitlDetails"

@@ -153,6 +153,13 @@ class Fences:
         self.done: list[Case] = []
         self.wrong: list[str] = []
 
+    def store(self, place: str, name: str) -> Store:
+        """The checkpoint of a case."""
+        if place == "disk":
+            return Store.open(str(self.root / "checkpoints" / name))
+        assert self.s3 is not None, "no S3 was given"
+        return self.s3(name)
+
     def case(self, **given: Any) -> Case:
         """The next case, chosen at random as far as it is not given."""
         pick, self.number = self.chosen, self.number + 1
@@ -160,7 +167,7 @@ class Fences:
         kind = given.get("kind") or pick.choice(KINDS)
         slow_ms = given.get("slow_ms", pick.choice((0, 0, 0, 3000)))
         name = f"q{self.number}"
-        store = Store.open(str(self.root / "checkpoints" / name)) if place == "disk" else self.s3(name)  # type: ignore[misc]
+        store = self.store(place, name)
         spec = {
             "kind": kind,
             "state": given.get("state") or ("hdfs" if kind == "stateless" else pick.choice(STATES)),
@@ -312,7 +319,9 @@ def wrong_rows(case: Case) -> Iterable[str]:
     rows = list(read_sink(Path(case.spec["sink"])))
     newest = case.newest("commits")
     entry = offset_log.decode(case.store.read(f"offsets/{newest}"), f"offsets/{newest}")
-    end = json.loads(entry.offsets[0][1].json)  # type: ignore[union-attr]
+    ((_, offset),) = entry.offsets
+    assert offset is not None, f"batch {newest} has no offset of its source"
+    end = json.loads(offset.json)
     watermark_ms = entry.metadata.batch_watermark_ms if entry.metadata else 0
     commit_log.decode(case.store.read(f"commits/{newest}"), f"commits/{newest}")
     counts = Counter(row["value"] for row in rows)

@@ -10,7 +10,7 @@ from airflow_provider_ckpt.change.plan import plan_from_dict
 from airflow_provider_ckpt.errors import PlanError
 from airflow_provider_ckpt.sink_repair.plan import NewEntry, effects_of, plan_repair
 from airflow_provider_ckpt.sink_repair.share import Share
-from airflow_provider_ckpt.sinks.effects import SinkEffect
+from airflow_provider_ckpt.sinks.effects import Effect, SinkEffect
 from airflow_provider_ckpt.untrusted.spans import Span
 from tests.views import sink_of, view_of
 
@@ -48,8 +48,8 @@ def test_entries_that_no_plan_holds():
 
 
 def test_an_effect_for_each_that_there_is():
-    def share(effect: str) -> Share:
-        return Share(Span(3, 3), (), effect, f"why {effect}")  # type: ignore[arg-type]
+    def share(effect: Effect) -> Share:
+        return Share(Span(3, 3), (), effect, f"why {effect}")
 
     shares = [share("unknown"), share("exact"), share("skipped")]
     assert [(item.effect, item.reason) for item in effects_of("s", shares)] == [

@@ -77,7 +77,7 @@ def run(version: str, pairs: int, seed: int, *, every: int = 1, only: int | None
             query = RealQuery(case, spark, home, broker, f"seed{seed}-")
             try:
                 shown = query.show(lambda steps: range(1, steps, every))
-            except Exception:
+            except Exception:  # whatever goes wrong with a pair is a failure of it, and the other pairs go on
                 figures.failed.append(f"--seed {seed} --only {number}: {case}\n{traceback.format_exc()}")
                 print(f"FAILED {figures.failed[-1]}", flush=True)
                 done += 1

@@ -87,6 +87,9 @@ def result(command: dict[str, Any], parts: list[Any]) -> tuple[Any, str]:
 
 def run(spark: Any, command: dict[str, Any]) -> dict[str, Any]:
     """Run a query until its input is used up, or until the batch that is to fail."""
+    from py4j.protocol import Py4JError
+    from pyspark.errors import PySparkException
+
     session = session_of(spark, command["confs"])
     batches: dict[int, list[Any]] = {}
 
@@ -105,7 +108,7 @@ def run(spark: Any, command: dict[str, Any]) -> dict[str, Any]:
         query = writer.trigger(availableNow=True).foreachBatch(keep).start()
         query.awaitTermination(300)
         assert not query.isActive, "the query did not finish in 300 s"
-    except Exception as failure:  # it is what the test asks for
+    except (PySparkException, Py4JError) as failure:  # it is what the test asks for
         chain = causes(failure)
         error = str(chain[-1].getClass().getSimpleName()) if chain else type(failure).__name__
         message = str(chain[-1].getMessage()) if chain else str(failure)
