@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 
@@ -110,6 +112,23 @@ class Kill(Fault):
         return False
 
 
+def killed(home: Path, at_most: int) -> Iterator[tuple[int, Store, FakeQuery]]:
+    """A query whose rollback behind a fence was killed, each time at another call of its storage."""
+    place = FaultyStore.over(str(home / "counted" / "orders"), Fault())
+    fenced(place)
+    place.fault = counted = Fault()
+    roll_back(place)
+    for at in calls_to_fail(counted.calls, at_most):
+        place = FaultyStore.over(str(home / f"call-{at}" / "orders"), Fault())
+        query = fenced(place)
+        if (child := os.fork()) == 0:
+            place.fault = Kill(at)
+            roll_back(place)
+            os._exit(0)
+        os.waitpid(child, 0)
+        yield at, place, query
+
+
 def is_closed_or_sound(place: Store, files: dict[str, bytes]) -> bool:
     """Spark refuses to start, or starts from a batch with all that is before it."""
     logs = {log: max(int(name.rpartition("/")[2]) for name in place.ls(log)[0]) for log in ("offsets", "commits")}
@@ -122,19 +141,7 @@ def is_closed_or_sound(place: Store, files: dict[str, bytes]) -> bool:
 
 @pytest.mark.filterwarnings("ignore:This process:DeprecationWarning")
 def test_a_rollback_killed_at_any_call_is_closed_and_the_same_command_completes_it(tmp_path):
-    counted = Fault()
-    place = FaultyStore.over(str(tmp_path / "counted" / "orders"), Fault())
-    fenced(place)
-    place.fault = counted
-    roll_back(place)
-    for at in calls_to_fail(counted.calls, 10):
-        place = FaultyStore.over(str(tmp_path / f"call-{at}" / "orders"), Fault())
-        query = fenced(place)
-        if (child := os.fork()) == 0:
-            place.fault = Kill(at)
-            roll_back(place)
-            os._exit(0)
-        os.waitpid(child, 0)
+    for at, place, query in killed(tmp_path, 10):
         assert is_closed_or_sound(place, query.files), at
         roll_back(place)
         assert read_all(place) == after_rollback(query.files, KEEP), at
@@ -145,19 +152,7 @@ def test_a_rollback_killed_at_any_call_is_closed_and_the_same_command_completes_
 
 @pytest.mark.filterwarnings("ignore:This process:DeprecationWarning")
 def test_a_rollback_killed_at_any_call_is_taken_back(tmp_path):
-    counted = Fault()
-    place = FaultyStore.over(str(tmp_path / "counted" / "orders"), Fault())
-    fenced(place)
-    place.fault = counted
-    roll_back(place)
-    for at in calls_to_fail(counted.calls, 8):
-        place = FaultyStore.over(str(tmp_path / f"call-{at}" / "orders"), Fault())
-        query = fenced(place)
-        if (child := os.fork()) == 0:
-            place.fault = Kill(at)
-            roll_back(place)
-            os._exit(0)
-        os.waitpid(child, 0)
+    for at, place, query in killed(tmp_path, 8):
         while True:
             try:
                 plan = make_undo(Stores(place))
