@@ -133,6 +133,16 @@ def accepting(command: Command) -> Command:
     )(command)
 
 
+def with_sink(command: Command) -> Command:
+    """``--sink``, for changes whose plan states an effect on it."""
+    return click.option(
+        "--sink",
+        metavar="TYPE[:URI]",
+        help="Sink of the query: file, delta, iceberg or hudi with its URI, or another type such as kafka. The plan "
+        "states the effect on it.",
+    )(command)
+
+
 def triggered(command: Command) -> Command:
     """``--trigger``, for changes whose effect on a sink depends on how the query runs."""
     from airflow_provider_ckpt.restart.deploy import TRIGGERS  # a room that commands without this option do not load

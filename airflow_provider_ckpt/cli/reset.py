@@ -20,6 +20,7 @@ from airflow_provider_ckpt.cli.options import (
     opening,
     pairs,
     triggered,
+    with_sink,
 )
 from airflow_provider_ckpt.cli.plan_files import require_alone, require_consistent
 from airflow_provider_ckpt.errors import CheckpointError
@@ -157,12 +158,7 @@ _GOALS = {
     metavar="KEY=VALUE",
     help="Option of the Kafka client, such as security.protocol=SSL. Can be given more than once.",
 )
-@click.option(
-    "--sink",
-    metavar="TYPE[:URI]",
-    help="Sink of the query: file, delta, iceberg or hudi with its URI, or another type such as kafka. The plan states "
-    "the effect on it.",
-)
+@with_sink
 @click.option(
     "--state-will-see-rows-again",
     "state_sees_rows_again",

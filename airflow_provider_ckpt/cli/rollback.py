@@ -20,6 +20,7 @@ from airflow_provider_ckpt.cli.options import (
     opening,
     source_types,
     triggered,
+    with_sink,
 )
 from airflow_provider_ckpt.cli.plan_files import require_alone, require_consistent
 from airflow_provider_ckpt.rollback.goal import BeforeDeploy, ToBackup, parse_target
@@ -90,12 +91,7 @@ from airflow_provider_ckpt.sinks.declared import parse_sink
     metavar="ROOT",
     help="Root of the backups from which files that Spark has purged may be restored.",
 )
-@click.option(
-    "--sink",
-    metavar="TYPE[:URI]",
-    help="Sink of the query: file, delta, iceberg or hudi with its URI, or another type such as kafka. The plan states "
-    "the effect on it.",
-)
+@with_sink
 @click.option(
     "--trim-sink-log",
     is_flag=True,

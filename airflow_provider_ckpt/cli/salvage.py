@@ -8,7 +8,7 @@ import click
 
 from airflow_provider_ckpt.change.places import Stores
 from airflow_provider_ckpt.cli.in_place import acting, carry_out, read_own
-from airflow_provider_ckpt.cli.options import directories, examples, opening, triggered
+from airflow_provider_ckpt.cli.options import directories, examples, opening, triggered, with_sink
 from airflow_provider_ckpt.cli.plan_files import require_alone, require_consistent
 from airflow_provider_ckpt.salvage.make import make_salvage
 from airflow_provider_ckpt.sinks.declared import parse_sink
@@ -28,12 +28,7 @@ from airflow_provider_ckpt.sinks.declared import parse_sink
     metavar="ROOT",
     help="Root of backups, in which files are searched for that the checkpoint lacks.",
 )
-@click.option(
-    "--sink",
-    metavar="TYPE[:URI]",
-    help="Sink of the query: file, delta, iceberg or hudi with its URI, or another type such as kafka. The plan states "
-    "the effect on it.",
-)
+@with_sink
 @click.option(
     "--trim-sink-log",
     is_flag=True,

@@ -8,7 +8,7 @@ import click
 
 from airflow_provider_ckpt.change.places import Stores
 from airflow_provider_ckpt.cli.in_place import acting, asked_of, carry_out, fence_first, fencing, read_own
-from airflow_provider_ckpt.cli.options import directories, examples, opening, triggered
+from airflow_provider_ckpt.cli.options import directories, examples, opening, triggered, with_sink
 from airflow_provider_ckpt.cli.plan_files import require_alone, require_consistent
 from airflow_provider_ckpt.cli.render import print_json, print_tables, say
 from airflow_provider_ckpt.documents import FORMAT_VERSION
@@ -59,12 +59,7 @@ _SHORT = 60
     help="Stateful operator of the next query, such as stateStoreSave. Give all of them, in Spark's order. A query "
     "with several of them, or with a join, needs it.",
 )
-@click.option(
-    "--sink",
-    metavar="TYPE[:URI]",
-    help="Sink of the query: file, delta, iceberg or hudi with its URI, or another type such as kafka. The plan states "
-    "the effect on it.",
-)
+@with_sink
 @triggered
 @fencing
 @acting
