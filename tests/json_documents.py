@@ -47,7 +47,8 @@ PRINTED_BY: Mapping[type, str] = {
     backups.BackupsDocument: "ckpt backups",
     backups.VerifyDocument: "ckpt verify",
     backups.PruneDocument: "ckpt prune, CheckpointPruneOperator",
-    changes.ChangeDocument: "ckpt restore, ckpt rollback, ckpt undo, ckpt seed, ckpt sources --as",
+    changes.ChangeDocument: "ckpt restore, ckpt rollback, ckpt reset-offsets, ckpt sources --as, ckpt salvage, ckpt repair, "
+    "ckpt fence, ckpt repartition, ckpt undo, ckpt seed",
     changes.HistoryDocument: "ckpt history",
     changes.RecordDocument: "ckpt history --plan",
     changes.ForgetDocument: "ckpt history --forget",
@@ -133,7 +134,9 @@ def _room(room: types.ModuleType) -> str:
     own = [kind for kind in vars(room).values() if is_typeddict(kind) and kind.__module__ == room.__name__]
     title = "Errors" if room is documents else (room.__doc__ or "").split(".")[0].replace("``", "`")
     text = "" if room is documents else " ".join((room.__doc__ or "").split(".", 1)[1].split())
-    shown = [kind for kind in own if kind is not Document]
+    shown = [
+        kind for kind in own if kind is not Document and not kind.__name__.startswith("_")
+    ]  # what others begin with
     return "\n".join([f"## {title}\n", *([f"{text}\n"] if text else []), *map(_kind, shown)])
 
 

@@ -25,6 +25,8 @@ PRINTED = [
     ("lag {}/orders --source 0=rate", positions.LagDocument),
     ("sources {}/orders", positions.SourcesDocument),
     ("sources {}/orders --as 0=0 --as 1=new", changes.ChangeDocument),
+    ("salvage {}/orders --sink kafka", changes.ChangeDocument),
+    ("fence {}/orders", changes.ChangeDocument),
     ("export {}/kafka --as csv", positions.ExportDocument),
     ("check {}/orders", findings.CheckDocument),
     ("check {}/orders {}/nowhere", findings.ChecksDocument),

@@ -39,8 +39,8 @@ class ComingFields(TypedDict):
     stays_unread: Annotated[int, "offsets at most that this run then leaves unread"]
 
 
-class LagSummaryFields(TypedDict):
-    """How far a query is behind one source, with the partitions that are furthest behind."""
+class _UnreadFields(TypedDict):
+    """What one source has that the query has not read."""
 
     source_id: Annotated[str, "id of the source"]
     source_type: Annotated[str | None, "type of the source, as declared; null when it was not"]
@@ -52,6 +52,11 @@ class LagSummaryFields(TypedDict):
     rows: Annotated[int | None, "rows of these files, of an Iceberg table; null when it does not say"]
     age_ms: Annotated[int | None, "age of the oldest unread data; null when nothing is unread, or it is not known"]
     expires_ms: Annotated[int | None, "until the first unread record of a partition may be deleted; null as above"]
+
+
+class LagSummaryFields(_UnreadFields):
+    """How far a query is behind one source, with the partitions that are furthest behind."""
+
     lost: Annotated[int, "unread offsets that the broker does not have any more, of all partitions"]
     partition_count: Annotated[int, "number of partitions of a Kafka source"]
     partitions: Annotated[list[PartitionLagFields], "those that are furthest behind, at most ten; lost records first"]
@@ -175,19 +180,9 @@ class NextBatchFields(TypedDict):
     notes: Annotated[list[str], "what the trigger and the limits mean for it and for those after it"]
 
 
-class SourceLagFields(TypedDict):
+class SourceLagFields(_UnreadFields):
     """How far a query is behind one source."""
 
-    source_id: Annotated[str, "id of the source"]
-    source_type: Annotated[str | None, "type of the source, as declared; null when it was not"]
-    unit: Annotated[str | None, "what is counted: `offsets`, `versions`, `snapshots` or `files`"]
-    total: Annotated[int | None, "how much is unread; null when it cannot be counted"]
-    is_partial: Annotated[bool, "whether more is unread than was counted, so that a total of 0 is not the end"]
-    files: Annotated[int | None, "unread data files of a table or a directory"]
-    bytes: Annotated[int | None, "bytes of these files"]
-    rows: Annotated[int | None, "rows of these files, of an Iceberg table; null when it does not say"]
-    age_ms: Annotated[int | None, "age of the oldest unread data; null when nothing is unread, or it is not known"]
-    expires_ms: Annotated[int | None, "until the first unread record of a partition may be deleted; null as above"]
     partitions: Annotated[list[PartitionLagFields], "the partitions of Kafka topics"]
     next_batch: Annotated[NextBatchFields | None, "the next batch of a Kafka source"]
     notes: Annotated[list[str], "what the numbers leave out, or why there are none"]
