@@ -21,6 +21,8 @@ from tests.symptoms.slow_patterns import too_slow
 from tests.symptoms.spark_catalogue import names_in, spark_names
 
 INDEX = read_index()
+#: The page of torn copies, to which a condition leads that no salvage ends: all entries of both logs are gone.
+ABOUT_COPIES = "copied-checkpoint-does-not-start"
 #: What the issue counted in Spark 4.3 at least.
 AT_LEAST = 102
 
@@ -31,6 +33,13 @@ def test_every_condition_that_a_checkpoint_can_raise_is_explained():
     print(f"{len(explained)} of {len(names)} conditions of Spark that a checkpoint or a deploy can raise are explained")
     assert set(names) - set(explained) == set()
     assert len(names) >= AT_LEAST
+
+
+def test_what_a_salvage_repairs_ends_with_it_under_each_of_its_names():
+    """One Spark prints a condition and another one a text, for the same loss."""
+    salvaged = {page.name for page in INDEX.pages if "ckpt salvage {location}" in page.causes[0].commands}
+    ends = {entry.cause.commands[-1] for entry in INDEX.entries if entry.page in salvaged - {ABOUT_COPIES}}
+    assert ends == {"ckpt salvage {location}"}
 
 
 @pytest.mark.parametrize("names", [KAFKA, DELTA], ids=["kafka", "delta"])
