@@ -228,7 +228,8 @@ def _copy_newest(checkpoint: Store, copier: Copier, threads: int, on_step: OnSte
             refuse_too_large(checkpoint, name, started.objects[name].size)
     copier.copy_anew(logs)
     entries, damaged = decode_entries(checkpoint, [name for name in logs if name in copier.held], copier.read)
-    objects = {**copier.objects(logs), **checkpoint.find()}
+    copied = copier.objects(logs)  # an entry may be purged by now: then it is known as it was listed before
+    objects = {**{name: started.objects.get(name, stored) for name, stored in copied.items()}, **checkpoint.find()}
     copier.use_listing(objects)
     _require_same(logs, started.objects, objects)
     view = CheckpointView(checkpoint.location, now_ms(), objects, entries, damaged, complete=True)
@@ -346,13 +347,12 @@ def _require_same(names: Iterable[str], before: Mapping[str, StoredObject], now:
 
 
 def _require_unchanged(checkpoint: Store, copier: Copier, view: CheckpointView, chosen: RestartSet) -> None:
-    """List again what something was copied from, beside the log entries; of a local disk those directories alone.
+    """List again what something was copied from, and the log entries; of a local disk those directories alone.
 
     Raises MovedError.
     """
-    logs = log_entries(view, chosen.batch_id)
     own = [name for name in chosen.names if copier.is_own(name)]
-    directories = sorted({name.rpartition("/")[0] for name in set(own) - set(logs)})
+    directories = sorted({name.rpartition("/")[0] for name in own})
     if directories and not checkpoint.is_local:
         now = checkpoint.find()
     else:

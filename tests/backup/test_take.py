@@ -248,6 +248,37 @@ def test_what_is_rewritten_right_after_it_was_copied_is_copied_again(query, root
     assert root.read(held.stored_at) == orders.store.read(name) != before
 
 
+class Torn(Store):
+    """Lists what was there before and after a moment at which a log entry was missing: a listing in pages does that."""
+
+    def copy(self, name, target, to, **options):
+        done = super().copy(name, target, to, **options)
+        if name == self.victim:
+            self.victim, self.missing = "", name
+        return done
+
+    def find(self, under=""):
+        found = dict(super().find(under))
+        if missing := self.missing:
+            self.missing = ""
+            del found[missing]
+            self.write(missing, self.rewritten(self.read(missing)))
+        return found
+
+
+@pytest.mark.parametrize("name", ["offsets/7", "commits/7"])
+def test_what_was_rolled_back_and_run_anew_while_it_was_listed_is_copied_again(query, root, name):
+    """A page of the listing was read while the batch was gone, the next one after it was run anew."""
+    orders = query("agg-hdfs")
+    orders.drop_checksums()
+    checkpoint = Torn.open(orders.store.location)
+    checkpoint.victim, checkpoint.missing, checkpoint.rewritten = name, "", REWRITTEN[name]
+    before = orders.store.read(name)
+    taken = take_backup(checkpoint, root, threads=1)
+    held = next(item for item in taken.objects if item.name == name)
+    assert root.read(held.stored_at) == orders.store.read(name) != before
+
+
 def test_a_full_backup_stands_alone(query, root, tmp_path):
     orders = query("agg-rocksdb")
     first, second = orders.back_up(root), orders.back_up(root, full=True)
