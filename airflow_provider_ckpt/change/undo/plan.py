@@ -1,7 +1,8 @@
 """The plan of an undo: put back what a change removed and remove what it added, in the reverse order.
 
 It is made against what is there now. What a query has written since is peeled first, as in a rollback, so each prefix
-of the steps is as sound as those of a rollback. An undo is not undone: making the change again does the same.
+of the steps is as sound as those of a rollback. Where something comes back in the place of what a query has written,
+the checkpoint is closed around the steps. An undo is not undone: making the change again does the same.
 """
 
 from __future__ import annotations
@@ -69,7 +70,8 @@ class Undo:
         done, view = self.after.done, self.after.view
         actions = [*self.peeled, *(() if self.is_untouched else self._put_back())]
         is_closed = any(isinstance(action, Close) for action in self.present)
-        if is_closed or (actions and any(isinstance(action, Close) for action in done.actions)):
+        was_closed = any(isinstance(action, Close) for action in done.actions)
+        if is_closed or (actions and (was_closed or self._exchanges(actions))):
             closing = self._closing_entry()
             actions = [Close(closing), *actions, Open(closing)]
         return Plan(
@@ -87,12 +89,22 @@ class Undo:
             undoes=done.plan_id,
         )
 
+    def _exchanges(self, actions: Iterable[Action]) -> bool:
+        """Whether something comes in the place of what a query has written since.
+
+        If the query still runs, its commit would count for the entry that comes.
+        """
+        written = {action.spot for action in self.peeled}
+        return any(isinstance(action, Copy) and action.spot in written for action in actions)
+
     def _closing_entry(self) -> str:
-        """The entry that closes the checkpoint: the one of the change as long as it is there, else the next batch."""
+        """The entry that closes the checkpoint: the one of the change as long as it is there, else past all batches."""
         closed = next((action.name for action in self.present if isinstance(action, Close)), None)
-        own = (action.name for action in self.after.done.actions if isinstance(action, Close))
-        newest = max(self.after.view.planned, default=self.after.done.batch_id)  # and what comes back is below its own
-        return closed or max(layout.offset_entry(newest + 1), *own, key=lambda name: int(name.rpartition("/")[2]))
+        done = self.after.done
+        steps = [action for action in done.actions if action.place == "checkpoint" and not isinstance(action, Ends)]
+        batches = (batch_of(action.name) for action in steps)
+        newest = max((*self.after.view.planned, *(batch for batch in batches if batch is not None)), default=-1)
+        return closed or layout.offset_entry(max(newest, done.batch_id) + 1)
 
     def _put_back(self) -> Iterable[Action]:
         """The steps backwards. Where the change has put one object in the place of another, that one goes first."""

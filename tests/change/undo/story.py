@@ -88,7 +88,7 @@ def rolled_back(**sink: object) -> Story:
 
 
 def steps_of(plan: Plan) -> list[str]:
-    sign = {"delete": "-", "copy": "+"}
+    sign = {"delete": "-", "copy": "+", "close": "closed by", "open": "opened by removing"}
     return [f"{sign[act.do]} {'sink: ' if act.place == 'sink' else ''}{act.name}" for act in plan.actions]
 
 
