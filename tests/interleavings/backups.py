@@ -81,6 +81,16 @@ def exchange_and_prune(kind: str) -> Scenario:
     return lake.scenario("rollback to a backup, prune", *parts, keeps_backups=True)
 
 
+def exchange_and_query(kind: str) -> Scenario:
+    """The rollback to a backup puts files in the place of those that the query goes by."""
+    lake = Lake(kind)
+    first = lake.back_up()
+    for _ in range(3):
+        lake.run_on()
+    parts = changing(kind, "ann", lake.exchange_plan(first)), running(kind, "query", 2, rows=7)
+    return lake.scenario("rollback to a backup, query", *parts)
+
+
 def backup_and_backup(kind: str) -> Scenario:
     """Both begin in the same millisecond."""
     lake = Lake(kind)

@@ -71,7 +71,7 @@ def undo_of_fence_and_query(kind: str) -> Scenario:
 
 def fenced_rollback_and_query(kind: str) -> Scenario:
     lake = _fenced(kind)
-    parts = changing(kind, "ann", lake.rollback_plan(1)), running(kind, "query", 2, rows=7)
+    parts = changing(kind, "ann", lake.rollback_plan(1, fenced=True)), running(kind, "query", 2, rows=7)
     return lake.scenario("rollback behind a fence, query", *parts)
 
 

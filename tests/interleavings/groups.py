@@ -52,6 +52,7 @@ PAIRS: tuple[Callable[[str], Scenario], ...] = (
     backups.restore_and_restore,
     backups.restore_crash_and_again,
     backups.exchange_and_prune,
+    backups.exchange_and_query,
     backups.exchange_crash_and_again,
 )
 #: What `make test` leaves out, for it takes seconds.

@@ -7,6 +7,7 @@ import json
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
+from types import MappingProxyType
 
 from airflow_provider_ckpt.backup.manifest import Manifest
 from airflow_provider_ckpt.change.plan import Plan
@@ -145,7 +146,7 @@ class Invariants:
         told = forecast(view, DEPLOY)
         if told.spark_error is not None or told.resumes_at_batch is None:
             return None, str(told.spark_error)
-        return told.resumes_at_batch, wrong_start(files, told.resumes_at_batch, self.moved)
+        return told.resumes_at_batch, wrong_start(files, told.resumes_at_batch, self.moved, self.original)
 
     def _judge_saved(self, world: World) -> None:
         there = world.files(f"{self._root}/orders")
@@ -237,15 +238,22 @@ class Invariants:
             raise BrokenError(TYPED, f"{actor.name} ended with {actor.error!r}") from actor.error
 
 
-def wrong_start(files: Mapping[str, bytes], batch_id: int, moved: tuple[int, int] | None = None) -> str:
+def wrong_start(
+    files: Mapping[str, bytes],
+    batch_id: int,
+    moved: tuple[int, int] | None = None,
+    original: Mapping[str, bytes] = MappingProxyType({}),
+) -> str:
     """What is wrong when Spark starts from these files with a batch; empty when each row is counted once.
 
-    ``moved`` is the batch that may read from another row, and that row.
+    ``moved`` is the batch that may read from another row, and that row. A batch that was committed in ``original`` has
+    ended, also when its commit was removed since: Spark goes by the newest offset entry, and says so in its log.
     """
     before = files.get(f"offsets/{batch_id - 1}")
     if before is None and batch_id:
         return f"batch {batch_id} would run, but nothing says where batch {batch_id - 1} ended"
-    if batch_id and f"commits/{batch_id - 1}" not in files:
+    has_ended = f"commits/{batch_id - 1}" in original and original.get(f"offsets/{batch_id - 1}") == before
+    if batch_id and f"commits/{batch_id - 1}" not in files and not has_ended:
         return f"batch {batch_id} would run, and batch {batch_id - 1}, which was never committed, would not"
     begin = end_of(before) if before is not None else 0
     try:

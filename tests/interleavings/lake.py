@@ -147,6 +147,6 @@ class Lake:
         """The plan of a reset to a row."""
         return make_reset(Stores(self.checkpoint), "0", ToRow(end), state_sees_rows_again=True)
 
-    def rollback_plan(self, target: int) -> Plan:
+    def rollback_plan(self, target: int, *, fenced: bool = False) -> Plan:
         """The plan of a rollback."""
-        return make_rollback(Stores(self.checkpoint), target)
+        return make_rollback(Stores(self.checkpoint), target, fenced=fenced)
