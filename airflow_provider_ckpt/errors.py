@@ -128,7 +128,7 @@ class UnsupportedVersionError(CheckpointFormatError):
 
 
 class CheckpointClosedError(UnsupportedVersionError):
-    """The checkpoint is closed: a change by this package was interrupted, and must be completed or taken back first."""
+    """The checkpoint is closed: a change by this package has not ended, and must be completed or taken back first."""
 
     code = "CHECKPOINT_CLOSED"
     exit_code = 4

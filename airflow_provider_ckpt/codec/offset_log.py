@@ -132,10 +132,11 @@ def decode(data: bytes, name: str) -> OffsetSeq:
         raise IncompleteLogFileError("Incomplete log file: the entry is empty.", name=name)
     if data == CLOSING:
         raise CheckpointClosedError(
-            "a change by ckpt was interrupted, and this entry keeps Spark from starting until it is complete",
+            "a change by ckpt has not ended, and this entry keeps Spark from starting until it has",
             name=name,
-            hint="Run the command of the change again, which completes it, or take it back with ckpt undo. ckpt "
-            "history shows the change.",
+            hint="ckpt history shows the change. If it was interrupted, run its command again, which completes it, or "
+            "take it back with ckpt undo. If there is no record of it, the checkpoint was copied meanwhile: copy it "
+            "again when the change has ended.",
         )
     lines = jvm_text.lines_of(jvm_text.decode_utf8(data, name))
     version = parse_version(next(lines), MAX_VERSION, "offset log", name)

@@ -36,7 +36,7 @@ def closed(golden: Callable[[str], Path]) -> Store:
 @pytest.mark.parametrize("attempt", ATTEMPTS)
 def test_no_other_change_and_no_backup_is_made_of_it(closed, tmp_path, attempt):
     before = {name: stored.identity for name, stored in closed.find().items()}
-    with pytest.raises(CheckpointClosedError, match="a change by ckpt was interrupted") as caught:
+    with pytest.raises(CheckpointClosedError, match="a change by ckpt has not ended") as caught:
         ATTEMPTS[attempt](closed, Store.open(str(tmp_path / "backups")))
     assert (caught.value.location, caught.value.exit_code) == (closed.location, 4)
     assert "ckpt undo" in (caught.value.hint or "")

@@ -14,7 +14,7 @@ def test_its_version_is_the_latest_that_java_can_count():
 
 
 def test_it_is_named_as_what_it_is():
-    with pytest.raises(CheckpointClosedError, match="a change by ckpt was interrupted"):
+    with pytest.raises(CheckpointClosedError, match="a change by ckpt has not ended"):
         codec.decode("offsets/8", CLOSING)
 
 
