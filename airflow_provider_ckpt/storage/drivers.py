@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import hashlib
 import re
 from collections.abc import Iterable, Mapping
 from functools import lru_cache
 from threading import Lock
-from typing import Any
+from typing import IO, Any
 
 from airflow_provider_ckpt.errors import CheckpointError
+from airflow_provider_ckpt.storage.local import CHUNK_BYTES, LocalDisk, See, publish
 from airflow_provider_ckpt.storage.stored_object import StoredObject
 
 #: A driver of fsspec, or the disk of this machine.
@@ -145,3 +147,30 @@ def split(infos: Iterable[Mapping[str, Any]], prefix: str) -> tuple[dict[str, St
                 raise ValueError(f"the storage has the object {name!r}, which cannot be named inside a location.")
             objects[name] = stored_object(name, info)
     return objects, directories
+
+
+def create_from(fs: FileSystem, path: str, head: bytes, source: IO[bytes], see: See) -> tuple[int, str]:
+    """Write an object that must not exist yet from its first bytes and the source of the rest; its size and SHA-256.
+
+    Raises FileExistsError; whatever else the driver raises.
+    """
+    sha256, size = hashlib.sha256(), 0
+
+    def fill(file: IO[bytes]) -> None:
+        nonlocal size
+        data = head
+        while data:
+            file.write(data)
+            sha256.update(data)
+            see(data)
+            size += len(data)
+            data = source.read(CHUNK_BYTES)
+
+    if isinstance(fs, LocalDisk):
+        publish(path, fill, replace=False)
+    elif fs.exists(path):
+        raise FileExistsError(path)
+    else:
+        with fs.open(path, "wb") as file:
+            fill(file)
+    return size, sha256.hexdigest()

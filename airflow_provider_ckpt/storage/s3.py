@@ -1,4 +1,4 @@
-"""Copies that S3 makes by itself, so that no byte of them passes through here."""
+"""What S3 does by itself: copies, of which no byte passes through here, and the removal of a certain object."""
 
 from __future__ import annotations
 
@@ -37,3 +37,33 @@ def copy_in_s3(fs: Any, source: str, target: str, *, is_free: bool, size: int | 
         fs.call_s3("delete_object", **place)
         return None
     return size, base64.b64decode(told).hex()
+
+
+def delete_in_s3(fs: Any, path: str, etag: str) -> bool:
+    """Let S3 remove an object as long as it has this ETag, or is gone; else return False.
+
+    A store that only resembles S3 may not know the condition: it then removes what is there, or refuses the request,
+    which is repeated without it. What an old botocore does not know is left out by s3fs.
+    """
+    bucket, key, _ = fs.split_path(path)
+    place = {"Bucket": bucket, "Key": key}
+    try:
+        with suppress(FileNotFoundError):
+            fs.call_s3("delete_object", **place, IfMatch=f'"{etag}"')
+    except OSError as error:
+        code = _code_of(error)
+        if code in _FAILED:
+            return False
+        if code not in _UNKNOWN:
+            raise
+        fs.call_s3("delete_object", **place)
+    return True
+
+
+_FAILED = {"PreconditionFailed", "412"}
+_UNKNOWN = {"NotImplemented", "501"}
+
+
+def _code_of(error: OSError) -> str:
+    response = getattr(error.__cause__, "response", None) or {}
+    return str(response.get("Error", {}).get("Code"))

@@ -12,7 +12,7 @@ import os
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from pathlib import Path
-from typing import IO, Any
+from typing import Any
 
 from airflow_provider_ckpt.errors import CheckpointError, StoreError
 from airflow_provider_ckpt.storage.driver_errors import too_large, typed_error
@@ -20,6 +20,7 @@ from airflow_provider_ckpt.storage.drivers import (
     Call,
     Calls,
     FileSystem,
+    create_from,
     driver_of,
     finds_at_once,
     is_foreign,
@@ -49,7 +50,8 @@ from airflow_provider_ckpt.storage.local import (
     unseen,
 )
 from airflow_provider_ckpt.storage.opening import opening_error, require_location
-from airflow_provider_ckpt.storage.s3 import copy_in_s3, same_s3
+from airflow_provider_ckpt.storage.remove_if import asides_in, remove_if, settle
+from airflow_provider_ckpt.storage.s3 import copy_in_s3, delete_in_s3, same_s3
 from airflow_provider_ckpt.storage.secrets import scrub, secrets_of
 from airflow_provider_ckpt.storage.stored_object import StoredObject
 from airflow_provider_ckpt.untrusted.limits import CHANGELOG_HEAD_BYTES, most_bytes
@@ -294,17 +296,33 @@ class Store:
 
     def delete(self, name: str) -> None:
         """Remove an object; it is fine when it is not there. Nothing behind a link is ever removed: StoreError."""
-        path = self._path(name)
-        if self.is_local and is_below_link(self.root, path.rpartition("/")[0]):
-            raise StoreError("this object is behind a link, so it is not removed.", location=self.location, name=name)
+        self._require_no_link_above(name)
         with self._errors(name), suppress(FileNotFoundError):
-            self.fs.rm_file(path)
+            self.fs.rm_file(self._path(name))
 
     def delete_if(self, name: str, identity: str) -> bool:
-        """Remove an object as long as it is the one with this identity, or is gone; else return False."""
-        if is_it := (stored := self.stat(name)) is None or stored.identity == identity:
-            Store.delete(self, name)
-        return is_it
+        """Remove an object as long as it is the one with this identity, or is gone; else return False.
+
+        A disk and S3 remove no other one, also when it comes at that moment; elsewhere it is looked at right before.
+        """
+        if self.is_local:
+            self._require_no_link_above(name)
+            with self._errors(name):
+                return remove_if(self._path(name), identity)
+        if (stored := self.stat(name)) is None or stored.identity != identity:
+            return stored is None
+        if "s3" in protocols(self.fs):
+            with self._errors(name):
+                return delete_in_s3(self.fs, self._path(name), identity)
+        Store.delete(self, name)
+        return True
+
+    def settle(self, directory: str) -> None:
+        """End the calls of :meth:`delete_if` in a directory that a kill has interrupted; only a disk can have such."""
+        for aside in asides_in(self._path(directory) if directory else self.root) if self.is_local else ():
+            self._require_no_link_above(f"{directory}/-" if directory else "-")
+            with self._errors(directory):
+                settle(aside)
 
     def remove_empty(self, directory: str) -> None:
         """Remove a directory and those inside it, as far as they are empty; only a local disk keeps empty ones."""
@@ -344,7 +362,8 @@ class Store:
                 to.create(to_name, data)
                 see(data)
                 return len(data), hashlib.sha256(data).hexdigest()
-            return to._create_from(to_name, data, source, see)
+            with to._errors(to_name):
+                return create_from(to.fs, to._path(to_name), data, source, see)
 
     def keep(self, name: str, to: Store, to_name: str) -> tuple[int, str] | None:
         """Give an object that is about to be deleted a second name, without moving bytes where the disk can do that.
@@ -378,6 +397,10 @@ class Store:
             )
         return f"{self.root.rstrip('/')}/{name}"
 
+    def _require_no_link_above(self, name: str) -> None:
+        if self.is_local and is_below_link(self.root, self._path(name).rpartition("/")[0]):
+            raise StoreError("this object is behind a link, so it is not removed.", location=self.location, name=name)
+
     def _same(self, path: str, other: str) -> bool:
         return path.strip("/") == other.strip("/")
 
@@ -387,29 +410,6 @@ class Store:
         except ValueError as error:
             hint = 'No part of a name between slashes may be empty, "." or "..". Rename it.'
             raise StoreError(str(error), location=self.location, hint=hint) from None
-
-    def _create_from(self, name: str, head: bytes, source: IO[bytes], see: See) -> tuple[int, str]:
-        sha256, size = hashlib.sha256(), 0
-
-        def fill(file: IO[bytes]) -> None:
-            nonlocal size
-            data = head
-            while data:
-                file.write(data)
-                sha256.update(data)
-                see(data)
-                size += len(data)
-                data = source.read(CHUNK_BYTES)
-
-        with self._errors(name):
-            if self.is_local:
-                publish(self._path(name), fill, replace=False)
-            elif self.fs.exists(self._path(name)):
-                raise FileExistsError(name)
-            else:
-                with self.fs.open(self._path(name), "wb") as file:
-                    fill(file)
-        return size, sha256.hexdigest()
 
     def _errors(self, name: str) -> Call:
         return Call(self, name)

@@ -113,6 +113,19 @@ class StoreSuite:
         store.delete("offsets/6")
         assert store.find() == {}
 
+    def test_a_certain_object_is_deleted_and_no_other_one(self, store: Store) -> None:
+        """A fence takes back its own entry; that of a query in its place stays."""
+        store.create("offsets/6", b"ours")
+        ours = store.stat("offsets/6")
+        store.write("offsets/6", b"theirs, and longer")
+        theirs = store.stat("offsets/6")
+        assert ours is not None and theirs is not None
+        assert not store.delete_if("offsets/6", ours.identity)
+        assert store.read("offsets/6") == b"theirs, and longer"
+        assert store.delete_if("offsets/6", theirs.identity)
+        assert store.find() == {}
+        assert store.delete_if("offsets/6", theirs.identity), "it is gone"
+
     @pytest.mark.parametrize("size", [0, 5, SMALL_BYTES + 100_000])
     def test_copy_gives_size_and_hash_and_never_replaces(self, store: Store, size: int) -> None:
         """A backup records both."""

@@ -87,6 +87,15 @@ class TestS3Store(StoreSuite):
             objects, whole = store.first(most)
             assert (list(objects), whole) == (names[:most], most > 4)
 
+    def test_an_object_that_comes_right_before_the_removal_of_another_one_stays(self, store: Store, monkeypatch):
+        store.create("offsets/8", b"ours")
+        seen = store.stat("offsets/8")
+        assert seen is not None
+        with monkeypatch.context() as patched:
+            patched.setattr(Store, "stat", lambda *_: store.write("offsets/8", b"theirs") or seen)
+            assert not store.delete_if("offsets/8", seen.identity)
+        assert store.read("offsets/8") == b"theirs"
+
     def test_a_file_system_that_caches_listings_does_not_go_on_with_it(self, store: Store, s3_server):
         """Those that Airflow's providers open do."""
         import s3fs
