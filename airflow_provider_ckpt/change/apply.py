@@ -28,6 +28,7 @@ from airflow_provider_ckpt.change.require_alone import require_alone
 from airflow_provider_ckpt.change.validate import find_facts, validate
 from airflow_provider_ckpt.checkpoint.read_unmoved import is_gone_from, read_unmoved
 from airflow_provider_ckpt.clock import now_ms
+from airflow_provider_ckpt.codec import layout
 from airflow_provider_ckpt.errors import (
     CheckpointBusyError,
     CheckpointNotFoundError,
@@ -111,6 +112,7 @@ def _carry_out(executor: InPlace, run: _Run, lock: Held) -> Receipt:
     files, _ = record.ls()
     _refuse_taken_back(executor, files)
     require_alone(stores)
+    _settle(plan, stores)
     resuming = journal.may_have_taken_steps(files)
     facts, todo = read_unmoved(lambda: _judged(executor, run, resuming), stores.checkpoint, stores.sink)
     if not resuming:  # also when it has no steps: somebody may have taken them out of it
@@ -149,6 +151,14 @@ def _carry_out(executor: InPlace, run: _Run, lock: Held) -> Receipt:
     )
     _finish(executor, receipt, run.by, is_recorded=bool(todo) or resuming)
     return receipt
+
+
+def _settle(plan: Plan, stores: Stores) -> None:
+    """End the removals that a kill has interrupted, in both logs and wherever the plan has a step."""
+    logs = [("checkpoint", layout.OFFSETS), ("checkpoint", layout.COMMITS)]
+    steps = [(action.place, action.name.rpartition("/")[0]) for action in plan.actions]
+    for place, directory in sorted({*logs, *steps}):
+        stores.place(place).settle(directory)
 
 
 def _judged(executor: InPlace, run: _Run, resuming: bool) -> tuple[Facts, list[Action]]:

@@ -169,8 +169,10 @@ class InPlace(ABC):
         """Open the checkpoint again, when all that was done is safe on the disk. Raises CheckpointBusyError."""
         store = self.stores.place(step.place)
         store.flush()
+        stored = store.stat(step.name)
         self._require_closed(step, store)
-        store.delete(step.name)
+        if stored is not None and not store.delete_if(step.name, stored.identity):
+            raise self._taken(step.name)
 
     def _require_closed(self, step: Ends, store: Store) -> None:
         if store.read_up_to(step.name, step.size + 1) != CLOSING:

@@ -20,6 +20,7 @@ from airflow_provider_ckpt.change.actions import Create
 from airflow_provider_ckpt.change.plan import Plan, plan_from_json
 from airflow_provider_ckpt.checkpoint.find_records import _with_digest, records_of
 from airflow_provider_ckpt.checkpoint.own_files import PLAN, UNDO_DIRECTORY
+from airflow_provider_ckpt.codec import layout
 from airflow_provider_ckpt.documents import FORMAT_VERSION
 from airflow_provider_ckpt.errors import (
     CheckpointNotFoundError,
@@ -28,6 +29,7 @@ from airflow_provider_ckpt.errors import (
     StoreError,
     StoreUnavailableError,
 )
+from airflow_provider_ckpt.storage.remove_if import is_aside
 from airflow_provider_ckpt.storage.store import Store
 from airflow_provider_ckpt.storage.stored_object import StoredObject
 from airflow_provider_ckpt.untrusted.bounded_json import parse_json
@@ -369,7 +371,8 @@ def _never_came(checkpoint: Store, record: Record) -> bool:
         return False
     with suppress(CheckpointNotFoundError):
         return checkpoint.read_up_to(created.name, created.size + 1) != created.data.encode()
-    return True
+    # Killed while it was removed, it is aside on a disk: an undo ends that.
+    return not any(is_aside(name, created.name) for name in checkpoint.names(layout.OFFSETS))
 
 
 def clear(record: Store, directory: str) -> int:

@@ -92,6 +92,7 @@ def put_fence(
     settle_s = (SETTLE_ON_DISK_S if stores.checkpoint.is_local else SETTLE_S) if settle_s is None else settle_s
     with locked(stores.checkpoint, _LOCK, by, undo=stores.undo, break_lock=break_lock) as lock:
         require_alone(stores)
+        stores.checkpoint.settle(layout.OFFSETS)
         run = _Run(stores, by, trigger, wait_s, settle_s, tell, lock)
         started_ms = now_ms()
         for _ in range(TRIES):
@@ -114,8 +115,11 @@ def put_fence(
 def _put(run: _Run, plan: Plan) -> bool:
     """Create the entry; False when a query has planned that batch first."""
     _begin(run, plan)
-    if not _create(run, plan):
-        return False
+    return _create(run, plan) and _is_left(run, plan)
+
+
+def _is_left(run: _Run, plan: Plan) -> bool:
+    """Whether the entry is there when a query that had found its name free has had the time to take it."""
     time.sleep(run.settle_s)
     if holds(run.stores.checkpoint, plan):
         return True
@@ -128,12 +132,11 @@ def _behind_batch_in_flight(run: _Run, plan: Plan) -> Plan | None:
 
     Raises CheckpointBusyError when the batch is not committed in time; the checkpoint is open again then.
     """
-    checkpoint, own = run.stores.checkpoint, fence_of(plan)
-    if not holds(checkpoint, plan):
+    if not holds(run.stores.checkpoint, plan):
         _begin(run, plan)
         if not _create(run, plan):
             return None
-    stored = checkpoint.stat(own.name)
+    stored = _own(run, plan)
     wait = duration_text(run.wait_s * 1000)
     run.tell(f"Batch {plan.batch_id} is in flight. Waiting up to {wait} for its commit; until then no Spark starts.")
     try:
@@ -147,10 +150,13 @@ def _behind_batch_in_flight(run: _Run, plan: Plan) -> Plan | None:
     if behind is None:
         _withdraw(run, plan, stored)
         return None
-    if not holds(checkpoint, plan):
-        _refuse(run, plan, "a query had already begun to write the entry, and has replaced it")
-        return None
-    return _exchange(run, plan, behind)
+    return _exchange(run, plan, stored, behind)
+
+
+def _own(run: _Run, plan: Plan) -> StoredObject | None:
+    """The entry of a fence as it is there; None when a query has put its own in its place."""
+    stored = run.stores.checkpoint.stat(fence_of(plan).name)
+    return stored if holds(run.stores.checkpoint, plan) else None
 
 
 def _is_committed_in_time(run: _Run, plan: Plan) -> bool:
@@ -163,16 +169,20 @@ def _is_committed_in_time(run: _Run, plan: Plan) -> bool:
     return True
 
 
-def _exchange(run: _Run, closed: Plan, plan: Plan) -> Plan | None:
-    """The entry of an empty batch in the place of the one that closes the checkpoint, at once."""
-    own = fence_of(plan)
+def _exchange(run: _Run, closed: Plan, stored: StoredObject | None, plan: Plan) -> Plan | None:
+    """The entry of an empty batch in the place of the one that closes the checkpoint; None to plan anew.
+
+    No storage exchanges an object for another one under a condition on both, so the name is free for a moment: a
+    query that plans its batch then is the faster one, and its entry stands.
+    """
     _begin(run, plan)
-    run.stores.checkpoint.write(own.name, own.data.encode())
-    if not holds(run.stores.checkpoint, plan):
-        _refuse(run, plan, "the entry was replaced by another one")
+    if not _is_removed(run, closed, stored):
+        for each in (closed, plan):
+            _refuse(run, each, "a query had already begun to write the entry, and has replaced it")
         return None
+    is_created = _create(run, plan)
     _take_back(run, closed, plan)
-    return plan
+    return plan if is_created and _is_left(run, plan) else None
 
 
 def _open_again(run: _Run, plan: Plan, stored: StoredObject | None, error: BaseException) -> None:
@@ -190,9 +200,13 @@ def _open_again(run: _Run, plan: Plan, stored: StoredObject | None, error: BaseE
 def _remove(run: _Run, plan: Plan, stored: StoredObject | None) -> None:
     """Remove the entry that closes the checkpoint, and say so in its record."""
     run.lock.require_mine()
-    if stored is not None:
-        run.stores.checkpoint.delete_if(fence_of(plan).name, stored.identity)
+    _is_removed(run, plan, stored)
     _take_back(run, plan, plan)
+
+
+def _is_removed(run: _Run, plan: Plan, stored: StoredObject | None) -> bool:
+    """Remove the entry of a fence; False when a query has put its own in its place, which stays."""
+    return stored is not None and run.stores.checkpoint.delete_if(fence_of(plan).name, stored.identity)
 
 
 def _withdraw(run: _Run, plan: Plan, stored: StoredObject | None) -> None:

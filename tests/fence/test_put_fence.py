@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Iterator
 from contextlib import suppress
 
@@ -17,54 +16,14 @@ from airflow_provider_ckpt.codec.closing import CLOSING
 from airflow_provider_ckpt.errors import (
     CheckpointBusyError,
     CheckpointError,
-    ObjectExistsError,
     PlanError,
     StoreUnavailableError,
 )
 from airflow_provider_ckpt.fence import put_fence as module
-from airflow_provider_ckpt.fence.put_fence import put_fence
 from airflow_provider_ckpt.storage.store import Store
 from tests.fake_query import FakeQuery, read_all
-from tests.faults import Fault, FaultyStore, calls_to_fail
-
-BATCHES = 3
-STOPPED = {"query_is_stopped": True, "quiet_s": 0}
-
-
-class Writer:
-    """A query that goes on where it is: plans its next batch exclusively, as Spark does, commits it, plans the next."""
-
-    def __init__(self, store: Store, *, in_flight: bool) -> None:
-        self.store, self.query = store, FakeQuery(store)
-        for batch_id in range(BATCHES):
-            self.query.commit(batch_id)
-        self.planned = self.committed = BATCHES - 1
-        self.stopped = False
-        if in_flight:
-            self.go_on()
-
-    def go_on(self) -> None:
-        """One step."""
-        if self.stopped:
-            return
-        if self.committed < self.planned:
-            self.query.commit(self.planned)
-            self.committed = self.planned
-            return
-        number = self.planned + 1
-        kept, self.query.store = self.query.store, _Exclusive(self.store)
-        try:
-            self.query.plan(number)
-            self.planned = number
-        except ObjectExistsError:
-            self.stopped = True
-        finally:
-            self.query.store = kept
-
-
-class _Exclusive:
-    def __init__(self, store: Store) -> None:
-        self.write = store.create
+from tests.faults import Fault, calls_to_fail
+from tests.fence.writer import BATCHES, STOPPED, Kill, Writer, assert_starts_right, fence, in_a_process, newest
 
 
 class Meanwhile(Fault):
@@ -93,23 +52,8 @@ def _no_pauses(monkeypatch):
     monkeypatch.setattr(module, "POLL_S", 0.0)
 
 
-def fence(store: Store, fault: Fault | None = None, *, wait_s: float = 0.0) -> object:
-    stores = Stores(FaultyStore.of(store, fault or Fault()))
-    return put_fence(stores, by="ann", wait_s=wait_s, settle_s=0.0, break_lock=True)
-
-
 def logs_of(store: Store) -> dict[str, bytes]:
     return {name: data for name, data in read_all(store).items() if name.startswith(("offsets/", "commits/"))}
-
-
-def newest(store: Store, log: str) -> int:
-    return max(int(name.rpartition("/")[2]) for name in store.ls(log)[0])
-
-
-def assert_starts_right(store: Store) -> None:
-    """Spark starts from the newest entry when the batch before it is committed; else it would skip that one."""
-    planned, committed = newest(store, "offsets"), newest(store, "commits")
-    assert planned in (committed, committed + 1) or store.read(f"offsets/{planned}") == CLOSING, (planned, committed)
 
 
 def state_of(store: Store) -> str:
@@ -287,24 +231,6 @@ def test_a_writer_that_goes_on_at_any_call_is_stopped_and_no_batch_is_skipped(tm
             assert writer.stopped and place.read(own) == data, at
         assert_starts_right(place)
         assert records_of(place).ls()[0] == {}, "the lock is released"
-
-
-class Kill(Fault):
-    """Ends the process at a call, as a kill does: nothing is cleared away."""
-
-    def hits(self, call: str, store: Store) -> bool:
-        if super().hits(call, store):
-            os._exit(9)
-        return False
-
-
-def in_a_process(act: Callable[[], object]) -> None:
-    child = os.fork()
-    if not child:
-        with suppress(CheckpointError):
-            act()
-        os._exit(0)
-    os.waitpid(child, 0)
 
 
 def killed(tmp_path, *, in_flight: bool, samples: int) -> Iterator[tuple[int, Store, Writer]]:
