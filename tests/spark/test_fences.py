@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from tests.fence.driver import Driver
-from tests.fence.live import ALIVE, Fences, until
+from tests.fence.live import ALIVE, Fences
 
 
 def test_a_query_stops_behind_a_fence_and_goes_on_with_each_row_once(spark, tmp_path):
@@ -14,8 +14,6 @@ def test_a_query_stops_behind_a_fence_and_goes_on_with_each_row_once(spark, tmp_
     ]
     for case in cases:
         assert here("start", case.name, case.spec) == ""
-    for case in cases:
-        until(lambda case=case: case.newest("commits") >= 1, f"two batches of {case}")
     fences.fence_living(cases, here)
     assert [case.outcome for case in cases] == ["fenced", "fenced"]
     fences.left = cases
