@@ -173,7 +173,7 @@ def _exchange(run: _Run, closed: Plan, stored: StoredObject | None, plan: Plan) 
     """The entry of an empty batch in the place of the one that closes the checkpoint; None to plan anew.
 
     No storage exchanges an object for another one under a condition on both, so the name is free for a moment: a
-    query that plans its batch then is the faster one, and its entry stands.
+    query that plans its batch then is the faster one, and its entry stays.
     """
     _begin(run, plan)
     if not _is_removed(run, closed, stored):
