@@ -1,7 +1,7 @@
 """Removing a file of a disk as long as it is a certain one, also beside a writer that renames its own over the name.
 
-A disk has no such call: who looks and then unlinks may unlink what was renamed to that name in between. So the file is
-renamed aside first, which takes exactly what is there; then it is looked at, and gets its name back when it is another
+A disk has no such call: who checks and then unlinks may unlink what was renamed to that name in between. So the file is
+renamed aside first, which takes exactly what is there; then it is checked, and gets its name back when it is another
 one, unless that is taken by then. The name aside begins with a dot and ends with ``.tmp``, so that Spark passes over
 it; it tells which file was meant, so that what a kill has left is known: that file goes, another one comes back.
 """

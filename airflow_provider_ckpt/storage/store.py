@@ -303,7 +303,7 @@ class Store:
     def delete_if(self, name: str, identity: str) -> bool:
         """Remove an object as long as it is the one with this identity, or is gone; else return False.
 
-        A disk and S3 remove no other one, also when it comes at that moment; elsewhere it is looked at right before.
+        A disk and S3 remove no other one, also when it comes at that moment; elsewhere it is checked right before.
         """
         if self.is_local:
             self._require_no_link_above(name)
