@@ -14,7 +14,7 @@ from airflow_provider_ckpt.restart.deploy import DeclaredSource, DeploySpec
 from airflow_provider_ckpt.restart.forecast import Forecast, forecast
 from airflow_provider_ckpt.storage.store import Store
 
-from .corpus import Case
+from .case import Case
 from .prepared import deploy_confs
 
 

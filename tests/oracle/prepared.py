@@ -9,7 +9,7 @@ from typing import Any
 from airflow_provider_ckpt.codec.checksum import HadoopChecksum
 from tests.goldens import EXPECTED, GOLDEN, unpack
 
-from .corpus import Case
+from .case import Case
 from .mutations import mutate
 
 _RECORDED_ROOT = re.compile(rb"/golden/[^/\"]+/")

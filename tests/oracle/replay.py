@@ -16,7 +16,7 @@ from uuid import uuid4
 
 from airflow_provider_ckpt.codec.checksum import HadoopChecksum
 
-from .corpus import Case
+from .case import Case
 from .mutations import mutate
 from .prepared import deploy_confs, files_read, prepare
 from .restart import BUILD, _condition, _java, _own_query, golden_lab, start_spark

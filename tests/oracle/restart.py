@@ -19,7 +19,7 @@ from cases import count_by_window, count_counts, count_in_pandas, count_with_pro
 from generate import start_spark
 from pyspark.sql import functions as sql
 
-from .corpus import Case
+from .case import Case
 from .prepared import deploy_confs, files_read, prepare
 
 SPARK = tuple(map(int, pyspark.__version__.split(".")[:2]))
@@ -215,7 +215,7 @@ class Oracle:
 
 
 def _own_query(case: Case) -> str:
-    from .corpus import BASES
+    from .case import BASES
 
     return BASES[case.base][1]
 

@@ -16,7 +16,8 @@ from pathlib import Path
 
 import pyspark
 
-from .corpus import CASES, Case
+from .case import Case
+from .corpus import CASES
 from .restart import SPARK, Oracle
 
 HERE = Path(__file__).resolve().parent

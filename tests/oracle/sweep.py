@@ -24,7 +24,7 @@ from collections.abc import Iterator, Mapping
 from functools import cache
 from pathlib import PurePosixPath
 
-from .corpus import BASES, CHANGELOG, CODEC, HDFS, POLICY, PROVIDER, ROCKSDB, SHUFFLE, STATE_FORMAT, Case
+from .case import BASES, CHANGELOG, CODEC, HDFS, POLICY, PROVIDER, ROCKSDB, SHUFFLE, STATE_FORMAT, Case
 from .prepared import GOLDEN
 
 #: Stateless, stateless with compacted logs, keyed state in three forms, one-partition state, a join, transformWithState.

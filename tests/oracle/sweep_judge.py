@@ -15,7 +15,7 @@ from typing import Any
 from airflow_provider_ckpt.checkpoint.spark_confs import SPARK_MAX
 from airflow_provider_ckpt.restart.forecast import Forecast
 
-from .corpus import BASES, Case
+from .case import BASES, Case
 from .judge import foretell
 from .mutations import mutate
 from .prepared import prepare

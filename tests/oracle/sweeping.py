@@ -16,7 +16,7 @@ import time
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
-from .corpus import Case
+from .case import Case
 from .replay import Replay, Replayed
 from .sweep import CRASHED, SWEEP, is_crashed, random_cases
 from .sweep_judge import RECORDED, Judged, Report, Seen, Workshop, excuse, judge, parts, read_recorded

@@ -15,19 +15,9 @@ from types import SimpleNamespace
 
 import pytest
 
-from tests.oracle.corpus import Case
+from tests.oracle.case import Case
 from tests.oracle.sweep import SWEEP, SWEPT, random_cases
-from tests.oracle.sweep_judge import (
-    LISTED,
-    PENDING,
-    Judged,
-    Seen,
-    Workshop,
-    excuse,
-    judge,
-    parts,
-    read_recorded,
-)
+from tests.oracle.sweep_judge import LISTED, PENDING, Judged, Seen, Workshop, excuse, judge, parts, read_recorded
 
 SEEN = read_recorded()
 #: The cases that are held against the forecast. Five has no divisor in common with the six ways in which a file is damaged.

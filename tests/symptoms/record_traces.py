@@ -15,7 +15,8 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from tests.oracle.corpus import CASES, Case
+from tests.oracle.case import Case
+from tests.oracle.corpus import CASES
 from tests.oracle.restart import SPARK, Oracle
 from tests.symptoms.traces import EARLIER, LATER, TRACED, TRACES
 
