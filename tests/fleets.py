@@ -6,6 +6,11 @@ import os
 from collections.abc import Iterable
 from pathlib import Path
 
+from airflow_provider_ckpt.fleet.find import find_checkpoints
+from airflow_provider_ckpt.fleet.judge import judge_checkpoints
+from airflow_provider_ckpt.fleet.row import FleetRow
+from airflow_provider_ckpt.storage.store import Store
+
 #: What the default rules read, and one state file that they only notice.
 SMALL = ("metadata", "offsets/6", "offsets/7", "commits/6", "commits/7", "state/0/0/8.delta")
 
@@ -32,3 +37,9 @@ def damage(path: Path) -> None:
     """Put something else in the place of a file that may be shared."""
     path.unlink()
     path.write_bytes(b"nonsense")
+
+
+def survey(*roots: object, **options: object) -> list[FleetRow]:
+    """Find and judge the checkpoints below some roots."""
+    stores = [root if isinstance(root, Store) else Store.open(str(root)) for root in roots]
+    return list(judge_checkpoints(find_checkpoints(stores), **options))

@@ -231,7 +231,7 @@ TESTED_ELSEWHERE = {
     "checks": "checksums confs file_sink rule_pages",
     "cli": "backup files findings_output gate history log options prune render rollback show streams wait",
     "codec": "embedded_paths file_offset verbatim versions xxhash32",
-    "fleet": "find row",
+    "fleet": "row",
     "hooks": "checkpoint",
     "operators": "backup base check checkpoint continuity prune restore rollback spark_task verify windows",
     "restart": "gate hints sinks spark_errors steps",
@@ -242,7 +242,7 @@ TESTED_ELSEWHERE = {
     "storage": "async_store drivers local opening stored_object testing",
     "triggers": "asset_watch checkpoint shared_polls",
     "untrusted": "fields lines spans",
-    "waiting": "combined positions",
+    "waiting": "positions",
 }
 
 

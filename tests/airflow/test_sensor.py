@@ -1,4 +1,4 @@
-"""The sensor: when it defers, when it must not, how it ends, and what of it survives which journey."""
+"""The sensor: when it defers, when it must not, and how it ends."""
 
 from __future__ import annotations
 
@@ -11,19 +11,17 @@ from types import SimpleNamespace
 
 import pytest
 from airflow.providers.common.compat.sdk import (
-    DAG,
     AirflowException,
     AirflowFailException,
     AirflowSensorTimeout,
     PokeReturnValue,
-    TaskDeferred,
 )
 
 from airflow_provider_ckpt.checkpoint.progress import Progress
 from airflow_provider_ckpt.codec.offset_log import OffsetSeq
 from airflow_provider_ckpt.errors import StoreUnavailableError
 from airflow_provider_ckpt.hooks.checkpoint import CheckpointHook
-from airflow_provider_ckpt.sensors.checkpoint import NEVER_MS, CheckpointProgressSensor
+from airflow_provider_ckpt.sensors.checkpoint import NEVER_MS
 from airflow_provider_ckpt.storage.store import Store
 from airflow_provider_ckpt.triggers.checkpoint import CheckpointProgressTrigger
 from airflow_provider_ckpt.waiting import (
@@ -38,6 +36,7 @@ from airflow_provider_ckpt.waiting import (
     condition_from_dict,
 )
 from airflow_provider_ckpt.waiting.wait import Reached
+from tests.airflow.progress_sensor import deferred, sensor
 from tests.walks import MOST, returning
 
 pytestmark = pytest.mark.airflow
@@ -50,18 +49,6 @@ YEAR_MS = 365 * 86_400_000
 def checkpoint(golden) -> str:
     """Eight committed batches, watermark 2026-01-01T00:00:40Z, file source at log entry 5."""
     return str(golden("agg-hdfs"))
-
-
-def sensor(checkpoint: str, **arguments: object) -> CheckpointProgressSensor:
-    return CheckpointProgressSensor(
-        task_id="wait", checkpoint=checkpoint, **{"poke_interval": 0.1, "timeout": 1, **arguments}
-    )
-
-
-def deferred(waiting: CheckpointProgressSensor) -> TaskDeferred:
-    with pytest.raises(TaskDeferred) as raised:
-        waiting.execute({})
-    return raised.value
 
 
 REACHED = [
@@ -312,57 +299,6 @@ def test_without_a_memory_a_target_that_means_now_is_refused_in_reschedule_mode(
     assert rescheduled(checkpoint, None, batch_id=8) is False
 
 
-# --- start_from_trigger ----------------------------------------------------------------------------------------------
-
-
-def test_the_scheduler_is_told_what_the_trigger_needs(checkpoint):
-    waiting = sensor(
-        checkpoint,
-        batch_id="{{ params.batch }}",
-        sources={"0": "kafka"},
-        trigger="{{ params.trigger }}",
-        checkpoint_conn_id="lake",
-        kafka_conn_id="broker",
-        start_from_trigger=True,
-        timeout=60,
-    )
-    given = waiting.start_trigger_args
-    assert (given.next_method, given.timeout) == ("execute_complete", timedelta(seconds=60))
-    trigger = CheckpointProgressTrigger(**given.trigger_kwargs)
-    assert trigger.serialize()[0] == given.trigger_cls
-    assert trigger.serialize()[1] == {
-        "checkpoint": checkpoint,
-        "condition": {"condition": "batch", "batch_id": "{{ params.batch }}"},
-        "every": "batch",
-        "timezone": "UTC",
-        "start": None,
-        "sources": {"0": "kafka"},
-        "source_options": None,
-        "trigger": "{{ params.trigger }}",
-        "kafka_conn_id": "broker",
-        "checkpoint_conn_id": "lake",
-        "poke_interval": 0.1,
-        "deadline_ms": None,
-    }
-    rendered = set(CheckpointProgressSensor.template_fields) & given.trigger_kwargs.keys()
-    assert rendered >= {"checkpoint", "condition", "sources"}, "which the triggerer renders"
-
-
-@pytest.mark.parametrize("arguments", [
-    {}, {"batch_id": 5, "watermark": 5}, {"batch_id": 5, "deadline": 5}, {"condition": NextBatch()},
-    {"condition": AnyOf((BatchCommitted(5), SourceEndReached()))}, {"condition": {"condition": "source_end"}},
-])  # fmt: skip
-def test_what_cannot_start_from_the_trigger_is_refused_when_the_dag_is_parsed(checkpoint, arguments):
-    with pytest.raises(ValueError, match="start_from_trigger (supports|does not support)"):
-        sensor(checkpoint, start_from_trigger=True, **arguments)
-
-
-def test_a_worker_that_runs_it_all_the_same_looks_and_defers(checkpoint):
-    """``dags test``, and Airflow before 3.3, do not start from the trigger."""
-    waiting = sensor(checkpoint, batch_id=8, deferrable=True, start_from_trigger=True)
-    assert deferred(waiting).trigger.start["batch_id"] == 7
-
-
 # --- the end of a deferral -------------------------------------------------------------------------------------------
 
 
@@ -387,62 +323,7 @@ def test_the_end_of_a_deferral(checkpoint):
         waiting.execute_complete({}, {**error, "retryable": True})
 
 
-# --- serialisation ---------------------------------------------------------------------------------------------------
-
-
-def through_serialisation(waiting_in: DAG):
-    """The task as the scheduler has it."""
-    try:
-        from airflow.serialization.serialized_objects import DagSerialization as Serialisation
-    except ImportError:  # before Airflow 3.3
-        from airflow.serialization.serialized_objects import SerializedDAG as Serialisation
-    written = json.loads(json.dumps(Serialisation.to_dict(waiting_in)))
-    return Serialisation.from_dict(written).get_task("wait")
-
-
-def test_every_parameter_survives_the_serialisation_of_the_dag(checkpoint):
-    with DAG("waits", schedule=None) as dag:
-        waiting = sensor(
-            checkpoint,
-            batch_id="{{ params.batch }}",
-            watermark=datetime(2026, 1, 1, tzinfo=UTC),
-            offsets={"0": {"t": {"0": 5}}},
-            condition=AnyOf((BatchCommitted(5), Idle(7))),
-            sources={"0": "kafka:host:9092"},
-            kafka_conn_id="broker",
-            deadline="{{ data_interval_end }}",
-            checkpoint_conn_id="lake",
-            deferrable=True,
-        )
-    task = through_serialisation(dag)
-    fields = {name: getattr(task, name) for name in CheckpointProgressSensor.template_fields}
-    for name in set(fields) - {"watermark"}:
-        assert fields[name] == getattr(waiting, name)
-    again = CheckpointProgressSensor(task_id="again", **{**fields, "batch_id": 5})
-    waiting.batch_id = 5
-    assert again.wanted() == waiting.wanted()
-
-
-def test_start_from_trigger_survives_the_serialisation_of_the_dag(checkpoint):
-    from airflow.serialization.serialized_objects import BaseSerialization
-
-    with DAG("waits", schedule=None) as dag:
-        waiting = sensor(checkpoint, condition=AnyOf((BatchCommitted(5), Idle(7))), start_from_trigger=True)
-    task = through_serialisation(dag)
-    assert task.start_from_trigger is True
-    given = task.start_trigger_args
-    kwargs = given.trigger_kwargs
-    if "__var" in kwargs:  # as the database keeps them
-        kwargs = BaseSerialization.deserialize(kwargs)
-    assert kwargs == waiting.start_trigger_args.trigger_kwargs
-    assert (given.trigger_cls, given.next_method) == (waiting.start_trigger_args.trigger_cls, "execute_complete")
-
-
-def test_templated_fields_are_attributes(checkpoint):
-    for name in CheckpointProgressSensor.template_fields:
-        assert hasattr(sensor(checkpoint, batch_id=1), name)
-
-
+# --- what will never be met ------------------------------------------------------------------------------------------
 HOPELESS = {
     "a watermark for a query that has none": ("file-to-parquet-12", {"watermark": "2026-01-01"}, "watermark"),
     "a location that does not exist": (None, {"batch_id": 1}, "does not exist"),

@@ -1,94 +1,33 @@
-"""The trigger: it fires when it should, survives a storage that is away and its own restart, and tells of a stream."""
+"""The trigger: it fires when it should, and survives a storage that is away and its own restart."""
 
 from __future__ import annotations
 
 import asyncio
-import json
 import time
-from pathlib import Path
-from unittest import mock
 
 import pytest
 from hypothesis import given, settings
 
-from airflow_provider_ckpt.errors import CheckpointError, StoreUnavailableError
+from airflow_provider_ckpt.errors import StoreUnavailableError
 from airflow_provider_ckpt.hooks.checkpoint import CheckpointHook
-from airflow_provider_ckpt.hooks.links import page_link
 from airflow_provider_ckpt.storage.store import Store
-from airflow_provider_ckpt.times import time_text
-from airflow_provider_ckpt.triggers import checkpoint as module
 from airflow_provider_ckpt.triggers.checkpoint import CheckpointProgressTrigger
 from airflow_provider_ckpt.triggers.shared_polls import PollPool
-from airflow_provider_ckpt.waiting import (
-    BatchCommitted,
-    Condition,
-    LagAtMost,
-    Needs,
-    NextBatch,
-    SourceEndReached,
-    WatermarkPassed,
-)
+from airflow_provider_ckpt.waiting import BatchCommitted, LagAtMost, Needs, NextBatch, SourceEndReached, WatermarkPassed
 from airflow_provider_ckpt.waiting.poll import poll_progress
 from airflow_provider_ckpt.waiting.wait import Waiting
+from tests.airflow.progress_trigger import failing, first_event, restarted, three_batches, trigger
 from tests.fake_query import QUERY_ID, FakeQuery, read_all, watermark_ms
 from tests.waiting.histories import histories, world
 from tests.waiting.meanings import Begun, Ends, meanings, meant
 
 pytestmark = pytest.mark.airflow
 
-HOUR_MS = 3_600_000
-
 
 @pytest.fixture
 def query(tmp_path) -> FakeQuery:
     """Three committed batches."""
-    query = FakeQuery(Store.open(str(tmp_path / "orders")))
-    for batch_id in range(3):
-        commit(query, batch_id)
-    return query
-
-
-def commit(query: FakeQuery, batch_id: int) -> None:
-    query.plan(batch_id)
-    query._write(f"commits/{batch_id}", b"v1\n{}")
-
-
-def trigger(query: FakeQuery | str, target: Condition | None = None, **arguments: object) -> CheckpointProgressTrigger:
-    checkpoint = query if isinstance(query, str) else query.store.location
-    spelled = target.to_dict() if target else None
-    return CheckpointProgressTrigger(checkpoint=checkpoint, condition=spelled, **{"poke_interval": 0.05, **arguments})
-
-
-def restarted(waiting: CheckpointProgressTrigger) -> CheckpointProgressTrigger:
-    """The trigger as another triggerer has it: through JSON."""
-    path, arguments = waiting.serialize()
-    assert path == f"{CheckpointProgressTrigger.__module__}.{CheckpointProgressTrigger.__qualname__}"
-    written = json.dumps(arguments)
-    again = CheckpointProgressTrigger(**json.loads(written))
-    assert json.dumps(again.serialize()[1]) == written
-    return again
-
-
-def first_event(waiting: CheckpointProgressTrigger, seconds: float = 30) -> dict:
-    async def first():
-        events = waiting.run()
-        try:
-            return await asyncio.wait_for(anext(events), seconds)
-        finally:
-            await events.aclose()
-
-    return asyncio.run(first()).payload
-
-
-def failing(monkeypatch, fail) -> None:
-    """Every listing goes through ``fail`` first."""
-
-    class Failing(Store):
-        def ls(self, directory: str = ""):
-            fail(self)
-            return super().ls(directory)
-
-    monkeypatch.setattr(CheckpointHook, "store", lambda self, location: Failing.open(location))
+    return three_batches(tmp_path)
 
 
 @pytest.fixture
@@ -322,159 +261,3 @@ def test_a_bug_is_not_made_an_event(query, monkeypatch):
     failing(monkeypatch, bug)
     with pytest.raises(RuntimeError, match="a bug"):
         first_event(trigger(query, BatchCommitted(2)))
-
-
-# --- a watcher -------------------------------------------------------------------------------------------------------
-
-
-class AssetState:
-    """What Airflow 3.3 gives a watcher to remember in."""
-
-    def __init__(self) -> None:
-        self.kept: dict[str, str] = {}
-
-    async def aget(self, key: str, default: object = None) -> object:
-        return json.loads(self.kept[key]) if key in self.kept else default
-
-    async def aset(self, key: str, value: object) -> None:
-        self.kept[key] = json.dumps(value)
-
-
-def told(watching: CheckpointProgressTrigger, *happens, memory: AssetState | None = None) -> list[dict]:
-    """The events of a watcher: at its start, and after each thing that happens."""
-    if memory is not None:
-        watching.asset_state_store = memory
-
-    looks, poll_once = [], PollPool.poll
-
-    async def counted(self, opened, needs):
-        try:
-            return await poll_once(self, opened, needs)
-        finally:
-            looks.append(opened)
-
-    async def watch():
-        events: list[dict] = []
-
-        async def listen():
-            async for event in watching.run():
-                events.append(event.payload)  # noqa: PERF401 - it never ends
-
-        listening = asyncio.ensure_future(listen())
-        for happen in (lambda: None, *happens):
-            happen()
-            enough = len(looks) + 4
-            while len(looks) < enough and not listening.done():
-                await asyncio.sleep(0.01)
-        listening.cancel()
-        await asyncio.gather(listening, return_exceptions=True)
-        return events
-
-    with mock.patch.object(PollPool, "poll", counted):
-        return asyncio.run(watch())
-
-
-@pytest.fixture(autouse=True)
-def settled_at_once(monkeypatch):
-    monkeypatch.setattr(module, "SETTLE_S", 0.0)
-
-
-def test_a_watcher_tells_of_each_new_batch(query):
-    events = told(trigger(query), lambda: query.plan(3), lambda: query._write("commits/3", b"v1\n{}"))
-    assert [event["batch_id"] for event in events] == [2, 3], "what is planned is no news"
-    watermark = time_text(watermark_ms(3))
-    assert events[1] == {
-        "status": "progress",
-        "checkpoint": query.store.location,
-        "batch_id": 3,
-        "watermark_ms": watermark_ms(3),
-        "query_id": QUERY_ID,
-        "met": [],
-        "text": f"New batches are committed of {query.store.location} at batch 3, with the watermark {watermark}.",
-        "location": query.store.location,
-        "link": page_link(query.store.location),
-        "watermark": watermark,
-    }
-
-
-def test_a_watcher_that_remembers_tells_nothing_twice_and_what_it_has_missed(query):
-    memory = AssetState()
-    assert [event["batch_id"] for event in told(trigger(query), memory=memory)] == [2]
-    assert told(restarted(trigger(query)), memory=memory) == []
-    commit(query, 3)
-    commit(query, 4)
-    assert [event["batch_id"] for event in told(restarted(trigger(query)), memory=memory)] == [4]
-
-
-def test_without_a_memory_each_start_begins_with_an_event(query):
-    for _ in range(2):
-        assert [event["batch_id"] for event in told(trigger(query))] == [2]
-
-
-def test_an_event_is_never_lost_when_the_triggerer_dies_before_it_is_settled(query, monkeypatch):
-    monkeypatch.setattr(module, "SETTLE_S", 3600.0)
-    memory = AssetState()
-    for _ in range(2):
-        watching = trigger(query)
-        watching.asset_state_store = memory
-        assert first_event(watching)["batch_id"] == 2
-    assert not memory.kept
-
-
-def test_a_watcher_of_windows_tells_when_the_watermark_is_past_another_one(query):
-    hours = [60 * number for number in (1, 2)]
-    events = told(
-        trigger(query, every="PT1H"),
-        lambda: commit(query, hours[0] - 21),
-        lambda: commit(query, hours[0] - 19),
-        lambda: commit(query, hours[1] - 21),
-        lambda: commit(query, hours[1] + 50),
-    )
-    boundaries = [event["watermark_ms"] // HOUR_MS for event in events]
-    assert boundaries == sorted(set(boundaries)) and len(events) >= 3
-    every_batch = [watermark_ms(batch) // HOUR_MS for batch in (2, 39, 41, 99, 170)]
-    assert boundaries == sorted(set(every_batch)), "no boundary is told twice, none is missed"
-
-
-def test_another_query_in_the_same_place_is_news(query):
-    def replaced() -> None:
-        for name in read_all(query.store):
-            query.store.delete(name)
-        query._write("metadata", json.dumps({"id": QUERY_ID.replace("7f", "8f")}).encode())
-        commit(query, 2)
-
-    events = told(trigger(query), replaced)
-    assert [event["query_id"] for event in events] == [QUERY_ID, QUERY_ID.replace("7f", "8f")]
-
-
-def test_a_watcher_asks_a_storage_that_is_away_again(query, monkeypatch):
-    asked = []
-
-    def away(store: Store) -> None:
-        asked.append(store)
-        if len(asked) < 3:
-            raise StoreUnavailableError("away", location=store.location)
-
-    failing(monkeypatch, away)
-    assert [event["batch_id"] for event in told(trigger(query))] == [2]
-
-
-def test_a_watcher_of_no_windows_is_an_error_when_the_dag_is_read(query):
-    with pytest.raises(CheckpointError, match="'hourly' is not the length"):
-        trigger(query, every="hourly")
-
-
-def test_a_damaged_entry_starts_no_dag_and_the_watcher_goes_on(query):
-    entry = Path(query.store.location) / "offsets" / "2"
-    whole = entry.read_bytes()
-    entry.write_bytes(b"nonsense")
-    events = told(trigger(query), lambda: entry.write_bytes(whole))
-    assert [(event["status"], event["batch_id"]) for event in events] == [("progress", 2)]
-
-
-def test_looking_writes_nothing(query):
-    root = Path(query.store.location)
-    before = {path: path.stat().st_mtime_ns for path in root.rglob("*")}
-    first_event(trigger(query, WatermarkPassed(1)))
-    told(trigger(query))
-    assert {path: path.stat().st_mtime_ns for path in root.rglob("*")} == before

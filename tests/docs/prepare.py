@@ -19,7 +19,7 @@ from airflow_provider_ckpt.storage.store import Store
 FIRST_MS = 1_795_216_860_000
 #: The version of the Delta table that deletes rows, which the query reads next.
 DELETES = 17
-#: Iceberg tables with queries on them, recorded by tests/sources/iceberg_stops.py, and the case that is used.
+#: Iceberg tables with queries on them, recorded by tests/sources/iceberg_stop_records.py, and the case that is used.
 ICEBERG = Path(__file__).parents[1] / "data" / "sources" / "iceberg-stops.tar.gz"
 CASE = "overwritten"
 

@@ -40,7 +40,8 @@ from airflow_provider_ckpt.tables.iceberg import read_history
 from airflow_provider_ckpt.tables.iceberg_history import MAX_AGE_MS, History
 from tests.goldens import unpack
 from tests.sinks.worker import Worker
-from tests.sources.iceberg_stops import CASES, RECORDED, SKIP_DELETES, SKIP_OVERWRITES, TRIGGERS, Played, play, played
+from tests.sources.iceberg_stop_records import RECORDED, Played, play, played
+from tests.sources.iceberg_stops import CASES, SKIP_DELETES, SKIP_OVERWRITES, TRIGGERS
 
 DECLARED = {f"0.{SKIP_DELETES}": "false"}
 #: After all that was recorded.

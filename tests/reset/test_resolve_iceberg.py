@@ -38,7 +38,8 @@ from airflow_provider_ckpt.tables.iceberg import read_history
 from tests.fake_query import read_all
 from tests.faults import Fault, FaultyStore, calls_to_fail
 from tests.goldens import unpack
-from tests.sources.iceberg_stops import CASES, RECORDED
+from tests.sources.iceberg_stop_records import RECORDED
+from tests.sources.iceberg_stops import CASES
 
 INITIAL = "sources/0/offsets/0"
 

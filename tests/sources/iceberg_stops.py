@@ -1,29 +1,23 @@
 """Iceberg tables and checkpoints from which a query cannot go on, each brought about with real Spark, and some others.
 
 A case says how it comes about, and with which options the query starts then. What Spark does is not said here: it is
-asked, with each trigger.
-
-python -m tests.sources.iceberg_stops writes the records anew.
+asked, with each trigger. ``iceberg_stop_records.py`` writes it down.
 """
 
 from __future__ import annotations
 
-import io
 import json
 import shutil
-import tarfile
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from tests.sinks.worker import REPOSITORY, Worker
+from tests.sinks.worker import Worker
 
 TRIGGERS = ("processingTime", "availableNow", "once")
 SKIP_DELETES, SKIP_OVERWRITES = "streaming-skip-delete-snapshots", "streaming-skip-overwrite-snapshots"
 BOTH = {SKIP_DELETES: "true", SKIP_OVERWRITES: "true"}
-#: The cases, as they were brought about and played once.
-RECORDED = REPOSITORY / "tests" / "data" / "sources" / "iceberg-stops.tar.gz"
 #: The year 2100, and 2001.
 FUTURE_MS, PAST_MS = "4102444800000", "1000000000000"
 
@@ -408,70 +402,3 @@ def positions(table: Table, trigger: str) -> dict[str, str]:
     """The offsets of each batch that is in the log then."""
     offsets = table.home / f"checkpoint-{trigger}" / "offsets"
     return {path.name: path.read_text().splitlines()[-1] for path in sorted(offsets.iterdir()) if path.name.isdecimal()}
-
-
-# --- records ---------------------------------------------------------------------------------------------------------
-
-
-@dataclass(frozen=True, slots=True)
-class Played:
-    """A case, and what came of it.
-
-    Args:
-        home: Has the ``table`` with its newest metadata, and the ``checkpoint``, both as before the start.
-        options: With which the query started.
-        outcomes: By trigger, what it read, and what it stopped with.
-    """
-
-    home: Path
-    options: Options
-    outcomes: Mapping[str, dict[str, Any]]
-
-
-def play(name: str, worker: Worker, home: Path) -> Table:
-    """Bring a case about, keep what is read of it later, and write down what Spark does."""
-    table, options = bring_about(name, worker, home)
-    version = (table.location / "metadata" / "version-hint.text").read_text().strip()
-    kept = home / "table" / "metadata"
-    kept.mkdir(parents=True)
-    shutil.copy(table.location / "metadata" / f"v{version}.metadata.json", kept)
-    (kept / "version-hint.text").write_text(version)
-    story = {"options": dict(options), "outcomes": outcomes(table, options)}
-    (home / "story.json").write_text(json.dumps(story, indent=1))
-    return table
-
-
-def played(home: Path) -> Played:
-    """What was written down of a case."""
-    story = json.loads((home / "story.json").read_text())
-    return Played(home, story["options"], story["outcomes"])
-
-
-def pack(root: Path, archive: Path) -> None:
-    """Pack the cases that were played below a directory, whose name nothing in the archive has."""
-    with tarfile.open(archive, "w:gz") as tar:
-        for path in sorted(path for name in CASES for path in _kept(root / name)):
-            data = path.read_bytes().replace(str(root).encode(), b"/golden/iceberg-stops")
-            member = tarfile.TarInfo(str(path.relative_to(root)))
-            member.size = len(data)
-            tar.addfile(member, io.BytesIO(data))
-
-
-def _kept(home: Path) -> list[Path]:
-    folders = (home / "table", home / "checkpoint")
-    return [home / "story.json", *(path for folder in folders for path in folder.rglob("*") if path.is_file())]
-
-
-def main() -> None:
-    root = Path("/golden/iceberg-stops")
-    shutil.rmtree(root, ignore_errors=True)
-    root.mkdir(parents=True)
-    worker = Worker("lakes", root / "warehouse")
-    for name in CASES:
-        play(name, worker, root / name)
-    worker.stop()
-    pack(root, RECORDED)
-
-
-if __name__ == "__main__":
-    main()

@@ -1,4 +1,4 @@
-"""Each condition as a specification: when it holds, what it says, what is left, and its way through JSON."""
+"""Each condition as a specification: when it holds, what it says, and what is left."""
 
 from __future__ import annotations
 
@@ -7,7 +7,6 @@ import re
 from dataclasses import replace
 
 import pytest
-from hypothesis import given
 
 from airflow_provider_ckpt import codec
 from airflow_provider_ckpt.checkpoint.progress import Progress
@@ -28,42 +27,9 @@ from airflow_provider_ckpt.waiting import (
     SourceEndReached,
     Stalled,
     WatermarkPassed,
-    all_of,
-    any_of,
-    condition_from_dict,
     is_relative,
 )
-from tests.waiting.meanings import meanings
-
-KAFKA = {"0": "kafka"}
-NOON_MS = 1_767_268_800_000
-MINUTE_MS = 60_000
-
-
-def entry(*offsets: object, watermark_ms: int = 0, began_ms: int = NOON_MS):
-    metadata = {"batchWatermarkMs": watermark_ms, "batchTimestampMs": began_ms, "conf": {}}
-    lines = ["v1", json.dumps(metadata), *("-" if offset is None else json.dumps(offset) for offset in offsets)]
-    return codec.decode("offsets/0", "\n".join(lines).encode())
-
-
-def stands(batch_id: int | None = 5, *offsets: object, quiet_ms: int = 0, planned: int | None = None, **metadata):
-    """A poll at noon that brings a batch, how long ago it was committed, and its offsets."""
-    read = entry(*offsets, **metadata) if batch_id is not None else None
-    commits = {} if batch_id is None else {batch_id: NOON_MS - quiet_ms}
-    return Progress(batch_id, read, planned, "query", commits, NOON_MS)
-
-
-def kafka(**partitions: int) -> dict:
-    return {"events": {partition.removeprefix("p"): offset for partition, offset in partitions.items()}}
-
-
-def iceberg(snapshot_id: int, position: int) -> dict:
-    return {"version": 1, "snapshot_id": snapshot_id, "position": position, "scan_all_files": False}
-
-
-def at(**partitions: int) -> OffsetsReached:
-    return OffsetsReached({"0": json.dumps(kafka(**partitions))}, KAFKA)
-
+from tests.waiting.at_noon import KAFKA, MINUTE_MS, NOON_MS, at, iceberg, kafka, stands
 
 NOTHING = stands(None)
 REACHED = {
@@ -363,141 +329,3 @@ def test_a_lag_is_asked_for_at_every_poll():
     assert by_time == AllOf((FilesRead("0", NOON_MS - 1_000), at(p0=5)))
     by_count = LagAtMost(lag_units=3).at_poll(Ends(), NOTHING)
     assert by_count == AllOf((FilesRead("0", 0), replace(at(p0=5), slack=3)))
-
-
-# --- JSON ------------------------------------------------------------------------------------------------------------
-
-
-@given(meanings)
-def test_every_condition_comes_back_from_json(meaning):
-    condition = meaning.condition
-    assert condition_from_dict(json.loads(json.dumps(condition.to_dict()))) == condition
-    begun = condition.resolved(NOON_MS)
-    assert condition_from_dict(json.loads(json.dumps(begun.to_dict()))) == begun
-
-
-@pytest.mark.parametrize(
-    "condition", [FilesWritten("0", 5), FilesRead("0", 5, "a"), replace(at(p0=5), slack=7), LagAtMost(), Stalled(5, 6)]
-)
-def test_those_that_a_wait_makes_of_others_come_back_too(condition):
-    assert condition_from_dict(json.loads(json.dumps(condition.to_dict()))) == condition
-
-
-SPELLED = {
-    "a batch as text": ({"condition": "batch", "batch_id": "7"}, BatchCommitted(7)),
-    "a time": ({"condition": "watermark", "watermark_ms": "2026-01-01T12:00:00Z"}, WatermarkPassed(NOON_MS)),
-    "a time in a zone": (
-        {"condition": "watermark", "watermark_ms": "2026-01-01T13:00+01:00"},
-        WatermarkPassed(NOON_MS),
-    ),
-    "epoch milliseconds as text": ({"condition": "source_end", "at_ms": str(NOON_MS)}, SourceEndReached(NOON_MS)),
-    "a day": ({"condition": "next_batch", "after_ms": "2026-01-01"}, NextBatch(NOON_MS - 12 * 60 * MINUTE_MS)),
-    "a duration": ({"condition": "idle", "for_ms": "PT5M"}, Idle(5 * MINUTE_MS)),
-    "seconds as text": ({"condition": "stalled", "for_ms": "90"}, Stalled(90_000)),
-    "milliseconds": ({"condition": "stalled", "for_ms": 90}, Stalled(90)),
-    "a lag in time": ({"condition": "lag", "lag_ms": "P1D"}, LagAtMost(lag_ms=86_400_000)),
-    "a lag in records": ({"condition": "lag", "lag_units": "1000"}, LagAtMost(lag_units=1000)),
-    "now": ({"condition": "source_end", "at_ms": None}, SourceEndReached()),
-    "offsets as objects": (
-        {"condition": "offsets", "offsets": {0: {"t": {"0": 5}}}, "source_types": KAFKA},
-        OffsetsReached({"0": '{"t":{"0":5}}'}, KAFKA),
-    ),
-    "offsets as JSON": ({"condition": "offsets", "offsets": '{"0": 5}'}, OffsetsReached({"0": "5"})),
-    "several": (
-        {
-            "condition": "any_of",
-            "conditions": [{"condition": "batch", "batch_id": "1"}, {"condition": "idle", "for_ms": "PT1S"}],
-        },
-        AnyOf((BatchCommitted(1), Idle(1_000))),
-    ),
-}
-
-
-#: As waits were recorded before conditions had the names of today.
-RECORDED = {
-    "a batch": ({"target": "batch", "batch_id": 5}, BatchCommitted(5)),
-    "the end of the sources": ({"target": "frozen_end", "at_ms": 7}, SourceEndReached(7)),
-    "a lag": ({"target": "caught_up", "lag_ms": 5, "lag_units": None}, LagAtMost(lag_ms=5)),
-    "offsets": ({"target": "offsets", "offsets": {"0": "5"}, "kinds": KAFKA}, OffsetsReached({"0": "5"}, KAFKA)),
-    "one of several": (
-        {"target": "any_of", "targets": [{"target": "batch", "batch_id": 1}, {"target": "idle", "for_ms": 5}]},
-        AnyOf((BatchCommitted(1), Idle(5))),
-    ),
-}
-
-
-@pytest.mark.parametrize(("fields", "condition"), RECORDED.values(), ids=RECORDED)
-def test_a_condition_that_was_recorded_earlier_still_reads(fields, condition):
-    assert condition_from_dict(fields) == condition
-
-
-def test_an_earlier_end_of_the_sources_without_a_time_means_now():
-    assert is_relative({"target": "frozen_end"}) and not is_relative({"target": "frozen_end", "at_ms": 7})
-
-
-@pytest.mark.parametrize(("fields", "condition"), SPELLED.values(), ids=SPELLED)
-def test_what_people_and_templates_write(fields, condition):
-    assert condition_from_dict(fields) == condition
-
-
-@pytest.mark.parametrize(
-    "fields",
-    [
-        {},
-        {"condition": "bach", "batch_id": 5},
-        {"condition": "batch"},
-        {"condition": "batch", "batch_id": "five"},
-        {"condition": "batch", "batch_id": 5, "watermark_ms": 5},
-        {"condition": "watermark", "watermark_ms": "soon"},
-        {"condition": "idle", "for_ms": "P1M"},
-        {"condition": "offsets", "offsets": "{"},
-        {"condition": "any_of"},
-        {"condition": "any_of", "conditions": 5},
-        {"condition": "any_of", "conditions": []},
-        {"condition": "any_of", "conditions": [5]},
-        {"condition": "any_of", "conditions": [{"condition": "batch", "batch_id": 1}], "batch_id": 1},
-        {"condition": "batch", "batch_id": -1},
-        {"condition": "batch", "batch_id": 2**63},
-        {"condition": "offsets", "offsets": "[5]"},
-        {"condition": "offsets", "offsets": {"0": "5"}, "kinds": ["kafka"]},
-    ],
-)
-def test_what_is_no_condition(fields):
-    with pytest.raises(CheckpointError, match="not a condition: "):
-        condition_from_dict(fields)
-
-
-# --- combining -------------------------------------------------------------------------------------------------------
-
-
-def test_one_target_is_itself_and_none_is_refused():
-    assert all_of(BatchCommitted(1)) == any_of(BatchCommitted(1)) == BatchCommitted(1)
-    for combine in (all_of, any_of):
-        with pytest.raises(CheckpointError, match="no condition is given"):
-            combine()
-
-
-def test_a_combined_target_tells_of_what_is_open_and_of_what_was_met():
-    both = AllOf((BatchCommitted(5), WatermarkPassed(7), BatchCommitted(9)))
-    assert both.explain(stands(5, watermark_ms=7)) == "committed batch 5, waiting for batch 9"
-    assert both.met(stands(5)) == (BatchCommitted(5),)
-    either = AnyOf((BatchCommitted(9), AllOf((BatchCommitted(5), BatchCommitted(4)))))
-    assert either.met(stands(5)) == (BatchCommitted(5), BatchCommitted(4))
-    assert either.remaining(stands(5)) == 0 and either.remaining(stands(3)) is None
-
-
-def test_the_last_of_all_and_the_first_of_any():
-    earlier, latest = stands(2, began_ms=NOON_MS - MINUTE_MS), stands(4, began_ms=NOON_MS)
-    near, far = BatchCommitted(5), BatchCommitted(8)
-    assert near.eta_ms(earlier, latest) == MINUTE_MS / 2 and far.eta_ms(earlier, latest) == 2 * MINUTE_MS
-    assert AllOf((near, far)).eta_ms(earlier, latest) == 2 * MINUTE_MS
-    assert AnyOf((near, far)).eta_ms(earlier, latest) == MINUTE_MS / 2
-    unknown = NextBatch(NOON_MS)
-    assert AllOf((near, unknown)).eta_ms(earlier, latest) is None
-    assert AnyOf((near, unknown)).eta_ms(earlier, latest) == MINUTE_MS / 2
-
-
-@pytest.mark.parametrize("kind", [Condition, AllOf.__base__])
-def test_what_cannot_be_judged_is_no_condition(kind):
-    with pytest.raises(TypeError, match="abstract"):
-        kind()
