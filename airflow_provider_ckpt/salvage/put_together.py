@@ -6,7 +6,7 @@ that the checkpoint would have; and the outcome is judged as a restart is.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 
 from airflow_provider_ckpt import codec
@@ -98,8 +98,14 @@ class Assembler:
             lacking = [_parts(problem)[0] for problem in chosen.missing]
             if self._does_without(tree, ways, chosen.missing):
                 return self._read_once(tree, ways)
+            more = ways.pieces(tree, lacking)
+            if not more and tree.give_up(_of_final_zips(chosen, after)):
+                return self._read_once(tree, ways)
             reasons = [self._why(tree, ways, *_parts(problem)) for problem in chosen.missing]
-            return _listed(reasons), ways.pieces(tree, lacking)
+            return _listed(reasons), more
+        if (schema := _schema_that_tells(tree, chosen)) is not None:
+            said = f"{self._why(tree, ways, schema, '')}, and no other file says how many partitions the state has"
+            return said, ways.pieces(tree, [schema])
         if (problem := self._differs(after, tree) or _lost_for_good(after, tree)) is not None:
             return problem, {}
         after = replace(after, unfinished=unfinished_state(after, self._head(tree), self._chunks(tree)))
@@ -122,7 +128,7 @@ class Assembler:
             news = {name: said for name in names if (said := self._judged[name]) is not None}
             stale = self._stale - tree.stale
             tree.stale |= stale
-            if not tree.give_up({**news, **_useless(chosen, after)}) and not stale:
+            if not tree.give_up({**news, **_useless(chosen.repaired, chosen, after)}) and not stale:
                 return chosen
             after = tree.after(self._entries_of(tree))
 
@@ -239,14 +245,13 @@ def _lost_for_good(after: CheckpointView, tree: Tree) -> str | None:
     return None
 
 
-def _useless(chosen: RestartSet, after: CheckpointView) -> dict[str, str]:
+def _useless(problems: Iterable[str], chosen: RestartSet, after: CheckpointView) -> dict[str, str]:
     """Whole versions that Spark would try first and that need a table which is not whole; older files make up for them.
 
     A zip names tables that it does not hold.
     """
     found: dict[str, str] = {}
-    for problem in (*chosen.repaired, *(problem for problem in chosen.missing if _is_of_final_zip(problem, chosen))):
-        name, reason = _parts(problem)
+    for name, reason in map(_parts, problems):
         place = layout.parse(name)
         if isinstance(place, layout.StateFile):
             found[name] = reason
@@ -264,14 +269,27 @@ def _useless(chosen: RestartSet, after: CheckpointView) -> dict[str, str]:
     return found
 
 
+def _of_final_zips(chosen: RestartSet, after: CheckpointView) -> dict[str, str]:
+    """The zips that end a chain of ids and have lost a table: without such a zip Spark reads the changelog."""
+    return _useless((problem for problem in chosen.missing if _is_of_final_zip(problem, chosen)), chosen, after)
+
+
 def _is_of_final_zip(problem: str, chosen: RestartSet) -> bool:
-    """Whether a table is lost of the zip that ends a chain of ids: without that zip Spark reads the changelog."""
     place = layout.parse(_parts(problem)[0])
     if not isinstance(place, layout.StateTable):
         return False
     files = [file for name in chosen.names if isinstance(file := layout.parse(name), layout.StateFile)]
     final = (place.store_id, "zip", chosen.batch_id + 1)
     return any(file.unique_id and (file.store_id, file.kind, file.version) == final for file in files)
+
+
+def _schema_that_tells(tree: Tree, chosen: RestartSet) -> str | None:
+    """The schema that is lost where nobody can tell a lost partition from one that never was."""
+    for problem in chosen.unknown:
+        schema = f"{_parts(problem)[0]}/0/_metadata/schema"
+        if isinstance(layout.parse(schema), layout.StateSchemaFile) and not (tree.own(schema) or schema in tree.pieces):
+            return schema
+    return None
 
 
 def _parts(problem: str) -> tuple[str, str]:

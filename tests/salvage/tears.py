@@ -131,7 +131,8 @@ class Tearing:
         """A file has the content of another one, or of an error page."""
 
         def act(path: Path) -> None:
-            like = [other for other in path.parent.iterdir() if other.is_file() and not other.name.startswith(".")]
+            beside = sorted(path.parent.iterdir())
+            like = [other for other in beside if other.is_file() and not other.name.startswith(".")]
             data = self.random.choice(GARBAGE)
             if self.checksum(path).is_file() and self.random.random() < 0.5:
                 data = self.random.choice(like).read_bytes()

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import shutil
+
 import pytest
 
 from airflow_provider_ckpt.salvage.candidates import Candidate
@@ -94,3 +96,12 @@ def test_the_checksum_file_of_operator_metadata_goes_where_that_is_lost(golden):
     (path / "state/0/_metadata/metadata").unlink()
     plan = plan_salvage(put_together(path, Candidate(7, 7)), 1)
     assert plan.deletes() == {"state/0/_metadata/.metadata.crc"}
+
+
+@pytest.mark.parametrize("damage", [drop, cut])
+def test_a_lost_partition_is_not_taken_for_one_that_never_was(damage, golden):
+    """The schema says whether an aggregation has a key, and so whether it has more than one partition."""
+    path = golden("agg-hdfs")
+    shutil.rmtree(path / "state/0/1")
+    damage(path / "state/0/0/_metadata/schema")
+    assert "no other file says how many partitions the state has" in str(put_together(path, Candidate(7, 7)))
