@@ -47,8 +47,9 @@ PRINTED_BY: Mapping[type, str] = {
     backups.BackupsDocument: "ckpt backups",
     backups.VerifyDocument: "ckpt verify",
     backups.PruneDocument: "ckpt prune, CheckpointPruneOperator",
-    changes.ChangeDocument: "ckpt restore, ckpt rollback, ckpt reset-offsets, ckpt sources --as, ckpt salvage, ckpt repair, "
-    "ckpt fence, ckpt repartition, ckpt undo, ckpt seed",
+    changes.ChangeDocument: "ckpt restore, ckpt rollback, ckpt reset-offsets, ckpt sources --as, ckpt repair, ckpt fence, "
+    "ckpt repartition, ckpt undo, ckpt seed",
+    changes.SalvageDocument: "ckpt salvage",
     changes.HistoryDocument: "ckpt history",
     changes.RecordDocument: "ckpt history --plan",
     changes.ForgetDocument: "ckpt history --forget",

@@ -46,6 +46,7 @@ PRINTED = [
     ("restore {}/backups --to {}/new --execute --accept-sink unknown", changes.ChangeDocument),
     ("rollback {}/orders --to-batch 3 --plan-out {}/plan.json", changes.ChangeDocument),
     ("rollback {}/orders --to-batch 3 --execute --i-know-it-is-stopped --accept-sink unknown --quiet-period 0", changes.ChangeDocument),
+    ("salvage {}/orders", changes.SalvageDocument),
     ("history {}/orders", changes.HistoryDocument),
     ("history {}/orders --plan {plan}", changes.RecordDocument),
     ("undo {}/orders --execute --i-know-it-is-stopped --accept-sink unknown --quiet-period 0", changes.ChangeDocument),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 import click
@@ -19,8 +20,15 @@ if TYPE_CHECKING:
     from airflow_provider_ckpt.documents.changes import ChangeDocument
 
 
-def report_change(plan: Plan, receipt: Receipt | None, *, as_json: bool, plan_out: str | None = None) -> None:
-    """A plan, and what was done of it; the last line is the next command."""
+def report_change(
+    plan: Plan,
+    receipt: Receipt | None,
+    *,
+    as_json: bool,
+    plan_out: str | None = None,
+    more: Mapping[str, object] | None = None,
+) -> None:
+    """A plan, and what was done of it; the last line is the next command. ``more`` are further keys of the document."""
     if receipt is not None:
         has_done(f"Done: {counted(receipt.actions, 'step')} of the {plan.called} of {plan.location}.")
     elif plan_out:
@@ -34,7 +42,7 @@ def report_change(plan: Plan, receipt: Receipt | None, *, as_json: bool, plan_ou
             "apply_command": None if receipt or not plan.actions else _next(plan, plan_out),
             "receipt": receipt.to_dict() if receipt else None,
         }
-        print_json(document)
+        print_json({**document, **(more or {})})
         return
     print_tables(plan_tables(plan))
     if receipt is not None:

@@ -140,8 +140,12 @@ def carry_out(
     plan_out: str | None,
     approved_by: str | None,
     as_json: bool,
+    more: Mapping[str, object] | None = None,
 ) -> None:
-    """Write a plan to a file, or carry it out; and show it, what was done of it, and the command that comes next."""
+    """Write a plan to a file, or carry it out; and show it, what was done of it, and the command that comes next.
+
+    ``more`` are further keys of the document.
+    """
     receipt = None
     if plan_out:
         write_plan(plan_out, plan, (stores.checkpoint, stores.sink, stores.undo, stores.backups))
@@ -159,4 +163,4 @@ def carry_out(
                 accept_sink=accept_sink,
                 approved_by=approved_by or "",
             )
-    report_change(plan, receipt, as_json=as_json, plan_out=plan_out)
+    report_change(plan, receipt, as_json=as_json, plan_out=plan_out, more=more)

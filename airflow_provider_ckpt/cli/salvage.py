@@ -10,7 +10,7 @@ from airflow_provider_ckpt.change.places import Stores
 from airflow_provider_ckpt.cli.in_place import acting, carry_out, read_own
 from airflow_provider_ckpt.cli.options import directories, examples, opening, triggered, with_sink
 from airflow_provider_ckpt.cli.plan_files import require_alone, require_consistent
-from airflow_provider_ckpt.salvage.make import make_salvage
+from airflow_provider_ckpt.salvage.make import make_salvage_with_report
 from airflow_provider_ckpt.sinks.declared import parse_sink
 
 
@@ -64,11 +64,12 @@ def salvage(
                 "--trigger": trigger,
             },
         )
-        carry_out(*read_own(plan_file, "salvage", Stores.of(location, opener, undo=undo_root)), opener, **how)
+        plan, stores = read_own(plan_file, "salvage", Stores.of(location, opener, undo=undo_root))
+        carry_out(plan, stores, opener, more={"salvage": None}, **how)
         return
     if trim_sink_log and not sink:
         raise click.UsageError("--trim-sink-log needs --sink file:URI")
     declared = parse_sink(sink) if sink else None
     stores = Stores.of(location, opener, sink=declared, undo=undo_root, backups=backup_root)
-    plan = make_salvage(stores, trim_sink_log=trim_sink_log, sink=declared, trigger=trigger)
-    carry_out(plan, stores, opener, **how)
+    plan, report = make_salvage_with_report(stores, trim_sink_log=trim_sink_log, sink=declared, trigger=trigger)
+    carry_out(plan, stores, opener, more={"salvage": report and report.to_dict()}, **how)

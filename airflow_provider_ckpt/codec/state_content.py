@@ -21,6 +21,9 @@ DECOMPRESSED_UP_TO = 64 << 10
 #: No file of that size becomes longer than this by any of Spark's codecs, but for one that is made to.
 _MOST_PLAIN_BYTES = 32 << 20
 _WITH_FAMILIES = (b"\0\2v2", b"\0\2v4")
+#: The end marker alone, behind the version where there is one.
+_WITHOUT_KEYS = (b"\xff\xff\xff\xff", b"\0\2v2\0")
+_LONGEST_WITHOUT_KEYS = max(map(len, _WITHOUT_KEYS))
 _LZ4_SEED = 0x9747B28C
 _LZ4_HEADER = struct.Struct("<8sBiii")
 
@@ -61,6 +64,24 @@ def problem_of(data: bytes, codec: str, decompressors: Mapping[str, Decompress])
     except (ValueError, IndexError, EOFError, struct.error) as error:
         return f"the {codec} stream is damaged or cut off ({error})"
     return None
+
+
+def holds_nothing(data: bytes, codec: str, decompressors: Mapping[str, Decompress]) -> bool:
+    """Whether a whole delta, snapshot or changelog names no key; False where it cannot be unpacked.
+
+    Args:
+        data: The whole file.
+        codec: A short name.
+        decompressors: By short name.
+    """
+    decompress = decompressors.get(codec)
+    if decompress is None:
+        return False
+    try:
+        plain = bytes(decompress(data, _LONGEST_WITHOUT_KEYS + 1))
+    except (ValueError, IndexError, EOFError, struct.error):
+        return False
+    return plain in _WITHOUT_KEYS
 
 
 def problem_of_blocks(pieces: Iterable[bytes], codec: str) -> str | None:

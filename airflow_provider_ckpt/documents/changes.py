@@ -51,6 +51,61 @@ class ChangeDocument(Document):
     ]
 
 
+class SalvagedObjectFields(TypedDict):
+    """A file that a salvage puts in its place."""
+
+    name: Annotated[str, "file, relative to the checkpoint"]
+    way: Annotated[
+        Literal["temporary", "backup", "known"],
+        "`temporary`: its temporary file; `backup`: the backup; `known`: written again from what other entries say",
+    ]
+    source: Annotated[str, "temporary file in the checkpoint, or object in the root of the backups; empty for `known`"]
+    size: Annotated[int, "bytes"]
+    sha256: Annotated[str, "digest of the content, hex"]
+
+
+class NotWholeFields(TypedDict):
+    """A file that is there and does not count."""
+
+    name: Annotated[str, "file, relative to the checkpoint"]
+    reason: Annotated[str, "what is wrong with it, in words that follow its name"]
+
+
+class NotSavedFields(TypedDict):
+    """A later batch that cannot be saved."""
+
+    batch_id: Annotated[int, "batch"]
+    reason: Annotated[str, "what it lacks"]
+
+
+class GivenUpFields(TypedDict):
+    """The batches that are lost: the sources are read again for them."""
+
+    first_batch: Annotated[int, "first batch"]
+    last_batch: Annotated[int, "last batch of which the checkpoint has any file"]
+
+
+class SalvageFields(TypedDict):
+    """What a salvage saves, how, and what is lost."""
+
+    batch_id: Annotated[int, "newest committed batch that is saved"]
+    reruns_batch: Annotated[int | None, "batch that runs again with the offsets of its entry; null without one"]
+    backup_id: Annotated[str | None, "backup from which files come; null without one"]
+    objects: Annotated[list[SalvagedObjectFields], "files that are put in their places, by name"]
+    not_whole: Annotated[list[NotWholeFields], "files of the checkpoint that are damaged, by name"]
+    not_saved: Annotated[list[NotSavedFields], "later batches that were tried, newest first"]
+    given_up: Annotated[GivenUpFields | None, "batches that are lost; null when no file is of a later batch"]
+    not_judged: Annotated[list[str], "what nobody can judge from the files; sentences"]
+
+
+class SalvageDocument(ChangeDocument):
+    """A salvage that is planned or was made."""
+
+    salvage: Annotated[
+        SalvageFields | None, "the report; null with `--plan`, and for an interrupted salvage that is completed"
+    ]
+
+
 class RecordFields(TypedDict):
     """A change that was made, or begun."""
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 
 from airflow_provider_ckpt import codec
 from airflow_provider_ckpt.change.facts import batch_of
@@ -13,6 +13,7 @@ from airflow_provider_ckpt.codec import checksum, layout, state_content, state_f
 from airflow_provider_ckpt.codec.closing import CLOSING
 from airflow_provider_ckpt.errors import CheckpointFormatError
 from airflow_provider_ckpt.salvage.entries import problem_of_entry
+from airflow_provider_ckpt.salvage.neighbours import problem_beside, twins, write_times
 from airflow_provider_ckpt.salvage.pieces import Piece
 from airflow_provider_ckpt.salvage.temporary import checksum_of, temporaries
 from airflow_provider_ckpt.storage.store import Store
@@ -26,10 +27,15 @@ class Temporaries:
         store: The checkpoint.
         view: All of it that was listed.
         codec_of_state: Short name of the codec of its state; None for one that is not known.
+        broken: Its text files that are not whole.
     """
 
-    def __init__(self, store: Store, view: CheckpointView, codec_of_state: str | None) -> None:
+    def __init__(
+        self, store: Store, view: CheckpointView, codec_of_state: str | None, broken: Collection[str] = ()
+    ) -> None:
         self._store, self._view, self._codec = store, view, codec_of_state
+        self._whole = {name: entry for name, entry in view.entries.items() if name not in broken}
+        self._times = write_times(view, self._whole)
         self._named = temporaries(view.objects)
         self._judged: dict[str, Piece | str] = {}
 
@@ -65,7 +71,25 @@ class Temporaries:
         if len(sums) > 1:
             return f"it has {len(sums)} temporary files that differ, and nothing says which one is right"
         ((size, sha256), name) = next(iter(sums.items()))
-        return Piece(target, "temporary", size, sha256, name, self._view.objects[name].identity)
+        if self._is_late(name, target):
+            return f"its temporary file {name.rpartition('/')[2]} was written after the commit of its batch"
+        twin = self._twin(name, target)
+        if twin is not None and not self._holds_nothing(name, size):
+            return f"its temporary file {name.rpartition('/')[2]} has the content of {twin}"
+        return Piece(target, "temporary", size, sha256, name, self._view.objects[name].identity, like=twin or "")
+
+    def _twin(self, name: str, target: str) -> str | None:
+        """Another state file with the same content, where no checksum file says that it is that of this name."""
+        if checksum_of(target) in self._view.objects:
+            return None
+        same = twins(target, self._view.objects[name].size, self._view.objects.values())
+        return next((other for other in same if self._store.sha256(other) == self._store.sha256(name)), None)
+
+    def _holds_nothing(self, name: str, size: int) -> bool:
+        """Whether a state file says of no key anything: such files are the same for all versions."""
+        if self._codec is None or size > state_content.DECOMPRESSED_UP_TO or name.endswith(".zip"):
+            return False
+        return state_content.holds_nothing(b"".join(self._chunks(name)), self._codec, decompressors())
 
     def _problem(self, name: str, target: str) -> str | None:
         stored = self._view.objects[name]
@@ -94,6 +118,14 @@ class Temporaries:
             return False
         then, now = self._view.objects[name].modified_ms, entry.modified_ms
         return then is not None and now is not None and then < now
+
+    def _is_late(self, name: str, target: str) -> bool:
+        """Whether the batch cannot have written it; whole versions of a state are written behind the batches."""
+        batch, place = batch_of(target), layout.parse(target)
+        if batch is None or (isinstance(place, layout.StateFile) and place.kind in ("snapshot", "zip")):
+            return False
+        is_commit = target == layout.commit_entry(batch)
+        return not is_commit and self._times.is_after_commit(batch, self._view.objects[name])
 
     def _matches(self, name: str, sidecar: str) -> bool:
         try:
@@ -134,7 +166,7 @@ class Temporaries:
             entry = codec.decode(target, data)
         except CheckpointFormatError as error:
             return f"is not whole ({error.message.rstrip('.')})"
-        return problem_of_entry(entry)
+        return problem_of_entry(entry) or problem_beside(target, entry, self._whole)
 
 
 def known_piece(name: str, data: str) -> Piece:

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 from airflow_provider_ckpt.change import journal
+from airflow_provider_ckpt.change.actions import Copy
 from airflow_provider_ckpt.change.lock import lock_warnings
 from airflow_provider_ckpt.change.open_sinks import sink_of
 from airflow_provider_ckpt.change.places import Stores
@@ -35,7 +36,7 @@ from airflow_provider_ckpt.salvage.find_temporaries import Temporaries, known_pi
 from airflow_provider_ckpt.salvage.pieces import Piece
 from airflow_provider_ckpt.salvage.plan import exchanged, plan_salvage
 from airflow_provider_ckpt.salvage.put_together import Assembler
-from airflow_provider_ckpt.salvage.report import MOST_TOLD, notes_of, unjudged, why_nothing
+from airflow_provider_ckpt.salvage.report import MOST_TOLD, Report, notes_of, report_of, unjudged, why_nothing
 from airflow_provider_ckpt.salvage.tree import Assembled
 from airflow_provider_ckpt.salvage.ways import InPlace, Ways, WithBackup
 from airflow_provider_ckpt.sinks.declared import DeclaredSink
@@ -60,8 +61,15 @@ def make_salvage(
         BatchNotRestorableError: No batch can be saved; the error says why for the newest ones.
         CheckpointMovedError: The query is running, and removes what was just listed.
     """
+    return make_salvage_with_report(stores, trim_sink_log=trim_sink_log, sink=sink, trigger=trigger)[0]
+
+
+def make_salvage_with_report(
+    stores: Stores, *, trim_sink_log: bool = False, sink: DeclaredSink | None = None, trigger: str | None = None
+) -> tuple[Plan, Report | None]:
+    """The plan of :func:`make_salvage`, and its report as a value; one that was killed has none."""
     if (interrupted := find_interrupted(stores, "salvage", lambda plan: True)) is not None:
-        return interrupted
+        return interrupted, None
     wish = Wish(trim_sink_log, sink, {}, trigger or "")
     return read_unmoved(lambda: _Salvage(stores, wish).plan(), stores.checkpoint, stores.sink)
 
@@ -73,7 +81,7 @@ def make_salvage_again(plan: Plan, stores: Stores) -> Plan:
     """
     if plan.backup_id is not None and stores.backups is None:
         raise PlanError(f"the root {plan.source} of the backup was not given to open.", location=plan.location)
-    return _Salvage(stores, Wish(bool(plan.sink), sink_of(plan), {}, plan.trigger)).plan()
+    return _Salvage(stores, Wish(bool(plan.sink), sink_of(plan), {}, plan.trigger)).plan()[0]
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,13 +102,13 @@ class _Salvage:
         names = [name for name in view.objects if is_text_log(name)]
         self._view = read_text_logs(checkpoint, view, names, checkpoint.head, checkpoint.chunks)
         self._broken = broken_entries(self._view)
-        self._temporaries = Temporaries(checkpoint, self._view, _codec_of_state(self._view, self._broken))
+        self._temporaries = Temporaries(checkpoint, self._view, _codec_of_state(self._view, self._broken), self._broken)
         self._known = {name: known_piece(name, text) for name, text in self._known_texts()}
         self._backups = [] if stores.backups is None else find_backups(stores.backups, self._view, self._broken)
         self._assembler = Assembler(checkpoint, self._view, self._broken, stores.backups)
 
-    def plan(self) -> Plan:
-        """The plan. Raises BatchNotRestorableError when no batch can be saved."""
+    def plan(self) -> tuple[Plan, Report]:
+        """The plan, and its report. Raises BatchNotRestorableError when no batch can be saved."""
         problems: dict[int, str] = {}
         own = {_committed(target) for target in (*self._temporaries.targets, *self._known)}
         others = {batch for batch in own if batch is not None} | {item.backup.batch_id for item in self._backups}
@@ -114,8 +122,8 @@ class _Salvage:
                 problems[wanted.batch_id] = found
             if wanted.last == wanted.batch_id and wanted.batch_id not in asked:
                 asked.add(wanted.batch_id)
-                if (plan := self._exchange(wanted.batch_id, problems)) is not None:
-                    return plan
+                if (exchange := self._exchange(wanted.batch_id, problems)) is not None:
+                    return exchange
         raise self._nothing(problems)
 
     # --- ways ------------------------------------------------------------------------------------------------------
@@ -132,7 +140,7 @@ class _Salvage:
             if item.shared is not None and item.backup.batch_id <= wanted.batch_id + 1:
                 yield _Way(_with(root, in_place, item), item.backup.backup_id)
 
-    def _exchange(self, batch_id: int, problems: dict[int, str]) -> Plan | None:
+    def _exchange(self, batch_id: int, problems: dict[int, str]) -> tuple[Plan, Report] | None:
         """The batch as a backup has it, where nothing here shows that the backup is of the same history."""
         for item in self._backups:
             if item.backup.batch_id != batch_id or self._stores.backups is None:
@@ -144,8 +152,27 @@ class _Salvage:
                 continue
             note = f"Batch {batch_id} is the newest batch that can be saved, from backup {item.backup.backup_id}."
             told = [f"Batch {batch} cannot be saved: {why}." for batch, why in problems.items() if batch > batch_id]
-            return exchanged(plan, self._view, (note, *told[:MOST_TOLD], *plan.notes))
+            plan = exchanged(plan, self._view, (note, *told[:MOST_TOLD], *plan.notes))
+            return plan, self._report_of_exchange(plan, item.backup.backup_id, problems)
         return None
+
+    def _report_of_exchange(self, plan: Plan, backup_id: str, problems: dict[int, str]) -> Report:
+        copies = [step for step in plan.actions if isinstance(step, Copy)]
+        pieces = tuple(Piece(step.name, "backup", step.size, step.sha256, step.source) for step in copies)
+        newest, batch_id = newest_seen(self._view, self._temporaries.targets), plan.batch_id
+        given_up = (batch_id + 1, newest) if newest is not None and newest > batch_id else None
+        later = {batch: why for batch, why in problems.items() if batch > batch_id}
+        broken = {name: why for name, why in self._broken.items() if name in self._view.objects}
+        return Report(
+            batch_id=batch_id,
+            reruns_batch=None,
+            backup_id=backup_id,
+            pieces=pieces,
+            not_whole=broken,
+            not_saved=later,
+            given_up=given_up,
+            not_judged=plan.warnings,
+        )
 
     def _known_texts(self) -> Iterator[tuple[str, str]]:
         yield from known_commits(self._view, self._broken).items()
@@ -156,7 +183,7 @@ class _Salvage:
 
     # --- the plan --------------------------------------------------------------------------------------------------
 
-    def _planned(self, found: Assembled, way: _Way, problems: dict[int, str]) -> Plan:
+    def _planned(self, found: Assembled, way: _Way, problems: dict[int, str]) -> tuple[Plan, Report]:
         stores, tree = self._stores, found.tree
         wish = replace(self._wish, trigger=trigger_of(self._wish.trigger, found.after.operator_names))
         newest = newest_seen(self._view, self._temporaries.targets)
@@ -176,7 +203,8 @@ class _Salvage:
         plan = replace(plan, trigger=wish.trigger)
         if tree.last == tree.batch_id and plan.actions:
             plan = without_gone_inputs(plan, inputs_after(stores.checkpoint, self._readable(found), tree.batch_id))
-        return replace(plan, warnings=(*plan.warnings, *lock_warnings(stores.checkpoint)))
+        plan = replace(plan, warnings=(*plan.warnings, *lock_warnings(stores.checkpoint)))
+        return plan, report_of(found, problems, newest, way.backup_id)
 
     def _readable(self, found: Assembled) -> CheckpointView:
         """The checkpoint as it is, with the entry of the batch and without what cannot be read."""

@@ -21,6 +21,7 @@ class Piece:
         source: The temporary file in the checkpoint, or the object relative to the root of the backups.
         identity: What the temporary file must still be.
         data: The content, where it is known from other entries.
+        like: The file with the same content, without any key, by which it is not known of which batch it is; or empty.
     """
 
     name: str
@@ -30,6 +31,7 @@ class Piece:
     source: str = ""
     identity: str = ""
     data: str = ""
+    like: str = ""
 
     @property
     def text(self) -> str:

@@ -27,6 +27,13 @@ def test_a_plan_is_shown_carried_out_and_taken_back(golden, capsys):
     )
     assert planned["apply_command"] == f"ckpt salvage {checkpoint} --sink kafka --execute --i-know-it-is-stopped"
     assert any(temporary.name in note for note in planned["plan"]["notes"])
+    (saved,) = planned["salvage"]["objects"]
+    assert (saved["name"], saved["way"], saved["source"]) == (
+        "state/0/0/8.delta",
+        "temporary",
+        str(temporary.relative_to(checkpoint)),
+    )
+    assert (planned["salvage"]["batch_id"], planned["salvage"]["given_up"]) == (7, None)
     code, done = ckpt(capsys, "salvage", checkpoint, "--sink", "kafka", *WORD)
     assert (code, done["receipt"]["status"], done["receipt"]["actions"]) == (0, "applied", 3)
     assert (checkpoint / "state/0/0/8.delta").exists()
@@ -45,7 +52,9 @@ def test_a_plan_file_is_carried_out(golden, capsys, tmp_path):
         0,
         f"ckpt salvage {checkpoint} --plan {plan} --execute --i-know-it-is-stopped",
     )
-    assert ckpt(capsys, "salvage", checkpoint, "--plan", plan, *WORD)[1]["receipt"]["status"] == "applied"
+    assert planned["salvage"]["not_saved"] == []
+    done = ckpt(capsys, "salvage", checkpoint, "--plan", plan, *WORD)[1]
+    assert (done["receipt"]["status"], done["salvage"]) == ("applied", None)
     assert (checkpoint / "commits/6").exists()
 
 

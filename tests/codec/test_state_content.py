@@ -5,7 +5,13 @@ from __future__ import annotations
 import pytest
 
 from airflow_provider_ckpt.checkpoint.decompressors import decompressors
-from airflow_provider_ckpt.codec.state_content import DECOMPRESSED_UP_TO, problem_of, problem_of_blocks, short_codec
+from airflow_provider_ckpt.codec.state_content import (
+    DECOMPRESSED_UP_TO,
+    holds_nothing,
+    problem_of,
+    problem_of_blocks,
+    short_codec,
+)
 from airflow_provider_ckpt.codec.xxhash32 import plain_xxhash32, xxhash32
 from tests.state_streams import END, lz4_stream
 
@@ -78,3 +84,16 @@ def test_a_large_stream_is_followed_from_block_to_block(piece):
 )
 def test_codecs_by_their_names(conf, codec):
     assert short_codec(conf) == codec
+
+
+@pytest.mark.parametrize(
+    ("plain", "is_empty"),
+    [(END, True), (b"\0\2v2\0", True), (b"\0\0\0\1a" + END, False), (b"\0\2v2\1\0", False), (b"", False)],
+)
+def test_a_stream_without_any_key_is_its_end_marker(plain, is_empty):
+    assert holds_nothing(lz4_stream(plain), "lz4", decompressors()) is is_empty
+
+
+def test_what_cannot_be_unpacked_may_hold_anything():
+    assert not holds_nothing(lz4_stream(END), "lzf", decompressors())
+    assert not holds_nothing(b"LZ4Block" + bytes(40), "lz4", decompressors())

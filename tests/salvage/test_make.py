@@ -14,7 +14,7 @@ from airflow_provider_ckpt.change.places import Stores
 from airflow_provider_ckpt.change.undo.make import make_undo
 from airflow_provider_ckpt.errors import BatchNotRestorableError, CheckpointClosedError
 from airflow_provider_ckpt.rollback.make import make_rollback
-from airflow_provider_ckpt.salvage.make import make_salvage, make_salvage_again
+from airflow_provider_ckpt.salvage.make import make_salvage, make_salvage_again, make_salvage_with_report
 from airflow_provider_ckpt.sinks.declared import DeclaredSink
 from airflow_provider_ckpt.storage.store import Store
 from tests.salvage.damage import cut, drop, lose_rename
@@ -218,6 +218,17 @@ def test_a_file_of_a_backup_saves_a_later_batch(backed_up):
     assert make_salvage(stores_of(path)).actions == ()
 
 
+def test_a_table_of_a_backup_is_taken_before_its_zip_is_given_up(golden, tmp_path):
+    path = golden("agg-rocksdb-v2")
+    take_backup(Store.open(str(path)), Store.open(str(tmp_path / "root")), threads=1)
+    tables = sorted(path.glob("state/0/1/SSTs/*.sst"))
+    for table in tables:
+        drop(table)
+    plan = make_salvage(stores_of(path, tmp_path / "root"))
+    assert plan.batch_id == 7
+    assert {f"state/0/1/SSTs/{table.name}" for table in tables} & plan.writes()
+
+
 def test_a_backup_of_another_history_brings_no_single_file(backed_up):
     path, root = backed_up
     for batch in (4, 5):
@@ -237,9 +248,11 @@ def test_a_batch_that_only_a_backup_has_is_exchanged(backed_up):
             drop(path / directory / str(batch))
     drop(path / "state/0/0/8.delta")
     drop(path / "state/0/0/7.delta")
-    plan = make_salvage(stores_of(path, root), sink=KAFKA)
+    plan, report = make_salvage_with_report(stores_of(path, root), sink=KAFKA)
     assert (plan.kind, plan.batch_id) == ("salvage", 5)
-    assert plan.backup_id is not None
+    assert report is not None
+    assert (report.backup_id, report.given_up, sorted(report.not_saved)) == (plan.backup_id, (6, 7), [6, 7])
+    assert {piece.way for piece in report.pieces} == {"backup"}
 
 
 def test_the_query_id_is_taken_from_the_record_of_a_change(golden):
@@ -270,7 +283,8 @@ def test_a_checkpoint_in_the_midst_of_another_change_is_refused(golden):
         apply(plan, stores, on_step=_stop, **WORD)
     with pytest.raises(CheckpointClosedError):
         make_rollback(stores, 5)
-    assert make_salvage(stores).plan_id == plan.plan_id, "the same salvage is completed"
+    again, report = make_salvage_with_report(stores)
+    assert (again.plan_id, report) == (plan.plan_id, None), "the same salvage is completed"
     apply(plan, stores, **WORD)
     assert make_salvage(stores).actions == ()
 

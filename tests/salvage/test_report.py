@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from airflow_provider_ckpt.salvage.candidates import Candidate
 from airflow_provider_ckpt.salvage.pieces import Piece
-from airflow_provider_ckpt.salvage.report import MOST_TOLD, notes_of, unjudged, why_nothing
+from airflow_provider_ckpt.salvage.report import MOST_TOLD, notes_of, report_of, unjudged, why_nothing
 from tests.salvage.bench import put_together
 
 
@@ -17,14 +17,39 @@ def test_the_batch_its_pieces_and_what_is_given_up(golden):
         "Batch 6 cannot be saved: offsets/6 is missing.",
     )
     assert "The state and the offsets of batches 6 to 7 are given up" in notes[3]
+    assert notes[4] == "The state after batch 5 is whole, as far as the warnings say."
 
 
 def test_the_batch_that_runs_again(golden):
     found = put_together(golden("agg-hdfs"), Candidate(6, 7))
     assert notes_of(found, {}, 7)[1:] == (
         "Batch 7 runs again, from the offsets and to the offsets of its entry.",
-        "No state is lost.",
+        "No batch is given up of which there is any file; of one that has left no file nothing is known.",
+        "The state after batch 6 is whole, as far as the warnings say.",
     )
+
+
+def test_nothing_is_said_of_the_state_of_a_query_without_one(golden):
+    found = put_together(golden("file-to-parquet-5"), Candidate(3, 3))
+    assert [note.split()[:2] for note in notes_of(found, {}, 4)[1:]] == [["The", "offsets"]]
+
+
+def test_the_report_as_a_value(golden):
+    found = put_together(golden("agg-hdfs"), Candidate(6, 7))
+    found.tree.pieces["commits/6"] = Piece("commits/6", "known", 31, "ab", data="v1")
+    found.tree.broken["state/0/0/8.delta"] = "is cut off"
+    report = report_of(found, {7: "it lacks its state"}, 9, "not used")
+    assert report.to_dict() == {
+        "batch_id": 6,
+        "reruns_batch": 7,
+        "backup_id": None,
+        "objects": [{"name": "commits/6", "way": "known", "source": "", "size": 31, "sha256": "ab"}],
+        "not_whole": [{"name": "state/0/0/8.delta", "reason": "is cut off"}],
+        "not_saved": [{"batch_id": 7, "reason": "it lacks its state"}],
+        "given_up": {"first_batch": 8, "last_batch": 9},
+        "not_judged": list(unjudged(found)),
+    }
+    assert report_of(found, {}, 7).given_up is None
 
 
 def test_many_are_counted(golden):
@@ -45,6 +70,13 @@ def test_what_nobody_can_judge(golden):
     assert "only the length was compared" in said
     assert "no file tells how many there were" in said
     assert unjudged(put_together(golden("file-to-parquet-5"), Candidate(4, 4))) == ()
+
+
+def test_a_file_without_a_key_may_be_of_any_batch(golden):
+    found = put_together(golden("file-to-parquet-5"), Candidate(4, 4))
+    found.tree.pieces["s"] = Piece("state/0/0/5.delta", "temporary", 46, "", "t.tmp", like="state/0/0/4.delta")
+    (said,) = unjudged(found)
+    assert said.startswith("t.tmp holds no key, as state/0/0/4.delta does")
 
 
 def test_why_nothing_can_be_saved():
