@@ -15,7 +15,7 @@ from airflow_provider_ckpt.sink_repair.decision import Decisions
 from airflow_provider_ckpt.sink_repair.lacking import Lacking
 from airflow_provider_ckpt.sink_repair.read_log import find_broken
 from airflow_provider_ckpt.sink_repair.refusals import MOST_BATCHES
-from airflow_provider_ckpt.sink_repair.share import Evidence
+from airflow_provider_ckpt.sink_repair.share import Evidence, orphans_of
 from airflow_provider_ckpt.storage.store import Store
 from airflow_provider_ckpt.storage.stored_object import StoredObject
 from airflow_provider_ckpt.untrusted.spans import Span
@@ -40,13 +40,16 @@ class Gathering:
         if not unknown:
             return Evidence(BatchTimes(), (), decisions=decisions)
         times = self._times(unknown)
-        free = unlisted(self.files.values(), self.named)
+        unnamed = unlisted(self.files.values(), self.named)
         every = bool(times.doubt or decisions.adopted)
-        concerned = [file for file in free if every or times.batches_at(file.modified_ms)]
+        concerned = [file for file in unnamed if every or times.batches_at(file.modified_ms)]
         broken = {file.name for file in find_broken(concerned, self.sink)}
-        free = tuple(file for file in free if file.name not in broken)
+        free = tuple(file for file in unnamed if file.name not in broken)
         partitioned = any("/" in name for name in (*self.named, *(file.name for file in concerned)))
-        return Evidence(times, free, partitioned, decisions)
+        adopted = {name for names in decisions.adopted.values() for name in names}
+        left = [file for file in unnamed if file.name not in adopted]
+        lacking = [batch for batch in times.windows if any(span.first <= batch <= span.last for span in unknown)]
+        return Evidence(times, free, partitioned, decisions, orphans_of(left, free, times, lacking))
 
     def _times(self, unknown: Sequence[Span]) -> BatchTimes:
         first = unknown[0].first

@@ -1,15 +1,16 @@
 """Which data files a batch has added to the table, when the entry that named them is lost, and whether that is proven.
 
 All files of the attempt that was committed were written while the batch ran. An attempt that was killed before it may
-have left files as well, whose rows would come twice. Of a task that both attempts ran, the later file is taken. The
-rest is proven by the file of task 0: each attempt that is committed has written it (``FileFormatWriter``), and attempts
-follow one another, so no file that was written after it is of an earlier attempt. Where files of several attempts are
-mixed, as two drivers leave them, nothing is proven.
+have left files as well, whose rows would come twice. Of a task that both attempts ran, the later file is taken. That is
+right as long as no task has outlived its driver. One that did may write its file behind those of the attempt that was
+committed, or while a later batch runs. So nothing is proven where a file is left that no batch can have, of an attempt
+of this batch or of one shortly before. Else the file of task 0 proves the rest: each attempt that is committed has
+written it (``FileFormatWriter``), and no file that was written after it is of an earlier attempt.
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from airflow_provider_ckpt.errors import PlanError
@@ -20,6 +21,8 @@ from airflow_provider_ckpt.sinks.effects import Effect
 from airflow_provider_ckpt.untrusted.spans import Span, batches_text
 
 _FIRST = ("", 0, 0)
+#: An executor that has lost its driver ends after 60 heartbeats of 10 s at the latest, as Spark sets it.
+OUTLIVED_MS = 10 * 60_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,18 +71,43 @@ class Evidence:
         free: Whole data files that no entry names, in the order in which they were written.
         partitioned: Whether the table has directories by the values of columns.
         decisions: What a person has decided.
+        orphans: Files that are of no batch: no entry names them, and the times give them to none. Attempts that were
+            not committed have left them, whole or cut off.
     """
 
     times: BatchTimes
     free: tuple[DataFile, ...]
     partitioned: bool = False
     decisions: Decisions = field(default_factory=Decisions)
+    orphans: tuple[DataFile, ...] = ()
 
     def left_for(self, batch_id: int) -> tuple[DataFile, ...]:
         """The files that were not given to another batch by their names."""
         others = (names for other, names in self.decisions.adopted.items() if other != batch_id)
         claimed = {name for names in others for name in names}
         return tuple(file for file in self.free if file.name not in claimed)
+
+    def other_attempt(self, batch_id: int) -> DataFile | None:
+        """A file of an attempt one of whose tasks may have gone on while a batch ran; None when nothing shows one."""
+        window = self.times.windows[batch_id]
+        near = (file for file in self.orphans if file.modified_ms >= window.from_ms - OUTLIVED_MS)
+        return next((file for file in near if window.to_ms is None or file.modified_ms <= window.to_ms), None)
+
+
+def orphans_of(
+    unnamed: Sequence[DataFile], free: Sequence[DataFile], times: BatchTimes, batches: Iterable[int]
+) -> tuple[DataFile, ...]:
+    """The files of no batch; those before the first batch whose times are known may be of earlier ones.
+
+    Args:
+        unnamed: Files that no entry names.
+        free: Those of them that are whole.
+        times: When batches ran.
+        batches: Those whose entries are lost.
+    """
+    taken = {file.name for batch in batches for file in newest_of_each_role(times.written_during(batch, free))}
+    first_ms = min((window.from_ms for window in times.windows.values()), default=0)
+    return tuple(file for file in unnamed if file.name not in taken and file.modified_ms >= first_ms)
 
 
 def share_of(span: Span, evidence: Evidence) -> Share | Doubt:
@@ -134,28 +162,29 @@ def _proven(span: Span, mine: Sequence[DataFile], evidence: Evidence) -> Share:
     count = f"{len(files)} data file{'s' if len(files) > 1 else ''}"
     gone = len(mine) - len(files)
     left = f", and not {gone} of an earlier attempt" if gone else ""
-    left_out_ms = max((file.modified_ms for file in mine if file not in files), default=None)
-    if _is_sure(files, left_out_ms, partitioned=evidence.partitioned):
+    if (other := next((file for file in mine if file not in files), evidence.other_attempt(batch))) is not None:
+        why = (
+            f"batch {batch} gets {count} that were written while it ran{left}; {other.name} is of an attempt that was "
+            "not committed, and if one of its tasks has outlived its driver, rows come twice or are lacking"
+        )
+        return Share(span, files, "unknown", why)
+    if _is_sure(files, partitioned=evidence.partitioned):
         which = "that of task 0, which each attempt writes" + (", or a later one" if len(files) > 1 else "")
-        why = f"batch {batch} gets {count} that the attempt which was committed has written: each is {which}{left}"
+        why = f"batch {batch} gets {count} that the attempt which was committed has written: each is {which}"
         return Share(span, files, "exact", why)
     why = (
-        f"batch {batch} gets {count} that were written while it ran{left}; an attempt that was killed may have left "
-        "some of them, and their rows then come twice"
+        f"batch {batch} gets {count} that were written while it ran; an attempt that was killed may have left some of "
+        "them, and their rows then come twice"
     )
     return Share(span, files, "unknown", why)
 
 
-def _is_sure(files: Sequence[DataFile], left_out_ms: int | None, *, partitioned: bool) -> bool:
-    """Whether all files are of the attempt that was committed; a partitioned table has no file that each writes.
-
-    ``left_out_ms`` is when the newest file was written that is of another attempt; None without one.
-    """
+def _is_sure(files: Sequence[DataFile], *, partitioned: bool) -> bool:
+    """Whether all files are of the attempt that was committed; a partitioned table has no file that each writes."""
     first = next((file for file in files if file.role == _FIRST), None)
     if partitioned or first is None:
         return False
-    follow_one_another = left_out_ms is None or left_out_ms < min(file.modified_ms for file in files)
-    return follow_one_another and all(file is first or file.modified_ms > first.modified_ms for file in files)
+    return all(file is first or file.modified_ms > first.modified_ms for file in files)
 
 
 def _emptied(span: Span, proven: Share | Doubt) -> Share:

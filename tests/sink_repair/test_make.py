@@ -76,12 +76,35 @@ def test_entries_that_spark_cannot_read_are_replaced(table):
     assert written(plan) == {name: before[name] for name in ("21", "19.compact")}
 
 
-def test_of_a_task_that_ran_twice_the_later_file_is_taken(table):
+def test_of_a_task_that_ran_twice_the_later_file_is_taken_and_not_proven(table):
     table.attempt(21, number=7, second=1, tasks=1)
     before = table.forget("21")
     plan = table.repair()
-    assert (plan.sink_effect, written(plan)) == ("exact", {"21": before["21"]})
+    assert (plan.to_accept, written(plan)) == (("unknown",), {"21": before["21"]})
     assert "and not 1 of an earlier attempt" in plan.notes[0]
+
+
+def test_the_task_of_a_killed_driver_that_writes_while_a_later_batch_runs_is_no_file_of_that_batch_by_right(table):
+    """Its attempt has left another file in the batch that it was of."""
+    table.attempt(20, number=7, second=1, tasks=1)
+    table.data(part(21, 5, 9), 21, 6)
+    table.forget("21")
+    plan = table.repair()
+    assert plan.to_accept == ("unknown",)
+    assert f"{part(20, 0, 7)} is of an attempt that was not committed" in plan.effects[0].reason
+    (table.output / part(20, 0, 7)).unlink()
+    (table.output / part(21, 5, 9)).unlink()
+    assert table.repair().sink_effect == "exact"
+
+
+def test_what_somebody_adopts_is_of_no_other_attempt(table):
+    table.data(part(21, 5, 9), 21, 1)
+    table.forget("21", "22")
+    assert (
+        table.repair(parse_decisions([f"21={part(21, 5, 9)}"], []))
+        .notes[1]
+        .startswith("Batch 22 gets 2 data files that the")
+    )
 
 
 def test_a_file_before_that_of_the_first_task_may_be_of_an_attempt_that_failed(table):

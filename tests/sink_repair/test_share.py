@@ -12,6 +12,7 @@ from airflow_provider_ckpt.sink_repair.share import (
     Doubt,
     Evidence,
     Share,
+    orphans_of,
     require_one_taker,
     share_of,
     shares_by_effect,
@@ -34,7 +35,8 @@ def file(task: int, at_ms: int, directory: str = "") -> DataFile:
         ([file(0, 42), file(1, 42)], "unknown", 2),
         ([file(0, 42), file(1, 41)], "unknown", 2),
         ([file(1, 41)], "unknown", 1),
-        ([file(0, 40), file(1, 41), file(0, 43), file(1, 44)], "exact", 2),
+        ([file(0, 40), file(1, 41), file(0, 43), file(1, 44)], "unknown", 2),
+        ([file(0, 40), file(0, 43)], "unknown", 1),
         ([file(0, 40), file(2, 41), file(0, 43)], "unknown", 2),
         ([file(0, 40), file(0, 41), file(1, 42), file(1, 43)], "unknown", 2),
         ([file(0, 39), file(0, 30)], "skipped", 0),
@@ -45,6 +47,37 @@ def test_the_file_of_task_0_and_what_was_written_later_are_proven(files, effect,
     share = share_of(FOUR, Evidence(TIMES, tuple(files)))
     assert isinstance(share, Share)
     assert (share.effect, len(share.files)) == (effect, taken)
+
+
+MINUTE = 60_000
+
+
+@pytest.mark.parametrize(
+    ("orphans", "effect"),
+    [
+        ([], "exact"),
+        ([file(0, 12 * MINUTE - 1)], "unknown"),  # of an attempt of the batch before
+        ([file(0, 12 * MINUTE + 5)], "unknown"),  # cut off, of an attempt of this batch
+        ([file(0, 2 * MINUTE)], "unknown"),
+        ([file(0, 2 * MINUTE - 1)], "exact"),  # its executors have ended long before
+        ([file(0, 13 * MINUTE + 1)], "exact"),
+    ],
+)
+def test_where_an_attempt_has_left_a_file_one_of_its_tasks_may_have_gone_on(orphans, effect):
+    times = BatchTimes({4: Window(12 * MINUTE, 13 * MINUTE)})
+    files = (file(0, 12 * MINUTE + 10), file(1, 12 * MINUTE + 20))
+    share = share_of(FOUR, Evidence(times, files, orphans=tuple(orphans)))
+    assert isinstance(share, Share)
+    assert (share.effect, len(share.files)) == (effect, 2)
+    assert ("outlived its driver" in share.reason) == (effect == "unknown")
+
+
+def test_files_of_no_batch():
+    cut_off, of_four = file(2, 44), (file(0, 41), file(0, 42), file(1, 43))
+    unnamed = (file(0, 29), file(0, 35), *of_four, cut_off, file(0, 60))
+    free = tuple(item for item in unnamed if item is not cut_off)
+    assert orphans_of(unnamed, free, TIMES, [4]) == (file(0, 35), file(0, 41), cut_off, file(0, 60))
+    assert orphans_of(unnamed, free, BatchTimes(), []) == unnamed
 
 
 def test_a_time_of_two_batches_proves_nothing():
