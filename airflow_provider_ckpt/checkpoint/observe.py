@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
+from dataclasses import replace
 
 from airflow_provider_ckpt import codec
 from airflow_provider_ckpt.checkpoint.contents import listed_shortly
@@ -101,9 +102,20 @@ def refuse_links(view: CheckpointView) -> None:
 
 def refuse_closed(view: CheckpointView) -> None:
     """Raise CheckpointClosedError for a checkpoint in the midst of a change, which fits neither itself nor any plan."""
-    for error in view.damaged.values():
-        if isinstance(error, CheckpointClosedError):
-            raise CheckpointClosedError(error.message, location=view.location, name=error.name, hint=error.hint)
+    if (error := closed_by(view)) is not None:
+        raise CheckpointClosedError(error.message, location=view.location, name=error.name, hint=error.hint)
+
+
+def closed_by(view: CheckpointView) -> CheckpointClosedError | None:
+    """What is to be said of a checkpoint that a change has closed; None for any other one."""
+    return next((error for error in view.damaged.values() if isinstance(error, CheckpointClosedError)), None)
+
+
+def without_closing(view: CheckpointView) -> CheckpointView:
+    """The same checkpoint without the entry that closes it."""
+    closing = {name for name, error in view.damaged.items() if isinstance(error, CheckpointClosedError)}
+    kept = {name: stored for name, stored in view.objects.items() if name not in closing}
+    return replace(view, objects=kept, damaged={name: view.damaged[name] for name in view.damaged.keys() - closing})
 
 
 def require_checkpoint(store: Store, listing: DirectoryListing) -> None:

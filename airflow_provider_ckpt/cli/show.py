@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from airflow_provider_ckpt.checkpoint.contents import listed_shortly, unknown_names
-from airflow_provider_ckpt.checkpoint.observe import observe
+from airflow_provider_ckpt.checkpoint.observe import closed_by, observe, without_closing
 from airflow_provider_ckpt.checkpoint.view import CheckpointView
 from airflow_provider_ckpt.cli.options import directories, examples, open_store, opening, shared
 from airflow_provider_ckpt.cli.render import print_json, print_tables, say, when
@@ -42,9 +42,10 @@ def show(location: str, storage_options: tuple[str, ...], as_json: bool, **said:
     asked = asked_sources(**said)
     store = open_store(location, storage_options)
     try:
-        view = observe(store)
+        seen = observe(store)
+        view, closed = without_closing(seen), closed_by(seen)
         lag = None if asked is None else _lag(view, store, asked, opening(storage_options))
-        document = _summary(view, lag)
+        document = _summary(view, lag, is_closed=closed is not None)
     except CheckpointFormatError as error:
         listed = f"To list all damage: ckpt check --deep {store.location}"
         error.hint = f"{error.hint.rstrip('.')}. {listed}" if error.hint else listed
@@ -73,6 +74,9 @@ def show(location: str, storage_options: tuple[str, ...], as_json: bool, **said:
     for source in lag or ():
         for note in (*source.notes, *(source.next_batch.notes if source.next_batch else ())):
             say(f"Source {source.source_id}: {visible(note).rstrip('.')}.", colour="yellow")
+    if closed is not None:
+        why = f"{closed.name} closes this checkpoint: {closed.message}."
+        say(f"{why} What is shown is from the midst of it. {closed.hint or ''}".rstrip(), colour="yellow")
     if (partitions := view.unfinished_repartition) is not None:
         say(
             f"Batch {view.in_flight} is a repartition to {partitions} partitions that was not finished, and Spark does "
@@ -109,7 +113,7 @@ def _lag_tables(lag: Sequence[SourceLag]) -> list[Table]:
     return tables
 
 
-def _summary(view: CheckpointView, lag: Sequence[SourceLag] | None) -> ShowDocument:
+def _summary(view: CheckpointView, lag: Sequence[SourceLag] | None, *, is_closed: bool) -> ShowDocument:
     newest = view.latest_offset_seq
     committed = view.latest_committed
     commit = view.commit(committed) if committed is not None else None
@@ -121,6 +125,7 @@ def _summary(view: CheckpointView, lag: Sequence[SourceLag] | None) -> ShowDocum
         "latest_planned_batch": view.latest_planned,
         "latest_committed_batch": committed,
         "in_flight": view.in_flight,
+        "closed": is_closed,
         "unfinished_repartition": view.unfinished_repartition,
         "watermark_ms": view.watermark_ms or None,  # 0 is what a query without one has
         "watermark": when(view.watermark_ms or None),

@@ -74,6 +74,7 @@ class ShowDocument(Document):
     latest_planned_batch: Annotated[int | None, "latest batch of the offset log"]
     latest_committed_batch: Annotated[int | None, "latest batch of the commit log"]
     in_flight: Annotated[int | None, "batch that is planned and not committed"]
+    closed: Annotated[bool, "whether a change that has not ended keeps Spark from starting"]
     unfinished_repartition: Annotated[int | None, "state partitions that this batch leads to, when it is a repartition"]
     watermark_ms: Annotated[
         int | None, "event-time watermark of the newest committed batch, epoch milliseconds; null when there is none"
