@@ -67,9 +67,10 @@ exhaustive: $(READY) java postgres .kafka/.ready .kafka-connector/.ready ## The 
 interleavings: $(READY) ## The protocols in every order of their calls: queries, changes, backups, prunes, crashes (10 minutes)
 	$(BIN)/python -m tests.interleavings.run
 
-tears: $(READY) java ## 2,000 random tears of checkpoints, salvaged as brute force would, and 100 on real Spark (SEED=N, TEARS=N, STARTS=N)
+tears: $(READY) java ## 2,000 random tears of checkpoints, salvaged as brute force would, 100 of them started; a sink log beside killed drivers (SEED=N, TEARS=N, STARTS=N)
 	$(BIN)/python -m tests.salvage.run --count $(or $(TEARS),2000) --seed $(or $(SEED),0)
 	$(BIN)/python -m tests.salvage.start --count $(or $(STARTS),100) --seed $(or $(SEED),0)
+	$(BIN)/python -m tests.sink_repair.killed_drivers --seed $(or $(SEED),0)
 
 fences: $(READY) java .s3a/.ready ## 300 fences against live queries of real Spark, on disk and over an S3 API (SEED=N, FENCES=N)
 	$(BIN)/python -m tests.fence.run --fences $(or $(FENCES),300) --seed $(or $(SEED),1)

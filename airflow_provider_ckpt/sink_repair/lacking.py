@@ -45,11 +45,13 @@ class Lacking:
         contents: What is left of it.
         shape: As it has to be.
         copied: Entries of a copy that it lacks, by name.
+        outdated: Names of earlier compacted entries that nobody reads, by which Spark would take a wrong interval.
     """
 
     contents: LogContents
     shape: Shape
     copied: Mapping[str, bytes] = field(default_factory=dict)
+    outdated: tuple[str, ...] = ()
 
     @property
     def lacking(self) -> list[int]:

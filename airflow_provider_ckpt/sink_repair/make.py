@@ -93,13 +93,15 @@ def _fresh(stores: Stores, sink: DeclaredSink, decisions: Decisions) -> Plan:
     shares = _shares(unknown, evidence, stores.sink, view)
     require_used(decisions, shares, stores.sink.location)
     entries = _entries(log, shares, stores.sink, spelling_of(contents.statuses, stores.sink.root, stores.sink.location))
-    effects = effects_of(sink.at(stores.sink).name, shares, _exact(lacking))
-    notes = (*(f"{share.reason[0].upper()}{share.reason[1:]}." for share in shares), *_of_the_copy(log, stores))
+    effects = effects_of(sink.at(stores.sink).name, shares, _exact(lacking or log.outdated))
+    reasons = (f"{share.reason[0].upper()}{share.reason[1:]}." for share in shares)
+    notes = (*reasons, *_of_the_copy(log, stores), *_of_the_outdated(log))
     return plan_repair(
         view,
         contents.log,
         entries,
         now_ms(),
+        outdated=log.outdated,
         effects=effects,
         notes=notes,
         source=stores.backups.location if stores.backups is not None else "",
@@ -107,7 +109,15 @@ def _fresh(stores: Stores, sink: DeclaredSink, decisions: Decisions) -> Plan:
     )
 
 
-def _exact(lacking: Sequence[int]) -> str:
+def _of_the_outdated(log: Lacking) -> Iterable[str]:
+    for name in log.outdated:
+        yield (
+            f"{name} is removed: a compacted entry after it is lost, so Spark would take a wrong interval between two, "
+            "and search for entries under other names. Nobody reads this one."
+        )
+
+
+def _exact(lacking: Sequence[object]) -> str:
     return "readers get the rows of each batch once" if lacking else "its log lacks no entry"
 
 
@@ -172,6 +182,8 @@ def _log_of(stores: Stores, contents: LogContents, view: CheckpointView, decisio
     after = {*plain, *(batch for batch in lacking if not log.shape.compacts(batch))}
     compacted |= {batch for batch in lacking if log.shape.compacts(batch)}
     if wrong := misnamed(decisions.interval, after, compacted):
+        if misnamed(decisions.interval, after, {max(compacted)}) is None:
+            return replace(log, outdated=_compacted_before(max(compacted), contents))
         raise PlanError(
             f"Spark would not read this log after the repair either: with the interval {wrong.interval} it reads "
             f"{wrong.wanted}, and that compacted entry cannot be told apart from the later ones.",
@@ -180,6 +192,12 @@ def _log_of(stores: Stores, contents: LogContents, view: CheckpointView, decisio
             hint=f"{NOTHING} Restore _spark_metadata from a copy of the table.",
         )
     return log
+
+
+def _compacted_before(batch_id: int, contents: LogContents) -> tuple[str, ...]:
+    """The names of the compacted entries before one, ascending."""
+    earlier = (entry for entry in contents.log.entries if entry.compact and entry.batch_id < batch_id)
+    return tuple(contents.log.entries[entry] for entry in sorted(earlier, key=lambda entry: entry.batch_id))
 
 
 # --- what is known -------------------------------------------------------------------------------------------------

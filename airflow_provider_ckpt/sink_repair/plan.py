@@ -50,6 +50,7 @@ def plan_repair(
     entries: Sequence[NewEntry],
     planned_at_ms: int,
     *,
+    outdated: Sequence[str] = (),
     effects: tuple[SinkEffect, ...],
     notes: tuple[str, ...] = (),
     source: str = "",
@@ -62,6 +63,7 @@ def plan_repair(
         log: The log as it is.
         entries: What it gets, the newest batch first.
         planned_at_ms: Now, epoch milliseconds.
+        outdated: Names of entries that go at last.
         effects: What becomes of the rows.
         notes: What each batch gets, and why.
         source: Location of the copy that entries come from, or empty.
@@ -77,6 +79,7 @@ def plan_repair(
             hint="Nothing was done. Restore _spark_metadata from a copy of the table.",
         )
     actions = [action for entry in entries for action in _steps(log, entry)]
+    actions += deletes_of(log.objects, outdated, "sink")
     return Plan(
         kind="repair",
         location=view.location,

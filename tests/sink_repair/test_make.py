@@ -43,6 +43,21 @@ def test_what_the_times_prove_is_written_as_spark_wrote_it(table, gone):
     assert list(new) == sorted(new, key=lambda name: -int(name.partition(".")[0])), "the newest first"
 
 
+@pytest.mark.parametrize("gone", [("19.compact",), ("19.compact", "12", "31"), ("19.compact", "29.compact")])
+def test_a_compacted_entry_by_which_spark_takes_a_wrong_interval_goes(gone, tmp_path):
+    """Of 9, 19 and 29 the second is lost: Spark takes 20 for the interval, and does not find the entry 29."""
+    table = FakeTable(tmp_path).run(34)
+    before = table.forget(*gone)
+    plan = table.repair()
+    new = written(plan)
+    assert (plan.sink_effect, new) == ("exact", {name: before[name] for name in new})
+    assert set(new) == set(gone) - {"19.compact", "12"}
+    assert (plan.actions[-1].do, plan.actions[-1].name) == ("delete", "_spark_metadata/9.compact")
+    assert plan.notes[-1].startswith("_spark_metadata/9.compact is removed")
+    apply(plan, table.stores, query_is_stopped=True, quiet_s=0)
+    assert table.repair().actions == ()
+
+
 def test_a_whole_log_needs_no_step(table):
     plan = table.repair()
     assert (plan.actions, plan.sink_effect) == ((), "exact")
