@@ -49,6 +49,7 @@ from airflow_provider_ckpt.fleet.approval import JointPlan, PlannedQuery, refusa
 from airflow_provider_ckpt.fleet.bookmarks import KeptBookmark, Refusal
 from airflow_provider_ckpt.fleet.changes import Known, parse_known
 from airflow_provider_ckpt.fleet.find import DEPTH, Found, find_checkpoints
+from airflow_provider_ckpt.fleet.find_undoable import find_undoable
 from airflow_provider_ckpt.fleet.judge import judge_checkpoints
 from airflow_provider_ckpt.fleet.outcome import outcomes, reason_of, trouble_text
 from airflow_provider_ckpt.fleet.read_bookmarks import match_queries, read_bookmarks
@@ -131,6 +132,7 @@ __all__ = [
     "explain_rules",
     "find_backup",
     "find_checkpoints",
+    "find_undoable",
     "fleet_table",
     "forecast",
     "forecast_restart",

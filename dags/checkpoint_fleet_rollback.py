@@ -18,9 +18,11 @@
   rollback that was begun; a new run of the DAG plans only what is not back yet.
 
 A second DAG, ``checkpoint_fleet_undo``, takes that back in the same way: it finds the rollbacks of a run (``run_id``)
-that are not undone, plans the undo of each, asks once, and carries those plans out.
+that are not undone, plans the undo of each, asks once, and carries those plans out. A checkpoint whose records cannot
+be read is refused.
 
-A rejected approval ends the run with its other tasks skipped. Start the queries with the old application then.
+A rejected approval ends the run with its other tasks skipped. After ``summary`` has succeeded, start the queries with
+the application that ran before the deploy.
 Airflow maps over no more than ``[core] max_map_length`` queries, 1,024 by default.
 """
 
@@ -86,8 +88,7 @@ def find_bookmarked(ti: Any, params: Any) -> list[dict[str, Any]]:
     matched = api.match_queries(kept, params["queries"], hook.store)
     if not matched.queries and not matched.refused:
         raise AirflowFailException("There are no queries: set the params bookmarks, gates or queries.")
-    ti.xcom_push("refused", [[item.what, item.reason] for item in matched.refused])
-    ti.xcom_push("left_out", matched.left_out)
+    keep_rest(ti, matched)
     given = {"backup_root": params["backup_root"], "trim_sink_log": False}
     return [{**given, **query, "checkpoint": hook.url(query["checkpoint"])} for query in matched.queries]
 
@@ -106,24 +107,19 @@ def left_by(ti: Any, gate: dict[str, str]) -> list[api.KeptBookmark]:
 
 def find_rolled_back(ti: Any, params: Any) -> list[dict[str, Any]]:
     """The arguments of the undo of each rollback of a run that was begun, and is not undone."""
-    run, hook = (
-        {"dag_id": "checkpoint_fleet_rollback", "run_id": params["run_id"]},
-        CheckpointHook(params["checkpoint_conn_id"]),
-    )
+    run = {"dag_id": "checkpoint_fleet_rollback", "run_id": params["run_id"]}
     approved, plans = (ti.xcom_pull(**run, task_ids="weigh", key=key) for key in ("return_value", "plans"))
     if approved is None or plans is None:
         raise AirflowFailException(f"No run {params['run_id']} of checkpoint_fleet_rollback has approved plans.")
-    found = [{"checkpoint": item["checkpoint"], "undoes": item["plan_id"]} for item in plans]
-    ti.xcom_push("refused", [])
-    ti.xcom_push("left_out", 0)
-    return [undo for undo in found if is_to_undo(hook, **undo)]
+    found = api.find_undoable(plans, CheckpointHook(params["checkpoint_conn_id"]).store)
+    keep_rest(ti, found)
+    return list(found.queries)
 
 
-def is_to_undo(hook: CheckpointHook, checkpoint: str, undoes: str) -> bool:
-    """Whether a rollback was begun and is not undone."""
-    states = {change.plan.plan_id: change.state for change in api.history(hook.store(checkpoint))}
-    log.info("%s: %s", checkpoint, states.get(undoes, "nothing was done"))
-    return states.get(undoes) in ("applied", "interrupted")
+def keep_rest(ti: Any, matched: Any) -> None:
+    """Keep for ``weigh`` what is not planned."""
+    ti.xcom_push("refused", [[item.what, item.reason] for item in matched.refused])
+    ti.xcom_push("left_out", matched.left_out)
 
 
 # --- one approval for all of them --------------------------------------------------------------------------------

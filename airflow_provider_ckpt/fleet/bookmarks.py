@@ -55,7 +55,8 @@ class Matched:
     """The queries of a fleet that can be planned.
 
     Args:
-        queries: Arguments of a rollback for each: ``checkpoint``, ``to_before_deploy``, and what was said of it.
+        queries: Arguments of a rollback for each: ``checkpoint``, ``to_before_deploy``, and what was said of it; or of
+            an undo, ``checkpoint`` and ``undoes``.
         refused: What cannot be planned.
         left_out: How many bookmarks are of queries that were not asked for.
     """

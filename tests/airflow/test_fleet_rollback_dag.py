@@ -17,14 +17,15 @@ from airflow_provider_ckpt.restart.bookmark import take_bookmark
 from airflow_provider_ckpt.storage.store import Store
 from tests.airflow.conftest import ROOT, read_run, run
 from tests.airflow.spark_jobs import PERSON
-from tests.fake_query import FakeQuery, purge
+from tests.fake_query import FakeQuery, purge, read_all
 
 pytestmark = pytest.mark.airflow
 
-DAG = "checkpoint_fleet_rollback"
+DAG, UNDO = "checkpoint_fleet_rollback", "checkpoint_fleet_undo"
 #: A name that a template would make 49 of.
 HOSTILE = "{{ 7 * 7 }}"
-TASKS = ("find", "plan", "weigh", "asks", "approve", "rollback", "summary")
+SHARED = {"find", "plan", "weigh", "asks", "approve", "summary"}
+TASKS = {DAG: {*SHARED, "rollback"}, UNDO: {*SHARED, "undo"}}
 
 
 class Fleet:
@@ -71,16 +72,16 @@ def roll_back(airflow_env, fleet):
         "AIRFLOW__CORE__DEFAULT_TASK_RETRIES": "0",
     }
 
-    def execute(person: str = PERSON, **params: Any) -> tuple[dict[str, str], dict[str, Any], str, str]:
-        conf = {"bookmarks": "bookmarks", "checkpoint_conn_id": "lake", **params}
+    def execute(person: str = PERSON, dag: str = DAG, **params: Any) -> tuple[dict[str, str], dict[str, Any], str, str]:
+        conf = {"checkpoint_conn_id": "lake", **({"bookmarks": "bookmarks"} if dag == DAG else {}), **params}
         answering = subprocess.Popen([sys.executable, "-c", person], env=env, stdout=subprocess.PIPE, text=True)
         try:
-            done = run(["dags", "test", DAG, "--conf", json.dumps(conf)], env, check=False)
+            done = run(["dags", "test", dag, "--conf", json.dumps(conf)], env, check=False)
         finally:
             answering.terminate()
-        states, values = read_run(env, DAG)
+        states, values = read_run(env, dag)
         said = done.stdout + done.stderr
-        assert set(states) == set(TASKS), said[-4000:]
+        assert set(states) == TASKS[dag], said[-4000:]
         return states, values, answering.communicate()[0], said
 
     return execute
@@ -88,7 +89,7 @@ def roll_back(airflow_env, fleet):
 
 def test_one_approval_takes_a_fleet_back_to_before_the_deploy(roll_back, fleet):
     states, values, asked, said = roll_back(queries=[{"checkpoint": "orders", "sink": "kafka"}, "clicks", HOSTILE])
-    assert states == dict.fromkeys(TASKS, "success"), said[-4000:]
+    assert states == dict.fromkeys(TASKS[DAG], "success"), said[-4000:]
     assert fleet.newest() == {"clicks": 2, "orders": 2, HOSTILE: 2}
     assert "Take 3 queries back to before the deploy?" in asked and "3 of 3 queries go back." in asked
     assert "Sink effect: **unknown** for 2, **duplicated** for 1. To approve is to accept that." in asked
@@ -109,7 +110,7 @@ AGAINST = PERSON.replace('["Approve"]', '["Reject"]')
 def test_a_rejected_fleet_is_left_alone(roll_back, fleet):
     states, values, asked, said = roll_back(AGAINST)
     assert "3 of 3 queries go back." in asked
-    assert states == {**dict.fromkeys(TASKS, "success"), "rollback": "skipped", "summary": "skipped"}, said[-4000:]
+    assert states == {**dict.fromkeys(TASKS[DAG], "success"), "rollback": "skipped", "summary": "skipped"}, said[-4000:]
     assert "the plans of 3 queries were rejected" in said and "summary" not in values
     assert set(fleet.newest().values()) == {4} and not any(history(query.store) for query in fleet.queries.values())
 
@@ -170,7 +171,7 @@ def test_what_is_refused_is_left_alone_when_the_user_says_so(roll_back, fleet):
 
 #: Runs between the plan and the approval: one query has run, another one is locked, and a third one is as it was.
 MEANWHILE = """
-from tests.fake_query import FakeQuery, purge
+from tests.fake_query import FakeQuery, purge, read_all
 from airflow_provider_ckpt.storage.store import Store
 store = Store.open({path!r})
 for log in ("offsets", "commits"):
@@ -200,3 +201,23 @@ def test_one_plan_that_went_stale_stops_no_other_and_a_new_run_completes_the_fle
     states, values, asked, said = roll_back("")
     assert (states["summary"], states["approve"], asked) == ("success", "skipped", ""), said[-4000:]
     assert values["summary"] == {"back": []}
+
+
+@pytest.mark.exhaustive
+def test_an_undo_leaves_alone_what_cannot_be_read_and_takes_the_others_back(roll_back, fleet):
+    before = {name: read_all(query.store) for name, query in fleet.queries.items()}
+    roll_back()
+    (change,) = history(fleet.queries["orders"].store)
+    run_id = change.by.split("/")[1]
+    (fleet.home / "_ckpt_undo" / "orders" / change.plan.plan_id / "plan.json").write_text("{")
+
+    states, _, asked, said = roll_back("", UNDO, run_id=run_id)
+    assert (states["find"], states["weigh"], states["undo"], asked) == ("success", "failed", "upstream_failed", "")
+    assert "Nothing was done, as 1 queries are refused" in said and "plan.json" in said
+
+    states, _, asked, said = roll_back(PERSON, UNDO, run_id=run_id, skip_refused=True)
+    assert set(states.values()) == {"success"}, said[-4000:]
+    assert "Take 2 queries back to after the deploy?" in asked and "2 of 3 queries go back; refused: 1." in asked
+    for name in ("clicks", HOSTILE):
+        assert read_all(fleet.queries[name].store) == before[name]
+    assert fleet.newest() == {"clicks": 4, "orders": 2, HOSTILE: 4}
