@@ -55,6 +55,15 @@ def calls_to_fail(count: int, samples: int) -> list[int]:
     return sorted({1 + round((number + 0.5) * (count - 1) / samples) for number in range(samples)})
 
 
+class Kill(Fault):
+    """Ends the process at a call, as a kill does: nothing is cleared away."""
+
+    def hits(self, call: str, store: Store) -> bool:
+        if super().hits(call, store):
+            os._exit(9)
+        return False
+
+
 class FaultyStore(Store):
     """A store whose calls go through a :class:`Fault`."""
 

@@ -20,6 +20,7 @@ from airflow_provider_ckpt.cli.options import (
     opening,
     pairs,
     shared,
+    with_kafka_config,
 )
 from airflow_provider_ckpt.cli.topic_memory import TopicMemory
 from airflow_provider_ckpt.errors import StoreError
@@ -87,13 +88,7 @@ _FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
     help="Option of a source, such as 0.failOnDataLoss=false or 0.streaming-skip-delete-snapshots=true. Can be given "
     "more than once.",
 )
-@click.option(
-    "--kafka-config",
-    "kafka_config",
-    multiple=True,
-    metavar="KEY=VALUE",
-    help="Option of the Kafka client, such as security.protocol=SSL. Can be given more than once.",
-)
+@with_kafka_config
 @click.option(
     "--topic-ids",
     "topic_ids",

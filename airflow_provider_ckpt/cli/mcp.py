@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import click
 
-from airflow_provider_ckpt.cli.options import directories, examples, pairs
+from airflow_provider_ckpt.cli.options import directories, examples, pairs, with_kafka_config
 from airflow_provider_ckpt.errors import CheckpointError
 from airflow_provider_ckpt.storage.roots import Roots, parse_roots
 
@@ -32,13 +32,7 @@ from airflow_provider_ckpt.storage.roots import Roots, parse_roots
     metavar="HOST:PORT",
     help="Kafka broker that may be asked; others are refused. Can be given more than once.",
 )
-@click.option(
-    "--kafka-config",
-    "kafka_config",
-    multiple=True,
-    metavar="KEY=VALUE",
-    help="Option of the Kafka client, such as security.protocol=SSL. Can be given more than once.",
-)
+@with_kafka_config
 @click.option(
     "--storage-option",
     "storage_options",

@@ -143,6 +143,17 @@ def with_sink(command: Command) -> Command:
     )(command)
 
 
+def with_kafka_config(command: Command) -> Command:
+    """``--kafka-config``, for commands that ask a broker."""
+    return click.option(
+        "--kafka-config",
+        "kafka_config",
+        multiple=True,
+        metavar="KEY=VALUE",
+        help="Option of the Kafka client, such as security.protocol=SSL. Can be given more than once.",
+    )(command)
+
+
 def triggered(command: Command) -> Command:
     """``--trigger``, for changes whose effect on a sink depends on how the query runs."""
     from airflow_provider_ckpt.restart.deploy import TRIGGERS  # a room that commands without this option do not load

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from airflow_provider_ckpt.cli.options import directories, examples, open_store, pairs, shared
+from airflow_provider_ckpt.cli.options import directories, examples, open_store, pairs, shared, with_kafka_config
 from airflow_provider_ckpt.cli.render import counted, print_error, print_json, print_tables, say
 from airflow_provider_ckpt.cli.streams import has_done
 from airflow_provider_ckpt.clock import now_ms
@@ -53,13 +53,7 @@ if TYPE_CHECKING:
     metavar="JSON",
     help='Option assign of the queries, such as {"orders": [0, 1]}. By default they read every partition.',
 )
-@click.option(
-    "--kafka-config",
-    "kafka_config",
-    multiple=True,
-    metavar="KEY=VALUE",
-    help="Option of the Kafka client, such as security.protocol=SSL. Can be given more than once.",
-)
+@with_kafka_config
 @click.option("--dry-run", is_flag=True, help="Write nothing. Print what would be published.")
 @click.option(
     "--take-over",

@@ -20,6 +20,7 @@ from airflow_provider_ckpt.cli.options import (
     opening,
     pairs,
     triggered,
+    with_kafka_config,
     with_sink,
 )
 from airflow_provider_ckpt.cli.plan_files import require_alone, require_consistent
@@ -151,13 +152,7 @@ _GOALS = {
     "has. Can be given more than once.",
 )
 @click.option("--export", "exported", is_flag=True, help="Print the new offsets as CSV, and change nothing.")
-@click.option(
-    "--kafka-config",
-    "kafka_config",
-    multiple=True,
-    metavar="KEY=VALUE",
-    help="Option of the Kafka client, such as security.protocol=SSL. Can be given more than once.",
-)
+@with_kafka_config
 @with_sink
 @click.option(
     "--state-will-see-rows-again",

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from airflow_provider_ckpt.cli.files import read_text
-from airflow_provider_ckpt.cli.options import Command, pairs, source_types
+from airflow_provider_ckpt.cli.options import Command, pairs, source_types, with_kafka_config
 
 if TYPE_CHECKING:
     from airflow_provider_ckpt.positions.source_options import QueryOptions
@@ -50,13 +50,7 @@ def asking(command: Command) -> Command:
             help="Option of a Kafka source, such as 0.maxOffsetsPerTrigger=1000, for what the next batch reads. Can be "
             "given more than once.",
         ),
-        click.option(
-            "--kafka-config",
-            "kafka_config",
-            multiple=True,
-            metavar="KEY=VALUE",
-            help="Option of the Kafka client, such as security.protocol=SSL. Can be given more than once.",
-        ),
+        with_kafka_config,
     )
     for option in reversed(options):
         command = option(command)

@@ -7,7 +7,7 @@ from typing import Any
 
 import click
 
-from airflow_provider_ckpt.cli.options import Command, Whole, pairs
+from airflow_provider_ckpt.cli.options import Command, Whole, pairs, with_kafka_config
 from airflow_provider_ckpt.cli.render import counted, say
 from airflow_provider_ckpt.errors import CheckpointError, PlanError
 from airflow_provider_ckpt.positions.position import Position
@@ -53,13 +53,7 @@ def translating(command: Command) -> Command:
             is_flag=True,
             help="Print the position also when it is not proven that no unread record is skipped.",
         ),
-        click.option(
-            "--kafka-config",
-            "kafka_config",
-            multiple=True,
-            metavar="KEY=VALUE",
-            help="Option of the Kafka client, such as security.protocol=SSL. Can be given more than once.",
-        ),
+        with_kafka_config,
         click.option(
             "--to-kafka-config",
             "to_kafka_config",

@@ -23,6 +23,7 @@ from airflow_provider_ckpt.cli.options import (
     shared,
     source_types,
     triggered,
+    with_kafka_config,
 )
 from airflow_provider_ckpt.cli.render import Bar, print_json, say, waiting_bar
 from airflow_provider_ckpt.cli.sources import declared_query, from_file
@@ -122,13 +123,7 @@ _SOURCE_HELP = (
     "and ends when the query ends too early. Can be given more than once.",
 )
 @triggered
-@click.option(
-    "--kafka-config",
-    "kafka_config",
-    multiple=True,
-    metavar="KEY=VALUE",
-    help="Option of the Kafka client, such as security.protocol=SSL. Can be given more than once.",
-)
+@with_kafka_config
 @click.option(
     "--timeout",
     type=DURATION,

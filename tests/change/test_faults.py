@@ -17,7 +17,7 @@ from airflow_provider_ckpt.errors import CheckpointError, PlanError
 from airflow_provider_ckpt.rollback.make import make_rollback
 from airflow_provider_ckpt.storage.store import Store
 from tests.fake_query import FakeQuery, after_rollback, read_all
-from tests.faults import Fault, FaultyStore, calls_to_fail
+from tests.faults import Fault, FaultyStore, Kill, calls_to_fail
 from tests.soundness import assert_complete
 
 BATCHES, KEEP = 3, 1
@@ -84,15 +84,6 @@ def test_a_fault_at_every_call(place, act, after):
         with locked(checkpoint, "the next one", ""):
             pass
         assert records_of(checkpoint).ls()[0] == {}, f"the lock of call {at} is no obstacle"
-
-
-class Kill(Fault):
-    """Ends the process at a call, as a kill does: nothing is cleared away."""
-
-    def hits(self, call: str, store: Store) -> bool:
-        if super().hits(call, store):
-            os._exit(9)
-        return False
 
 
 @pytest.mark.filterwarnings("ignore:This process:DeprecationWarning")

@@ -26,7 +26,7 @@ from airflow_provider_ckpt.rollback.make import make_rollback
 from airflow_provider_ckpt.sinks.declared import parse_sink
 from airflow_provider_ckpt.storage.store import Store
 from tests.fake_query import FakeQuery, after_rollback, read_all
-from tests.faults import Fault, FaultyStore, calls_to_fail
+from tests.faults import Fault, FaultyStore, Kill, calls_to_fail
 from tests.reset.kafka_query import KafkaQuery, broker_of
 
 BATCHES, KEEP = 4, 1
@@ -101,15 +101,6 @@ def test_a_query_that_has_passed_the_fence_makes_the_plan_stale(tmp_path):
     with pytest.raises(StalePlanError):
         apply(plan, Stores(place), **NO_WORD)
     assert read_all(place) == before
-
-
-class Kill(Fault):
-    """Ends the process at a call, as a kill does."""
-
-    def hits(self, call: str, store: Store) -> bool:
-        if super().hits(call, store):
-            os._exit(9)
-        return False
 
 
 def killed(home: Path, at_most: int) -> Iterator[tuple[int, Store, FakeQuery]]:

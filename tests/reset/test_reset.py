@@ -14,7 +14,7 @@ import pytest
 from airflow_provider_ckpt.errors import CheckpointError
 from airflow_provider_ckpt.storage.store import Store
 from tests.fake_query import read_all
-from tests.faults import Fault, calls_to_fail
+from tests.faults import Fault, Kill, calls_to_fail
 from tests.reset.sweeping import assert_completed, assert_old_or_new, moved, prepared, reset, undo
 
 SAMPLES = {"local": 5, "s3": 1}
@@ -75,15 +75,6 @@ def test_killed_at_any_call_over_http_the_same_command_completes_it(s3_store, ac
         query.store.fault = Fault()
         assert_old_or_new(query, at)
         assert_completed(query, act, at)
-
-
-class Kill(Fault):
-    """Ends the process at a call, as a kill does: nothing is cleared away."""
-
-    def hits(self, call: str, store: Store) -> bool:
-        if super().hits(call, store):
-            os._exit(9)
-        return False
 
 
 @pytest.mark.sweep
