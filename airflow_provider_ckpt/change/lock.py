@@ -146,6 +146,16 @@ def lock_warnings(checkpoint: Store) -> tuple[str, ...]:
     return () if checkpoint.creates_exclusively else (NO_EXCLUSIVE_CREATE,)
 
 
+def who_holds(checkpoint: Store, undo: Store | None = None) -> Holder | None:
+    """Who holds the lock of a checkpoint, as far as their end cannot be seen; None when nobody does."""
+    holder, name = None, LOCK
+    with suppress(PlanError, StoreError):
+        place = _place_of(checkpoint, undo)
+        while (there := _read(place, name)) is not None:
+            holder, name = there, _successor(there)
+    return None if holder is None or holder.is_gone else holder
+
+
 @contextmanager
 def locked(
     checkpoint: Store, plan_id: str, by: str, *, undo: Store | None = None, break_lock: bool = False

@@ -8,12 +8,15 @@ import click
 
 from airflow_provider_ckpt.change.forget import find_forgettable, forget
 from airflow_provider_ckpt.change.journal import find_record, survey
+from airflow_provider_ckpt.change.lock import who_holds
 from airflow_provider_ckpt.change.places import Stores
 from airflow_provider_ckpt.cli.options import directories, examples, executing, opening, shared, user_and_host
 from airflow_provider_ckpt.cli.render import counted, print_error, print_json, print_tables, say
 from airflow_provider_ckpt.cli.streams import has_done
 from airflow_provider_ckpt.documents import FORMAT_VERSION
 from airflow_provider_ckpt.report.tables import history_table, plan_tables
+from airflow_provider_ckpt.times import time_text
+from airflow_provider_ckpt.visible import visible
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -82,6 +85,9 @@ def history(
             print_json(document)
         else:
             _print_changes(where, changes, len(unreadable))
+            if (holder := who_holds(stores.checkpoint, stores.undo)) is not None:
+                who = f"{holder.by or 'somebody'} (process {holder.pid}, since {time_text(holder.since_ms)})"
+                say(f"The lock of this location is held by {visible(who)}: what is interrupted may still go on.")
 
 
 def _print_changes(where: str, changes: Sequence[Record], unreadable: int) -> None:

@@ -219,7 +219,9 @@ def _withdraw(run: _Run, plan: Plan, stored: StoredObject | None) -> None:
     if checkpoint.stat(layout.commit_entry(plan.batch_id)) is not None:
         return
     entry = checkpoint.stat(layout.offset_entry(plan.batch_id))
-    since = f" since {time_text(entry.modified_ms)}" if entry is not None and entry.modified_ms else ""
+    if entry is None:
+        raise _gone(plan)
+    since = f" since {time_text(entry.modified_ms)}" if entry.modified_ms else ""
     raise CheckpointBusyError(
         f"batch {plan.batch_id} is in flight{since}, and was not committed within {duration_text(run.wait_s * 1000)}: "
         "a fence behind it would make Spark skip it if its writer has died.",
@@ -228,6 +230,17 @@ def _withdraw(run: _Run, plan: Plan, stored: StoredObject | None) -> None:
         hint="Nothing was left behind. If the batch takes longer, run the same command with a longer --wait-for-batch. "
         "If its writer has died, no fence is needed: start the query, which runs the batch again; or confirm that "
         "the query is stopped, and make the change without a fence.",
+    )
+
+
+def _gone(plan: Plan) -> CheckpointNotFoundError:
+    return CheckpointNotFoundError(
+        "the entry of the batch in flight was removed while its commit was waited for.",
+        location=plan.location,
+        name=layout.offset_entry(plan.batch_id),
+        batch_id=plan.batch_id,
+        hint="The checkpoint is not fenced. See what is there: ckpt show. If somebody has moved or removed it, fence "
+        "it where it is now.",
     )
 
 

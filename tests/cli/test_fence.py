@@ -6,8 +6,10 @@ import json
 
 import pytest
 
+from airflow_provider_ckpt.change.lock import locked
 from airflow_provider_ckpt.cli import run
 from airflow_provider_ckpt.fence import put_fence
+from airflow_provider_ckpt.storage.store import Store
 
 
 @pytest.fixture(autouse=True)
@@ -47,6 +49,16 @@ def test_a_batch_in_flight_that_is_not_committed_in_time_is_named(golden, capsys
     assert code == 4 and "batch 7 is in flight since" in said and "--wait-for-batch" in said
     assert "Waiting up to 0.1 s" in said
     assert not (checkpoint / "offsets/8").exists()
+
+
+def test_while_a_change_holds_the_lock_the_history_says_that_it_may_go_on(golden, capsys):
+    checkpoint = golden("agg-hdfs")
+    with locked(Store.open(str(checkpoint)), "fence", "ann"):
+        assert run(["history", str(checkpoint)]) == 0
+    said = " ".join("".join(capsys.readouterr()).split())
+    assert "The lock of this location is held by ann (process" in said and "may still go on" in said
+    assert run(["history", str(checkpoint)]) == 0
+    assert "held by" not in "".join(capsys.readouterr())
 
 
 def test_real_time_mode_is_refused(golden, capsys):

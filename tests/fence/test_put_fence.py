@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from collections.abc import Callable, Iterator
 from contextlib import suppress
 
@@ -16,6 +17,7 @@ from airflow_provider_ckpt.codec.closing import CLOSING
 from airflow_provider_ckpt.errors import (
     CheckpointBusyError,
     CheckpointError,
+    CheckpointNotFoundError,
     PlanError,
     StoreUnavailableError,
 )
@@ -146,6 +148,21 @@ def test_when_the_wait_fails_the_checkpoint_is_opened_again(opened, error):
         fence(store, Fails(), wait_s=60)
     assert read_all(store) == before
     assert state_of(store) == "undone"
+
+
+def test_a_checkpoint_that_vanishes_meanwhile_is_said_to_be_gone(tmp_path):
+    store = Store.open(str(tmp_path / "orders"))
+    Writer(store, in_flight=True)
+
+    class Vanishes(Fault):
+        def hits_object(self, call: str, place: Store, name: str) -> bool:
+            if (call, name) == ("stat", f"commits/{BATCHES}"):
+                shutil.rmtree(store.root, ignore_errors=True)
+            return False
+
+    with pytest.raises(CheckpointNotFoundError, match="was removed while its commit was waited for") as told:
+        fence(store, Vanishes())
+    assert (told.value.name, told.value.batch_id) == (f"offsets/{BATCHES}", BATCHES)
 
 
 @pytest.mark.parametrize("left", [b"", b'v1\n{"next'], ids=["empty", "cut"])
