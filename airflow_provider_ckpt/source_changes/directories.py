@@ -23,8 +23,10 @@ def wanted(objects: Mapping[str, StoredObject], change: SourceChange) -> dict[st
     """What the directories of the next query's sources will hold: by name, the object that it is now."""
     found: dict[str, str] = {}
     for new, old in change.continued:
-        for name in _below(objects, old) if old is not None else ():
-            found[name.replace(_directory(old), _directory(new), 1) if old is not None else name] = name
+        if old is None:
+            continue
+        for name in _below(objects, old):
+            found[_directory(new) + name.removeprefix(_directory(old))] = name
     return found
 
 

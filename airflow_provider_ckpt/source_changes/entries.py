@@ -64,9 +64,7 @@ def _is_named(entry: OffsetSeq) -> bool:
 
 
 def require_complete(change: SourceChange, ids: Sequence[str], location: str) -> None:
-    """See that a change says of every source of the checkpoint what becomes of it, and of no other. Raises
-    PlanError.
-    """
+    """See that a change says what becomes of every source of the checkpoint, and of no other. Raises PlanError."""
     said = {*filter(None, (old for _, old in change.continued)), *change.dropped}
     has = f"the sources of the checkpoint are {', '.join(ids) or 'none'}"
     problem, hint = "", f"Nothing was done. To see them: ckpt sources {location}"
@@ -75,7 +73,10 @@ def require_complete(change: SourceChange, ids: Sequence[str], location: str) ->
     elif unknown := sorted(said - {*ids}):
         problem = f"the checkpoint has no source {shown(unknown[0])}; {has}"
         if not all(map(is_position, ids)):
-            hint = f"Nothing was done. A source with a name is in no entry until it has read something: it is {NEW}."
+            hint = (
+                "Nothing was done. A source with a name is in no entry until it has read something: say that it begins "
+                f"at its start (--as NAME={NEW})."
+            )
     elif missing := [source_id for source_id in ids if source_id not in said]:
         problem = f"nothing is said of source {missing[0]}; {has}"
         hint = f"Nothing was done. Say which source continues it (--as NEW={missing[0]}), or that none does (--drop "

@@ -97,9 +97,9 @@ def parse_change(
         raise ValueError(f"source {twice[0]} is dropped twice")
     if both := sorted({*dropped} & {*filter(None, pairs.values())}):
         raise ValueError(f"source {both[0]} is both continued and dropped")
-    order = (lambda new: (int(new), "")) if is_position(next(iter(pairs))) else (lambda new: (0, new))
+    news = sorted(pairs, key=int) if is_position(next(iter(pairs))) else sorted(pairs)
     return SourceChange(
-        tuple((new, pairs[new]) for new in sorted(pairs, key=order)),
+        tuple((new, pairs[new]) for new in news),
         tuple(sorted(dropped)),
         None if operators is None else tuple(operators),
     )
