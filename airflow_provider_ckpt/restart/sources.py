@@ -29,7 +29,15 @@ def names(view: CheckpointView, deploy: DeploySpec) -> Iterator[Finding]:
     if deploy.source_kinds is not None:
         on = deploy.switches_on(SOURCE_EVOLUTION)
         named = _named(deploy.source_kinds)
-        if on and len(named) < len(deploy.source_kinds):
+        if wrong := [name for name in deploy.source_kinds if not _TAKEN.fullmatch(name)]:
+            yield Finding(
+                "CKPT214",
+                "error",
+                f"Spark does not take {wrong[0]!r:.80} for the name of a source",
+                hint="Give it a name of ASCII letters, digits and underscores.",
+                spark_error=_NO_NAME,
+            )
+        elif on and len(named) < len(deploy.source_kinds):
             yield Finding(
                 "CKPT214",
                 "error",
@@ -180,8 +188,11 @@ def _named(names: Iterable[str]) -> list[str]:
     return [name for name in names if _NAME.fullmatch(name)]
 
 
-#: What Spark takes for a name (``StreamingNameValidator``), but for digits alone, which are a position here.
+#: What Spark takes for a name (``StreamingNameValidator``), and what is one here: digits alone are a position.
+_TAKEN = re.compile(r"[A-Za-z0-9_]+")
 _NAME = re.compile(r"(?![0-9]+$)[A-Za-z0-9_]+")
+#: What PySpark says where the query is written.
+_NO_NAME = "INVALID_STREAMING_SOURCE_NAME"
 
 
 def count_fits(

@@ -53,6 +53,8 @@ UNSUPPORTED = f"{EVOLUTION}.SOURCE_NAMING_NOT_SUPPORTED"
         (replace(kinds("a", "1"), confs=ON), UNNAMED),
         (kinds("a", "1"), UNSUPPORTED),
         (kinds("0", "1"), None),
+        (replace(kinds("a", "a-b"), confs=ON), "INVALID_STREAMING_SOURCE_NAME"),
+        (kinds("é"), "INVALID_STREAMING_SOURCE_NAME"),
         (replace(DeploySpec(sources=count_of_sources(2)), confs=ON), None),
         (DeploySpec(confs=ON), None),
     ],
