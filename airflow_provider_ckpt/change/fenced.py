@@ -27,14 +27,19 @@ def closed(plan: Plan, fence: Fenced) -> Plan:
     return replace(plan, actions=(Close(name), *plan.actions, Open(name)))
 
 
+def idle_query_warning(location: str) -> str:
+    """What a fence does not keep from happening once a plan has removed it."""
+    return (
+        "The fence is removed with the last step but one: nothing holds a query afterwards that was idle all the time. "
+        "With new records it goes on from its old batch, and breaks the checkpoint. If you cannot be sure that it has "
+        f"ended, fence {location} alone, copy it to a new location, roll the copy back, and start the query there."
+    )
+
+
 def dropping_fence(plan: Plan, fence: Fenced) -> Plan:
     """A plan that removes the entry of the fence as well: after all else, right before it opens the checkpoint."""
     own = [action for action in plan.actions if action.place == "checkpoint" and main_name(action.name) == fence.name]
     others = [action for action in plan.actions if action not in own]
-    told = (
-        "The fence is removed with the last step but one: nothing holds a query afterwards that was idle all the time "
-        f"and is still at batch {fence.batch_id - 1} in memory. If you cannot be sure that it has ended, restore a "
-        "backup to a new location instead (ckpt restore --fence).",
-    )
-    fenced = with_fence(replace(plan, actions=(*others, *own), warnings=(*plan.warnings, *told)), fence)
+    told = idle_query_warning(plan.location)
+    fenced = with_fence(replace(plan, actions=(*others, *own), warnings=(*plan.warnings, told)), fence)
     return closed(fenced, fence)

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import click
 
+from airflow_provider_ckpt.change.fenced import idle_query_warning
 from airflow_provider_ckpt.change.places import Stores
 from airflow_provider_ckpt.change.undo.make import make_undo
 from airflow_provider_ckpt.cli.bookmark_file import read_bookmark
@@ -163,6 +165,8 @@ def rollback(
     fenced = fence_first(stores, fence=fence, wait_s=wait_s, trigger=trigger, **asked_of(how))
     told: dict[str, Any] = {"trim_sink_log": trim_sink_log, "sink": declared, "sources": types, "trigger": trigger}
     plan = make_rollback(stores, target, fenced=fenced, **told)
+    if fence and not fenced and plan.actions and not how["execute"]:
+        plan = replace(plan, warnings=(*plan.warnings, idle_query_warning(plan.location)))
     carry_out(plan, stores, opener, **how)
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import getpass
 import json
+import shlex
 import socket
 
 import pytest
@@ -124,3 +125,30 @@ def test_a_backup_of_another_history_is_to_be_restored_elsewhere(query, capsys, 
 )
 def test_what_is_no_target_is_a_usage_error(query, arguments):
     assert run(["rollback", query.store.location, *map(str, arguments)]) == 2
+
+
+def test_the_plan_of_an_undo_prints_how_a_file_sink_forgets_what_the_undo_drops(tmp_path, capsys):
+    query, log = FakeQuery(Store.open(str(tmp_path / "orders"))), tmp_path / "table/_spark_metadata"
+    log.mkdir(parents=True)
+    sink = f"file:{tmp_path / 'table'}"
+
+    def run_batches(*batches: int) -> None:
+        for batch_id in batches:
+            query.commit(batch_id)
+            (log / str(batch_id)).write_text("v1")
+
+    run_batches(0, 1, 2, 3)
+    accepted = ["--execute", "--i-know-it-is-stopped", "--quiet-period", "0", "--accept-sink", "skipped", "--json"]
+    assert run(["rollback", query.store.location, "--to-batch", "1", "--sink", sink, *accepted]) == 0
+    run_batches(2, 3, 4)
+    capsys.readouterr()
+    assert run(["undo", query.store.location, "--sink", sink, *accepted]) == 0
+    (effect,) = json.loads(capsys.readouterr().out)["plan"]["sink_effects"]
+    command = shlex.split(effect["remedy"].partition("trim the log of the sink: ckpt ")[2])
+    assert (effect["effect"], command[0], sorted(path.name for path in log.iterdir())) == (
+        "skipped",
+        "rollback",
+        list("01234"),
+    )
+    assert run([*command, "--i-know-it-is-stopped", "--quiet-period", "0"]) == 0
+    assert sorted(path.name for path in log.iterdir()) == list("0123")

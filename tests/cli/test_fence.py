@@ -72,6 +72,7 @@ def test_a_rollback_with_a_fence_needs_no_word(golden, capsys):
     code, planned = ckpt(capsys, *command)
     assert (code, planned["receipt"]) == (0, None) and not (checkpoint / "offsets/8").exists()
     assert planned["apply_command"].endswith("--execute") and "--i-know" not in planned["apply_command"]
+    assert any("breaks the checkpoint" in warning for warning in planned["plan"]["warnings"])
     code, done = ckpt(capsys, *command, "--execute", "--quiet-period", "0")
     assert (code, done["receipt"]["batch_id"]) == (0, 5)
     assert [path.name for path in sorted((checkpoint / "offsets").glob("[0-9]*"))] == list("012345")

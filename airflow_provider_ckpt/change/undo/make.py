@@ -90,6 +90,15 @@ def _observe_undo(done: Plan, stores: Stores) -> Undo:
     return judge_undo(after, {(place, name): stores.place(place).sha256(name)[1] for place, name in after.to_hash()})
 
 
+def _trim_afterwards(undo: Undo, sink: str) -> str:
+    """How the log of a file sink forgets the batches that an undo drops, which the change itself left alone."""
+    after = undo.plan("", 0).batch_id
+    return (
+        f"Accept it (--accept-sink skipped), and before the query starts trim the log of the sink: ckpt rollback "
+        f"{undo.after.view.location} --to-batch {after} --sink {sink} --trim-sink-log --execute"
+    )
+
+
 def _judge_undo(record: journal.Record, stores: Stores, sink: DeclaredSink, undo: Undo, trigger: str) -> SinkEffect:
     """What an undo does to the sink, where it can be read."""
     done = record.plan
@@ -119,6 +128,8 @@ def _judge_undo(record: journal.Record, stores: Stores, sink: DeclaredSink, undo
         effect = SinkEffect(sink.name, "exact", "the batch that goes was none of the sink's")
     elif foreign:
         effect = rollback_effect(marker, min(done.last_kept, foreign[0] - 1), foreign[-1], trimmed=bool(done.sink))
+        if marker.kind == "file" and effect.effect == "skipped":
+            effect = replace(effect, remedy=_trim_afterwards(undo, sink.name))
     else:
         effect = undo_effect(marker, record.from_batch, trimmed=bool(done.sink))
     if trigger == REAL_TIME:
