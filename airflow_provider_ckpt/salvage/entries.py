@@ -14,6 +14,7 @@ from airflow_provider_ckpt.codec import Encodable, layout
 from airflow_provider_ckpt.codec.checksum import HadoopChecksum
 from airflow_provider_ckpt.codec.commit_log import CommitMetadata
 from airflow_provider_ckpt.codec.offset_log import OffsetSeq
+from airflow_provider_ckpt.codec.source_log import InitialOffset
 from airflow_provider_ckpt.untrusted.bounded_json import parse_json
 
 #: What is said of an entry that differs from what was summed when it was written.
@@ -27,6 +28,8 @@ def problem_of_entry(entry: Encodable) -> str | None:
     """What is wrong with an entry that could be decoded, in words that follow its name; None when it is whole."""
     if isinstance(entry, CommitMetadata) and not entry.encode().rstrip().endswith(b"}"):
         return _CUT
+    if isinstance(entry, InitialOffset) and not _is_whole(entry.offset.json):
+        return "is cut off: the offset has no end"
     if not isinstance(entry, OffsetSeq):
         return None
     if not entry.offsets:

@@ -31,6 +31,7 @@ from airflow_provider_ckpt.restart.deploy import DeploySpec
 from airflow_provider_ckpt.restart.forecast import forecast
 from airflow_provider_ckpt.salvage.candidates import Candidate, has_each_batch
 from airflow_provider_ckpt.salvage.entries import sources_differ
+from airflow_provider_ckpt.salvage.neighbours import problem_beside
 from airflow_provider_ckpt.salvage.pieces import Piece
 from airflow_provider_ckpt.salvage.tree import Assembled, Tree
 from airflow_provider_ckpt.salvage.ways import Ways
@@ -183,6 +184,10 @@ class Assembler:
             earlier = None if before is None else after.entries.get(layout.offset_entry(before))
             if isinstance(entry, OffsetSeq) and (said := sources_differ(entry, earlier)) is not None:
                 return f"{layout.offset_entry(batch)} {said}"
+        for name, piece in tree.pieces.items():
+            read = after.entries.get(name) if piece.way == "temporary" else None
+            if read is not None and (said := problem_beside(name, read, after.entries)) is not None:
+                return f"{name} is there under a temporary name and {said}"
         return None
 
     def _why(self, tree: Tree, ways: Ways, name: str, reason: str) -> str:

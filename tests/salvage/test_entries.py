@@ -25,6 +25,8 @@ WHOLE = {
     ("offsets/7", LINES % (1, '{"logOffset":5}')): None,
     ("offsets/7", LINES % (1, "12\n-")): None,
     ("offsets/7", LINES % (1, '{"logOff')): "is cut off: the offset of source 0 has no end",
+    ("sources/0/0", '\0v1\n{"orders":{"0":0}}'): None,
+    ("sources/0/0", '\0v1\n{"orders":{"0":0}'): "is cut off: the offset has no end",
     ("offsets/7", 'v1\n{"batchWatermarkMs":5,"batchTimestampMs":1,"conf":{}}'): (
         "is cut off: it has no offset of any source"
     ),

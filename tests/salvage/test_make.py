@@ -83,6 +83,19 @@ def test_a_temporary_file_that_is_not_surely_the_file_is_left(damage, golden):
     assert any(note.startswith("Batch 7 cannot be saved: state/0/0/8.delta is missing, and") for note in plan.notes)
 
 
+def test_two_temporary_files_are_compared_with_each_other_as_well(golden):
+    path = golden("file-to-parquet-5")
+    temporary = lose_rename(path / "offsets/3")
+    other = lose_rename(path / "offsets/4")
+    at = other.stat().st_mtime
+    other.write_bytes(temporary.read_bytes())
+    os.utime(other, (at, at))
+    other.with_name(f".{other.name}.crc").unlink()
+    plan = make_salvage(stores_of(path))
+    assert (plan.batch_id, [name for do, name in steps(plan) if do == "copy"]) == (3, ["offsets/3"])
+    assert "is there under a temporary name and has the content of offsets/" in " ".join(plan.notes)
+
+
 def test_damaged_state_of_the_newest_batch_is_computed_again_with_the_same_offsets(golden):
     path = golden("agg-hdfs")
     drop(path / "state/0/0/8.delta")

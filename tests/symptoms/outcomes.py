@@ -27,7 +27,7 @@ REPAIRED: Mapping[int, str] = {
     1: "`ckpt sources`: exact; the earlier deploy: exact",
     2: "`ckpt sources`: exact; the conf switched off: exact",
     3: "created again: `ckpt reset-offsets`; a topic gone: one start with `failOnDataLoss=false`",
-    4: "`ckpt rollback`: exact",
+    4: "`ckpt salvage`, `ckpt rollback`: exact",
     5: "`ckpt rollback`: exact",
     6: "`ckpt fence`, `ckpt rollback`: exact; the checksum file or directory removed: exact",
     7: "`ckpt salvage`: exact; `ckpt rollback`: the state is right",
