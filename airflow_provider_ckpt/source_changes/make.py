@@ -95,8 +95,8 @@ def _fresh(stores: Stores, change: SourceChange, sink: DeclaredSink | None, trig
     sums: dict[str, Sum] = {name: stores.checkpoint.sha256(name) for name in to_sum(view.objects, change)}
     effect = _judge_sink(stores, view, change, sink, real_time=trigger == REAL_TIME)
     plan = plan_change(view, change, sums, now_ms(), (effect,), operators)
-    _require_startable(view, plan, change)
-    return replace(plan, trigger=trigger, warnings=(*plan.warnings, *lock_warnings(stores.checkpoint)))
+    warnings = _judge_start(view, plan, change)
+    return replace(plan, trigger=trigger, warnings=(*plan.warnings, *warnings, *lock_warnings(stores.checkpoint)))
 
 
 def _require_not_done(stores: Stores, view: CheckpointView, change: SourceChange) -> None:
@@ -157,8 +157,15 @@ def _is_control(view: CheckpointView) -> bool:
     return entry is not None and entry.metadata is not None and entry.metadata.control is not None
 
 
-def _require_startable(view: CheckpointView, plan: Plan, change: SourceChange) -> None:
-    """A change of sources mends the sources alone; Spark would stop at anything else afterwards as well."""
+def _judge_start(view: CheckpointView, plan: Plan, change: SourceChange) -> tuple[str, ...]:
+    """A change of sources mends the sources alone; Spark would stop at anything else afterwards as well.
+
+    Returns:
+        Why Spark would not start unless the query tracks its progress asynchronously, which files do not tell.
+
+    Raises:
+        PlanError: Spark would not start in any case.
+    """
     names = [DeclaredSource(new) for new, _ in change.continued]
     confs = {SOURCE_EVOLUTION: "true"} if change.named else {}
     deploy = DeploySpec(confs=confs, sources=tuple(names))
@@ -171,6 +178,12 @@ def _require_startable(view: CheckpointView, plan: Plan, change: SourceChange) -
             batch_id=finding.batch_id,
             hint=f"Nothing was done. {finding.hint}",
         )
+    gaps = [found for found in start(after, replace(deploy, async_progress=False)) if found.spark_error]
+    return tuple(
+        f"Entries are missing ({found.name}), so Spark starts from this checkpoint, before the change and after it, "
+        "only a query with async progress tracking."
+        for found in gaps[:1]
+    )
 
 
 def _judge_sink(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from contextlib import suppress
 from typing import Any
 
@@ -12,7 +13,7 @@ from airflow_provider_ckpt.change.journal import STAGED_OBJECTS, history
 from airflow_provider_ckpt.change.places import Stores
 from airflow_provider_ckpt.change.undo.make import make_undo
 from airflow_provider_ckpt.codec.closing import CLOSING
-from airflow_provider_ckpt.errors import PlanError, StoreError
+from airflow_provider_ckpt.errors import PlanError, StalePlanError, StoreError
 from airflow_provider_ckpt.source_changes.make import make_source_change
 from airflow_provider_ckpt.source_changes.request import parse_change
 from airflow_provider_ckpt.storage.store import Store
@@ -22,6 +23,7 @@ from tests.faults import Fault, FaultyStore, calls_to_fail
 STOPPED: dict[str, Any] = {"query_is_stopped": True, "quiet_s": 0}
 CHANGE = parse_change(["0=1", "1=new"], ["0"])
 NAMES = parse_change(["a=1", "b=0"], [])
+SWAPPED = parse_change(["0=1", "1=0"], [])
 
 
 def test_nothing_is_left_of_what_was_laid_ready_and_no_empty_directory_of_a_source_that_is_gone(golden):
@@ -118,3 +120,38 @@ def test_a_file_that_is_not_what_was_planned_is_not_moved(golden):
     with pytest.raises(Exception, match="changed since the plan was made|is not the one"):
         apply(plan, stores, **STOPPED)
     assert read_all(stores.checkpoint) == before
+
+
+def test_it_is_undone_also_when_the_query_has_compacted_the_logs_of_its_sources_since(golden):
+    place = golden("two-sources")
+    checkpoint = Store.open(str(place))
+    before = read_all(checkpoint)
+    apply(make_source_change(Stores(checkpoint), SWAPPED), Stores(checkpoint), **STOPPED)
+    entry = checkpoint.read("offsets/3").decode()
+    (batch,) = set(re.findall(r'"logOffset":(\d+)', entry))
+    checkpoint.write("offsets/4", entry.replace(f'"logOffset":{batch}', f'"logOffset":{int(batch) + 1}').encode())
+    checkpoint.write("commits/4", checkpoint.read("commits/3"))
+    for source in ("0", "1"):
+        checkpoint.write(f"sources/{source}/{int(batch) + 1}.compact", checkpoint.read(f"sources/{source}/{batch}"))
+    apply(make_undo(Stores(checkpoint)), Stores(checkpoint), **STOPPED, accept_sink="unknown duplicated skipped")
+    assert read_all(checkpoint) == before
+
+
+def test_what_came_into_a_closed_checkpoint_is_named_and_the_change_is_completed_without_it(golden):
+    checkpoint = Store.open(str(golden("two-sources")))
+    plan = make_source_change(Stores(checkpoint), NAMES)
+
+    def stop(done: int, total: int, name: str) -> None:
+        if done == 2:
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        apply(plan, Stores(checkpoint), **STOPPED, on_step=stop)
+    assert checkpoint.read("offsets/4") == CLOSING
+    checkpoint.write("sources/9.x", b"x")
+    with pytest.raises(StalePlanError, match=r"sources/9\.x") as refused:
+        make_source_change(Stores(checkpoint), NAMES)
+    assert "closed by this change" in (refused.value.hint or "")
+    checkpoint.delete("sources/9.x")
+    change(checkpoint)
+    assert "offsets/4" not in read_all(checkpoint)

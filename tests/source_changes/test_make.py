@@ -274,6 +274,16 @@ def test_what_is_damaged_is_refused_and_left_alone(golden: Golden, damage, says)
     assert files_of(place) == before
 
 
+def test_a_hole_below_the_batch_in_flight_is_told(golden: Golden):
+    place = in_flight(golden("two-sources"))
+    cut_after(place, 3)
+    for name in ("offsets/2", "commits/2"):
+        (place / name).unlink()
+    plan = make_source_change(Stores(Store.open(str(place))), said("0=1 1=0"))
+    (told,) = [warning for warning in plan.warnings if "async progress tracking" in warning]
+    assert "Spark starts from this checkpoint" in told
+
+
 def test_a_source_whose_log_is_lost_can_be_dropped(golden: Golden):
     place = golden("two-sources")
     without_a_source_log(place)

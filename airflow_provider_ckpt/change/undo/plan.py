@@ -261,7 +261,9 @@ def _peel(after: After, own: Collection[Spot]) -> tuple[Delete, ...]:
     peeled = (*peel(view, target, trims, sink_log), *_of_batch_in_flight(after, view))
     if is_closed or not knows_target or (after.done.rules.adds_batch and not _foreign(after.done, peeled)):
         return peeled  # the batch that a change adds reads no input, so the log of no source has it
-    return (*peeled, *source_deletes(view, target), *_of_new_sources(after, view))
+    # What the change itself has put there tells that a log which was compacted since is whole without that entry.
+    past = (action for action in source_deletes(after.view, target) if action.spot not in own)
+    return (*peeled, *past, *_of_new_sources(after, view))
 
 
 def _is_number(item: Requirement) -> TypeGuard[LatestCommitted]:
