@@ -30,7 +30,7 @@ def ahead(view: CheckpointView) -> Iterator[Finding]:
         + (
             "the sink skips this batch, which it already has"
             if crash
-            else "the sink drops every batch up to {sink.latest}, so new rows in them are lost"
+            else f"the sink drops every batch up to {sink.latest}, so new rows in them are lost"
         )
         + (", and state checkpoint format 2 then finds no state" if state_is_lost else ""),
         view.next_batch,
@@ -146,7 +146,7 @@ def table_ahead(view: CheckpointView) -> Iterator[Finding]:
         + (
             "the sink skips this batch, which it already has"
             if crash
-            else "the table drops every batch up to {marker.last_batch}, so new rows in them are lost"
+            else f"the table drops every batch up to {marker.last_batch}, so new rows in them are lost"
         ),
         view.next_batch,
         None,

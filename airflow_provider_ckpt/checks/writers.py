@@ -69,4 +69,4 @@ def fenced(view: CheckpointView) -> Iterator[Finding]:
 
 
 def _fence(view: CheckpointView) -> str:
-    return f"ckpt fence {shlex.quote(view.location)} --execute"
+    return f"ckpt fence {shlex.quote(view.location)}"

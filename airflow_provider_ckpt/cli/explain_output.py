@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import textwrap
 from collections.abc import Iterator
+from itertools import dropwhile
 
 import click
 
@@ -19,6 +20,7 @@ _MOST_UNKNOWN = 5
 #: Facts that are of no use to people here.
 _NOT_SHOWN = frozenset({"location", "query_id", "run_id"})
 _ITEM = re.compile(r"(?:[*-]|\d+\.) ")
+_HEADING = re.compile(r"^#{3,} (.*)$", re.MULTILINE)
 _LINK = re.compile(r"\[([^\]]+)\]\([^)]+\)")
 
 
@@ -50,9 +52,10 @@ def print_explained(explained: Explained, location: str | None) -> None:
     if location is None and explained.location is not None and before is not None:
         click.echo()
         _paragraph(
-            "The text names a checkpoint, which was not read. With its location, ckpt says which cause it confirms:"
+            "The text names a checkpoint, which was not read. With its location as the last word of the same command, "
+            "ckpt says which cause it confirms:"
         )
-        _command(fill("ckpt explain - {location}", {"location": explained.location}))
+        _command(fill("ckpt explain TEXT {location}", {"location": explained.location}))
 
 
 def _begin(item: Explanation) -> None:
@@ -119,7 +122,7 @@ def _print_unknown(unknown: tuple[Unknown, ...], *, after: bool) -> None:
 
 
 def _plain(text: str) -> str:
-    return _LINK.sub(r"\1", text).replace("**", "")
+    return _HEADING.sub(r"\1:", _LINK.sub(r"\1", text).replace("**", ""))
 
 
 def _paragraph(text: str, indent: str = "") -> None:
@@ -134,14 +137,20 @@ def _command(command: str) -> None:
     click.echo(f"    {visible(command)}")
 
 
+def _is_code(line: str) -> bool:
+    return line.startswith("    ")
+
+
 def _wrapped(markdown: str) -> Iterator[str]:
     """Markdown in the width of a terminal: its code stays as it is, and each item of a list begins a line."""
-    for block in re.split(r"\n{2,}", _plain(markdown)):
-        if block.startswith("    "):
-            yield from block.split("\n")
+    for block in re.split(r"\n{2,}", markdown):
+        lines = block.split("\n")
+        prose = list(dropwhile(_is_code, lines))
+        yield from lines[: len(lines) - len(prose)]
+        if not prose:
             continue
         item: list[str] = []
-        for line in block.split("\n"):
+        for line in _plain("\n".join(prose)).split("\n"):
             if _ITEM.match(line) and item:
                 yield from _item(" ".join(item))
                 item = []

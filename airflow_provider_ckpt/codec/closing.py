@@ -7,6 +7,8 @@ changes: without the entry the checkpoint is what it was.
 
 from __future__ import annotations
 
+#: The version in it, as Spark names it in its error.
+CLOSING_VERSION = 2147483647
 #: The whole content.
 CLOSING = (
     b"v2147483647\n"

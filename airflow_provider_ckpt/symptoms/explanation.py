@@ -112,9 +112,11 @@ class Explanation:
 
     @property
     def text(self) -> str | None:
-        """What to do, as Markdown."""
+        """What to do, as Markdown: of the cause alone, where the text or the checkpoint tells which one it is."""
         if self.match.page is not None:
-            repair = self.match.page.sections["Repair"]
+            is_told = len(self.match.causes) == 1 or (self.evidence is not None and self.evidence.result == "confirmed")
+            own = self.cause.repair if self.cause is not None and is_told else ""
+            repair = own or self.match.page.sections["Repair"]
             is_here = self.evidence is not None and not self.evidence.elsewhere
             return at_location(repair, self.facts.get("location")) if is_here else repair
         return self.match.entry.repair if self.match.entry else None

@@ -7,10 +7,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
+from airflow_provider_ckpt.checkpoint.observe import closed_by
 from airflow_provider_ckpt.checkpoint.view import CheckpointView
 from airflow_provider_ckpt.checks import check
 from airflow_provider_ckpt.checks.findings import Finding, worst_first
 from airflow_provider_ckpt.checks.inspect import examine
+from airflow_provider_ckpt.codec.closing import CLOSING_VERSION
 from airflow_provider_ckpt.restart.deploy import DeploySpec, declare
 from airflow_provider_ckpt.restart.forecast import forecast
 from airflow_provider_ckpt.restart.judged import not_read
@@ -21,6 +23,8 @@ from airflow_provider_ckpt.symptoms.page import Cause
 
 #: Rules that only what is outside the checkpoint can break: a sink, a source, a deploy, another writer.
 _OUTSIDE = ("CKPT14", "CKPT15", "CKPT2", "CKPT3")
+#: Rules whose finding is a note and evidence all the same: Spark stops because of it, and the checkpoint is right.
+_TOLD_BY_A_NOTE = frozenset({"CKPT151"})
 #: Findings of another problem that are shown beside a cause that is contradicted.
 MOST_OTHERS = 3
 #: What Spark says of a batch that its log lacks, and of one whose entry is there already.
@@ -60,7 +64,7 @@ def _judge(item: Explanation, view: CheckpointView, found: tuple[Finding, ...]) 
     deploy = _deploy(cause, item.facts)
     if any(code.startswith("CKPT2") for code in cause.rules):
         found = worst_first(dict.fromkeys([*found, *forecast(view, deploy).findings]))
-    shows = tuple(finding for finding in found if finding.code in cause.rules and finding.severity != "note")
+    shows = tuple(finding for finding in found if _shows(finding, cause, view))
     if shows:
         codes = ", ".join(dict.fromkeys(finding.code for finding in shows))
         if sentence := _other_batch(item, shows, view):
@@ -79,6 +83,17 @@ def _judge(item: Explanation, view: CheckpointView, found: tuple[Finding, ...]) 
             errors,
         )
     return Evidence("contradicted", _absent(searched, cause.rules), errors)
+
+
+def _shows(finding: Finding, cause: Cause, view: CheckpointView) -> bool:
+    """Whether a finding is evidence of a cause; of a closed checkpoint only where the cause says its version."""
+    if finding.code not in cause.rules or (finding.severity == "note" and finding.code not in _TOLD_BY_A_NOTE):
+        return False
+    if finding.code != "CKPT103" or not cause.heading:
+        return True
+    closed = closed_by(view)
+    by_version = closed is not None and finding.name == closed.name
+    return by_version == (cause.says.get("found") == str(CLOSING_VERSION))
 
 
 def _absent(searched: Sequence[str], rules: Sequence[str]) -> str:

@@ -97,7 +97,8 @@ class Index:
             {**facts_of(message), **_groups(best[1].page, message)}
             for message in (thrown.message[:MOST_CHARS] for thrown in reversed(failure.chain))
         )
-        return replace(best[1], facts=first_of([best[1].facts, *said]))
+        facts = first_of([best[1].facts, *said])
+        return replace(best[1], facts=facts, causes=_told(best[1].causes, facts))
 
     def _matches(self, thrown: Thrown, failure: Failure) -> Iterator[tuple[float, Match]]:
         conditions = thrown.conditions
@@ -163,6 +164,13 @@ def _allowed(causes: Sequence[Cause], failure: Failure) -> tuple[Cause, ...]:
     if innermost is None:
         return tuple(causes)
     return tuple(cause for cause in causes if innermost in cause.frames) or tuple(causes)
+
+
+def _told(causes: tuple[Cause, ...], facts: Mapping[str, str]) -> tuple[Cause, ...]:
+    """The causes that the facts allow: those that say them alone, or else those that say nothing else."""
+    says = [cause for cause in causes if cause.says and cause.says.items() <= facts.items()]
+    others = [cause for cause in causes if all(facts.get(key, value) == value for key, value in cause.says.items())]
+    return tuple(says or others)
 
 
 def _innermost(frames: Iterable[str], failure: Failure) -> str | None:

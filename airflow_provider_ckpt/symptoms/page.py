@@ -20,6 +20,7 @@ LOADER: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 #: Sections that every page has, in this order.
 SECTIONS = ("Cause", "Evidence", "Repair", "Prevention")
 _CAUSE_KEYS = {"conditions", "frames", "rules", "commands"}
+_OWN_KEYS = {"heading", "deploy", "says"}
 _PAGE_KEYS = {"title", "symptom", "texts", "examples", "causes", "deploy", *_CAUSE_KEYS}
 
 
@@ -35,6 +36,8 @@ class Cause:
         rules: Codes of the rules whose finding on a checkpoint is the evidence of this cause.
         commands: What repairs or shows it, with ``{location}`` and the facts of the message to be filled in.
         deploy: What the message says of the deploy, as in a deploy file; a value may be a fact, such as ``{wanted}``.
+        says: Facts of the message that only this cause has, such as a version; empty where they do not tell.
+        repair: Its own section below ``## Repair``, Markdown; empty where the page has one for all of its causes.
     """
 
     heading: str
@@ -44,6 +47,8 @@ class Cause:
     rules: tuple[str, ...] = ()
     commands: tuple[str, ...] = ()
     deploy: Mapping[str, Any] = field(default_factory=dict, hash=False)
+    says: Mapping[str, str] = field(default_factory=dict, hash=False)
+    repair: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,7 +91,7 @@ def parse_page(name: str, text: str) -> Page:
     front = yaml.load(found[1], Loader=LOADER)
     if unknown := set(front) - _PAGE_KEYS:
         raise ValueError(f"runbook page {name}: unknown key {min(unknown)}")
-    sections = {heading.strip(): body.strip() for heading, body in _SECTION.findall(found[2])}
+    sections = {heading.strip(): _body(body) for heading, body in _SECTION.findall(found[2])}
     if tuple(sections) != SECTIONS:
         raise ValueError(f"runbook page {name}: its sections are not {', '.join(SECTIONS)}")
     return Page(
@@ -97,12 +102,14 @@ def parse_page(name: str, text: str) -> Page:
         examples=_texts(front, "examples"),
         conditions=_texts(front, "conditions"),
         frames=_texts(front, "frames"),
-        causes=_causes(name, front, sections["Cause"]),
+        causes=_causes(name, front, sections),
         sections=sections,
     )
 
 
-def _causes(name: str, front: Mapping[str, Any], section: str) -> tuple[Cause, ...]:
+def _causes(name: str, front: Mapping[str, Any], sections: Mapping[str, str]) -> tuple[Cause, ...]:
+    section = sections["Cause"]
+    repairs = {heading.strip(): _body(body) for heading, body in _SUBSECTION.findall(sections["Repair"])}
     first = section.partition("\n### ")[0].strip()
     shared: dict[str, Any] = {"rules": _texts(front, "rules"), "commands": _texts(front, "commands")}
     if "causes" not in front:
@@ -111,14 +118,20 @@ def _causes(name: str, front: Mapping[str, Any], section: str) -> tuple[Cause, .
     causes = []
     for item in front["causes"]:
         heading = str(item["heading"])
-        if unknown := set(item) - {"heading", "deploy", *_CAUSE_KEYS}:
+        if unknown := set(item) - _OWN_KEYS - _CAUSE_KEYS:
             raise ValueError(f"runbook page {name}: unknown key {min(unknown)} of the cause {heading!r}")
         if heading not in below:
             raise ValueError(f"runbook page {name}: the section Cause has no heading '### {heading}'")
         own: dict[str, Any] = {key: _texts(item, key) or shared.get(key, ()) for key in _CAUSE_KEYS}
         deploy = item.get("deploy") or front.get("deploy") or {}
-        causes.append(Cause(heading, _paragraph(below[heading]), **own, deploy=deploy))
+        own |= {"deploy": deploy, "says": {key: str(value) for key, value in (item.get("says") or {}).items()}}
+        causes.append(Cause(heading, _paragraph(below[heading]), **own, repair=repairs.get(heading, "")))
     return tuple(causes)
+
+
+def _body(text: str) -> str:
+    """A section without the empty lines around it; the indent of its first line stays, which may be code."""
+    return text.strip("\n").rstrip()
 
 
 def _paragraph(text: str) -> str:

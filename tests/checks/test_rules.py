@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import shlex
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
@@ -41,6 +42,8 @@ from tests.goldens import EXPECTED
 from tests.oracle.case import PROVIDER
 from tests.oracle.mutations import mutate
 
+#: What is left of a value that was not filled in.
+PLACEHOLDER = re.compile(r"\{[a-z_]+(?:\.[a-z_]+)*\}")
 SHUFFLE = "spark.sql.shuffle.partitions"
 STATE_FORMAT = "spark.sql.streaming.stateStore.checkpointFormatVersion"
 SOURCE_EVOLUTION = "spark.sql.streaming.queryEvolution.enableSourceEvolution"
@@ -310,6 +313,8 @@ def test_a_rule_finds_what_it_is_for(code, golden_home):
     assert code in found, found
     assert (found[code].severity, found[code].name) == shown.says
     assert found[code].severity == "note" or found[code].hint
+    for finding in found.values():
+        assert not PLACEHOLDER.search(f"{finding.message} {finding.hint}"), "an f-string without its f"
 
 
 def test_entries_that_no_restart_reads_are_named_up_to_a_number_and_counted_beyond(golden):

@@ -53,4 +53,4 @@ def test_a_fence_is_named_until_a_query_has_passed_it(newest, committed, name):
 def test_the_command_that_stops_the_other_writer_is_named():
     view = view_of(**{"offsets/0": entry(2), "offsets/1": entry(1)})
     (found,) = writers.two_writers(view)
-    assert found.commands == ("ckpt fence c --execute",)
+    assert found.commands == ("ckpt fence c",)
