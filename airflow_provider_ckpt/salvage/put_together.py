@@ -107,8 +107,10 @@ class Assembler:
         if (schema := _schema_that_tells(tree, chosen)) is not None:
             said = f"{self._why(tree, ways, schema, '')}, and no other file says how many partitions the state has"
             return said, ways.pieces(tree, [schema])
-        if (problem := self._differs(after, tree) or _lost_for_good(after, tree)) is not None:
+        if (problem := self._differs(after, tree)) is not None:
             return problem, {}
+        if (lost := _lost_for_good(after, tree)) is not None:
+            return f"{lost[0]} {lost[1]}", ways.pieces(tree, lost[:1])
         after = replace(after, unfinished=unfinished_state(after, self._head(tree), self._chunks(tree)))
         after = with_restart_set(after, chosen)
         errors = [finding for finding in forecast(after, DeploySpec()).findings if finding.severity == "error"]
@@ -238,15 +240,15 @@ class Assembler:
         return chunks
 
 
-def _lost_for_good(after: CheckpointView, tree: Tree) -> str | None:
-    """A file that is not whole and that no other file replaces: of a source, or what an operator says of a batch."""
+def _lost_for_good(after: CheckpointView, tree: Tree) -> tuple[str, str] | None:
+    """A file that is not whole and that no other file replaces, and why: of a source, or of an operator in a batch."""
     logging = file_sources(after)
     for name in sorted(tree.broken.keys() - tree.pieces.keys()):
         place = layout.parse(name)
         if isinstance(place, layout.SourceLogEntry | layout.InitialOffsetFile) and place.source_id not in logging:
-            return f"{name} {tree.broken[name]}, and only its source knows whether it needs it"
+            return name, f"{tree.broken[name]}, and only its source knows whether it needs it"
         if isinstance(place, layout.OperatorMetadataFile) and place.batch_id is not None and not tree.is_past(name):
-            return f"{name} {tree.broken[name]}, and it names the schemas of its batch"
+            return name, f"{tree.broken[name]}, and it names the schemas of its batch"
     return None
 
 
