@@ -91,7 +91,10 @@ def exchanged(plan: Plan, view: CheckpointView, notes: tuple[str, ...]) -> Plan:
     inside = [name for name in view.objects if name.startswith(tuple(f"{folder}/" for folder in folders))]
     clears = [Clear(name) for name in folders]
     left = sorted(name for name in view.objects.keys() - plan.deletes() - set(inside) if _is_left(name, plan, view))
-    steps: list[Action] = [*deletes_of(view.objects, [*sorted(inside), *left]), *clears, *plan.actions]
+    gone = dict.fromkeys(
+        deletes_of(view.objects, [*sorted(inside), *left])
+    )  # a checksum file is left by itself as well
+    steps: list[Action] = [*gone, *clears, *plan.actions]
     names = [name for name in (*view.objects, *view.folders, *plan.writes()) if name.startswith(f"{layout.OFFSETS}/")]
     closing = layout.offset_entry(max((batch_of(main_name(name)) or 0 for name in names), default=plan.batch_id) + 1)
     kept = KeptObjects(kept_objects(view.objects, {step.name for step in steps if step.place == "checkpoint"}))

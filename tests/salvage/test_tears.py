@@ -36,3 +36,9 @@ def test_the_first_offset_of_a_source_is_taken_from_a_backup_for_a_later_batch(b
     plan = make_salvage(Stores(Store.open(str(home)), backups=Store.open(str(root))))
     copied = [step.name for step in plan.actions if step.do == "copy"]
     assert (batch_id, plan.batch_id, copied) == (4, 6, ["sources/0/0"])
+
+
+@pytest.mark.parametrize("seed", [6027])
+def test_what_a_tear_of_another_seed_has_shown(seed, bench, tmp_path):
+    """A temporary file that goes with its checksum file, where a backup of the batch comes in the place of all."""
+    assert check(bench, tmp_path / "torn", seed, carries_out=True) == ("saved", None)
