@@ -15,6 +15,7 @@ from airflow_provider_ckpt.checks.remedies import (
     finish_repartition,
     from_backup,
     from_backup_or_before,
+    or_salvage,
 )
 from airflow_provider_ckpt.codec import layout
 from airflow_provider_ckpt.codec.commit_log import CommitMetadata
@@ -100,6 +101,8 @@ def damaged_entry(view: CheckpointView, name: str, *, stops: bool) -> Finding:
         code = "CKPT101"
         if batch_id is not None and batch_id == view.in_flight:
             remedy = back_before(view, batch_id, why="The batch was never committed.")
+        if stops:
+            remedy = or_salvage(view, remedy)
     elif isinstance(error, UnsupportedVersionError):
         code = "CKPT103"
     severity: Severity = "error" if stops else "warning"

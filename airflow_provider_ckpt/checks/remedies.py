@@ -74,6 +74,14 @@ def repartition(view: CheckpointView, partitions: int, *, otherwise: str) -> Rem
     return Remedy(hint=f"Repartition the state to {partitions} partitions. Or {otherwise}", commands=(command,))
 
 
+def or_salvage(view: CheckpointView, remedy: Remedy) -> Remedy:
+    """The same, and what is left when other files are torn as well, so that no batch can be rolled back to."""
+    hint = f"{remedy['hint']} If other files are torn too, ckpt salvage finds the newest batch that can be saved."
+    in_place = tuple(command for command in remedy["commands"] if command != RESTORE_COMMAND)
+    elsewhere = remedy["commands"][len(in_place) :]
+    return Remedy(hint=hint, commands=(*in_place, f"ckpt salvage {shlex.quote(view.location)} {_SINK}", *elsewhere))
+
+
 def complete_sink_log(view: CheckpointView, sink: str, *, why: str) -> Remedy:
     """Write the entries that the log of the file sink at this location lacks; ``why`` is a sentence before."""
     command = f"ckpt repair {shlex.quote(view.location)} --sink {shlex.quote(f'file:{sink}')}"

@@ -10,7 +10,14 @@ from airflow_provider_ckpt.checkpoint.view import CheckpointView
 from airflow_provider_ckpt.checks.findings import Finding, Severity
 from airflow_provider_ckpt.checks.logs import newest_commit, newest_entry
 from airflow_provider_ckpt.checks.registry import rule
-from airflow_provider_ckpt.checks.remedies import NEW_LOCATION, Remedy, back_to, from_backup, from_backup_or_before
+from airflow_provider_ckpt.checks.remedies import (
+    NEW_LOCATION,
+    Remedy,
+    back_to,
+    from_backup,
+    from_backup_or_before,
+    or_salvage,
+)
 from airflow_provider_ckpt.codec import jvm_text, layout, state_content, state_file, state_schema
 from airflow_provider_ckpt.codec.offset_log import OffsetSeq
 from airflow_provider_ckpt.errors import IncompleteLogFileError
@@ -165,7 +172,8 @@ def _remedy_of_chain(view: CheckpointView, name: str) -> Remedy:
     if name.endswith("/_metadata/schema"):
         return Remedy(hint="Delete the file; Spark then writes it again.", commands=())
     place = layout.parse(name)
-    return from_backup_or_before(view, "it", place.version - 1 if isinstance(place, layout.StateFile) else None)
+    before = place.version - 1 if isinstance(place, layout.StateFile) else None
+    return or_salvage(view, from_backup_or_before(view, "it", before))
 
 
 def _shown(view: CheckpointView, name: str) -> str:
@@ -191,6 +199,12 @@ def damaged_operator_metadata(view: CheckpointView) -> Iterator[Finding]:
             )
 
 
+_UNFINISHED = (
+    "Roll back to the newest committed batch, with --sink and --trim-sink-log. If the sink does not have the batch, "
+    "Spark writes the file again; ckpt gate with --sink says which case it is."
+)
+
+
 @rule("CKPT137")
 def unfinished_state(view: CheckpointView) -> Iterator[Finding]:
     """CKPT137: a state file of the batch in flight that is broken, which stays when the sink skips the batch."""
@@ -203,8 +217,7 @@ def unfinished_state(view: CheckpointView) -> Iterator[Finding]:
             "again, and the batch after it stops at this file",
             view.in_flight,
             name,
-            "Roll back to the newest committed batch, with --sink and --trim-sink-log. If the sink does not have "
-            "the batch, Spark writes the file again; ckpt gate with --sink says which case it is.",
+            **or_salvage(view, Remedy(hint=_UNFINISHED, commands=())),
         )
 
 

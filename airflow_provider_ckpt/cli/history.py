@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from typing import TYPE_CHECKING
 
 import click
@@ -22,7 +23,11 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from airflow_provider_ckpt.change.journal import Record
+    from airflow_provider_ckpt.change.plan import Plan
     from airflow_provider_ckpt.documents.changes import ForgetDocument, HistoryDocument, RecordDocument
+
+#: Commands that have not the name of what they do.
+_COMMANDS = {"reset": "reset-offsets"}
 
 
 @click.command(
@@ -93,8 +98,25 @@ def history(
 def _print_changes(where: str, changes: Sequence[Record], unreadable: int) -> None:
     if changes:
         print_tables([history_table(where, changes)])
+        for record in changes:
+            if record.state == "interrupted":
+                say(_how_to_end(where, record.plan), colour="yellow")
     elif not unreadable:
         say(f"There is no record of a change to {where}.")
+
+
+def _how_to_end(where: str, plan: Plan) -> str:
+    """What completes an interrupted change, and what takes it back."""
+    place, target = visible(shlex.quote(where)), ""
+    if plan.kind == "rollback" and plan.backup_id is None:
+        target = f" --to-batch {plan.batch_id}"
+    command = _COMMANDS.get(plan.kind, plan.kind)
+    begun = f"ckpt {command} {place}{target}"
+    taken_back = "" if plan.kind == "undo" else f", and ckpt undo {place} takes it back"
+    return (
+        f"The {plan.called} {plan.plan_id} is interrupted, unless its process still runs. The command that began it "
+        f"completes it, with the options that it had and --execute: {begun}{taken_back}."
+    )
 
 
 def _show_plan(stores: Stores, plan_id: str, as_json: bool) -> None:

@@ -176,7 +176,8 @@ def plan_tables(plan: Plan, *, most: int = 20) -> list[Table]:
     hidden = len(plan.actions) - len(rows)
     if len(rows) > most:
         rows = [*rows[: most - 5], ("…", "", "", f"{len(rows) - most} more", ""), *rows[-5:]]
-    title = f"Plan {plan.plan_id}: {plan.called} to {plan.aim}, {len(plan.actions)} steps"
+    counted = f"{len(plan.actions)} step{'' if len(plan.actions) == 1 else 's'}"
+    title = f"Plan {plan.plan_id}: {plan.called} to {plan.aim}, {counted}"
     about = [("sink effect", plan.sink_effect), ("checkpoint", plan.location)]
     about += [("trigger", plan.trigger)] if plan.trigger else []
     about += [("guard", f"{name} is {_held(plan, name)}, so that Spark cannot start in between") for name in guards]

@@ -22,6 +22,8 @@ from airflow_provider_ckpt.checks.remedies import Remedy, repartition
 from airflow_provider_ckpt.restart.deploy import DeploySpec
 from airflow_provider_ckpt.restart.judged import not_judged
 from airflow_provider_ckpt.restart.real_time import REAL_TIME, trigger_of
+from airflow_provider_ckpt.restart.source_commands import continue_sources
+from airflow_provider_ckpt.restart.sources import SOURCE_EVOLUTION
 from airflow_provider_ckpt.restart.state import logged_confs
 from airflow_provider_ckpt.restart.steps import named, start
 
@@ -214,6 +216,10 @@ def _conf_finding(conf: ConfOutcome, view: CheckpointView, deploy: DeploySpec) -
 def _remedy(conf: ConfOutcome, view: CheckpointView, deploy: DeploySpec) -> Remedy:
     """What to do about a conf that will be ignored; Spark can repartition state of RocksDB, later versions alone."""
     otherwise = f"deploy with {conf.key}={conf.effective}, or start the query with a new checkpoint location."
+    entry = newest_entry(view)
+    if conf.key == SOURCE_EVOLUTION and deploy.switches_on(SOURCE_EVOLUTION) and entry is not None:
+        first = f"Deploy with {conf.key}={conf.effective}."  # as CKPT213, which is said beside it
+        return continue_sources(view, entry, deploy.sources, first, named=True)
     wanted = state_partitions({SHUFFLE_PARTITIONS: conf.deploy_value})
     is_rocksdb = "RocksDB" in ((logged_confs(view) or {}).get(STATE_PROVIDER) or "")
     can_be = view.stateful and is_rocksdb and deploy.spark_version >= REPARTITIONS_SINCE

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
@@ -168,7 +169,10 @@ def _fresh_rollback(stores: Stores, target: RollbackTarget, view: CheckpointView
 def _restorable_text(found: Sequence[int], view: CheckpointView) -> str:
     """The batches that can be restored, as far as they were searched for."""
     if not found:
-        return "Nothing was done. None of the batches in the logs can be restored."
+        return (
+            "Nothing was done. None of the batches in the logs can be restored. ckpt salvage "
+            f"{shlex.quote(view.location)} searches what can be saved all the same, in temporary files and in backups."
+        )
     others = len(set(view.committed) - set(found))
     more = (
         f" The {others} other committed batches cannot be restored, or it is not known whether they can."

@@ -81,7 +81,8 @@ def test_damage_stops_a_restart_where_it_reads_the_file(name, error, expected):
 def test_the_way_out_of_an_incomplete_entry_depends_on_its_commit(committed, hint):
     view = replace(view_of("offsets/0", "offsets/1", *committed), damaged={"offsets/1": INCOMPLETE})
     (finding,) = logs.damaged_entries(view)
-    assert (finding.hint, finding.batch_id) == (hint, 1)
+    salvage = "If other files are torn too, ckpt salvage finds the newest batch that can be saved."
+    assert (finding.hint, finding.batch_id) == (f"{hint} {salvage}", 1)
 
 
 def test_of_many_damaged_entries_some_are_named_and_the_others_counted(monkeypatch):

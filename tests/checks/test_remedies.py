@@ -16,6 +16,7 @@ from airflow_provider_ckpt.checks.remedies import (
     back_to,
     from_backup,
     from_backup_or_before,
+    or_salvage,
     whole_batch_before,
 )
 from airflow_provider_ckpt.cli import run
@@ -140,3 +141,9 @@ def test_the_rollback_that_is_advised_can_be_planned(golden, capsys):
     typed = shlex.split(rollback.replace("TYPE[:URI]", "noop"))
     assert run([*typed[1:], "--json"]) == 0
     assert json.loads(capsys.readouterr().out)["plan"]["batch_id"] == 6
+
+
+def test_a_torn_file_has_the_salvage_beside_the_rollback():
+    remedy = or_salvage(view_of(*WHOLE), back_before(view_of(*WHOLE), 2))
+    assert remedy["commands"] == (back(1), f"ckpt salvage c {SINK}")
+    assert remedy["hint"].endswith("ckpt salvage finds the newest batch that can be saved.")

@@ -240,6 +240,7 @@ def test_a_batch_that_cannot_be_restored_names_those_that_can(capsys, golden):
     code, _, err = ckpt(capsys, "rollback", checkpoint, "--to-batch", "5")
     assert code == 4 and "batch 5 cannot be restored" in err and "state/0/1" in err
     assert "None of the batches in the logs can be restored" in err
+    assert f"ckpt salvage {checkpoint} searches" in " ".join(err.split())
 
 
 def test_unknown_backup(capsys, tmp_path):

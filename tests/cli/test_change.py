@@ -12,8 +12,11 @@ import pytest
 from airflow_provider_ckpt.backup.catalog import list_backups
 from airflow_provider_ckpt.backup.take import take_backup
 from airflow_provider_ckpt.change.lock import locked
+from airflow_provider_ckpt.change.places import Stores
 from airflow_provider_ckpt.checkpoint.observe import observe
 from airflow_provider_ckpt.cli import run
+from airflow_provider_ckpt.cli.history import _how_to_end
+from airflow_provider_ckpt.rollback.make import make_rollback
 from airflow_provider_ckpt.storage.store import Store
 from tests.fake_query import FakeQuery, purge, read_all, timestamp_ms
 
@@ -152,3 +155,10 @@ def test_the_plan_of_an_undo_prints_how_a_file_sink_forgets_what_the_undo_drops(
     )
     assert run([*command, "--i-know-it-is-stopped", "--quiet-period", "0"]) == 0
     assert sorted(path.name for path in log.iterdir()) == list("0123")
+
+
+def test_an_interrupted_change_has_the_command_that_completes_it(query):
+    plan = make_rollback(Stores(query.store), 2)
+    said = _how_to_end("/data/my ck", plan)
+    assert said.startswith(f"The rollback {plan.plan_id} is interrupted, unless its process still runs.")
+    assert "ckpt rollback '/data/my ck' --to-batch 2, and ckpt undo '/data/my ck' takes it back." in said

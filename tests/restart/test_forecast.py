@@ -107,3 +107,11 @@ def test_another_number_of_shuffle_partitions_is_reached_by_a_repartition_where_
     assert found.hint.startswith(
         "Repartition the state to 8 partitions. Or deploy with " if is_first else "Deploy with "
     )
+
+
+def test_source_evolution_that_is_ignored_names_the_command_that_switches_it_on(golden):
+    checkpoint = golden("two-sources")
+    deploy = DeploySpec((4, 3), {"spark.sql.streaming.queryEvolution.enableSourceEvolution": "true"})
+    found = {item.code: item for item in forecast(observe(Store.open(str(checkpoint))), deploy).findings}
+    assert found["CKPT201"].commands == found["CKPT213"].commands
+    assert found["CKPT213"].commands[0].startswith(f"ckpt sources {checkpoint} --as ")

@@ -11,13 +11,13 @@ def test_the_sources_with_their_types_offsets_and_files(golden):
     assert [source["source_id"] for source in found.sources] == ["0", "1"]
     assert {source["source_type"] for source in found.sources} == {"file"}
     assert {source["committed_offset"] for source in found.sources} == {'{"logOffset":3}'}
-    assert [source["files"] for source in found.sources] == [8, 8]
+    assert [source["files"] for source in found.sources] == [4, 4]
     assert found.leftovers == []
 
 
 def test_a_type_that_no_file_tells_is_not_guessed(golden):
     (source,) = read_sources(Store.open(str(golden("rate")))).sources
-    assert (source["source_type"], source["files"]) == (None, 2)
+    assert (source["source_type"], source["files"]) == (None, 1)
 
 
 def test_what_belongs_to_no_source(golden):
