@@ -24,6 +24,8 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from airflow_provider_ckpt.checkpoint.progress import advance, source_kind
+from airflow_provider_ckpt.checkpoint.view import CheckpointView
+from airflow_provider_ckpt.codec import layout
 from airflow_provider_ckpt.codec.offset_log import OffsetSeq
 from airflow_provider_ckpt.codec.source_offset import SourceOffset
 from airflow_provider_ckpt.errors import CheckpointError, PlanError
@@ -204,6 +206,24 @@ def facts_of(entry: OffsetSeq) -> str:
     watermark = entry.metadata.batch_watermark_ms
     began = f"began at {time_text(entry.metadata.batch_timestamp_ms)}"
     return f"{began} with the watermark {time_text(watermark)}" if watermark else f"{began} without a watermark"
+
+
+def committed_later(target: RollbackTarget, batch_id: int, view: CheckpointView) -> tuple[str, ...]:
+    """That the batch was in flight at the time asked for: it began before and was committed after, by its file."""
+    stored = view.objects.get(layout.commit_entry(batch_id))
+    if not isinstance(target, ToTimestamp) or stored is None or stored.modified_ms is None:
+        return ()
+    if stored.modified_ms <= target.timestamp_ms:
+        return ()
+    before = view.predecessor(batch_id)
+    other = (
+        f" If its rows are not to stay, go back to batch {before}: --to-batch {before}." if before is not None else ""
+    )
+    return (
+        f"Batch {batch_id}, which is kept, began before {time_text(target.timestamp_ms)} and was committed after it, "
+        f"at {time_text(stored.modified_ms)} by the time of commits/{batch_id}, which a copy may have "
+        f"changed: a deploy between the two may have written its rows.{other}",
+    )
 
 
 def _read_again(entry: OffsetSeq, newest: OffsetSeq, source_types: Mapping[str, str]) -> Iterator[str]:

@@ -38,7 +38,14 @@ from airflow_provider_ckpt.rollback.exchange_plan import plan_exchange
 from airflow_provider_ckpt.rollback.find_bookmarked import find_bookmarked
 from airflow_provider_ckpt.rollback.find_resets import Resets, find_resets
 from airflow_provider_ckpt.rollback.foresee import doubt, require_no_worse, view_after
-from airflow_provider_ckpt.rollback.goal import BeforeDeploy, RollbackTarget, ToBackup, ToBatch, notes_of
+from airflow_provider_ckpt.rollback.goal import (
+    BeforeDeploy,
+    RollbackTarget,
+    ToBackup,
+    ToBatch,
+    committed_later,
+    notes_of,
+)
 from airflow_provider_ckpt.rollback.gone_inputs import without_gone_inputs
 from airflow_provider_ckpt.rollback.judge_effects import Wish, entry_after, inputs_after, judge_sink
 from airflow_provider_ckpt.rollback.plan import plan_rollback
@@ -161,6 +168,7 @@ def _fresh_rollback(stores: Stores, target: RollbackTarget, view: CheckpointView
     if reason := doubt(batch_id, after, entry_after(checkpoint, view, batch_id)):
         plan = replace(plan, effects=(_doubtful(effect, reason),))
     plan = without_gone_inputs(plan, inputs_after(checkpoint, view, batch_id))
+    plan = replace(plan, warnings=(*plan.warnings, *committed_later(target, batch_id, view)))
     entry = view.offset_seq(batch_id)
     resets = find_resets(stores, batch_id, entry)
     return _told(plan, stores, _notes(view, target, entry, resets, wish.sources), resets, wish)

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import getpass
 import json
+import os
 import shlex
 import socket
+from pathlib import Path
 
 import pytest
 
@@ -162,3 +164,17 @@ def test_an_interrupted_change_has_the_command_that_completes_it(query):
     said = _how_to_end("/data/my ck", plan)
     assert said.startswith(f"The rollback {plan.plan_id} is interrupted, unless its process still runs.")
     assert "ckpt rollback '/data/my ck' --to-batch 2, and ckpt undo '/data/my ck' takes it back." in said
+
+
+def test_a_batch_that_was_in_flight_at_the_time_is_named_in_a_warning(query, capsys):
+    where, at_ms = query.store.location, timestamp_ms(3)
+    by_time = ["rollback", where, "--to-timestamp", at_ms]
+    later = ckpt(capsys, *by_time)[1]["plan"]
+    (warning,) = [text for text in later["warnings"] if "was committed after it" in text]
+    assert later["batch_id"] == 3 and warning.startswith("Batch 3, which is kept, began before ")
+    assert warning.endswith("go back to batch 2: --to-batch 2.")
+    os.utime(Path(where.removeprefix("file://")) / "commits/3", (at_ms / 1000, at_ms / 1000))
+    before = ckpt(capsys, *by_time)[1]["plan"]
+    assert [text for text in before["warnings"] if "was committed after it" in text] == []
+    told = ckpt(capsys, "rollback", where, "--to-batch", 3)[1]["plan"]
+    assert [text for text in told["warnings"] if "was committed after it" in text] == []
