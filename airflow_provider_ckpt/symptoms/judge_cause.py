@@ -22,7 +22,7 @@ from airflow_provider_ckpt.symptoms.message_facts import same_query
 from airflow_provider_ckpt.symptoms.page import Cause
 
 #: Rules that only what is outside the checkpoint can break: a sink, a source, a deploy, another writer.
-_OUTSIDE = ("CKPT14", "CKPT15", "CKPT2", "CKPT3")
+_OUTSIDE = ("CKPT14", "CKPT150", "CKPT2", "CKPT3")
 #: Rules whose finding is a note and evidence all the same: Spark stops because of it, and the checkpoint is right.
 _TOLD_BY_A_NOTE = frozenset({"CKPT151"})
 #: Findings of another problem that are shown beside a cause that is contradicted.

@@ -117,3 +117,10 @@ def test_a_fence_that_stopped_a_query_is_named(golden, capsys):
     out = " ".join(capsys.readouterr().out.split())
     assert "The checkpoint was fenced: " in out and "The checkpoint shows this cause: CKPT151." in out
     assert "Two queries write" not in out
+
+
+def test_without_a_fence_no_fence_is_named(golden, capsys):
+    checkpoint = golden("agg-hdfs")
+    print_explained(explain(["CONCURRENT_STREAM_LOG_UPDATE"], Store.open(str(checkpoint))), str(checkpoint))
+    out = " ".join(capsys.readouterr().out.split())
+    assert "Two queries write" in out and "The checkpoint was fenced: " not in out
