@@ -24,7 +24,7 @@ BLOCKS = {
 
 @pytest.mark.parametrize("block", BLOCKS)
 def test_a_block_builds_its_tasks(block):
-    shown = re.findall(r"\b(Checkpoint\w+(?:Operator|Sensor))\(", BLOCKS[block])
+    shown = re.findall(r"\b((?:Checkpoint|Bash)\w*(?:Operator|Sensor))\(", BLOCKS[block])
     names: dict[str, object] = {"__name__": "shown"}
     with DAG("shown") as outer:
         exec(BLOCKS[block], names)
