@@ -48,8 +48,8 @@ unit: .venv-unit/.ready ## The fast tests, in a minute without Java, Airflow, Sp
 one: $(READY) ## One test file, or one test of it: make one T=tests/codec/test_layout.py
 	$(BIN)/python -m pytest $(T)
 
-test: $(READY) java postgres .kafka/.ready .kafka-connector/.ready ## Every test that CI runs, on three processes
-	$(BIN)/python -m pytest -q -n 3 --dist loadfile --no-loadscope-reorder
+test: $(READY) java postgres .kafka/.ready .kafka-connector/.ready ## Every test that CI runs, on three processes, and the slowest 200
+	$(BIN)/python -m pytest -q -n 3 --dist loadfile --no-loadscope-reorder --durations=200
 
 lint: $(READY) ## ruff, mypy, import-linter
 	$(BIN)/ruff check .

@@ -76,7 +76,8 @@ NEEDS_MORE = (
     "sources/test_two_brokers.py",
     *("positions/test_publish.py", "positions/test_round_trip.py", "sources/test_consumer_group.py"),
     *("reset/test_after_a_reset.py", "reset/test_over_http.py", "reset/test_healing.py", "reset/test_seed_start.py"),
-    *("sources/test_declared_tables.py", "shadow/test_parquet.py"),
+    *("sources/test_declared_tables.py", "shadow/test_parquet.py", "shadow/test_require_unstarted.py"),
+    "symptoms/test_conditions.py",
 )
 #: What goes through every call, file or byte of something, or through whole histories: too long for ``make unit``.
 SWEEPS = (

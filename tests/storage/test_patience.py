@@ -33,6 +33,7 @@ def silent():
         connection.close()
 
 
+@pytest.mark.s3
 def test_it_is_asked_once_and_not_for_long(silent, monkeypatch):
     port, accepted = silent
     monkeypatch.setattr(patience, "READ_S", 0.2)
