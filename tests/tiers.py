@@ -85,7 +85,7 @@ SWEEPS = (
     *("cli/test_completion.py", "cli/test_edges.py", "cli/test_hostile_bounds.py", "cli/test_hostile_text.py"),
     "codec/test_properties.py",
     *("change/test_damaged_records.py", "change/test_faults.py", "checkpoint/test_unknown_files.py"),
-    *("checkpoint/test_contents.py", "checkpoint/test_plain_blocks.py"),
+    "checkpoint/test_contents.py",
     *(
         "change/test_second_operator.py",
         "change/test_second_writer.py",
