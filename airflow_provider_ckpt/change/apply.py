@@ -14,9 +14,10 @@ from dataclasses import dataclass, replace
 from airflow_provider_ckpt.change import journal
 from airflow_provider_ckpt.change.acceptance import require_accepted, require_names
 from airflow_provider_ckpt.change.actions import Action
+from airflow_provider_ckpt.change.ask_word import Word, ask_word
 from airflow_provider_ckpt.change.executor import InPlace, executor_of
 from airflow_provider_ckpt.change.facts import Facts
-from airflow_provider_ckpt.change.guard import Guard, Tell, silent
+from airflow_provider_ckpt.change.guard import Guard, Tell, require_quiet, silent
 from airflow_provider_ckpt.change.kinds import KINDS
 from airflow_provider_ckpt.change.lock import Held, locked
 from airflow_provider_ckpt.change.open_sinks import sink_of
@@ -39,6 +40,7 @@ from airflow_provider_ckpt.errors import (
 from airflow_provider_ckpt.sinks.memory import remember
 from airflow_provider_ckpt.storage.concurrency import OnStep, no_step
 from airflow_provider_ckpt.storage.stored_object import StoredObject
+from airflow_provider_ckpt.untrusted.fields import require_flag
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,7 +61,7 @@ def apply(
     stores: Stores,
     *,
     by: str = "",
-    query_is_stopped: bool = False,
+    query_is_stopped: Word = False,
     quiet_s: float | None = None,
     break_lock: bool = False,
     on_step: OnStep = no_step,
@@ -73,7 +75,8 @@ def apply(
         plan: What to do.
         stores: Where.
         by: Who does it, for ``ckpt history``: a task of a DAG run, or user and host.
-        query_is_stopped: The user's statement that no query writes to the checkpoint, which files cannot show.
+        query_is_stopped: The user's statement that no query writes to the checkpoint, which files cannot show; or a
+            callable that returns whether it is so.
         quiet_s: Seconds to check for writes of a query, also after that statement; None to derive it from the interval
             between commits.
         break_lock: Remove the lock of another run, which the user knows has ended.
@@ -83,7 +86,8 @@ def apply(
         approved_by: Who has approved the plan, and so accepted its effect, for ``ckpt history``; empty for ``by``.
 
     Raises:
-        PlanError: The effect on the sink is not exact, and was not accepted; or the plan is of another checkpoint.
+        PlanError: The effect on the sink is not exact, and was not accepted; or the plan is of another checkpoint; or
+            an argument is none of these, or the callable fails.
         StalePlanError: The checkpoint is not what it was when the plan was made; nothing was done.
         CheckpointBusyError: There is no statement that the query is stopped, or the query wrote something, or another
             change is running. The message says whether something was done by then, and what to do next.
@@ -91,9 +95,11 @@ def apply(
         StoreError: What a change has saved is not whole; nothing was done.
     """
     require_names(plan.location, by=by, approved_by=approved_by)
+    require_flag("break_lock", break_lock)
+    require_quiet(quiet_s, plan.location)
     run = _Run(
         by=by,
-        query_is_stopped=query_is_stopped,
+        query_is_stopped=ask_word(query_is_stopped, plan.location),
         quiet_s=quiet_s,
         on_step=on_step,
         tell=tell,

@@ -15,7 +15,7 @@ from airflow_provider_ckpt.change.executor import InPlace
 from airflow_provider_ckpt.change.facts import Facts, Place, batch_of, is_table
 from airflow_provider_ckpt.codec import layout
 from airflow_provider_ckpt.codec.layout import main_name
-from airflow_provider_ckpt.errors import CheckpointBusyError
+from airflow_provider_ckpt.errors import CheckpointBusyError, PlanError
 from airflow_provider_ckpt.sinks.declared import read_file_sink
 from airflow_provider_ckpt.storage.stored_object import StoredObject
 from airflow_provider_ckpt.times import duration_text
@@ -26,6 +26,7 @@ MIN_WATCH_S = 2.0
 MIN_QUIET_S, MAX_QUIET_S = 5.0, 60.0
 #: How often the logs are listed while files are saved.
 RECHECK_S = 5.0
+_LONGEST_QUIET_S = 7 * 86_400
 _LOGS = (layout.COMMITS, layout.OFFSETS)
 
 #: Told what is being waited for.
@@ -34,6 +35,17 @@ Tell = Callable[[str], None]
 
 def silent(text: str) -> None:
     """Nobody listens."""
+
+
+def require_quiet(quiet_s: float | None, location: str) -> None:
+    """Raise PlanError for what is no number of seconds to wait: not a number, none that is, less than 0, too many."""
+    is_number = isinstance(quiet_s, int | float) and not isinstance(quiet_s, bool)
+    if quiet_s is not None and not (is_number and 0 <= quiet_s <= _LONGEST_QUIET_S):
+        raise PlanError(
+            f"quiet_s must be a number of seconds from 0 to {_LONGEST_QUIET_S:,}, or None, not {quiet_s!r:.60}.",
+            location=location,
+            hint="Nothing was done.",
+        )
 
 
 class Guard:

@@ -11,12 +11,14 @@ from airflow_provider_ckpt.change.plan import Plan, plan_from_dict
 from airflow_provider_ckpt.documents import FORMAT_VERSION, is_current
 from airflow_provider_ckpt.errors import PlanError
 from airflow_provider_ckpt.untrusted.bounded_json import parse_json
+from airflow_provider_ckpt.untrusted.fields import shown
 
 if TYPE_CHECKING:
     from airflow_provider_ckpt.documents.files import PlanFileDocument
 
 #: Bytes of the largest plan file: some 100,000 steps.
 MOST_BYTES = 24 << 20
+_KEYS = ("format_version", "plan_id", "sink_effect", "accept_sink", "plan")
 _AGAIN = "Nothing was done. Write it with --plan-out."
 
 
@@ -73,13 +75,17 @@ def plan_of_document(fields: Mapping[str, Any], kind: Kind) -> Plan:
             f"{FORMAT_VERSION}.",
             hint=_AGAIN,
         )
+    if unknown := [key for key in fields if key not in _KEYS]:
+        raise PlanError(
+            f"the plan was edited after it was written: ckpt writes no key {shown(unknown[0])} beside it.", hint=_AGAIN
+        )
     plan = plan_from_dict(fields["plan"])
     if plan.plan_id != fields["plan_id"]:
         raise PlanError(
             f"the plan was edited after it was written: its content now has the plan id {plan.plan_id}.", hint=_AGAIN
         )
-    shown = {"sink_effect": plan.sink_effect, "accept_sink": list(plan.to_accept)}
-    if any(fields.get(key, value) != value for key, value in shown.items()):
+    beside = {"sink_effect": plan.sink_effect, "accept_sink": list(plan.to_accept)}
+    if any(fields.get(key, value) != value for key, value in beside.items()):
         raise PlanError(
             "the plan was edited after it was written: the sink effect beside the plan is not the one in the plan.",
             hint=_AGAIN,

@@ -14,13 +14,24 @@ from airflow_provider_ckpt.checkpoint.progress import or_none
 from airflow_provider_ckpt.codec import layout
 from airflow_provider_ckpt.untrusted.fields import Fields
 
+_DIGEST = re.compile(r"[0-9a-f]{40,}")
+_MOST_SHOWN = 80
+
 
 @dataclass(frozen=True, slots=True)
 class _Fact:
-    """A requirement in JSON: its kind, and what is expected."""
+    """A requirement in JSON: its kind, and what is expected; for people it is a sentence."""
 
     kind: ClassVar[str]
+    #: The sentence, around what is expected.
+    says: ClassVar[str]
     expected: str
+
+    @property
+    def sentence(self) -> str:
+        """What has to be so when the plan is carried out. Of a digest it has the beginning."""
+        text = _DIGEST.sub(lambda found: f"{found[0][:16]}…", self.expected)
+        return self.says.format(text if len(text) <= _MOST_SHOWN else f"{text[:_MOST_SHOWN]}…")
 
     def to_dict(self) -> dict[str, str]:
         """JSON-ready."""
@@ -38,6 +49,7 @@ class SameQuery(_Fact):
     """
 
     kind: ClassVar[str] = "query_id"
+    says: ClassVar[str] = "The checkpoint is still that of the query {}."
 
     def check(self, facts: Facts) -> str | None:
         """None when it holds, else what was expected and what was found."""
@@ -51,6 +63,7 @@ class LatestCommitted(_Fact):
     """The newest committed batch, or ``none``; a plan that was begun changes it itself."""
 
     kind: ClassVar[str] = "latest_committed"
+    says: ClassVar[str] = "The newest committed batch is still {}."
 
     def check(self, facts: Facts) -> str | None:
         """None when it holds, else what was expected and what was found."""
@@ -62,6 +75,7 @@ class LatestPlanned(_Fact):
     """The newest planned batch, or ``none``; a plan that was begun changes it itself."""
 
     kind: ClassVar[str] = "latest_planned"
+    says: ClassVar[str] = "The newest planned batch is still {}."
 
     def check(self, facts: Facts) -> str | None:
         """None when it holds, else what was expected and what was found."""
@@ -73,6 +87,7 @@ class KeptObjects(_Fact):
     """Digest over what the plan leaves alone in the checkpoint."""
 
     kind: ClassVar[str] = "kept_objects"
+    says: ClassVar[str] = "No file that the plan leaves alone has changed (their digest is {})."
 
     def check(self, facts: Facts) -> str | None:
         """None when it holds, else what was expected and what was found."""
@@ -85,6 +100,7 @@ class KeptSinkLog(_Fact):
     """Digest over what the plan leaves alone in the log of the file sink."""
 
     kind: ClassVar[str] = "kept_sink_log"
+    says: ClassVar[str] = "No entry of the sink log that the plan leaves alone has changed (their digest is {})."
 
     def check(self, facts: Facts) -> str | None:
         """None when it holds, else what was expected and what was found."""
@@ -99,6 +115,7 @@ class WriterStopped(_Fact):
     """Somebody has said that no query writes to the checkpoint; files alone cannot show that."""
 
     kind: ClassVar[str] = "writer_stopped"
+    says: ClassVar[str] = "Somebody says that the query is stopped: {}."
     expected: str = "yes"
 
     def check(self, facts: Facts) -> str | None:
@@ -115,6 +132,7 @@ class Fenced(_Fact):
     """
 
     kind: ClassVar[str] = "fenced"
+    says: ClassVar[str] = "The fence {} is still there, or what the change has made of it."
 
     @property
     def name(self) -> str:
@@ -142,6 +160,7 @@ class FromBackup(_Fact):
     """The backup that copies come from; not needed any more when the plan was begun, for all is copied by then."""
 
     kind: ClassVar[str] = "backup"
+    says: ClassVar[str] = "The backup {} is still there."
 
     def check(self, facts: Facts) -> str | None:
         """None when it holds, else what was expected and what was found."""
@@ -155,6 +174,7 @@ class EmptyLocation(_Fact):
     """Nothing is at the location but what the plan itself writes."""
 
     kind: ClassVar[str] = "location"
+    says: ClassVar[str] = "The location is still {}."
     expected: str = "empty"
 
     def check(self, facts: Facts) -> str | None:

@@ -11,7 +11,7 @@ from typing import Any
 from airflow.providers.common.compat.sdk import AirflowException, AirflowFailException, BaseHook
 from airflow.sdk.io import get_fs, has_fs
 
-from airflow_provider_ckpt.errors import CheckpointError, PlanError, StorageOptionError
+from airflow_provider_ckpt.errors import CheckpointError, StorageOptionError
 from airflow_provider_ckpt.get_provider_info import UI_FIELD_BEHAVIOUR
 from airflow_provider_ckpt.hooks.kafka import kafka_config
 from airflow_provider_ckpt.positions.foresee_wait import WaitForesight
@@ -21,6 +21,7 @@ from airflow_provider_ckpt.sources.declared import Access, DeclaredEnds
 from airflow_provider_ckpt.storage.store import Store
 from airflow_provider_ckpt.times import parse_duration_ms
 from airflow_provider_ckpt.untrusted.bounded_json import parse_json
+from airflow_provider_ckpt.untrusted.fields import require_flag
 from airflow_provider_ckpt.waiting import SourceEnds
 
 
@@ -189,20 +190,10 @@ def failure(code: str, error: CheckpointError, *, retryable: bool) -> Exception:
     return kind(f"{code}: {error}")
 
 
-def require_said(name: str, value: Any) -> bool:
-    """A flag, which is True or False. Raises PlanError for all else: the text ``"False"`` would count as True."""
-    if value is True or value is False:
-        return value
-    raise PlanError(
-        f"{name} must be True or False, not {value!r:.60}.",
-        hint="Nothing was done. Give True, False, or (query_is_stopped alone) a callable that returns one of them.",
-    )
-
-
 def require_flags(task: object, *names: str) -> None:
     """Refuse flags of a task that are neither True nor False, before anything is done. Raises PlanError."""
     for name in names:
-        require_said(name, getattr(task, name))
+        require_flag(name, getattr(task, name))
 
 
 def duration_ms_of(name: str, value: Any) -> int:

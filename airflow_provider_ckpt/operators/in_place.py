@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -17,7 +18,7 @@ from airflow_provider_ckpt.change.places import Stores
 from airflow_provider_ckpt.change.plan import Plan
 from airflow_provider_ckpt.change.plan_file import document
 from airflow_provider_ckpt.errors import CheckpointError, PlanError
-from airflow_provider_ckpt.hooks.checkpoint import airflow_errors, duration_ms_of, require_flags, require_said
+from airflow_provider_ckpt.hooks.checkpoint import airflow_errors, duration_ms_of, require_flags
 from airflow_provider_ckpt.lineage.datasets import Named, declared_sinks, declared_sources
 from airflow_provider_ckpt.operators.base import (
     PLAN_KEY,
@@ -112,8 +113,6 @@ class CheckpointChangeOperator(CheckpointOperator):
         with airflow_errors(), telling_errors(context):
             require_flags(self, "break_lock", "plan_only")
             self.require_arguments()
-            if not callable(self.query_is_stopped):
-                require_flags(self, "query_is_stopped")
             plan, stores = self._approved() if self.plan else self.planned()
             self.report(*plan_tables(plan))
             if expected := plain("expected_plan", self.expected_plan):
@@ -123,18 +122,18 @@ class CheckpointChangeOperator(CheckpointOperator):
                 return self.tell(context, result_of(plan, None))
             self.remember(result_of(plan, None))
             require_newer(self.approved_at, plan, is_wanted=self._wants_approval)
-            stopped = self._stopped()
-            receipt = apply(
-                plan,
-                stores,
-                by=task_of(context),
-                query_is_stopped=stopped,
-                quiet_s=self._quiet_s(),
-                break_lock=self.break_lock,
-                tell=self.log.info,
-                accept_sink=words(self.accept_sink),
-                approved_by=text_of(self.approved_by),
-            )
+            with own_errors():
+                receipt = apply(
+                    plan,
+                    stores,
+                    by=task_of(context),
+                    query_is_stopped=self.query_is_stopped,
+                    quiet_s=self._quiet_s(),
+                    break_lock=self.break_lock,
+                    tell=self.log.info,
+                    accept_sink=words(self.accept_sink),
+                    approved_by=text_of(self.approved_by),
+                )
             return self.tell(context, result_of(plan, receipt))
 
     # --- what differs ----------------------------------------------------------------------------------------------
@@ -178,22 +177,6 @@ class CheckpointChangeOperator(CheckpointOperator):
             raise CheckpointError(f"sink must be a text, such as file:s3://lake/orders, not {self.sink!r:.60}")
         return parse_sink(self.sink) if self.sink else None
 
-    def _stopped(self) -> bool:
-        """The answer to ``query_is_stopped``. One that cannot be had is no yes; Airflow's own errors say what to do."""
-        if not callable(self.query_is_stopped):
-            return self.query_is_stopped
-        try:
-            answer = self.query_is_stopped()
-        except (AirflowException, CheckpointError):
-            raise
-        except Exception as error:  # the user's own function: what it raises is no answer
-            message = (
-                "the callable query_is_stopped failed, so it is not known whether the query is stopped: "
-                f"{type(error).__name__}: {error}"
-            )
-            raise PlanError(message, location=self.shown_checkpoint, hint="Nothing was done.") from error
-        return require_said("query_is_stopped", answer)
-
     def _quiet_s(self) -> float | None:
         if self.quiet_period is None:
             return None
@@ -204,6 +187,17 @@ class CheckpointChangeOperator(CheckpointOperator):
         stores = self.stores()
         plan = plan_of(self.plan, self.kind, stores.checkpoint)
         return plan, stores.for_plan(plan, self.store)
+
+
+@contextmanager
+def own_errors() -> Iterator[None]:
+    """Airflow's own errors, as the callable of a task has raised them: they say what becomes of the task."""
+    try:
+        yield
+    except PlanError as error:
+        if isinstance(error.__cause__, AirflowException):
+            raise error.__cause__ from None
+        raise
 
 
 def plain(name: str, value: Any) -> Any:

@@ -11,7 +11,7 @@ from airflow_provider_ckpt.change.places import Stores
 from airflow_provider_ckpt.change.plan import Plan
 from airflow_provider_ckpt.clock import now_ms
 from airflow_provider_ckpt.errors import CheckpointError
-from airflow_provider_ckpt.hooks.checkpoint import duration_ms_of, require_said
+from airflow_provider_ckpt.hooks.checkpoint import duration_ms_of
 from airflow_provider_ckpt.hooks.kafka import kafka_config
 from airflow_provider_ckpt.operators.base import texts_of
 from airflow_provider_ckpt.operators.in_place import CheckpointChangeOperator, plain
@@ -21,6 +21,7 @@ from airflow_provider_ckpt.reset.request import Goal, parse_goal
 from airflow_provider_ckpt.reset.resolve import resolve_aim
 from airflow_provider_ckpt.sources.declared import Access, DeclaredEnd, parse_end
 from airflow_provider_ckpt.times import parse_time_ms
+from airflow_provider_ckpt.untrusted.fields import require_flag
 
 #: The parameters that say where to, by what the pure reader of goals calls them.
 _GOALS = {
@@ -211,7 +212,7 @@ class CheckpointResetOffsetsOperator(CheckpointChangeOperator):
 
     def _flag(self, name: str) -> bool:
         """A flag, or the text that a template has made of one."""
-        return require_said(name, plain(name, getattr(self, name)))
+        return require_flag(name, plain(name, getattr(self, name)))
 
 
 def _is_nothing(value: object) -> bool:

@@ -9,10 +9,10 @@ from airflow_provider_ckpt.change.kinds import Kind
 from airflow_provider_ckpt.change.places import Stores
 from airflow_provider_ckpt.change.plan import Plan
 from airflow_provider_ckpt.errors import CheckpointError
-from airflow_provider_ckpt.hooks.checkpoint import require_said
 from airflow_provider_ckpt.operators.in_place import CheckpointChangeOperator, plain
 from airflow_provider_ckpt.rollback.goal import BeforeDeploy, RollbackTarget, ToBackup, parse_target
 from airflow_provider_ckpt.rollback.make import make_rollback
+from airflow_provider_ckpt.untrusted.fields import require_flag
 
 
 class CheckpointRollbackOperator(CheckpointChangeOperator):
@@ -86,7 +86,7 @@ class CheckpointRollbackOperator(CheckpointChangeOperator):
 
     def _trims(self) -> bool:
         """Whether the sink's log is trimmed: a flag, or the text that a template has made of one."""
-        return require_said("trim_sink_log", plain("trim_sink_log", self.trim_sink_log))
+        return require_flag("trim_sink_log", plain("trim_sink_log", self.trim_sink_log))
 
     def lineage_trims(self) -> bool:
         """See :class:`CheckpointChangeOperator`."""

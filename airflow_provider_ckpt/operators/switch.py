@@ -5,11 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
+from airflow_provider_ckpt.change.ask_word import ask_word
 from airflow_provider_ckpt.change.open_sinks import open_sinks
 from airflow_provider_ckpt.documents import FORMAT_VERSION
 from airflow_provider_ckpt.errors import CheckpointError, PlanError
-from airflow_provider_ckpt.hooks.checkpoint import airflow_errors, require_flags
+from airflow_provider_ckpt.hooks.checkpoint import airflow_errors
 from airflow_provider_ckpt.operators.base import CheckpointOperator, texts_of, value_of, words
+from airflow_provider_ckpt.operators.in_place import own_errors
 from airflow_provider_ckpt.report.tables import facts
 from airflow_provider_ckpt.shadow.judge_switch import judge_switch, require_exact
 from airflow_provider_ckpt.shadow.require_stopped import require_stopped, require_unchanged
@@ -102,17 +104,15 @@ class CheckpointSwitchOperator(CheckpointOperator):
 
     def _is_stopped(self) -> bool:
         """The statement, or the answer of the callable. One that is no bool is refused."""
-        if callable(self.query_is_stopped):
-            answer = self.query_is_stopped()
-            if answer is not True:
-                raise PlanError(
-                    f"query_is_stopped says {answer!r:.60}, so the old version may still run.",
-                    location=self.checkpoint,
-                    hint="Nothing was done. Stop the old version, and run this task again.",
-                )
-            return True
-        require_flags(self, "query_is_stopped")
-        return self.query_is_stopped
+        with own_errors():
+            answer = ask_word(self.query_is_stopped, self.shown_checkpoint)
+        if not answer and callable(self.query_is_stopped):
+            raise PlanError(
+                "query_is_stopped says False, so the old version may still run.",
+                location=self.shown_checkpoint,
+                hint="Nothing was done. Stop the old version, and run this task again.",
+            )
+        return answer
 
     def _earlier(self) -> tuple[int | None, int | None] | None:
         """The latest committed batch and the one in flight, as an earlier task has judged them."""

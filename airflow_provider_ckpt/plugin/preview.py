@@ -12,7 +12,7 @@ from airflow_provider_ckpt.plugin.access import User, may_start, require_pages
 from airflow_provider_ckpt.plugin.checkpoint import At
 from airflow_provider_ckpt.plugin.checkpoint_page import steps_of
 from airflow_provider_ckpt.plugin.make_preview import make_preview
-from airflow_provider_ckpt.plugin.preview_form import FIELDS, Kind, has_goal, read_form, sentences_of
+from airflow_provider_ckpt.plugin.preview_form import FIELDS, Kind, has_goal, read_form
 from airflow_provider_ckpt.plugin.render import render
 from airflow_provider_ckpt.plugin.settings import read_settings
 
@@ -45,7 +45,7 @@ def show_preview(request: Request, at: At, user: User, kind: Annotated[Kind, Que
         preview=preview,
         conf=json.dumps(preview.conf) if preview else "",
         steps=steps_of(preview.plan) if preview else ([], 0),
-        required=sentences_of(preview.plan) if preview else [],
+        required=[item.sentence for item in preview.plan.requirements] if preview else [],
         dag_id=dag_id,
         may_start=dag_id is not None and may_start(request, user, dag_id),
     )

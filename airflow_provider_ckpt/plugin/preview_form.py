@@ -7,8 +7,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from airflow_provider_ckpt.change.plan import Plan
-from airflow_provider_ckpt.change.requirements import Requirement
 from airflow_provider_ckpt.errors import PlanError
 from airflow_provider_ckpt.untrusted.bounded_json import parse_json
 
@@ -123,26 +121,3 @@ def _json(field: Field, text: str) -> Any:
 
 def _wrong(field: Field, text: str, wanted: str) -> PlanError:
     return PlanError(f"{field.label!r} ({field.name}) is {wanted}, not {text!r:.60}.", hint="Nothing was done.")
-
-
-def sentences_of(plan: Plan) -> list[str]:
-    """What has to be so when the plan is carried out, in sentences."""
-    return [_REQUIRED[item.kind].format(_shortly(item)) for item in plan.requirements]
-
-
-#: By the kind of a requirement.
-_REQUIRED = {
-    "query_id": "The checkpoint is still that of the query {}.",
-    "latest_committed": "The newest committed batch is still {}.",
-    "latest_planned": "The newest planned batch is still {}.",
-    "kept_objects": "No file that the plan leaves alone has changed (their digest is {}).",
-    "kept_sink_log": "No entry of the sink log that the plan leaves alone has changed (their digest is {}).",
-    "writer_stopped": "Somebody says that the query is stopped: {}.",
-    "backup": "The backup {} is still there.",
-    "location": "The location is still {}.",
-}
-
-
-def _shortly(requirement: Requirement) -> str:
-    """A digest is known by its beginning."""
-    return requirement.expected if len(requirement.expected) <= 40 else f"{requirement.expected[:16]}…"

@@ -55,9 +55,10 @@ _NOTHING = "Nothing was done."
 
 def require_number(location: str, partitions: int) -> None:
     """Refuse what is no number of partitions, before anything is read. Raises PlanError."""
-    if not 1 <= partitions <= MOST_PARTITIONS:
+    said = f"{partitions:,}" if type(partitions) is int else f"{partitions!r:.60}"
+    if type(partitions) is not int or not 1 <= partitions <= MOST_PARTITIONS:
         raise PlanError(
-            f"a number of partitions is from 1 to {MOST_PARTITIONS:,}, and not {partitions:,}.",
+            f"a number of partitions is from 1 to {MOST_PARTITIONS:,}, and not {said}.",
             location=location,
             hint=_NOTHING,
         )

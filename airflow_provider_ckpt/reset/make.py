@@ -36,6 +36,7 @@ from airflow_provider_ckpt.restart.steps import start
 from airflow_provider_ckpt.sinks.change_effects import reset_effects
 from airflow_provider_ckpt.sinks.declared import DeclaredSink, read_marker
 from airflow_provider_ckpt.sinks.effects import SinkEffect
+from airflow_provider_ckpt.untrusted.fields import require_flag
 
 
 def make_reset(
@@ -64,6 +65,8 @@ def make_reset(
         CheckpointMovedError: The query is running, and removes what was just listed.
         StoreError: What the source reads from cannot be asked, or is not what the query reads.
     """
+    require_flag("state_sees_rows_again", state_sees_rows_again)
+    require_flag("fenced", fenced)
     asked = _Asked(source_id, aim)
     if (begun := find_interrupted(stores, "reset", asked.is_by)) is not None:
         _require_same(begun, stores, sink, trigger)

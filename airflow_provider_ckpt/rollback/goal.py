@@ -48,9 +48,16 @@ class RollbackTarget:
 
 @dataclass(frozen=True, slots=True)
 class ToBatch(RollbackTarget):
-    """The batch of that id, and no other."""
+    """The batch of that id, and no other. Raises PlanError for what is no id."""
 
     batch_id: int
+
+    def __post_init__(self) -> None:
+        if type(self.batch_id) is not int or self.batch_id < 0:
+            raise PlanError(
+                f"the target of a rollback is the id of a batch, a number from 0 on, not {self.batch_id!r:.60}.",
+                hint="Nothing was done.",
+            )
 
     def admits(self, batch_id: int, entry: OffsetSeq, later: OffsetSeq | None = None) -> bool:
         """See :class:`RollbackTarget`."""

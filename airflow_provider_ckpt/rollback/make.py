@@ -61,6 +61,7 @@ from airflow_provider_ckpt.rollback.resolve import backups_hint, resolve
 from airflow_provider_ckpt.sinks.declared import DeclaredSink
 from airflow_provider_ckpt.sinks.effects import SinkEffect
 from airflow_provider_ckpt.storage.store import Store
+from airflow_provider_ckpt.untrusted.fields import require_flag
 
 
 def make_rollback(
@@ -86,11 +87,14 @@ def make_rollback(
         fenced: Require the fence that is there (``ckpt fence``) in place of the word that the query is stopped.
 
     Raises:
+        PlanError: The target is none.
         BatchNotRestorableError: The batch cannot be restored; the error names the batches that can.
         BackupNotFoundError: No such backup.
         BackupCorruptError: The backup is not complete.
         CheckpointMovedError: The query is running, and removes what was just listed.
     """
+    require_flag("trim_sink_log", trim_sink_log)
+    require_flag("fenced", fenced)
     wish = Wish(trim_sink_log, sink, sources or {}, trigger or "", fenced=fenced)
     return read_unmoved(lambda: _planned(stores, target, wish), stores.checkpoint, stores.sink)
 
@@ -105,7 +109,7 @@ def _planned(stores: Stores, target: int | RollbackTarget | ToBackup | BeforeDep
 def _make_rollback_to(stores: Stores, target: int | RollbackTarget | ToBackup, wish: Wish) -> Plan:
     if isinstance(target, ToBackup):
         return _make_rollback_to_backup(stores, target, wish)
-    goal = ToBatch(target) if isinstance(target, int) else target
+    goal = target if isinstance(target, RollbackTarget) else ToBatch(target)
     if isinstance(goal, ToBatch) and (found := _backup_of(stores, goal.batch_id)) is not None:
         with suppress(BatchNotRestorableError):
             return _make_rollback_to_backup(stores, found, wish)

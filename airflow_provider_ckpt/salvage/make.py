@@ -42,6 +42,7 @@ from airflow_provider_ckpt.salvage.ways import InPlace, Ways, WithBackup
 from airflow_provider_ckpt.sinks.declared import DeclaredSink
 from airflow_provider_ckpt.sinks.effects import SinkEffect
 from airflow_provider_ckpt.storage.store import Store
+from airflow_provider_ckpt.untrusted.fields import require_flag
 
 
 def make_salvage(
@@ -68,6 +69,7 @@ def make_salvage_with_report(
     stores: Stores, *, trim_sink_log: bool = False, sink: DeclaredSink | None = None, trigger: str | None = None
 ) -> tuple[Plan, Report | None]:
     """The plan of :func:`make_salvage`, and its report as a value; one that was killed has none."""
+    require_flag("trim_sink_log", trim_sink_log)
     if (interrupted := find_interrupted(stores, "salvage", lambda plan: True)) is not None:
         return interrupted, None
     wish = Wish(trim_sink_log, sink, {}, trigger or "")

@@ -19,8 +19,9 @@ from airflow.triggers.base import StartTriggerArgs
 
 from airflow_provider_ckpt.clock import now_ms
 from airflow_provider_ckpt.errors import CheckpointError
-from airflow_provider_ckpt.hooks.checkpoint import airflow_errors, failure, require_said
+from airflow_provider_ckpt.hooks.checkpoint import airflow_errors, failure
 from airflow_provider_ckpt.lineage.task import CheckpointTask
+from airflow_provider_ckpt.untrusted.fields import require_flag
 
 
 class CheckpointSensor(CheckpointTask, BaseSensorOperator):
@@ -52,7 +53,7 @@ class CheckpointSensor(CheckpointTask, BaseSensorOperator):
         super().__init__(**kwargs)
         with airflow_errors():  # start_from_trigger leaves no later moment
             for name, flag in {"deferrable": deferrable, "start_from_trigger": start_from_trigger}.items():
-                require_said(name, flag)
+                require_flag(name, flag)
         self.checkpoint = checkpoint
         self.sources = {} if sources is None else sources
         self.kafka_conn_id = kafka_conn_id

@@ -17,13 +17,14 @@ from airflow.triggers.base import StartTriggerArgs
 from airflow_provider_ckpt.clock import now_ms
 from airflow_provider_ckpt.documents import FORMAT_VERSION
 from airflow_provider_ckpt.errors import CheckpointError
-from airflow_provider_ckpt.hooks.checkpoint import airflow_errors, require_said
+from airflow_provider_ckpt.hooks.checkpoint import airflow_errors
 from airflow_provider_ckpt.sensors.base import CheckpointSensor
 from airflow_provider_ckpt.sensors.positions import CheckpointDataLossSensor, CheckpointLagSensor
 from airflow_provider_ckpt.storage.requests import answer_from, drive
 from airflow_provider_ckpt.storage.store import Store
 from airflow_provider_ckpt.times import parse_time_ms
 from airflow_provider_ckpt.triggers.checkpoint import CheckpointProgressTrigger
+from airflow_provider_ckpt.untrusted.fields import require_flag
 from airflow_provider_ckpt.waiting import Condition, all_of, condition_from_dict, is_relative
 from airflow_provider_ckpt.waiting.poll import Poller, why_absent, with_offsets
 from airflow_provider_ckpt.waiting.wait import Lost, Pending, Reached, TimedOut, Waiting, outcome, read_wait
@@ -89,7 +90,7 @@ class CheckpointProgressSensor(CheckpointSensor):
     ) -> None:
         super().__init__(**kwargs)
         with airflow_errors():
-            require_said("fail_fast", fail_fast)
+            require_flag("fail_fast", fail_fast)
         self.batch_id = batch_id
         self.watermark = watermark
         self.offsets = offsets

@@ -34,6 +34,7 @@ from airflow_provider_ckpt.source_changes.plan import batches_read, entries_read
 from airflow_provider_ckpt.source_changes.request import SourceChange, change_of_key
 from airflow_provider_ckpt.source_changes.sink_effect import effect_of
 from airflow_provider_ckpt.source_changes.state import require_kept_state
+from airflow_provider_ckpt.untrusted.fields import require_flag
 
 
 def make_source_change(
@@ -58,6 +59,7 @@ def make_source_change(
         CheckpointFormatError: An entry that a restart reads is damaged.
         CheckpointMovedError: The query is running, and removes what was just listed.
     """
+    require_flag("fenced", fenced)
     if (begun := find_interrupted(stores, "sources", lambda plan: plan.asked == change.key)) is not None:
         return begun
     plan = read_unmoved(lambda: _fresh(stores, change, sink, trigger or ""), stores.checkpoint, stores.sink)

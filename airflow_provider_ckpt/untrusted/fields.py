@@ -94,3 +94,12 @@ def shown(value: Any) -> str:
         return "a number that is too large"
     text = repr(value) if isinstance(value, str | int | float | bool | None) else type(value).__name__
     return text if len(text) <= _SHOWN else f"{text[:_SHOWN]}…"
+
+
+def require_flag(name: str, value: object, more: str = "") -> bool:
+    """A flag, which is True or False. Raises PlanError for all else: the text ``"False"`` would count as True."""
+    if value is True or value is False:
+        return value
+    raise PlanError(
+        f"{name} must be True or False, not {value!r:.60}.", hint=f"Nothing was done. Give True or False{more}."
+    )

@@ -35,6 +35,7 @@ NOT_CARRIED_OUT = {
         json.dumps({**WRITTEN, "accept_sink": ["skipped"]}).encode(),
         "sink effect beside the plan is not",
     ),
+    "another key": (json.dumps({**WRITTEN, "accept": "all"}).encode(), "ckpt writes no key 'accept' beside it"),
     "another kind": (encode(UNDO), "the plan of a undo, not of a rollback"),
 }
 
@@ -49,6 +50,8 @@ def test_an_edited_plan_between_tasks_says_which_task_to_clear():
     with pytest.raises(PlanError, match="was edited") as refused:
         plan_of_value({**WRITTEN, "plan_id": "p"}, "rollback")
     assert refused.value.hint == "Nothing was done. Clear the task that makes the plan."
+    with pytest.raises(PlanError, match="no key 'quiet'"):
+        plan_of_value({**WRITTEN, "quiet": 1}, "rollback")
 
 
 def test_a_plan_that_could_not_be_read_back_is_not_written(monkeypatch):

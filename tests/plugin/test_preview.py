@@ -8,8 +8,13 @@ from html import unescape
 
 import pytest
 
+from airflow_provider_ckpt.change.apply import apply
+from airflow_provider_ckpt.change.places import Stores
 from airflow_provider_ckpt.errors import StoreUnavailableError
+from airflow_provider_ckpt.fence.put_fence import put_fence
 from airflow_provider_ckpt.plugin import make_preview
+from airflow_provider_ckpt.rollback.make import make_rollback
+from airflow_provider_ckpt.storage.store import Store
 from tests.plugin.kafka_checkpoints import write_checkpoint
 from tests.plugin.pages import asking, text_of
 
@@ -59,6 +64,22 @@ def test_who_may_not_start_the_dag_sees_why(place, role, may):
     page = preview_of(place, role, to_batch="3").text
     assert ("<button disabled" in page) is not may
     assert ("Your role in Airflow may not start runs of checkpoint_rollback" in text_of(page)) is not may
+
+
+def test_a_fenced_rollback_that_was_interrupted_is_shown(place):
+    stores = Stores(Store.open(str(place)))
+    put_fence(stores)
+    plan = make_rollback(stores, 3, fenced=True)
+    with pytest.raises(InterruptedError):
+        apply(plan, stores, quiet_s=0, accept_sink="unknown", on_step=stops)
+    answer = preview_of(place, to_batch="3")
+    text = text_of(answer.text)
+    assert answer.status_code == 200 and "The fence offsets/6" in text
+    assert all(f"{action.do} checkpoint {action.name}" in text for action in plan.actions)
+
+
+def stops(done: int, total: int, name: str) -> None:
+    raise InterruptedError(name)
 
 
 def test_without_a_dag_there_is_no_button(place, configure):

@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import importlib.util
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from airflow_provider_ckpt.errors import PlanError
-from airflow_provider_ckpt.plugin.preview_form import FIELDS, KINDS, has_goal, read_form, sentences_of
-from tests.change.plans import RESET, ROLLBACK
+from airflow_provider_ckpt.plugin.preview_form import FIELDS, KINDS, has_goal, read_form
 
 DAGS = Path(__file__).parents[2] / "dags"
 #: Params of the DAGs that say nothing of the plan.
@@ -65,10 +63,3 @@ def test_what_makes_no_sense_is_refused_by_the_name_of_its_field(kind, typed):
 
 def test_a_sink_alone_is_no_goal():
     assert not has_goal("rollback", {"sink": "kafka"}) and has_goal("rollback", {"to_batch": 0})
-
-
-def test_every_requirement_is_a_sentence():
-    assert len(sentences_of(ROLLBACK)) == len(ROLLBACK.requirements)
-    assert "The newest committed batch is still 5." in sentences_of(RESET)
-    long = replace(RESET.requirements[0], expected="x" * 500)
-    assert len(sentences_of(replace(RESET, requirements=(long,)))[0]) < 120
