@@ -8,8 +8,9 @@ from dataclasses import replace
 from airflow_provider_ckpt.backup.manifest import Manifest
 from airflow_provider_ckpt.backup.relocation import NOT_JUDGED, effect_of_fork, effect_of_move
 from airflow_provider_ckpt.change.fit_sink import require_fit_of_backup
+from airflow_provider_ckpt.checkpoint.view import has_state
 from airflow_provider_ckpt.restart.real_time import REAL_TIME
-from airflow_provider_ckpt.sinks.change_effects import in_real_time
+from airflow_provider_ckpt.sinks.change_effects import in_real_time, with_state
 from airflow_provider_ckpt.sinks.declared import DeclaredSink, read_marker
 from airflow_provider_ckpt.sinks.effects import SinkEffect
 from airflow_provider_ckpt.storage.store import Store
@@ -34,6 +35,7 @@ def _effect(
     else:
         require_fit_of_backup(target, backup.query_id, backup.batch_id, sink, store, marker)
         effect = effect_of_move(marker, backup.batch_id)
+    effect = with_state(effect, marker, backup.batch_id, stateful=has_state(item.name for item in backup.objects))
     if trigger == REAL_TIME:
         effect = in_real_time(effect, marker)
     return replace(effect, sink=sink.at(store).name)

@@ -66,7 +66,7 @@ def restore(
         by: Who does it, for ``ckpt history`` of the new checkpoint; when nobody says, nothing is recorded.
         threads: How many files are copied in parallel; by default few on a local disk.
         on_step: Called after each object.
-        accept_sink: Sink effects that are accepted, by name: ``duplicated``, ``skipped``, ``unknown``.
+        accept_sink: Sink effects that are accepted, by name: ``duplicated``, ``skipped``, ``unknown``, ``stops``.
         approved_by: Who has approved the plan, for ``ckpt history``; empty for ``by``.
         sinks: The sinks that were declared for the plan, to be remembered.
 

@@ -82,7 +82,7 @@ def apply(
         break_lock: Remove the lock of another run, which the user knows has ended.
         on_step: Called after each step.
         tell: Told what is being waited for, and how long.
-        accept_sink: Sink effects that are accepted, by name: ``duplicated``, ``skipped``, ``unknown``.
+        accept_sink: Sink effects that are accepted, by name: ``duplicated``, ``skipped``, ``unknown``, ``stops``.
         approved_by: Who has approved the plan, and so accepted its effect, for ``ckpt history``; empty for ``by``.
 
     Raises:

@@ -6,6 +6,8 @@ from dataclasses import dataclass
 
 #: Kinds of sinks that skip a batch that they have seen.
 MARKING = ("file", "delta", "iceberg", "hudi", "history")
+#: Those of them that do not even compute such a batch: Spark then writes no state of it. Iceberg computes it.
+LEAVING_NO_STATE = ("file", "delta", "hudi")
 #: Formats of the file sink, by which it is declared as well.
 FILE_FORMATS = ("parquet", "json", "csv", "orc", "text")
 #: What Spark ends the name of a file with, before the ending of its compression or after it, by format.

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from airflow_provider_ckpt.checkpoint.sink_marker import LEAVING_NO_STATE
 from airflow_provider_ckpt.checkpoint.view import CheckpointView
 from airflow_provider_ckpt.checks.findings import Finding
 from airflow_provider_ckpt.checks.logs import newest_commit
@@ -12,6 +13,11 @@ from airflow_provider_ckpt.checks.remedies import complete_sink_log
 from airflow_provider_ckpt.checks.state import has_state_ids
 from airflow_provider_ckpt.codec import layout
 from airflow_provider_ckpt.untrusted.spans import Span, batches_text
+
+_TRIM = "Trim the sink log: ckpt rollback with --sink and --trim-sink-log."
+_RESTORE = (
+    "Restore the table to the version before that batch: the plan of ckpt rollback with --sink prints the command."
+)
 
 
 @rule("CKPT140")
@@ -30,12 +36,12 @@ def ahead(view: CheckpointView) -> Iterator[Finding]:
         + (
             "the sink skips this batch, which it already has"
             if crash
-            else f"the sink drops every batch up to {sink.latest}, so new rows in them are lost"
+            else f"the sink drops every batch up to {sink.latest}, {_lost_with(view, sink.latest)}"
         )
         + (", and state checkpoint format 2 then finds no state" if state_is_lost else ""),
         view.next_batch,
         f"{layout.SINK_LOG}/{sink.latest}",
-        "Trim the sink log: ckpt rollback with --sink and --trim-sink-log."
+        _TRIM
         if state_is_lost or not crash
         else "Spark stopped after the write to the sink and before the commit. You need not do anything.",
         "AssertionError" if state_is_lost else None,
@@ -45,7 +51,8 @@ def ahead(view: CheckpointView) -> Iterator[Finding]:
 @rule("CKPT140")
 def state_not_written_again(view: CheckpointView) -> Iterator[Finding]:
     """CKPT140: a batch that the sink skips is not computed, so its state has to be there already."""
-    if view.sink is None or view.in_flight is None or (view.sink.latest or -1) < view.in_flight or not view.complete:
+    held, remedy = _skipped_uncomputed(view)
+    if view.in_flight is None or held < view.in_flight or not view.complete:
         return
     stores: dict[layout.StateStoreId, bool] = {}
     for stored in view.below(layout.STATE):
@@ -57,11 +64,32 @@ def state_not_written_again(view: CheckpointView) -> Iterator[Finding]:
             "CKPT140",
             "error",
             f"the sink skips batch {view.in_flight}, so Spark does not write its state, which "
-            f"{store_id.directory} does not have",
+            f"{store_id.directory} does not have: the query stops after that batch, for good",
             view.in_flight,
             store_id.directory,
-            "Trim the sink log: ckpt rollback with --sink and --trim-sink-log.",
+            remedy,
         )
+
+
+def _skipped_uncomputed(view: CheckpointView) -> tuple[int, str]:
+    """The newest batch that the sink skips without computing it, -1 where none is known; and what helps."""
+    if view.sink is not None:
+        return -1 if view.sink.latest is None else view.sink.latest, _TRIM
+    marker = view.marker
+    if marker is None or marker.last_batch is None or marker.kind not in LEAVING_NO_STATE:
+        return -1, ""
+    return marker.last_batch, _RESTORE
+
+
+def _lost_with(view: CheckpointView, latest: int) -> str:
+    """What a query loses when its sink skips batches that were not written by it as it is now."""
+    rows = "so new rows in them are lost"
+    if not view.stateful or _skipped_uncomputed(view)[0] < latest:
+        return rows
+    return (
+        f"{rows}; Spark computes nothing for them, writes no state of them, and commits them, so the query stops for "
+        f"good at batch {latest + 1}, because the state of batch {latest} is missing"
+    )
 
 
 @rule("CKPT141")
@@ -146,14 +174,11 @@ def table_ahead(view: CheckpointView) -> Iterator[Finding]:
         + (
             "the sink skips this batch, which it already has"
             if crash
-            else f"the table drops every batch up to {marker.last_batch}, so new rows in them are lost"
+            else f"the table drops every batch up to {marker.last_batch}, {_lost_with(view, marker.last_batch)}"
         ),
         view.next_batch,
         None,
         "Spark stopped after the write to the sink and before the commit. You need not do anything."
         if crash
-        else (
-            "Restore the table to the version before that batch: the plan of ckpt rollback with --sink prints the "
-            "command."
-        ),
+        else _RESTORE,
     )

@@ -19,7 +19,7 @@ class FacetSinkFields(TypedDict):
     """What a planned change does to one sink."""
 
     sink: Annotated[str, "type and location of the sink"]
-    effect: Annotated[str, "`exact`, `duplicated`, `skipped` or `unknown`"]
+    effect: Annotated[str, "`exact`, `duplicated`, `skipped`, `unknown` or `stops`"]
 
 
 class FacetPlanFields(TypedDict):

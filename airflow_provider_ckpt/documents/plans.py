@@ -9,7 +9,8 @@ KindText = Annotated[
     "type of change, such as `rollback`",
 ]
 EffectText = Annotated[
-    Literal["exact", "duplicated", "skipped", "unknown"], "`exact`, `duplicated`, `skipped` or `unknown`"
+    Literal["exact", "duplicated", "skipped", "unknown", "stops"],
+    "`exact`, `duplicated`, `skipped`, `unknown` or `stops`",
 ]
 
 

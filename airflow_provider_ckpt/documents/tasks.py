@@ -76,7 +76,7 @@ class SinkResultFields(TypedDict):
     """What a change does to one sink, for a browser: with no invisible characters."""
 
     sink: Annotated[str, "type and location of the sink"]
-    effect: Annotated[str, "`exact`, `duplicated`, `skipped` or `unknown`"]
+    effect: Annotated[str, "`exact`, `duplicated`, `skipped`, `unknown` or `stops`"]
     remedy: Annotated[str, "what makes the effect exact; may be empty"]
 
 

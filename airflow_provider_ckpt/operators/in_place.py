@@ -49,8 +49,8 @@ class CheckpointChangeOperator(CheckpointOperator):
         is so.
     :param sink: The sink of the query: ``file:``, ``delta:``, ``iceberg:``, ``hudi:`` or ``history:`` with its URI,
         ``kafka``, ``foreachBatch``; without it the sink effect is unknown.
-    :param accept_sink: Sink effects that are accepted, by name: ``duplicated``, ``skipped``, ``unknown``, one or
-        several. A plan whose effect is not exact is refused without it.
+    :param accept_sink: Sink effects that are accepted, by name: ``duplicated``, ``skipped``, ``unknown``, ``stops``,
+        one or several. A plan whose effect is not exact is refused without it.
     :param approved_by: Who has approved the plan, for `ckpt history`; empty when nobody was asked.
     :param approved_at: When that was. An approval that is older than the plan is refused: it was given for another
         plan, for example before the planning task was cleared. Where a template of it gives None, nobody has approved:

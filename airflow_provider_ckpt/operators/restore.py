@@ -48,8 +48,8 @@ class CheckpointRestoreOperator(CheckpointOperator):
         sink that keeps no rows.
     :param plan: The plan that another task made with ``plan_only`` and a person has approved (its XCom ``plan``).
         Exactly this plan is applied.
-    :param accept_sink: Sink effects that are accepted, by name: ``duplicated``, ``skipped``, ``unknown``, one or
-        several. Without ``sinks`` the effect is unknown. A plan whose effect is not exact is refused without it.
+    :param accept_sink: Sink effects that are accepted, by name: ``duplicated``, ``skipped``, ``unknown``, ``stops``,
+        one or several. Without ``sinks`` the effect is unknown. A plan whose effect is not exact is refused without it.
     :param approved_by: Who has approved the plan, for `ckpt history`; empty when nobody was asked.
     :param approved_at: When that was; an approval that is older than the plan is refused, and so is none where a
         template of it gives None.

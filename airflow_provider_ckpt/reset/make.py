@@ -376,6 +376,7 @@ def _judge_sink(
         perhaps=perhaps,
         late_before=late_before(view),
         real_time=real_time,
+        stateful=view.stateful,
     )
     return tuple(replace(effect, sink=declared.at(store).name) for effect in effects)
 

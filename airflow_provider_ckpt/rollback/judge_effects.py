@@ -16,7 +16,7 @@ from airflow_provider_ckpt.codec import layout
 from airflow_provider_ckpt.codec.offset_log import OffsetSeq
 from airflow_provider_ckpt.errors import PlanError
 from airflow_provider_ckpt.restart.real_time import REAL_TIME
-from airflow_provider_ckpt.sinks.change_effects import in_real_time, rollback_effect
+from airflow_provider_ckpt.sinks.change_effects import in_real_time, rollback_effect, with_state
 from airflow_provider_ckpt.sinks.declared import DeclaredSink, read_marker
 from airflow_provider_ckpt.sinks.effects import SinkEffect
 from airflow_provider_ckpt.sinks.file import read_trimmed
@@ -51,6 +51,7 @@ def judge_sink(
     require_fit(stores.checkpoint, stores.undo, view, declared, store, marker)
     planned = view.latest_committed if wish.fenced else view.latest_planned  # the batch of a fence has no rows
     effect = rollback_effect(marker, batch_id, newest or planned, trimmed=sink_log is not None)
+    effect = with_state(effect, marker, batch_id, stateful=view.stateful)
     if wish.trigger == REAL_TIME:
         effect = in_real_time(effect, marker)
     return replace(effect, sink=declared.at(store).name), sink_log

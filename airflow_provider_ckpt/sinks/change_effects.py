@@ -11,7 +11,7 @@ import json
 import shlex
 from dataclasses import replace
 
-from airflow_provider_ckpt.checkpoint.sink_marker import MARKING, SinkMarker
+from airflow_provider_ckpt.checkpoint.sink_marker import LEAVING_NO_STATE, MARKING, SinkMarker
 from airflow_provider_ckpt.epochs.manifest import rewinding
 from airflow_provider_ckpt.sinks.effects import EFFECTS, SinkEffect
 from airflow_provider_ckpt.untrusted.spans import batches_text
@@ -72,6 +72,7 @@ def reset_effects(
     perhaps: str = "",
     late_before: str = "",
     real_time: bool = False,
+    stateful: bool = False,
 ) -> tuple[SinkEffect, ...]:
     """What the sink holds when positions of sources were moved after a batch, and the query has run on; best first.
 
@@ -87,10 +88,11 @@ def reset_effects(
         perhaps: What comes a second time only if its topic was not created again, in words; empty when nothing does.
         late_before: The watermark, in words, where operators of the query drop what is older; empty without one.
         real_time: Whether the query runs in real-time mode (:func:`in_real_time`).
+        stateful: Whether the query has state (:func:`with_state`).
     """
     if marker.kind in _KEEPING_NOTHING:
         return (SinkEffect(marker.name, "exact", "it keeps no rows after the query ends"),)
-    dropped = _of_dropped(marker, batch_id, newest)
+    dropped = with_state(_of_dropped(marker, batch_id, newest), marker, batch_id, stateful=stateful)
     effects = [in_real_time(dropped, marker) if real_time else dropped]
     if again:
         effects.append(_partly_late(marker, again, late_before) if late_before else _read_again(marker, again))
@@ -180,6 +182,25 @@ def in_real_time(effect: SinkEffect, marker: SinkMarker) -> SinkEffect:
         why = f"it is not known how real-time mode writes rows to a sink of the type {marker.kind}"
         return SinkEffect(marker.name, "unknown", why, "Compare the rows of the newest batches in the sink.")
     return _unmarked(marker, _NOT_IN_THE_LOGS)
+
+
+def with_state(effect: SinkEffect, marker: SinkMarker, batch_id: int, *, stateful: bool) -> SinkEffect:
+    """The effect of going back to a batch on the sink of a query that may have state.
+
+    A sink that skips a batch does not compute it, so Spark writes no state of it, and commits it all the same. The
+    first batch that the sink takes again, or the next start, stops for good: the state of the batch before is missing.
+    """
+    skipped = marker.skipped_after(batch_id)
+    if not stateful or effect.effect != "skipped" or skipped is None or marker.kind not in LEAVING_NO_STATE:
+        return effect
+    first, last = skipped
+    why = (
+        f"{_memory(marker)} goes up to batch {last}, and the query has state: when {batches_text(first, last)} "
+        f"{'run' if last > first else 'runs'} again, the sink skips what has been written, so Spark computes nothing, "
+        f"writes no state, and commits. The query then stops for good at batch {last + 1}, because the state of batch "
+        f"{last} is missing"
+    )
+    return replace(effect, effect="stops", reason=why)
 
 
 # --- sinks that remember ---------------------------------------------------------------------------------------------

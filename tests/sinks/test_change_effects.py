@@ -15,6 +15,7 @@ from airflow_provider_ckpt.sinks.change_effects import (
     reset_effects,
     rollback_effect,
     undo_effect,
+    with_state,
 )
 
 
@@ -72,6 +73,28 @@ def test_what_becomes_of_each_sink(marker, effect, remedy):
     assert found.effect == effect
     assert remedy in found.remedy
     assert bool(found.remedy) == bool(remedy)
+
+
+@pytest.mark.parametrize("kind", MARKING)
+def test_a_query_with_state_stops_where_its_sink_computes_nothing_of_what_it_skips(kind):
+    """Measured: Spark 4.3 and its file sink, 4.1 and Delta, 3.5 and Hudi write no state of such a batch."""
+    marker = sink(kind, 0, 1, 2, 3, 4, 5, last=5)
+    skipped = rollback_effect(marker, 2, 5)
+    found = with_state(skipped, marker, 2, stateful=True)
+    computes = kind in ("iceberg", "history")  # a history refuses the batch, and says so itself
+    assert found.effect == ("skipped" if computes else "stops") and found.remedy == skipped.remedy
+    assert computes or "stops for good at batch 6, because the state of batch 5 is missing" in found.reason
+    assert with_state(skipped, marker, 2, stateful=False) == skipped
+
+
+def test_what_no_sink_skips_does_not_stop_a_query_with_state():
+    marker = sink("file", 0, 1, 2, last=2)
+    exact = rollback_effect(marker, 2, 5)
+    assert with_state(exact, marker, 2, stateful=True) == exact
+    (left_out,) = reset_effects(marker, 2, 2, left_out="5 records", stateful=True)
+    assert left_out.effect == "skipped"
+    (dropped,) = reset_effects(sink("file", 0, 1, 2, 3, last=3), 2, 3, stateful=True)
+    assert dropped.effect == "stops" and "If the query can commit batch 3" in dropped.remedy
 
 
 def test_trimming_makes_a_file_sink_exact():

@@ -68,6 +68,41 @@ def test_a_sink_that_remembers_nothing(checkpoint, capsys, options, expected):
     assert (found["sink"], found["effect"]) == expected
 
 
+@pytest.fixture
+def deduplicating(golden, tmp_path) -> tuple[Path, Path]:
+    """A query with state, and the log of its file sink."""
+    checkpoint, log = golden("drop-duplicates"), tmp_path / "unique" / "_spark_metadata"
+    log.mkdir(parents=True)
+    for batch in sorted(int(path.name) for path in (checkpoint / "commits").iterdir() if path.name.isdigit()):
+        (log / str(batch)).write_text("v1")
+    return checkpoint, log.parent
+
+
+def test_a_query_with_state_would_stop_and_that_is_not_accepted_as_skipped(deduplicating, capsys):
+    checkpoint, output = deduplicating
+    options = ["--sink", f"file:{output}"]
+    found = effect(checkpoint, capsys, *options)
+    assert found["effect"] == "stops" and "--trim-sink-log" in found["remedy"]
+    how = ["--execute", "--i-know-it-is-stopped", "--quiet-period", "0", "--json"]
+    before = sorted(checkpoint.rglob("*"))
+    assert run(["rollback", str(checkpoint), "--to-batch", "2", *options, "--accept-sink", "skipped", *how]) == 4
+    refused = json.loads(capsys.readouterr().out)["error"]
+    assert "is stops: " in refused["message"] and "--accept-sink stops" in refused["hint"]
+    assert sorted(checkpoint.rglob("*")) == before
+    assert effect(checkpoint, capsys, *options, "--trim-sink-log")["effect"] == "exact"
+
+
+def test_the_gate_says_it_before_the_query_stops(deduplicating, capsys):
+    checkpoint, output = deduplicating
+    newest = max(int(path.name) for path in (checkpoint / "commits").iterdir() if path.name.isdigit())
+    for log in ("commits", "offsets"):
+        (checkpoint / log / str(newest)).unlink()
+    assert run(["gate", str(checkpoint), "--sink", f"file:{output}", "--json"]) == 1
+    told = json.loads(capsys.readouterr().out)
+    (found,) = (item for item in told["findings"] if item["code"] == "CKPT140")
+    assert told["decision"] == "block" and f"stops for good at batch {newest + 1}" in found["message"]
+
+
 def test_only_the_log_of_a_file_sink_can_be_trimmed(checkpoint, table, capsys):
     options = ["--sink", f"delta:{table}", "--trim-sink-log", "--json"]
     assert run(["rollback", str(checkpoint), "--to-batch", str(KEEP), *options]) == 4

@@ -14,6 +14,8 @@ from airflow_provider_ckpt.change.undo.make import make_undo
 from airflow_provider_ckpt.checkpoint.observe import observe
 from airflow_provider_ckpt.codec import layout
 from airflow_provider_ckpt.errors import BatchNotRestorableError, PlanError
+from airflow_provider_ckpt.restart.deploy import DeploySpec
+from airflow_provider_ckpt.restart.gate import forecast_restart
 from airflow_provider_ckpt.rollback.make import make_rollback
 from airflow_provider_ckpt.sink_repair.make import make_repair
 from airflow_provider_ckpt.sinks.declared import DeclaredSink
@@ -39,11 +41,7 @@ class SinkLab(Lab):
         return copy
 
     def run_into_sink(self) -> None:
-        session = self._session()
-        stream = (
-            session.readStream.schema("key string, value long").option("maxFilesPerTrigger", 1).json(str(self.input))
-        )
-        writer = stream.writeStream.format("parquet").option("path", str(self.output))
+        writer = self.stream().writeStream.format("parquet").option("path", str(self.output))
         writer.option("checkpointLocation", str(self.checkpoint)).trigger(availableNow=True).start().awaitTermination(
             600
         )
@@ -54,6 +52,33 @@ class SinkLab(Lab):
 
 def expected(letters: dict[int, str]) -> Counter:
     return Counter(row for number, letter in letters.items() for row in rows_of(number, letter))
+
+
+class UniqueLab(SinkLab):
+    """The same with state: each row once."""
+
+    def stream(self):
+        return super().stream().dropDuplicates(["key", "value"])
+
+
+def test_a_query_with_state_stops_as_the_plan_says(spark, tmp_path):
+    """What the sink skips is not computed and leaves no state: not the next start finds that, but the one after it."""
+    from pyspark.errors import StreamingQueryException
+
+    lab = UniqueLab(spark, tmp_path, "hdfs")
+    lab.write(range(4))
+    lab.run_into_sink()
+    stores = Stores(Store.open(str(lab.checkpoint)), Store.open(str(lab.output)))
+    plan = make_rollback(stores, 2)
+    assert [effect.effect for effect in plan.effects] == ["stops"]
+    apply(plan, stores, query_is_stopped=True, quiet_s=0, accept_sink="stops")
+    _, foretold = forecast_restart(stores.checkpoint, DeploySpec(sink=f"file:{lab.output}"), Store.open)
+    assert "stops for good at batch 4" in foretold.findings[0].message
+    lab.run_into_sink()
+    assert observe(stores.checkpoint).latest_committed == 3
+    lab.write([4])
+    with pytest.raises(StreamingQueryException, match="CANNOT_LOAD_STATE_STORE"):
+        lab.run_into_sink()
 
 
 GOOD = {number: "A" if number <= KEEP else "B" for number in range(BATCHES)}

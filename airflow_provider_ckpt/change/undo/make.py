@@ -22,9 +22,9 @@ from airflow_provider_ckpt.checkpoint.read_unmoved import read_unmoved
 from airflow_provider_ckpt.clock import now_ms
 from airflow_provider_ckpt.errors import PlanError, StalePlanError
 from airflow_provider_ckpt.restart.real_time import REAL_TIME, trigger_of
-from airflow_provider_ckpt.sinks.change_effects import in_real_time, rollback_effect, undo_effect
+from airflow_provider_ckpt.sinks.change_effects import in_real_time, rollback_effect, undo_effect, with_state
 from airflow_provider_ckpt.sinks.declared import DeclaredSink, read_file_sink, read_marker
-from airflow_provider_ckpt.sinks.effects import SinkEffect
+from airflow_provider_ckpt.sinks.effects import Effect, SinkEffect
 from airflow_provider_ckpt.sinks.memory import place_of
 from airflow_provider_ckpt.storage.store import Store
 
@@ -90,11 +90,11 @@ def _observe_undo(done: Plan, stores: Stores) -> Undo:
     return judge_undo(after, {(place, name): stores.place(place).sha256(name)[1] for place, name in after.to_hash()})
 
 
-def _trim_afterwards(undo: Undo, sink: str) -> str:
+def _trim_afterwards(undo: Undo, sink: str, effect: Effect) -> str:
     """How the log of a file sink forgets the batches that an undo drops, which the change itself left alone."""
     after = undo.plan("", 0).batch_id
     return (
-        f"Accept it (--accept-sink skipped), and before the query starts trim the log of the sink: ckpt rollback "
+        f"Accept it (--accept-sink {effect}), and before the query starts trim the log of the sink: ckpt rollback "
         f"{undo.after.view.location} --to-batch {after} --sink {sink} --trim-sink-log --execute"
     )
 
@@ -127,9 +127,11 @@ def _judge_undo(record: journal.Record, stores: Stores, sink: DeclaredSink, undo
     elif done.rules.adds_batch and not foreign:
         effect = SinkEffect(sink.name, "exact", "the batch that goes was none of the sink's")
     elif foreign:
-        effect = rollback_effect(marker, min(done.last_kept, foreign[0] - 1), foreign[-1], trimmed=bool(done.sink))
-        if marker.kind == "file" and effect.effect == "skipped":
-            effect = replace(effect, remedy=_trim_afterwards(undo, sink.name))
+        kept = min(done.last_kept, foreign[0] - 1)
+        effect = rollback_effect(marker, kept, foreign[-1], trimmed=bool(done.sink))
+        effect = with_state(effect, marker, kept, stateful=undo.after.view.stateful)
+        if marker.kind == "file" and effect.effect in ("skipped", "stops"):
+            effect = replace(effect, remedy=_trim_afterwards(undo, sink.name, effect.effect))
     else:
         effect = undo_effect(marker, record.from_batch, trimmed=bool(done.sink))
     if trigger == REAL_TIME:
