@@ -54,7 +54,13 @@ NEEDS_MORE = (
     *("sinks/test_delta.py", "sinks/test_history.py", "sinks/test_iceberg.py", "sinks/test_rollback.py"),
     "tables/test_iceberg.py",
     *("positions/test_kafkas_own_tool.py", "positions/test_read_extent.py", "reset/test_reads_from_there.py"),
-    *("reset/test_resolve_delta.py", "sources/test_ask_kafka.py", "sources/test_connect_kafka.py"),
+    *(
+        "reset/test_resolve_delta.py",
+        "reset/test_read_passed.py",
+        "tables/test_read_restores.py",
+        "sources/test_ask_kafka.py",
+        "sources/test_connect_kafka.py",
+    ),
     *(
         "positions/test_find_ages.py",
         "positions/test_foresee_batches.py",

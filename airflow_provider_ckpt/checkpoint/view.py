@@ -45,6 +45,8 @@ class CheckpointView:
         first_sink: The sink that was declared first and where that is remembered, when the one read is another.
         marker: What a sink that is a table remembers of the query, when it was read.
         gone_inputs: URIs of input files of the batch in flight that are not in their directory any more.
+        restorable: The newest batch that a rollback can go to, at or before each batch for which that was found out;
+            None where there is none.
         long_source_logs: The newest entry that a log of a file source names, of whole ones too large to hold, by name.
     """
 
@@ -66,6 +68,7 @@ class CheckpointView:
     first_sink: tuple[str, str] | None = None
     marker: SinkMarker | None = None
     gone_inputs: tuple[str, ...] = ()
+    restorable: Mapping[int, int | None] = field(default_factory=dict)
     long_source_logs: Mapping[str, int | None] = field(default_factory=dict)
     #: Batch ids by log, and those that are whole, once they were asked for: the rules ask again and again.
     _batches: dict[str, tuple[int, ...]] = field(init=False, repr=False, compare=False, default_factory=dict)

@@ -4,21 +4,24 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
+from itertools import islice
 
 from airflow_provider_ckpt import codec
 from airflow_provider_ckpt.checkpoint.decompressors import decompressors
 from airflow_provider_ckpt.checkpoint.find_inputs import find_inputs
+from airflow_provider_ckpt.checkpoint.find_restart_set import find_restart_set
 from airflow_provider_ckpt.checkpoint.input_files import files_in_flight
 from airflow_provider_ckpt.checkpoint.listing import DirectoryListing
 from airflow_provider_ckpt.checkpoint.observe import decode_entries, observe
 from airflow_provider_ckpt.checkpoint.read_unmoved import read_unmoved
-from airflow_provider_ckpt.checkpoint.restart_set import RestartSet, restart_set
+from airflow_provider_ckpt.checkpoint.restart_set import RestartSet, log_entries, restart_set
 from airflow_provider_ckpt.checkpoint.spark_confs import COMPRESSION_CODEC
-from airflow_provider_ckpt.checkpoint.view import CheckpointView
+from airflow_provider_ckpt.checkpoint.view import CheckpointView, newest_before
 from airflow_provider_ckpt.checks import check
 from airflow_provider_ckpt.checks.findings import Finding
 from airflow_provider_ckpt.checks.logs import newest_entry
+from airflow_provider_ckpt.checks.remedies import targets_of
 from airflow_provider_ckpt.checks.state import MISMATCH, has_state_ids
 from airflow_provider_ckpt.codec import layout, state_content, state_file
 from airflow_provider_ckpt.codec.checksum import BYTES_PER_CHECKSUM, HadoopChecksum, SparkChecksum, is_hadoop
@@ -35,6 +38,8 @@ from airflow_provider_ckpt.untrusted.lines import lines_in
 
 #: State files that are larger are compared with their checksum file by their size alone.
 LARGEST_SUMMED = 1 << 30
+#: So many batches are tried at most for one that a rollback can go to.
+MOST_TRIED = 200
 
 
 def inspect(store: Store, *, deep: bool = False) -> tuple[Finding, ...]:
@@ -69,7 +74,75 @@ def examine(
 
 def _examine_all(store: Store) -> CheckpointView:
     view = read_deep(store, observe(store, deep=True), store.head, store.chunks)
-    return replace(view, gone_inputs=find_inputs(store, files_in_flight(view)).gone)
+    view = replace(view, gone_inputs=find_inputs(store, files_in_flight(view)).gone)
+    return replace(view, restorable=find_targets(store, view))
+
+
+def find_targets(store: Store, view: CheckpointView) -> dict[int, int | None]:
+    """Where a rollback can really go to, at or before each batch that the findings on a checkpoint advise."""
+    wanted = set(targets_of(check(view)))
+    if wanted or view.missing:
+        ends = (view.latest_planned, view.latest_committed)
+        before = (newest_before(view.whole, batch_id) for batch_id in ends if batch_id is not None)
+        wanted |= {batch_id for batch_id in before if batch_id is not None}
+    judged = _Judged()
+    return {batch_id: find_newest_restorable(store, view, batch_id, judged) for batch_id in sorted(wanted)}
+
+
+@dataclass
+class _Judged:
+    """State files that were read: those that are whole, those that are not and why; and the batches they make."""
+
+    whole: set[str] = field(default_factory=set)
+    broken: dict[str, str] = field(default_factory=dict)
+    restorable: dict[int, bool] = field(default_factory=dict)
+
+
+def find_newest_restorable(
+    store: Store, view: CheckpointView, at_most: int, judged: _Judged | None = None
+) -> int | None:
+    """The newest batch, at or before one, that a rollback can go to; None when none is found among MOST_TRIED.
+
+    Args:
+        store: The checkpoint.
+        view: All of it.
+        at_most: A batch id.
+        judged: What was read before, of the same view.
+    """
+    known = judged or _Judged()
+    tried = islice((batch for batch in reversed(view.committed) if batch <= at_most), MOST_TRIED)
+    return next((batch for batch in tried if _is_restorable(store, view, batch, known)), None)
+
+
+def _is_restorable(store: Store, view: CheckpointView, batch_id: int, known: _Judged) -> bool:
+    if batch_id in known.restorable:
+        return known.restorable[batch_id]
+    seen = {**view.entries, **view.damaged}
+    names = [name for name in log_entries(view, batch_id) if name in view.objects and name not in seen]
+    entries, damaged = decode_entries(store, names, store.read)
+    view = replace(view, entries={**view.entries, **entries}, damaged={**view.damaged, **damaged})
+    chosen = find_restart_set(store, view, batch_id, known.broken)
+    while not chosen.missing:
+        unread = [name for name in chosen.names if name not in known.whole]
+        found = broken_state_files(view, unread, store.head, store.chunks)
+        known.whole.update(set(unread) - found.keys())
+        known.broken.update(found)
+        if not found:
+            break
+        chosen = find_restart_set(store, view, batch_id, known.broken)
+    known.restorable[batch_id] = not chosen.missing
+    return not chosen.missing
+
+
+def find_whole_set(store: Store, view: CheckpointView, batch_id: int) -> RestartSet:
+    """The files that a restart after a batch needs, none of them broken, and what is missing of them.
+
+    Args:
+        store: The checkpoint.
+        view: All of it, with the entries of that batch.
+        batch_id: A committed batch.
+    """
+    return without_broken_files(view, find_restart_set(store, view, batch_id), store.head, store.chunks)
 
 
 def read_deep(

@@ -104,6 +104,8 @@ RULES: Mapping[str, str] = {
     "CKPT264": "Position of an Iceberg source is given up",
     "CKPT265": "Unread files that the storage deletes",
     "CKPT266": "Unread data that is deleted soon",
+    "CKPT267": "Versions of a Delta table that a RESTORE reverted",
+    "CKPT268": "Rows that were read and that a RESTORE reverted",
     "CKPT301": "Query id changed",
     "CKPT302": "History rewritten",
     "CKPT303": "Source rescans",

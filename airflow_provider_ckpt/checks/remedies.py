@@ -5,15 +5,19 @@ A rule chooses by what it has found, and passes it on: ``Finding(…, **from_bac
 
 from __future__ import annotations
 
+import re
 import shlex
+from collections.abc import Iterable
 from typing import TypedDict
 
 from airflow_provider_ckpt.checkpoint.view import CheckpointView, newest_before
+from airflow_provider_ckpt.checks.findings import Finding
 
 #: Without the sink of the query, a plan is refused when it is carried out.
 _SINK = "--sink TYPE[:URI]"
 #: What brings a whole checkpoint back, beside the one that is lost.
 RESTORE_COMMAND = f"ckpt restore ROOT ID --to NEW_LOCATION {_SINK}"
+_TARGET = re.compile(r"^ckpt rollback .* --to-batch (\d+) ")
 NEW_LOCATION = "start the query with a new checkpoint location"
 
 
@@ -57,7 +61,9 @@ def back_before(view: CheckpointView, batch_id: int, *, why: str = "") -> Remedy
 
 def back_to(view: CheckpointView, batch_id: int, *, why: str) -> Remedy:
     """Roll back to ``batch_id``, which drops what is past it; ``why`` is a sentence before."""
-    return Remedy(hint=f"{why} Roll back to batch {batch_id}.", commands=(_rollback(view, f"--to-batch {batch_id}"),))
+    if (batch := view.restorable.get(batch_id, batch_id)) is None:
+        return or_salvage(view, from_backup(view, "the checkpoint", why=f"{why} No batch can be rolled back to."))
+    return Remedy(hint=f"{why} Roll back to batch {batch}.", commands=(_rollback(view, f"--to-batch {batch}"),))
 
 
 def finish_repartition(view: CheckpointView, batch_id: int, partitions: int) -> Remedy:
@@ -89,8 +95,19 @@ def complete_sink_log(view: CheckpointView, sink: str, *, why: str) -> Remedy:
 
 
 def whole_batch_before(view: CheckpointView, batch_id: int) -> int | None:
-    """The newest batch before ``batch_id`` whose entries are whole, and the one that a restart reads beside them."""
-    return newest_before(view.whole, batch_id)
+    """The newest batch before ``batch_id`` that a rollback can go to.
+
+    As far as that was not found out: the newest one whose entries are whole, and the one that a restart reads beside
+    them.
+    """
+    batch = newest_before(view.whole, batch_id)
+    return None if batch is None else view.restorable.get(batch, batch)
+
+
+def targets_of(findings: Iterable[Finding]) -> frozenset[int]:
+    """The batches that findings advise to roll back to."""
+    commands = (command for finding in findings for command in finding.commands)
+    return frozenset(int(match[1]) for command in commands if (match := _TARGET.search(command)))
 
 
 def _back(view: CheckpointView, batch_id: int | None) -> tuple[str, tuple[str, ...]]:
@@ -99,7 +116,7 @@ def _back(view: CheckpointView, batch_id: int | None) -> tuple[str, tuple[str, .
         return "roll back to a batch before it", (_rollback(view, "--to-batch N"),)
     batch = None if batch_id is None else whole_batch_before(view, batch_id)
     if batch is None:
-        return f"{NEW_LOCATION}: there is no committed batch before it to roll back to", ()
+        return f"{NEW_LOCATION}: there is no batch before it that can be rolled back to", ()
     return f"roll back to batch {batch}", (_rollback(view, f"--to-batch {batch}"),)
 
 

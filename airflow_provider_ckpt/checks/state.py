@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from airflow_provider_ckpt.checkpoint.operator_files import OTHER_PLACE, OTHER_STORE
 from airflow_provider_ckpt.checkpoint.spark_confs import COMPRESSION_CODEC
-from airflow_provider_ckpt.checkpoint.view import CheckpointView
+from airflow_provider_ckpt.checkpoint.view import CheckpointView, newest_before
 from airflow_provider_ckpt.checks.findings import Finding, Severity
 from airflow_provider_ckpt.checks.logs import newest_commit, newest_entry
 from airflow_provider_ckpt.checks.registry import rule
@@ -22,6 +22,9 @@ from airflow_provider_ckpt.codec import jvm_text, layout, state_content, state_f
 from airflow_provider_ckpt.codec.offset_log import OffsetSeq
 from airflow_provider_ckpt.errors import IncompleteLogFileError
 
+_SCHEMA = "/_metadata/schema"
+#: So many files of one damage are named beside the first.
+_NAMED = 4
 _CANNOT_LOAD = "CANNOT_LOAD_STATE_STORE"
 _NO_STATE = "STREAMING_STATEFUL_OPERATOR_MISSING_STATE_DIRECTORY"
 #: What is said of a state file that is not what its checksum file says.
@@ -152,28 +155,46 @@ def incomplete_chain(view: CheckpointView) -> Iterator[Finding]:
         if before == view.latest_committed
         else f"batch {view.in_flight}, which Spark will run again, needs it: its state is that of batch {before}"
     )
+    damages: dict[tuple[str, bool], list[tuple[str, str]]] = {}
     for problem in view.missing or ():
         name, _, reason = problem.partition(": ")
-        if not name.startswith(f"{layout.STATE}/"):
-            continue  # the logs have rules of their own
+        if name.startswith(f"{layout.STATE}/"):  # the logs have rules of their own
+            code = "CKPT122" if reason.startswith(MISMATCH) else "CKPT130"
+            damages.setdefault((code, name.endswith(_SCHEMA)), []).append((name, reason))
+    for (code, _), files in damages.items():  # what lacks for one restart is one damage, with one remedy
+        name, reason = files[0]
+        also = _also(view, reason, files[1:])
         yield Finding(
-            "CKPT122" if reason.startswith(MISMATCH) else "CKPT130",
+            code,
             "error",
-            f"{_shown(view, name)} is {reason or 'missing'}, and {needs}",
+            f"{_shown(view, name)} is {reason or 'missing'}{also}, and {needs}",
             before,
             name,
             spark_error=_error_of_operator(view, name, reason) if "/_" in name else _load_error(view, name, reason),
-            **_remedy_of_chain(view, name),
+            **_remedy_of_chain(view, [name for name, _ in files]),
         )
 
 
-def _remedy_of_chain(view: CheckpointView, name: str) -> Remedy:
-    """A batch before that which wrote a state file does not read it."""
-    if name.endswith("/_metadata/schema"):
+def _also(view: CheckpointView, like: str, others: Sequence[tuple[str, str]]) -> str:
+    """The other files of one damage, the first of them by their names, with their reason when it is another one."""
+    if not others:
+        return ""
+    told = [f" ({reason or 'missing'})" if reason != like else "" for _, reason in others]
+    named = ", ".join(f"{_shown(view, name)}{why}" for (name, _), why in zip(others[:_NAMED], told, strict=False))
+    more = f" and {len(others) - _NAMED:,} more" if len(others) > _NAMED else ""
+    return f", as {'is' if len(others) == 1 else 'are'} {named}{more}"
+
+
+def _remedy_of_chain(view: CheckpointView, names: Sequence[str]) -> Remedy:
+    """Go back to a batch that does without the files: one before those that wrote them does not read them."""
+    if names[0].endswith(_SCHEMA):
         return Remedy(hint="Delete the file; Spark then writes it again.", commands=())
-    place = layout.parse(name)
-    before = place.version - 1 if isinstance(place, layout.StateFile) else None
-    return or_salvage(view, from_backup_or_before(view, "it", before))
+    places = [layout.parse(name) for name in names]
+    versions = [place.version for place in places if isinstance(place, layout.StateFile)]
+    before = min(versions) - 1 if versions else None
+    if view.batch_before is not None and newest_before(view.whole, view.batch_before) in view.restorable:
+        before = view.batch_before
+    return or_salvage(view, from_backup_or_before(view, "it" if len(names) == 1 else "them", before))
 
 
 def _shown(view: CheckpointView, name: str) -> str:

@@ -24,6 +24,7 @@ from airflow_provider_ckpt.positions.delta_loss import (
     Stop,
     place_of,
 )
+from airflow_provider_ckpt.positions.delta_reverted import UNREAD, concerns, findings_of_restores
 from airflow_provider_ckpt.positions.table_loss import TableAtRestart
 from airflow_provider_ckpt.tables.delta_commit import DeltaCommit
 from airflow_provider_ckpt.times import time_text
@@ -37,9 +38,14 @@ def findings_of(at: TableAtRestart, table: DeltaTable, found: Iterable[Stop]) ->
     """A finding for each kind of stop, in the order in which Delta meets them; later ones of a kind are named in it."""
     kinds: dict[str, list[Stop]] = {}
     for stop in found:
-        kinds.setdefault(_code(stop), []).append(stop)
+        kinds.setdefault(UNREAD if concerns(table, stop) else _code(stop), []).append(stop)
     for code, alike in kinds.items():
-        yield _finding(code, at, table, alike)
+        if code == UNREAD:
+            yield from findings_of_restores(at, table, alike)
+        else:
+            yield _finding(code, at, table, alike)
+    if UNREAD not in kinds:
+        yield from findings_of_restores(at, table, ())
 
 
 def lost_files(at: TableAtRestart, version: int, names: Sequence[str]) -> Finding:

@@ -14,6 +14,7 @@ from airflow_provider_ckpt.codec.delta_offset import BASE_INDEX, DeltaOffset, of
 from airflow_provider_ckpt.codec.source_offset import SourceOffset
 from airflow_provider_ckpt.positions.table_loss import SOURCE_OPTIONS, TableAtRestart
 from airflow_provider_ckpt.tables.delta_commit import DeltaCommit
+from airflow_provider_ckpt.tables.delta_restores import Reverted
 from airflow_provider_ckpt.tables.delta_schema import Change, DeltaSchema, change_between, schema_of
 
 OTHER_TABLE = "DIFFERENT_DELTA_TABLE_READ_BY_STREAMING_SOURCE"
@@ -48,6 +49,7 @@ class DeltaTable:
         commits: What they did, of those that the query has to read.
         schemas: What the table said of itself at a version, of those at which the query begins to read; None where
             nobody can tell any more.
+        reverted: What RESTOREs mean that the query has not read; None without one.
     """
 
     schema: DeltaSchema
@@ -55,6 +57,7 @@ class DeltaTable:
     versions: frozenset[int]
     commits: Mapping[int, DeltaCommit] = field(default_factory=dict)
     schemas: Mapping[int, DeltaSchema | None] = field(default_factory=dict)
+    reverted: Reverted | None = None
 
 
 @dataclass(frozen=True, slots=True)

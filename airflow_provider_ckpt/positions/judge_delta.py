@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import replace
 from typing import Any
 from urllib.parse import unquote, urlsplit
 
 from airflow_provider_ckpt.checks.findings import Finding
+from airflow_provider_ckpt.codec.delta_offset import DeltaOffset
 from airflow_provider_ckpt.errors import MalformedEntryError, StoreError
 from airflow_provider_ckpt.positions.delta_findings import findings_of, lost_files, lost_later
 from airflow_provider_ckpt.positions.delta_loss import (
@@ -18,12 +20,15 @@ from airflow_provider_ckpt.positions.delta_loss import (
     readings,
     stops,
 )
+from airflow_provider_ckpt.positions.find_batch_before import find_batch_before
 from airflow_provider_ckpt.positions.table_loss import TableAtRestart, TableLosses
 from airflow_provider_ckpt.sources.declared import Access, DeclaredEnd
 from airflow_provider_ckpt.storage.store import Store
 from airflow_provider_ckpt.tables.delta import DeltaLog, open_table
 from airflow_provider_ckpt.tables.delta_commit import ACTIONS, DeltaCommit, commit_of
+from airflow_provider_ckpt.tables.delta_restores import Reverted
 from airflow_provider_ckpt.tables.delta_schema import DeltaSchema
+from airflow_provider_ckpt.tables.read_restores import read_reverted
 from airflow_provider_ckpt.untrusted.bounded_json import parse_json
 
 #: So many data files are looked for at most.
@@ -52,6 +57,9 @@ def judge(at: TableAtRestart, declared: DeclaredEnd, access: Access) -> TableLos
     log = DeltaLog(store)
     log.require_no_staged()
     table, unread = _read(store, log, ranges)
+    table = replace(table, reverted=_reverted(log, place_of(at), table.commits))
+    if table.reverted is not None and table.reverted.read and access.checkpoint is not None:
+        at = replace(at, back_to=find_batch_before(access.checkpoint, at.source_id, table.reverted.read[0]))
     found = tuple(findings_of(at, table, stops(at, table)))
     if any(finding.code == "CKPT259" for finding in found):
         return TableLosses(found, (*not_judged(at, table), *unread))
@@ -70,6 +78,16 @@ def _read(store: Store, log: DeltaLog, ranges: Iterable[Reading]) -> tuple[Delta
     schemas = {reading.first: _schema_then(store, log, reading.first) for reading in ranges}
     newest = _schema_of(open_table(store, without_files=True))
     return DeltaTable(newest, log.newest, frozenset(log.commits), commits, schemas), unread
+
+
+def _reverted(log: DeltaLog, position: DeltaOffset, commits: Mapping[int, DeltaCommit]) -> Reverted | None:
+    """What RESTOREs mean for the query, as far as the log is read; one that is read in part is said to be."""
+    try:
+        return read_reverted(log, position, commits)
+    except StoreError:
+        if not log.is_read_out:
+            raise
+        return None
 
 
 def _commits(log: DeltaLog, first: int) -> tuple[dict[int, DeltaCommit], list[str]]:

@@ -27,6 +27,8 @@ class TableAtRestart:
         planned: Where the batch in flight ends; None without one.
         options: What the query sets for the source, by names in lower case; empty when nothing was declared.
         trigger: As ``DataStreamWriter.trigger`` calls it; None is unknown.
+        back_to: The newest batch that ended before the source read what is not in the table any more, and that the
+            checkpoint can be rolled back to; None when there is none, or nothing of that kind was read.
         now_ms: Now, epoch milliseconds.
     """
 
@@ -39,6 +41,7 @@ class TableAtRestart:
     planned: SourceOffset | None = None
     options: Mapping[str, str] = field(default_factory=dict)
     trigger: str | None = None
+    back_to: int | None = None
     now_ms: int = field(kw_only=True)
 
     @property

@@ -256,6 +256,8 @@ def _countings(moves: Sequence[Move]) -> list[list[Move]]:
             *([replace(move, counted=counted) if move.again else move for move in moves] for counted in alike),
         ]
     counts = (UNKNOWN_PART, Counted(), Counted(again=part), Counted(left_out=part))
+    if [move.kind for move in moves] == ["delta"]:  # what a RESTORE has reverted is not left out
+        return [list(moves), [replace(move, counted=Counted()) for move in moves]]
     if all(KINDS[move.kind].ordered for move in moves):
         return [list(moves)]
     return [

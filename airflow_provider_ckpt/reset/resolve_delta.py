@@ -15,10 +15,13 @@ from airflow_provider_ckpt.codec.source_offset import SourceOffset
 from airflow_provider_ckpt.errors import MalformedEntryError, PlanError
 from airflow_provider_ckpt.positions.strategies import ToCurrent, ToEarliest, ToLatest, asked_ms
 from airflow_provider_ckpt.reset.move import Counted, Move
+from airflow_provider_ckpt.reset.read_passed import read_passed
 from airflow_provider_ckpt.reset.request import Goal, SkipVersion, ToVersion, goal_key, goal_text
 from airflow_provider_ckpt.storage.store import Store
 from airflow_provider_ckpt.tables.delta import Action, DeltaLog, open_table
 from airflow_provider_ckpt.tables.delta_commit import ACTIONS, DeltaCommit, commit_of
+from airflow_provider_ckpt.tables.delta_restores import versions_text
+from airflow_provider_ckpt.tables.read_restores import read_reverted
 from airflow_provider_ckpt.times import time_text
 from airflow_provider_ckpt.untrusted.bounded_json import parse_json
 
@@ -80,15 +83,19 @@ class DeltaAim:
         self._require_there(log, version)
         note = f"The next batch begins with version {version}; the newest version of the table is {log.newest}."
         new = SourceOffset(DeltaOffset(table_id, version).json)
+        passed = read_passed(log, at, version)
+        if passed.counted is not None and not (isinstance(self.goal, SkipVersion) and passed.counted.left_out):
+            notes = (*passed.notes, note)
+            return Move(source_id, "delta", committed, new, passed.warnings, notes, passed.counted)
         if isinstance(self.goal, SkipVersion):
             skipped, warning = self._skipped(log, self.goal.version, at)
             notes = (f"Skipped is {skipped}.", note)
-            return Move(
-                source_id, "delta", committed, new, (warning,) if warning else (), notes, Counted(left_out=skipped)
-            )
-        warnings: tuple[str, ...] = ()
+            told = (*passed.warnings, warning) if warning else passed.warnings
+            return Move(source_id, "delta", committed, new, told, notes, Counted(left_out=skipped))
+        warnings = passed.warnings
         if at.in_first_snapshot:
             warnings = (
+                *warnings,
                 "The query still reads what the table held when it began: it reads no more of that, and goes on with "
                 "the versions.",
             )
@@ -129,9 +136,7 @@ class DeltaAim:
             if log.read(earlier, ACTIONS, commit_of).has_data:
                 raise self._refused(
                     f"the next batch begins with version {begins}, so that version {earlier} would be skipped, too",
-                    f"If the query stops at version {earlier}, skip that first. If it can read it: start the query "
-                    "with skipChangeCommits=true until it has read the table; that leaves out every version in which "
-                    "rows were deleted or changed.",
+                    _instead(log, at, earlier),
                 )
         commit = log.read(version, ACTIONS, commit_of)
         read = max(0, at.index + 1) if begins == version else 0
@@ -153,6 +158,26 @@ class DeltaAim:
 
     def _refused(self, problem: str, remedy: str = "") -> PlanError:
         return PlanError(f"{problem}.", location=self.store.location, hint=f"Nothing was done. {remedy}".rstrip())
+
+
+def _instead(log: DeltaLog, at: DeltaOffset, earlier: int) -> str:
+    """What to do about an unread version before the one that is to be skipped."""
+    found = read_reverted(log, at)
+    if found is None:
+        return (
+            f"If the query stops at version {earlier}, skip that first. If it can read it: start the query with "
+            "skipChangeCommits=true until it has read the table; that leaves out every version in which rows were "
+            "deleted or changed."
+        )
+    if found.past is not None:
+        return (
+            f"The RESTORE in version {found.past} reverted what the query has not read before it, so pass over all of "
+            f"it: --to-version {found.past}."
+        )
+    return (
+        f"{versions_text(found.restores).capitalize()} is a RESTORE: with an option such as skipChangeCommits the "
+        "query reads rows that it has reverted. ckpt gate with the source declared says what to do."
+    )
 
 
 def commit_text(version: int, commit: DeltaCommit, read: int = 0) -> str:

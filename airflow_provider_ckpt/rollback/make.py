@@ -18,12 +18,12 @@ from airflow_provider_ckpt.change.places import Stores
 from airflow_provider_ckpt.change.plan import Plan
 from airflow_provider_ckpt.change.requirements import FromBackup
 from airflow_provider_ckpt.change.resume import find_interrupted
-from airflow_provider_ckpt.checkpoint.find_restart_set import find_restart_set, operator_names, restorable_batches
+from airflow_provider_ckpt.checkpoint.find_restart_set import operator_names, restorable_batches
 from airflow_provider_ckpt.checkpoint.observe import observe, refuse_closed, refuse_links
 from airflow_provider_ckpt.checkpoint.read_unmoved import read_unmoved
 from airflow_provider_ckpt.checkpoint.restart_set import require
 from airflow_provider_ckpt.checkpoint.view import CheckpointView
-from airflow_provider_ckpt.checks.inspect import without_broken_files
+from airflow_provider_ckpt.checks.inspect import find_whole_set
 from airflow_provider_ckpt.clock import now_ms
 from airflow_provider_ckpt.codec.offset_log import OffsetSeq
 from airflow_provider_ckpt.errors import (
@@ -160,8 +160,7 @@ def _observed(checkpoint: Store, batch_id: int) -> CheckpointView:
 def _fresh_rollback(stores: Stores, target: RollbackTarget, view: CheckpointView, batch_id: int, wish: Wish) -> Plan:
     checkpoint = stores.checkpoint
     require_own_sources(stores, batch_id, view)
-    chosen = find_restart_set(checkpoint, view, batch_id)
-    chosen = without_broken_files(view, chosen, checkpoint.head, checkpoint.chunks)
+    chosen = find_whole_set(checkpoint, view, batch_id)
     if chosen.missing:
         require(chosen, view, _restorable_text(restorable_batches(checkpoint, view, batch_id), view))
     wish = replace(wish, trigger=trigger_of(wish.trigger, operator_names(checkpoint, view, batch_id)))

@@ -10,6 +10,8 @@ from airflow_provider_ckpt.untrusted.bounded_json import parse_json
 
 #: The actions of a commit that matter to a stream.
 ACTIONS = ("commitInfo", "add", "remove", "cdc", "metaData")
+#: What Delta calls the commit of ``RESTORE TABLE``.
+RESTORE = "RESTORE"
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,6 +42,7 @@ class DeltaCommit:
         rewritten: The same of files whose rows are in another file now.
         changes: How many files a change feed reads.
         metadata: The ``metaData`` action: schema, partitions and properties from this version on; None when they stay.
+        restored_to: The version that a RESTORE names; None when it names a time, and of any other commit.
     """
 
     operation: str = ""
@@ -49,6 +52,7 @@ class DeltaCommit:
     rewritten: Mapping[str, int | None] | None = None
     changes: int = 0
     metadata: Mapping[str, Any] | None = None
+    restored_to: int | None = None
 
     @property
     def has_data(self) -> bool:
@@ -80,7 +84,23 @@ def commit_of(actions: Iterable[tuple[str, bytes]]) -> DeltaCommit:
                 added.append(DataFile(str(value["path"]), int(value["size"]), _rows(value)))
     times = (info.get("inCommitTimestamp"), info.get("timestamp"))
     at_ms = next((int(time) for time in times if time is not None), None)
-    return DeltaCommit(str(info.get("operation", "")), at_ms, tuple(added), removed, rewritten, changes, metadata)
+    return DeltaCommit(
+        operation=str(info.get("operation", "")),
+        at_ms=at_ms,
+        added=tuple(added),
+        removed=removed,
+        rewritten=rewritten,
+        changes=changes,
+        metadata=metadata,
+        restored_to=restored_to(info),
+    )
+
+
+def restored_to(info: Mapping[str, Any]) -> int | None:
+    """The version that a ``commitInfo`` says the table was restored to: Spark writes a number, delta-rs text."""
+    told = info.get("operationParameters") if info.get("operation") == RESTORE else None
+    version = told.get("version") if isinstance(told, Mapping) else None
+    return int(version) if isinstance(version, int) or (isinstance(version, str) and version.isdecimal()) else None
 
 
 def _rows(add: Mapping[str, Any]) -> int | None:

@@ -5,9 +5,11 @@ from __future__ import annotations
 import json
 import shlex
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 
+from airflow_provider_ckpt.change.places import Stores
 from airflow_provider_ckpt.checks.findings import Finding
 from airflow_provider_ckpt.checks.inspect import inspect
 from airflow_provider_ckpt.checks.remedies import (
@@ -17,10 +19,13 @@ from airflow_provider_ckpt.checks.remedies import (
     from_backup,
     from_backup_or_before,
     or_salvage,
+    targets_of,
     whole_batch_before,
 )
 from airflow_provider_ckpt.cli import run
+from airflow_provider_ckpt.codec import layout
 from airflow_provider_ckpt.errors import IncompleteLogFileError
+from airflow_provider_ckpt.rollback.make import make_rollback
 from airflow_provider_ckpt.storage.store import Store
 from tests.views import view_of
 
@@ -28,7 +33,7 @@ SINK = "--sink TYPE[:URI]"
 REPAIR = f"ckpt rollback c --to-backup ROOT/ID {SINK}"
 RESTORE = f"ckpt restore ROOT ID --to NEW_LOCATION {SINK}"
 WHOLE = ("offsets/0", "commits/0", "offsets/1", "commits/1", "offsets/2", "commits/2")
-NO_BATCH = f"{NEW_LOCATION}: there is no committed batch before it to roll back to."
+NO_BATCH = f"{NEW_LOCATION}: there is no batch before it that can be rolled back to."
 
 
 def back(batch: object) -> str:
@@ -53,6 +58,62 @@ def test_a_rollback_goes_to_a_batch_that_is_whole(files, damaged, before, expect
     view = replace(view_of(*files), damaged=dict.fromkeys(damaged, IncompleteLogFileError("cut off")))
     assert whole_batch_before(view, before) == expected
     assert view.whole is view.whole, "found once, as every finding asks"
+
+
+def test_a_rollback_goes_where_one_was_found_to_be_possible():
+    view = replace(view_of(*WHOLE), restorable={1: 0, 0: None})
+    assert (whole_batch_before(view, 3), whole_batch_before(view, 2), whole_batch_before(view, 1)) == (2, 0, None)
+    assert back_to(view, 1, why="Why.").get("commands") == (back(0),)
+    assert "No batch can be rolled back to" in back_to(view, 0, why="Why.")["hint"]
+
+
+#: Goldens and what is lost of them: every batch that is advised has to be one that ``ckpt rollback`` takes.
+LOST = [
+    (name, lost)
+    for name in (
+        "agg-hdfs",
+        "agg-rocksdb",
+        "agg-rocksdb-changelog-v2",
+        "join-hdfs",
+        "drop-duplicates",
+    )
+    for lost in ("half of a partition", "the newest two versions", "all but the newest", "two log entries", "emptied")
+]
+
+
+@pytest.mark.parametrize(("name", "lost"), LOST, ids=map(" ".join, LOST))
+def test_every_batch_that_is_advised_can_be_rolled_back_to(name, lost, golden):
+    checkpoint = golden(name)
+    lose(checkpoint, lost)
+    store = Store.open(str(checkpoint))
+    found = inspect(store, deep=True)
+    for batch_id in targets_of(found):
+        assert make_rollback(Stores(store), batch_id).batch_id == batch_id
+    state = [finding for finding in found if finding.code in ("CKPT122", "CKPT130")]
+    assert len({finding.code for finding in state}) == len(state), "one damage is one finding"
+
+
+def lose(checkpoint: Path, what: str) -> None:
+    """Lose or empty some files of the state, or of the logs."""
+    newest = max(int(path.name) for path in (checkpoint / "commits").iterdir() if path.name.isdigit())
+    if what == "two log entries":
+        for name in (f"offsets/{newest - 1}", f"commits/{newest - 2}"):
+            (checkpoint / name).unlink()
+        return
+    names = [str(path.relative_to(checkpoint)) for path in sorted((checkpoint / "state/0").rglob("*"))]
+    files = {name: place for name in names if isinstance(place := layout.parse(name), layout.StateFile)}
+    last = max(place.version for place in files.values())
+    for name, place in files.items():
+        is_chosen = {
+            "half of a partition": place.store_id.partition == 0 and place.version % 2 == last % 2,
+            "the newest two versions": place.version >= last - 1,
+            "all but the newest": place.version < last,
+            "emptied": place.version == last,
+        }[what]
+        if is_chosen and what == "emptied":
+            (checkpoint / name).write_bytes(b"")
+        elif is_chosen:
+            (checkpoint / name).unlink()
 
 
 @pytest.mark.parametrize(

@@ -34,7 +34,8 @@ from airflow_provider_ckpt.restart.deploy import DeclaredSource, DeploySpec
 from airflow_provider_ckpt.restart.forecast import forecast
 from airflow_provider_ckpt.storage.lifecycle import LifecycleRule
 from airflow_provider_ckpt.storage.store import Store
-from airflow_provider_ckpt.tables.delta_commit import DeltaCommit
+from airflow_provider_ckpt.tables.delta_commit import RESTORE, DeltaCommit
+from airflow_provider_ckpt.tables.delta_restores import Reverted
 from airflow_provider_ckpt.tables.delta_schema import DeltaSchema
 from airflow_provider_ckpt.tables.iceberg_history import History, Snapshot
 from tests.distributions import install, on_path
@@ -90,6 +91,9 @@ def of_delta(table: DeltaTable) -> tuple[Finding, ...]:
 
 
 _DELTA = DeltaTable(DeltaSchema("t", {}), 5, frozenset({4, 5}), schemas={4: DeltaSchema("t", {})})
+_RESTORED = replace(
+    _DELTA, newest=6, versions=frozenset({4, 5, 6}), commits={6: DeltaCommit(RESTORE, removed={"a": 1})}
+)
 _OTHER_SCHEMA = {"id": "t", "schemaString": '{"type":"struct"}', "partitionColumns": ["day"]}
 
 
@@ -288,6 +292,16 @@ BY_CODE: dict[str, Shown] = {
         ("error", "offsets/4"),
         deploy=DeploySpec(),
         table=expiring(4, Losses(expires_ms=60_000), (), 0, 3_600_000).findings,
+    ),
+    "CKPT267": Shown(
+        ("error", "offsets/4"),
+        deploy=DeploySpec(),
+        table=of_delta(replace(_RESTORED, reverted=Reverted((6,), (5,), (), 6))),
+    ),
+    "CKPT268": Shown(
+        ("error", "offsets/4"),
+        deploy=DeploySpec(),
+        table=of_delta(replace(_RESTORED, reverted=Reverted((6,), (), (4,), 6))),
     ),
 }
 

@@ -85,6 +85,73 @@ def test_a_finding_names_the_version_its_file_and_the_command(name, played):
     ]
 
 
+#: The codes, what reverted versions are named, and the goals of the commands.
+REVERTED = {
+    "versions are reverted": (["CKPT267"], "versions 4 to 5 ", ["--to-version 6"]),
+    "versions are reverted, with skipChangeCommits": (["CKPT267"], "versions 4 to 5 ", ["--to-version 6"]),
+    "versions are reverted, with ignoreDeletes": (["CKPT267"], "versions 4 to 5 ", ["--to-version 6"]),
+    "versions are reverted, with a change feed": ([], "", []),
+    "a version is reverted, and one before it is not": (["CKPT267"], "version 5 ", ["--to-version 6"]),
+    "the table is restored twice": (["CKPT267"], "versions 4 and 6 ", ["--to-version 7"]),
+    "a RESTORE is taken back": (["CKPT267"], "version 5 ", ["--to-version 5"]),
+    "an overwrite is reverted": (["CKPT267"], "version 4 ", ["--to-version 5"]),
+    "an overwrite is reverted, with skipChangeCommits": ([], "", []),
+    "OPTIMIZE is reverted": (["CKPT267"], "version 5 ", ["--to-version 5"]),
+    "in flight, and versions are reverted": (["CKPT267"], "version 4 ", []),
+    "in the first snapshot, and versions are reverted": (["CKPT267"], "version 4 ", []),
+    "the table is restored": (["CKPT268"], "versions 2 to 3 ", ["--to-version 4"]),
+}
+
+
+@pytest.mark.parametrize("name", REVERTED)
+def test_what_a_restore_reverted_is_named_with_the_way_past_it(name, played):
+    codes, versions, goals = REVERTED[name]
+    found = judge(played[name]).findings
+    assert [finding.code for finding in found] == codes, found
+    assert all(finding.message.startswith(versions) for finding in found)
+    commands = [command for finding in found for command in finding.commands]
+    assert [command.partition("--to-")[2].partition(" --sink")[0] for command in commands] == [
+        goal.removeprefix("--to-") for goal in goals
+    ]
+    advice = " ".join(finding.advice or "" for finding in found)
+    assert "--skip-version" not in advice and "eploy with skipChangeCommits=" not in advice
+
+
+@pytest.mark.parametrize(
+    ("name", "error"),
+    [
+        ("versions are reverted", "DELTA_SOURCE_IGNORE_DELETE"),
+        ("versions are reverted, with skipChangeCommits", None),
+        ("versions are reverted, with ignoreDeletes", None),
+    ],
+)
+def test_the_gate_blocks_rows_that_the_table_does_not_hold_any_more(name, error, played, capsys):
+    """Spark reads them without an error when an option lets it pass the RESTORE: rows 7 and 8 of these cases."""
+    case = played[name]
+    assert case.does["rows"] == ([] if error else [7, 8, 9])
+    options = [word for key, value in case.options.items() for word in ("--source-option", f"0.{key}={value}")]
+    code = run(["gate", str(case.checkpoint), "--json", "--source", f"0=delta:{case.table}", *options])
+    document = json.loads(capsys.readouterr().out)
+    assert (code, document["decision"], document["spark_error"]) == (1, "block", error)
+
+
+def test_the_plan_of_the_command_is_exact(played, capsys):
+    case = played["versions are reverted"]
+    (finding,) = judge(case).findings
+    words = shlex.split(finding.commands[0].replace("TYPE[:URI]", "kafka"))[1:]
+    assert run([*words, "--json"]) == 0
+    document = json.loads(capsys.readouterr().out)
+    assert document["sink_effect"] == "exact"
+    assert "Not read: versions 4 to 5, reverted by the RESTORE in version 6." in document["plan"]["notes"]
+
+
+def test_what_the_table_still_holds_is_read_before_the_restore_is_passed(played):
+    (finding,) = judge(played["a version is reverted, and one before it is not"]).findings
+    assert finding.hint is not None
+    assert finding.hint.startswith("Version 4 is unread and not reverted: the table still holds that. First start")
+    assert "maxFilesPerTrigger=1 and the trigger processingTime='1 day'" in finding.hint
+
+
 def test_rows_before_a_version_have_to_be_read_before_it_is_skipped(played):
     (finding,) = judge(played["rows are updated"]).findings
     assert finding.commands == () and "at least until the query has read what the table holds now" in (

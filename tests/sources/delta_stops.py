@@ -101,6 +101,7 @@ _SKIP, _TRACK = {"skipChangeCommits": "true"}, {"schemaTrackingLocation": "{chec
 _TEXTS = Overwrite("n STRING, day STRING", (("x", "a"),))
 _READ_ONCE: tuple[str, ...] = ()
 _ONE_FILE = {"maxFilesPerTrigger": "1"}
+_RESTORE_3 = "RESTORE TABLE {t} TO VERSION AS OF 3"
 
 CASES: dict[str, Case] = {
     "a row is deleted": Case(_PARTS, (_DELETE, _NINE)),
@@ -126,6 +127,26 @@ CASES: dict[str, Case] = {
     "the table is optimized": Case(_PLAIN, ("OPTIMIZE {t}", _NINE)),
     "a row is deleted by a vector": Case(_WITH_VECTORS, ("INSERT INTO {t} SELECT id, 'v' FROM range(20, 30, 1, 1)", "DELETE FROM {t} WHERE n = 25", _NINE)),
     "the table is restored": Case(_PARTS, ("RESTORE TABLE {t} TO VERSION AS OF 1", _NINE)),
+    "versions are reverted": Case(_PLAIN, (_add(7), _add(8), _RESTORE_3, _NINE)),
+    "versions are reverted, with skipChangeCommits": Case(_PLAIN, (_add(7), _add(8), _RESTORE_3, _NINE), _SKIP),
+    "versions are reverted, with ignoreDeletes": Case(
+        _PLAIN, (_add(7), _add(8), _RESTORE_3, _NINE), {"ignoreDeletes": "true"}
+    ),
+    "versions are reverted, with a change feed": Case(_WITH_FEED, (_add(7), _add(8), _RESTORE_3, _NINE), _FEED),
+    "a version is reverted, and one before it is not": Case(
+        _PLAIN, (_add(7), _add(8), _RESTORE_3.replace("3", "4"), _NINE)
+    ),
+    "the table is restored twice": Case(_PLAIN, (_add(7), _RESTORE_3, _add(8), _RESTORE_3, _NINE)),
+    "a RESTORE is taken back": Case(_PLAIN, (_add(7), _RESTORE_3, _RESTORE_3.replace("3", "4"), _NINE)),
+    "an overwrite is reverted": Case(_PLAIN, ("INSERT OVERWRITE {t} VALUES (50, 'z')", _RESTORE_3, _NINE)),
+    "an overwrite is reverted, with skipChangeCommits": Case(
+        _PLAIN, ("INSERT OVERWRITE {t} VALUES (50, 'z')", _RESTORE_3, _NINE), _SKIP
+    ),
+    "OPTIMIZE is reverted": Case(_PLAIN, ("OPTIMIZE {t}", _RESTORE_3, _NINE)),
+    "in flight, and versions are reverted": Case(_PLAIN, (_add(7), _RESTORE_3, _NINE), in_flight=True),
+    "in the first snapshot, and versions are reverted": Case(
+        _PLAIN, (_add(7), _RESTORE_3, _NINE), _ONE_FILE, batches=2
+    ),
     "two versions cannot be read": Case(_PARTS, (_DELETE, _add(7), "DELETE FROM {t} WHERE n = 3", _NINE)),
     "a column is added": Case(_PLAIN, (_ADD_COLUMN, _WITH_C)),
     "a property is set": Case(_PLAIN, ("ALTER TABLE {t} SET TBLPROPERTIES ('a'='b')", _NINE)),
