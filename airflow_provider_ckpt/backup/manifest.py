@@ -11,10 +11,11 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+from airflow_provider_ckpt.checkpoint.contents import parents
 from airflow_provider_ckpt.checkpoint.own_files import is_backup_id
 from airflow_provider_ckpt.codec.jvm_text import abbreviate
 from airflow_provider_ckpt.errors import BackupCorruptError, PlanError, UnsupportedVersionError
@@ -216,7 +217,7 @@ def _validate(manifest: Manifest) -> None:
     names = [stored.name for stored in manifest.objects]
     if len(set(names)) != len(names):
         raise ValueError("the manifest lists a name twice")
-    directories = {parent for name in names for parent in _parents(name)}
+    directories = {parent for name in names for parent in parents(name)}
     if directories & set(names):
         raise ValueError(f"{abbreviate(min(directories & set(names)))} is listed as a file and as a directory")
 
@@ -242,7 +243,7 @@ def require_names(names: Collection[str], location: str) -> None:
             raise PlanError(
                 f"a file has the name {abbreviate(name)}, which a backup cannot store.", location=location, hint=_RENAME
             )
-    both = {parent for name in names for parent in _parents(name)} & set(names)
+    both = {parent for name in names for parent in parents(name)} & set(names)
     if both:
         raise PlanError(
             f"{abbreviate(min(both))} is both a file and a directory, which a disk cannot store.",
@@ -253,12 +254,6 @@ def require_names(names: Collection[str], location: str) -> None:
 
 def _is_count(value: Any) -> bool:
     return type(value) is int and 0 <= value < 1 << 63
-
-
-def _parents(name: str) -> Iterator[str]:
-    while "/" in name:
-        name = name.rpartition("/")[0]
-        yield name
 
 
 def is_inside(name: Any) -> bool:

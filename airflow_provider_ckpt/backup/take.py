@@ -41,6 +41,7 @@ from airflow_provider_ckpt.backup.tags import Words
 from airflow_provider_ckpt.checkpoint.contents import Contents, contents, unknown_names
 from airflow_provider_ckpt.checkpoint.decompressors import decompressors
 from airflow_provider_ckpt.checkpoint.find_restart_set import find_restart_set
+from airflow_provider_ckpt.checkpoint.listing import find_objects
 from airflow_provider_ckpt.checkpoint.observe import decode_entries, observe, refuse_closed, refuse_links
 from airflow_provider_ckpt.checkpoint.own_files import DATA, INTENT, MANIFEST
 from airflow_provider_ckpt.checkpoint.read_unmoved import read_unmoved
@@ -117,7 +118,7 @@ def plan_of_backup(checkpoint: Store, root: Store) -> BackupPlan:
 def _plan_of_newest(checkpoint: Store) -> BackupPlan:
     batch_id = _newest_committed(observe(checkpoint))
     view = observe(checkpoint, deep=True, batch_id=batch_id)
-    refuse_links(view)
+    refuse_links(view, beside=False)
     refuse_closed(view)
     chosen = require(find_restart_set(checkpoint, view, batch_id), view, _hint_to_check(view))
     chosen = without_broken_files(view, chosen, checkpoint.head, checkpoint.chunks)
@@ -127,7 +128,8 @@ def _plan_of_newest(checkpoint: Store) -> BackupPlan:
 
 
 def _planned(view: CheckpointView, chosen: RestartSet) -> BackupPlan:
-    plan = BackupPlan(view, chosen, contents(view, chosen.batch_id, chosen.names))
+    beside = contents(view, chosen.batch_id, chosen.names, can_hold=manifest.is_inside)
+    plan = BackupPlan(view, chosen, beside)
     manifest.require_names(plan.names, view.location)
     return plan
 
@@ -229,11 +231,12 @@ def _copy_newest(checkpoint: Store, copier: Copier, threads: int, on_step: OnSte
     copier.copy_anew(logs)
     entries, damaged = decode_entries(checkpoint, [name for name in logs if name in copier.held], copier.read)
     copied = copier.objects(logs)  # an entry may be purged by now: then it is known as it was listed before
-    objects = {**{name: started.objects.get(name, stored) for name, stored in copied.items()}, **checkpoint.find()}
+    before = {name: started.objects.get(name, stored) for name, stored in copied.items()}
+    objects = {**before, **find_objects(checkpoint)}
     copier.use_listing(objects)
     _require_same(logs, started.objects, objects)
     view = CheckpointView(checkpoint.location, now_ms(), objects, entries, damaged, complete=True)
-    refuse_links(view)
+    refuse_links(view, beside=False)
     chosen = drive(restart_set(view, batch_id, decompressors()), copier.read)
     if chosen.missing and observe(checkpoint).latest_committed != batch_id:
         raise MovedError
@@ -265,7 +268,7 @@ def _copy_unknown(
         return ()
     in_parallel(copier.try_add, names, threads, on_step)
     copier.mend_references(lambda function, lost: in_parallel(function, lost, threads))
-    now = checkpoint.find()
+    now = find_objects(checkpoint)
     added = set(unknown_names(replace(plan.view, objects=now))) - plan.view.objects.keys()
     return tuple(sorted({*copier.changed(names, now), *added}))
 
@@ -354,7 +357,7 @@ def _require_unchanged(checkpoint: Store, copier: Copier, view: CheckpointView, 
     own = [name for name in chosen.names if copier.is_own(name)]
     directories = sorted({name.rpartition("/")[0] for name in own})
     if directories and not checkpoint.is_local:
-        now = checkpoint.find()
+        now = find_objects(checkpoint)
     else:
         now = {name: stored for directory in directories for name, stored in checkpoint.ls(directory)[0].items()}
     copier.require_unchanged(own, now)
@@ -387,7 +390,7 @@ def _manifest(
         "judged": not words.quick and not plan.chosen.repaired,
         "unknown": unknown,
         "unknown_changed": list(changed),
-        "not_judged": [*plan.chosen.unknown, *([NOT_READ] if words.quick else [])],
+        "not_judged": [*plan.chosen.unknown, *([NOT_READ] if words.quick else []), *plan.beside.odd_texts],
     }
     watermark_ms = metadata.batch_watermark_ms if metadata else None
     return Manifest(

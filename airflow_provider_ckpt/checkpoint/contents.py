@@ -1,26 +1,41 @@
 """What there is in a checkpoint beside the files that a restart after one batch needs: left out for a reason, or kept.
 
 Whatever has no reason to be left out is *unknown* and kept: sources, catalogs and people put files beside Spark's (the
-schema log of Delta, ``_schemas`` of Auto Loader), and a restart may need them. Empty directories are not kept: object
-stores have none, and nothing that Spark writes depends on one.
+schema log of Delta, ``_schemas`` of Auto Loader), and a restart may need them. What nothing can copy is left out and
+named. Empty directories are not kept: object stores have none, and nothing that Spark writes depends on one.
 """
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Literal
 
 from airflow_provider_ckpt.checkpoint.source_log_files import file_log_offset
 from airflow_provider_ckpt.checkpoint.view import CheckpointView
 from airflow_provider_ckpt.codec import layout
+from airflow_provider_ckpt.codec.jvm_text import abbreviate
 from airflow_provider_ckpt.codec.offset_log import OffsetSeq
+from airflow_provider_ckpt.storage.stored_object import StoredObject
 
 #: Why a backup of a batch leaves an object out.
 Reason = Literal[
-    "of a later batch", "older than needed", "temporary", "checksum file of a file that is left out", "misspelt entry"
+    "of a later batch",
+    "older than needed",
+    "temporary",
+    "checksum file of a file that is left out",
+    "misspelt entry",
+    "a name that no backup can hold, or not readable",
+    "a link",
+    "a file under the name of a directory",
 ]
+#: What is left out although nobody knows that it is not needed.
+ODD: tuple[Reason, ...] = (
+    "a name that no backup can hold, or not readable",
+    "a link",
+    "a file under the name of a directory",
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,25 +51,37 @@ class Contents:
     left_out: Mapping[str, Reason]
 
     @property
+    def odd_texts(self) -> list[str]:
+        """What is left out because nothing can copy it: a text for each reason."""
+        odd = {why: [abbreviate(name) for name, its in sorted(self.left_out.items()) if its == why] for why in ODD}
+        return [f"not in the backup is {listed_shortly(names)}: {why}" for why, names in odd.items() if names]
+
+    @property
     def counted(self) -> dict[str, int]:
         """How many objects are left out, by reason."""
         return dict(sorted(Counter(self.left_out.values()).items()))
 
 
-def contents(view: CheckpointView, batch_id: int, needed: Collection[str]) -> Contents:
+def contents(
+    view: CheckpointView, batch_id: int, needed: Collection[str], *, can_hold: Callable[[str], bool] = lambda _: True
+) -> Contents:
     """Sort what is in a checkpoint and not in the restart set of a batch.
 
     Args:
         view: The whole checkpoint, with the offset log entry of the batch.
         batch_id: The committed batch.
         needed: The names of its restart set.
+        can_hold: Whether the copy can have an object of a name.
     """
     needed, judge = frozenset(needed), _Judge(view, batch_id)
+    directories = {parent for name in view.objects for parent in parents(name)}
     unknown, left_out = [], {}
     for name in sorted(view.objects):
         if name in needed:
             continue
         reason = judge.reason(name, needed)
+        if reason is None:
+            reason = _oddity(view.objects[name], can_hold, directories)
         if reason is None:
             unknown.append(name)
         else:
@@ -62,9 +89,25 @@ def contents(view: CheckpointView, batch_id: int, needed: Collection[str]) -> Co
     return Contents(tuple(sorted(unknown, key=_beside_its_object)), left_out)
 
 
+def _oddity(stored: StoredObject, can_hold: Callable[[str], bool], directories: Collection[str]) -> Reason | None:
+    """Why nothing can copy an object; None when it can be copied."""
+    if stored.is_unreachable or not can_hold(stored.name):
+        return "a name that no backup can hold, or not readable"
+    if stored.is_link:
+        return "a link"
+    return "a file under the name of a directory" if stored.name in directories else None
+
+
+def parents(name: str) -> Iterator[str]:
+    """The directories that a name is in, from the inner ones to the outer ones."""
+    while "/" in name:
+        name = name.rpartition("/")[0]
+        yield name
+
+
 def unknown_names(view: CheckpointView) -> tuple[str, ...]:
     """What is unknown by its name alone, whatever the batch, as far as it was listed; in the order of names."""
-    names = {name for name in view.objects if _is_unknown(name)}
+    names = {name for name, stored in view.objects.items() if _is_unknown(name) and not stored.is_unreachable}
     return tuple(sorted(names, key=_beside_its_object))
 
 

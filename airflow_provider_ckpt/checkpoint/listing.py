@@ -11,6 +11,8 @@ from dataclasses import dataclass, replace
 
 from airflow_provider_ckpt.clock import now_ms
 from airflow_provider_ckpt.codec import layout
+from airflow_provider_ckpt.errors import StoreError
+from airflow_provider_ckpt.storage.drivers import unreachable
 from airflow_provider_ckpt.storage.store import Store
 from airflow_provider_ckpt.storage.stored_object import StoredObject
 
@@ -29,6 +31,7 @@ class DirectoryListing:
         directories: The directories at the top, and inside the two logs when ``logs_seen``.
         logs_seen: Whether the two logs were listed.
         stateful: Whether there is state of at least one operator; None while that is not known.
+        is_whole: Whether the directories are all that are there.
     """
 
     listed_at_ms: int
@@ -36,6 +39,7 @@ class DirectoryListing:
     directories: frozenset[str]
     logs_seen: bool = False
     stateful: bool | None = None
+    is_whole: bool = True
 
     @property
     def is_checkpoint(self) -> bool:
@@ -66,7 +70,7 @@ def _listing_of_page(at_ms: int, objects: Mapping[str, StoredObject], whole: boo
     stateful: bool | None = any(_is_below_operator(name) for name in objects)
     if not stateful and seen_up_to < f"{layout.STATE}/{_LAST}":
         stateful = None
-    listing = DirectoryListing(at_ms, _top_and_logs(objects), directories, True, stateful)
+    listing = DirectoryListing(at_ms, _top_and_logs(objects), directories, True, stateful, whole)
     seen = seen_up_to > f"{layout.OFFSETS}/{_LAST}" and listing.is_checkpoint
     return listing if whole or seen else None
 
@@ -81,7 +85,11 @@ def _directories_of(name: str) -> Iterator[str]:
 
 
 def _top_and_logs(objects: Mapping[str, StoredObject]) -> dict[str, StoredObject]:
-    return {name: stored for name, stored in objects.items() if "/" not in name or name.rpartition("/")[0] in _LOGS}
+    return {
+        name: stored
+        for name, stored in objects.items()
+        if "/" not in name or name.rpartition("/")[0] in _LOGS or stored.is_unreachable
+    }
 
 
 def _is_below_operator(name: str) -> bool:
@@ -89,16 +97,40 @@ def _is_below_operator(name: str) -> bool:
 
 
 def list_tree(store: Store) -> tuple[dict[str, StoredObject], set[str]]:
-    """Every object, links among them, and every directory: in an object store one with objects. Raises StoreError."""
+    """Every object, links among them, and every directory: in an object store one with objects.
+
+    A directory of others that cannot be listed is unreachable. Raises StoreError for one of Spark.
+    """
     if not store.is_local:
         objects = store.find()
         return objects, {name.rpartition("/")[0] for name in objects}
     objects, directories = {}, [""]
     for directory in directories:  # which grows meanwhile
-        found, below = store.ls(directory, into_links=False)
+        try:
+            found, below = store.ls(directory, into_links=False)
+        except StoreError as error:
+            if not _is_beside(error, directory):
+                raise
+            found, below = {f"{directory}/": StoredObject(f"{directory}/", 0, None, "", is_unreachable=True)}, []
         objects.update(found)
-        directories.extend(below)
+        objects.update(unreachable(below, store.fs))
+        directories.extend(filter(store.can_name, below))
     return objects, set(directories)
+
+
+def find_objects(store: Store) -> dict[str, StoredObject]:
+    """Every object, as :func:`list_tree` shows them. Raises StoreError."""
+    try:
+        return store.find()
+    except StoreError as error:
+        if not store.is_local or not _is_beside(error, error.name or ""):
+            raise
+    return list_tree(store)[0]
+
+
+def _is_beside(error: StoreError, directory: str) -> bool:
+    """Whether an error of a listing is of a directory that is none of Spark's, and stays."""
+    return not error.retryable and directory.partition("/")[0] not in ("", *layout.TOP_DIRECTORIES)
 
 
 def list_logs(store: Store, listing: DirectoryListing) -> DirectoryListing:

@@ -20,6 +20,7 @@ from airflow_provider_ckpt.errors import (
     CheckpointNotFoundError,
     PlanError,
 )
+from airflow_provider_ckpt.storage.drivers import unreachable
 from airflow_provider_ckpt.storage.store import Store
 from airflow_provider_ckpt.storage.stored_object import StoredObject
 
@@ -61,8 +62,10 @@ def _observe_once(store: Store, deep: bool, batch_id: int | None, listing: Direc
         entries, damaged = {**entries, **new_entries}, {**damaged, **new_damaged}
     if _before_the_first_commit(objects) and layout.SOURCES in listing.directories:
         entries = {**entries, **_initial_offsets(store)}
-    linked = {name for name in listing.directories if "/" not in name and store.is_link(name)}
-    objects = {**objects, **{name: StoredObject(name, 0, None, "", True) for name in linked}}
+    unnamed = {} if deep else unreachable(listing.directories, store.fs)
+    unnamed = {name: odd for name, odd in unnamed.items() if not any(each.startswith(name) for each in objects)}
+    linked = {name for name in listing.directories if "/" not in name and store.can_name(name) and store.is_link(name)}
+    objects = {**objects, **unnamed, **{name: StoredObject(name, 0, None, "", True) for name in linked}}
     return CheckpointView(
         location=store.location,
         observed_at_ms=listing.listed_at_ms,
@@ -71,7 +74,7 @@ def _observe_once(store: Store, deep: bool, batch_id: int | None, listing: Direc
         damaged=damaged,
         complete=deep,
         stateful=bool(listing.stateful),
-        folders=tuple(sorted(folders - linked)),
+        folders=tuple(sorted(filter(store.can_name, folders - linked))),
     )
 
 
@@ -88,16 +91,25 @@ _FILES = (
 )
 
 
-def refuse_links(view: CheckpointView) -> None:
-    """Raise PlanError when there are links in a checkpoint: behind one may be what is none of it."""
-    if view.links:
+def refuse_links(view: CheckpointView, *, beside: bool = True) -> None:
+    """Raise PlanError when there are links in a checkpoint: behind one may be what is none of it.
+
+    Without ``beside``, links are fine where Spark has nothing.
+    """
+    links = [name for name in view.links if beside or _is_of_spark(name)]
+    if links:
         raise PlanError(
             "this checkpoint contains a link; to follow it could copy or remove files of something else.",
             location=view.location,
-            name=view.links[0],
+            name=links[0],
             hint="Replace the link with the files that it points to. Links in this checkpoint: "
-            f"{listed_shortly(view.links)}.",
+            f"{listed_shortly(links)}.",
         )
+
+
+def _is_of_spark(name: str) -> bool:
+    """Whether a name is one of Spark's, or in one of its directories."""
+    return name.partition("/")[0] in (*layout.TOP_DIRECTORIES, layout.METADATA, layout.SINK_LOG)
 
 
 def refuse_closed(view: CheckpointView) -> None:

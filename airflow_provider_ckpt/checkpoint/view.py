@@ -307,6 +307,11 @@ class CheckpointView:
         """Names of symbolic links, as far as they were listed; Spark makes none."""
         return tuple(sorted(name for name, stored in self.objects.items() if stored.is_link))
 
+    @property
+    def unreachable(self) -> tuple[str, ...]:
+        """What was listed and can be neither read, copied nor removed: by its name, or because it may not be listed."""
+        return tuple(sorted(name for name, stored in self.objects.items() if stored.is_unreachable))
+
     def below(self, directory: str) -> Iterator[StoredObject]:
         """Everything listed under a directory, by name ascending."""
         if not self._names:

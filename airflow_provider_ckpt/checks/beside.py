@@ -10,6 +10,7 @@ from airflow_provider_ckpt.checkpoint.view import CheckpointView
 from airflow_provider_ckpt.checks.findings import Finding
 from airflow_provider_ckpt.checks.registry import rule
 from airflow_provider_ckpt.codec import layout
+from airflow_provider_ckpt.codec.jvm_text import abbreviate
 
 #: What a backup keeps in its directory: one of these files, beside the directory ``checkpoint``.
 _OUR_FILES = ("manifest.json", "intent.json", "dropped.json")
@@ -39,8 +40,24 @@ def links(view: CheckpointView) -> Iterator[Finding]:
             "warning",
             f"{len(view.links)} files or directories are links: {listed_shortly(view.links)}",
             name=view.links[0],
-            hint="Spark follows links. ckpt takes no backup and makes no change here until you replace each link with "
-            "the file or directory that it points to.",
+            hint="Spark follows links. ckpt makes no change here, and takes no backup of a link in the place "
+            "of Spark's files, until you replace each link with the file or directory that it points to.",
+        )
+
+
+@rule("CKPT163")
+def unreachable(view: CheckpointView) -> Iterator[Finding]:
+    """CKPT163: what is listed, and can be neither read, copied nor removed."""
+    if view.unreachable:
+        yield Finding(
+            "CKPT163",
+            "warning",
+            f"{len(view.unreachable)} objects or directories cannot be opened, by their names or because they may not "
+            f"be listed: {listed_shortly(map(abbreviate, view.unreachable))}",
+            name=view.unreachable[0],
+            hint="Nothing of them is judged, no backup has them, and every change leaves them in place. An empty part "
+            'of a name between slashes, "." and ".." cannot be given to Hadoop either: rename or remove them with a '
+            "client of the storage.",
         )
 
 

@@ -159,7 +159,8 @@ def read_deep(
     piece at a time: of a checkpoint in the store, or of one that a backup there holds. Without ``state`` its files are
     judged by the listing, and only those are read that name others.
     """
-    view = read_text_logs(store, view, [name for name in view.objects if is_text_log(name)], read, chunks)
+    logs = [name for name, stored in view.objects.items() if is_text_log(name) and not stored.is_unreachable]
+    view = read_text_logs(store, view, logs, read, chunks)
     view = replace(view, unfinished=unfinished_state(view, read, chunks) if state else ())
     newest = view.batch_before
     if newest is None or {layout.offset_entry(newest), layout.commit_entry(newest)} & view.damaged.keys():

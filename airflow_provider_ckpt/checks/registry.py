@@ -65,6 +65,7 @@ RULES: Mapping[str, str] = {
     "CKPT160": "Files that are not Spark's",
     "CKPT161": "Links",
     "CKPT162": "Backups inside the checkpoint",
+    "CKPT163": "Objects that cannot be opened",
     "CKPT201": "Conf will be ignored",
     "CKPT202": "Conf absent from the log",
     "CKPT203": "Shuffle partitions do not change the state",

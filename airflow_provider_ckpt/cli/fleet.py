@@ -30,7 +30,7 @@ from airflow_provider_ckpt.cli.topic_memory import TopicMemory
 from airflow_provider_ckpt.clock import now_ms
 from airflow_provider_ckpt.documents import FORMAT_VERSION
 from airflow_provider_ckpt.errors import CheckpointNotFoundError, GateFailedError
-from airflow_provider_ckpt.fleet.find import DEPTH, THREADS, find_checkpoints
+from airflow_provider_ckpt.fleet.find import DEPTH, THREADS, Unsearched, find_checkpoints
 from airflow_provider_ckpt.fleet.index import left_out_text
 from airflow_provider_ckpt.fleet.judge import judge_checkpoints
 from airflow_provider_ckpt.fleet.read_positions import FleetPositions
@@ -69,6 +69,7 @@ class _Summary:
     replaced: int = 0
     blocked: int = 0
     sources_unreadable: int = 0
+    not_searched: int = 0
     requests: int = 0
     requests_per_checkpoint: float | None = None
 
@@ -109,6 +110,7 @@ class _Summary:
             "replaced": self.replaced,
             "blocked": self.blocked,
             "sources_unreadable": self.sources_unreadable,
+            "not_searched": self.not_searched,
             "requests": self.requests,
             "requests_per_checkpoint": self.requests_per_checkpoint,
         }
@@ -124,6 +126,8 @@ class _Summary:
             counted.append(f"{self.sources_unreadable} whose sources could not be asked")
         if self.replaced:
             counted.append(f"{self.replaced} replaced by a full refresh")
+        if self.not_searched:
+            counted.append(f"{self.not_searched} directories deeper than --depth, which were not searched")
         decision = "" if self.decision is None else f"{self.decision.upper()} "
         plural = "" if self.checkpoints == 1 else "s"
         what = f"{decision}{self.checkpoints} checkpoint{plural}: {', '.join(counted)}"
@@ -155,7 +159,7 @@ class _Summary:
     show_default=True,
     type=Whole(min=0),
     metavar="LEVELS",
-    help="Search this number of directory levels below each root.",
+    help="Search this number of directory levels below each root; all levels below _checkpoints of a pipeline.",
 )
 @click.option(
     "--threads",
@@ -236,8 +240,9 @@ def fleet(
     to a broker serves all queries. The first line names what was not judged because it was neither declared nor read;
     that is never a pass.
     Exit code 1 when there is an error, a decision to block, or a directory or a source that could not be read; 3 when
-    there is no checkpoint. Of a flow of a declarative pipeline only the newest version is checked; the others are
-    listed as replaced. With --json the rows are printed in the order of their directories, not worst first.
+    there is no checkpoint. Directories that --depth leaves out are counted, and change no exit code. Of a flow of a
+    declarative pipeline only the newest version is checked; the others are listed as replaced. With --json the rows
+    are printed in the order of their directories, not worst first.
     """
     if not roots:
         raise click.UsageError(NO_ROOT)
@@ -247,11 +252,12 @@ def fleet(
     positions = _positions(said, remembered, opening(storage_options), ages=ages)
     stores = [open_store(root, storage_options) for root in roots]
     writer = _index_writer(index, stores, backup_roots, storage_options)
-    found = find_checkpoints(stores, depth=depth, threads=threads)
+    unsearched = Unsearched()
+    found = find_checkpoints(stores, depth=depth, threads=threads, unsearched=unsearched)
     summary = _Summary()
     judged = judge_checkpoints(found, deep=deep, deploy=deploy, threads=threads, positions=positions)
     judged = judged if writer is None else writer.taking(judged)
-    rows = _count(_watch(judged), stores, summary)
+    rows = _count(_watch(judged), stores, summary, unsearched)
     show = {"json": _stream, "openmetrics": _print_metrics}.get(
         "json" if as_json else document or "", _print_for_people
     )
@@ -321,13 +327,16 @@ def _watch(rows: Iterator[FleetRow]) -> Iterator[FleetRow]:
         yield from progress.track(rows, total=None)
 
 
-def _count(rows: Iterable[FleetRow], stores: Sequence[Store], summary: _Summary) -> Iterator[FleetRow]:
+def _count(
+    rows: Iterable[FleetRow], stores: Sequence[Store], summary: _Summary, unsearched: Unsearched
+) -> Iterator[FleetRow]:
     """The same rows; when the last one has passed, the summary is complete."""
     for row in rows:
         summary.add(row)
         yield row
     if summary.decision is not None and summary.unreadable:
         summary.decision = "block"
+    summary.not_searched = unsearched.count
     summary.requests = sum(store.calls.count for store in stores)
     if summary.checkpoints:
         summary.requests_per_checkpoint = round(summary.requests / summary.checkpoints, 2)

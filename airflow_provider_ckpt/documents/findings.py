@@ -163,6 +163,7 @@ class FleetSummaryFields(TypedDict):
     replaced: Annotated[int, "checkpoints that were replaced by a full refresh"]
     blocked: Annotated[int, "number of checkpoints whose gate decision is `block`"]
     sources_unreadable: Annotated[int, "number of checkpoints whose sources could not be asked"]
+    not_searched: Annotated[int, "number of directories deeper than `--depth`, which were not searched"]
     requests: Annotated[int, "number of requests to the storage"]
     requests_per_checkpoint: Annotated[float | None, "number of requests to the storage per checkpoint"]
 

@@ -1,16 +1,18 @@
 """Finding every checkpoint below some roots: lazily, level by level below each root, then by name.
 
-A directory that cannot be read is a row with its error and ends nothing.
+A directory that cannot be read, or that no location can name, is a row with its error and ends nothing. What is below
+a checkpoint is searched as well. Below the directory of a declarative pipeline all levels are, whatever the depth.
 """
 
 from __future__ import annotations
 
 from collections.abc import Container, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 
 from tenacity import retry, retry_if_exception, stop_after_attempt, stop_after_delay, wait_exponential, wait_random
 
+from airflow_provider_ckpt.checkpoint.flows import CHECKPOINTS, LEVELS, flow_of, newest_version
 from airflow_provider_ckpt.checkpoint.listing import DirectoryListing, list_checkpoint
 from airflow_provider_ckpt.checkpoint.own_files import DATA, DROPPED, INTENT, MANIFEST, PLAN, UNDO_DIRECTORY
 from airflow_provider_ckpt.codec import layout
@@ -18,6 +20,7 @@ from airflow_provider_ckpt.errors import CheckpointError, CheckpointNotFoundErro
 from airflow_provider_ckpt.fleet.row import FleetRow
 from airflow_provider_ckpt.storage.concurrency import in_order
 from airflow_provider_ckpt.storage.store import Store
+from airflow_provider_ckpt.storage.stored_object import is_name
 
 #: How many levels below a root a checkpoint is searched for.
 DEPTH = 5
@@ -28,9 +31,6 @@ NOT_ENTERED = frozenset(
     {layout.OFFSETS, layout.COMMITS, layout.SOURCES, layout.STATE, layout.SINK_LOG, UNDO_DIRECTORY}
     | {"_delta_log", "_change_data", "_symlink_format_manifest", "_temporary"}
 )
-
-#: What a Spark Declarative Pipeline keeps its checkpoints in: <table>/<flow>/<version>.
-PIPELINE_CHECKPOINTS = "_checkpoints"
 
 #: What this package itself keeps copies of checkpoints in: a file, and the directory beside it.
 OUR_COPIES = ((MANIFEST, DATA), (INTENT, DATA), (DROPPED, DATA), (PLAN, "saved"))
@@ -54,6 +54,37 @@ class Found:
         return self.store.location
 
 
+#: Directories that :class:`Unsearched` names.
+_NAMED = 3
+
+
+@dataclass(slots=True)
+class Unsearched:
+    """The directories that are deeper than the search went.
+
+    Args:
+        count: How many; what is below them is not counted.
+        first: Locations of the first of them.
+    """
+
+    count: int = 0
+    first: list[str] = field(default_factory=list)
+
+    def add(self, locations: Sequence[str]) -> None:
+        """Remember some."""
+        self.first += locations[: max(0, _NAMED - len(self.first))]
+        self.count += len(locations)
+
+
+@dataclass(frozen=True, slots=True)
+class _Seen:
+    """A directory that was listed, and how many levels below it are to be searched."""
+
+    store: Store
+    levels: int
+    listing: DirectoryListing | FleetRow
+
+
 def _is_retryable(error: BaseException) -> bool:
     return isinstance(error, CheckpointError) and error.retryable
 
@@ -68,7 +99,12 @@ patiently = retry(
 
 
 def find_checkpoints(
-    roots: Sequence[Store], *, depth: int = DEPTH, threads: int = THREADS, known: Container[str] = ()
+    roots: Sequence[Store],
+    *,
+    depth: int = DEPTH,
+    threads: int = THREADS,
+    known: Container[str] = (),
+    unsearched: Unsearched | None = None,
 ) -> Iterator[Found | FleetRow]:
     """Find every checkpoint under some roots.
 
@@ -77,6 +113,7 @@ def find_checkpoints(
         depth: How many levels below a root to search.
         threads: How many directories to read together.
         known: Locations below the roots that are not read again, nor yielded.
+        unsearched: Takes the directories that are deeper than that.
 
     Returns:
         A generator of checkpoints, and of rows with an error for directories that could not be listed.
@@ -85,74 +122,127 @@ def find_checkpoints(
         CheckpointNotFoundError: A root does not exist.
         StoreError: A root cannot be listed. Both are raised at once, before the first checkpoint is asked for.
     """
-    level: list[tuple[Store, DirectoryListing | FleetRow]] = [(root, _list_root(root)) for root in roots]
-    return _walk(level, depth, threads, known)
+    level = [_Seen(root, depth, _list_root(root, depth)) for root in roots]
+    return _walk(level, threads, known, unsearched or Unsearched())
+
+
+def _listed(store: Store, levels: int) -> DirectoryListing:
+    """A directory; of a checkpoint below which is to be searched all the directories that are in it."""
+    listing = list_checkpoint(store)
+    if not listing.is_checkpoint or not levels or listing.is_whole:
+        return listing
+    return replace(listing, directories=listing.directories | {*store.ls()[1]})
 
 
 @patiently
-def _list_root(root: Store) -> DirectoryListing:
-    listing = list_checkpoint(root)
+def _list_root(root: Store, levels: int) -> DirectoryListing:
+    listing = _listed(root, levels)
     if not listing.objects and not listing.directories and not root.exists():
         raise CheckpointNotFoundError("the location does not exist.", location=root.location)
     return listing
 
 
 def _walk(
-    seen: Iterable[tuple[Store, DirectoryListing | FleetRow]], depth: int, threads: int, known: Container[str]
+    level: Iterable[_Seen], threads: int, known: Container[str], unsearched: Unsearched
 ) -> Iterator[Found | FleetRow]:
     with ThreadPoolExecutor(threads) as pool:
-        for levels_left in range(depth, -1, -1):
-            deepest = True
-            below: list[tuple[Store, list[str]]] = []
-            for store, listing in seen:
-                deepest = False
-                if isinstance(listing, FleetRow):
-                    yield listing
-                elif listing.is_checkpoint:
-                    yield _found(store, listing)
-                elif levels_left:
-                    below.append((store, _to_enter(listing)))
-            if deepest:
+        while True:
+            is_last = True
+            below: list[tuple[Store, int, list[str]]] = []
+            for seen in level:
+                is_last = False
+                if isinstance(seen.listing, FleetRow):
+                    yield seen.listing
+                    continue
+                if seen.listing.is_checkpoint:
+                    yield _found(seen.store, seen.listing)
+                else:
+                    yield from _dead_links(seen.store, seen.listing)
+                names = []
+                for name in _to_enter(seen.listing):
+                    if not seen.store.can_name(name):
+                        yield _without_name(seen.store, name)
+                    elif not _leads_up(seen.store, name):
+                        names.append(name)
+                if seen.levels and names:
+                    below.append((seen.store, seen.levels, names))
+                else:
+                    unsearched.add([f"{seen.store.location}/{name}" for name in names])
+            if is_last:
                 return
-            children = (store.child(name) for store, names in below for name in names)
+            children = (_Below(store, name, levels) for store, levels, names in below for name in names)
             unknown = (child for child in children if child.location not in known)
-            seen = in_order(pool, _listing_or_row, unknown, window=2 * threads)
+            level = in_order(pool, _seen, unknown, window=2 * threads)
+
+
+@dataclass(frozen=True, slots=True)
+class _Below:
+    """A directory that is to be listed."""
+
+    parent: Store
+    name: str
+    levels_of_parent: int
+
+    @property
+    def location(self) -> str:
+        return f"{self.parent.location.rstrip('/')}/{self.name}"
+
+    @property
+    def levels(self) -> int:
+        """How many levels below it are searched."""
+        return max(self.levels_of_parent - 1, LEVELS if self.name == CHECKPOINTS else 0)
+
+
+def _seen(below: _Below) -> _Seen:
+    store = below.parent.child(below.name)
+    try:
+        listing = _list_patiently(store, below.levels)
+    except CheckpointError as error:
+        return _Seen(store, below.levels, FleetRow(store.location, error=str(error)))
+    return _Seen(store, below.levels, listing)
+
+
+def _leads_up(store: Store, name: str) -> bool:
+    """Whether a name is a link on a disk to a directory that it is in, which is searched already."""
+    return store.is_link(name) and store.is_within(store.child(name))
+
+
+def _dead_links(store: Store, listing: DirectoryListing) -> Iterator[FleetRow]:
+    """A row for each link that leads to nothing: what was there is not there, or not reachable."""
+    for name, stored in sorted(listing.objects.items()):
+        if stored.is_link and not stored.identity:
+            yield FleetRow(
+                f"{store.location}/{name}", error="this is a link that leads to nothing, so nothing was checked"
+            )
+
+
+def _without_name(store: Store, name: str) -> FleetRow:
+    """The row of a directory that no location can name."""
+    return FleetRow(
+        f"{store.location}/{name}/",
+        error=f"the storage has a directory {name!r} here, which no location can name; what is in it was not checked",
+    )
 
 
 def _found(store: Store, listing: DirectoryListing) -> Found | FleetRow:
     """A checkpoint; a row when a later version beside it has replaced it."""
-    parent, _, name = store.location.rpartition("/")
-    if not _is_flow(parent) or not name.isdecimal():
+    flow = flow_of(store.location)
+    if flow is None:
         return Found(store, listing)
     try:
-        newest = _newest_version(store.at(parent).ls()[1])
+        newest = newest_version(store.at(flow.directory).ls()[1])
     except CheckpointError:  # not known to be replaced
-        newest = name
-    return Found(store, listing) if name == newest else FleetRow(store.location, replaced_by=f"{parent}/{newest}")
-
-
-def _is_flow(location: str) -> bool:
-    """Whether a location is the directory of a flow of a Spark Declarative Pipeline, which holds its versions."""
-    parts = location.split("/")
-    return len(parts) > 3 and parts[-3] == PIPELINE_CHECKPOINTS
-
-
-def _newest_version(names: Iterable[str]) -> str | None:
-    """Each full refresh begins a version; the highest number is the one that runs."""
-    return max((name for name in names if name.isascii() and name.isdecimal()), key=int, default=None)
+        newest = None
+    if newest is None or int(newest) <= flow.version:
+        return Found(store, listing)
+    return FleetRow(store.location, replaced_by=f"{flow.directory}/{newest}")
 
 
 def _to_enter(listing: DirectoryListing) -> list[str]:
     if any(file in listing.objects and directory in listing.directories for file, directory in OUR_COPIES):
         return []
-    return sorted(name for name in listing.directories - NOT_ENTERED if not name.startswith("."))
+    names = {name for name in listing.directories if name.partition("/")[0] not in NOT_ENTERED}
+    return sorted(name for name in names if not name.startswith(".") or not is_name(name))
 
 
-_list_patiently = patiently(list_checkpoint)
-
-
-def _listing_or_row(store: Store) -> tuple[Store, DirectoryListing | FleetRow]:
-    try:
-        return store, _list_patiently(store)
-    except CheckpointError as error:
-        return store, FleetRow(store.location, error=str(error))
+_list_patiently = patiently(_listed)

@@ -6,6 +6,7 @@ import asyncio
 from functools import cache
 from typing import Any
 
+from airflow_provider_ckpt.storage.drivers import is_itself
 from airflow_provider_ckpt.storage.store import Store
 from airflow_provider_ckpt.storage.stored_object import StoredObject
 from airflow_provider_ckpt.untrusted.limits import most_bytes
@@ -36,7 +37,7 @@ class AsyncStore(Store):
                 infos = await self.fs._lsdir(path, refresh=True)  # noqa: SLF001  # one request also when it is empty
             except FileNotFoundError:
                 return {}
-        return self._split(info for info in infos if not self._same(info["name"], path))[0]
+        return self._split(info for info in infos if not is_itself(info, path, self.fs))[0]
 
     async def fetch(self, name: str) -> bytes:
         """The bytes of an object, as :meth:`Store.read` has them."""

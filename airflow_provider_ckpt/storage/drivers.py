@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 import hashlib
-import re
 from collections.abc import Iterable, Mapping
-from functools import lru_cache
 from threading import Lock
 from typing import IO, Any
 
 from airflow_provider_ckpt.errors import CheckpointError
 from airflow_provider_ckpt.storage.local import CHUNK_BYTES, LocalDisk, See, publish
-from airflow_provider_ckpt.storage.stored_object import StoredObject
+from airflow_provider_ckpt.storage.stored_object import StoredObject, is_name
 
 #: A driver of fsspec, or the disk of this machine.
 FileSystem = Any
@@ -34,7 +32,7 @@ def finds_at_once(fs: FileSystem) -> bool:
 
 def marks_a_directory(info: Mapping[str, Any]) -> bool:
     """Whether an object of a listing is the mark of an empty directory, as Hadoop's S3 driver writes them."""
-    return info["type"] == "file" and str(info["name"]).endswith("/")
+    return info["type"] == "file" and str(info["name"]).endswith("/") and not info["size"]
 
 
 class Calls:
@@ -66,7 +64,7 @@ def truthful(fs: FileSystem) -> FileSystem:
     return fs
 
 
-def stored_object(name: str, info: Mapping[str, Any]) -> StoredObject:
+def stored_object(name: str, info: Mapping[str, Any], *, is_unreachable: bool = False) -> StoredObject:
     """An object as a listing shows it."""
     keys = ("mtime", "LastModified", "last_modified", "created")
     modified: Any = next((info[key] for key in keys if info.get(key)), None)
@@ -75,7 +73,7 @@ def stored_object(name: str, info: Mapping[str, Any]) -> StoredObject:
     modified_ms = int(modified * 1000) if isinstance(modified, int | float) else None
     size = int(info["size"] or 0)
     identity = info.get("ETag") or info.get("etag") or f"{size}-{modified}"
-    return StoredObject(name, size, modified_ms, str(identity).strip('"'))
+    return StoredObject(name, size, modified_ms, str(identity).strip('"'), is_unreachable=is_unreachable)
 
 
 class Call:
@@ -94,22 +92,21 @@ class Call:
             raise self._store.typed_error(error, self._name) from self._store.safe_cause(error)
 
 
-@lru_cache(maxsize=4_096)  # the files of one checkpoint are called as those of another
-def is_name(name: str) -> bool:
-    """Whether a text names an object inside a location: no empty part, no ``.`` and no ``..`` between its slashes.
-
-    Some storages take a backslash for a slash, so none leads up either.
-    """
-    return not _NO_NAME.search(name)
-
-
-_NO_NAME = re.compile(r"(?:\A|[/\\])\.{0,2}(?:[/\\]|\Z)|\0")
-
-
 #: Where a backslash is a letter like any other.
 _BACKSLASHES = {"file", "local", "s3", "s3a", "gs", "gcs", "memory"}
 #: What the driver of S3 takes for the end of a key.
 _S3_VERSION = "?versionId="
+
+
+def is_nameable(name: str, fs: FileSystem) -> bool:
+    """Whether a driver can be asked for a name inside a location, and takes it for nothing else."""
+    return is_name(name) and not is_foreign(name, fs)
+
+
+def unreachable(directories: Iterable[str], fs: FileSystem) -> dict[str, StoredObject]:
+    """Of some directories of a listing those that cannot be entered, by their names with a slash at the end."""
+    names = [f"{name}/" for name in directories if not is_nameable(name, fs)]
+    return {name: StoredObject(name, 0, None, "", is_unreachable=True) for name in names}
 
 
 def is_foreign(name: str, fs: FileSystem) -> bool:
@@ -121,7 +118,7 @@ def is_foreign(name: str, fs: FileSystem) -> bool:
 
 def is_folder_marker(info: Mapping[str, Any]) -> bool:
     """An empty object that means a directory where there are none."""
-    return bool(info["name"].endswith("/") or (info["name"].endswith("_$folder$") and not info["size"]))
+    return bool(info["name"].endswith(("/", "_$folder$")) and not info["size"])
 
 
 def service(fs: FileSystem) -> tuple[object, ...]:
@@ -131,22 +128,27 @@ def service(fs: FileSystem) -> tuple[object, ...]:
     return (*protocols(fs), *map(str, own))
 
 
-def split(infos: Iterable[Mapping[str, Any]], prefix: str) -> tuple[dict[str, StoredObject], list[str]]:
+def split(infos: Iterable[Mapping[str, Any]], prefix: str, fs: FileSystem) -> tuple[dict[str, StoredObject], list[str]]:
     """What a driver has listed below a prefix: the objects by name, and the directories.
 
-    Raises ValueError for an object whose name no location can hold: leaving it out would be silent.
+    An object whose name no location can hold is there as unreachable, and a directory by its name.
     """
     objects, directories = {}, []
     for info in infos:
-        path = info["name"].strip("/")
+        path = info["name"].lstrip("/")
         name = path[len(prefix) :].removeprefix("/") if prefix else path
         if info["type"] == "directory":
-            directories.append(name)
+            directories.append(name if "s3" in protocols(fs) else name.rstrip("/"))
         elif name and not is_folder_marker(info):
-            if not is_name(name):
-                raise ValueError(f"the storage has the object {name!r}, which cannot be named inside a location.")
-            objects[name] = stored_object(name, info)
+            objects[name] = stored_object(name, info, is_unreachable=not is_nameable(name, fs))
     return objects, directories
+
+
+def is_itself(info: Mapping[str, Any], path: str, fs: FileSystem) -> bool:
+    """Whether what a driver has listed of a path is the path itself. S3 has directories without a name below one."""
+    if info["type"] == "directory" and "s3" in protocols(fs):
+        return str(info["name"]) == path
+    return str(info["name"]).strip("/") == path.strip("/")
 
 
 def create_from(fs: FileSystem, path: str, head: bytes, source: IO[bytes], see: See) -> tuple[int, str]:

@@ -9,10 +9,11 @@ import stat as modes
 import threading
 import uuid
 from collections.abc import Callable, Iterable, Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import IO, Any
 
-from airflow_provider_ckpt.storage.stored_object import StoredObject
+from airflow_provider_ckpt.storage.stored_object import StoredObject, is_name
 
 CHUNK_BYTES = 1 << 20
 _GROWN_BYTES = 1 << 16
@@ -106,6 +107,8 @@ def scan(path: str, prefix: str, *, into_links: bool = True) -> tuple[dict[str, 
                     raise
                 continue
             objects[name] = _stored(name, seen, is_link=is_link)
+            if "\\" in entry.name and not is_name(name):
+                objects[name] = replace(objects[name], is_unreachable=True)
     return objects, directories
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import hashlib
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -23,14 +23,15 @@ from airflow_provider_ckpt.storage.drivers import (
     create_from,
     driver_of,
     finds_at_once,
-    is_foreign,
-    is_name,
+    is_itself,
+    is_nameable,
     marks_a_directory,
     protocols,
     service,
     split,
     stored_object,
     truthful,
+    unreachable,
 )
 from airflow_provider_ckpt.storage.local import (
     CHUNK_BYTES,
@@ -164,9 +165,9 @@ class Store:
                 return {}, []
             except NotADirectoryError:
                 infos = [{"type": "file", "name": path}]
-        if len(infos) == 1 and infos[0]["type"] == "file" and self._same(infos[0]["name"], path):
+        if len(infos) == 1 and infos[0]["type"] == "file" and is_itself(infos[0], path, self.fs):
             raise StoreError("this is a file, not a directory", location=self.location, name=directory or None)
-        return self._split(info for info in infos if not self._same(info["name"], path))
+        return self._split(info for info in infos if not is_itself(info, path, self.fs))
 
     def names(self, directory: str) -> list[str]:
         """Names of the objects that :meth:`ls` shows of a directory; a disk is not asked what each of them is."""
@@ -188,8 +189,13 @@ class Store:
         while todo:
             found, directories = self.ls(todo.pop(), into_links=False)
             objects.update(found)
-            todo.extend(directories)
+            objects.update(unreachable(directories, self.fs))
+            todo.extend(filter(self.can_name, directories))
         return objects
+
+    def can_name(self, name: str) -> bool:
+        """Whether what a listing calls so can be opened, read, written and removed by that name."""
+        return is_nameable(name, self.fs)
 
     def is_link(self, name: str) -> bool:
         """Whether a name is that of a symbolic link; only a local disk has them."""
@@ -389,7 +395,7 @@ class Store:
         return data
 
     def _path(self, name: str) -> str:
-        if not is_name(name) or is_foreign(name, self.fs):
+        if not self.can_name(name):
             raise StoreError(
                 f"{name!r} is not a name that can be used inside this location.",
                 location=self.location,
@@ -401,15 +407,8 @@ class Store:
         if self.is_local and is_below_link(self.root, self._path(name).rpartition("/")[0]):
             raise StoreError("this object is behind a link, so it is not removed.", location=self.location, name=name)
 
-    def _same(self, path: str, other: str) -> bool:
-        return path.strip("/") == other.strip("/")
-
-    def _split(self, infos: Any) -> tuple[dict[str, StoredObject], list[str]]:
-        try:
-            return split(infos, self.root.strip("/"))
-        except ValueError as error:
-            hint = 'No part of a name between slashes may be empty, "." or "..". Rename it.'
-            raise StoreError(str(error), location=self.location, hint=hint) from None
+    def _split(self, infos: Iterable[Mapping[str, Any]]) -> tuple[dict[str, StoredObject], list[str]]:
+        return split(infos, self.root.strip("/"), self.fs)
 
     def _errors(self, name: str) -> Call:
         return Call(self, name)

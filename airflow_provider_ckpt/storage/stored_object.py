@@ -3,8 +3,22 @@
 from __future__ import annotations
 
 import hashlib
+import re
 from collections.abc import Iterable
 from dataclasses import dataclass
+from functools import lru_cache
+
+
+@lru_cache(maxsize=4_096)  # the files of one checkpoint are called as those of another
+def is_name(name: str) -> bool:
+    """Whether a text names an object inside a location: no empty part, no ``.`` and no ``..`` between its slashes.
+
+    Some storages take a backslash for a slash, so none leads up either.
+    """
+    return not _NO_NAME.search(name)
+
+
+_NO_NAME = re.compile(r"(?:\A|[/\\])\.{0,2}(?:[/\\]|\Z)|\0")
 
 
 @dataclass(frozen=True, slots=True)
@@ -17,6 +31,8 @@ class StoredObject:
         modified_ms: Last modification, epoch milliseconds; None where a store does not tell.
         identity: Changes whenever the content may have changed: an ETag, or size and modification time.
         is_link: Whether it is a symbolic link of a local disk, to a file or to a directory.
+        is_unreachable: Whether its name is one that no location can hold: it is listed, and is neither read, copied nor
+            removed. The name of a directory that is so ends with a slash.
     """
 
     name: str
@@ -24,6 +40,7 @@ class StoredObject:
     modified_ms: int | None
     identity: str
     is_link: bool = False
+    is_unreachable: bool = False
 
 
 def digest(objects: Iterable[StoredObject]) -> str:

@@ -234,13 +234,32 @@ def test_a_rollback_and_its_undo_leave_them(query):
 
 
 @pytest.mark.parametrize("name", ["_schemas/new\nline", "x\\..\\y", "_schemas/\udcff", "tab\tx"])
-def test_a_name_that_no_backup_can_hold_is_refused_before_anything_is_copied(query, root, name):
+def test_a_name_that_no_backup_can_hold_is_left_out_and_said(query, root, name):
     orders = query()
     (orders.checkpoint / "_schemas").mkdir()
     (orders.checkpoint / name).write_bytes(b"")
-    with pytest.raises(PlanError, match="a backup cannot store"):
-        orders.back_up(root)
-    assert list_backups(root) == ()
+    whole = len(orders.back_up(root).objects)
+    taken = orders.back_up(root)
+    assert (len(taken.objects), taken.unknown) == (whole, ())
+    (said,) = taken.not_judged
+    assert said == f"not in the backup is {name!r}: a name that no backup can hold, or not readable"
+
+
+def test_a_directory_beside_sparks_that_may_not_be_listed_ends_neither_a_check_nor_a_backup(query, root):
+    orders = query()
+    closed = orders.checkpoint / "closed"
+    closed.mkdir()
+
+    class Refusing(Store):
+        def ls(self, directory="", **options):
+            if directory == "closed":
+                raise StoreError("permission denied", location=self.location, name=directory)
+            return super().ls(directory, **options)
+
+    store = Refusing.open(orders.store.location)
+    (finding,) = [finding for finding in inspect(store, deep=True) if finding.code == "CKPT163"]
+    assert finding.name == "closed/"
+    assert take_backup(store, root).not_judged[0].startswith("not in the backup is 'closed/'")
 
 
 def test_empty_directories_are_not_backed_up(query, root, tmp_path):
@@ -254,7 +273,7 @@ def test_empty_directories_are_not_backed_up(query, root, tmp_path):
 
 
 @pytest.mark.s3
-def test_on_s3_they_survive_and_a_key_without_a_name_is_refused(query, s3_store, tmp_path):
+def test_on_s3_they_survive_and_what_nothing_can_copy_is_left_out_and_said(query, s3_store, tmp_path):
     orders = query("file-to-parquet-5")
     odd = {**UNKNOWN, "_schemas/q?x=1#[*] +~'\"": b"1", "_schemas/x_$folder$": b"2", "_schemas/…/...": b"3"}
     put(orders.checkpoint, odd)
@@ -272,12 +291,19 @@ def test_on_s3_they_survive_and_a_key_without_a_name_is_refused(query, s3_store,
     assert {name: restored[name] for name in odd} == odd
     bucket, key = there.root.split("/", 1)
     there.fs.call_s3("put_object", Bucket=bucket, Key=f"{key}/_schemas//x", Body=b"1")
-    with pytest.raises(StoreError, match="the object '_schemas//x', which cannot be named"):
-        take_backup(there, backups)
+    unnamed = take_backup(there, backups)
+    assert set(unnamed.unknown) == odd.keys()
+    assert unnamed.not_judged[-1].startswith("not in the backup is '_schemas//x'")
+    assert [item.name for item in inspect(there, deep=True) if item.code == "CKPT163"] == ["_schemas//x"]
     there.fs.call_s3("delete_object", Bucket=bucket, Key=f"{key}/_schemas//x")
     there.fs.call_s3("put_object", Bucket=bucket, Key=f"{key}/_schemas", Body=b"1")
-    with pytest.raises(PlanError, match="'_schemas' is both a file and a directory"):
-        take_backup(there, backups)
+    for name in ("offsets", "commits", "state", "sources"):  # as WASB marks directories
+        there.fs.call_s3("put_object", Bucket=bucket, Key=f"{key}/{name}", Body=b"")
+    marked = take_backup(there, backups)
+    assert set(marked.unknown) == odd.keys()
+    beside = "'_schemas', 'commits', 'offsets', 'sources', 'state'"
+    assert marked.not_judged[-1] == f"not in the backup is {beside}: a file under the name of a directory"
+    verify_backup(backups, marked)
 
 
 # --- links ----------------------------------------------------------------------------------------------------------
@@ -316,7 +342,7 @@ def link_to_nowhere(checkpoint: Path, outside: Path) -> None:
     (checkpoint / "sources" / "9").symlink_to(outside / "nowhere")
 
 
-LINKS = [link_file, link_log_entry, link_partition, link_state, link_sibling, link_loop, link_to_nowhere]
+LINKS = [link_log_entry, link_partition, link_state, link_sibling, link_loop, link_to_nowhere]
 
 
 @pytest.mark.parametrize("link", LINKS, ids=lambda link: link.__name__)
@@ -338,6 +364,21 @@ def test_a_checkpoint_with_links_is_found_and_neither_backed_up_nor_changed(quer
         with pytest.raises(PlanError, match="contains a link"):
             act()
     assert {name: data for name, data in files(tmp_path).items() if not name.startswith("backups")} == before
+
+
+def test_links_where_spark_has_nothing_are_left_out_of_a_backup_and_said(query, root, tmp_path):
+    orders, outside = query(), tmp_path / "outside"
+    (outside / "0").mkdir(parents=True)
+    (outside / "0" / "1.delta").write_bytes(b"not of this checkpoint")
+    link_file(orders.checkpoint, outside)
+    (orders.checkpoint / "dead").symlink_to("nowhere")
+    (orders.checkpoint / "ring").symlink_to("ring")
+    (orders.checkpoint / "itself").symlink_to(".")
+    taken = orders.back_up(root)
+    assert taken.unknown == ()
+    assert taken.not_judged == ("not in the backup is '_schemas/0', 'dead', 'itself', 'ring': a link",)
+    with pytest.raises(PlanError, match="contains a link"):
+        make_rollback(Stores(orders.store), 5)
 
 
 @pytest.mark.parametrize("link", [link_state, link_log_entry], ids=lambda link: link.__name__)

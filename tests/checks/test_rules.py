@@ -191,6 +191,7 @@ BY_CODE: dict[str, Shown] = {
             f"text backups/{BACKUP}/manifest.json {{}}",
         ),
     ),
+    "CKPT163": Shown(("warning", r"x\..\y"), mutations=(r"text 'x\..\y' mine",)),
     "CKPT201": Shown(("error", None), "agg-hdfs", deploy=DeploySpec(confs={SHUFFLE: "8"})),
     "CKPT202": Shown(("note", "offsets/4"), mutations=("confs offsets/{N} none",), deploy=DeploySpec()),
     "CKPT203": Shown(("note", None), deploy=DeploySpec(confs={SHUFFLE: "8"})),

@@ -95,6 +95,7 @@ def test_json_is_one_document_with_rows_in_the_order_of_directories(capsys, flee
         "replaced": 0,
         "blocked": 0,
         "sources_unreadable": 0,
+        "not_searched": 0,
         "requests_per_checkpoint": requests / 2,
     }
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import stat
 import tempfile
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -13,19 +14,19 @@ from airflow_provider_ckpt.backup.take import take_backup
 from airflow_provider_ckpt.change.apply import apply
 from airflow_provider_ckpt.change.places import Stores
 from airflow_provider_ckpt.errors import CheckpointNotFoundError, StoreError, StoreUnavailableError
-from airflow_provider_ckpt.fleet.find import DEPTH, find_checkpoints
+from airflow_provider_ckpt.fleet.find import DEPTH, Unsearched, find_checkpoints
 from airflow_provider_ckpt.fleet.row import FleetRow
 from airflow_provider_ckpt.rollback.make import make_rollback
 from airflow_provider_ckpt.storage.store import Store
 from tests.faults import Fault, FaultyStore
-from tests.fleets import make_fleet, survey, teams
+from tests.fleets import SMALL, make_fleet, survey, teams
 from tests.permissions import without_rights
 
 
 def found(root: Path, **options: int) -> list[str]:
     """Locations below a root, as they are found."""
     checkpoints = find_checkpoints([Store.open(str(root))], **options)
-    return [str(Path(item.store.location).relative_to(root)) for item in checkpoints]
+    return [str(Path(item.location).relative_to(root)) for item in checkpoints]
 
 
 # --- finding -------------------------------------------------------------------------------------------------------
@@ -54,8 +55,10 @@ def test_the_depth_has_a_default(fleet):
 
 def test_a_loop_of_links_ends(fleet):
     root = fleet("a/q")
-    (root / "a" / "up").symlink_to(root)
-    assert found(root)[0] == "a/q" and len(found(root)) < DEPTH
+    for name in ("up", "q/own"):
+        (root / "a" / name).symlink_to(root)
+    (root / "a" / "q" / "itself").symlink_to(root / "a" / "q")
+    assert found(root) == ["a/q"]
 
 
 @pytest.mark.parametrize("name", ["state", "sources", "_spark_metadata", "_delta_log", "_ckpt_undo", ".snapshot"])
@@ -63,8 +66,91 @@ def test_what_holds_no_checkpoints_is_not_entered(fleet, name):
     assert found(fleet(f"table/{name}/inner", "table/q")) == ["table/q"]
 
 
-def test_a_checkpoint_is_not_entered(fleet):
-    assert found(fleet("q", "q/inner")) == ["q"]
+def test_checkpoints_inside_checkpoints_are_found(fleet):
+    root = fleet("topic", "topic/v1", "topic/v1/retry/0", "topic/state/9")
+    assert found(root) == ["topic", "topic/v1", "topic/v1/retry/0"]
+
+
+@pytest.mark.s3
+def test_on_s3_a_checkpoint_is_found_below_one_with_more_files_than_a_page(goldens, s3_store):
+    lake = s3_store("lake")
+    small = goldens["4.3.0/agg-hdfs"] / "checkpoint"
+    for location in ("topic", "topic/v1"):
+        for name in SMALL:
+            lake.create(f"{location}/{name}", (small / name).read_bytes())
+    with ThreadPoolExecutor(16) as pool:
+        list(pool.map(lambda number: lake.create(f"topic/state/0/1/{number}.delta", b""), range(1_000)))
+    assert [row.location.removeprefix(lake.location) for row in survey(lake)] == ["/topic", "/topic/v1"]
+
+
+FLOWS = (
+    "_checkpoints/spark_catalog/default/bronze/late_files/0",
+    "_checkpoints/spark_catalog/default/bronze/late_files/1",
+    "_checkpoints/spark_catalog/default/silver/silver/0",
+    "_checkpoints/out/to_out/0",
+)
+
+
+def test_every_flow_of_a_pipeline_is_found_and_what_a_full_refresh_has_replaced(fleet):
+    rows = survey(root := fleet(*FLOWS))
+    replaced = {row.location: row.replaced_by for row in rows}
+    late = f"{root}/_checkpoints/spark_catalog/default/bronze/late_files"
+    assert replaced == {f"{root}/{flow}": None for flow in FLOWS} | {f"{late}/0": f"{late}/1"}
+
+
+def test_the_depth_counts_to_the_directory_of_a_pipeline(fleet):
+    root = fleet(*(f"a/{flow}" for flow in FLOWS))
+    assert len(found(root, depth=2)) == 4
+    unsearched = Unsearched()
+    assert list(find_checkpoints([Store.open(str(root))], depth=1, unsearched=unsearched)) == []
+    assert (unsearched.count, unsearched.first) == (1, [f"{root}/a/_checkpoints"])
+
+
+def test_what_is_deeper_than_the_depth_is_counted(fleet):
+    root, unsearched = fleet("a", "b/c", "b/d/e", "f/g/h"), Unsearched()
+    list(find_checkpoints([Store.open(str(root))], depth=1, unsearched=unsearched))
+    assert unsearched == Unsearched(3, [f"{root}/b/c", f"{root}/b/d", f"{root}/f/g"])
+
+
+# --- odd things ----------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.s3
+@pytest.mark.parametrize(
+    ("key", "row"),
+    [
+        ("dup//ck/offsets/1", "dup//"),
+        ("/ck/offsets/1", "/"),
+        ("a/../ck/offsets/1", "a/../"),
+        ("a/./ck/offsets/1", "a/./"),
+        ("..\\a/ck/offsets/1", "..\\a/"),
+        ("a?versionId=1/offsets/1", "a?versionId=1/"),
+        ("q//offsets/99", "q//"),
+    ],
+)
+def test_a_key_that_no_location_can_name_is_one_row_and_ends_nothing(goldens, s3_store, key, row):
+    lake = s3_store("lake")
+    for name in SMALL:
+        lake.create(f"q/{name}", (goldens["4.3.0/agg-hdfs"] / "checkpoint" / name).read_bytes())
+    bucket, _, prefix = lake.root.partition("/")
+    lake.fs.call_s3("put_object", Bucket=bucket, Key=f"{prefix}/{key}", Body=b"v1")
+    errors = {found.location.removeprefix(f"{lake.location}/"): found.error for found in survey(lake)}
+    assert errors.keys() == {"q", row} and errors["q"] is None and "no location can name" in errors[row]
+
+
+@pytest.mark.parametrize("name", ["new\nline", "not-\udcff-text", "a%2Fb", "a:b", "cafe\u0301", "x" * 255, " ", "~"])
+def test_a_strange_name_on_a_disk_is_a_name(fleet, name):
+    assert sorted(found(fleet("q", name))) == sorted(["q", name])
+
+
+def test_a_link_to_nothing_and_a_name_that_leads_up_are_a_row_each(fleet):
+    root = fleet("q")
+    (root / "gone").symlink_to(root / "nowhere")
+    (root / "ring").symlink_to(root / "ring")
+    (root / "..\\up").mkdir()
+    rows = {row.location.removeprefix(f"{root}/"): row.error for row in survey(root)}
+    assert rows.keys() == {"q", "gone", "ring", "..\\up/"}
+    assert rows["q"] is None and "leads to nothing" in rows["gone"] and "leads to nothing" in rows["ring"]
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,75 @@
+"""Flows of Spark Declarative Pipelines, by where their checkpoints are; nothing in a checkpoint names a pipeline.
+
+Below the storage of a pipeline are ``_checkpoints/<catalog>/<database>/<table>/<flow>/<version>``, and of a sink
+``_checkpoints/<sink>/<flow>/<version>``. Each full refresh begins a version; Spark runs the highest number.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+#: The directory of all checkpoints of a pipeline.
+CHECKPOINTS = "_checkpoints"
+#: So many levels are below it: catalog, database, table, flow, version.
+LEVELS = 5
+
+
+@dataclass(frozen=True, slots=True)
+class Flow:
+    """One version of one flow.
+
+    Args:
+        target: URI of the directory of what the flow writes to, a table or a sink, with its flows in it.
+        parts: What names the target: catalog, database and table, or a sink.
+        name: Of the flow.
+        version: Its number.
+    """
+
+    target: str
+    parts: tuple[str, ...]
+    name: str
+    version: int
+
+    @property
+    def directory(self) -> str:
+        """URI of the directory of the flow, with its versions in it."""
+        return f"{self.target}/{self.name}"
+
+    @property
+    def called(self) -> str:
+        """The flow in a sentence."""
+        return f"flow {self.name} of {'.'.join(self.parts)}"
+
+
+def flow_of(location: str) -> Flow | None:
+    """The flow whose checkpoint is at a location; None for any other checkpoint."""
+    above, name = _divided(location)
+    if name is None or len(above) < 2 or _number(name) is None:
+        return None
+    *parts, flow = above
+    return Flow(location[: -len(f"/{flow}/{name}")], tuple(parts), flow, int(name))
+
+
+def may_be_flow(location: str) -> bool:
+    """Whether a location can be the directory of a flow, which holds its versions."""
+    above, name = _divided(location)
+    return name is not None and len(above) >= 1
+
+
+def _divided(location: str) -> tuple[list[str], str | None]:
+    """The names between the directory of all checkpoints and the last part of a location, and that part."""
+    parts = location.rstrip("/").split("/")
+    if CHECKPOINTS not in parts[:-1]:
+        return [], None
+    first = len(parts) - 1 - parts[::-1].index(CHECKPOINTS)
+    return parts[first + 1 : -1], parts[-1] if parts[-1] != CHECKPOINTS else None
+
+
+def newest_version(names: Iterable[str]) -> str | None:
+    """The directory of the version that runs, among the directories of a flow; None when there is no version."""
+    return max((name for name in names if _number(name) is not None), key=int, default=None)
+
+
+def _number(name: str) -> int | None:
+    return int(name) if name.isascii() and name.isdecimal() and len(name) < 19 else None
