@@ -61,7 +61,8 @@ def explain(words: tuple[str, ...], log: Path | None, storage_options: tuple[str
     as s3://, with / or with ./ and has no white space, or when it is a directory; behind -, a condition or a code also
     with white space. The checkpoint is only read.
 
-    Exit code 1 when nothing in the text is known.
+    Exit code 1 when nothing in the text is known, or when code of the query fails in the same words and nothing shows
+    that it was the checkpoint.
     """
     texts, location = _split(words)
     codes = [text.strip().upper() for text in texts if _CODE.fullmatch(text.strip())]
@@ -86,7 +87,7 @@ def explain(words: tuple[str, ...], log: Path | None, storage_options: tuple[str
         print_json(_document(explained, place))
     else:
         print_explained(explained, None if store is None else store.location)
-    if not any(item.cause for item in explained.explanations):
+    if not any(item.cause and (item.match.is_proven or item.is_shown) for item in explained.explanations):
         click.get_current_context().exit(1)
 
 
@@ -205,7 +206,11 @@ def _rule(code: str) -> ExplanationFields:
         "title": RULES[code],
         "text": text_of(code),
         "condition": None,
+        "message": None,
         "cause": None,
+        "possible": None,
+        "certainty": None,
+        "shown_by": [],
         "evidence": None,
         "command": None,
         "commands": [],

@@ -11,10 +11,12 @@ import click
 
 from airflow_provider_ckpt.cli.render import counted, say
 from airflow_provider_ckpt.symptoms.explanation import Explained, Explanation, Unknown
-from airflow_provider_ckpt.symptoms.message_facts import fill
+from airflow_provider_ckpt.symptoms.message_facts import cut, fill
 from airflow_provider_ckpt.visible import visible
 
 _WIDTH = 80
+#: Characters of a text that are its headline.
+_HEADLINE = 400
 #: Exceptions that nothing explains, of which people see so many.
 _MOST_UNKNOWN = 5
 #: Facts that are of no use to people here.
@@ -62,8 +64,9 @@ def _begin(item: Explanation) -> None:
     if item.code is not None:
         say(f"{item.code}: {item.title}", bold=True)
         return
-    say(item.title, bold=True)
-    if item.match.condition and item.match.condition not in item.title:
+    title = _headline(item)
+    say(title, bold=True)
+    if item.match.condition and item.match.condition not in title:
         _paragraph(f"Condition: {item.match.condition}")
     first, last, times = item.met.line, item.met.last_line, item.met.times
     where = f"Line {first}" if times == 1 else f"{counted(times, 'time')}, lines {first} to {last}"
@@ -71,10 +74,21 @@ def _begin(item: Explanation) -> None:
     _paragraph(f"{where}." + (f" The text says: {facts}." if facts else ""))
 
 
+def _headline(item: Explanation) -> str:
+    """What the user has pasted, around the words that are known; the title where only a name was given."""
+    message, found = item.match.message, item.match.found
+    if not message or message.strip("[]") in (item.match.condition, item.page):
+        return item.title
+    return cut(message, _HEADLINE, found)
+
+
 def _print_cause(item: Explanation) -> None:
     click.echo()
-    heading = item.cause.heading if item.cause is not None else ""
-    _paragraph(_plain(item.cause_text if item.code else f"{heading or 'Cause'}: {item.cause_text}"))
+    if item.doubt is not None:
+        _paragraph(_plain(f"Not proven: {item.doubt}"))
+    else:
+        heading = item.cause.heading if item.cause is not None else ""
+        _paragraph(_plain(item.cause_text or "" if item.code else f"{heading or 'Cause'}: {item.cause_text}"))
     if item.evidence is not None:
         _paragraph(f"Evidence: {item.evidence.sentence}")
         for finding in {(found.code, found.message): found for found in item.evidence.findings}.values():
@@ -83,7 +97,8 @@ def _print_cause(item: Explanation) -> None:
             if finding.hint:
                 _paragraph(finding.hint, indent="    ")
     if item.commands:
-        _paragraph("Commands, which change nothing without --execute:")
+        reads = item.doubt is not None
+        _paragraph("Commands, which only read:" if reads else "Commands, which change nothing without --execute:")
         for command in item.commands:
             _command(command)
 
@@ -113,7 +128,9 @@ def _print_unknown(unknown: tuple[Unknown, ...], *, after: bool) -> None:
         _paragraph(f"ckpt does not know {counted(len(unknown), 'exception')} of this text, and does not guess:")
         for item in unknown[:_MOST_UNKNOWN]:
             times = f", {item.met.times} times" if item.met.times > 1 else ""
-            _paragraph(f"Line {item.met.line}{times}: {item.message[:150]}", indent="    ")
+            _paragraph(f"Line {item.met.line}{times}: {item.message}", indent="    ")
+            if item.thrown_by is not None:
+                _paragraph(f"The query's own code threw it: {item.thrown_by}.", indent="    ")
     if not after:
         _paragraph(
             "Check the checkpoint with ckpt check LOCATION --deep. When that finds nothing, send the whole stack "

@@ -187,6 +187,17 @@ class EvidenceFields(TypedDict):
     findings: Annotated[list[FindingFields], "what confirms the cause; without that, the errors of the checkpoint"]
 
 
+class SignFields(TypedDict):
+    """What shows that an error is about a checkpoint."""
+
+    kind: Annotated[
+        Literal["text", "condition", "frame", "file", "finding", "record"],
+        "words that Spark alone has, its condition, the frame of its own reader that threw, a file of the checkpoint "
+        "that is named, a finding on the given checkpoint, or the record of a change by ckpt",
+    ]
+    value: Annotated[str, "the words, the name, the path or the code"]
+
+
 class ExplanationFields(TypedDict):
     """A rule, or one cause of an error."""
 
@@ -194,7 +205,17 @@ class ExplanationFields(TypedDict):
     title: Annotated[str, "title of the rule; for an error its text in the runbook, or its condition"]
     text: Annotated[str | None, "what the rule means, why Spark behaves so, and what to do; of an error, what to do"]
     condition: Annotated[str | None, "error condition; null for a rule and for an error that has none"]
-    cause: Annotated[str | None, "why Spark stops; null for a rule"]
+    message: Annotated[str | None, "what the text says, on one line; null for a rule"]
+    cause: Annotated[str | None, "why Spark stops; null for a rule, and where nothing shows that this is why"]
+    possible: Annotated[
+        str | None,
+        "in place of `cause`: one sentence that says what it may be instead, and how to tell",
+    ]
+    certainty: Annotated[
+        Literal["proven", "possible"] | None,
+        "`possible` of each of several causes; null for a rule and without a cause",
+    ]
+    shown_by: Annotated[list[SignFields], "what shows that it is about this; empty where nothing does"]
     evidence: Annotated[EvidenceFields | None, "what the checkpoint says; null without a location and for a rule"]
     command: Annotated[str | None, "the first of `commands`; null where there is none"]
     commands: Annotated[list[str], "what to type, the first first; a word in capitals has to be replaced"]
@@ -210,6 +231,7 @@ class UnknownTextFields(TypedDict):
     """An exception that nothing explains."""
 
     message: Annotated[str, "its class and its message, cut"]
+    thrown_by: Annotated[str | None, "frame of the query's own code that threw it; null where none is shown"]
     line: Annotated[int, "line of the text where it was first met, from 1"]
     last_line: Annotated[int, "line where it was last met"]
     times: Annotated[int, "how often it was met"]

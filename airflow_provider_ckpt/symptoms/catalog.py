@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import yaml
 
-from airflow_provider_ckpt.symptoms.page import LOADER, Cause
+from airflow_provider_ckpt.symptoms.page import LOADER, Cause, Told, parse_told
 
-_KEYS = {"conditions", "texts", "examples", "frames", "cause", "repair", "rules", "commands", "page"}
+_KEYS = {
+    *("conditions", "texts", "examples", "frames", "cause", "repair", "rules", "commands", "page"),
+    *Told.__slots__,
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,6 +28,7 @@ class Entry:
         cause: Why Spark stops, and the commands.
         repair: What to do, in words.
         page: Name of the runbook's page that says more; None without one.
+        told: What else tells that a text is of this entry.
     """
 
     conditions: tuple[str, ...]
@@ -33,10 +37,11 @@ class Entry:
     cause: Cause
     repair: str
     page: str | None
+    told: Told = field(default_factory=Told)
 
     @property
     def title(self) -> str:
-        """What it is called."""
+        """What it is called where there is no text of a user."""
         return self.conditions[0] if self.conditions else self.examples[0]
 
 
@@ -48,7 +53,7 @@ def parse_catalog(text: str) -> tuple[Entry, ...]:
 def _entry(item: Mapping[str, Any]) -> Entry:
     if unknown := set(item) - _KEYS:
         raise ValueError(f"conditions.yaml: unknown key {min(unknown)}")
-    if not item.get("conditions") and not item.get("texts"):
+    if not any(item.get(key) for key in ("conditions", "texts", "shared_texts")):
         raise ValueError("conditions.yaml: an entry has neither conditions nor texts")
 
     def texts(key: str) -> tuple[str, ...]:
@@ -67,4 +72,5 @@ def _entry(item: Mapping[str, Any]) -> Entry:
         ),
         " ".join(str(item["repair"]).split()),
         item.get("page"),
+        parse_told(item),
     )

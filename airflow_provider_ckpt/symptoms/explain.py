@@ -13,13 +13,13 @@ from airflow_provider_ckpt.symptoms.explanation import Explained, Explanation, M
 from airflow_provider_ckpt.symptoms.failure import Failure, Thrown, is_condition
 from airflow_provider_ckpt.symptoms.judge_cause import judge_causes
 from airflow_provider_ckpt.symptoms.matching import Index, Match
-from airflow_provider_ckpt.symptoms.message_facts import facts_of, location_in
+from airflow_provider_ckpt.symptoms.message_facts import cut, facts_of, location_in
 from airflow_provider_ckpt.symptoms.page import Cause
 from airflow_provider_ckpt.symptoms.read_index import read_index
 from airflow_provider_ckpt.symptoms.stack_traces import read_failures
 
 #: Unknown exceptions that are kept, and what is kept of a message.
-MOST_UNKNOWN, MOST_CHARS = 20, 300
+MOST_UNKNOWN, MOST_CHARS = 20, 600
 #: Failures of one page that are kept apart; later ones are only counted.
 MOST_OF_ONE = 20
 #: Queries of which a log says that they start; with two, nobody knows of which one a later failure is.
@@ -88,6 +88,7 @@ class _Reading:
     location: str | None = None
     queries: set[str] = field(default_factory=set)
     nothing: set[int] = field(default_factory=set)
+    refuted: set[str] = field(default_factory=set)
 
     def watched(self, lines: Iterable[str]) -> Iterable[str]:
         """The lines; those that name the checkpoint and the query are noted, and a condition is as in a message."""
@@ -104,6 +105,8 @@ class _Reading:
         if skeleton in self.nothing:
             return
         match = self.index.match(failure)
+        if len(self.refuted) < MOST_REMEMBERED:
+            self.refuted |= self.index.refuted(failure)
         if match is not None:
             for part, of_part in self._parts(match, failure):
                 self._note(of_part, part)
@@ -141,22 +144,30 @@ class _Reading:
 
     def _note_unknown(self, failure: Failure) -> None:
         root = failure.chain[-1]
-        message = ": ".join(text for text in (root.exception, root.message) if text)[:MOST_CHARS]
+        message = cut(": ".join(text for text in (root.exception, root.message) if text), MOST_CHARS)
         if known := self.unknown.get(message):
             met = Met(known.met.line, failure.line, known.met.times + 1)
             self.unknown[message] = replace(known, met=met)
         elif len(self.unknown) < MOST_UNKNOWN:
-            self.unknown[message] = Unknown(message, Met(failure.line, failure.line))
+            self.unknown[message] = Unknown(message, Met(failure.line, failure.line), failure.thrown_by)
 
     def result(self) -> Explained:
         """All of it; the likeliest first, which is what stopped a query, and came first.
 
         Where the catalogue says it more closely than a page, the page is named by that.
         """
-        every = [seen for alike in self.seen.values() for seen in alike]
+        every = [
+            seen
+            for alike in self.seen.values()
+            for seen in alike
+            if seen.match.is_proven or seen.match.found not in self.refuted
+        ]
         told = {seen.match.entry.page for seen in every if seen.match.entry is not None}
         kept = (seen for seen in every if seen.match.page is None or seen.match.page.name not in told)
-        found = sorted(kept, key=lambda item: (not item.likely, not item.match.causes, item.met.line))
+        found = sorted(
+            kept,
+            key=lambda item: (not item.likely, not item.match.is_proven, not item.match.causes, item.met.line),
+        )
         only = {"query_id": min(self.queries)} if len(self.queries) == 1 else {}
         explanations = tuple(
             Explanation(item.match, cause, {**only, **item.match.facts}, item.met)

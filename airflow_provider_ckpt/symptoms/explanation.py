@@ -10,7 +10,8 @@ from airflow_provider_ckpt.checks.findings import Finding
 from airflow_provider_ckpt.checks.registry import RULES
 from airflow_provider_ckpt.symptoms.matching import Match
 from airflow_provider_ckpt.symptoms.message_facts import at_location, fill
-from airflow_provider_ckpt.symptoms.page import Cause
+from airflow_provider_ckpt.symptoms.page import Cause, Told
+from airflow_provider_ckpt.symptoms.sign import Sign
 
 if TYPE_CHECKING:
     from airflow_provider_ckpt.documents.findings import EvidenceFields, ExplanationFields, UnknownTextFields
@@ -18,8 +19,12 @@ if TYPE_CHECKING:
 #: ``confirmed``: a finding shows the cause. ``contradicted``: everything was read that would show it, and nothing did.
 #: ``unknown``: the files alone cannot tell.
 Result = Literal["confirmed", "contradicted", "unknown"]
+#: ``proven``: the text, its stack trace or the checkpoint shows the cause. ``possible``: it is one of several.
+Certainty = Literal["proven", "possible"]
+#: Frames that are named where a stack trace would tell.
+_SHOWN_FRAMES = 3
 #: Commands that show what is there, and are safe on whatever checkpoint.
-_READING = ("ckpt check ", "ckpt gate ", "ckpt show ", "ckpt log ")
+_READING = ("ckpt check ", "ckpt gate ", "ckpt show ", "ckpt log ", "ckpt history ", "ckpt backups ", "ckpt lag ")
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,22 +91,72 @@ class Explanation:
 
     @property
     def title(self) -> str:
-        """The error, as the runbook or Spark names it; the title of a rule."""
+        """The error, as the runbook or Spark names it, or in the words of the text; the title of a rule."""
         if self.code is not None:
             return RULES[self.code]
         if self.match.page is not None:
             return self.match.page.title
-        return self.match.condition or (self.match.entry.title if self.match.entry else "")
+        entry = self.match.entry
+        return self.match.condition or self.match.message or (entry.title if entry else "")
 
     @property
-    def cause_text(self) -> str:
-        """Why Spark stops."""
+    def is_shown(self) -> bool:
+        """Whether the text or the checkpoint shows that it is about this, and the checkpoint does not contradict it."""
+        if self.evidence is not None and self.evidence.result != "unknown":
+            return self.evidence.result == "confirmed"
+        return self.match.is_proven
+
+    @property
+    def certainty(self) -> Certainty | None:
+        """Whether the cause is proven; None where there is no cause, or a rule was asked about."""
+        if self.cause is None or self.code is not None:
+            return None
+        is_confirmed = self.evidence is not None and self.evidence.result == "confirmed"
+        return "proven" if is_confirmed or (self.is_shown and len(self.match.causes) == 1) else "possible"
+
+    @property
+    def signs(self) -> tuple[Sign, ...]:
+        """What shows it: of the text, and of the checkpoint."""
+        found = () if self.evidence is None or self.evidence.result != "confirmed" else self.evidence.findings
+        return (*self.match.signs, *dict.fromkeys(Sign("finding", finding.code) for finding in found))
+
+    @property
+    def cause_text(self) -> str | None:
+        """Why Spark stops; None where nothing shows that this is why."""
         if self.cause is not None:
-            return self.cause.text
+            return self.cause.text if self.is_shown or self.code is not None else None
         return (
             f"Spark has the condition {self.match.condition}, and ckpt knows of no checkpoint that raises it: it is "
             "about the query, its data or its cluster."
         )
+
+    @property
+    def doubt(self) -> str | None:
+        """One sentence that says what else it may be and how to tell; None where the cause is shown."""
+        if self.cause is None or self.code is not None or self.is_shown:
+            return None
+        if self.match.is_proven:
+            return (
+                f"{self.cause.text} The checkpoint does not show that now, so the text is about another checkpoint, or "
+                "about an earlier state of this one."
+            )
+        item = self.match.page or self.match.entry
+        told = Told() if item is None else item.told
+        frames = ", ".join(sorted(self._readers)[:_SHOWN_FRAMES])
+        by_frames = f"the stack trace has one of {frames} with no code of the query above it, or " if frames else ""
+        rules = ", ".join(self.cause.rules)
+        by_rules = f"ckpt check says {rules}" if rules else "ckpt check has a finding"
+        if self.evidence is not None and self.evidence.result == "contradicted":
+            by_rules = f"another checkpoint than this one is meant, for ckpt check says none of {rules} here"
+        return (
+            f"{told.otherwise}, or {told.maybe or 'the checkpoint is the cause'}: it is the checkpoint only if "
+            f"{by_frames}{by_rules}."
+        )
+
+    @property
+    def _readers(self) -> frozenset[str]:
+        own = () if self.match.page is None else self.match.page.frames
+        return frozenset((*own, *(frame for cause in self.match.causes for frame in cause.frames)))
 
     @property
     def page(self) -> str | None:
@@ -112,7 +167,12 @@ class Explanation:
 
     @property
     def text(self) -> str | None:
-        """What to do, as Markdown: of the cause alone, where the text or the checkpoint tells which one it is."""
+        """What to do, as Markdown: of the cause alone, where the text or the checkpoint tells which one it is.
+
+        None where nothing shows the cause.
+        """
+        if self.doubt is not None:
+            return None
         if self.match.page is not None:
             is_told = len(self.match.causes) == 1 or (self.evidence is not None and self.evidence.result == "confirmed")
             own = self.cause.repair if self.cause is not None and is_told else ""
@@ -129,7 +189,7 @@ class Explanation:
         """
         evidence = self.evidence
         commands = () if self.cause is None else self.cause.commands
-        if evidence is not None and evidence.elsewhere:
+        if self.doubt is not None or (evidence is not None and evidence.elsewhere):
             commands = tuple(command for command in commands if command.startswith(_READING))
         filled = tuple(fill(command, self.facts) for command in commands)
         if evidence is not None and evidence.result == "confirmed":
@@ -146,7 +206,11 @@ class Explanation:
             "title": self.title,
             "text": self.text,
             "condition": self.match.condition,
+            "message": None if self.code else self.match.message or None,
             "cause": None if self.code else self.cause_text,
+            "possible": self.doubt,
+            "certainty": self.certainty,
+            "shown_by": [sign.to_dict() for sign in self.signs],
             "evidence": None if self.evidence is None else self.evidence.to_dict(),
             "command": next(iter(self.commands), None),
             "commands": list(self.commands),
@@ -166,15 +230,18 @@ class Unknown:
     Args:
         message: Its class and message, cut.
         met: Where.
+        thrown_by: The frame of the query's own code, or of its Python, that threw it; None where that is not shown.
     """
 
     message: str
     met: Met
+    thrown_by: str | None = None
 
     def to_dict(self) -> UnknownTextFields:
         """JSON-ready."""
         return {
             "message": self.message,
+            "thrown_by": self.thrown_by,
             "line": self.met.line,
             "last_line": self.met.last_line,
             "times": self.met.times,

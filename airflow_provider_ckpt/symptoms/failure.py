@@ -5,6 +5,8 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass, field
 
+from airflow_provider_ckpt.symptoms.origin import users_frame
+
 #: ``[CANNOT_LOAD_STATE_STORE.UNCATEGORIZED]``, ``"errorClass":"X"``, ``error class: X``, ``condition X``.
 _CONDITIONS = re.compile(
     r"\[(_?[A-Z][A-Z0-9]{0,40}_[A-Z0-9_]{1,120}(?:\.[A-Z0-9_]{1,120})?)\]"
@@ -19,6 +21,10 @@ _KNOWN = re.compile(
 )
 #: Other engines read the same Kafka, with the same exceptions.
 _OTHER_ENGINES = re.compile(r"org\.apache\.(?:flink|beam|storm|samza|kafka\.streams)\.")
+_OF_PYSPARK = re.compile(r"(?:^|[\\/])(?:pyspark|py4j|grpc)[\\/]")
+_STARTS = re.compile(
+    r"pyspark[\\/]sql[\\/](?:connect[\\/])?streaming(?:[\\/]readwriter)?\.py:(?:start|toTable|table)\b"
+)
 _NAME = re.compile(r"[A-Z_][A-Z0-9_]{3,120}(?:\.[A-Z0-9_]{1,120})?")
 
 
@@ -29,12 +35,16 @@ class Thrown:
     Args:
         exception: Its class without the package; None for a message alone.
         lines: The lines of its message.
-        frames: ``Class.method`` of its stack trace, innermost first.
+        frames: ``package.Class.method`` of its stack trace, innermost first.
+        shared: How many further frames it has in common with the exception that it is the cause of, as Java says it.
+        package: Of the exception, with a dot behind it; empty where the text has none.
     """
 
     exception: str | None
     lines: list[str] = field(default_factory=list)
     frames: list[str] = field(default_factory=list)
+    shared: int = 0
+    package: str = ""
 
     @property
     def message(self) -> str:
@@ -62,12 +72,16 @@ class Failure:
         line: Number of its first line, from 1.
         level: Level of the record that it is in; None without one.
         origins: Packages of its exceptions and frames, each with a dot behind it.
+        logger: Class that logged the record, without its package; None where the text does not say.
+        python: Where Python was when it failed: files and functions, as ``job.py:main``, the innermost last.
     """
 
     chain: list[Thrown]
     line: int
     level: str | None = None
     origins: set[str] = field(default_factory=set)
+    logger: str | None = None
+    python: tuple[str, ...] = ()
 
     @property
     def is_foreign(self) -> bool:
@@ -79,9 +93,37 @@ class Failure:
         return bool(self.origins) and not any(_KNOWN.match(origin) for origin in self.origins)
 
     @property
+    def is_of_python(self) -> bool:
+        """Whether Python code threw it that is not PySpark's: that of the query, or a library that it has called."""
+        last = self.python[-1] if self.python else None
+        return last is not None and not _OF_PYSPARK.search(last)
+
+    @property
+    def thrown_by(self) -> str | None:
+        """The frame of the query's own code that threw the root cause; None where Spark did, or nothing shows it."""
+        if self.is_of_python:
+            return self.python[-1]
+        return next((at for thrown in reversed(self.chain) if (at := users_frame(self.frames_of(thrown)))), None)
+
+    @property
+    def called(self) -> tuple[str, ...]:
+        """What of Spark a query in Python has called when it failed, as ``Class.method``."""
+        return ("DataStreamWriter.start",) if self.python and _STARTS.search(" ".join(self.python)) else ()
+
+    @property
     def frames(self) -> frozenset[str]:
         """Every frame of the chain."""
         return frozenset(frame for thrown in self.chain for frame in thrown.frames)
+
+    def frames_of(self, thrown: Thrown) -> tuple[str, ...]:
+        """The stack trace of one exception of the chain, with the frames that Java prints once."""
+        frames: list[str] = []
+        for other in self.chain:
+            kept = frames[-other.shared :] if other.shared else []
+            frames = [*other.frames, *kept]
+            if other is thrown:
+                break
+        return tuple(frames)
 
     @property
     def is_exception(self) -> bool:

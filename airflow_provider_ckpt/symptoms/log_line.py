@@ -31,11 +31,13 @@ class LogLine:
         text: The message, or a line of it; its indentation is kept.
         level: Level of the record that begins here, such as ``ERROR``; None when no record does, or it names none.
         stamped: Whether a time was in front of it.
+        logger: Class that logged the record, without its package; None where none is named.
     """
 
     text: str
     level: str | None = None
     stamped: bool = False
+    logger: str | None = None
 
 
 def parse_line(line: str) -> LogLine:
@@ -43,7 +45,7 @@ def parse_line(line: str) -> LogLine:
     line = line.rstrip("\r\n")
     if "\x1b" in line:
         line = _ANSI.sub("", line)
-    level, stamped = None, False
+    level, stamped, logger = None, False, None
     while True:
         if found := _TIME.match(line):
             stamped = True
@@ -57,5 +59,5 @@ def parse_line(line: str) -> LogLine:
             break
         line = line[found.end() :]
     if level is not None and (found := _LOGGER.match(line)) and not _THROWN.search(found[1]):
-        line = line[found.end() :]
-    return LogLine(line, level, stamped)
+        line, logger = line[found.end() :], found[1].rpartition(".")[2]
+    return LogLine(line, level, stamped, logger)

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import lru_cache
+from typing import Literal
 
 from airflow_provider_ckpt.symptoms.catalog import Entry
 from airflow_provider_ckpt.symptoms.failure import Failure, Thrown
-from airflow_provider_ckpt.symptoms.message_facts import facts_of, first_of, same_query
+from airflow_provider_ckpt.symptoms.message_facts import facts_of, file_in, first_of, same_query
+from airflow_provider_ckpt.symptoms.origin import plain_frame, reaches_spark, reader_in, users_frame
 from airflow_provider_ckpt.symptoms.page import Cause, Page
+from airflow_provider_ckpt.symptoms.sign import Sign
 
 #: Conditions that say only that something went wrong, which their cause names.
 WRAPPERS = frozenset({"STREAM_FAILED", "INTERNAL_ERROR", "FAILED_READ_FILE.NO_HINT", "TASK_WRITE_FAILED"})
@@ -18,7 +20,8 @@ WRAPPERS = frozenset({"STREAM_FAILED", "INTERNAL_ERROR", "FAILED_READ_FILE.NO_HI
 MOST_CHARS = 1 << 16
 #: Facts of which another value is another failure.
 _TELLS_APART = ("batch", "location")
-_LAMBDA = re.compile(r"\$anonfun\$(\w+?)(?:\$\d+)*(?:\$adapted)?$")
+#: A logger in front of its message, where nothing else is in front of it.
+_LOGGER = re.compile(r"(?:^|[\s.])([A-Z]\w{1,100})\$?: $")
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,6 +35,8 @@ class Match:
         causes: Of them those that the failure allows, the likeliest first.
         facts: What the messages say.
         message: What was matched, on one line.
+        signs: What proves that the failure is about this; empty where other code fails in the same words.
+        found: The words of the message that are known.
     """
 
     page: Page | None
@@ -40,6 +45,13 @@ class Match:
     causes: tuple[Cause, ...]
     facts: Mapping[str, str] = field(default_factory=dict)
     message: str = ""
+    signs: tuple[Sign, ...] = ()
+    found: str = ""
+
+    @property
+    def is_proven(self) -> bool:
+        """Whether the text itself shows that it is about this, and not about the code or the data of a query."""
+        return bool(self.signs)
 
     @property
     def key(self) -> object:
@@ -66,7 +78,8 @@ class Match:
             both = (*causes, *other.causes) if self.is_narrow else other.causes
             causes = tuple(dict.fromkeys(both))
         facts = first_of([self.facts, other.facts])
-        return replace(self, condition=self.condition or other.condition, causes=causes, facts=facts)
+        signs = tuple(dict.fromkeys((*self.signs, *other.signs)))
+        return replace(self, condition=self.condition or other.condition, causes=causes, facts=facts, signs=signs)
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,6 +90,11 @@ class Index:
     entries: tuple[Entry, ...]
     others: frozenset[str]
 
+    @property
+    def items(self) -> tuple[Page | Entry, ...]:
+        """The pages and the entries."""
+        return *self.pages, *self.entries
+
     def match(self, failure: Failure) -> Match | None:
         """What a failure is about; None when nothing of it is known.
 
@@ -85,7 +103,7 @@ class Index:
         """
         for page in self.pages:
             if failure.chain[-1].message == page.name:
-                return Match(page, None, None, page.causes)
+                return Match(page, None, None, page.causes, signs=(Sign("text", page.name),))
         best: tuple[float, Match] | None = None
         for thrown in reversed(failure.chain):
             for rank, match in self._matches(thrown, failure):
@@ -98,49 +116,112 @@ class Index:
             for message in (thrown.message[:MOST_CHARS] for thrown in reversed(failure.chain))
         )
         facts = first_of([best[1].facts, *said])
-        return replace(best[1], facts=facts, causes=_told(best[1].causes, facts))
+        message = best[1].message or _whole(failure.chain[-1])
+        return replace(best[1], facts=facts, causes=_told(best[1].causes, facts), message=message)
+
+    def refuted(self, failure: Failure) -> frozenset[str]:
+        """Texts of a failure that other code throws as well, where the stack trace shows that it did."""
+        return frozenset(
+            found[0]
+            for thrown in failure.chain
+            if (frames := failure.frames_of(thrown)) or failure.is_of_python
+            for item in self.items
+            if (found := _first(item.told.shared_texts, _whole(thrown)))
+            and _threw(failure, frames, _readers(item)) is False
+        )
 
     def _matches(self, thrown: Thrown, failure: Failure) -> Iterator[tuple[float, Match]]:
         conditions = thrown.conditions
+        file = file_in(thrown.message[:MOST_CHARS])
+        items = [item for item in self.items if file is None or _is_at(item, file[0])]
         for name in conditions:
-            yield from self._of_condition(name, failure)
-        message = thrown.message[:MOST_CHARS]
-        for text in dict.fromkeys((message, thrown.unwrapped[:MOST_CHARS])):
-            yield from self._of_text(text, message, conditions, failure)
-
-    def _of_condition(self, name: str, failure: Failure) -> Iterator[tuple[float, Match]]:
-        family = name.partition(".")[0]
-        for page in self.pages:
-            own = [cause for cause in page.causes if name in cause.conditions or family in cause.conditions]
-            if own or name in page.conditions:
-                yield 6, Match(page, None, name, _allowed(own or page.causes, failure))
-            elif family in page.conditions:
-                yield 4, Match(page, None, name, _allowed(page.causes, failure))
-        for entry in self.entries:
-            if name in entry.conditions:
-                yield 5, Match(None, entry, name, (entry.cause,))
-            elif family in entry.conditions:
-                yield 2, Match(None, entry, name, (entry.cause,))
-        if name in self.others and name not in WRAPPERS:
-            yield 1, Match(None, None, name, ())
-
-    def _of_text(
-        self, text: str, message: str, conditions: Sequence[str], failure: Failure
-    ) -> Iterator[tuple[float, Match]]:
+            yield from self._of_condition(name, thrown, failure, items)
         if failure.is_foreign:
             return
+        whole = _whole(thrown)
         condition = next((name for name in conditions if name not in WRAPPERS), None)
-        for page in self.pages:
-            if page.frames and failure.frames and not _innermost(page.frames, failure):
-                continue
-            if found := _first(page.texts, text):
-                yield 3.9, Match(page, None, condition, _allowed(page.causes, failure), _said(found), message)
-        for entry in self.entries:
-            frames = entry.cause.frames
-            if frames and failure.frames and not _innermost(frames, failure):
-                continue
-            if found := _first(entry.texts, text):
-                yield 3 + bool(frames) / 2, Match(None, entry, condition, (entry.cause,), _said(found), message)
+        for text in dict.fromkeys((whole, thrown.unwrapped[:MOST_CHARS])):
+            for item in items:
+                found = self._of_text(item, text, thrown, failure)
+                if found is not None:
+                    rank, match = found
+                    yield rank, replace(match, condition=condition, message=whole)
+
+    def _of_condition(
+        self, name: str, thrown: Thrown, failure: Failure, items: Iterable[Page | Entry]
+    ) -> Iterator[tuple[float, Match]]:
+        family = name.partition(".")[0]
+        signs = (Sign("condition", name),)
+        for item in items:
+            whole, part = name in item.conditions, family in item.conditions
+            if isinstance(item, Page):
+                own = [cause for cause in item.causes if name in cause.conditions or family in cause.conditions]
+                if own or whole:
+                    yield 6, Match(item, None, name, _allowed(own or item.causes, failure), signs=signs)
+                elif part:
+                    yield 4, Match(item, None, name, _allowed(item.causes, failure), signs=signs)
+            elif whole or part:
+                reader = _threw(failure, failure.frames_of(thrown), _readers(item)) if item.told.maybe else None
+                if reader is not False:
+                    proof = signs if not item.told.maybe else (Sign("frame", reader),) if reader else ()
+                    yield 5 if whole else 2, Match(None, item, name, (item.cause,), signs=proof)
+        if name in self.others and name not in WRAPPERS:
+            yield 1, Match(None, None, name, (), signs=signs)
+
+    def _of_text(self, item: Page | Entry, text: str, thrown: Thrown, failure: Failure) -> tuple[float, Match] | None:
+        """What a text says of one page or entry, and how closely."""
+        page, entry = (item, None) if isinstance(item, Page) else (None, item)
+        causes = item.causes if isinstance(item, Page) else (item.cause,)
+        readers = _readers(item)
+        frames = failure.frames_of(thrown)
+        match = Match(page, entry, None, _allowed(causes, failure))
+        if found := _first(item.texts, text):
+            if failure.is_of_python or users_frame(frames):
+                return None
+            needed = page.frames if page else () if item.told.shared_texts else readers
+            if needed and failure.frames and not _innermost(needed, failure):
+                return None
+            rank = 7 if item.told.is_closest else 3.9 if page else 3 + bool(readers) / 2
+            return rank, replace(match, facts=_said(found), signs=(Sign("text", found[0]),), found=found[0])
+        if found := _first(item.told.shared_texts, text):
+            logger = failure.logger or _logged_by(text, found.start())
+            is_of_other = item.told.loggers and logger is not None and logger not in item.told.loggers
+            reader = _threw(failure, frames, readers)
+            if reader is False or is_of_other:
+                return None
+            signs = (Sign("frame", reader),) if reader else ()
+            return (3.6 if reader else 0.5), replace(match, facts=_said(found), signs=signs, found=found[0])
+        return None
+
+
+def _whole(thrown: Thrown) -> str:
+    """An exception as one prints it: its class, where the text has one, and its message."""
+    return ": ".join(text for text in (thrown.exception, thrown.message) if text)[:MOST_CHARS]
+
+
+def _is_at(item: Page | Entry, place: str) -> bool:
+    return not item.told.places or place in item.told.places
+
+
+def _readers(item: Page | Entry) -> frozenset[str]:
+    if isinstance(item, Page):
+        return frozenset((*item.frames, *(frame for cause in item.causes for frame in cause.frames)))
+    return frozenset(item.cause.frames)
+
+
+def _threw(failure: Failure, frames: Sequence[str], readers: Collection[str]) -> str | Literal[False] | None:
+    """The reader of Spark that threw; False where the frames show that other code did, None where they do not tell."""
+    if failure.is_of_python or users_frame(frames):
+        return False
+    if reader := reader_in(frames, readers) or next((at for at in failure.called if at in readers), None):
+        return reader
+    return False if reaches_spark(frames) else None
+
+
+def _logged_by(text: str, start: int) -> str | None:
+    """The logger that a text names in front of what was found in it."""
+    found = _LOGGER.search(text[max(0, start - 200) : start])
+    return found[1] if found else None
 
 
 def _first(patterns: Iterable[re.Pattern[str]], text: str) -> re.Match[str] | None:
@@ -183,11 +264,3 @@ def _innermost(frames: Iterable[str], failure: Failure) -> str | None:
                 if name in wanted:
                     return name
     return None
-
-
-@lru_cache(4096)
-def plain_frame(frame: str) -> str:
-    """``Class.method`` of a frame of Scala, without what its compiler adds: ``A$.$anonfun$b$1`` is ``A.b``."""
-    name, _, method = frame.partition(".")
-    found = _LAMBDA.search(method)
-    return f"{name.rstrip('$')}.{found[1] if found else method.rstrip('$')}"

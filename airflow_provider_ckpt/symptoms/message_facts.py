@@ -19,9 +19,18 @@ _INSIDE = re.compile(
     r"/(?:(?:offsets|commits)/[.+-]?\d+|state/\d+/|sources/[\w-]+/|metadata(?![\w/])"
     r"|(?:offsets|commits|state)(?=[\s.,;]|$))"
 )
+#: What a file in a message is, by its path: the log of a file sink is outside of the checkpoint.
+_PLACE = re.compile(
+    r"/(?:(?P<sink_log>_spark_metadata)(?![\w-])"
+    r"|(?P<offsets>offsets)(?=/[.+-]?\d|/?[\s,;'\"\])?]|\.?$)|(?P<commits>commits)(?=/[.+-]?\d|/?[\s,;'\"\])?]|\.?$)"
+    r"|(?P<state>state)(?=/\d{1,6}(?:/|\b)|/?[\s,;'\"\])?]|\.?$)"
+    r"|(?P<sources>sources)(?=/[\w-]{1,100}/)|(?P<metadata>metadata)(?![\w/.-]*\w))"
+)
 _ENDS_WITH_PATH = re.compile(rf"{_PATH}$")
 #: The checkpoint in the examples of the runbook.
 _EXAMPLE = re.compile(r"s3://lake/checkpoints/orders(?![\w/-])")
+#: What no path of a message has in it.
+_NO_PATH = re.compile(r"[\s,;'\"\]\[<>()?]")
 #: Longer paths are not searched for.
 _PATH_CHARS = 1024
 _STATE_FILE = re.compile(
@@ -54,9 +63,22 @@ def location_in(message: str) -> str | None:
     if found := _STATED.search(message):
         return _plain(found[1] or found[2])
     for inside in _INSIDE.finditer(message):
-        before = re.split(r"[\s,;'\"\]\[<>()]", message[max(0, inside.start() - _PATH_CHARS) : inside.start()])[-1]
+        before = _NO_PATH.split(message[max(0, inside.start() - _PATH_CHARS) : inside.start()])[-1]
         if found := _ENDS_WITH_PATH.match(before):
             return _plain(found[0])
+    return None
+
+
+def file_in(message: str) -> tuple[str, str] | None:
+    """The first file of a checkpoint, or of the log of a file sink, in a message: what it is, and its path.
+
+    What it is: ``offsets``, ``commits``, ``state``, ``sources``, ``metadata`` or ``sink_log``.
+    """
+    for found in _PLACE.finditer(message):
+        before = _NO_PATH.split(message[max(0, found.start() - _PATH_CHARS) : found.start()])[-1]
+        if _ENDS_WITH_PATH.match(before) and found.lastgroup is not None:
+            after = _NO_PATH.split(message[found.start() : found.start() + _PATH_CHARS], maxsplit=1)[0]
+            return found.lastgroup, f"{before}{after}".rstrip(".:")
     return None
 
 
@@ -72,6 +94,17 @@ def fill(command: str, facts: Mapping[str, str]) -> str:
     """
     names = [name for _, name, _, _ in Formatter().parse(command) if name]
     return command.format_map({name: _value(name, facts.get(name)) for name in names})
+
+
+def cut(message: str, most: int, found: str = "") -> str:
+    """A long message around the words that are known, or without its middle: what failed is first, why is last."""
+    if len(message) <= most:
+        return message
+    if found:
+        start = max(0, min(message.find(found) - most // 4, len(message) - most))
+        end = start + most
+        return f"{'…' if start else ''}{message[start:end]}{'…' if end < len(message) else ''}"
+    return f"{message[: most // 3]} … {message[-(most - most // 3) :]}"
 
 
 def same_query(one: str | None, other: str | None) -> bool:

@@ -19,9 +19,45 @@ _SUBSECTION = re.compile(r"^### ([^\n]+)\n(.*?)(?=^### |\Z)", re.MULTILINE | re.
 LOADER: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 #: Sections that every page has, in this order.
 SECTIONS = ("Cause", "Evidence", "Repair", "Prevention")
+#: What most texts mean that a checkpoint is not needed for.
+_OTHERWISE = "Code, data or options of the query fail in these words as well, so either they did"
 _CAUSE_KEYS = {"conditions", "frames", "rules", "commands"}
 _OWN_KEYS = {"heading", "deploy", "says"}
-_PAGE_KEYS = {"title", "symptom", "texts", "examples", "causes", "deploy", *_CAUSE_KEYS}
+
+
+@dataclass(frozen=True, slots=True)
+class Told:
+    """What else tells that a text is of a checkpoint.
+
+    Args:
+        shared_texts: What is searched in a message, and what other code throws as well: it is proof of nothing alone.
+        maybe: What is wrong with the checkpoint when such a text is about one, as a clause.
+        otherwise: What such a text means else, as the beginning of a sentence.
+        places: What a file that the message names has to be; see
+            :func:`~airflow_provider_ckpt.symptoms.message_facts.file_in`. Empty where it may be any.
+        loggers: Classes that log the text, without their packages; empty where any may.
+        is_closest: Whether the texts say more than the condition that is beside them.
+    """
+
+    shared_texts: tuple[re.Pattern[str], ...] = ()
+    maybe: str = ""
+    otherwise: str = _OTHERWISE
+    places: tuple[str, ...] = ()
+    loggers: tuple[str, ...] = ()
+    is_closest: bool = False
+
+
+def parse_told(front: Mapping[str, Any]) -> Told:
+    """These of a page or of an entry of the catalogue."""
+    otherwise = " ".join(str(front.get("otherwise") or _OTHERWISE).split())
+    return Told(
+        otherwise=otherwise,
+        shared_texts=tuple(re.compile(pattern) for pattern in _texts(front, "shared_texts")),
+        maybe=" ".join(str(front.get("maybe") or "").split()),
+        places=_texts(front, "places"),
+        loggers=_texts(front, "loggers"),
+        is_closest=bool(front.get("is_closest")),
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,6 +101,7 @@ class Page:
         frames: ``Class.method`` of which one has to be in the stack trace, when there is one.
         causes: At least one.
         sections: Text of each section by its heading.
+        told: What else tells that a text is of this page.
     """
 
     name: str
@@ -76,11 +113,15 @@ class Page:
     frames: tuple[str, ...]
     causes: tuple[Cause, ...]
     sections: Mapping[str, str]
+    told: Told = field(default_factory=Told)
 
     @property
     def rules(self) -> tuple[str, ...]:
         """The rules of all causes, each once."""
         return tuple(dict.fromkeys(code for cause in self.causes for code in cause.rules))
+
+
+_PAGE_KEYS = {"title", "symptom", "texts", "examples", "causes", "deploy", *_CAUSE_KEYS, *Told.__slots__}
 
 
 def parse_page(name: str, text: str) -> Page:
@@ -104,6 +145,7 @@ def parse_page(name: str, text: str) -> Page:
         frames=_texts(front, "frames"),
         causes=_causes(name, front, sections),
         sections=sections,
+        told=parse_told(front),
     )
 
 

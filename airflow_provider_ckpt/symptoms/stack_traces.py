@@ -8,6 +8,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterable, Iterator
+from dataclasses import replace
 from typing import Any
 
 from airflow_provider_ckpt.symptoms.failure import Failure, Thrown
@@ -22,8 +23,8 @@ MOST_JSON_CHARS, MOST_DEPTH = 1 << 18, 40
 _FRAME = re.compile(r"\s*at (?:[\w.@-]+/{1,2}){0,3}((?:[\w$-]+\.)*?)([\w$-]+\.[\w$<>-]+)\([^()]*\)")
 #: A frame that was cut off at its class.
 _CLASS_FRAME = re.compile(r"\s+at ((?:[a-z][\w$-]*\.)+)([A-Z][\w$]*)\s*$")
-_SAME_FRAMES = re.compile(r"\s*\.\.\. \d+ (?:more|common frames omitted)")
-_PYTHON_FRAME = re.compile(r'\s*File "[^"]+", line \d+, in ')
+_SAME_FRAMES = re.compile(r"\s*\.\.\. (\d{1,6}) (?:more|common frames omitted)")
+_PYTHON_FRAME = re.compile(r'\s*File "([^"]+)", line \d+, in (\S{0,200})')
 _CAUSED = re.compile(r"\s*(?:Caused by|Wrapped by): (.*)", re.DOTALL)
 _SUPPRESSED = re.compile(r"\s*Suppressed: ")
 _THROWN = re.compile(
@@ -42,7 +43,7 @@ def read_failures(lines: Iterable[str]) -> Iterator[Failure]:
     """The failures of a text in its order. Records that say what goes well are left out."""
     reader = _Reader()
     for number, line in enumerate(lines, 1):
-        if _QUIET.match(line) and "Exception" not in line:
+        if _QUIET.match(line) and "Exception" not in line and "Skipping " not in line:
             yield from reader.take_quiet(number)
             continue
         for part in _unpack(line):
@@ -51,6 +52,8 @@ def read_failures(lines: Iterable[str]) -> Iterator[Failure]:
 
 
 #: The usual record of Spark that says what goes well: most of a log, which is told apart at once.
+#: What a sink writes when it takes a batch for one that it has.
+_DROPS = re.compile(r"Skipping (?:already )?(?:complete|committed|epoch)")
 _QUIET = re.compile(r"\d{2,4}[-/]\d\d[-/]\d\d[T ]\d\d:\d\d:\d\d(?:[.,]\d{1,9})?Z? (?:INFO|DEBUG|TRACE) ")
 
 
@@ -62,6 +65,7 @@ class _Reader:
         self._in_python = False
         self._muted = False
         self._chars = 0
+        self._python: list[str] = []
 
     def take(self, number: int, line: LogLine) -> Iterator[Failure]:
         """Read one line; what it ends is a failure."""
@@ -69,23 +73,37 @@ class _Reader:
         is_source = self._in_python and text[:1].isspace() and not (_THROWN.match(text) or _FRAME.match(text))
         self._in_python = line.level is None and bool(_PYTHON_FRAME.match(text) or is_source)
         if self._in_python:  # the source of a frame is indented below it, where there is one
+            if (at := _PYTHON_FRAME.match(text)) and len(self._python) < MOST_FRAMES:
+                self._python.append(f"{at[1]}:{at[2]}")
             return
-        if frame := _FRAME.match(text) or _CLASS_FRAME.match(text):
-            self._add_frame(number, frame[2], frame[1])
-        elif not text.strip():
-            self._add_blank()
-        elif _SAME_FRAMES.match(text) or _SUPPRESSED.match(text):
-            pass
-        elif caused := _CAUSED.match(text):
+        if self._is_of_trace(number, text):
+            return
+        if caused := _CAUSED.match(text):
             self._add_cause(number, caused[1])
         elif _TRACEBACK.match(text):
             yield from self.end()
+            self._python = []
         elif thrown := _THROWN.match(text):
             yield from self._begin_thrown(number, line, thrown)
         elif line.level is not None:
             yield from self._begin(number, line, Thrown(None, [text]))
         else:
             yield from self._go_on(number, line)
+
+    def _is_of_trace(self, number: int, text: str) -> bool:
+        """Whether a line is part of a stack trace or blank, and is read."""
+        if frame := _FRAME.match(text):
+            self._add_frame(number, frame[2], frame[1])
+        elif frame := _CLASS_FRAME.match(text):
+            self._add_frame(number, f"{frame[2]}.", frame[1])
+        elif not text.strip():
+            self._add_blank()
+        elif same := _SAME_FRAMES.match(text):
+            if self._open is not None:
+                self._open.chain[-1].shared = int(same[1])
+        else:
+            return _SUPPRESSED.match(text) is not None
+        return True
 
     def take_quiet(self, number: int) -> Iterator[Failure]:
         """Read a record that says what goes well: it ends what was open, and what is below it is no failure."""
@@ -94,13 +112,18 @@ class _Reader:
 
     def end(self) -> Iterator[Failure]:
         """The failure that was being read."""
-        if self._open is not None and not (self._muted and not self._open.is_exception):
+        if self._open is not None and not (self._muted and not self._open.is_exception and not self._tells()):
             yield self._open
         self._open, self._muted, self._chars = None, False, 0
 
+    def _tells(self) -> bool:
+        """Whether a record that says what goes well is the only sign of rows that are lost."""
+        return self._open is not None and _DROPS.search(self._open.chain[0].message) is not None
+
     def _begin(self, number: int, line: LogLine, thrown: Thrown) -> Iterator[Failure]:
         yield from self.end()
-        self._open = Failure([thrown], number, line.level)
+        self._open = Failure([thrown], number, line.level, logger=line.logger)
+        self._open.python, self._python = tuple(self._python), []
         self._chars = len(line.text)
         self._muted = line.level in QUIET
 
@@ -120,7 +143,7 @@ class _Reader:
             self._open = Failure([Thrown(None)], number)
         frames = self._open.chain[-1].frames
         if len(frames) < MOST_FRAMES:
-            frames.append(frame)
+            frames.append(f"{package}{frame}")
             self._add_origin(package)
 
     def _add_blank(self) -> None:
@@ -155,7 +178,7 @@ class _Reader:
 
 
 def _thrown(found: re.Match[str]) -> Thrown:
-    return Thrown(found[2] or found[3], [found[4]] if found[4] else [])
+    return Thrown(found[2] or found[3], [found[4]] if found[4] else [], package=found[1] or "")
 
 
 def _unpack(line: str) -> Iterator[LogLine]:
@@ -164,15 +187,18 @@ def _unpack(line: str) -> Iterator[LogLine]:
     record = _record(parsed.text)
     texts = [] if record is None else list(_texts_of(record))
     if record is None or not texts:
-        yield LogLine(parsed.text[:MOST_CHARS], parsed.level, parsed.stamped)
+        yield replace(parsed, text=parsed.text[:MOST_CHARS])
         for start in range(MOST_CHARS, len(parsed.text), MOST_CHARS):
             yield LogLine(parsed.text[start : start + MOST_CHARS])
         return
     level = str(record.get("level") or record.get("severity") or record.get("levelname") or "").upper() or None
+    named = next((record[key] for key in _LOGGERS if isinstance(record.get(key), str)), None)
+    logger = None if named is None else named.rpartition(".")[2]
     for text in texts:
         for number, part in enumerate(text.splitlines()):
             inner = parse_line(part)
-            yield inner if number or inner.level else LogLine(inner.text, level if text is texts[0] else None, True)
+            first = LogLine(inner.text, level if text is texts[0] else None, True, logger)
+            yield inner if number or inner.level else first
 
 
 def _record(text: str) -> dict[str, Any] | None:
@@ -188,6 +214,7 @@ def _record(text: str) -> dict[str, Any] | None:
 
 #: Where loggers put a message, and where an exception.
 _MESSAGES = ("msg", "message", "event", "log", "@message", "textPayload", "text")
+_LOGGERS = ("logger", "logger_name", "loggerName", "category")
 _EXCEPTIONS = (
     *("exception", "stack_trace", "stackTrace", "stacktrace", "stack", "error", "exc_info"),
     *("throwable", "error_detail"),

@@ -120,7 +120,7 @@ def test_a_line_without_an_end_and_bytes_that_are_no_text(capsys, tmp_path):
 def test_an_answer_is_80_columns_wide_but_for_titles_and_commands(capsys, broken):
     assert run(["explain", TEXT, broken]) == 0
     title, *lines = capsys.readouterr().out.splitlines()
-    assert title == "batch N doesn't exist"
+    assert title == TEXT, "the words of the user"
     assert [line for line in lines if len(line) > 80 and not line.startswith("    ckpt ")] == []
 
 
@@ -189,6 +189,39 @@ def test_a_text_of_another_checkpoint_says_so_first(capsys, broken):
     (item,) = explained(capsys, "batch 41 doesn't exist", broken)["explanations"]
     assert item["evidence"]["result"] == "unknown"
     assert item["command"] == f"ckpt check {broken} --deep"
+
+
+USERS = (
+    "pyspark.errors.exceptions.captured.StreamingQueryException: [STREAM_FAILED] Query [id = 1, runId = 2] terminated with "
+    "exception: Job aborted due to stage failure: Task 0 in stage 12.0 failed 4 times, most recent failure: Lost task 0.3 "
+    'in stage 12.0 (TID 40) (10.0.0.1 executor 1): java.lang.NumberFormatException: For input string: "N/A"'
+)
+
+
+@pytest.mark.parametrize("with_location", [False, True])
+def test_an_exception_that_the_query_may_have_thrown_is_no_cause(capsys, tmp_path, with_location):
+    whole = [str(prepare(CASES["file"], tmp_path))] if with_location else []
+    (item,) = explained(capsys, USERS, *whole, code=1)["explanations"]
+    assert (item["cause"], item["certainty"], item["shown_by"], item["text"]) == (None, "possible", [], None)
+    assert run(["explain", USERS, *whole]) == 1
+    out = capsys.readouterr().out
+    assert 'NumberFormatException: For input string: "N/A"' in out.splitlines()[0]
+    assert "Cause:" not in out and "Repair:" not in out and "Not proven: " in out
+    assert {line.split()[1] for line in out.splitlines() if line.startswith("    ckpt ")} <= {"check", "show"}
+
+
+def test_a_cause_that_the_checkpoint_does_not_show_is_not_told_as_one(capsys, tmp_path):
+    assert run(["explain", "[MALFORMED_LOG_FILE] Log file", str(prepare(CASES["file"], tmp_path))]) == 0
+    out = capsys.readouterr().out
+    assert "does not show this cause" in " ".join(out.split()) and "Cause:" not in out
+
+
+def test_the_frame_of_the_query_that_threw_is_named(capsys):
+    trace = 'java.lang.NumberFormatException: For input string: "N/A"\n\tat com.acme.Parse.call(Parse.java:3)\n'
+    (item,) = explained(capsys, trace, code=1)["unknown"]
+    assert item["thrown_by"] == "com.acme.Parse.call"
+    assert run(["explain", trace]) == 1
+    assert "The query's own code threw it: com.acme.Parse.call." in capsys.readouterr().out
 
 
 @pytest.mark.parametrize("condition", ["COULD_NOT_READ_OFFSET_RANGE", "PARTITION_OFFSET_CHANGED", "START_OFFSET_RESET"])

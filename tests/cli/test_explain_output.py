@@ -27,7 +27,7 @@ def test_a_page_is_shown_once_with_all_of_its_causes(capsys):
 
 
 def test_how_often_a_text_was_met(capsys):
-    out = shown(capsys, ["java.lang.X: batch 3 doesn't exist", "\tat a.B.c(D.java:1)"] * 3)
+    out = shown(capsys, ["java.lang.X: batch 3 doesn't exist", "\tat org.apache.spark.sql.B.c(D.java:1)"] * 3)
     assert "3 times, lines 1 to 5." in out
 
 

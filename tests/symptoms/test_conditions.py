@@ -80,15 +80,17 @@ def test_a_condition_is_in_one_entry_or_on_one_page():
 @pytest.mark.parametrize("entry", INDEX.entries, ids=lambda entry: entry.title[:60])
 def test_an_entry_is_whole(entry):
     assert [code for code in entry.cause.rules if code not in RULES] == []
-    assert {text.pattern: too_slow(text.pattern) for text in entry.texts if too_slow(text.pattern)} == {}
-    for text in entry.texts:
+    texts = (*entry.texts, *entry.told.shared_texts)
+    assert {text.pattern: too_slow(text.pattern) for text in texts if too_slow(text.pattern)} == {}
+    assert bool(entry.told.maybe) >= bool(entry.told.shared_texts)
+    for text in texts:
         assert any(text.search(example) for example in entry.examples), text.pattern
     for example in entry.examples:
         found = INDEX.match(Failure([Thrown(None, [example])], 1))
         assert found is not None and (found.entry is entry or (found.page and found.page.name == entry.page)), example
     assert 20 < len(entry.cause.text) < 500
     assert entry.cause.text.endswith(".") and entry.repair.endswith(".")
-    filled(entry.cause.commands, entry.texts, entry.examples)
+    filled(entry.cause.commands, texts, entry.examples)
 
 
 #: What no text tells: the exception of a damaged file or a bug of Spark, without a message of its own.

@@ -5,7 +5,6 @@ from __future__ import annotations
 import pytest
 
 from airflow_provider_ckpt.symptoms.failure import Failure, Thrown
-from airflow_provider_ckpt.symptoms.matching import plain_frame
 from airflow_provider_ckpt.symptoms.read_index import read_index
 
 INDEX = read_index()
@@ -14,19 +13,6 @@ OFFSET_LOG, SOURCE_LOG = (cause.heading for page in INDEX.pages if page.number =
 
 def match(*chain: Thrown):
     return INDEX.match(Failure(list(chain), 1))
-
-
-@pytest.mark.parametrize(
-    ("frame", "plain"),
-    [
-        ("MicroBatchExecution.$anonfun$populateStartOffsets$6", "MicroBatchExecution.populateStartOffsets"),
-        ("HDFSMetadataLog$.verifyBatchIds", "HDFSMetadataLog.verifyBatchIds"),
-        ("CompactibleFileStreamLog.$anonfun$allFiles$2$adapted", "CompactibleFileStreamLog.allFiles"),
-        ("FileStreamSource.<init>", "FileStreamSource.<init>"),
-    ],
-)
-def test_a_frame_of_scala(frame, plain):
-    assert plain_frame(frame) == plain
 
 
 @pytest.mark.parametrize(
@@ -83,3 +69,130 @@ def test_two_failures_of_a_page_keep_what_tells_them_apart():
     assert wide.key == narrow.key
     for merged in (wide.merged(narrow), narrow.merged(wide)):
         assert [cause.heading for cause in merged.causes] == [SOURCE_LOG]
+
+
+STREAMING = "org.apache.spark.sql.execution.streaming."
+ABOVE_FOREACH_BATCH = [
+    f"{STREAMING}sources.ForeachBatchSink.callBatchWriter",
+    f"{STREAMING}sources.ForeachBatchSink.addBatch",
+    f"{STREAMING}MicroBatchExecution.$anonfun$runBatch$17",
+    f"{STREAMING}MicroBatchExecution.runActivatedStream",
+]
+#: Exceptions that users' own code throws every day, and a damaged checkpoint as well.
+SHARED = [
+    'For input string: "N/A"',
+    "Index 5 out of bounds for length 5",
+    "next on empty iterator",
+    "No content to map due to end-of-input",
+    "Did not find value which can be converted into java.lang.String",
+    "Did not find value which can be converted into long",
+    "Parsed JSON values do not match with class constructor",
+    "Invalid UUID string: 12",
+    "Unexpected end-of-input: expected close marker for Object",
+    "Unrecognized token 'x': was expecting (JSON String, Number, Array, Object or token 'null', 'true' or 'false')",
+    "malformed input around byte 3",
+    "Wrong basePath /data/a for the root path: /data/b",
+    "requirement failed: value cannot be null for key: spark.sql.shuffle.partitions",
+    "Offsets out of range with no configured reset policy for partitions: {orders-0=3}",
+    "This server does not host this topic-partition.",
+    "The file or folder s3a://lake/in/a.json does not exist",
+]
+
+
+@pytest.mark.parametrize("message", SHARED)
+def test_what_other_code_throws_as_well_is_proven_by_nothing_but_its_frames(message):
+    """Without a stack trace, and with one that was cut off in a library, it is possible."""
+    for frames in ([], ["java.util.Foo.bar"], ["scala.Foo.bar", "com.fasterxml.jackson.Foo.bar"]):
+        found = match(Thrown("X", [message], frames))
+        assert found is not None and not found.is_proven, frames
+
+
+@pytest.mark.parametrize("message", SHARED)
+@pytest.mark.parametrize(
+    "frames",
+    [
+        ["java.util.Foo.bar", "com.acme.Job$.$anonfun$process$1", *ABOVE_FOREACH_BATCH],
+        ["java.util.Foo.bar", "$line17.$read$$iw.process", *ABOVE_FOREACH_BATCH],
+        ["java.util.Foo.bar", "org.apache.spark.sql.catalyst.expressions.GeneratedClass$G.processNext"],
+        ["java.util.Foo.bar", *ABOVE_FOREACH_BATCH],
+    ],
+    ids=["query", "notebook", "expression", "foreachBatch"],
+)
+def test_of_a_stack_trace_without_a_reader_of_spark_nothing_is_said(message, frames):
+    assert match(Thrown("X", [message], frames)) is None
+    assert INDEX.refuted(Failure([Thrown("X", [message], frames)], 1))
+
+
+@pytest.mark.parametrize(
+    ("message", "frame"),
+    [
+        ("Invalid UUID string: 12", f"{STREAMING}StreamMetadata$.read"),
+        ("next on empty iterator", f"{STREAMING}OffsetSeqLog.deserialize"),
+        ('For input string: "x"', f"{STREAMING}OffsetSeqMetadata$.$anonfun$setSessionConf$1"),
+    ],
+)
+def test_a_reader_of_spark_that_threw_is_proof(message, frame):
+    found = match(Thrown("X", [message], ["java.util.Foo.bar", frame, "com.acme.Job.main"]))
+    assert found is not None and [sign.kind for sign in found.signs] == ["frame"]
+
+
+def test_frames_that_java_prints_once_are_of_the_cause_as_well():
+    outer = Thrown("MappingException", ["No usable value"], ["org.json4s.A.b", f"{STREAMING}OffsetSeqLog.deserialize"])
+    inner = Thrown("MappingException", ["next on empty iterator"], ["org.json4s.C.d"], shared=1)
+    found = match(outer, inner)
+    assert found is not None and found.is_proven
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("[BATCH_METADATA_NOT_FOUND] Unable to find batch s3a://l/out/_spark_metadata/4.", "batch-metadata-not-found"),
+        ("[BATCH_METADATA_NOT_FOUND] Unable to find batch s3a://l/ck/sources/0/1.", "files-deleted-by-age"),
+        ("Multiple streaming queries are concurrently using s3a://l/ck/offsets.", "concurrent-stream-log-update"),
+        ("Multiple streaming queries are concurrently using s3a://l/out/_spark_metadata.", None),
+    ],
+)
+def test_the_path_in_a_text_decides_the_page(text, expected):
+    found = match(Thrown(None, [text]))
+    assert found is not None and (found.page.name if found.page else None) == expected
+    said = " ".join(command for cause in found.causes for command in cause.commands)
+    assert ("repair" in said) == (expected == "batch-metadata-not-found")
+    assert ("fence" in said) == (expected == "concurrent-stream-log-update")
+
+
+TEMPORARY = "file:/tmp/temporary-4a1bd39f-1c2e-4d8e-9f80-0b6b4a3e7d11"
+LOST = "Lost task 3.3 in stage 5.0 (TID 23) (10.0.0.7 executor {}): "
+DELTA = (
+    "[CANNOT_LOAD_STATE_STORE.CANNOT_READ_DELTA_FILE_NOT_EXISTS] Error reading delta file {0} of X: {0} does not exist"
+)
+
+
+@pytest.mark.parametrize(
+    ("text", "is_local"),
+    [
+        (LOST.format(2) + DELTA.format(f"{TEMPORARY}/state/0/3/1.delta"), True),
+        (f"File {TEMPORARY}/state/0/3/1.delta does not exist", True),
+        (LOST.format(2) + DELTA.format("file:/data/ck/state/0/3/1.delta"), True),
+        (LOST.format("driver") + DELTA.format("file:/data/ck/state/0/3/1.delta"), False),
+        (LOST.format(2) + DELTA.format("s3a://lake/ck/state/0/3/1.delta"), False),
+    ],
+)
+def test_state_on_the_disk_of_one_machine_is_not_lost(text, is_local):
+    found = match(Thrown("X", [text]))
+    assert found is not None
+    assert any("disk" in cause.text for cause in found.causes) == is_local
+    assert any("salvage" in command for cause in found.causes for command in cause.commands) != is_local
+
+
+@pytest.mark.parametrize(
+    ("text", "page", "is_proven"),
+    [
+        ("FileStreamSink: Skipping already committed batch 12", "first-batches-vanish", False),
+        ("Skipping already committed batch 12", "first-batches-vanish", False),
+        ("KustoSink: Skipping already committed batch 12", None, False),
+    ],
+)
+def test_the_logger_tells_whose_batch_it_is(text, page, is_proven):
+    found = match(Thrown(None, [text]))
+    assert (found and found.page and found.page.name) == page
+    assert found is None or found.is_proven == is_proven

@@ -37,11 +37,13 @@ def test_the_list_has_every_page_by_its_number():
 
 @each_page
 def test_a_page_is_found_by_its_examples(page):
-    for pattern in page.texts:
+    texts = (*page.texts, *page.told.shared_texts)
+    for pattern in texts:
         assert any(pattern.search(example) for example in page.examples), pattern.pattern
     for example in page.examples:
         assert " ".join(example.split()) == example
-        assert any(pattern.search(example) for pattern in page.texts), example
+        assert any(pattern.search(example) for pattern in texts), example
+    assert bool(page.told.maybe) >= bool(page.told.shared_texts or page.told.loggers)
     assert page.texts or page.conditions
 
 
@@ -49,13 +51,19 @@ def test_a_page_is_found_by_its_examples(page):
 def test_an_example_is_of_its_own_page_alone(page):
     """But where the stack trace tells them apart."""
     for example in page.examples:
-        found = {other.name for other in PAGES.values() for text in other.texts if text.search(example)}
+        found = {
+            other.name
+            for other in PAGES.values()
+            for text in (*other.texts, *other.told.shared_texts)
+            if text.search(example)
+        }
         assert {name for name in found if not PAGES[name].frames} <= {page.name}, example
 
 
 @each_page
 def test_the_texts_of_a_page_take_linear_time(page):
-    assert {text.pattern: too_slow(text.pattern) for text in page.texts if too_slow(text.pattern)} == {}
+    texts = (*page.texts, *page.told.shared_texts)
+    assert {text.pattern: too_slow(text.pattern) for text in texts if too_slow(text.pattern)} == {}
 
 
 @pytest.mark.parametrize(
