@@ -9,14 +9,13 @@ from airflow_provider_ckpt.checkpoint.view import CheckpointView
 from airflow_provider_ckpt.checks.findings import Finding
 from airflow_provider_ckpt.checks.logs import newest_commit
 from airflow_provider_ckpt.checks.registry import rule
-from airflow_provider_ckpt.checks.remedies import complete_sink_log
+from airflow_provider_ckpt.checks.remedies import Remedy, complete_sink_log, restore_table, trim_sink_log
 from airflow_provider_ckpt.checks.state import has_state_ids
 from airflow_provider_ckpt.codec import layout
 from airflow_provider_ckpt.untrusted.spans import Span, batches_text
 
-_TRIM = "Trim the sink log: ckpt rollback with --sink and --trim-sink-log."
-_RESTORE = (
-    "Restore the table to the version before that batch: the plan of ckpt rollback with --sink prints the command."
+_NOTHING_TO_DO = Remedy(
+    hint="Spark stopped after the write to the sink and before the commit. You need not do anything.", commands=()
 )
 
 
@@ -41,10 +40,8 @@ def ahead(view: CheckpointView) -> Iterator[Finding]:
         + (", and state checkpoint format 2 then finds no state" if state_is_lost else ""),
         view.next_batch,
         f"{layout.SINK_LOG}/{sink.latest}",
-        _TRIM
-        if state_is_lost or not crash
-        else "Spark stopped after the write to the sink and before the commit. You need not do anything.",
-        "AssertionError" if state_is_lost else None,
+        spark_error="AssertionError" if state_is_lost else None,
+        **(trim_sink_log(view, sink.location) if state_is_lost or not crash else _NOTHING_TO_DO),
     )
 
 
@@ -67,18 +64,18 @@ def state_not_written_again(view: CheckpointView) -> Iterator[Finding]:
             f"{store_id.directory} does not have: the query stops after that batch, for good",
             view.in_flight,
             store_id.directory,
-            remedy,
+            **remedy,
         )
 
 
-def _skipped_uncomputed(view: CheckpointView) -> tuple[int, str]:
+def _skipped_uncomputed(view: CheckpointView) -> tuple[int, Remedy]:
     """The newest batch that the sink skips without computing it, -1 where none is known; and what helps."""
     if view.sink is not None:
-        return -1 if view.sink.latest is None else view.sink.latest, _TRIM
+        return -1 if view.sink.latest is None else view.sink.latest, trim_sink_log(view, view.sink.location)
     marker = view.marker
     if marker is None or marker.last_batch is None or marker.kind not in LEAVING_NO_STATE:
-        return -1, ""
-    return marker.last_batch, _RESTORE
+        return -1, Remedy(hint="", commands=())
+    return marker.last_batch, restore_table(view)
 
 
 def _lost_with(view: CheckpointView, latest: int) -> str:
@@ -178,7 +175,5 @@ def table_ahead(view: CheckpointView) -> Iterator[Finding]:
         ),
         view.next_batch,
         None,
-        "Spark stopped after the write to the sink and before the commit. You need not do anything."
-        if crash
-        else _RESTORE,
+        **(_NOTHING_TO_DO if crash else restore_table(view)),
     )

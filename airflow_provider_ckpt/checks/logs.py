@@ -94,17 +94,18 @@ def damaged_entry(view: CheckpointView, name: str, *, stops: bool) -> Finding:
     error, place = view.damaged[name], layout.parse(name)
     batch_id = place.batch_id if isinstance(place, layout.LogEntry) else None
     code = "CKPT102"
-    remedy = from_backup_or_before(view, "the file", batch_id)
-    if error.hint is not None:
-        remedy = Remedy(hint=error.hint, commands=())
     if isinstance(error, IncompleteLogFileError):
         code = "CKPT101"
-        if batch_id is not None and batch_id == view.in_flight:
-            remedy = back_before(view, batch_id, why="The batch was never committed.")
-        if stops:
-            remedy = or_salvage(view, remedy)
     elif isinstance(error, UnsupportedVersionError):
         code = "CKPT103"
+    if isinstance(error, UnsupportedVersionError | CheckpointClosedError):  # nothing is damaged
+        remedy = Remedy(hint=error.hint or "", commands=())
+    elif batch_id is not None and batch_id == view.in_flight:
+        remedy = back_before(view, batch_id, why=f"{error.hint or ''} The batch was never committed.".strip())
+    else:
+        remedy = from_backup_or_before(view, "the file", batch_id, why=error.hint or "")
+    if stops and not isinstance(error, UnsupportedVersionError | CheckpointClosedError):
+        remedy = or_salvage(view, remedy)
     severity: Severity = "error" if stops else "warning"
     spark_error = error.spark_error if stops else None
     return Finding(code, severity, error.message, batch_id, name, spark_error=spark_error, **remedy)

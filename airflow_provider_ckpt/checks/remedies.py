@@ -94,6 +94,29 @@ def complete_sink_log(view: CheckpointView, sink: str, *, why: str) -> Remedy:
     return Remedy(hint=f"{why} Complete the log.", commands=(command,))
 
 
+def trim_sink_log(view: CheckpointView, sink: str) -> Remedy:
+    """Take the batches that Spark will run out of the log of the file sink at this location."""
+    if (batch := _newest_target(view)) is None:
+        hint = f"Give the query another directory to write to, and {NEW_LOCATION}: no batch can be rolled back to."
+        return Remedy(hint=hint, commands=())
+    declared = f"--sink {shlex.quote(f'file:{sink}')} --trim-sink-log"
+    command = f"ckpt rollback {shlex.quote(view.location)} --to-batch {batch} {declared}"
+    return Remedy(hint="Trim the sink log, with a rollback to the newest batch.", commands=(command,))
+
+
+def restore_table(view: CheckpointView) -> Remedy:
+    """Take the batches that Spark will run out of the table that the query writes."""
+    hint = "Restore the table to the version before that batch: the plan of ckpt rollback with --sink prints how."
+    batch = _newest_target(view)
+    return Remedy(hint=hint, commands=() if batch is None else (_rollback(view, f"--to-batch {batch}"),))
+
+
+def _newest_target(view: CheckpointView) -> int | None:
+    """The newest batch that a rollback can go to."""
+    newest = view.latest_committed
+    return None if newest is None else view.restorable.get(newest, newest)
+
+
 def whole_batch_before(view: CheckpointView, batch_id: int) -> int | None:
     """The newest batch before ``batch_id`` that a rollback can go to.
 

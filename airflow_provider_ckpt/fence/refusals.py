@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import shlex
+
 from airflow_provider_ckpt.checkpoint.view import CheckpointView
 from airflow_provider_ckpt.codec import layout
 from airflow_provider_ckpt.codec.offset_log import OffsetSeq
-from airflow_provider_ckpt.errors import PlanError
+from airflow_provider_ckpt.errors import IncompleteLogFileError, MalformedEntryError, PlanError
 from airflow_provider_ckpt.restart.continuous import CONTINUOUS
 from airflow_provider_ckpt.restart.real_time import REAL_TIME
 from airflow_provider_ckpt.untrusted.spans import missing_spans, spans_text
@@ -65,6 +67,7 @@ def require_fenceable(view: CheckpointView, trigger: str) -> tuple[int, OffsetSe
             "them, which writes an offset entry after its batch has begun"
         )
         raise _refused(view, problem, _STOP)
+    _require_readable(view, planned, committed)
     entry = view.offset_seq(planned)
     if entry.metadata is None:
         raise _refused(view, f"{layout.offset_entry(planned)} is one of continuous processing", _STOP)
@@ -75,6 +78,19 @@ def require_fenceable(view: CheckpointView, trigger: str) -> tuple[int, OffsetSe
         raise _refused(view, f"Spark cannot count beyond batch {planned}", _STOP)
     _require_free(view, planned + 1)
     return planned, entry
+
+
+def _require_readable(view: CheckpointView, planned: int, committed: int) -> None:
+    """The newest entries can be read: a fence is made of them."""
+    for name in (layout.offset_entry(planned), layout.commit_entry(committed)):
+        if isinstance(view.damaged.get(name), IncompleteLogFileError | MalformedEntryError):
+            where = shlex.quote(view.location)
+            raise _refused(
+                view,
+                f"{name} is damaged ({view.damaged[name].message}), and a fence is made of the newest entries",
+                f"Nothing was done. A start stops at it. Save the checkpoint first (ckpt salvage {where} "
+                f"--sink TYPE[:URI]; ckpt check {where} --deep says more), and fence it then.",
+            )
 
 
 def _require_free(view: CheckpointView, batch_id: int) -> None:

@@ -44,6 +44,16 @@ from tests.oracle.case import PROVIDER
 from tests.oracle.mutations import mutate
 
 #: What is left of a value that was not filled in.
+#: What says what to do where no command does it.
+NEXT_STEP = re.compile(
+    r"(?:^|[.;,] )(?:or |[Tt]hen )?(?:Deploy|Keep|Stay|Move|Remove|Put|Restore|Start|Declare|Give|Wait|Stop|move|keep|delete|use) "
+)
+#: Damages of entries that a restart reads: each can be saved.
+DAMAGES = (
+    "empty offsets/{N}", "truncate offsets/{N}", "empty commits/{N}", "truncate commits/{N}", "text metadata nonsense",
+    "text offsets/{N} nonsense", "text commits/{N} {", "line offsets/{N} 0 'v1 '", "line offsets/{N} 1 '{'",
+    "truncate offsets/{N-1}", "text offsets/{N} '{\"a\": 1}'",
+)  # fmt: skip
 PLACEHOLDER = re.compile(r"\{[a-z_]+(?:\.[a-z_]+)*\}")
 SHUFFLE = "spark.sql.shuffle.partitions"
 STATE_FORMAT = "spark.sql.streaming.stateStore.checkpointFormatVersion"
@@ -329,7 +339,19 @@ def test_a_rule_finds_what_it_is_for(code, golden_home):
     assert (found[code].severity, found[code].name) == shown.says
     assert found[code].severity == "note" or found[code].hint
     for finding in found.values():
+        assert finding.severity != "error" or finding.commands or NEXT_STEP.search(finding.hint or ""), finding
+    for finding in found.values():
         assert not PLACEHOLDER.search(f"{finding.message} {finding.hint}"), "an f-string without its f"
+
+
+@pytest.mark.parametrize("damage", DAMAGES)
+def test_an_entry_that_cannot_be_read_is_saved_by_a_command(damage, golden):
+    checkpoint = golden("file-to-parquet-5")
+    mutate(checkpoint, (damage,))
+    found = [item for item in check(examine(Store.open(str(checkpoint)), deep=True)) if item.severity == "error"]
+    assert found
+    for finding in found:
+        assert f"ckpt salvage {checkpoint} --sink TYPE[:URI]" in finding.commands, finding
 
 
 def test_entries_that_no_restart_reads_are_named_up_to_a_number_and_counted_beyond(golden):

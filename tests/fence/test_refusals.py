@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from airflow_provider_ckpt.errors import PlanError
+from airflow_provider_ckpt.errors import IncompleteLogFileError, MalformedEntryError, PlanError
 from airflow_provider_ckpt.fence.refusals import require_exclusive, require_fenceable
 from tests.views import offset_entry, view_of
 
@@ -32,6 +32,14 @@ def logs(planned: list[int], committed: list[int], **contents: bytes):
         pytest.param(logs([0, 1], [0, 1], **{"offsets/.2.crc": b""}), "", "offsets/.2.crc is left over", "no query can plan batch 2", id="checksum"),
         pytest.param(replace(logs([0, 1], [0]), folders=("commits/1",)), "", "commits/1 is a directory", "ckpt check", id="commit"),
         pytest.param(replace(logs([0, 1], [0, 1]), folders=("offsets/2",)), "", "offsets/2 is a directory", "no query can plan", id="directory"),
+        pytest.param(
+            replace(logs([0, 1], [0, 1]), damaged={"offsets/1": MalformedEntryError("not JSON")}), "",
+            r"offsets/1 is damaged \(not JSON\)", "Save the checkpoint first (ckpt salvage", id="a damaged entry",
+        ),
+        pytest.param(
+            replace(logs([0, 1], [0, 1]), damaged={"commits/1": IncompleteLogFileError("it is empty")}), "",
+            "commits/1 is damaged", "ckpt salvage", id="a damaged commit",
+        ),
         pytest.param(
             logs([0, 1], [0], o0=offset_entry(partitions=2), o1=offset_entry(partitions=4)),
             "",

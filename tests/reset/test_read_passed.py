@@ -32,7 +32,7 @@ def restored(tmp_path, request) -> Path:
     for number in range(5):
         write_deltalake(str(tmp_path), pyarrow.table({"n": [number]}), mode="append")
         time.sleep(0.01)
-    moment = datetime.fromtimestamp(DeltaTable(str(tmp_path)).history()[2]["timestamp"] / 1_000, UTC)
+    moment = datetime.fromtimestamp(DeltaTable(str(tmp_path)).history()[2]["timestamp"] / 1_000 + 0.002, UTC)
     DeltaTable(str(tmp_path)).restore(2 if request.param == "to a version" else moment)
     write_deltalake(str(tmp_path), pyarrow.table({"n": [6]}), mode="append")
     return tmp_path

@@ -32,7 +32,7 @@ def restore(table: Path, version: int, how: str) -> None:
     deltalake = DeltaTable(str(table))
     made = deltalake.version() + 1
     times = {entry["version"]: entry["timestamp"] for entry in deltalake.history()}
-    deltalake.restore(datetime.fromtimestamp(times[version] / 1_000, UTC) if "time" in how else version)
+    deltalake.restore(datetime.fromtimestamp(times[version] / 1_000 + 0.002, UTC) if "time" in how else version)
     if how.startswith("Spark"):
         path = table / "_delta_log" / f"{made:020}.json"
         lines = [json.loads(line) for line in path.read_text().splitlines()]
