@@ -25,6 +25,7 @@ from airflow_provider_ckpt.change.places import Stores, require_own_place
 from airflow_provider_ckpt.change.plan import Plan
 from airflow_provider_ckpt.change.plan_difference import difference
 from airflow_provider_ckpt.change.receipt import Receipt
+from airflow_provider_ckpt.change.require_access import require_access
 from airflow_provider_ckpt.change.require_alone import require_alone
 from airflow_provider_ckpt.change.validate import find_facts, validate
 from airflow_provider_ckpt.checkpoint.read_unmoved import is_gone_from, read_unmoved
@@ -125,6 +126,7 @@ def _carry_out(executor: InPlace, run: _Run, lock: Held) -> Receipt:
         _require_own_plan(executor)
     if todo:
         accepted = () if resuming else require_accepted(plan, run.accept_sink)
+        require_access(stores, todo, plan.called)
         guard = Guard(executor, facts)
         guard.watch(run.quiet_s, lock.storage_now_ms() if run.quiet_s is None else None, run.tell)
         lock.require_mine()

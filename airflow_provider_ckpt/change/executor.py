@@ -29,6 +29,7 @@ from airflow_provider_ckpt.change.places import Stores
 from airflow_provider_ckpt.change.plan import Plan
 from airflow_provider_ckpt.codec.closing import CLOSING
 from airflow_provider_ckpt.errors import CheckpointBusyError, ObjectExistsError, PlanError
+from airflow_provider_ckpt.storage.access import Attributes
 from airflow_provider_ckpt.storage.store import SMALL_BYTES, Store
 
 #: Called now and then during something long.
@@ -68,6 +69,10 @@ class InPlace(ABC):
     @abstractmethod
     def source_of(self, copy: Copy) -> tuple[Store, str]:
         """Where the verified object of a copy is."""
+
+    def attributes_of(self, copy: Copy) -> Attributes | None:
+        """What an object has to have that was saved where that could not be kept; None where its copy has it."""
+        return None
 
     @property
     @abstractmethod
@@ -119,7 +124,7 @@ class InPlace(ABC):
         source, name = self.source_of(copy)
         store = self.stores.place(copy.place)
         with suppress(ObjectExistsError):  # a driver may repeat what it has done; what is there is read
-            _put_new(source, name, store, copy.name)
+            _put_new(source, name, store, copy.name, self.attributes_of(copy))
         origin, now = source.stat(name), store.stat(copy.name)
         same = now is not None and origin is not None and now.identity == origin.identity
         if now is None or not (same or store.sha256(copy.name) == (copy.size, copy.sha256)):
@@ -192,7 +197,7 @@ class InPlace(ABC):
         return f"The removed files are saved. Stop the query and everything that restarts it. Then {self.ways_out}."
 
 
-def _put_new(source: Store, name: str, store: Store, to_name: str) -> None:
+def _put_new(source: Store, name: str, store: Store, to_name: str, like: Attributes | None) -> None:
     """Put an object where a query may write as well: on a disk by a link, elsewhere by an exclusive create.
 
     S3 copies in two requests: whether the name is free, and then the copy, which would replace what a query has written
@@ -202,7 +207,7 @@ def _put_new(source: Store, name: str, store: Store, to_name: str) -> None:
     """
     data = b"" if store.is_local else source.read_up_to(name, SMALL_BYTES + 1)
     if store.is_local or len(data) > SMALL_BYTES:
-        source.keep(name, store, to_name)
+        source.keep(name, store, to_name, like=like)
     else:
         store.create(to_name, data)
 

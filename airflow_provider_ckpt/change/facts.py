@@ -8,6 +8,7 @@ from typing import Literal
 
 from airflow_provider_ckpt.codec import layout
 from airflow_provider_ckpt.codec.layout import main_name
+from airflow_provider_ckpt.storage.access import Attributes
 from airflow_provider_ckpt.storage.stored_object import StoredObject, digest
 
 #: Which of a plan's stores something is in.
@@ -101,7 +102,14 @@ def kept_objects(objects: Mapping[str, StoredObject], touched: Iterable[str]) ->
 
 @dataclass(frozen=True, slots=True)
 class Saved:
-    """An object that a change has saved before it removed it: its bytes, and their SHA-256 (hex)."""
+    """An object that a change has saved before it removed it.
+
+    Args:
+        size: Bytes.
+        sha256: Of its content, hex.
+        attributes: Owner, group, mode and time, which the copy may not have; None where it is the very object.
+    """
 
     size: int
     sha256: str
+    attributes: Attributes | None = None

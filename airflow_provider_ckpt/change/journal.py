@@ -17,7 +17,9 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
 from airflow_provider_ckpt.change.actions import Create
+from airflow_provider_ckpt.change.facts import Saved
 from airflow_provider_ckpt.change.plan import Plan, plan_from_json
+from airflow_provider_ckpt.change.saved import saved_from
 from airflow_provider_ckpt.checkpoint.find_records import _with_digest, records_of
 from airflow_provider_ckpt.checkpoint.own_files import PLAN, UNDO_DIRECTORY
 from airflow_provider_ckpt.codec import layout
@@ -266,8 +268,8 @@ def _state(files: Mapping[str, StoredObject]) -> State:
     return "refused" if REFUSED in files else "planned"
 
 
-def saved_files(record: Store) -> dict[str, tuple[int, str]] | None:
-    """Sizes and SHA-256 (hex) of what a change has saved, by name below ``saved/``.
+def saved_files(record: Store) -> dict[str, Saved] | None:
+    """What a change has saved, by name below ``saved/``.
 
     Returns:
         None when an older version saved it, which did not write that down.
@@ -276,10 +278,8 @@ def saved_files(record: Store) -> dict[str, tuple[int, str]] | None:
         StoreError: The file is not what was written.
     """
     files = _parsed(record, SAVED, _read_bytes(record, SAVED)).get("files")
-    if files is None:
-        return None
     try:
-        return {str(name): (int(item["size"]), str(item["sha256"])) for name, item in files.items()}
+        return None if files is None else {str(name): saved_from(fields) for name, fields in files.items()}
     except (AttributeError, KeyError, TypeError, ValueError):
         raise _damaged(record, SAVED, "does not have a valid list of saved files") from None
 

@@ -24,7 +24,7 @@ from contextlib import contextmanager, suppress
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
-from airflow_provider_ckpt.checkpoint.find_records import records_of
+from airflow_provider_ckpt.checkpoint.find_records import make_place, records_of
 from airflow_provider_ckpt.clock import now_ms
 from airflow_provider_ckpt.errors import (
     CheckpointBusyError,
@@ -173,6 +173,8 @@ def locked(
         CheckpointBusyError: Another one holds it.
     """
     with _holding(_place_of(checkpoint, undo), checkpoint, plan_id, by, break_lock) as held:
+        if undo is not None:
+            make_place(records_of(checkpoint, undo), checkpoint)
         yield held
 
 
@@ -237,6 +239,7 @@ def _take(place: Store, checkpoint: Store, mine: Holder, break_lock: bool) -> li
     if holders and not (break_lock or _may_take_over(holders[-1], mine)):
         raise _busy(checkpoint, holders[-1])
     try:
+        make_place(place, checkpoint)
         place.create(names[-1], mine.encode())
     except ObjectExistsError:
         winner = _read(place, names[-1])

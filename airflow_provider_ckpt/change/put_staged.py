@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from airflow_provider_ckpt.change import journal, stage
 from airflow_provider_ckpt.change.actions import Copy
 from airflow_provider_ckpt.change.executor import InPlace, Tick
+from airflow_provider_ckpt.storage.access import Attributes
 from airflow_provider_ckpt.storage.store import Store
 
 
@@ -23,6 +24,13 @@ class PutStaged(InPlace):
     def source_of(self, copy: Copy) -> tuple[Store, str]:
         """What was staged."""
         return self.record.child(journal.STAGED_OBJECTS), copy.name
+
+    def attributes_of(self, copy: Copy) -> Attributes | None:
+        """What the plan removes and puts back has what it had."""
+        if copy.source and not self.plan.rules.moves_own:
+            return None
+        saved = stage.saved_objects(self.record).get((copy.place, copy.source or copy.name))
+        return None if saved is None else saved.attributes
 
     def judge_outcome(self) -> None:
         """Each object was verified when it came."""

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from airflow_provider_ckpt.change import journal
@@ -15,6 +16,7 @@ from airflow_provider_ckpt.change.actions import PLACES, Copy, Replace, Taking
 from airflow_provider_ckpt.change.facts import Saved, Spot
 from airflow_provider_ckpt.change.places import Stores
 from airflow_provider_ckpt.change.plan import Plan
+from airflow_provider_ckpt.change.saved import saved_fields
 from airflow_provider_ckpt.checkpoint.read_unmoved import is_gone_from
 from airflow_provider_ckpt.errors import (
     BackupCorruptError,
@@ -25,6 +27,7 @@ from airflow_provider_ckpt.errors import (
     StalePlanError,
     StoreError,
 )
+from airflow_provider_ckpt.storage.access import Attributes
 from airflow_provider_ckpt.storage.store import Store
 from airflow_provider_ckpt.storage.stored_object import StoredObject
 
@@ -64,8 +67,7 @@ def save(
             mine()
             _require_in_place(action, place)
             saved.delete(name)
-        size, sha256 = _keep(action, place(action.place), saved, name) or saved.sha256(name)
-        files[name] = {"size": size, "sha256": sha256}
+        files[name] = _keep(action, place(action.place), saved, name)
         tick()
     whole = saved.find() if files else {}
     for action in taken:
@@ -82,13 +84,15 @@ def save(
         record.flush()
 
 
-def _keep(action: Taking, store: Store, saved: Store, name: str) -> tuple[int, str] | None:
+def _keep(action: Taking, store: Store, saved: Store, name: str) -> SavedObjectFields:
     try:
-        return store.keep(action.name, saved, name)
+        attributes = store.attributes(action.name)
+        copied = store.keep(action.name, saved, name, like=attributes)
     except ObjectNotFoundError as error:
         if not is_gone_from(error, store):
             raise
         raise _gone_meanwhile(action, store) from None
+    return saved_fields(*(copied or saved.sha256(name)), attributes if copied else None)
 
 
 def _is_in_place(action: Taking, place: Callable[[str], Store]) -> bool:
@@ -141,7 +145,7 @@ def saved_objects(record: Store) -> dict[Spot, Saved]:
         if told is None:
             found[spot] = Saved(*saved.sha256(name))
         elif name in told:
-            found[spot] = Saved(*told[name])
+            found[spot] = told[name]
     return found
 
 
@@ -207,10 +211,8 @@ def stage(
             _copy_own(action, stores, record, mine, resuming=resuming)
         elif action.identity:
             _copy_beside(action, stores.place(action.place), staged, mine)
-        elif stores.backups is None:
-            raise PlanError(f"the plan takes files from {plan.source}, but no backup root was given")
         else:
-            _copy_verified(action, plan, stores.backups, staged, mine)
+            _copy_verified(action, plan, stores, staged, mine)
         tick()
 
 
@@ -222,7 +224,7 @@ def _copy_own(action: Copy, stores: Stores, record: Store, mine: Mine, *, resumi
     if store.stat(name) is None or (resuming and saved[0].stat(saved[1]) is not None):
         store, name = saved
     try:
-        found = store.copy(name, staged, action.name)
+        found = store.copy(name, staged, action.name, like=store.attributes(name))
     except ObjectNotFoundError as error:
         if is_gone_from(error, stores.place(action.place)):
             raise _gone_meanwhile(action, store) from None
@@ -244,7 +246,7 @@ def _copy_beside(action: Copy, store: Store, staged: Store, mine: Mine) -> None:
     """Stage what comes from another object of the same place, which stays where it is."""
     store.require_inside(action.source)
     try:
-        found = store.copy(action.source, staged, action.name)
+        found = store.copy(action.source, staged, action.name, like=_to_be(action, store, action.source))
     except ObjectNotFoundError as error:
         if is_gone_from(error, store):
             raise _gone_meanwhile(action, store) from None
@@ -255,10 +257,23 @@ def _copy_beside(action: Copy, store: Store, staged: Store, mine: Mine) -> None:
         raise _gone_meanwhile(action, store)
 
 
-def _copy_verified(action: Copy, plan: Plan, backups: Store, staged: Store, mine: Mine) -> None:
+def _to_be(action: Copy, store: Store, source: str = "") -> Attributes | None:
+    """What an object has in its place that comes from elsewhere: as the files beside it; from there, its time as well.
+
+    It is the very object that is put there later, so it gets that before.
+    """
+    wanted = store.attributes_to_be(action.name)
+    origin = store.attributes(source) if source and wanted is not None else None
+    return wanted if wanted is None or origin is None else replace(wanted, modified_ns=origin.modified_ns)
+
+
+def _copy_verified(action: Copy, plan: Plan, stores: Stores, staged: Store, mine: Mine) -> None:
+    backups = stores.backups
+    if backups is None:
+        raise PlanError(f"the plan takes files from {plan.source}, but no backup root was given")
     backups.require_inside(action.source)
     try:
-        found = backups.copy(action.source, staged, action.name)
+        found = backups.copy(action.source, staged, action.name, like=_to_be(action, stores.place(action.place)))
     except CheckpointNotFoundError:
         raise StalePlanError(
             "the file is missing: the backup was deleted after the plan was made.",

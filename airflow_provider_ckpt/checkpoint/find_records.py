@@ -42,5 +42,19 @@ def records_of(checkpoint: Store, undo: Store | None = None) -> Store:
     return undo.child(_with_digest(checkpoint.base_name, where))
 
 
+def make_place(records: Store, checkpoint: Store) -> None:
+    """Make the directory of the records of a checkpoint so that whoever may change that may read and continue them.
+
+    The directory of all records beside a checkpoint is as the one in which both are: others have checkpoints there.
+    Nothing is made where the checkpoint is not there, or the storage has no owners and modes. Raises StoreError.
+    """
+    if not records.is_local:
+        return
+    above, _, name = records.root.rpartition("/")[0].rpartition("/")
+    if name == UNDO_DIRECTORY and checkpoint.exists():
+        records.at(f"{above}/{name}").make_like(records.at(above or "/"))
+    records.make_like(checkpoint)
+
+
 def _with_digest(name: str, location: str) -> str:
     return f"{name}-{hashlib.sha256(location.encode()).hexdigest()[:8]}"

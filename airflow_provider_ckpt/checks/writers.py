@@ -11,6 +11,7 @@ from airflow_provider_ckpt.checks.findings import Finding
 from airflow_provider_ckpt.checks.logs import entry_before, newest_entry
 from airflow_provider_ckpt.checks.registry import rule
 from airflow_provider_ckpt.codec import layout
+from airflow_provider_ckpt.storage.temporary_names import is_own_temporary
 
 #: What a temporary file adds to the name that it will have, after a dot.
 _TEMPORARY_OF = re.compile(r"(?:\.[^.]*)?\.tmp\Z")
@@ -36,7 +37,7 @@ def two_writers(view: CheckpointView) -> Iterator[Finding]:
     temporary: dict[str, int] = {}
     for name in view.objects:
         log, _, base = name.rpartition("/")
-        if isinstance(layout.parse(name), layout.Temporary) and base.endswith(".tmp"):
+        if isinstance(layout.parse(name), layout.Temporary) and base.endswith(".tmp") and not is_own_temporary(base):
             entry = f"{log}/{_TEMPORARY_OF.sub('', base.removeprefix('.'))}"
             temporary[entry] = temporary.get(entry, 0) + 1
     for entry, count in temporary.items():

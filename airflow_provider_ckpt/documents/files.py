@@ -82,11 +82,24 @@ class BegunDocument(Document):
     accepted_sink: Annotated[list[str], "sink effects that were accepted"]
 
 
+class AttributeFields(TypedDict):
+    """What a file of a disk has beside its content."""
+
+    owner: Annotated[int, "number of the user"]
+    group: Annotated[int, "number of the group"]
+    mode: Annotated[int, "permission bits"]
+    modified_ns: Annotated[int | None, "last modification, epoch nanoseconds"]
+    extended: Annotated[dict[str, str], "extended attributes by name, access control lists among them, Base64"]
+
+
 class SavedObjectFields(TypedDict):
     """An object that was saved before its removal."""
 
     size: Annotated[int, "bytes"]
     sha256: Annotated[str, "hexadecimal"]
+    attributes: NotRequired[
+        Annotated[AttributeFields, "of a copy of a file of a disk; absent where the file itself was kept"]
+    ]
 
 
 class SavedDocument(Document):

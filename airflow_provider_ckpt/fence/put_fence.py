@@ -17,6 +17,7 @@ from airflow_provider_ckpt.change.lock import Held, locked
 from airflow_provider_ckpt.change.places import Stores
 from airflow_provider_ckpt.change.plan import Plan
 from airflow_provider_ckpt.change.receipt import Receipt
+from airflow_provider_ckpt.change.require_access import require_access
 from airflow_provider_ckpt.change.require_alone import require_alone
 from airflow_provider_ckpt.checkpoint.own_files import PLAN
 from airflow_provider_ckpt.clock import now_ms
@@ -247,6 +248,7 @@ def _gone(plan: Plan) -> CheckpointNotFoundError:
 def _begin(run: _Run, plan: Plan) -> None:
     """Write down what is meant, before it is done."""
     stores, record = run.stores, run.stores.record(plan.plan_id)
+    require_access(stores, [fence_of(plan)], plan.called)
     run.lock.require_mine()
     number = journal.next_number(stores.checkpoint, stores.undo)
     before = plan.batch_id - 1 if is_closing(plan) else plan.batch_id

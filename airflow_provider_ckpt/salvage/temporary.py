@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterable
 
 from airflow_provider_ckpt.codec import layout
+from airflow_provider_ckpt.storage.temporary_names import is_own_temporary
 
 #: ``.<name>.<uuid>.tmp``; state stores add the task before the end.
 _TEMPORARY = re.compile(r"\.(?P<base>[^.].*?)\.[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}(?:\.TID\d{1,19})?\.tmp\Z")
@@ -24,7 +25,7 @@ def target_of(name: str) -> str | None:
     """The name that a temporary file would have got; None for any other file."""
     directory, _, base = name.rpartition("/")
     match = _TEMPORARY.fullmatch(base)
-    if match is None:
+    if match is None or is_own_temporary(name):  # of a change that was killed, which writes it again
         return None
     target = f"{directory}/{match['base']}" if directory else match["base"]
     return target if isinstance(layout.parse(target), _RENAMED) else None

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import hashlib
+import re
 from collections.abc import Iterable, Mapping
 from threading import Lock
 from typing import IO, Any
 
 from airflow_provider_ckpt.errors import CheckpointError
+from airflow_provider_ckpt.storage.access import Access, Attributes, access
 from airflow_provider_ckpt.storage.local import CHUNK_BYTES, LocalDisk, See, publish
 from airflow_provider_ckpt.storage.stored_object import StoredObject, is_name
 
@@ -73,7 +75,20 @@ def stored_object(name: str, info: Mapping[str, Any], *, is_unreachable: bool = 
     modified_ms = int(modified * 1000) if isinstance(modified, int | float) else None
     size = int(info["size"] or 0)
     identity = info.get("ETag") or info.get("etag") or f"{size}-{modified}"
-    return StoredObject(name, size, modified_ms, str(identity).strip('"'), is_unreachable=is_unreachable)
+    return StoredObject(
+        name, size, modified_ms, str(identity).strip('"'), is_unreachable=is_unreachable, access=access_told(info)
+    )
+
+
+def access_told(info: Mapping[str, Any]) -> Access | None:
+    """Owner, group and mode in a listing of HDFS (WebHDFS); None where a storage tells no such thing."""
+    owner, group, mode = info.get("owner"), info.get("group"), info.get("permission")
+    if not (owner and group and isinstance(mode, str) and _OCTAL.fullmatch(mode)):
+        return None
+    return access(str(owner), str(group), int(mode, 8))
+
+
+_OCTAL = re.compile(r"[0-7]{3,4}")
 
 
 class Call:
@@ -151,7 +166,9 @@ def is_itself(info: Mapping[str, Any], path: str, fs: FileSystem) -> bool:
     return str(info["name"]).strip("/") == path.strip("/")
 
 
-def create_from(fs: FileSystem, path: str, head: bytes, source: IO[bytes], see: See) -> tuple[int, str]:
+def create_from(
+    fs: FileSystem, path: str, head: bytes, source: IO[bytes], see: See, like: Attributes | None = None
+) -> tuple[int, str]:
     """Write an object that must not exist yet from its first bytes and the source of the rest; its size and SHA-256.
 
     Raises FileExistsError; whatever else the driver raises.
@@ -169,7 +186,7 @@ def create_from(fs: FileSystem, path: str, head: bytes, source: IO[bytes], see: 
             data = source.read(CHUNK_BYTES)
 
     if isinstance(fs, LocalDisk):
-        publish(path, fill, replace=False)
+        publish(path, fill, replace=False, like=like)
     elif fs.exists(path):
         raise FileExistsError(path)
     else:

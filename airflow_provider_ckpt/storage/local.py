@@ -9,11 +9,21 @@ import stat as modes
 import threading
 import uuid
 from collections.abc import Callable, Iterable, Mapping
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import IO, Any
 
+from airflow_provider_ckpt.storage.access import Attributes
+from airflow_provider_ckpt.storage.local_access import (
+    access_in,
+    attributes_in,
+    attributes_to_be,
+    give,
+    make_directories,
+)
 from airflow_provider_ckpt.storage.stored_object import StoredObject, is_name
+from airflow_provider_ckpt.storage.temporary_names import is_own_temporary, own_suffix
 
 CHUNK_BYTES = 1 << 20
 _GROWN_BYTES = 1 << 16
@@ -166,12 +176,16 @@ def stat(path: str, name: str) -> StoredObject | None:
 
 def _stored(name: str, seen: os.stat_result, *, is_link: bool) -> StoredObject:
     size, modified = seen.st_size, seen.st_mtime
-    return StoredObject(name, size, int(modified * 1000), f"{size}-{modified}-{seen.st_ino}", is_link)
+    identity = f"{size}-{modified}-{seen.st_ino}"
+    return StoredObject(name, size, int(modified * 1000), identity, is_link, access=access_in(seen))
 
 
-def linked(source: str, target: str) -> bool:
-    """Give a file a second name that is free; False where the disk cannot do that."""
-    Path(target).parent.mkdir(parents=True, exist_ok=True)
+def linked(source: str, target: str, root: str = "") -> bool:
+    """Give a file a second name that is free; False where the disk cannot do that.
+
+    ``root`` is the location that the name is in: see :func:`make_directories`.
+    """
+    make_directories(target.rpartition("/")[0], root)
     try:
         os.link(source, target)
     except OSError as error:
@@ -183,7 +197,7 @@ def linked(source: str, target: str) -> bool:
 
 def linked_over(source: str, target: str) -> bool:
     """Put a file in the place of another one at once, under both its names; False where the disk cannot do that."""
-    beside = Path(target).with_name(f".{Path(target).name}.{uuid.uuid4()}.tmp")
+    beside = _temporary_of(Path(target))
     try:
         if not linked(source, str(beside)):
             return False
@@ -202,16 +216,27 @@ def sum_of(chunks: Iterable[bytes]) -> tuple[int, str]:
     return size, sha256.hexdigest()
 
 
-def publish(path: str, fill: Callable[[IO[bytes]], Any], *, replace: bool) -> None:
-    """Write a file that appears whole: in the place of another, or under a name that must be free."""
+def publish(
+    path: str, fill: Callable[[IO[bytes]], Any], *, replace: bool, like: Attributes | None = None, root: str = ""
+) -> None:
+    """Write a file that appears whole: in the place of another, or under a name that must be free.
+
+    Args:
+        path: The file.
+        fill: Writes its content.
+        replace: Whether another may be there.
+        like: Owner, group, mode and time that it is to have; by default those that :func:`attributes_to_be` says.
+        root: The location that it is in: see :func:`make_directories`.
+    """
     target = Path(path)
-    target.parent.mkdir(parents=True, exist_ok=True)
-    temporary = target.with_name(f".{target.name}.{uuid.uuid4()}.tmp")
+    make_directories(str(target.parent), root)
+    temporary = _temporary_of(target)
     try:
         with temporary.open("xb") as file:
             fill(file)
+            file.flush()
+            give(file.fileno(), like or attributes_to_be(path))
             if replace:  # what is replaced is gone: the new bytes have to outlive a power cut before that
-                file.flush()
                 os.fsync(file.fileno())
         if replace:
             temporary.replace(target)
@@ -221,15 +246,37 @@ def publish(path: str, fill: Callable[[IO[bytes]], Any], *, replace: bool) -> No
         temporary.unlink(missing_ok=True)
 
 
+def remove_temporaries(directory: str) -> None:
+    """Remove what writes of this package that were killed have left in a directory; nobody may write there now."""
+    with suppress(FileNotFoundError, NotADirectoryError):
+        for name in os.listdir(directory):  # noqa: PTH208  # names
+            if is_own_temporary(name):
+                with suppress(FileNotFoundError):
+                    os.unlink(f"{directory}/{name}")  # noqa: PTH108  # as below
+
+
+def _temporary_of(target: Path) -> Path:
+    return target.with_name(f".{target.name}.{own_suffix(str(uuid.uuid4()))}")
+
+
 class _OfThread(threading.local):
     """What each thread copies with: a buffer and a random name for each file would cost more than the copy."""
 
     def __init__(self) -> None:
         self.buffer = memoryview(bytearray(CHUNK_BYTES))
-        self.suffix = f"{uuid.uuid4()}.tmp"
+        self.suffix = own_suffix(str(uuid.uuid4()))
 
 
 _of_thread = _OfThread()
+
+
+def _begin_anew() -> None:
+    """A process that was forked has a copy of the random name, and must not write where its parent does."""
+    global _of_thread  # there is one for each process
+    _of_thread = _OfThread()
+
+
+os.register_at_fork(after_in_child=_begin_anew)
 
 
 #: Called with the bytes of an object while it is copied, a piece at a time; a piece changes after the call.
@@ -240,7 +287,15 @@ def unseen(piece: bytes | memoryview) -> None:
     """Nobody wants to see what is copied."""
 
 
-def copy_file(source: str, target: str, *, is_free: bool = False, see: See = unseen) -> tuple[int, str]:
+def copy_file(
+    source: str,
+    target: str,
+    *,
+    is_free: bool = False,
+    see: See = unseen,
+    like: Attributes | None = None,
+    root: str = "",
+) -> tuple[int, str]:
     """Copy a local file to a name that is free.
 
     Args:
@@ -248,6 +303,9 @@ def copy_file(source: str, target: str, *, is_free: bool = False, see: See = uns
         target: The path of the copy, which appears whole.
         is_free: Nobody else writes there, and nobody reads before all is copied; then it is written under its own name.
         see: Called with what is copied.
+        like: Owner, group, mode and time of the copy; by default it is like a file that is alone in its directory,
+            and with ``is_free`` as the user who copies makes files.
+        root: The location that the copy is in: see :func:`make_directories`.
 
     Returns:
         Size in bytes and SHA-256 (hex), taken while copying.
@@ -259,8 +317,10 @@ def copy_file(source: str, target: str, *, is_free: bool = False, see: See = uns
             return _copy_whole(reading, target, see)
         directory, _, name = target.rpartition("/")
         temporary = f"{directory}/.{name}.{_of_thread.suffix}"
+        make_directories(directory, root)
         copied = _copy_whole(reading, temporary, see)
         try:
+            give(temporary, like or attributes_in(directory))
             os.link(temporary, target)
         finally:
             os.unlink(temporary)  # noqa: PTH108  # pathlib costs a third of a small copy

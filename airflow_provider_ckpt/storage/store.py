@@ -11,10 +11,11 @@ import hashlib
 import os
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
-from pathlib import Path
-from typing import Any
+from functools import partial
+from typing import IO, Any
 
 from airflow_provider_ckpt.errors import CheckpointError, StoreError
+from airflow_provider_ckpt.storage.access import Attributes
 from airflow_provider_ckpt.storage.driver_errors import too_large, typed_error
 from airflow_provider_ckpt.storage.drivers import (
     Call,
@@ -38,8 +39,6 @@ from airflow_provider_ckpt.storage.local import (
     LocalDisk,
     See,
     copy_file,
-    is_below_link,
-    is_inside,
     linked,
     linked_over,
     local_path,
@@ -50,8 +49,9 @@ from airflow_provider_ckpt.storage.local import (
     sum_of,
     unseen,
 )
+from airflow_provider_ckpt.storage.of_disks import OfDisks
 from airflow_provider_ckpt.storage.opening import opening_error, require_location
-from airflow_provider_ckpt.storage.remove_if import asides_in, remove_if, settle
+from airflow_provider_ckpt.storage.remove_if import remove_if
 from airflow_provider_ckpt.storage.s3 import copy_in_s3, delete_in_s3, same_s3
 from airflow_provider_ckpt.storage.secrets import scrub, secrets_of
 from airflow_provider_ckpt.storage.stored_object import StoredObject
@@ -67,7 +67,7 @@ _S3: Mapping[str, Any] = {"config_kwargs": {"max_pool_connections": 32}}
 _EXCLUSIVE = {"s3", "gs", "gcs", "abfs", "abfss", "az"}
 
 
-class Store:
+class Store(OfDisks):
     """One location: a checkpoint, the root of backups, the output directory of a sink.
 
     ``calls`` counts for this store and for all that were derived from it. A call is one request on object stores, but
@@ -197,10 +197,6 @@ class Store:
         """Whether what a listing calls so can be opened, read, written and removed by that name."""
         return is_nameable(name, self.fs)
 
-    def is_link(self, name: str) -> bool:
-        """Whether a name is that of a symbolic link; only a local disk has them."""
-        return self.is_local and Path(self._path(name)).is_symlink()
-
     def first(self, most: int) -> tuple[dict[str, StoredObject], bool] | None:
         """The first objects below the location in the order of their names, by one request.
 
@@ -270,35 +266,24 @@ class Store:
             )
         return None
 
-    def require_inside(self, name: str) -> None:
-        """Raise StoreError when a link on a local disk leads a name out of the location; no other store has links."""
-        with self._errors(name):
-            inside = not self.is_local or is_inside(self.root, self._path(name))
-        if not inside:
-            raise StoreError("this is a link that points outside of the location", location=self.location, name=name)
-
     # --- changing ----------------------------------------------------------------------------------------------
 
-    def create(self, name: str, data: bytes) -> None:
-        """Write an object that must not exist yet. Raises ObjectExistsError."""
+    def create(self, name: str, data: bytes, *, like: Attributes | None = None) -> None:
+        """Write an object that must not exist yet; ``like`` what is for a disk alone. Raises ObjectExistsError."""
         with self._errors(name):
             if self.is_local:
-                publish(self._path(name), lambda file: file.write(data), replace=False)
+                fill = partial(_fill, data)
+                publish(self._path(name), fill, replace=False, like=like, root=self.root)
             else:
                 self.fs.pipe_file(self._path(name), data, mode="create")
 
-    def write(self, name: str, data: bytes) -> None:
-        """Write an object, replacing what was there; readers see the old bytes or the new ones."""
+    def write(self, name: str, data: bytes, *, like: Attributes | None = None) -> None:
+        """Write an object, replacing what was there; readers see the old bytes or the new ones. See :meth:`create`."""
         with self._errors(name):
             if self.is_local:
-                publish(self._path(name), lambda file: file.write(data), replace=True)
+                publish(self._path(name), partial(_fill, data), replace=True, like=like, root=self.root)
             else:
                 self.fs.pipe_file(self._path(name), data)
-
-    def flush(self) -> None:
-        """Return when everything written so far outlives a power cut; object stores promise that with each write."""
-        if self.is_local:
-            os.sync()
 
     def delete(self, name: str) -> None:
         """Remove an object; it is fine when it is not there. Nothing behind a link is ever removed: StoreError."""
@@ -323,23 +308,16 @@ class Store:
         Store.delete(self, name)
         return True
 
-    def settle(self, directory: str) -> None:
-        """End the calls of :meth:`delete_if` in a directory that a kill has interrupted; only a disk can have such."""
-        for aside in asides_in(self._path(directory) if directory else self.root) if self.is_local else ():
-            self._require_no_link_above(f"{directory}/-" if directory else "-")
-            with self._errors(directory):
-                settle(aside)
-
-    def remove_empty(self, directory: str) -> None:
-        """Remove a directory and those inside it, as far as they are empty; only a local disk keeps empty ones."""
-        if self.is_local:
-            with self._errors(directory):
-                for path, _, _ in os.walk(self._path(directory), topdown=False):
-                    with suppress(OSError):
-                        Path(path).rmdir()
-
     def copy(
-        self, name: str, to: Store, to_name: str, *, is_free: bool = False, size: int | None = None, see: See = unseen
+        self,
+        name: str,
+        to: Store,
+        to_name: str,
+        *,
+        is_free: bool = False,
+        size: int | None = None,
+        see: See = unseen,
+        like: Attributes | None = None,
     ) -> tuple[int, str]:
         """Copy an object into another store under a name that is free there; inside one S3, S3 does it.
 
@@ -350,13 +328,15 @@ class Store:
             is_free: Nobody else writes there, or reads before all is copied; this saves S3 a request.
             size: Its bytes as a listing has shown them, when the caller compares that later; this saves S3 another.
             see: Called with what is copied; not when S3 copies by itself.
+            like: Owner, group, mode and time of the copy, where that is on a disk; see :meth:`attributes`.
 
         Returns:
             Size in bytes and SHA-256 (hex) of what was read and written.
         """
         if self.is_local and to.is_local:
             with self._errors(name):
-                return copy_file(self._path(name), to._path(to_name), is_free=is_free, see=see)
+                path = to._path(to_name)
+                return copy_file(self._path(name), path, is_free=is_free, see=see, like=like, root=to.root)
         if same_s3(self.fs, to.fs):
             with self._errors(name):
                 copied = copy_in_s3(self.fs, self._path(name), to._path(to_name), is_free=is_free, size=size)
@@ -365,22 +345,23 @@ class Store:
         with self._errors(name), self.fs.open(self._path(name), "rb") as source:
             data = source.read(SMALL_BYTES + 1)
             if len(data) <= SMALL_BYTES:
-                to.create(to_name, data)
+                to.create(to_name, data, like=like)
                 see(data)
                 return len(data), hashlib.sha256(data).hexdigest()
             with to._errors(to_name):
-                return create_from(to.fs, to._path(to_name), data, source, see)
+                return create_from(to.fs, to._path(to_name), data, source, see, like)
 
-    def keep(self, name: str, to: Store, to_name: str) -> tuple[int, str] | None:
-        """Give an object that is about to be deleted a second name, without moving bytes where the disk can do that.
+    def keep(self, name: str, to: Store, to_name: str, *, like: Attributes | None = None) -> tuple[int, str] | None:
+        """Give an object a second name, without moving bytes where the disk can do that; see ``like`` of :meth:`copy`.
 
-        Returns None when it was linked, else as :meth:`copy`.
+        Returns None when it was linked, else as :meth:`copy`. Of a disk, a copy has what the object has by default.
         """
         if self.is_local and to.is_local:
             with self._errors(name):
-                if linked(self._path(name), to._path(to_name)):
+                if linked(self._path(name), to._path(to_name), to.root):
                     return None
-        return self.copy(name, to, to_name)
+        like = like or (self.attributes(name) if to.is_local else None)
+        return self.copy(name, to, to_name, like=like)
 
     def put_over(self, name: str, to: Store, to_name: str) -> bool:
         """Put an object in the place of another one, as the very object; False where only bytes can be written."""
@@ -403,10 +384,6 @@ class Store:
             )
         return f"{self.root.rstrip('/')}/{name}"
 
-    def _require_no_link_above(self, name: str) -> None:
-        if self.is_local and is_below_link(self.root, self._path(name).rpartition("/")[0]):
-            raise StoreError("this object is behind a link, so it is not removed.", location=self.location, name=name)
-
     def _split(self, infos: Iterable[Mapping[str, Any]]) -> tuple[dict[str, StoredObject], list[str]]:
         return split(infos, self.root.strip("/"), self.fs)
 
@@ -426,3 +403,7 @@ class Store:
 
     def _scrubbed(self, said: object) -> str:
         return scrub(str(said), secrets_of(f"{self.fs.protocol}://{self.root}", self.fs.storage_options))
+
+
+def _fill(data: bytes, file: IO[bytes]) -> None:
+    file.write(data)

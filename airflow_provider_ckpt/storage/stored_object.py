@@ -5,8 +5,10 @@ from __future__ import annotations
 import hashlib
 import re
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import lru_cache
+
+from airflow_provider_ckpt.storage.access import Access
 
 
 @lru_cache(maxsize=4_096)  # the files of one checkpoint are called as those of another
@@ -33,6 +35,7 @@ class StoredObject:
         is_link: Whether it is a symbolic link of a local disk, to a file or to a directory.
         is_unreachable: Whether its name is one that no location can hold: it is listed, and is neither read, copied nor
             removed. The name of a directory that is so ends with a slash.
+        access: Owner, group and mode; None where the storage has none, or does not tell. It is not content.
     """
 
     name: str
@@ -41,6 +44,7 @@ class StoredObject:
     identity: str
     is_link: bool = False
     is_unreachable: bool = False
+    access: Access | None = field(default=None, compare=False)
 
 
 def digest(objects: Iterable[StoredObject]) -> str:

@@ -179,11 +179,23 @@ class DiskStore(Store):
     def require_inside(self, name: str) -> None:
         """There are no links."""
 
-    def create(self, name: str, data: bytes) -> None:
+    def attributes(self, name: str) -> None:
+        """This disk has no owners and no modes."""
+
+    def attributes_to_be(self, name: str) -> None:
+        """As above."""
+
+    def make_like(self, model: object) -> None:
+        """As above."""
+
+    def obstacle(self, name: str) -> None:
+        """As above."""
+
+    def create(self, name: str, data: bytes, *, like: None = None) -> None:
         with self._errors(name):
             self.fs.publish(self._path(name), data, replace=False)
 
-    def write(self, name: str, data: bytes) -> None:
+    def write(self, name: str, data: bytes, *, like: None = None) -> None:
         with self._errors(name):
             self.fs.publish(self._path(name), data, replace=True)
 
@@ -204,7 +216,15 @@ class DiskStore(Store):
         """There are no empty directories."""
 
     def copy(
-        self, name: str, to: Store, to_name: str, *, is_free: bool = False, size: int | None = None, see: See = unseen
+        self,
+        name: str,
+        to: Store,
+        to_name: str,
+        *,
+        is_free: bool = False,
+        size: int | None = None,
+        see: See = unseen,
+        like: None = None,
     ) -> tuple[int, str]:
         with self._errors(name):
             data = self.fs.cat_file(self._path(name), 0, 1 << 30)
@@ -215,7 +235,7 @@ class DiskStore(Store):
                 self.fs.publish(to._path(to_name), data, replace=False)
         return len(data), hashlib.sha256(data).hexdigest()
 
-    def keep(self, name: str, to: Store, to_name: str) -> tuple[int, str] | None:
+    def keep(self, name: str, to: Store, to_name: str, *, like: None = None) -> tuple[int, str] | None:
         with self._errors(name):
             self.fs.link(self._path(name), to._path(to_name))
         return None

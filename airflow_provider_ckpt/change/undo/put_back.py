@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
+from functools import cached_property
 
 from airflow_provider_ckpt.change import journal, stage
-from airflow_provider_ckpt.change.actions import Copy, Replace
+from airflow_provider_ckpt.change.actions import Copy, Delete, Replace
 from airflow_provider_ckpt.change.executor import InPlace, Mine, Tick
+from airflow_provider_ckpt.change.facts import Saved, Spot
 from airflow_provider_ckpt.change.places import Stores
 from airflow_provider_ckpt.change.plan import Plan
 from airflow_provider_ckpt.change.undo.make import make_undo_again
+from airflow_provider_ckpt.codec import layout
 from airflow_provider_ckpt.errors import CheckpointNotFoundError
+from airflow_provider_ckpt.storage.access import Attributes
 from airflow_provider_ckpt.storage.store import Store
 
 
@@ -34,6 +38,18 @@ class Executor(InPlace):
         """What was saved."""
         return self._undone.child(journal.SAVED_OBJECTS), copy.source
 
+    def attributes_of(self, copy: Copy) -> Attributes | None:
+        """What it had before the change."""
+        return self._attributes_at(copy.spot)
+
+    def _attributes_at(self, spot: Spot) -> Attributes | None:
+        saved = self._saved.get(spot)
+        return None if saved is None else saved.attributes
+
+    @cached_property
+    def _saved(self) -> Mapping[Spot, Saved]:
+        return stage.saved_objects(self._undone)
+
     def exchange(self, step: Replace, store: Store) -> None:
         """Put back the very object where the disk can do that: an earlier change finds it then as it has left it."""
         saved, name = self._undone.child(journal.SAVED_OBJECTS), f"{step.place}/{step.name}"
@@ -41,7 +57,7 @@ class Executor(InPlace):
             is_whole = saved.read_up_to(name, step.new_size + 1) == step.data.encode()
             if is_whole and saved.put_over(name, store, step.name):
                 return
-        super().exchange(step, store)
+        store.write(step.name, step.data.encode(), like=self._attributes_at(step.spot))
 
     @property
     def ways_out(self) -> str:
@@ -52,5 +68,8 @@ class Executor(InPlace):
         """Each object was verified when it came."""
 
     def finish(self, by: str, at_ms: int) -> None:
-        """The change counts as undone."""
+        """No directory is left of a source that the change had added, and the change counts as undone."""
+        added = {action.name.rpartition("/")[0] for action in self.plan.actions if isinstance(action, Delete)}
+        for directory in sorted(name for name in added if name.startswith(f"{layout.SOURCES}/")):
+            self.stores.checkpoint.remove_empty(directory)
         journal.take_back(self._undone, self.plan.plan_id, by=by, at_ms=at_ms)

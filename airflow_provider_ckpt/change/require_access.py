@@ -1,0 +1,35 @@
+"""Whether a change can leave each file as its query needs it: with the owner, the group and the mode that it has now.
+
+What a change writes gets those by itself (the storage sees to it): a file what it had, a new one what the newest beside
+it has. Here is judged, before anything is changed, whether this user can give them; where a storage has no modes, there
+is nothing to judge.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from airflow_provider_ckpt.change.actions import Action
+from airflow_provider_ckpt.change.places import Stores
+from airflow_provider_ckpt.errors import PlanError
+
+
+def require_access(stores: Stores, actions: Iterable[Action], called: str) -> None:
+    """Raise PlanError for a step after which the query may not be able to read or replace a file; nothing was done.
+
+    Args:
+        stores: Where.
+        actions: The steps that are left.
+        called: What the change is, in a word.
+    """
+    for action in actions:
+        store = stores.place(action.place)
+        obstacle = store.obstacle(action.name)
+        if obstacle is not None:
+            raise PlanError(
+                f"this {called} cannot leave its files as the query needs them: {obstacle}",
+                location=store.location,
+                name=action.name,
+                hint="Nothing was done. Run the same command as the owner of the files (sudo -u OWNER ckpt …), or as "
+                "root, which gives them to their owner. See who owns what: ls -ln.",
+            )

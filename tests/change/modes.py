@@ -1,0 +1,184 @@
+"""Checkpoints that another user owns, changes of every kind to them, and what has become of each file."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import stat
+import tempfile
+import uuid
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from airflow_provider_ckpt.sources import ask_kafka
+from airflow_provider_ckpt.storage.store import Store
+from tests.reset.kafka_query import KafkaQuery, broker_of
+from tests.salvage.damage import lose_rename
+from tests.sink_repair.fake_table import FakeTable
+
+#: Who runs the query, and who does not; no such users need be on the machine.
+OWNER, NOBODY = 1000, 54_321
+STOPPED = ("--execute", "--i-know-it-is-stopped", "--quiet-period", "0")
+UNDO = (*STOPPED, "--accept-sink", "duplicated", "--accept-sink", "skipped", "--accept-sink", "unknown")
+_FILE, _DIRECTORY, _WRITTEN_S = 0o640, 0o750, 1_700_000_000
+
+#: Owner, group, mode, time in nanoseconds and content of a file, and the first three of a directory.
+Seen = tuple[int, int, str, int, bytes]
+
+
+@dataclass(frozen=True)
+class Tree:
+    """A checkpoint of another user, and a change to it."""
+
+    place: Path
+    checkpoint: Path
+    words: Sequence[str]
+
+
+def _golden(case: str) -> Callable[..., Path]:
+    def copied(place: Path, goldens: Mapping[str, Path], monkeypatch: Any) -> Path:
+        for each in goldens[f"4.3.0/{case}"].iterdir():
+            if each.is_dir():
+                shutil.copytree(each, place / each.name)
+        return place / "checkpoint"
+
+    return copied
+
+
+def _torn(place: Path, goldens: Mapping[str, Path], monkeypatch: Any) -> Path:
+    checkpoint = _golden("agg-hdfs")(place, goldens, monkeypatch)
+    lose_rename(checkpoint / "state/0/0/8.delta")
+    return checkpoint
+
+
+def _table(place: Path, goldens: Mapping[str, Path], monkeypatch: Any) -> Path:
+    table = FakeTable(place).run(12)
+    table.forget("10")
+    return table.checkpoint
+
+
+def _kafka(place: Path, goldens: Mapping[str, Path], monkeypatch: Any) -> Path:
+    query = KafkaQuery(Store.open(str(place / "checkpoint")))
+    for batch_id in range(4):
+        query.commit(batch_id)
+    broker = broker_of(query)
+    broker.spans["orders"] = {0: (5, 100), 1: (5, 100)}
+    monkeypatch.setattr(ask_kafka, "KafkaBroker", lambda servers, config: broker)
+    return place / "checkpoint"
+
+
+#: Of each kind of change: how its checkpoint is made, and the command, in which ``OUT`` is the output of its sink.
+CHANGES: dict[str, tuple[Callable[..., Path], str]] = {
+    "fence": (_golden("agg-hdfs"), "fence CK --execute"),
+    "rollback": (_golden("agg-hdfs"), "rollback CK --to-batch 3 --sink kafka STOPPED --accept-sink duplicated"),
+    "rollback and sink log": (
+        _golden("file-to-parquet-12"),
+        "rollback CK --to-batch 5 --sink file:OUT/output --trim-sink-log STOPPED",
+    ),
+    "sources": (_golden("two-sources"), "sources CK --as orders=0 --as payments=1 STOPPED"),
+    "salvage": (_torn, "salvage CK --sink kafka STOPPED"),
+    "repair": (_table, "repair CK --sink file:OUT/out STOPPED"),
+    "reset-offsets": (
+        _kafka,
+        "reset-offsets CK --source 0=kafka:forged:9092 --sink kafka --to-earliest STOPPED --accept-sink duplicated",
+    ),
+}
+
+
+def make_tree(change: str, place: Path, goldens: Mapping[str, Path], monkeypatch: Any) -> Tree:
+    """A checkpoint of ``OWNER``, whose files were written some time ago and are closed to others."""
+    make, command = CHANGES[change]
+    home = place / "home"
+    home.mkdir()
+    checkpoint = make(home, goldens, monkeypatch)
+    for number, path in enumerate(sorted(home.rglob("*"))):
+        os.chown(path, OWNER, OWNER)
+        path.chmod(_DIRECTORY if path.is_dir() else _FILE)
+        if "repair" not in change:  # which goes by the times that its query has
+            os.utime(path, (_WRITTEN_S + number, _WRITTEN_S + number))
+    os.chown(home, OWNER, OWNER)
+    home.chmod(_DIRECTORY)
+    words = [{"CK": str(checkpoint)}.get(word, word.replace("OUT", str(home))) for word in command.split()]
+    at = words.index("STOPPED") if "STOPPED" in words else None
+    return Tree(home, checkpoint, words if at is None else [*words[:at], *STOPPED, *words[at + 1 :]])
+
+
+@contextmanager
+def directory_with_modes(above: str | None = None) -> Iterator[Path]:
+    """A directory that any user can enter, unlike those of pytest."""
+    path = Path(tempfile.mkdtemp(prefix="modes-", dir=above))
+    path.chmod(0o755)
+    try:
+        yield path
+    finally:
+        shutil.rmtree(path)
+
+
+@contextmanager
+def acting(user: int, umask: int, *, group: int | None = None) -> Iterator[None]:
+    """This process is another user for a while, with another umask."""
+    groups, before = os.getgroups(), os.umask(umask)
+    os.setgroups([] if user else groups)
+    os.setegid(user if group is None else group)
+    os.seteuid(user)
+    try:
+        yield
+    finally:
+        os.seteuid(0)
+        os.setegid(0)
+        os.setgroups(groups)
+        os.umask(before)
+
+
+@contextmanager
+def _beside(tree: Tree) -> Iterator[list[str]]:
+    yield []
+
+
+@contextmanager
+def _other_disk(tree: Tree) -> Iterator[list[str]]:
+    with directory_with_modes("/dev/shm") as other:  # a disk of its own on every Linux
+        assert other.stat().st_dev != tree.place.stat().st_dev
+        other.chmod(0o777)
+        yield ["--undo-to", str(other)]
+
+
+@contextmanager
+def _without_modes(tree: Tree) -> Iterator[list[str]]:
+    yield ["--undo-to", f"memory://{uuid.uuid4()}/undo"]
+
+
+#: Where the records of a change are.
+PLACES: dict[str, Callable[[Tree], AbstractContextManager[list[str]]]] = {
+    "records beside it": _beside,
+    "records on another disk": _other_disk,
+    "records in a store without modes": _without_modes,
+}
+
+
+def seen(place: Path) -> dict[str, Seen]:
+    """Every file and directory, but for the records of changes."""
+    found: dict[str, Seen] = {}
+    for path in sorted(place.rglob("*")):
+        name = str(path.relative_to(place))
+        if name.split("/")[0] == "_ckpt_undo":
+            continue
+        is_file = path.is_file()
+        has = path.lstat()
+        content, written = (path.read_bytes(), has.st_mtime_ns) if is_file else (b"", 0)
+        found[name] = (has.st_uid, has.st_gid, f"{stat.S_IMODE(has.st_mode):04o}", written, content)
+    return found
+
+
+def strange(before: Mapping[str, Seen], after: Mapping[str, Seen]) -> dict[str, tuple[Any, ...]]:
+    """What a change has left that is not as its query makes files, or was left alone and has another time."""
+    return {
+        name: now[:4]
+        for name, now in after.items()
+        if now[:3]
+        != before.get(name, (OWNER, OWNER, f"{_DIRECTORY if '.' not in name and now[3] == 0 else _FILE:04o}"))[:3]
+        or (name in before and now[4] == before[name][4] and now[3] != before[name][3])
+    }
