@@ -90,7 +90,8 @@ class CheckpointFormatError(CheckpointError):
     """Bytes that Spark would not accept in this place.
 
     ``spark_error`` is what Spark stops with when it reads them: its error condition, or the simple name of the Java
-    exception where there is none.
+    exception where there is none. ``head`` has the first of the bytes, where they are known: another reader than the
+    one that was expected may stop with another error.
     """
 
     code = "CHECKPOINT_FORMAT"
@@ -99,6 +100,7 @@ class CheckpointFormatError(CheckpointError):
     def __init__(self, message: str, *, spark_error: str | None = None, **place: Any) -> None:
         super().__init__(message, **place)
         self.spark_error = spark_error or type(self).spark_error
+        self.head = b""
 
 
 class IncompleteLogFileError(CheckpointFormatError):

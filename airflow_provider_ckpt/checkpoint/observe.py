@@ -165,6 +165,10 @@ def _entries_to_read(objects: Mapping[str, StoredObject], batch_id: int | None) 
     return sorted(names & objects.keys())
 
 
+#: So many bytes tell the form of a file.
+_HEAD_BYTES = 64
+
+
 def decode_entries(
     store: Store, names: Iterable[str], read: Callable[[str], bytes]
 ) -> tuple[dict[str, codec.Encodable], dict[str, CheckpointFormatError]]:
@@ -172,9 +176,12 @@ def decode_entries(
     entries: dict[str, codec.Encodable] = {}
     damaged: dict[str, CheckpointFormatError] = {}
     for name in names:
+        data = b""
         try:
-            entries[name] = codec.decode(name, read(name))
+            data = read(name)
+            entries[name] = codec.decode(name, data)
         except CheckpointFormatError as error:
+            error.head = data[:_HEAD_BYTES]
             error.at(store.location)
             error.__context__ = None  # there may be very many of them, and what raised one holds its data
             damaged[name] = error.with_traceback(None)

@@ -61,12 +61,17 @@ def file_sources(view: CheckpointView) -> frozenset[str]:
     )
 
 
-def file_log_offset(view: CheckpointView, source_id: str, offset: SourceOffset | None) -> int | None:
+def file_log_offset(
+    view: CheckpointView, source_id: str, offset: SourceOffset | None, *, declared: bool = False
+) -> int | None:
     """The entry of its own log that a file source's offset names, or None when it is no such offset.
 
-    A number alone is one where the source keeps the log of a file source; without one it is that of another source.
+    A number alone is one where the source is ``declared`` to be a file source, or keeps the log of one; without one it
+    is that of another source.
     """
-    if offset is None or (file_offset.is_bare(offset.json) and not _keeps_file_log(view, source_id)):
+    if offset is None:
+        return None
+    if file_offset.is_bare(offset.json) and not declared and not _keeps_file_log(view, source_id):
         return None
     try:
         return file_offset.decode(offset.json)

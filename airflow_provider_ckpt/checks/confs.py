@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 
-from airflow_provider_ckpt.checkpoint.spark_confs import SHUFFLE_PARTITIONS
+from airflow_provider_ckpt.checkpoint.spark_confs import COMPRESSION_CODEC, SHUFFLE_PARTITIONS, STATE_PROVIDER
 from airflow_provider_ckpt.checkpoint.view import CheckpointView
 from airflow_provider_ckpt.checks.findings import Finding
 from airflow_provider_ckpt.checks.logs import newest_entry, unfinished_repartition
 from airflow_provider_ckpt.checks.registry import rule
 from airflow_provider_ckpt.checks.remedies import from_backup_or_before
-from airflow_provider_ckpt.codec import jvm_text, layout
+from airflow_provider_ckpt.codec import jvm_text, layout, state_content
 
 #: What Spark says of a value, by its error; None when it takes it.
 Refuses = Callable[[str], str | None]
@@ -56,6 +56,106 @@ _REFUSES: Mapping[str, Refuses] = {
     f"{_STREAMING}.statefulOperator.alwaysNullableOutput.enabled": _boolean(_TYPE),
     f"{_STREAMING}.statefulOperator.useStrictDistribution": _boolean(_TYPE),
 }
+
+
+# --- classes ---------------------------------------------------------------------------------------------------------
+
+#: The packages of open Spark; a class of another name there is none, unless a deploy brings it.
+OF_SPARK = "org.apache.spark."
+_OF_STATE = f"{OF_SPARK}sql.execution.streaming.state."
+_PROVIDERS = tuple(f"{_OF_STATE}{name}StateStoreProvider" for name in ("HDFSBacked", "RocksDB"))
+NO_CLASS = "ClassNotFoundException"
+_BRING_IT = "Make sure that the class is on the class path of the deploy, and declare it: ckpt gate --class {}."
+
+
+def _logged(view: CheckpointView, key: str) -> str | None:
+    entry = newest_entry(view)
+    return None if entry is None or entry.metadata is None else entry.metadata.conf.get(key)
+
+
+def _is_of_spark(name: str, classes: Collection[str]) -> bool:
+    """Whether a class would have to be one of Spark itself."""
+    return name not in classes and ("." not in name or name.startswith(OF_SPARK))
+
+
+def provider_class(
+    view: CheckpointView, confs: Mapping[str, str], classes: Collection[str] = (), *, stateful: bool
+) -> str | None:
+    """The state store provider that a restart searches for, when it is none of Spark; else None.
+
+    Args:
+        view: The checkpoint.
+        confs: What the deploy sets, which counts where the log has no provider.
+        classes: The classes that the deploy declares to have.
+        stateful: Whether the query has state.
+    """
+    name = _logged(view, STATE_PROVIDER) or confs.get(STATE_PROVIDER)
+    is_other = name is not None and name not in _PROVIDERS and not _is_of_spark(name, classes)
+    return name if stateful and is_other else None
+
+
+def codec_class(view: CheckpointView, classes: Collection[str] = ()) -> str | None:
+    """The class that a restart searches for to read compressed state, when it is none of Spark; else None."""
+    name = _logged(view, COMPRESSION_CODEC)
+    if name is None or state_content.short_codec(name) is not None or _is_of_spark(name, classes):
+        return None
+    return name if has_compressed_state(view) else None
+
+
+def has_compressed_state(view: CheckpointView) -> bool:
+    """Whether a codec is needed to read state; the zips of RocksDB are not written by one."""
+    return any(stored.name.endswith((".delta", ".snapshot", ".changelog")) for stored in view.below(layout.STATE))
+
+
+@rule("CKPT116", "CKPT136")
+def unknown_provider(view: CheckpointView, classes: Collection[str] = ()) -> Iterator[Finding]:
+    """CKPT116, CKPT136: the class that opens state, which Spark searches for when it does."""
+    name, newest = _logged(view, STATE_PROVIDER), view.latest_planned
+    if name is None or newest is None or not view.stateful or name in _PROVIDERS:
+        return
+    if _is_of_spark(name, classes):
+        yield Finding(
+            "CKPT116",
+            "error",
+            f"the conf {STATE_PROVIDER} is {jvm_text.abbreviate(name)}, but Spark has no such class",
+            newest,
+            layout.offset_entry(newest),
+            spark_error=NO_CLASS,
+            **from_backup_or_before(view, "the entry", newest),
+        )
+        return
+    known = name in classes
+    yield Finding(
+        "CKPT136",
+        "note" if known else "warning",
+        f"the state store provider {name:.200} is none of open Spark"
+        + (", so its state was not judged" if known else f": a deploy without that class stops with {NO_CLASS}"),
+        newest,
+        layout.offset_entry(newest),
+        None if known else _BRING_IT.format(f"{name:.200}"),
+    )
+
+
+@rule("CKPT116")
+def unknown_codec(view: CheckpointView, classes: Collection[str] = ()) -> Iterator[Finding]:
+    """CKPT116: state is compressed, and the codec in the log is none that Spark knows."""
+    codec = _logged(view, COMPRESSION_CODEC)
+    if codec is None or state_content.short_codec(codec) is not None or not has_compressed_state(view):
+        return
+    if codec in classes:
+        return
+    is_own = _is_of_spark(codec, classes)
+    remedy = from_backup_or_before(view, "the entry", view.latest_planned)
+    yield Finding(
+        "CKPT116",
+        "error" if is_own else "warning",
+        f"the conf {COMPRESSION_CODEC} is {jvm_text.abbreviate(codec)!r}, which is not a codec that Spark has",
+        view.latest_planned,
+        layout.offset_entry(view.latest_planned or 0),
+        hint=remedy["hint"] if is_own else _BRING_IT.format(f"{codec:.200}"),
+        spark_error="CANNOT_LOAD_STATE_STORE.UNCATEGORIZED" if is_own else None,
+        commands=remedy["commands"] if is_own else (),
+    )
 
 
 @rule("CKPT116")

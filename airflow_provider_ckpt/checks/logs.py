@@ -21,7 +21,11 @@ from airflow_provider_ckpt.codec import layout
 from airflow_provider_ckpt.codec.commit_log import CommitMetadata
 from airflow_provider_ckpt.codec.jvm_text import INT_MAX, abbreviate, parse_int
 from airflow_provider_ckpt.codec.offset_log import OffsetSeq
-from airflow_provider_ckpt.errors import CheckpointClosedError, IncompleteLogFileError, UnsupportedVersionError
+from airflow_provider_ckpt.errors import (
+    CheckpointClosedError,
+    IncompleteLogFileError,
+    UnsupportedVersionError,
+)
 from airflow_provider_ckpt.untrusted.spans import missing_spans, spans_text
 
 _RELEVANT = frozenset(conf.key for conf in CATALOGUE)
@@ -150,7 +154,8 @@ def without_batch_metadata(view: CheckpointView) -> Iterator[Finding]:
     if newest.metadata is None:
         yield _no_metadata(view, batch_id, "IllegalArgumentException" if in_flight else "NullPointerException")
     elif in_flight:  # Spark compares the two
-        yield _no_metadata(view, batch_id - 1, "IllegalArgumentException")
+        is_null = before.encode().split(b"\n")[1:2] != [b""]
+        yield _no_metadata(view, batch_id - 1, "NullPointerException" if is_null else "IllegalArgumentException")
 
 
 def _no_metadata(view: CheckpointView, batch_id: int, spark_error: str) -> Finding:
@@ -179,6 +184,33 @@ def repeated_entry(view: CheckpointView) -> Iterator[Finding]:
         view.latest_planned,
         layout.offset_entry(view.latest_planned or 0),
         **from_backup_or_before(view, "the entry", view.latest_planned),
+    )
+
+
+@rule("CKPT107")
+def blank_lines(view: CheckpointView) -> Iterator[Finding]:
+    """CKPT107: lines that an editor has left at the end, each of which Spark takes for a source without an offset."""
+    read = {name for name in read_at_restart(view) if name.startswith(f"{layout.OFFSETS}/")}
+    for name, entry in view.entries.items():
+        place = layout.parse(name)
+        if isinstance(place, layout.LogEntry) and isinstance(entry, OffsetSeq) and entry.blank_lines:
+            yield blank_line(view, place.batch_id, entry, stops=name in read)
+
+
+def blank_line(view: CheckpointView, batch_id: int, entry: OffsetSeq, *, stops: bool) -> Finding:
+    """What is to be said of one entry with lines that are empty; ``stops`` says whether a restart reads it."""
+    blank, known = entry.blank_lines, len(entry.offsets) - entry.blank_lines
+    lines = "the last line is empty" if blank == 1 else f"the last {blank} lines are empty"
+    remedy = or_salvage(view, Remedy(hint="", commands=()))
+    return Finding(
+        "CKPT107",
+        "error" if stops else "warning",
+        f"{lines}, as an editor leaves it: Spark counts {known + blank} sources in this entry, and it has {known}",
+        batch_id,
+        layout.offset_entry(batch_id),
+        hint="Remove what is empty: ckpt salvage writes the entry again without it, and no batch is lost.",
+        spark_error="AssertionError" if stops else None,
+        commands=remedy["commands"],
     )
 
 

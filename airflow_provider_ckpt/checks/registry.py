@@ -26,6 +26,7 @@ RULES: Mapping[str, str] = {
     "CKPT104": "Query id missing",
     "CKPT105": "Offset entry without metadata",
     "CKPT106": "Newest offset entry is a copy",
+    "CKPT107": "Empty line at the end of an offset entry",
     "CKPT110": "Predecessor of the newest batch missing",
     "CKPT111": "Gaps in the offset log",
     "CKPT112": "Commit log ahead of the offset log",

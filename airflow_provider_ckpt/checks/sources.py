@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator
+from collections.abc import Iterator, Mapping
 
 from airflow_provider_ckpt.checkpoint.source_log_files import file_log_offset, gaps_up_to, source_entries
 from airflow_provider_ckpt.checkpoint.view import CheckpointView
@@ -17,6 +17,7 @@ from airflow_provider_ckpt.errors import IncompleteLogFileError, TooLargeError, 
 from airflow_provider_ckpt.times import time_text
 from airflow_provider_ckpt.untrusted.spans import spans_text
 
+FILE = "file"
 #: How far a file may be dated after the newest batch, a year in milliseconds: clocks differ, and none by so much.
 _AHEAD_MS = 365 * 86_400_000
 
@@ -49,22 +50,40 @@ def void_offsets(view: CheckpointView) -> Iterator[Finding]:
 
 
 @rule("CKPT123", "CKPT124", "CKPT126", "CKPT127")
-def file_source_logs(view: CheckpointView, known: Collection[str] | None = None) -> Iterator[Finding]:
+def file_source_logs(view: CheckpointView, kinds: Mapping[str, str | None] | None = None) -> Iterator[Finding]:
     """CKPT123, CKPT124, CKPT126: a file source's log must reach its offset without a hole, and offsets grow.
 
-    ``known`` are the ids to read; None is all of them.
+    Args:
+        view: The checkpoint.
+        kinds: Declared types of the sources by name, of which one may not be known; None when none is declared. Then,
+            and where a type is not known, an offset shows by its form that it is one of a file source.
     """
     newest, before = newest_entry(view), entry_before(view)
     if newest is None:
         return
     for source_id, offset in newest.offsets:
-        log_offset = file_log_offset(view, source_id, offset)
-        if log_offset is None or (known is not None and source_id not in known):
+        if newest.version >= 2 and kinds is not None and source_id not in kinds:
             continue
-        earlier = file_log_offset(view, source_id, before.offset(source_id)) if before else None
+        kind = (kinds or {}).get(source_id)
+        is_file = kind == FILE
+        log_offset = file_log_offset(view, source_id, offset, declared=is_file) if kind in (None, FILE) else None
+        if log_offset is None:
+            if is_file and offset is not None:
+                yield from unreadable_log(view, source_id)
+            continue
+        earlier = file_log_offset(view, source_id, before.offset(source_id), declared=is_file) if before else None
         yield from _goes_back(view, source_id, log_offset, earlier)
         if view.complete and log_offset >= 0:
             yield from _log_of_source(view, source_id, log_offset, earlier)
+
+
+def unreadable_log(view: CheckpointView, source_id: str) -> Iterator[Finding]:
+    """What a file source cannot read of its log, whatever its offset is, as far as the log was read."""
+    entries = source_entries(view, source_id)
+    for entry, name in entries.items() if view.complete else ():
+        if _is_read(entry, entries):
+            found = _entry_of_source(view, source_id, entry, name)
+            yield from (finding for finding in found if finding.spark_error is not None)
 
 
 def _goes_back(view: CheckpointView, source_id: str, now: int, earlier: int | None) -> Iterator[Finding]:
@@ -159,9 +178,18 @@ def _entry_of_source(
             f"the log of file source {source_id} has a file that is not an entry of such a log",
             None,
             name,
-            spark_error="MappingException" if read.encode().startswith(b"v") else "MALFORMED_LOG_FILE",
+            spark_error=_error_of_other(read.encode()),
             **from_backup_or_before(view, "the file", None),
         )
+
+
+def _error_of_other(data: bytes) -> str:
+    """What Spark stops with at a file that is none of such a log."""
+    try:
+        data.decode()
+    except UnicodeDecodeError:
+        return "MalformedInputException"
+    return "MappingException" if data.startswith(b"v") else "MALFORMED_LOG_FILE"
 
 
 def _other_entry(
@@ -277,7 +305,9 @@ def _unreadable(view: CheckpointView, name: str) -> Finding:
     if isinstance(error, TooLargeError):
         return Finding(code, "warning", error.message, None, name, "ckpt does not know the format of the file.")
     remedy = from_backup_or_before(view, "the file", None)
-    return Finding(code, "error", error.message, None, name, spark_error=error.spark_error, **remedy)
+    # the byte before the initial offset of Kafka
+    spark_error = _error_of_other(error.head) if error.head.startswith(b"\0") else error.spark_error
+    return Finding(code, "error", error.message, None, name, spark_error=spark_error, **remedy)
 
 
 @rule("CKPT120")

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from airflow_provider_ckpt.checkpoint.operator_files import OTHER_PLACE, OTHER_STORE
-from airflow_provider_ckpt.checkpoint.spark_confs import COMPRESSION_CODEC
 from airflow_provider_ckpt.checkpoint.view import CheckpointView, newest_before
 from airflow_provider_ckpt.checks.findings import Finding, Severity
 from airflow_provider_ckpt.checks.logs import newest_commit, newest_entry
@@ -18,7 +17,7 @@ from airflow_provider_ckpt.checks.remedies import (
     from_backup_or_before,
     or_salvage,
 )
-from airflow_provider_ckpt.codec import jvm_text, layout, state_content, state_file, state_schema
+from airflow_provider_ckpt.codec import layout, state_file, state_schema
 from airflow_provider_ckpt.codec.offset_log import OffsetSeq
 from airflow_provider_ckpt.errors import IncompleteLogFileError
 
@@ -274,29 +273,6 @@ def state_ahead(view: CheckpointView) -> Iterator[Finding]:
                 why="A rollback to the newest committed batch removes it.",
             ),
         )
-
-
-@rule("CKPT116")
-def unknown_codec(view: CheckpointView) -> Iterator[Finding]:
-    """CKPT116: state is compressed, and the codec in the log is none that Spark knows."""
-    entry = newest_entry(view)
-    codec = entry.metadata.conf.get(COMPRESSION_CODEC) if entry is not None and entry.metadata is not None else None
-    if codec is None or state_content.short_codec(codec) is not None or not _is_compressed(view):
-        return
-    is_class = "." in codec  # which may be on the class path
-    yield Finding(
-        "CKPT116",
-        "warning" if is_class else "error",
-        f"the conf {COMPRESSION_CODEC} is {jvm_text.abbreviate(codec)!r}, which is not a codec that Spark has",
-        view.latest_planned,
-        layout.offset_entry(view.latest_planned or 0),
-        spark_error=None if is_class else f"{_CANNOT_LOAD}.UNCATEGORIZED",
-        **from_backup_or_before(view, "the entry", view.latest_planned),
-    )
-
-
-def _is_compressed(view: CheckpointView) -> bool:
-    return any(stored.name.endswith((".delta", ".snapshot", ".changelog")) for stored in view.below(layout.STATE))
 
 
 @rule("CKPT134")

@@ -118,6 +118,14 @@ _FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
     help="Stateful operator of the query, such as stateStoreSave. Give all of them, in Spark's order.",
 )
 @click.option(
+    "--class",
+    "classes",
+    multiple=True,
+    metavar="NAME",
+    help="Class that the deploy has and open Spark does not, such as a state store provider. Can be given more than "
+    "once.",
+)
+@click.option(
     "--trigger",
     type=click.Choice(TRIGGERS),
     help="Trigger that the query runs with. ckpt assumes none when it is not given.",
@@ -201,6 +209,7 @@ def _declare(
     sources: tuple[str, ...],
     sink: str | None,
     operators: tuple[str, ...],
+    classes: tuple[str, ...],
     trigger: str | None,
     source_options: tuple[str, ...],
 ) -> DeploySpec:
@@ -213,6 +222,7 @@ def _declare(
         "sources": source_count or {name: kind or None for name, kind in pairs(sources, "--source")} or None,
         "sink": sink,
         "operators": list(operators) or None,
+        "classes": list(classes) or None,
         "trigger": trigger,
         "source_options": dict(pairs(source_options, "--source-option")) or None,
     }

@@ -107,6 +107,19 @@ class OffsetSeq(Verbatim):
         """The offset of one source, or None when it is void or not in the entry."""
         return dict(self.offsets).get(source_id)
 
+    @property
+    def blank_lines(self) -> int:
+        """How many lines after the first offset are empty at the end, as editors leave them.
+
+        Version 1 counts each of them as a source; version 2 has no such lines.
+        """
+        blank = 0
+        for _, offset in reversed(self.offsets[1:] if self.version == 1 else ()):
+            if offset is None or jvm_text.trim(offset.json):
+                break
+            blank += 1
+        return blank
+
     def _serialise(self) -> bytes:
         if self.version >= 2 and self.metadata is None:
             raise ValueError("an offset log entry of version 2 needs metadata")
@@ -176,7 +189,7 @@ def _decode_metadata(line: str, version: int, name: str) -> OffsetSeqMetadata | 
     text = jvm_text.trim(line)
     if not text:
         if version >= 2:
-            raise MalformedEntryError("the metadata line is empty", name=name)
+            raise MalformedEntryError("the metadata line is empty", name=name, spark_error="IllegalStateException")
         return None
     metadata = _metadata_by_times(text, version) or _metadata_by_fields(text, version, name)
     if metadata is not None:

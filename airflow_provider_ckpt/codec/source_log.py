@@ -246,7 +246,9 @@ def decode_initial_offset_file(data: bytes, name: str) -> InitialOffset | Opaque
         MalformedEntryError: It begins as a JSON object and is none.
     """
     if not data:
-        raise IncompleteLogFileError("Incomplete log file: the initial offset is empty.", name=name)
+        raise IncompleteLogFileError(
+            "Incomplete log file: the initial offset is empty.", name=name, spark_error="MismatchedInputException"
+        )
     if not data.lstrip(b" \t\r\n").startswith(b"{"):
         return OpaqueFile(data)
     text = jvm_text.decode_utf8(data, name)

@@ -29,7 +29,7 @@ TOPIC_IDS = "topic_ids"
 BOOKMARK = "bookmark"
 
 _RETURN_VALUE = "return_value"
-_DECLARATIONS = ("confs", "sources", "sink", "operators", "spark_version", "trigger", "source_options")
+_DECLARATIONS = ("confs", "sources", "sink", "operators", "spark_version", "trigger", "source_options", "classes")
 
 
 class CheckpointGateOperator(CheckpointOperator, BranchMixIn):
@@ -41,9 +41,9 @@ class CheckpointGateOperator(CheckpointOperator, BranchMixIn):
     topics of declared Kafka brokers, for the gate of the next run.
 
     The deploy is described by ``conf_file``, ``spark_task`` and the other arguments; of the same value the later one in
-    this list is used. Text in ``confs``, ``sources`` and ``operators``, such as a rendered template, is read as YAML.
-    The gate does not know the ``spark-defaults.conf`` of a cluster, nor confs that the application sets in its own
-    code.
+    this list is used. Text in ``confs``, ``sources``, ``operators`` and ``classes``, such as a rendered template, is
+    read as YAML. The gate does not know the ``spark-defaults.conf`` of a cluster, nor confs that the application sets
+    in its own code.
 
     :param confs: SQL confs that the deploy sets explicitly.
     :param conf_file: A ``spark-defaults`` file, or a YAML deploy file (``.yaml``, ``.yml``): a path on the worker, or a
@@ -64,6 +64,7 @@ class CheckpointGateOperator(CheckpointOperator, BranchMixIn):
     :param operators: Spark's names of the stateful operators by operator id; empty for a stateless query.
     :param spark_version: Spark version of the deploy, such as ``4.3``; by default the newest supported one.
     :param trigger: The trigger of the query, such as ``realTime``.
+    :param classes: Classes that the deploy has and open Spark does not, such as a state store provider.
     :param quick: Read only the two logs; state, source logs and checksum files are then not judged.
     :param fail_on: Least decision that blocks the deploy: ``block``, or ``warn``, which is also the decision when
         something was not judged.
@@ -99,6 +100,7 @@ class CheckpointGateOperator(CheckpointOperator, BranchMixIn):
         spark_version: str | None = None,
         trigger: str | None = None,
         source_options: Mapping[str, str] | str | None = None,
+        classes: Sequence[str] | str | None = None,
         topic_ids: Mapping[str, str] | str | None = None,
         kafka_conn_id: str | None = None,
         will_lose_data_within: float | str | timedelta | None = None,
@@ -125,6 +127,7 @@ class CheckpointGateOperator(CheckpointOperator, BranchMixIn):
         self.spark_version = spark_version
         self.trigger = trigger
         self.source_options = source_options
+        self.classes = classes
         self.topic_ids = topic_ids
         self.kafka_conn_id = kafka_conn_id
         self.will_lose_data_within = will_lose_data_within

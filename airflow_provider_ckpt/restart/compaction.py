@@ -10,6 +10,7 @@ from airflow_provider_ckpt.checkpoint.source_log_files import file_log_offset, s
 from airflow_provider_ckpt.checkpoint.view import CheckpointView
 from airflow_provider_ckpt.checks.findings import Finding
 from airflow_provider_ckpt.checks.logs import newest_entry
+from airflow_provider_ckpt.checks.sources import FILE
 from airflow_provider_ckpt.codec import layout
 from airflow_provider_ckpt.codec.jvm_text import INT_MAX
 from airflow_provider_ckpt.restart.deploy import DeploySpec
@@ -26,9 +27,12 @@ def source_logs(view: CheckpointView, deploy: DeploySpec) -> Iterator[Finding]:
     if interval is None:
         yield _no_interval(deploy, SOURCE_INTERVAL)
         return
-    known = deploy.source_kinds if newest is not None and newest.version >= 2 else None
+    kinds = deploy.source_kinds
     for source_id, offset in newest.offsets if newest is not None and view.complete else ():
-        if file_log_offset(view, source_id, offset) is None or (known is not None and source_id not in known):
+        if newest is not None and newest.version >= 2 and kinds is not None and source_id not in kinds:
+            continue
+        kind = (kinds or {}).get(source_id)
+        if kind not in (None, FILE) or file_log_offset(view, source_id, offset, declared=kind == FILE) is None:
             continue
         entries = source_entries(view, source_id)
         plain = {entry.entry_id for entry in entries if not entry.compact}

@@ -53,6 +53,7 @@ class DeploySpec:
         sink_name: Name of the sink (sink evolution); an empty text is a sink without one, None is unknown.
         trigger: One of TRIGGERS; None is unknown.
         source_options: What the query sets for its sources, such as ``0.failOnDataLoss``.
+        classes: Classes beside those of open Spark that are on the class path, such as a state store provider.
         sets_no_conf: Whether an empty ``confs`` says that the deploy sets none, rather than nothing.
     """
 
@@ -65,6 +66,7 @@ class DeploySpec:
     sink_name: str | None = None
     trigger: str | None = None
     source_options: Mapping[str, str] = field(default_factory=dict)
+    classes: tuple[str, ...] = ()
     sets_no_conf: bool = False
 
     @property
@@ -114,7 +116,7 @@ def count_of_sources(count: int) -> tuple[DeclaredSource, ...]:
 
 def parse_deploy_file(text: str) -> DeploySpec:
     """A deploy file: YAML with ``spark_version``, ``confs``, ``sources``, ``sink``, ``operators``, ``async_progress``,
-    ``sink_name``, ``trigger``, ``source_options``.
+    ``sink_name``, ``trigger``, ``source_options``, ``classes``.
 
     ``sources`` is a number, a list of types in order, or a mapping from name to type; after a type and a colon comes
     what the source reads from, such as ``kafka:broker:9092/orders``.
@@ -248,6 +250,12 @@ def _parse_source(name: str, text: Any) -> DeclaredSource:
     return DeclaredSource(name, kind, place)
 
 
+def _parse_classes(classes: Any) -> tuple[str, ...]:
+    if not isinstance(classes, list) or not all(isinstance(name, str) and name for name in classes):
+        raise ValueError(f"classes must be a list of names, not {classes!r}")
+    return tuple(classes)
+
+
 def _parse_operators(operators: Any) -> tuple[str, ...]:
     if not isinstance(operators, list):
         raise ValueError(f"operators must be a list of names, not {operators!r}")
@@ -286,6 +294,7 @@ _PARSERS: Mapping[str, Callable[[Any], Any]] = {
     "sink_name": _typed("sink_name", str),
     "trigger": _parse_trigger,
     "source_options": _parse_source_options,
+    "classes": _parse_classes,
 }
 
 

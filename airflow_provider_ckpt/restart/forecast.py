@@ -19,8 +19,9 @@ from airflow_provider_ckpt.checkpoint.view import CheckpointView
 from airflow_provider_ckpt.checks.findings import Finding, worst_first
 from airflow_provider_ckpt.checks.logs import entry_before, newest_commit, newest_entry
 from airflow_provider_ckpt.checks.remedies import Remedy, repartition
+from airflow_provider_ckpt.restart.classes import classes_to_find
 from airflow_provider_ckpt.restart.deploy import DeploySpec
-from airflow_provider_ckpt.restart.judged import not_judged
+from airflow_provider_ckpt.restart.judged import CLASS, not_judged
 from airflow_provider_ckpt.restart.real_time import REAL_TIME, trigger_of
 from airflow_provider_ckpt.restart.source_commands import continue_sources
 from airflow_provider_ckpt.restart.sources import SOURCE_EVOLUTION
@@ -94,6 +95,9 @@ class Forecast:
             return f"Spark stops with {self.spark_error}" + (f", because {cause.rstrip('.')}" if cause else "")
         again = " again" if self.reruns_batch is not None else ""
         starts = f"Spark starts and runs batch {self.resumes_at_batch}{again}"
+        classes = [item.removeprefix(f"{CLASS} ") for item in self.unknown if item.startswith(f"{CLASS} ")]
+        if classes:
+            starts = f"{starts} if the deploy has the class {', '.join(classes)}"
         if errors:
             return f"{starts}, but {errors[0].message.rstrip('.')}"
         warnings = sum(finding.severity == "warning" for finding in self.findings)
@@ -204,10 +208,11 @@ def _conf_finding(conf: ConfOutcome, view: CheckpointView, deploy: DeploySpec) -
         if conf.log_value is not None
         else "the offset log has no value, and Spark then uses the behaviour from before the conf existed"
     )
+    verb = "search for" if conf.effective in classes_to_find(view, deploy) else "really use"
     return Finding(
         "CKPT201",
         "error",
-        f"{conf.key} = {conf.deploy_value} will be ignored: Spark will really use {conf.effective}, because {reason}",
+        f"{conf.key} = {conf.deploy_value} will be ignored: Spark will {verb} {conf.effective}, because {reason}",
         batch_id,
         **_remedy(conf, view, deploy),
     )

@@ -11,12 +11,15 @@ from airflow_provider_ckpt.checkpoint.sink_marker import FILE_FORMATS, MARKING
 from airflow_provider_ckpt.checkpoint.view import CheckpointView
 from airflow_provider_ckpt.checks import state
 from airflow_provider_ckpt.checks.logs import newest_commit
+from airflow_provider_ckpt.restart.classes import classes_to_find, has_foreign_state
 from airflow_provider_ckpt.restart.continuous import CONTINUOUS
 from airflow_provider_ckpt.restart.deploy import DeploySpec
 
 STATE, SOURCE_LOGS, CHECKSUM_FILES, SINK_LOG = "state", "source logs", "checksum files", "sink log"
 #: RocksDB alone reads them; without a checksum file nothing else tells that one is damaged.
 STATE_TABLES = "state tables"
+#: Before the name of a class that open Spark does not have.
+CLASS = "class"
 #: A check knows no deploy, which alone says how many stateful operators there are.
 OPERATOR_COUNT = "number of operators"
 
@@ -41,7 +44,10 @@ def not_checked(view: CheckpointView) -> tuple[str, ...]:
 
 def not_judged(view: CheckpointView, deploy: DeploySpec) -> tuple[str, ...]:
     """What was not judged, in the order in which a person would declare or read it."""
-    return (*_undeclared(view, deploy), *_sink_log(view, deploy), *not_read(view))
+    classes = (f"{CLASS} {name}" for name in classes_to_find(view, deploy))
+    unread = not_read(view)
+    foreign = (STATE,) if has_foreign_state(view, deploy) and STATE not in unread else ()
+    return (*_undeclared(view, deploy), *classes, *_sink_log(view, deploy), *foreign, *unread)
 
 
 def _undeclared(view: CheckpointView, deploy: DeploySpec) -> Iterator[str]:

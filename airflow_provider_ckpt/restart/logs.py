@@ -15,7 +15,7 @@ from airflow_provider_ckpt.codec import layout
 from airflow_provider_ckpt.codec.commit_log import CommitMetadata
 from airflow_provider_ckpt.restart.deploy import DeploySpec
 from airflow_provider_ckpt.restart.hints import NEW_LOCATION
-from airflow_provider_ckpt.restart.sources import COMPARED, count_fits, source_findings, types_fit
+from airflow_provider_ckpt.restart.sources import COMPARED, count_fits, empty_lines, source_findings, types_fit
 
 STATE_FORMAT = "spark.sql.streaming.stateStore.checkpointFormatVersion"
 _MAX_SUPPORTED = "INVALID_LOG_VERSION.MAX_SUPPORTED_VERSION"
@@ -142,7 +142,9 @@ def entry_before_newest(view: CheckpointView, deploy: DeploySpec) -> Iterator[Fi
     if before is not None:
         name = layout.offset_entry(before)
         yield from _damaged(view, name)
-        if (entry := entry_before(view)) is not None and deploy.sources is not None:
+        if (entry := entry_before(view)) is not None:
+            yield from empty_lines(view, before, entry, deploy)
+        if entry is not None and deploy.sources is not None:
             if entry.version == 1:
                 yield from count_fits(entry, name, before, view, deploy)
             yield from types_fit(entry, before, deploy)
@@ -228,8 +230,18 @@ def _state_first(view: CheckpointView, finding: Finding) -> Finding:
     if commit is None or not commit.state_unique_ids or finding.spark_error != "CONCURRENT_STREAM_LOG_UPDATE":
         return finding
     skipped = view.sink is not None and (view.sink.latest or -1) >= (view.latest_planned or 0)
+    if not skipped and _has_state_of(view, commit):
+        return finding
     error = "AssertionError" if skipped else "CANNOT_LOAD_STATE_STORE.CANNOT_READ_STREAMING_STATE_FILE"
     return replace(finding, spark_error=error)
+
+
+def _has_state_of(view: CheckpointView, commit: CommitMetadata) -> bool:
+    """Whether the ids of a commit are those of the state that the newest planned batch goes on from."""
+    ids = {name for stores in (commit.state_unique_ids or {}).values() for names in stores for name in names}
+    places = (layout.parse(stored.name) for stored in view.below(layout.STATE))
+    loaded = [place for place in places if isinstance(place, layout.StateFile) and place.version == view.latest_planned]
+    return any(place.unique_id in ids for place in loaded)
 
 
 def offsets_can_be_written(view: CheckpointView, deploy: DeploySpec) -> Iterator[Finding]:

@@ -4,20 +4,20 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import replace
 
 from airflow_provider_ckpt.checkpoint.view import CheckpointView
 from airflow_provider_ckpt.checks import sources
 from airflow_provider_ckpt.checks.findings import Finding
-from airflow_provider_ckpt.checks.logs import entry_before, newest_entry
-from airflow_provider_ckpt.codec import file_offset, layout, registered_kinds
+from airflow_provider_ckpt.checks.logs import blank_line, entry_before, newest_entry
+from airflow_provider_ckpt.codec import layout, registered_kinds
 from airflow_provider_ckpt.codec.offset_log import OffsetSeq
 from airflow_provider_ckpt.codec.source_kinds import KINDS
 from airflow_provider_ckpt.codec.source_offset import SourceOffset
-from airflow_provider_ckpt.errors import MalformedEntryError
+from airflow_provider_ckpt.restart import source_types
 from airflow_provider_ckpt.restart.deploy import DeploySpec
 from airflow_provider_ckpt.restart.hints import NEW_LOCATION, listed
 from airflow_provider_ckpt.restart.source_commands import continue_sources
-from airflow_provider_ckpt.untrusted.bounded_json import parse_json
 
 SOURCE_EVOLUTION = "spark.sql.streaming.queryEvolution.enableSourceEvolution"
 _NAMES_SINCE = (4, 2)
@@ -75,6 +75,7 @@ def source_evolution(view: CheckpointView, deploy: DeploySpec) -> Iterator[Findi
 
 def source_logs(view: CheckpointView, deploy: DeploySpec) -> Iterator[Finding]:
     """Sources restore themselves from their logs before anything is compared."""
+    yield from source_types.own_files(view, deploy)
     yield from (finding for finding in source_findings(view, deploy) if finding.code not in COMPARED)
 
 
@@ -84,9 +85,7 @@ COMPARED = ("CKPT123", "CKPT126")
 
 def source_findings(view: CheckpointView, deploy: DeploySpec) -> Iterator[Finding]:
     """Those of sources that the deploy has: an offset log of version 2 may hold others, which Spark ignores."""
-    entry = newest_entry(view)
-    known = deploy.source_kinds if entry is not None and entry.version >= 2 else None
-    return sources.file_source_logs(view, known)
+    return sources.file_source_logs(view, deploy.source_kinds)
 
 
 def next_entries(view: CheckpointView, deploy: DeploySpec) -> Iterator[Finding]:
@@ -100,7 +99,10 @@ def next_entries(view: CheckpointView, deploy: DeploySpec) -> Iterator[Finding]:
 def newest_sources(view: CheckpointView, deploy: DeploySpec) -> Iterator[Finding]:
     """The offsets of the newest entry belong to the declared sources: number, names, types."""
     entry, batch_id = newest_entry(view), view.latest_planned
-    if entry is None or batch_id is None or deploy.sources is None:
+    if entry is None or batch_id is None:
+        return
+    yield from empty_lines(view, batch_id, entry, deploy)
+    if deploy.sources is None:
         return
     if entry.version == 1:
         yield from count_fits(entry, layout.offset_entry(batch_id), batch_id, view, deploy)
@@ -198,13 +200,13 @@ _NO_NAME = "INVALID_STREAMING_SOURCE_NAME"
 def count_fits(
     entry: OffsetSeq, name: str, batch_id: int | None, view: CheckpointView, deploy: DeploySpec
 ) -> Iterator[Finding]:
-    """CKPT210: an entry of version 1 has a line for each source."""
-    declared = len(deploy.sources or ())
-    if len(entry.offsets) != declared:
+    """CKPT210: an entry of version 1 has a line for each source; lines that are empty are none's."""
+    declared, recorded = len(deploy.sources or ()), len(entry.offsets) - entry.blank_lines
+    if recorded != declared:
         yield Finding(
             "CKPT210",
             "error",
-            f"There are [{len(entry.offsets)}] sources in the checkpoint offsets and now there are "
+            f"There are [{recorded}] sources in the checkpoint offsets and now there are "
             f"[{declared}] sources requested by the query.",
             batch_id,
             name,
@@ -217,6 +219,14 @@ def count_fits(
                 named=deploy.switches_on(SOURCE_EVOLUTION),
             ),
         )
+
+
+def empty_lines(view: CheckpointView, batch_id: int, entry: OffsetSeq, deploy: DeploySpec) -> Iterator[Finding]:
+    """CKPT107: what an editor has left at the end of an entry, which Spark counts before anything else of it."""
+    if entry.blank_lines:
+        found = blank_line(view, batch_id, entry, stops=True)
+        is_counted = deploy.sources is not None and len(deploy.sources) == len(entry.offsets)
+        yield replace(found, spark_error=None) if is_counted else found
 
 
 def registered_types(view: CheckpointView, deploy: DeploySpec) -> Iterator[Finding]:
@@ -233,30 +243,15 @@ def registered_types(view: CheckpointView, deploy: DeploySpec) -> Iterator[Findi
 
 
 def _type_fits(source_name: str, kind: str, offset: SourceOffset, batch_id: int) -> Iterator[Finding]:
-    if kind not in KINDS:
-        return
-    own = kind in KINDS.built_in
-    try:
-        if kind == "file":
-            file_offset.decode(offset.json)
-        else:
-            offset.view(kind)
-    except MalformedEntryError as error:
+    problem = source_types.offset_problem(kind, offset.json) if kind in KINDS else None
+    if problem is not None:
+        said, spark_error = problem
         yield Finding(
             "CKPT212",
-            "error" if own else "warning",
-            f"the offset of source {source_name} is not an offset of a {kind} source: {error.message}",
+            "error" if kind in KINDS.built_in else "warning",
+            f"the offset of source {source_name} is not an offset of a {kind} source: {said}",
             batch_id,
             layout.offset_entry(batch_id),
             f"Keep the sources, their types and their order, {NEW_LOCATION}",
-            error.spark_error if kind == "file" else _offset_error(kind, offset.json) if own else None,
+            spark_error,
         )
-
-
-def _offset_error(kind: str, text: str) -> str:
-    """What the source throws at an offset that it did not write."""
-    try:
-        parse_json(text)
-    except ValueError:
-        return "JsonParseException" if kind != "kafka" else "IllegalArgumentException"
-    return "IllegalArgumentException" if kind == "kafka" else "MappingException"

@@ -15,12 +15,13 @@ from airflow_provider_ckpt.checkpoint.spark_confs import (
 )
 from airflow_provider_ckpt.checkpoint.view import CheckpointView
 from airflow_provider_ckpt.checks import operators, state
+from airflow_provider_ckpt.checks.confs import unknown_codec, unknown_provider
 from airflow_provider_ckpt.checks.findings import Finding
 from airflow_provider_ckpt.checks.logs import entry_before, newest_commit, newest_entry
 from airflow_provider_ckpt.checks.remedies import from_backup, from_backup_or_before
 from airflow_provider_ckpt.codec import jvm_text, layout
-from airflow_provider_ckpt.codec.jvm_text import abbreviate
 from airflow_provider_ckpt.codec.state_metadata import AGGREGATION, REAL_TIME_AGGREGATION
+from airflow_provider_ckpt.restart.classes import has_foreign_state
 from airflow_provider_ckpt.restart.deploy import DeploySpec
 from airflow_provider_ckpt.restart.hints import NEW_LOCATION, listed
 from airflow_provider_ckpt.restart.logs import STATE_FORMAT
@@ -98,46 +99,9 @@ def _error_of_more_partitions(view: CheckpointView, operator_id: int) -> str:
     return f"CANNOT_LOAD_STATE_STORE.{missing}"
 
 
-_SPARKS_OWN = "org.apache.spark.sql.execution.streaming.state."
-_PROVIDERS = tuple(f"{_SPARKS_OWN}{name}StateStoreProvider" for name in ("HDFSBacked", "RocksDB"))
-_NO_CLASS = "ClassNotFoundException"
-
-
-def _provider_class(view: CheckpointView, deploy: DeploySpec) -> Iterator[Finding]:
-    """CKPT116, CKPT136: the class that opens state, which Spark searches for when it does."""
-    conf, newest = logged_confs(view), view.latest_planned
-    if conf is None or newest is None or not view.stateful:
-        return
-    provider = conf.get(STATE_PROVIDER)
-    if provider is not None and provider not in _PROVIDERS:
-        if "." not in provider or provider.startswith(_SPARKS_OWN):
-            yield _no_class(view, STATE_PROVIDER, provider, newest, _NO_CLASS)
-        else:
-            yield Finding(
-                "CKPT136",
-                "warning",
-                f"ckpt does not know the state store provider {abbreviate(provider)}, so its state was not judged",
-                newest,
-                layout.offset_entry(newest),
-                "Make sure that the class is on the class path of the deploy.",
-            )
-
-
-def _no_class(view: CheckpointView, key: str, value: str, batch_id: int, error: str) -> Finding:
-    return Finding(
-        "CKPT116",
-        "error",
-        f"the conf {key} is {abbreviate(value)}, but Spark has no such class",
-        batch_id,
-        layout.offset_entry(batch_id),
-        spark_error=error,
-        **from_backup_or_before(view, "the entry", batch_id),
-    )
-
-
 def stateful_operators(view: CheckpointView, deploy: DeploySpec) -> Iterator[Finding]:
     """The declared operators are those that the state belongs to."""
-    yield from (f for f in _provider_class(view, deploy) if f.spark_error == _NO_CLASS)
+    yield from (f for f in unknown_provider(view, deploy.classes) if f.spark_error is not None)
     yield from state.missing_state_directory(view)
     if deploy.operators is None or view.latest_planned is None:
         return
@@ -225,7 +189,9 @@ def state_loads(view: CheckpointView, deploy: DeploySpec) -> Iterator[Finding]:
 
 
 def _load(view: CheckpointView, deploy: DeploySpec) -> Iterator[Finding]:
-    yield from (f for f in _provider_class(view, deploy) if f.spark_error != _NO_CLASS)
+    yield from (f for f in unknown_provider(view, deploy.classes) if f.spark_error is None)
+    if has_foreign_state(view, deploy):
+        return  # ckpt does not know its files
     yield from state.commit_without_ids(view)
     yield from state.ids_of_rerun(view)
     yield from operators.ids_of_fewer_partitions(view)
@@ -234,7 +200,7 @@ def _load(view: CheckpointView, deploy: DeploySpec) -> Iterator[Finding]:
     yield from state.folders(view)
     yield from state.incomplete_chain(view)
     yield from state.unknown_partitions(view)
-    yield from state.unknown_codec(view)
+    yield from unknown_codec(view, deploy.classes)
     yield from state.unfinished_state(view) if _may_be_skipped(view, deploy) else ()
     yield from state.state_ahead(view)
     yield from state.damaged_operator_metadata(view)

@@ -15,6 +15,7 @@ from airflow_provider_ckpt.errors import CheckpointFormatError
 from airflow_provider_ckpt.salvage.entries import problem_of_entry
 from airflow_provider_ckpt.salvage.neighbours import problem_beside, twins, write_times
 from airflow_provider_ckpt.salvage.pieces import Piece
+from airflow_provider_ckpt.salvage.rewritten import as_it_was, is_text_of_spark
 from airflow_provider_ckpt.salvage.temporary import checksum_of, temporaries
 from airflow_provider_ckpt.storage.store import Store
 from airflow_provider_ckpt.untrusted.limits import most_bytes
@@ -169,7 +170,20 @@ class Temporaries:
         return problem_of_entry(entry) or problem_beside(target, entry, self._whole)
 
 
-def known_piece(name: str, data: str) -> Piece:
-    """A piece whose content other entries tell."""
+def known_piece(name: str, data: str, source: str = "") -> Piece:
+    """A piece whose content other entries tell, or the file itself, which is then the ``source``."""
     content = data.encode()
-    return Piece(name, "known", len(content), hashlib.sha256(content).hexdigest(), data=data)
+    return Piece(name, "known", len(content), hashlib.sha256(content).hexdigest(), source, data=data)
+
+
+def rewritten_pieces(store: Store, view: CheckpointView, broken: Collection[str]) -> Iterator[Piece]:
+    """Text files that another program has written again in another form, as they were."""
+    whole = {name: entry for name, entry in view.entries.items() if name not in broken}
+    for name in broken:
+        if name not in view.objects or not is_text_of_spark(name) or not view.objects[name].size:
+            continue
+        data = store.read_up_to(name, most_bytes(name) + 1)
+        summed = view.entries.get(checksum_of(name))
+        text = as_it_was(name, data, summed if isinstance(summed, checksum.HadoopChecksum) else None, whole)
+        if text is not None:
+            yield known_piece(name, text, name)

@@ -32,7 +32,7 @@ from airflow_provider_ckpt.rollback.plan import unknown_warnings
 from airflow_provider_ckpt.salvage.candidates import Candidate, candidates, known_commits, newest_seen
 from airflow_provider_ckpt.salvage.entries import broken_entries
 from airflow_provider_ckpt.salvage.find_backups import Found, find_backups, is_whole
-from airflow_provider_ckpt.salvage.find_temporaries import Temporaries, known_piece
+from airflow_provider_ckpt.salvage.find_temporaries import Temporaries, known_piece, rewritten_pieces
 from airflow_provider_ckpt.salvage.pieces import Piece
 from airflow_provider_ckpt.salvage.plan import exchanged, plan_salvage
 from airflow_provider_ckpt.salvage.put_together import Assembler
@@ -106,6 +106,7 @@ class _Salvage:
         self._broken = broken_entries(self._view)
         self._temporaries = Temporaries(checkpoint, self._view, _codec_of_state(self._view, self._broken), self._broken)
         self._known = {name: known_piece(name, text) for name, text in self._known_texts()}
+        self._known |= {piece.name: piece for piece in rewritten_pieces(checkpoint, self._view, self._broken)}
         self._backups = [] if stores.backups is None else find_backups(stores.backups, self._view, self._broken)
         self._assembler = Assembler(checkpoint, self._view, self._broken, stores.backups)
 
@@ -115,7 +116,8 @@ class _Salvage:
         own = {_committed(target) for target in (*self._temporaries.targets, *self._known)}
         others = {batch for batch in own if batch is not None} | {item.backup.batch_id for item in self._backups}
         asked: set[int] = set()
-        for wanted in candidates(self._view, self._broken, others):
+        lost = {name: why for name, why in self._broken.items() if name not in self._known}
+        for wanted in candidates(self._view, lost, others):
             for way in self._ways(wanted):
                 found = self._assembler.put_together(wanted, way.ways)
                 if isinstance(found, Assembled):
@@ -132,7 +134,8 @@ class _Salvage:
 
     def _ways(self, wanted: Candidate) -> Iterator[_Way]:
         """What is tried for a batch: the simplest way first, and of the backups the one that is nearest."""
-        yield _Way(Ways())
+        if layout.offset_entry(wanted.last) not in self._known:  # which is not in its place
+            yield _Way(Ways())
         in_place = InPlace(self._temporaries.piece, self._temporaries.targets, self._temporaries.problem, self._known)
         yield _Way(in_place)
         root = self._stores.backups

@@ -18,7 +18,8 @@ class Piece:
         way: Where it comes from.
         size: Bytes.
         sha256: Hex.
-        source: The temporary file in the checkpoint, or the object relative to the root of the backups.
+        source: The temporary file in the checkpoint, the object relative to the root of the backups, or the file itself
+            that another program has written again.
         identity: What the temporary file must still be.
         data: The content, where it is known from other entries.
         like: The file with the same content, without any key, by which it is not known of which batch it is; or empty.
@@ -41,4 +42,6 @@ class Piece:
                 return f"{self.name} is taken from its temporary file {self.source.rpartition('/')[2]}"
             case "backup":
                 return f"{self.name} is copied from the backup"
+        if self.source:
+            return f"{self.name} is written again as it was before another program changed its form"
         return f"{self.name} is written again from what the other entries say"

@@ -76,6 +76,11 @@ class InPlace(Ways):
     why_not: Callable[[str], str]
     known: Mapping[str, Piece] = field(default_factory=dict)
 
+    def from_the_start(self, tree: Tree) -> dict[str, Piece]:
+        """The entry of the batch in flight, which no restart set has."""
+        name = layout.offset_entry(tree.last)
+        return {name: self.known[name]} if name in self.known and not tree.own(name) else {}
+
     def piece(self, name: str) -> Piece | None:
         """See :class:`Ways`."""
         return self.temporary(name) or self.known.get(name)
@@ -108,7 +113,7 @@ class WithBackup(Ways):
     def from_the_start(self, tree: Tree) -> dict[str, Piece]:
         """All that the backup has of its own batch: what is lost as a whole shows in no listing."""
         if tree.batch_id != self.backup.batch_id or self.shared < tree.batch_id:
-            return {}
+            return self.first.from_the_start(tree)
         mains = [
             item.name
             for item in self.backup.objects

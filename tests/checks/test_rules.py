@@ -122,6 +122,7 @@ BY_CODE: dict[str, Shown] = {
     "CKPT103": Shown(("error", "commits/4"), mutations=("version commits/{N} v9",)),
     "CKPT104": Shown(("error", "metadata"), mutations=("drop metadata",)),
     "CKPT105": Shown(("error", "offsets/4"), mutations=("line offsets/{N} 1 ''",)),
+    "CKPT107": Shown(("error", "offsets/4"), mutations=("append offsets/{N} 0a0a",)),
     "CKPT110": Shown(("error", "offsets/3"), mutations=("drop offsets/{N-1}",)),
     "CKPT111": Shown(("note", None), mutations=("drop offsets/{N-2}",)),
     "CKPT112": Shown(("error", "commits/4"), mutations=("drop offsets/{N}",)),

@@ -140,7 +140,7 @@ def hole(at_entry: int) -> tuple[str, str, str, str]:
 )
 def test_a_log_reaches_the_offset_without_a_hole(view, expected):
     assert found(sources.file_source_logs, view) == expected
-    assert list(sources.file_source_logs(view, known=("1",))) == []
+    assert list(sources.file_source_logs(view, {"0": "kafka"})) == []
 
 
 def test_it_is_said_what_spark_does_where_the_newest_batch_read_nothing():

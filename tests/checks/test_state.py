@@ -10,7 +10,7 @@ import pytest
 from airflow_provider_ckpt.checkpoint.operator_files import OTHER_PLACE, OTHER_STORE
 from airflow_provider_ckpt.checkpoint.spark_confs import COMPRESSION_CODEC
 from airflow_provider_ckpt.checkpoint.view import CheckpointView
-from airflow_provider_ckpt.checks import state
+from airflow_provider_ckpt.checks import confs, state
 from airflow_provider_ckpt.errors import IncompleteLogFileError, MalformedEntryError
 from tests.views import offset_entry, view_of
 
@@ -170,7 +170,7 @@ def test_a_codec_that_spark_does_not_know_matters_where_state_is_compressed(code
     conf = {} if codec is None else {COMPRESSION_CODEC: codec}
     view = view_of(file, **{"offsets/1": offset_entry(**conf)})
     said = [] if expected is None else [("CKPT116", expected[0], "offsets/1", expected[1])]
-    assert found(state.unknown_codec, view) == said
+    assert found(confs.unknown_codec, view) == said
 
 
 @pytest.mark.parametrize(

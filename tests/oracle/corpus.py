@@ -44,6 +44,7 @@ from .damage import (
     TRAILING_STATE,
     V2_STATE,
 )
+from .forms import form_cases
 
 
 def _each(base: str, mutations: Iterable[str | tuple[str, ...]], **deploy: object) -> Iterator[Case]:
@@ -62,6 +63,17 @@ NOT_KNOWN = {
     "agg-hdfs | drop state/0/1 | drop state/0/0/_metadata": "what tells one partition from two is gone: a warning",
     f"agg-hdfs | conf offsets/{{N}} {CODEC} '\"org.example.": "a class that may be on the class path: a warning",
     f"agg-changelog | conf offsets/{{N}} {CODEC} '\"org.example.": "as above",
+    **{
+        f"{base} | conf offsets/{{N}} {PROVIDER} '\"{name}": "as above"
+        for base in ("agg-hdfs", "agg-changelog-v2")
+        for name in ("com.", "org.example.")
+    },
+    f"agg-hdfs | conf offsets/{{N}} {CODEC} '\"com.": "as above",
+    **{
+        f"{base} | streaming.{key}=com.": "as above"
+        for base in ("file", "agg-hdfs")
+        for key in ("checkpointFileManagerClass", "commitProtocolClass")
+    },
     "two | deploy copy-two-swapped": "both sources are files; that they are swapped shows in neither log nor deploy",
     "two | drop commits/{N} | deploy copy-two-swapped": "as above",
     "agg-hdfs | deploy count-by-value": "the deploy does not declare the grouping keys; the operator is the same",
@@ -82,6 +94,7 @@ def _all_cases() -> Iterator[Case]:
     yield from _formats()
     yield from _upgrades()
     yield from _pairs()
+    yield from form_cases()
 
 
 def _logs_elsewhere() -> Iterator[Case]:

@@ -83,5 +83,5 @@ def _conf_differences(foretold: Forecast, written: Mapping[str, str] | None) -> 
 
 
 def compact(text: str) -> str:
-    """JSON without spaces and with sorted keys, as outcomes are recorded."""
-    return json.dumps(json.loads(text), separators=(",", ":"), sort_keys=True)
+    """JSON without spaces and with sorted keys, as outcomes are recorded; what follows the first value is passed over."""
+    return json.dumps(json.JSONDecoder().raw_decode(text.lstrip())[0], separators=(",", ":"), sort_keys=True)

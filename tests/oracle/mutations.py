@@ -13,6 +13,12 @@ pattern. Unless a verb says otherwise, an edit takes the Hadoop checksum file aw
 | rot NAME | inverts the middle byte, and leaves every checksum file |
 | bit NAME | changes one bit of the middle byte, and leaves every checksum file |
 | prefix NAME HEX | puts bytes in front |
+| append NAME HEX | puts bytes at the end |
+| zeros NAME | leaves as many zero bytes |
+| gzip NAME | compresses the content |
+| recode NAME ENCODING | writes the text in another encoding |
+| crlf NAME | ends lines as Windows does |
+| junk DIRECTORY FILE HEX | puts a foreign file into a directory, or into each that the pattern names |
 | foreign NAME FROM | takes the content of another file |
 | text NAME LINE… | writes these lines |
 | copy NAME TO | copies a file, without its checksum file |
@@ -28,6 +34,7 @@ pattern. Unless a verb says otherwise, an edit takes the Hadoop checksum file aw
 
 from __future__ import annotations
 
+import gzip
 import json
 import re
 import shlex
@@ -83,6 +90,17 @@ def _bit(path: Path, at: str = "", bit: str = "0") -> None:
     if data:
         data[int(at) % len(data) if at else len(data) // 2] ^= 1 << int(bit)
     path.write_bytes(data)
+
+
+def _recode(path: Path, encoding: str) -> None:
+    path.write_bytes(path.read_bytes().decode().encode(encoding))
+
+
+def _junk(path: Path, file: str, content: str = "") -> None:
+    if path.is_dir():
+        target = path / file
+        target.parent.mkdir(parents=True, exist_ok=True)
+        target.write_bytes(bytes.fromhex(content))
 
 
 def _foreign(path: Path, origin: str) -> None:
@@ -166,6 +184,12 @@ _VERBS: dict[str, Callable[..., object]] = {
     "bit": _bit,
     "foreign": _foreign,
     "prefix": lambda path, text: path.write_bytes(bytes.fromhex(text) + path.read_bytes()),
+    "append": lambda path, text: path.write_bytes(path.read_bytes() + bytes.fromhex(text)),
+    "zeros": lambda path: path.write_bytes(bytes(path.stat().st_size)),
+    "gzip": lambda path: path.write_bytes(gzip.compress(path.read_bytes())),
+    "recode": _recode,
+    "crlf": lambda path: path.write_bytes(path.read_bytes().replace(b"\n", b"\r\n")),
+    "junk": _junk,
     "text": lambda path, *lines: path.write_text("\n".join(lines)),
     "copy": _copy,
     "link": _link,

@@ -281,5 +281,5 @@ def _confs_of(entry: bytes) -> dict[str, str]:
     lines = entry.decode().split("\n")
     try:
         return {key: str(value) for key, value in json.loads(lines[1]).get("conf", {}).items()}
-    except (ValueError, IndexError):
+    except (ValueError, IndexError, AttributeError):  # no JSON, or no object
         return {}

@@ -15,4 +15,10 @@ TOLD = {
 
 @pytest.mark.parametrize(("way", "text"), TOLD.items())
 def test_a_piece_says_where_it_comes_from(way, text):
-    assert Piece("offsets/7", way, 1, "", "offsets/.7.x.tmp").text == text
+    source = "" if way == "known" else "offsets/.7.x.tmp"
+    assert Piece("offsets/7", way, 1, "", source).text == text
+
+
+def test_a_piece_that_is_the_file_itself_says_so():
+    piece = Piece("offsets/7", "known", 1, "", "offsets/7")
+    assert piece.text == "offsets/7 is written again as it was before another program changed its form"

@@ -1,0 +1,148 @@
+"""Cases about the form of files: what editors, copies and other programs do to them, and what they leave beside them."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterable, Iterator
+
+from .case import CODEC, PROVIDER, Case
+
+#: What ends up at the end of a text file.
+ENDS = ("0a", "0a0a", "0a0a0a", "0d0a", "0d0a0d0a", "20", "0a20", "200a", "0a200a", "09", "00", "0a00", "1a", "0d")
+#: The small text files of a checkpoint, by base.
+TEXTS = {
+    "file": ("offsets/{N}", "offsets/{N-1}", "commits/{N}", "metadata", "sources/0/{N}", "../output/_spark_metadata/{N}"),
+    "file-12": ("sources/0/9.compact",),
+    "agg-hdfs": ("state/0/_metadata/metadata",),
+    "agg-v2": ("commits/{N}",),
+    "join-v4": ("state/0/_metadata/v2/0",),
+    "commit-v3": ("commits/{N}",),
+    "two": ("offsets/{N}", "offsets/{N-1}"),
+    "offset-v2": ("offsets/{N}", "offsets/{N-1}"),
+    "named": ("offsets/{N}",),
+    "rate": ("offsets/{N}",),
+}  # fmt: skip
+#: A text file that was written by another program.
+RECODED = ("prefix {} efbbbf", "gzip {}", "recode {} utf-16", "recode {} utf-16-le", "zeros {}", "crlf {}")
+#: How else a version may be spelt.
+VERSIONS = ("'v1 '", "' v1'", "V1", "v01", "v+1", "v1.0", "1", "'v1\t'", "v１", "v-1", "v", "''")
+#: JSON that other programs write.
+OFFSETS = (
+    '{"logOffset":4,"logOffset":4}', '{"logOffset":3,"logOffset":4}', '{"logOffset":"4"}', '{"logOffset":4.0}',
+    '{"logOffset":4e0}', '{"logOffset":null}', '{"logOffset":true}', '{"logoffset":4}', '[4]', '"4"', '4', ' 4', '4 ',
+    '{"logOffset":4} ', ' {"logOffset":4}', '{"logOffset": 4}', '{"logOffset":4},', '{"logOffset":4}x', '{"logOffset":+4}',
+    '{"logOffset":04}', "{'logOffset':4}", '{"logOffset":4,}', '{"logOffset":NaN}', '{"logOffset":[4]}', 'null', '{}',
+    '{"logOffset":9223372036854775808}', '{"logOffset":4,"x":{"y":[1]}}', '\t', ' ',
+)  # fmt: skip
+METADATA = (
+    '{"batchWatermarkMs":"0","batchTimestampMs":0,"conf":{}}', '{"batchWatermarkMs":0,"batchWatermarkMs":0,"conf":{}}',
+    '{"batchWatermarkMs":0,"conf":[]}', '{"batchWatermarkMs":0,"conf":null}', '{"batchWatermarkMs":null}',
+    '{"batchWatermarkMs":0,"conf":"x"}', '[]', 'null', '0', '"x"', ' ', '{"batchWatermarkMs":1.5}',
+)  # fmt: skip
+COMMITS = (
+    '{"nextBatchWatermarkMs":"0"}', '{"nextBatchWatermarkMs":0,"nextBatchWatermarkMs":0}', '{"nextBatchWatermarkMs":null}',
+    '[]', 'null', '0', ' ', '{"nextBatchWatermarkMs":1.5}', '{"nextBatchWatermarkMs":0}x',
+)  # fmt: skip
+IDS = (
+    '{"id":"0b7ac0b9-0000-0000-0000-000000000000","id":"0b7ac0b9-0000-0000-0000-000000000000"}', '{"id":5}', '[]', 'null',
+    '{"id":null}', '{"ID":"0b7ac0b9-0000-0000-0000-000000000000"}', '{"id":"0B7AC0B9-0000-0000-0000-000000000000"}',
+    '{"id":"1-1-1-1-1"}', '{"id":" 0b7ac0b9-0000-0000-0000-000000000000"}', '{"id":"0b7ac0b9-0000-0000-0000-000000000000"}x',
+)  # fmt: skip
+
+#: Files that programs leave in a directory: of Finder, of Windows, of desktops, of file systems, of Hadoop and of Spark.
+JUNK = (
+    ".DS_Store", ".localized", "Icon\\r", "desktop.ini", "Thumbs.db", "ehthumbs.db", "$RECYCLE.BIN/desktop.ini", ".directory",
+    "lost+found/x", ".nfs0000000000000001", ".fuse_hidden0000000100000001", ".snapshot/1", ".Trash-0/files/1", "_SUCCESS",
+    "_temporary/0/part-0", "_started_123", "_committed_123", "_metadata", "_delta_log/0.json", "README", "readme.txt",
+    "4913", ".git/HEAD", ".hidden", "_$folder$", "x_$folder$", "nohup.out", "core.1234", "_distcp_logs_1/part-00000",
+    ".distcp.tmp.attempt_1_0001_m_000000_0", ".goutputstream-ABCDEF", "~", " ", "-", "_",
+)  # fmt: skip
+#: What programs make of the name of a file: editors, Finder, Windows, browsers, copies that were interrupted.
+COPIES = (
+    "{}~", ".{}.swp", ".{}.swo", "#{}#", ".#{}", "{}.bak", "{}.orig", "{}.old", "{}.save", "{}.rej", "._{}", "{} copy", "{} 2",
+    "{} (1)", "{}(1)", "{} - Copy", "Copy of {}", "{}.gz", "{}.zip", "{}.part", "{}.filepart", "{}.tmp", "{}.crdownload",
+    "{}._COPYING_", ".{}.Ab12Cd", "{}.6EbCa2C1", "{}_.gstmp", ".azDownload-0a1b2c3d-{}", "{}.sync-conflict-20260101-000000-ABCDEFG",
+    ".~lock.{}#", "{}_$folder$", "{}.json", "{}.txt", "{}.partial", "{}.lock",
+)  # fmt: skip
+#: A file of each directory whose copies are laid beside it.
+COPIED = {
+    "file": ("offsets/{N}", "commits/{N}", "metadata", "sources/0/{N}", "../output/_spark_metadata/{N}"),
+    "agg-hdfs": ("state/0/0/{V}.delta", "state/0/0/_metadata/schema", "state/0/_metadata/metadata"),
+    "agg-rocksdb": ("state/0/0/{V}.zip",),
+    "agg-changelog": ("state/0/0/{V}.changelog",),
+    "join-v4": ("state/0/_metadata/v2/0",),
+}  # fmt: skip
+
+
+def form_cases() -> Iterator[Case]:
+    """Every case of this module."""
+    yield from _classes()
+    for base, names in TEXTS.items():
+        for name in names:
+            ends = ENDS if base in ("file", "offset-v2") and name.startswith(("offsets", "sources")) else ENDS[:4]
+            yield from (_asked(base, (f"append {name} {end}",)) for end in ends)
+    for base, name in (("file", "offsets/{N}"), ("offset-v2", "offsets/{N}"), ("two", "offsets/{N}")):
+        for end in ENDS[:5]:
+            yield _asked(base, (f"append {name} {end}", "drop commits/{N}"))
+    for name, verb in itertools.product(TEXTS["file"], RECODED):
+        yield _asked("file", (verb.format(name),))
+    for name, version in itertools.product(("offsets/{N}", "commits/{N}", "sources/0/{N}"), VERSIONS):
+        yield _asked("file", (f"version {name} {version}",))
+    for at, texts in ((2, OFFSETS), (1, METADATA)):
+        yield from (_asked("file", (f"line offsets/{{N}} {at} {_quoted(text)}",)) for text in texts)
+    yield from (_asked("file", (f"line commits/{{N}} 1 {_quoted(text)}",)) for text in COMMITS)
+    yield from (_asked("file", (f"text metadata {_quoted(text)}",)) for text in IDS)
+    yield from _names_of_errors()
+
+
+def _asked(base: str, lines: Iterable[str], **more: str) -> Case:
+    return Case(base, tuple(lines), newest_spark_only=True, **more)  # type: ignore[arg-type]
+
+
+def _quoted(text: str) -> str:
+    return "'" + text.replace("'", "'\"'\"'") + "'"
+
+
+def _classes() -> Iterator[Case]:
+    providers = ("com.databricks.sql.streaming.state.RocksDBStateStoreProvider", "org.example.Store",
+                 "org.apache.spark.sql.execution.streaming.state.MemoryStateStoreProvider", "RocksDBStateStoreProvider",
+                 "org.apache.spark.sql.execution.streaming.state.HDFSBackedStateStoreProvider ")  # fmt: skip
+    for base, provider in itertools.product(("agg-hdfs", "agg-changelog-v2", "file"), providers):
+        yield _asked(base, (f"conf offsets/{{N}} {PROVIDER} '\"{provider}\"'",))
+        if base != "agg-changelog-v2":  # its sink skips the batch, and Spark does not get so far
+            yield _asked(base, (f"conf offsets/{{N}} {PROVIDER} '\"{provider}\"'", "drop commits/{N}"))
+    for name in ("com.databricks.Codec", "org.apache.spark.io.NoCodec", "org.apache.spark.io.LZ4CompressionCodec"):
+        yield _asked("agg-hdfs", (f"conf offsets/{{N}} {CODEC} '\"{name}\"'",))
+    for key in ("checkpointFileManagerClass", "commitProtocolClass"):
+        for base in ("file", "agg-hdfs"):
+            yield Case(base, (), confs={f"spark.sql.streaming.{key}": "com.databricks.Other"}, newest_spark_only=True)
+
+
+def _names_of_errors() -> Iterator[Case]:
+    for base in ("file", "agg-hdfs", "two", "offset-v2", "agg-v2"):
+        for line in ("line offsets/{N-1} 1 ''", "line offsets/{N-1} 1 {}", "line offsets/{N-1} 1 null"):
+            yield _asked(base, (line,))
+            yield _asked(base, (line, "drop commits/{N}"))
+    for base in ("agg-v2", "agg-changelog-v2", "agg-update-v2", "totals-v2", "agg-commit-v3"):
+        ahead = "copy commits/{N} commits/{N+1}"
+        for lines in ((ahead,), (ahead, "drop commits/{N}"), ("copy commits/{N-1} commits/{N+1}",),
+                      ("drop offsets/{N}",), ("drop offsets/{N}", "drop offsets/{N-1}"), ("copy commits/{N} commits/{N+2}",)):  # fmt: skip
+            yield _asked(base, lines)
+            if base in ("agg-v2", "agg-changelog-v2"):
+                yield _asked(base, lines, query="count-noop")
+
+
+def junk_cases() -> Iterator[Case]:
+    """Foreign files beside those of Spark."""
+    for base in ("file", "agg-hdfs", "agg-changelog", "agg-changelog-v2", "join-v4", "processor"):
+        for name in (
+            JUNK if base in ("agg-hdfs", "agg-changelog-v2") else JUNK[:3] + JUNK[8:9] + JUNK[14:15] + JUNK[21:22]
+        ):
+            yield _asked(base, (f"junk ** '{name}' 6a",))
+            if name == ".DS_Store":
+                yield _asked(base, (f"junk ** '{name}'",))
+    for base, names in COPIED.items():
+        for name in names:
+            directory, _, file = name.rpartition("/")
+            for copy in COPIES:
+                yield _asked(base, (f"junk {directory or '.'} '{copy.format(file)}' 6a",))
