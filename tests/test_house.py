@@ -239,7 +239,7 @@ TESTED_ELSEWHERE = {
     "sensors": "checkpoint",
     "sinks": "effects memory",
     "sources": "delta iceberg offer",
-    "storage": "async_store drivers local opening stored_object testing",
+    "storage": "async_store drivers local stored_object testing",
     "triggers": "asset_watch checkpoint shared_polls",
     "untrusted": "fields lines spans",
     "waiting": "positions",

@@ -10,6 +10,7 @@ from itertools import dropwhile
 import click
 
 from airflow_provider_ckpt.cli.render import counted, say
+from airflow_provider_ckpt.storage.opening import other_name
 from airflow_provider_ckpt.symptoms.explanation import Explained, Explanation, Unknown
 from airflow_provider_ckpt.symptoms.message_facts import cut, fill
 from airflow_provider_ckpt.visible import visible
@@ -50,9 +51,12 @@ def print_explained(explained: Explained, location: str | None) -> None:
     if before is not None:
         _end(before)
     if explained.unknown or not explained.explanations:
-        _print_unknown(explained.unknown, after=before is not None)
+        _print_unknown(explained.unknown, location or explained.location, after=before is not None)
     if location is None and explained.location is not None and before is not None:
         click.echo()
+        if hint := other_name(explained.location):
+            _paragraph(f"The text names {explained.location}, which ckpt does not open under this name. {hint}")
+            return
         _paragraph(
             "The text names a checkpoint, which was not read. With its location as the last word of the same command, "
             "ckpt says which cause it confirms:"
@@ -119,7 +123,7 @@ def _end(item: Explanation) -> None:
         _paragraph(f"Page of the runbook: {item.page}{more}.")
 
 
-def _print_unknown(unknown: tuple[Unknown, ...], *, after: bool) -> None:
+def _print_unknown(unknown: tuple[Unknown, ...], location: str | None, *, after: bool) -> None:
     if after:
         click.echo()
     if not unknown:
@@ -132,9 +136,11 @@ def _print_unknown(unknown: tuple[Unknown, ...], *, after: bool) -> None:
             if item.thrown_by is not None:
                 _paragraph(f"The query's own code threw it: {item.thrown_by}.", indent="    ")
     if not after:
+        is_told = any(item.thrown_by for item in unknown)
+        place = "LOCATION" if location is None or other_name(location) else fill("{location}", {"location": location})
         _paragraph(
-            "Check the checkpoint with ckpt check LOCATION --deep. When that finds nothing, send the whole stack "
-            "trace, the version of Spark and what ckpt check LOCATION --deep --json prints to the maintainers of ckpt."
+            f"ckpt check {place} --deep says whether the checkpoint is whole."
+            + ("" if is_told else " When it is, the cause is the query, its data, its storage or its cluster.")
         )
 
 

@@ -35,6 +35,9 @@ _HINTS = {
 }
 #: ``dbfs:/x``: a scheme with one slash, which would be taken for a directory of this machine.
 _ONE_SLASH = re.compile(r"([A-Za-z][A-Za-z0-9+.-]+):/(?!/)")
+_SCHEME = re.compile(r"([A-Za-z][A-Za-z0-9+.-]+)://")
+#: Schemes of locations that have another name here.
+_NOT_OPENED = frozenset({"viewfs", "wasb", "wasbs", "dbfs", "s3n"})
 _LONGEST = 300
 
 _NO_BUCKET = re.compile(r"(?:s3[an]?|gcs?|gs|az|adl|abfss?)://+", re.IGNORECASE)
@@ -57,6 +60,18 @@ def require_location(location: str) -> None:
         raise StoreError(
             f"{name}:/ is not the beginning of a URI that ckpt can open", location=scrub(location), hint=hint
         )
+
+
+def other_name(location: str) -> str | None:
+    """What to write in place of a location that this package does not open under its name; None for any other."""
+    scheme = (_ONE_SLASH.match(location) or _SCHEME.match(location) or ("", "file"))[1].lower()
+    if scheme in _NOT_OPENED:
+        return _HINTS[scheme]
+    try:
+        require_location(location)
+    except StoreError as error:
+        return error.hint or error.message
+    return None
 
 
 def opening_error(error: Exception, location: str, options: Mapping[str, Any]) -> CheckpointError:

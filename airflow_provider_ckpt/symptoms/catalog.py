@@ -53,7 +53,7 @@ def parse_catalog(text: str) -> tuple[Entry, ...]:
 def _entry(item: Mapping[str, Any]) -> Entry:
     if unknown := set(item) - _KEYS:
         raise ValueError(f"conditions.yaml: unknown key {min(unknown)}")
-    if not any(item.get(key) for key in ("conditions", "texts", "shared_texts")):
+    if not any(item.get(key) for key in ("conditions", "texts", "shared_texts", "storage")):
         raise ValueError("conditions.yaml: an entry has neither conditions nor texts")
 
     def texts(key: str) -> tuple[str, ...]:

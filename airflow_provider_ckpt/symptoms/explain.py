@@ -86,6 +86,7 @@ class _Reading:
     seen: dict[object, list[_Seen]] = field(default_factory=dict)
     unknown: dict[str, Unknown] = field(default_factory=dict)
     location: str | None = None
+    named: str | None = None
     queries: set[str] = field(default_factory=set)
     nothing: set[int] = field(default_factory=set)
     refuted: set[str] = field(default_factory=set)
@@ -145,6 +146,7 @@ class _Reading:
     def _note_unknown(self, failure: Failure) -> None:
         root = failure.chain[-1]
         message = cut(": ".join(text for text in (root.exception, root.message) if text), MOST_CHARS)
+        self.named = self.named or location_in(": ".join(thrown.message for thrown in failure.chain))
         if known := self.unknown.get(message):
             met = Met(known.met.line, failure.line, known.met.times + 1)
             self.unknown[message] = replace(known, met=met)
@@ -175,5 +177,5 @@ class _Reading:
             for cause in (item.match.causes or (None,))
         )
         named = (item.match.facts.get("location") for item in found)
-        location = self.location or next((place for place in named if place), None)
+        location = self.location or next((place for place in named if place), self.named)
         return Explained(explanations, tuple(self.unknown.values()), location)

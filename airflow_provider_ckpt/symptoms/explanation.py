@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Literal
 
 from airflow_provider_ckpt.checks.findings import Finding
 from airflow_provider_ckpt.checks.registry import RULES
+from airflow_provider_ckpt.storage.opening import other_name
 from airflow_provider_ckpt.symptoms.matching import Match
 from airflow_provider_ckpt.symptoms.message_facts import at_location, fill
 from airflow_provider_ckpt.symptoms.page import Cause, Told
@@ -191,13 +192,20 @@ class Explanation:
         commands = () if self.cause is None else self.cause.commands
         if self.doubt is not None or (evidence is not None and evidence.elsewhere):
             commands = tuple(command for command in commands if command.startswith(_READING))
-        filled = tuple(fill(command, self.facts) for command in commands)
+        filled = tuple(fill(command, self._usable) for command in commands)
         if evidence is not None and evidence.result == "confirmed":
             found = tuple(dict.fromkeys(command for finding in evidence.findings for command in finding.commands))
             known = {*_READING, *(" ".join(command.split()[:2]) for command in found)}
             if found:
                 return (*found, *(command for command in filled if not command.startswith(tuple(known))))
         return filled
+
+    @property
+    def _usable(self) -> Mapping[str, str]:
+        """The facts, without a location under a name that no command opens."""
+        if other_name(self.facts.get("location", "/")) is None:
+            return self.facts
+        return {name: value for name, value in self.facts.items() if name != "location"}
 
     def to_dict(self) -> ExplanationFields:
         """JSON-ready."""

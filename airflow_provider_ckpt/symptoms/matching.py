@@ -13,6 +13,7 @@ from airflow_provider_ckpt.symptoms.message_facts import facts_of, file_in, firs
 from airflow_provider_ckpt.symptoms.origin import plain_frame, reaches_spark, reader_in, users_frame
 from airflow_provider_ckpt.symptoms.page import Cause, Page
 from airflow_provider_ckpt.symptoms.sign import Sign
+from airflow_provider_ckpt.symptoms.storage_words import storage_problem
 
 #: Conditions that say only that something went wrong, which their cause names.
 WRAPPERS = frozenset({"STREAM_FAILED", "INTERNAL_ERROR", "FAILED_READ_FILE.NO_HINT", "TASK_WRITE_FAILED"})
@@ -139,6 +140,8 @@ class Index:
         if failure.is_foreign:
             return
         whole = _whole(thrown)
+        for rank, match in self._of_storage(whole, thrown, failure):
+            yield rank, replace(match, condition=None, message=whole)
         condition = next((name for name in conditions if name not in WRAPPERS), None)
         for text in dict.fromkeys((whole, thrown.unwrapped[:MOST_CHARS])):
             for item in items:
@@ -167,6 +170,18 @@ class Index:
                     yield 5 if whole else 2, Match(None, item, name, (item.cause,), signs=proof)
         if name in self.others and name not in WRAPPERS:
             yield 1, Match(None, None, name, (), signs=signs)
+
+    def _of_storage(self, whole: str, thrown: Thrown, failure: Failure) -> Iterator[tuple[float, Match]]:
+        problem = storage_problem(whole)
+        if problem is None or failure.is_of_python or users_frame(failure.frames_of(thrown)):
+            return
+        for item in self.entries:
+            if problem.what in item.told.storage and _is_at(item, problem.place):
+                facts = {"file": problem.path}
+                match = Match(
+                    None, item, None, (item.cause,), facts, signs=(Sign("file", problem.path),), found=problem.path
+                )
+                yield (3.3 if problem.what == "missing" else 5.5), match
 
     def _of_text(self, item: Page | Entry, text: str, thrown: Thrown, failure: Failure) -> tuple[float, Match] | None:
         """What a text says of one page or entry, and how closely."""

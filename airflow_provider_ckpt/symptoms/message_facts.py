@@ -31,6 +31,14 @@ _ENDS_WITH_PATH = re.compile(rf"{_PATH}$")
 _EXAMPLE = re.compile(r"s3://lake/checkpoints/orders(?![\w/-])")
 #: What no path of a message has in it.
 _NO_PATH = re.compile(r"[\s,;'\"\]\[<>()?]")
+#: Addresses in the messages of ABFS and GCS, and the locations that they mean.
+_REQUESTS = (
+    (
+        re.compile(r"^https?://([\w-]+)\.(?:dfs|blob)\.core\.windows\.net/([\w$-]+)/"),
+        r"abfss://\2@\1.dfs.core.windows.net/",
+    ),
+    (re.compile(r"^https?://(?:www|storage)\.googleapis\.com/(?:\w+/)?storage/v1/b/([\w.-]+)/o/"), r"gs://\1/"),
+)
 #: Longer paths are not searched for.
 _PATH_CHARS = 1024
 _STATE_FILE = re.compile(
@@ -50,6 +58,7 @@ _PARTIAL = (_STATE_FILE, _QUERY_ID, _QUERY, _TOPIC, _RANGE, _BATCH, _VERSION)
 def facts_of(message: str) -> dict[str, str]:
     """What is found in a message, by name; ``location`` is the checkpoint's."""
     facts: dict[str, str] = {}
+    message = message.replace("%2F", "/")
     for pattern in _PARTIAL:
         if found := pattern.search(message):
             facts |= {name: value for name, value in found.groupdict().items() if value is not None}
@@ -75,15 +84,25 @@ def file_in(message: str) -> tuple[str, str] | None:
     What it is: ``offsets``, ``commits``, ``state``, ``sources``, ``metadata`` or ``sink_log``.
     """
     for found in _PLACE.finditer(message):
-        before = _NO_PATH.split(message[max(0, found.start() - _PATH_CHARS) : found.start()])[-1]
-        if _ENDS_WITH_PATH.match(before) and found.lastgroup is not None:
-            after = _NO_PATH.split(message[found.start() : found.start() + _PATH_CHARS], maxsplit=1)[0]
-            return found.lastgroup, f"{before}{after}".rstrip(".:")
+        path = path_around(message, found.start())
+        if path is not None and found.lastgroup is not None:
+            return found.lastgroup, path
     return None
 
 
+def path_around(message: str, at: int) -> str | None:
+    """The path of which a slash of a message is a part; None where it is none."""
+    before = _NO_PATH.split(message[max(0, at - _PATH_CHARS) : at])[-1]
+    if not _ENDS_WITH_PATH.match(before):
+        return None
+    after = _NO_PATH.split(message[at : at + _PATH_CHARS], maxsplit=1)[0]
+    return f"{before}{after}".rstrip(".:")
+
+
 def _plain(location: str) -> str:
-    """``file:/data/x`` as ``/data/x``: what a shell knows."""
+    """``file:/data/x`` as ``/data/x``, and the address of a request as the location of a storage."""
+    for address, storage in _REQUESTS:
+        location = address.sub(storage, location)
     return re.sub(r"^file:/{0,2}(?=/)", "", location).rstrip("/") or "/"
 
 

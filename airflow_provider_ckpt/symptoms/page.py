@@ -36,6 +36,8 @@ class Told:
         places: What a file that the message names has to be; see
             :func:`~airflow_provider_ckpt.symptoms.message_facts.file_in`. Empty where it may be any.
         loggers: Classes that log the text, without their packages; empty where any may.
+        storage: What a storage says of a file of the checkpoint; see
+            :class:`~airflow_provider_ckpt.symptoms.storage_words.StorageProblem`.
         is_closest: Whether the texts say more than the condition that is beside them.
     """
 
@@ -44,6 +46,7 @@ class Told:
     otherwise: str = _OTHERWISE
     places: tuple[str, ...] = ()
     loggers: tuple[str, ...] = ()
+    storage: tuple[str, ...] = ()
     is_closest: bool = False
 
 
@@ -56,6 +59,7 @@ def parse_told(front: Mapping[str, Any]) -> Told:
         maybe=" ".join(str(front.get("maybe") or "").split()),
         places=_texts(front, "places"),
         loggers=_texts(front, "loggers"),
+        storage=_texts(front, "storage"),
         is_closest=bool(front.get("is_closest")),
     )
 

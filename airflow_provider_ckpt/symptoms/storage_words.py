@@ -1,0 +1,75 @@
+"""What a storage says of a file of a checkpoint: that it is missing, refused, not renamed, damaged or there already.
+
+S3A, EMRFS, HDFS, ABFS, GCS and a local disk say it in words of their own; the path of the file tells what it is.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+from airflow_provider_ckpt.symptoms.message_facts import path_around
+
+#: What is in front of the status of a request.
+_CODE = r"(?:[Cc]ode[ :=]{1,3}|, |: ?)"
+#: What is wrong, the most telling first. Each is searched in the class and the message of an exception.
+_PROBLEMS = {
+    "foreign": re.compile(r"Wrong FS"),
+    "damaged": re.compile(r"ChecksumException|Checksum error"),
+    "unrenamed": re.compile(
+        r"\b[Rr]ename .{0,2000}\b(?:failed|returned false)|[Ff]ailed to rename|Cannot rename|Unable to rename"
+    ),
+    "present": re.compile(r"AlreadyExists|already exists"),
+    "denied": re.compile(
+        r"[Pp]ermission denied|Access ?Denied|AccessControlException|Forbidden|AuthorizationPermissionMismatch"
+        rf"|{_CODE}403\b|does not have storage\.|[Nn]ot authorized|InvalidAccessKey|ExpiredToken|AuthenticationFailed"
+    ),
+    "full": re.compile(r"No space left|[Qq]uota.{0,40}exceeded|QuotaExceeded|Disk quota"),
+    "missing": re.compile(
+        r"does not exist|doesn't exist|No such (?:file|key|object)|NoSuchKey|NoSuchFile|[Nn]ot [Ff]ound|FileNotFound"
+        rf"|(?:Path|Blob|Key)NotFound|{_CODE}404\b"
+    ),
+    "unavailable": re.compile(
+        rf"{_CODE}50[03]\b|Slow ?Down|ServerBusy|[Tt]imed out|Timeout|Connection reset|Unable to execute HTTP request"
+    ),
+}
+#: A path, whose numbers are none of a request.
+_PATH = re.compile(r"/[^\s,;'\"\]\[<>()?]{1,2000}")
+_TEMPORARY = r"(?:\.[\w-]{1,80}(?:\.TID\d{1,9})?\.tmp|\.crc)?(?![\w/-])"
+#: Files that Spark writes into a checkpoint, or into the log of a file sink; what users name their own files is none.
+_FILE = re.compile(
+    rf"/(?:(?P<offsets>offsets)/\.?\+?\d{{1,18}}{_TEMPORARY}|(?P<commits>commits)/\.?\+?\d{{1,18}}{_TEMPORARY}"
+    rf"|(?P<sources>sources)/\d{{1,6}}/(?:offsets/|shard-\w{{1,20}}/)?\.?\d{{1,18}}(?:\.compact)?{_TEMPORARY}"
+    rf"|(?P<sink_log>_spark_metadata)/\.?\d{{1,18}}(?:\.compact)?{_TEMPORARY}"
+    r"|(?P<state>state)/\d{1,6}/(?:_metadata/|_stateSchema/|\d{1,6}/(?:[\w-]{1,100}/)?(?:"
+    r"\.?\d{1,18}(?:_[\w-]{1,80})?\.(?:delta|snapshot|changelog|zip)|_metadata/|(?:SSTs|logs)/|temp-)))"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class StorageProblem:
+    """What is wrong with a file.
+
+    Args:
+        what: Which of the problems above.
+        place: What the file is: ``offsets``, ``commits``, ``sources``, ``state`` or ``sink_log``.
+        path: Of the file.
+    """
+
+    what: str
+    place: str
+    path: str
+
+
+def storage_problem(text: str) -> StorageProblem | None:
+    """What an exception, its class and its message, says of the first such file in it; None without a file or words."""
+    if "%2F" in text:  # of an API of GCS
+        text = text.replace("%2F", "/")
+    for found in _FILE.finditer(text):
+        path = path_around(text, found.start())
+        if path is None or found.lastgroup is None:
+            continue
+        said = _PATH.sub("/…", text)
+        what = next((name for name, words in _PROBLEMS.items() if words.search(said)), None)
+        return None if what is None else StorageProblem(what, found.lastgroup, path)
+    return None

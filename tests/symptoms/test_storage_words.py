@@ -1,0 +1,120 @@
+"""Each storage in its own words, about each kind of file; what is no file of a checkpoint is nothing."""
+
+from __future__ import annotations
+
+import pytest
+
+from airflow_provider_ckpt.symptoms.explain import explain
+from airflow_provider_ckpt.symptoms.storage_words import storage_problem
+
+FILES = {
+    "offsets": "offsets/7",
+    "commits": "commits/403",
+    "state": "state/0/7/1.delta",
+    "sources": "sources/0/9.compact",
+    "sink_log": "_spark_metadata/19.compact",
+}
+#: Where a checkpoint may be, and what the storage there says of a file that is missing.
+MISSING = {
+    "local": ("file:/data/ck", "java.io.FileNotFoundException: File {} does not exist"),
+    "java": ("/data/ck", "java.io.FileNotFoundException: {} (No such file or directory)"),
+    "nio": ("/data/ck", "java.nio.file.NoSuchFileException: {}"),
+    "s3a": ("s3a://lake/ck", "java.io.FileNotFoundException: No such file or directory: {}"),
+    "emrfs": ("s3://lake/ck", "java.io.FileNotFoundException: No such file or directory '{}'"),
+    "hdfs": ("hdfs://nn:8020/ck", "java.io.FileNotFoundException: File does not exist: {} (inode 17) [Lease.]"),
+    "abfs": (
+        "https://acc.dfs.core.windows.net/lake/ck",
+        'Operation failed: "The specified path does not exist.", 404, HEAD, {}?upn=false&timeout=90',
+    ),
+    "gcs": ("gs://lake/ck", "java.io.FileNotFoundException: Item not found: '{}'."),
+    "dbfs": ("dbfs:/ck", "java.io.FileNotFoundException: {}: 404 Not Found"),
+}
+SAID = {
+    "denied": [
+        "java.nio.file.AccessDeniedException: {}: getFileStatus on {}: Forbidden; Status Code: 403; Error Code: 403 Forbidden",
+        'org.apache.hadoop.security.AccessControlException: Permission denied: user=spark, access=WRITE, inode="{}":hdfs',
+        "java.io.FileNotFoundException: {} (Permission denied)",
+        'Operation failed: "This request is not authorized to perform this operation using this permission.", 403, PUT, {}?x',
+    ],
+    "unrenamed": [
+        "java.io.IOException: rename from {}.tmp to {} failed.",
+        "java.io.IOException: Failed to rename {}.tmp to {}",
+    ],
+    "present": ["org.apache.hadoop.fs.FileAlreadyExistsException: {} already exists"],
+    "damaged": ["org.apache.hadoop.fs.ChecksumException: Checksum error: {} at 0 exp: 1 got: 2"],
+    "foreign": ["java.lang.IllegalArgumentException: Wrong FS: {}, expected: hdfs://nn:8020"],
+    "full": ["java.io.IOException: No space left on device: {}", "DSQuotaExceededException: quota of {} is exceeded"],
+    "unavailable": ["PUT 0-byte object on {}: SlowDown: Please reduce your request rate; Status Code: 503"],
+}
+
+
+@pytest.mark.parametrize("place", FILES)
+@pytest.mark.parametrize("storage", MISSING)
+def test_a_file_that_is_missing(storage, place):
+    root, words = MISSING[storage]
+    text = words.format(f"{root}/{FILES[place]}")
+    problem = storage_problem(text)
+    assert problem is not None and (problem.what, problem.place) == ("missing", place)
+    (item,) = explain([text]).explanations
+    assert item.certainty == "proven"
+    assert any("salvage" in command for command in item.commands) <= (place != "sink_log")
+    assert item.commands
+
+
+@pytest.mark.parametrize(("what", "words"), [(what, text) for what, texts in SAID.items() for text in texts])
+@pytest.mark.parametrize("file", FILES.values())
+def test_what_else_a_storage_says(what, words, file):
+    text = words.replace("{}", f"s3a://lake/ck/{file}")
+    problem = storage_problem(text)
+    assert problem is not None and problem.what == what
+    found = explain([text]).explanations
+    assert found and {sign.kind for item in found for sign in item.signs} <= {"file", "text"}
+    if what == "denied":
+        assert not [command for item in found for command in item.commands]
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        "s3a://lake/in/2026/7.json",
+        "s3a://lake/state/berlin/7.csv",
+        "s3a://lake/offsets/daily.csv",
+        "s3a://lake/sources/crm/customers.csv",
+        "s3a://lake/metadata",
+        "s3a://lake/offsets/7/part-0.parquet",
+    ],
+)
+@pytest.mark.parametrize("words", [words for _, words in MISSING.values()])
+def test_a_file_of_users_is_none_of_a_checkpoint(path, words):
+    assert storage_problem(words.format(path)) is None
+    assert [item for item in explain([words.format(path)]).explanations if item.is_shown] == []
+
+
+@pytest.mark.parametrize(
+    ("text", "location"),
+    [
+        (
+            "The specified path does not exist, 404, HEAD, https://acc.dfs.core.windows.net/lake/ck/offsets/7?x=1",
+            "abfss://lake@acc.dfs.core.windows.net/ck",
+        ),
+        ("404 Not Found GET https://storage.googleapis.com/storage/v1/b/lake/o/ck%2Foffsets%2F7", "gs://lake/ck"),
+        ("No such file or directory: s3a://lake/ck/state/0/7/1.delta", "s3a://lake/ck"),
+    ],
+)
+def test_the_address_of_a_request_is_the_location_of_a_checkpoint(text, location):
+    (item,) = explain([text]).explanations
+    assert item.facts["location"] == location
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "java.nio.file.AccessDeniedException: lake: getFileStatus: Forbidden (Service: S3; Status Code: 403; Request ID: X)",
+        'AccessControlException: Permission denied: user=spark, access=WRITE, inode="/warehouse/orders":hive:hive:drwxr-xr-x',
+        "java.lang.OutOfMemoryError: Java heap space",
+    ],
+)
+def test_a_storage_or_a_memory_that_names_no_file_says_nothing_of_the_checkpoint(text):
+    (item,) = explain([text]).explanations
+    assert item.doubt is not None and item.cause_text is None
+    assert all(command.startswith(("ckpt check ", "ckpt show ")) for command in item.commands)
