@@ -83,6 +83,12 @@ class Progress:
         return planned_ms or self.committed_at_ms or self.polled_at_ms
 
 
+def as_declared(text: str) -> str:
+    """``TYPE[:PLACE]`` with the type as it is spelled here, whatever the case in which somebody has declared it."""
+    kind, colon, place = text.partition(":")
+    return f"{KINDS.spelled(kind)}{colon}{place}"
+
+
 def source_kind(offsets: OffsetSeq, source_id: str, declared: Mapping[str, str]) -> str | None:
     """What kind of source wrote an offset: as the offset log says (version 2), else as declared, else None.
 
@@ -90,7 +96,8 @@ def source_kind(offsets: OffsetSeq, source_id: str, declared: Mapping[str, str])
     """
     info = offsets.metadata.sources.get(source_id) if offsets.metadata else None
     kind = kind_of_provider(info.provider_name) if info else None
-    kind = kind or declared.get(source_id)
+    if kind is None and source_id in declared:
+        kind = as_declared(declared[source_id]).partition(":")[0]
     if kind is not None and kind not in KINDS:
         known = ", ".join(sorted(KINDS))
         raise CheckpointError(f"source {source_id} has the unknown source type {kind!r}; the known types are {known}")

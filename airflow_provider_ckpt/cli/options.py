@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
-from airflow_provider_ckpt.checkpoint.progress import SOURCE_TYPES
+from airflow_provider_ckpt.checkpoint.progress import SOURCE_TYPES, as_declared
 from airflow_provider_ckpt.cli.files import WrittenFile
 from airflow_provider_ckpt.clock import now_ms
 from airflow_provider_ckpt.sinks.effects import EFFECTS
@@ -260,12 +260,13 @@ def opening(storage_options: tuple[str, ...]) -> Callable[[str], Store]:
 
 
 def pairs(texts: Iterable[str], option: str) -> list[tuple[str, str]]:
-    """``KEY=VALUE`` texts, split. Raises click.BadParameter."""
+    """``KEY=VALUE`` texts, split; of ``--source`` with the type as it is spelled. Raises click.BadParameter."""
     found: list[tuple[str, str]] = []
     for text in texts:
         key, equals, value = text.partition("=")
         if not equals or not key:
             raise click.BadParameter(f"{text!r} is not KEY=VALUE", param_hint=option)
+        value = as_declared(value) if option == "--source" else value
         if any(key == other and value != also for other, also in found):
             raise click.BadParameter(f"{key} is given twice, with different values", param_hint=option)
         found.append((key, value))

@@ -267,6 +267,4 @@ def _declared(source: str | None) -> tuple[str, DeclaredEnd]:
         declared = parse_end(place)
     except CheckpointError as error:
         raise click.BadParameter(str(error), param_hint="--source") from None
-    if declared.topics:
-        raise click.BadParameter("give the topics with --topic", param_hint="--source")
     return source_id, declared

@@ -33,6 +33,12 @@ class SourceKinds(Mapping[str, SourceKind]):
         known = self._built_in.get(name)
         return known if known is not None else registered_kinds.load(name, self.built_in)
 
+    def spelled(self, name: str) -> str:
+        """The known name that one means, whatever its case: ``Kafka`` is ``kafka``; one that is not known stays."""
+        if name in self:
+            return name
+        return next((known for known in self if known.lower() == name.lower()), name)
+
     def __contains__(self, name: object) -> bool:
         return name in self._built_in or name in registered_kinds.names(self.built_in)
 

@@ -85,12 +85,14 @@ def _require_readable(view: CheckpointView, planned: int, committed: int) -> Non
     for name in (layout.offset_entry(planned), layout.commit_entry(committed)):
         if isinstance(view.damaged.get(name), IncompleteLogFileError | MalformedEntryError):
             where = shlex.quote(view.location)
-            raise _refused(
+            refused = _refused(
                 view,
                 f"{name} is damaged ({view.damaged[name].message}), and a fence is made of the newest entries",
                 f"Nothing was done. A start stops at it. Save the checkpoint first (ckpt salvage {where} "
                 f"--sink TYPE[:URI]; ckpt check {where} --deep says more), and fence it then.",
             )
+            refused.name = name
+            raise refused
 
 
 def _require_free(view: CheckpointView, batch_id: int) -> None:

@@ -143,7 +143,7 @@ class CheckpointResetOffsetsOperator(CheckpointChangeOperator):
         """See :class:`CheckpointChangeOperator`."""
         try:
             source_id, declared = self._declared()
-            topics = ",".join(self._scope().topics)
+            topics = ",".join(self._scope().topics or declared.topics)
         except CheckpointError:  # the task itself says what is wrong
             return None
         return {source_id: f"{declared.kind}:{declared.location}{f'/{topics}' if declared.kind == 'kafka' else ''}"}
@@ -165,10 +165,7 @@ class CheckpointResetOffsetsOperator(CheckpointChangeOperator):
         source_id, equals, place = self.source.partition("=") if isinstance(self.source, str) else ("", "", "")
         if not (source_id and equals):
             raise CheckpointError(f"source must be ID=TYPE:PLACE, such as 0=kafka:host:9092, not {self.source!r:.60}")
-        declared = parse_end(place)
-        if declared.topics:
-            raise CheckpointError("source must not name topics: give them as topics=")
-        return source_id, declared
+        return source_id, parse_end(place)
 
     def _goal(self) -> Goal:
         try:

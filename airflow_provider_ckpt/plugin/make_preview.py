@@ -193,10 +193,7 @@ def _source(text: str) -> tuple[str, DeclaredEnd]:
         raise PlanError(
             f"the source is ID=TYPE:PLACE, such as 0=kafka:broker:9092, not {scrub(text)!r:.60}.", hint=_NOTHING
         )
-    declared = parse_end(place)
-    if declared.topics:
-        raise PlanError("the source must not name topics: give them in the field topics.", hint=_NOTHING)
-    return source_id, declared
+    return source_id, parse_end(place)
 
 
 def _require_known(declared: DeclaredEnd, conn_id: str | None, settings: Settings) -> None:

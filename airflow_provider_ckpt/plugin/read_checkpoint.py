@@ -12,7 +12,7 @@ from airflow_provider_ckpt.backup.read_by_query import QueryBackups
 from airflow_provider_ckpt.change.journal import Record, survey
 from airflow_provider_ckpt.checkpoint.contents import unknown_names
 from airflow_provider_ckpt.checkpoint.observe import observe
-from airflow_provider_ckpt.checkpoint.progress import SOURCE_TYPES, source_kind
+from airflow_provider_ckpt.checkpoint.progress import SOURCE_TYPES, as_declared, source_kind
 from airflow_provider_ckpt.checkpoint.view import CheckpointView
 from airflow_provider_ckpt.checks import check
 from airflow_provider_ckpt.checks.inspect import examine
@@ -239,6 +239,7 @@ def declared_types(text: str) -> dict[str, str]:
     found: dict[str, str] = {}
     for item in filter(None, (part.strip() for part in text.replace("\n", ",").split(","))):
         source_id, equals, kind = (part.strip() for part in item.partition("="))
+        kind = as_declared(kind).partition(":")[0]
         if not (equals and source_id and kind in SOURCE_TYPES):
             known = ", ".join(sorted(SOURCE_TYPES))
             raise CheckpointError(f"{item!r:.60} is no type of a source: give 0=kafka; the known types are {known}.")

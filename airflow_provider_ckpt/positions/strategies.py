@@ -12,7 +12,7 @@ They mean what they mean there (Kafka 4.3), and as there each offset is brought 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 
@@ -91,6 +91,16 @@ class Scope:
             return True
         numbers = self.topics.get(partition[0], frozenset())
         return numbers is None or partition[1] in numbers
+
+    def within(self, topics: Collection[str]) -> Scope:
+        """The same where it names topics; where it names none, those that were declared with the source.
+
+        Raises:
+            ValueError: It names a topic that the source was declared without.
+        """
+        if self.topics and topics and (others := sorted(self.topics.keys() - set(topics))):
+            raise ValueError(f"the source is declared with {', '.join(topics)}, and not with the topic {others[0]}")
+        return self if self.topics else Scope(dict.fromkeys(topics))
 
     @property
     def named(self) -> frozenset[Partition]:

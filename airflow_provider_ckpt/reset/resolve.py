@@ -22,6 +22,10 @@ def resolve_aim(declared: DeclaredEnd, goal: Goal, scope: Scope, access: Access)
         PlanError: A source of that type cannot be moved, or not there.
         StoreError: What it reads from cannot be opened.
     """
+    try:
+        scope = scope.within(declared.topics)
+    except ValueError as error:
+        raise PlanError(f"{error}.", hint="Nothing was done.") from None
     if declared.kind == "kafka" and not isinstance(goal, OF_DELTA + OF_ICEBERG):
         from airflow_provider_ckpt.reset.resolve_kafka import KafkaAim
         from airflow_provider_ckpt.sources.ask_kafka import KafkaBroker

@@ -8,6 +8,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+from airflow_provider_ckpt.checkpoint.progress import as_declared
 from airflow_provider_ckpt.checkpoint.sink_marker import FILE_FORMATS
 from airflow_provider_ckpt.checkpoint.spark_confs import SPARK_MAX, SparkVersion, conf_text, parse_spark_version
 from airflow_provider_ckpt.codec.source_kinds import KINDS
@@ -241,7 +242,7 @@ def _parse_source(name: str, text: Any) -> DeclaredSource:
     """A type that is known, and what it reads from; none means a source of any other type."""
     if text is None or text == "":
         return DeclaredSource(name)
-    kind, _, place = str(text).partition(":")
+    kind, _, place = as_declared(str(text)).partition(":")
     if kind not in KINDS:
         raise ValueError(
             f"unknown source type {kind!r}; the known types are {', '.join(sorted(KINDS))}; leave the type empty for "

@@ -14,6 +14,7 @@ from airflow.providers.common.compat.sdk import (
 )
 from airflow.triggers.base import StartTriggerArgs
 
+from airflow_provider_ckpt.checkpoint.progress import as_declared
 from airflow_provider_ckpt.clock import now_ms
 from airflow_provider_ckpt.documents import FORMAT_VERSION
 from airflow_provider_ckpt.errors import CheckpointError
@@ -123,8 +124,8 @@ class CheckpointProgressSensor(CheckpointSensor):
                 passed = passed.isoformat()
             spelled.append({"condition": "watermark", "watermark_ms": passed})
         if self.offsets is not None:
-            source_types = {source: declared.partition(":")[0] for source, declared in self.sources.items()}
-            spelled.append({"condition": "offsets", "offsets": self.offsets, "source_types": source_types})
+            kinds = {source: as_declared(declared).partition(":")[0] for source, declared in self.sources.items()}
+            spelled.append({"condition": "offsets", "offsets": self.offsets, "source_types": kinds})
         if self.condition is not None:
             spelled.append(self.condition)
         return spelled

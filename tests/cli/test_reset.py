@@ -103,7 +103,6 @@ USAGE = {
     "no source": ["--to-earliest"],
     "a source without its id": ["--source", "kafka:h:1", "--to-earliest"],
     "a source of a type that nobody knows": ["--source", "0=rate", "--to-earliest"],
-    "topics in the source": ["--source", "0=kafka:h:1/orders", "--to-earliest"],
     "a topic that is none": ["--source", "0=kafka:h:1", "--to-earliest", "--topic", "a b"],
     "offsets that are none": ["--source", "0=kafka:h:1", "--to-offsets", "{}"],
     "a file that is not there": ["--source", "0=kafka:h:1", "--from-file", "nowhere.csv"],

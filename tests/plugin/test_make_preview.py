@@ -131,7 +131,6 @@ REFUSED: dict[str, tuple[str, dict[str, object], str]] = {
     ),
     "a table of somebody else": ("reset", {"source": "0=delta:/etc", "to_version": 1}, "/etc: this location"),
     "no source": ("reset", {"to_earliest": True}, "the source is ID=TYPE:PLACE"),
-    "a source with topics": ("reset", {"source": "0=kafka:broker:9092/a", "to_earliest": True}, "must not name topics"),
     "no snapshot": ("reset", {"source": "0=kafka:broker:9092", "to_snapshot": "x"}, "'x' is no id of a snapshot"),
 }
 
