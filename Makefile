@@ -8,7 +8,7 @@ READY := $(VENV)/.ready
 export PYTHONDONTWRITEBYTECODE :=
 
 .DEFAULT_GOAL := help
-.PHONY: help postgres docs compose compose-needs demo unit one test lint fmt exhaustive interleavings tears fences browser deploys oracle goldens sinks source-changes symptoms sparks ends bench java wheels zipapp light provider clean docs-run
+.PHONY: help postgres docs compose compose-needs demo unit one test lint fmt exhaustive interleavings tears fences walk browser deploys oracle goldens sinks source-changes symptoms sparks ends bench java wheels zipapp light provider clean docs-run
 
 help: ## This list
 	@awk -F':.*## ' '/^[a-z-]+:.*## / {printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -74,6 +74,9 @@ tears: $(READY) java ## 2,000 random tears of checkpoints, salvaged as brute for
 
 fences: $(READY) java .s3a/.ready ## 300 fences against live queries of real Spark, on disk and over an S3 API (SEED=N, FENCES=N)
 	$(BIN)/python -m tests.fence.run --fences $(or $(FENCES),300) --seed $(or $(SEED),1)
+
+walk: $(READY) java ## Random walks of changes over queries of real Spark: rows, forecasts, undos to the byte (an hour; SECONDS=N SEED=N)
+	$(BIN)/python -m tests.walk.run --seconds $(or $(SECONDS),3600) --seed $(or $(SEED),1)
 
 browser: $(READY) postgres ## The Airflow pages in a real browser, on a real Airflow with PostgreSQL (10 minutes)
 	@sh tests/install.sh chromium

@@ -43,23 +43,38 @@ class KilledError(Exception):
 class Spark:
     """A process of Spark (tests/source_changes/spark_process.py)."""
 
-    def __init__(self, python: str = sys.executable, *, jars: str = "", log: Path | None = None) -> None:
+    def __init__(
+        self,
+        python: str = sys.executable,
+        *,
+        jars: str = "",
+        log: Path | None = None,
+        script: Path = HERE / "spark_process.py",
+    ) -> None:
         words = [f"spark.jars={jars}"] if jars else []
         self._process = subprocess.Popen(
-            [python, str(HERE / "spark_process.py"), *words],
+            [python, str(script), *words],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=log.open("w") if log else subprocess.DEVNULL,
             text=True,
-            env={**os.environ, "SPARK_LOCAL_IP": "127.0.0.1", "PYSPARK_PYTHON": python, "PYTHONPATH": ""},
+            env={**os.environ, "SPARK_LOCAL_IP": "127.0.0.1", "PYSPARK_PYTHON": python, "PYTHONPATH": str(REPOSITORY)},
         )
         self.version = str(self._reply())
 
     def ask(self, command: dict[str, Any]) -> dict[str, Any]:
         """Run a query; what came of it."""
+        self.begin(command)
+        return self.end()
+
+    def begin(self, command: dict[str, Any]) -> None:
+        """Let a query start, and go on beside it."""
         assert self._process.stdin
         self._process.stdin.write(json.dumps(command) + "\n")
         self._process.stdin.flush()
+
+    def end(self) -> dict[str, Any]:
+        """Wait for the end of the query that has begun; what came of it."""
         told: dict[str, Any] = self._reply()
         return told
 

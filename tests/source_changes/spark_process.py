@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import json
 import sys
+from collections.abc import Callable
 from typing import Any
 
 CONFS = {
@@ -128,7 +129,8 @@ def causes(failure: Any) -> list[Any]:
     return chain
 
 
-def main() -> None:
+def main(run: Callable[[Any, dict[str, Any]], dict[str, Any]] = run) -> None:
+    """Answer each command from stdin with what ``run`` gives."""
     from pyspark.sql import SparkSession
 
     builder = SparkSession.builder.master("local[2]").appName("source changes")

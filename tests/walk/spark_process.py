@@ -1,0 +1,100 @@
+"""A Spark that starts the queries of random walks: five shapes, any state store, two sinks. It imports PySpark alone.
+
+It speaks as tests/source_changes/spark_process.py does. Each reply has the rows that the query has given to its sink by
+batch, the rows that each source has read by batch as Spark's own progress tells them, and what the query stopped with.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+from tests.source_changes.spark_process import CONFS, causes, main, session_of, union
+
+CONFS |= {
+    "spark.sql.streaming.stateStore.maintenanceInterval": "300ms",
+    "spark.sql.streaming.stateStore.minDeltasForSnapshot": "2",
+    "spark.sql.shuffle.partitions": "2",
+}
+
+
+def source(session: Any, of: dict[str, Any]) -> Any:
+    """The values and times of one directory of JSON files, one file a batch."""
+    reader = session.readStream.schema("v long, ts timestamp").format("json").option("maxFilesPerTrigger", 1)
+    return (reader.name(of["name"]) if of["name"] else reader).load(of["path"])
+
+
+def result(shape: str, parts: list[Any]) -> tuple[Any, str]:
+    """What the query computes, and its output mode."""
+    from pyspark.sql import functions as sql
+
+    if shape == "join":
+        left = parts[0].select(sql.col("v"), (sql.col("v") % 3).alias("key"))
+        right = parts[1].select(sql.col("v").alias("other"), (sql.col("v") % 3).alias("same"))
+        return left.join(right, sql.col("key") == sql.col("same")).select("v", "other"), "append"
+    rows = union(parts)
+    match shape:
+        case "stateless":
+            return rows.select("v"), "append"
+        case "sum":
+            return rows.groupBy((sql.col("v") % 3).alias("key")).agg(sql.sum("v").alias("total")), "complete"
+        case "distinct":
+            return rows.select("v").dropDuplicates(["v"]), "append"
+        case "window":
+            closed = rows.withWatermark("ts", "0 seconds").groupBy(sql.window("ts", "1 minute")).agg(sql.sum("v"))
+            return closed.select(sql.col("window.start").cast("long").alias("start"), "sum(v)"), "append"
+    raise ValueError(shape)
+
+
+def run(spark: Any, command: dict[str, Any]) -> dict[str, Any]:
+    """Run a query until its input is used up."""
+    from py4j.protocol import Py4JError
+    from pyspark.errors import PySparkException
+
+    session = session_of(spark, command["confs"])
+    batches: dict[int, list[Any]] = {}
+    query: Any = None
+    error, message = None, ""
+
+    def keep(batch: Any, batch_id: int) -> None:
+        batches[batch_id] = sorted([int(value) for value in row] for row in batch.collect())
+
+    try:
+        rows, mode = result(command["shape"], [source(session, of) for of in command["sources"]])
+        writer = rows.writeStream.outputMode(mode).option("checkpointLocation", command["checkpoint"])
+        writer = writer.trigger(availableNow=True)
+        if command["output"]:
+            query = writer.format("json").start(command["output"])
+        else:
+            query = writer.foreachBatch(keep).start()
+        query.awaitTermination(300)
+        assert not query.isActive, "the query did not finish in 300 s"
+    except (PySparkException, Py4JError) as failure:
+        error, message = condition_of(failure), str(failure)[:1500]
+    progress = [[each["batchId"], [of["numInputRows"] for of in each["sources"]]] for each in progress_of(query)]
+    return {"batches": sorted(batches.items()), "progress": progress, "error": error, "message": message}
+
+
+def progress_of(query: Any) -> list[dict[str, Any]]:
+    """What Spark has told of each batch; nothing of a query that has not started."""
+    return [] if query is None else [dict(each) for each in query.recentProgress]
+
+
+def condition_of(failure: Any) -> str:
+    """The innermost error condition, or else the simple name of the innermost exception of Java."""
+    chain = causes(failure)
+    for cause in reversed(chain):
+        try:
+            condition = cause.getCondition()
+        except Exception:  # an exception of Java without a condition has no such method
+            continue
+        if condition and condition not in ("STREAM_FAILED", "FOREACH_BATCH_USER_FUNCTION_ERROR"):
+            return str(condition)
+    named = re.findall(r"\[([A-Z][A-Z0-9_]+(?:\.[A-Z0-9_]+)?)\]", str(failure))  # of a batch that Python has called
+    if named and named[-1] not in ("STREAM_FAILED", "FOREACH_BATCH_USER_FUNCTION_ERROR"):
+        return str(named[-1])
+    return str(chain[-1].getClass().getSimpleName()) if chain else type(failure).__name__
+
+
+if __name__ == "__main__":
+    main(run)

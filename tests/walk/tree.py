@@ -1,0 +1,58 @@
+"""The files of a walk: what a query reads, what a file sink holds, and a checkpoint byte by byte."""
+
+from __future__ import annotations
+
+import json
+import os
+import time
+from datetime import UTC, datetime
+from pathlib import Path
+
+from tests.walk.model import BEGAN_S, MINUTE_S, Row, values
+
+
+def write_file(directory: Path, origin: int, number: int, letter: str) -> None:
+    """Write, or replace, one file of an origin; its time is that of its number."""
+    directory.mkdir(parents=True, exist_ok=True)
+    at = BEGAN_S + MINUTE_S * number
+    rows = [
+        {"v": value, "ts": datetime.fromtimestamp(at + 20 * index, UTC).isoformat()}
+        for index, value in enumerate(values(origin, number, letter))
+    ]
+    path = directory / f"f{number:03}.json"
+    path.write_text("\n".join(json.dumps(row) for row in rows))
+    os.utime(path, (at, at))
+
+
+def read_output(output: Path) -> list[Row]:
+    """What a reader of a file sink gets, by the sink's own log."""
+    log = output / "_spark_metadata"
+    names = [path.name for path in log.iterdir() if not path.name.startswith(".")] if log.exists() else []
+    compacted = max((int(name.removesuffix(".compact")) for name in names if name.endswith(".compact")), default=-1)
+    later = sorted(int(name) for name in names if name.isdigit() and int(name) > compacted)
+    entries = [f"{compacted}.compact"] * (compacted >= 0) + [str(batch_id) for batch_id in later]
+    rows: list[Row] = []
+    for name in entries:
+        for line in (log / name).read_text().splitlines()[1:]:
+            path = json.loads(line)["path"].removeprefix("file://")
+            rows += [tuple(json.loads(row).values()) for row in Path(path).read_text().splitlines()]
+    return sorted(rows)
+
+
+def snapshot(checkpoint: Path) -> dict[str, bytes]:
+    """Every file of a checkpoint by its name."""
+    return {str(path.relative_to(checkpoint)): path.read_bytes() for path in checkpoint.rglob("*") if path.is_file()}
+
+
+def newest(checkpoint: Path, log: str) -> int:
+    """The newest batch of a log; -1 for none."""
+    directory = checkpoint / log
+    return max((int(path.name) for path in directory.glob("[0-9]*") if path.name.isdigit()), default=-1)
+
+
+def settle(checkpoint: Path) -> None:
+    """Wait until the state maintenance of Spark has left the checkpoint."""
+    before: dict[str, bytes] = {}
+    while before != (now := snapshot(checkpoint)):
+        before = now
+        time.sleep(0.4)
