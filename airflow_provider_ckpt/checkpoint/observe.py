@@ -53,10 +53,12 @@ def _observe_once(store: Store, deep: bool, batch_id: int | None, listing: Direc
     objects = listing.objects
     entries, damaged = decode_entries(store, _entries_to_read(objects, batch_id), store.read)
     folders = {name for name in listing.directories if name not in layout.TOP_DIRECTORIES}
+    own: set[str] = {"", *(listing.directories & layout.TOP_DIRECTORIES)}
     if deep:
         found, directories = list_tree(store)
         objects = {**objects, **found}
         folders.update(name for name in directories if isinstance(layout.parse(name), _FILES))
+        own.update(directories)
         written_since = [name for name in _entries_to_read(objects, batch_id) if name not in {**entries, **damaged}]
         new_entries, new_damaged = decode_entries(store, written_since, store.read)
         entries, damaged = {**entries, **new_entries}, {**damaged, **new_damaged}
@@ -74,6 +76,7 @@ def _observe_once(store: Store, deep: bool, batch_id: int | None, listing: Direc
         damaged=damaged,
         complete=deep,
         stateful=bool(listing.stateful),
+        directories=store.access_of_directories(sorted(own)),
         folders=tuple(sorted(filter(store.can_name, folders - linked))),
     )
 

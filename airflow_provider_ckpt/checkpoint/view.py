@@ -17,6 +17,7 @@ from airflow_provider_ckpt.codec.source_log import InitialOffset
 from airflow_provider_ckpt.codec.source_offset import SourceOffset
 from airflow_provider_ckpt.codec.state_metadata import OperatorStateMetadata
 from airflow_provider_ckpt.errors import CheckpointFormatError, CheckpointNotFoundError
+from airflow_provider_ckpt.storage.access import Access
 from airflow_provider_ckpt.storage.stored_object import StoredObject
 
 
@@ -41,6 +42,8 @@ class CheckpointView:
         single_partition: Ids of the operators that have one partition whatever the shuffle partitions are.
         folders: Directories in the place of log entries, the query metadata or state files, and those at the top
             that Spark does not make, by name.
+        directories: Owner, group and mode of directories, by name, the location itself by an empty one; of a disk of
+            this machine alone.
         sink: The log of the file sink, when it was read.
         first_sink: The sink that was declared first and where that is remembered, when the one read is another.
         marker: What a sink that is a table remembers of the query, when it was read.
@@ -64,6 +67,7 @@ class CheckpointView:
     unfinished: tuple[str, ...] = ()
     single_partition: tuple[int, ...] = ()
     folders: tuple[str, ...] = ()
+    directories: Mapping[str, Access] = field(default_factory=dict)
     sink: SinkLog | None = None
     first_sink: tuple[str, str] | None = None
     marker: SinkMarker | None = None

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from airflow_provider_ckpt.checkpoint.view import CheckpointView
 from airflow_provider_ckpt.checks import (
+    access,
     beside,
     checksums,
     confs,
@@ -22,7 +23,7 @@ from airflow_provider_ckpt.checks.findings import Finding, worst_first
 from airflow_provider_ckpt.checks.registry import checks_of
 
 #: In the order in which they judge.
-CHECKS = checks_of(logs, confs, sources, state, operators, checksums, file_sink, sink_log, beside, writers)
+CHECKS = checks_of(logs, confs, sources, state, operators, checksums, file_sink, sink_log, beside, writers, access)
 
 
 def check(view: CheckpointView) -> tuple[Finding, ...]:

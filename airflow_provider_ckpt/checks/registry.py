@@ -63,6 +63,7 @@ RULES: Mapping[str, str] = {
     "CKPT145": "Sink log entry of another batch",
     "CKPT150": "Two writers",
     "CKPT151": "Fenced checkpoint",
+    "CKPT152": "Files closed to the query",
     "CKPT160": "Files that are not Spark's",
     "CKPT161": "Links",
     "CKPT162": "Backups inside the checkpoint",

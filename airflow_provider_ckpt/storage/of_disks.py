@@ -3,14 +3,22 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Iterable
 from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from airflow_provider_ckpt.errors import StoreError
-from airflow_provider_ckpt.storage.access import Attributes
+from airflow_provider_ckpt.storage.access import Access, Attributes
 from airflow_provider_ckpt.storage.local import is_below_link, is_inside, remove_temporaries
-from airflow_provider_ckpt.storage.local_access import attributes_of, attributes_to_be, give, make_like, obstacle
+from airflow_provider_ckpt.storage.local_access import (
+    access_in,
+    attributes_of,
+    attributes_to_be,
+    give,
+    make_like,
+    obstacle,
+)
 from airflow_provider_ckpt.storage.remove_if import asides_in, settle
 
 if TYPE_CHECKING:
@@ -107,6 +115,14 @@ class OfDisks:
         if self.is_local and model.is_local:
             with self._errors(""):
                 make_like(self.root, model.root)
+
+    def access_of_directories(self, names: Iterable[str]) -> dict[str, Access]:
+        """Owner, group and mode of directories, the location itself by an empty name; what is not there is left out."""
+        found: dict[str, Access] = {}
+        for name in names if self.is_local else ():
+            with suppress(OSError, StoreError):  # a link to nowhere, or out of what may be read
+                found[name] = access_in(os.stat(self._path(name) if name else self.root))  # noqa: PTH116  # of many
+        return found
 
     def obstacle(self, name: str) -> str | None:
         """Why this user cannot write a file, or put it back, as its owner needs it; None where it can."""

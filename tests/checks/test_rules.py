@@ -192,6 +192,15 @@ BY_CODE: dict[str, Shown] = {
         ("note", "offsets/4"),
         mutations=("drop commits/{N}", """line offsets/{N} 1 '{"conf":{},"ckptFence":true}'"""),
     ),
+    "CKPT152": Shown(
+        ("warning", "offsets/4"),
+        mutations=(
+            "owner offsets/* 1000 644",
+            "owner commits/* 1000 644",
+            "owner sources/0/* 1000 644",
+            "owner offsets/{N} 0 600",
+        ),
+    ),
     "CKPT160": Shown(("note", "notes.txt"), mutations=("text notes.txt mine",)),
     "CKPT161": Shown(("warning", "metadata"), mutations=("link metadata",)),
     "CKPT162": Shown(

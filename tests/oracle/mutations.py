@@ -29,6 +29,7 @@ pattern. Unless a verb says otherwise, an edit takes the Hadoop checksum file aw
 | confs NAME none | takes every conf away |
 | watermark NAME MS | sets the watermark of an offset entry or a commit |
 | line NAME I TEXT | replaces line I, or adds it; ``absent`` removes it |
+| owner NAME UID MODE | gives a file to another user, with these bits |
 | stale NAME | changes a byte without a meaning and leaves the checksum file |
 """
 
@@ -36,6 +37,7 @@ from __future__ import annotations
 
 import gzip
 import json
+import os
 import re
 import shlex
 import shutil
@@ -105,6 +107,11 @@ def _junk(path: Path, file: str, content: str = "") -> None:
 
 def _foreign(path: Path, origin: str) -> None:
     shutil.copyfile(_root(path) / origin, path)
+
+
+def _owner(path: Path, user: str, mode: str) -> None:
+    os.chown(path, int(user), int(user))
+    path.chmod(int(mode, 8))
 
 
 def _folder(path: Path) -> None:
@@ -194,6 +201,7 @@ _VERBS: dict[str, Callable[..., object]] = {
     "copy": _copy,
     "link": _link,
     "folder": _folder,
+    "owner": _owner,
     "version": lambda path, version: _line(path, "0", version),
     "conf": _conf,
     "confs": _confs,
