@@ -109,6 +109,7 @@ class Record:
             "undoes": self.plan.undoes,
             "forgotten": self.forgotten,
             "record": self.location,
+            "location": self.plan.location,
         }
 
 

@@ -9,7 +9,7 @@ import click
 
 from airflow_provider_ckpt.checkpoint.observe import observe
 from airflow_provider_ckpt.checkpoint.view import CheckpointView
-from airflow_provider_ckpt.cli.options import directories, examples, open_store, shared, triggered
+from airflow_provider_ckpt.cli.options import directories, examples, open_store, shared, triggered, units_or_ms
 from airflow_provider_ckpt.cli.render import print_json, print_tables, say
 from airflow_provider_ckpt.cli.sources import asked_sources, asking
 from airflow_provider_ckpt.clock import now_ms
@@ -23,7 +23,7 @@ from airflow_provider_ckpt.report.tables import Table
 from airflow_provider_ckpt.restart.ask_lag import question_of
 from airflow_provider_ckpt.sources.declared import Access
 from airflow_provider_ckpt.sources.offer import hint_of
-from airflow_provider_ckpt.times import time_text
+from airflow_provider_ckpt.times import duration_text, time_text
 from airflow_provider_ckpt.visible import visible
 
 if TYPE_CHECKING:
@@ -36,6 +36,7 @@ MOST_ROWS = 100
 @click.command(
     epilog=examples(
         "ckpt lag s3://lake/checkpoints/orders --source 0=kafka:broker:9092",
+        "ckpt lag s3://lake/checkpoints/orders --source 0=kafka:broker:9092 --max 5m",
         "ckpt lag s3://lake/checkpoints/orders --source 0=delta:s3://lake/orders --format openmetrics",
     )
 )
@@ -49,6 +50,13 @@ MOST_ROWS = 100
     "when it may expire.",
 )
 @click.option(
+    "--max",
+    "most",
+    metavar="HOW_FAR",
+    help="End with exit code 1 when a source is further behind: 5m for the age of its oldest unread data, or 10000 in "
+    "the unit that is shown, such as offsets.",
+)
+@click.option(
     "--format",
     "document",
     type=click.Choice(("text", "json", "openmetrics")),
@@ -58,21 +66,25 @@ MOST_ROWS = 100
 def lag(
     location: str,
     ages: bool,
+    most: str | None,
     document: str | None,
     storage_options: tuple[str, ...],
     as_json: bool,
     **said: Any,
-) -> None:
+) -> int:
     """Show how far a query is behind its sources, and what its next batch reads.
 
     Kafka is counted in offsets, of which there are at least as many as records; tables and directories in versions,
-    snapshots, files and bytes. Only committed batches count.
+    snapshots, files and bytes. Only committed batches count. With --max the exit code is 1 when the query is further
+    behind than that, and also where nobody can tell.
     """
     if as_json and document not in (None, "json"):
         raise click.UsageError(f"give either --json or --format {document}")
     asked = asked_sources(**said)
     store = open_store(location, storage_options)
-    question = LagQuestion({}) if asked is None else question_of(asked.deploys.of(store.location), ages=ages)
+    units, max_age_ms = (None, None) if most is None else units_or_ms(most)
+    with_ages = ages or max_age_ms is not None
+    question = LagQuestion({}) if asked is None else question_of(asked.deploys.of(store.location), ages=with_ages)
     if asked is None or not question.sources:
         raise click.UsageError(
             "no source was declared, so nobody can be asked where it ends. " + hint_of(store, option="--source ")
@@ -86,6 +98,21 @@ def lag(
         print_json(_document(view, found))
     else:
         _print(view, found)
+    behind = [] if most is None else [source for source in found if not source.is_within(units, max_age_ms)]
+    for source in behind:
+        behind_by = f"Source {source.source_id} is more than {most} behind, or nobody can tell: {_how_far(source)}."
+        say(behind_by, colour="red", err=True)
+    return 1 if behind else 0
+
+
+def _how_far(source: SourceLag) -> str:
+    """What is known of how far a source is behind."""
+    if source.source_type is None:
+        return "it was not declared"
+    if source.lost:
+        return f"{source.lost:,} unread {source.unit} are gone"
+    age = "of an age that is not known" if source.age_ms is None else f"the oldest {duration_text(source.age_ms)} old"
+    return f"{'at least ' if source.is_partial else ''}{source.total or 0:,} {source.unit} are unread, {age}"
 
 
 def _row_of(view: CheckpointView, found: tuple[SourceLag, ...]) -> FleetRow:

@@ -273,6 +273,13 @@ def pairs(texts: Iterable[str], option: str) -> list[tuple[str, str]]:
     return found
 
 
+def units_or_ms(text: str) -> tuple[int | None, int | None]:
+    """How much of a source may be unread: a number, in its unit, or a duration, milliseconds. Raises BadParameter."""
+    if text.isascii() and text.isdecimal():
+        return int(text), None
+    return None, DURATION.convert(text, None, None)
+
+
 def source_types(texts: Iterable[str]) -> dict[str, str]:
     """``ID=TYPE[:PLACE]`` texts as types by id. Raises click.BadParameter for a type that is not known."""
     types = {source_id: place.partition(":")[0] for source_id, place in pairs(texts, "--source")}

@@ -23,6 +23,7 @@ from airflow_provider_ckpt.cli.options import (
     shared,
     source_types,
     triggered,
+    units_or_ms,
     with_kafka_config,
 )
 from airflow_provider_ckpt.cli.render import Bar, print_json, say, waiting_bar
@@ -279,9 +280,8 @@ def _spelled(given: Mapping[str, Any], declared: Mapping[str, str]) -> Iterator[
 
 def _lag(text: str) -> dict[str, Any]:
     """A number is records, anything else a duration."""
-    if text.isascii() and text.isdecimal():
-        return {"lag_units": text}
-    return {"lag_ms": DURATION.convert(text, None, None)}
+    units, lag_ms = units_or_ms(text)
+    return {"lag_ms": lag_ms} if units is None else {"lag_units": text}
 
 
 def _offsets(text: str) -> dict[str, Any]:

@@ -123,6 +123,7 @@ class RecordFields(TypedDict):
     undoes: Annotated[str, "id of the plan that this change has undone, or empty"]
     forgotten: Annotated[bool, "whether the files that were kept for an undo were deleted (`--forget`)"]
     record: Annotated[str, "URI of the record"]
+    location: Annotated[str, "URI of the checkpoint, as it was when the change was planned"]
 
 
 class UnreadableRecordFields(ErrorFields):
@@ -132,10 +133,12 @@ class UnreadableRecordFields(ErrorFields):
 
 
 class HistoryDocument(Document):
-    """What was done to a checkpoint."""
+    """What was done to a checkpoint, or to those below a root."""
 
-    location: Annotated[str, "URI of the checkpoint"]
+    location: Annotated[str, "URI of the checkpoint, or of the root"]
     changes: Annotated[list[RecordFields], "oldest first"]
+    checkpoints: Annotated[int | None, "checkpoints below the root; null for one checkpoint"]
+    not_read: Annotated[list[str], "places below the root that could not be read, each with the reason"]
     unreadable: Annotated[list[UnreadableRecordFields], "records that cannot be read"]
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 
 import pytest
 
@@ -55,6 +56,28 @@ def test_machines_get_one_document(lag, tmp_path):
     assert (code, document["latest_committed_batch"]) == (0, 3)
     assert [(source["total"], source["bytes"]) for source in document["sources"]] == [(1, 5), (None, None)]
     assert lag(*sources(tmp_path), "--format", "json")[1].count("format_version") == 1
+
+
+@pytest.mark.parametrize(
+    ("most", "code"),
+    [("0", 1), ("1", 0), ("10000", 0), ("5m", 1)],
+    ids=["none", "one", "many", "an age that nobody knows"],
+)
+def test_a_query_that_is_too_far_behind_ends_with_one(lag, tmp_path, most, code):
+    ended, _, error = lag(*sources(tmp_path), "--max", most)
+    assert ended == code
+    assert (f"Source 0 is more than {most} behind, or nobody can tell: 1 files are unread" in error) == bool(code)
+
+
+@pytest.mark.parametrize(("age_ms", "code"), [(299_999, 0), (300_001, 1), (None, 1)])
+def test_the_oldest_unread_record_may_be_so_old(lag, monkeypatch, age_ms, code):
+    asked = []
+    unread = replace(
+        lag_of_kafka("0", {("t", 0): 9}, Extent({"t": "id"}, {("t", 0): 0}, {("t", 0): 14}), {}), age_ms=age_ms
+    )
+    monkeypatch.setattr(command, "read_lag", lambda view, question, *_: asked.append(question) or (unread,))
+    assert lag("--source", "0=kafka:nobody-asks:9092", "--max", "5m", "--json")[0] == code
+    assert asked[0].ages, "ages are asked for"
 
 
 def test_prometheus_gets_metrics(lag, tmp_path):
