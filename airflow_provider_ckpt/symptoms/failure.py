@@ -17,11 +17,11 @@ _CONDITIONS = re.compile(
 _KNOWN = re.compile(
     r"(?:org\.apache\.(?:spark|kafka|hadoop|iceberg|paimon|hudi)|org\.sparkproject|io\.delta|com\.databricks"
     r"|com\.microsoft|com\.amazonaws|com\.fasterxml|software\.amazon|java|javax|jdk|sun|scala|py4j|pyspark"
-    r"|delta|org\.rocksdb)\."
+    r"|delta|org\.rocksdb|airflow_provider_ckpt|airflow)\."
 )
 #: Other engines read the same Kafka, with the same exceptions.
 _OTHER_ENGINES = re.compile(r"org\.apache\.(?:flink|beam|storm|samza|kafka\.streams)\.")
-_OF_PYSPARK = re.compile(r"(?:^|[\\/])(?:pyspark|py4j|grpc)[\\/]")
+_OF_PYSPARK = re.compile(r"(?:^|[\\/])(?:pyspark|py4j|grpc|airflow_provider_ckpt)[\\/]")
 _STARTS = re.compile(
     r"pyspark[\\/]sql[\\/](?:connect[\\/])?streaming(?:[\\/]readwriter)?\.py:(?:start|toTable|table)\b"
 )

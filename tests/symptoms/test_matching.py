@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import pytest
 
+from airflow_provider_ckpt.errors import CheckpointError
+from airflow_provider_ckpt.symptoms.catalog import Entry
 from airflow_provider_ckpt.symptoms.failure import Failure, Thrown
 from airflow_provider_ckpt.symptoms.read_index import read_index
 
@@ -160,6 +162,7 @@ def test_the_path_in_a_text_decides_the_page(text, expected):
     assert ("fence" in said) == (expected == "concurrent-stream-log-update")
 
 
+QUERY = "1e3db52d-63d1-424a-b9cb-8d7dd6f32b77"
 TEMPORARY = "file:/tmp/temporary-4a1bd39f-1c2e-4d8e-9f80-0b6b4a3e7d11"
 LOST = "Lost task 3.3 in stage 5.0 (TID 23) (10.0.0.7 executor {}): "
 DELTA = (
@@ -184,15 +187,43 @@ def test_state_on_the_disk_of_one_machine_is_not_lost(text, is_local):
     assert any("salvage" in command for cause in found.causes for command in cause.commands) != is_local
 
 
+def every_error(root: type[CheckpointError] = CheckpointError) -> list[type[CheckpointError]]:
+    return [kind for child in root.__subclasses__() for kind in (child, *every_error(child))]
+
+
+@pytest.mark.parametrize("kind", [kind for kind in every_error() if kind.__module__ == CheckpointError.__module__])
+def test_an_error_of_ckpt_itself_is_known(kind):
+    found = match(Thrown(kind.__name__, ["/ck: it is so."], package="airflow_provider_ckpt.errors."))
+    assert found is not None and found.is_proven and found.causes
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "/ck: the checkpoint has changed since the plan was made: offsets/9 is new. Nothing was done.",
+        "/ck: a query is running: it wrote to the checkpoint within 30s (offsets/9 is new).",
+        "/ck: another run of ckpt has the lock of this location: somebody (process 1, plan unknown, since 2026-01-01).",
+        "/ck: batch 7 cannot be restored: commits/7 is missing.",
+    ],
+)
+def test_a_sentence_of_ckpt_itself_is_known(text):
+    found = match(Thrown(None, [text]))
+    assert found is not None and found.is_proven and "ckpt" in found.causes[0].text
+
+
 @pytest.mark.parametrize(
     ("text", "page", "is_proven"),
     [
         ("FileStreamSink: Skipping already committed batch 12", "first-batches-vanish", False),
         ("Skipping already committed batch 12", "first-batches-vanish", False),
         ("KustoSink: Skipping already committed batch 12", None, False),
+        (f"DeltaSink: Skipping already complete epoch 7, in query {QUERY}", "first-batches-vanish", False),
+        (f"HoodieStreamingSink: Skipping already completed batch 7 in query {QUERY}", "first-batches-vanish", False),
+        (f"SparkWrite: Skipping epoch 7 for query {QUERY} as it was already committed", "first-batches-vanish", False),
     ],
 )
 def test_the_logger_tells_whose_batch_it_is(text, page, is_proven):
     found = match(Thrown(None, [text]))
-    assert (found and found.page and found.page.name) == page
+    item = found and (found.page or found.entry)
+    assert (item and (item.page if isinstance(item, Entry) else item.name)) == page
     assert found is None or found.is_proven == is_proven
