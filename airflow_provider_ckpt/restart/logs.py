@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from airflow_provider_ckpt.checkpoint.spark_confs import CATALOGUE, SHUFFLE_PARTITIONS, SparkVersion, catalogue
 from airflow_provider_ckpt.checkpoint.view import CheckpointView
-from airflow_provider_ckpt.checks import checksums, logs, sources, state, writers
+from airflow_provider_ckpt.checks import access, checksums, logs, sources, state, writers
 from airflow_provider_ckpt.checks.confs import refused_confs
 from airflow_provider_ckpt.checks.findings import Finding
 from airflow_provider_ckpt.checks.logs import entry_before, newest_commit, newest_entry
@@ -219,6 +219,7 @@ def logs_agree(view: CheckpointView, deploy: DeploySpec) -> Iterator[Finding]:
     yield from logs.gaps(view)
     yield from writers.two_writers(view)
     yield from writers.fenced(view)
+    yield from access.closed_to_the_query(view)
     yield from logs.without_batch_metadata(view)
     for finding in logs.unfinished_repartition(view):
         yield finding if deploy.spark_version >= _REPARTITION_SINCE else replace(finding, spark_error=None)

@@ -10,6 +10,8 @@ import pytest
 from airflow_provider_ckpt.checkpoint.file_sink_log import SinkLog
 from airflow_provider_ckpt.checks.access import closed_to_the_query
 from airflow_provider_ckpt.checks.inspect import inspect
+from airflow_provider_ckpt.restart.deploy import DeploySpec
+from airflow_provider_ckpt.restart.gate import forecast_restart
 from airflow_provider_ckpt.storage.access import Access
 from airflow_provider_ckpt.storage.drivers import stored_object
 from airflow_provider_ckpt.storage.store import Store
@@ -73,6 +75,18 @@ def test_the_files_of_a_disk_are_judged(golden):
     for deep in (False, True):
         (found,) = [item for item in inspect(Store.open(str(checkpoint)), deep=deep) if item.code == "CKPT152"]
         assert found.name == "sources"
+
+
+def test_the_gate_warns_and_names_it(golden):
+    checkpoint = golden("agg-hdfs")
+    for path in (checkpoint, *checkpoint.rglob("*")):
+        os.chown(path, 1000, 1000)
+    (checkpoint / "offsets/7").chmod(0o600)
+    os.chown(checkpoint / "offsets/7", 0, 0)
+    for quick in (False, True):
+        _, told = forecast_restart(Store.open(str(checkpoint)), DeploySpec(), Store.open, quick=quick)
+        assert told.found == "warn"
+        assert [item.name for item in told.findings if item.code == "CKPT152"] == ["offsets/7"]
 
 
 def test_what_hdfs_tells_of_a_file_is_used():
