@@ -226,7 +226,7 @@ TESTED_ELSEWHERE = {
     ".": "errors get_provider_info visible",
     "backup": "copier declare patience",
     "change": "actions executor facts forget journal open_sinks receipt resume stage validate",
-    "change/undo": "foresee make put_back",
+    "change/undo": "make put_back",
     "checkpoint": "file_sink_log own_files progress sink_marker spark_confs state_partitions view",
     "checks": "checksums confs file_sink rule_pages",
     "cli": "backup files findings_output gate history log options prune render rollback show streams wait",

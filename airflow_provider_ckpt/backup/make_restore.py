@@ -21,6 +21,7 @@ from airflow_provider_ckpt.backup.restore_plan import plan_restore, require_free
 from airflow_provider_ckpt.backup.retention import date_warnings
 from airflow_provider_ckpt.backup.take import require_apart
 from airflow_provider_ckpt.backup.verify import read_verified, require_restorable_backup
+from airflow_provider_ckpt.change.judge_start import judge_written
 from airflow_provider_ckpt.change.plan import Plan
 from airflow_provider_ckpt.checkpoint.file_sink_log import SinkLog
 from airflow_provider_ckpt.checkpoint.observe import decode_entries
@@ -104,7 +105,7 @@ def make_restore(
         trigger=trigger,
     )
     require_empty(plan, target, target.find())
-    return plan
+    return judge_written(plan, target, lambda copy: (root, copy.source))
 
 
 def _require_outside_original(backup: Manifest, target: Store) -> None:

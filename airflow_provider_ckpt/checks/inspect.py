@@ -162,6 +162,17 @@ def read_deep(
     logs = [name for name, stored in view.objects.items() if is_text_log(name) and not stored.is_unreachable]
     view = read_text_logs(store, view, logs, read, chunks)
     view = replace(view, unfinished=unfinished_state(view, read, chunks) if state else ())
+    return with_state(view, read, chunks, state=state)
+
+
+def with_state(
+    view: CheckpointView,
+    read: Callable[[str], bytes],
+    chunks: Callable[[str], Iterator[bytes]],
+    *,
+    state: bool = True,
+) -> CheckpointView:
+    """The view with what the state of its newest commit lacks; arguments as for :func:`read_deep`."""
     newest = view.batch_before
     if newest is None or {layout.offset_entry(newest), layout.commit_entry(newest)} & view.damaged.keys():
         return view

@@ -6,6 +6,7 @@ from collections.abc import Collection
 from dataclasses import replace
 
 from airflow_provider_ckpt.change import journal
+from airflow_provider_ckpt.change.judge_start import judge_start
 from airflow_provider_ckpt.change.places import Stores
 from airflow_provider_ckpt.change.plan import Plan
 from airflow_provider_ckpt.change.requirements import Fenced
@@ -48,7 +49,8 @@ def make_fence(stores: Stores, *, trigger: str | None = None) -> Plan:
     newest, entry = require_fenceable(view, said)
     if view.in_flight is not None:
         return replace(plan_closing(view, newest, now_ms()), trigger=said)
-    return replace(plan_fence(view, newest, entry, view.commit(newest), now_ms()), trigger=said)
+    plan = replace(plan_fence(view, newest, entry, view.commit(newest), now_ms()), trigger=said)
+    return judge_start(plan, view, checkpoint)
 
 
 def _observed(checkpoint: Store) -> CheckpointView:

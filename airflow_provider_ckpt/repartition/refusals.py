@@ -9,10 +9,10 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator, Mapping
 from typing import NoReturn
 
+from airflow_provider_ckpt.change.added_errors import damage_of
 from airflow_provider_ckpt.change.facts import is_table, names_after
 from airflow_provider_ckpt.checkpoint.spark_confs import SHUFFLE_PARTITIONS, STATE_PROVIDER
 from airflow_provider_ckpt.checkpoint.view import CheckpointView
-from airflow_provider_ckpt.checks import check
 from airflow_provider_ckpt.codec import layout
 from airflow_provider_ckpt.codec.state_metadata import AGGREGATION
 from airflow_provider_ckpt.errors import PlanError
@@ -160,8 +160,8 @@ def _require_no_other_batch(view: CheckpointView, kept: int, partitions: int) ->
 
 
 def _require_sound(view: CheckpointView) -> None:
-    for finding in check(view):
-        if finding.severity == "error" and finding.code != "CKPT119":
+    for finding in damage_of(view):
+        if finding.code != "CKPT119":
             _refuse(
                 view,
                 f"the checkpoint is not sound: {finding.code}: {finding.message.rstrip('.')}.",

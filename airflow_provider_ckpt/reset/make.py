@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import chain, product
 
 from airflow_provider_ckpt.change.fit_sink import require_fit
 from airflow_provider_ckpt.change.journal import history
+from airflow_provider_ckpt.change.judge_start import judge_start
 from airflow_provider_ckpt.change.lock import lock_warnings
 from airflow_provider_ckpt.change.open_sinks import sink_of
 from airflow_provider_ckpt.change.places import Stores
@@ -19,7 +20,6 @@ from airflow_provider_ckpt.checkpoint.observe import observe, refuse_closed, ref
 from airflow_provider_ckpt.checkpoint.read_unmoved import read_unmoved
 from airflow_provider_ckpt.checkpoint.sink_marker import NOT_DECLARED
 from airflow_provider_ckpt.checkpoint.view import CheckpointView
-from airflow_provider_ckpt.checks.findings import Finding
 from airflow_provider_ckpt.clock import now_ms
 from airflow_provider_ckpt.codec import layout
 from airflow_provider_ckpt.codec.source_kinds import KINDS
@@ -30,9 +30,7 @@ from airflow_provider_ckpt.positions.extent import offsets_of
 from airflow_provider_ckpt.positions.kafka_csv import write_csv
 from airflow_provider_ckpt.reset.move import UNKNOWN_PART, Aim, Counted, Move
 from airflow_provider_ckpt.reset.plan import late_before, moves_of, plan_reset
-from airflow_provider_ckpt.restart.deploy import DeploySpec
 from airflow_provider_ckpt.restart.real_time import REAL_TIME, trigger_of
-from airflow_provider_ckpt.restart.steps import start
 from airflow_provider_ckpt.sinks.change_effects import reset_effects
 from airflow_provider_ckpt.sinks.declared import DeclaredSink, read_marker
 from airflow_provider_ckpt.sinks.effects import SinkEffect
@@ -109,8 +107,13 @@ def _fresh_reset(
         )
     trigger = trigger_of(trigger, view.operator_names)
     plan = _plan(stores, view, [move], sink, initials, trigger, fenced=fenced)
-    _require_startable(view, plan)
-    return replace(plan, asked=asked.digest)
+    otherwise = f"Start the query, let it commit batch {view.in_flight} and stop it; then run the same command again."
+    return judge_start(
+        replace(plan, asked=asked.digest),
+        view,
+        stores.checkpoint,
+        hint=otherwise if view.in_flight is not None else "",
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -173,45 +176,6 @@ def _require_not_done(stores: Stores, view: CheckpointView, asked: _Asked) -> No
             hint="Nothing was done. ckpt history shows the reset. To move the source further, give its offsets "
             "(--to-offsets, to_offsets= in a DAG), or another distance.",
         )
-
-
-def _require_startable(view: CheckpointView, plan: Plan) -> None:
-    """A reset mends positions and the batch in flight; Spark would stop at anything else afterwards as well."""
-    mended = {action.name for action in plan.actions}
-    if (finding := _what_stops(view, mended)) is not None:
-        raise PlanError(
-            f"Spark does not start from this checkpoint, with or without the reset: {finding.message}.",
-            location=view.location,
-            name=finding.name,
-            batch_id=finding.batch_id,
-            hint=f"Nothing was done. {finding.hint}",
-        )
-    if (finding := _what_stops(_left_by(plan, view), mended)) is not None:
-        raise PlanError(
-            f"without batch {view.in_flight}, which a reset drops, Spark would not start: {finding.message}.",
-            location=view.location,
-            name=finding.name,
-            batch_id=finding.batch_id,
-            hint=f"Nothing was done. Start the query, let it commit batch {view.in_flight} and stop it; then run the "
-            "same command again.",
-        )
-
-
-def _what_stops(view: CheckpointView, mended: Collection[str]) -> Finding | None:
-    """The first error of Spark at a restart that is not of a file which the reset mends."""
-    stops = (found for found in start(view, DeploySpec()) if found.spark_error and found.name not in mended)
-    return next(stops, None)
-
-
-def _left_by(plan: Plan, view: CheckpointView) -> CheckpointView:
-    """The checkpoint as a reset leaves it, but for the new offsets."""
-    removed = plan.deletes()
-    return replace(
-        view,
-        objects={name: stored for name, stored in view.objects.items() if name not in removed},
-        entries={name: entry for name, entry in view.entries.items() if name not in removed},
-        damaged={name: error for name, error in view.damaged.items() if name not in removed},
-    )
 
 
 def export_positions(stores: Stores, source_id: str, aim: Aim) -> str:

@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 
 from airflow_provider_ckpt.backup.require_empty import require_empty
 from airflow_provider_ckpt.backup.restore_plan import require_free_place
+from airflow_provider_ckpt.change.judge_start import judge_written
 from airflow_provider_ckpt.change.plan import Plan
 from airflow_provider_ckpt.checkpoint.observe import observe
 from airflow_provider_ckpt.checkpoint.sink_marker import SinkMarker
@@ -118,7 +119,7 @@ def make_seed(
         notes=(given.note,),
     )
     require_empty(plan, target, target.find())
-    return plan
+    return judge_written(plan, target)
 
 
 def read_markers(sinks: Sinks) -> list[tuple[str, SinkMarker]]:

@@ -11,7 +11,9 @@ from airflow_provider_ckpt.backup.catalog import LATEST, find_backup, survey_bac
 from airflow_provider_ckpt.backup.manifest import Manifest
 from airflow_provider_ckpt.backup.verify import require_restorable_backup
 from airflow_provider_ckpt.change.actions import Copy
+from airflow_provider_ckpt.change.added_errors import require_no_worse
 from airflow_provider_ckpt.change.fenced import dropping_fence
+from airflow_provider_ckpt.change.judge_start import SourceOf, judge_start, view_after
 from airflow_provider_ckpt.change.lock import lock_warnings
 from airflow_provider_ckpt.change.open_sinks import sink_of
 from airflow_provider_ckpt.change.places import Stores
@@ -34,10 +36,10 @@ from airflow_provider_ckpt.errors import (
 )
 from airflow_provider_ckpt.fence.make import required_fence
 from airflow_provider_ckpt.restart.real_time import trigger_of
+from airflow_provider_ckpt.rollback.doubt import doubt
 from airflow_provider_ckpt.rollback.exchange_plan import plan_exchange
 from airflow_provider_ckpt.rollback.find_bookmarked import find_bookmarked
 from airflow_provider_ckpt.rollback.find_resets import Resets, find_resets
-from airflow_provider_ckpt.rollback.foresee import doubt, require_no_worse, view_after
 from airflow_provider_ckpt.rollback.goal import (
     BeforeDeploy,
     RollbackTarget,
@@ -166,8 +168,8 @@ def _fresh_rollback(stores: Stores, target: RollbackTarget, view: CheckpointView
     wish = replace(wish, trigger=trigger_of(wish.trigger, operator_names(checkpoint, view, batch_id)))
     effect, sink_log = judge_sink(stores, view, batch_id, wish)
     plan = replace(plan_rollback(view, chosen, now_ms(), (effect,), sink_log), trigger=wish.trigger)
-    after = view_after(plan, view, chosen, checkpoint)
-    require_no_worse(plan, view, after)
+    after = view_after(plan, view, checkpoint, chosen=chosen)
+    plan = require_no_worse(plan, view, after, hint=_otherwise(checkpoint), error=BatchNotRestorableError)
     if reason := doubt(batch_id, after, entry_after(checkpoint, view, batch_id)):
         plan = replace(plan, effects=(_doubtful(effect, reason),))
     plan = without_gone_inputs(plan, inputs_after(checkpoint, view, batch_id))
@@ -175,6 +177,19 @@ def _fresh_rollback(stores: Stores, target: RollbackTarget, view: CheckpointView
     entry = view.offset_seq(batch_id)
     resets = find_resets(stores, batch_id, entry)
     return _told(plan, stores, _notes(view, target, entry, resets, wish.sources), resets, wish)
+
+
+def coming_from(root: Store, checkpoint: Store) -> SourceOf:
+    """Where the copies of an exchange come from: the root of the backups, or the place that they go back to."""
+    return lambda copy: (root, copy.source) if copy.source else (checkpoint, copy.name)
+
+
+def _otherwise(checkpoint: Store) -> str:
+    """What helps where a batch would not do."""
+    return (
+        "Choose another batch, or take the file from a backup: ckpt rollback "
+        f"{checkpoint.location} --to-backup ROOT/ID."
+    )
 
 
 def _restorable_text(found: Sequence[int], view: CheckpointView) -> str:
@@ -245,7 +260,7 @@ def _exchange(
     require_same_query(view, backup, compared)
     is_known = require_exchangeable(checkpoint, view, root, backup, compared)
     damaged = {name: error for name, error in view.damaged.items() if name not in held.entries}
-    view = replace(view, entries={**view.entries, **held.entries}, damaged=damaged)
+    now, view = view, replace(view, entries={**view.entries, **held.entries}, damaged=damaged)
     wish = replace(wish, trigger=trigger_of(wish.trigger, operator_names(checkpoint, view, batch_id)))
     effect, sink_log = judge_sink(stores, view, batch_id, wish)
     effect = effect if is_known else _not_known(effect, batch_id)
@@ -264,6 +279,8 @@ def _exchange(
         sha256_of=sha256_of,
         closed=closed,
     )
+    if not closed:  # else the change around the steps is judged
+        plan = judge_start(plan, now, checkpoint, coming_from(root, checkpoint))
     plan = without_gone_inputs(replace(plan, trigger=wish.trigger), inputs_after(checkpoint, view, batch_id))
     coming = [action.size for action in plan.actions if isinstance(action, Copy) and action.source]
     entry = held.offset_seq(batch_id)

@@ -7,6 +7,8 @@ from dataclasses import dataclass, replace
 
 from airflow_provider_ckpt.change import journal
 from airflow_provider_ckpt.change.actions import Copy
+from airflow_provider_ckpt.change.added_errors import require_no_worse
+from airflow_provider_ckpt.change.judge_start import judge_start
 from airflow_provider_ckpt.change.lock import lock_warnings
 from airflow_provider_ckpt.change.open_sinks import sink_of
 from airflow_provider_ckpt.change.places import Stores
@@ -27,7 +29,7 @@ from airflow_provider_ckpt.restart.real_time import trigger_of
 from airflow_provider_ckpt.rollback.goal import facts_of
 from airflow_provider_ckpt.rollback.gone_inputs import without_gone_inputs
 from airflow_provider_ckpt.rollback.judge_effects import Wish, inputs_after, judge_sink
-from airflow_provider_ckpt.rollback.make import make_exchange
+from airflow_provider_ckpt.rollback.make import coming_from, make_exchange
 from airflow_provider_ckpt.rollback.plan import unknown_warnings
 from airflow_provider_ckpt.salvage.candidates import Candidate, candidates, known_commits, newest_seen
 from airflow_provider_ckpt.salvage.entries import broken_entries
@@ -158,6 +160,8 @@ class _Salvage:
             note = f"Batch {batch_id} is the newest batch that can be saved, from backup {item.backup.backup_id}."
             told = [f"Batch {batch} cannot be saved: {why}." for batch, why in problems.items() if batch > batch_id]
             plan = exchanged(plan, self._view, (note, *told[:MOST_TOLD], *plan.notes))
+            root, checkpoint = self._stores.backups, self._stores.checkpoint
+            plan = judge_start(plan, self._view, checkpoint, coming_from(root, checkpoint))
             return plan, self._report_of_exchange(plan, item.backup.backup_id, problems)
         return None
 
@@ -205,7 +209,7 @@ class _Salvage:
             warnings=(*unjudged(found), *self._empty_directories(found), *unknown_warnings(self._view)),
             backup=(root.location, way.backup_id) if root is not None and way.backup_id else None,
         )
-        plan = replace(plan, trigger=wish.trigger)
+        plan = require_no_worse(replace(plan, trigger=wish.trigger), self._view, found.after)
         if tree.last == tree.batch_id and plan.actions:
             plan = without_gone_inputs(plan, inputs_after(stores.checkpoint, self._readable(found), tree.batch_id))
         plan = replace(plan, warnings=(*plan.warnings, *lock_warnings(stores.checkpoint)))

@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 
 from airflow_provider_ckpt import codec
+from airflow_provider_ckpt.change.added_errors import errors_of
 from airflow_provider_ckpt.checkpoint.decompressors import decompressors
 from airflow_provider_ckpt.checkpoint.restart_set import RestartSet, restart_set
 from airflow_provider_ckpt.checkpoint.source_log_files import file_sources
@@ -27,8 +28,6 @@ from airflow_provider_ckpt.codec import Encodable, layout, state_content
 from airflow_provider_ckpt.codec.checksum import HadoopChecksum
 from airflow_provider_ckpt.codec.offset_log import OffsetSeq
 from airflow_provider_ckpt.errors import CheckpointFormatError
-from airflow_provider_ckpt.restart.deploy import DeploySpec
-from airflow_provider_ckpt.restart.forecast import forecast
 from airflow_provider_ckpt.salvage.candidates import Candidate, has_each_batch
 from airflow_provider_ckpt.salvage.entries import sources_differ
 from airflow_provider_ckpt.salvage.neighbours import problem_beside
@@ -113,8 +112,7 @@ class Assembler:
             return f"{lost[0]} {lost[1]}", ways.pieces(tree, lost[:1])
         after = replace(after, unfinished=unfinished_state(after, self._head(tree), self._chunks(tree)))
         after = with_restart_set(after, chosen)
-        errors = [finding for finding in forecast(after, DeploySpec()).findings if finding.severity == "error"]
-        if errors:
+        if errors := errors_of(after):
             named = [name for finding in errors if (name := finding.name) is not None]
             return _listed([_text(finding) for finding in errors]), ways.pieces(tree, named)
         return Assembled(tree, after, chosen), {}

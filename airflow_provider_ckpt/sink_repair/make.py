@@ -7,6 +7,7 @@ from dataclasses import replace
 from itertools import islice
 
 from airflow_provider_ckpt.change.fit_sink import last_written, require_fit
+from airflow_provider_ckpt.change.judge_start import judge_start
 from airflow_provider_ckpt.change.lock import lock_warnings
 from airflow_provider_ckpt.change.open_sinks import sink_of
 from airflow_provider_ckpt.change.places import Stores
@@ -96,7 +97,7 @@ def _fresh(stores: Stores, sink: DeclaredSink, decisions: Decisions) -> Plan:
     effects = effects_of(sink.at(stores.sink).name, shares, _exact(lacking or log.outdated))
     reasons = (f"{share.reason[0].upper()}{share.reason[1:]}." for share in shares)
     notes = (*reasons, *_of_the_copy(log, stores), *_of_the_outdated(log))
-    return plan_repair(
+    plan = plan_repair(
         view,
         contents.log,
         entries,
@@ -107,6 +108,7 @@ def _fresh(stores: Stores, sink: DeclaredSink, decisions: Decisions) -> Plan:
         source=stores.backups.location if stores.backups is not None else "",
         asked=decisions.text,
     )
+    return judge_start(plan, replace(view, sink=contents.log), stores.checkpoint)
 
 
 def _of_the_outdated(log: Lacking) -> Iterable[str]:

@@ -8,6 +8,7 @@ from airflow_provider_ckpt.change.actions import Replace
 from airflow_provider_ckpt.change.fenced import with_fence
 from airflow_provider_ckpt.change.fit_sink import require_fit
 from airflow_provider_ckpt.change.journal import history
+from airflow_provider_ckpt.change.judge_start import judge_start
 from airflow_provider_ckpt.change.lock import lock_warnings
 from airflow_provider_ckpt.change.open_sinks import sink_of
 from airflow_provider_ckpt.change.places import Stores
@@ -30,7 +31,7 @@ from airflow_provider_ckpt.source_changes.directories import Sum, in_the_way, to
 from airflow_provider_ckpt.source_changes.entries import ids_of, require_complete, require_known
 from airflow_provider_ckpt.source_changes.find_operators import find_operators
 from airflow_provider_ckpt.source_changes.find_paths import require_movable
-from airflow_provider_ckpt.source_changes.plan import batches_read, entries_read, left_by, plan_change
+from airflow_provider_ckpt.source_changes.plan import batches_read, entries_read, plan_change
 from airflow_provider_ckpt.source_changes.request import SourceChange, change_of_key
 from airflow_provider_ckpt.source_changes.sink_effect import effect_of
 from airflow_provider_ckpt.source_changes.state import require_kept_state
@@ -97,8 +98,8 @@ def _fresh(stores: Stores, change: SourceChange, sink: DeclaredSink | None, trig
     sums: dict[str, Sum] = {name: stores.checkpoint.sha256(name) for name in to_sum(view.objects, change)}
     effect = _judge_sink(stores, view, change, sink, real_time=trigger == REAL_TIME)
     plan = plan_change(view, change, sums, now_ms(), (effect,), operators)
-    warnings = _judge_start(view, plan, change)
-    return replace(plan, trigger=trigger, warnings=(*plan.warnings, *warnings, *lock_warnings(stores.checkpoint)))
+    plan = _judged(stores, replace(plan, trigger=trigger), view, change)
+    return replace(plan, warnings=(*plan.warnings, *lock_warnings(stores.checkpoint)))
 
 
 def _require_not_done(stores: Stores, view: CheckpointView, change: SourceChange) -> None:
@@ -159,33 +160,20 @@ def _is_control(view: CheckpointView) -> bool:
     return entry is not None and entry.metadata is not None and entry.metadata.control is not None
 
 
-def _judge_start(view: CheckpointView, plan: Plan, change: SourceChange) -> tuple[str, ...]:
-    """A change of sources mends the sources alone; Spark would stop at anything else afterwards as well.
-
-    Returns:
-        Why Spark would not start unless the query tracks its progress asynchronously, which files do not tell.
-
-    Raises:
-        PlanError: Spark would not start in any case.
-    """
-    names = [DeclaredSource(new) for new, _ in change.continued]
-    confs = {SOURCE_EVOLUTION: "true"} if change.named else {}
-    deploy = DeploySpec(confs=confs, sources=tuple(names))
-    after = left_by(view, plan, change)
-    if (finding := next((found for found in start(after, deploy) if found.spark_error), None)) is not None:
-        raise PlanError(
-            f"Spark would not start from this checkpoint after the change: {finding.message}.",
-            location=view.location,
-            name=finding.name,
-            batch_id=finding.batch_id,
-            hint=f"Nothing was done. {finding.hint}",
-        )
-    gaps = [found for found in start(after, replace(deploy, async_progress=False)) if found.spark_error]
-    return tuple(
+def _judged(stores: Stores, plan: Plan, view: CheckpointView, change: SourceChange) -> Plan:
+    """The plan, judged by what its query finds; what a query with async progress tracking alone does is a warning."""
+    names = tuple(DeclaredSource(new) for new, _ in change.continued)
+    deploy = DeploySpec(confs={SOURCE_EVOLUTION: "true"} if change.named else {}, sources=names)
+    checkpoint = stores.checkpoint
+    plan = judge_start(plan, view, checkpoint, lambda copy: (checkpoint, copy.source), deploy=deploy)
+    gaps = [found for found in start(view, DeploySpec(async_progress=False)) if found.spark_error]
+    told = tuple(
         f"Entries are missing ({found.name}), so Spark starts from this checkpoint, before the change and after it, "
         "only a query with async progress tracking."
         for found in gaps[:1]
+        if not any(found.spark_error for found in start(view, DeploySpec()))
     )
+    return replace(plan, warnings=(*plan.warnings, *told))
 
 
 def _judge_sink(

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import replace
 
 from airflow_provider_ckpt.change.actions import Action, Close, Open, Replace
 from airflow_provider_ckpt.change.later_batches import deletes_of, requirements_of
@@ -26,7 +25,6 @@ from airflow_provider_ckpt.source_changes.directories import Sum, leftovers, mov
 from airflow_provider_ckpt.source_changes.entries import changed_entry, ids_of, version_of
 from airflow_provider_ckpt.source_changes.request import SourceChange
 from airflow_provider_ckpt.source_changes.state import STATELESS, Operators
-from airflow_provider_ckpt.storage.stored_object import StoredObject
 from airflow_provider_ckpt.times import time_text
 
 
@@ -90,18 +88,6 @@ def new_entry(entries: Sequence[tuple[int, OffsetSeq]], change: SourceChange, ba
     """The entry of one of the batches as the next query will find it."""
     name = layout.offset_entry(batch_id)
     return changed_entry(dict(entries)[batch_id], change, version_of(change, entries[0][1]), name)
-
-
-def left_by(view: CheckpointView, plan: Plan, change: SourceChange) -> CheckpointView:
-    """The checkpoint as the plan leaves it."""
-    objects = {name: stored for name, stored in view.objects.items() if name not in plan.deletes()}
-    for action in plan.actions:
-        if action.do == "copy":
-            objects[action.name] = StoredObject(action.name, action.size, None, action.sha256)
-    entries = entries_read(view)
-    changed = {layout.offset_entry(batch): new_entry(entries, change, batch) for batch, _ in entries}
-    kept = {name: entry for name, entry in view.entries.items() if not name.startswith(f"{layout.SOURCES}/")}
-    return replace(view, objects=objects, entries={**kept, **changed})
 
 
 def _replaced(view: CheckpointView, batch_id: int, entry: OffsetSeq, new: OffsetSeq) -> list[Action]:

@@ -182,6 +182,13 @@ NO_START = {
     "the newest state file": (0, "state/0/0/8.delta", "missing", "state/0/0/8.delta is missing"),
     "the newest state file, cut": (0, "state/0/0/8.delta", "cut", "state/0/0/8.delta is "),
     "an entry that a restart reads": (0, "offsets/6", "missing", "offsets/6 is missing"),
+    "the query id": (0, "metadata", "missing", "the file metadata with the query id is missing"),
+    "a commit, but for its checksum": (
+        0,
+        "commits/7",
+        "missing",
+        "there is a checksum file without its file commits/7",
+    ),
     "a file that the dropped batches need as well": (2, "state/0/0/6.delta", "missing", "state/0/0/6.delta is missing"),
 }
 
@@ -197,7 +204,7 @@ def test_the_undo_of_a_repair_says_that_spark_does_not_start_then(back, name, da
 
 @pytest.mark.parametrize(
     ("back", "name", "damage"),
-    [(0, "metadata", "missing"), (0, "commits/7", "missing"), (2, "offsets/4", "missing")],
+    [(2, "offsets/4", "missing")],
 )
 def test_the_undo_of_a_repair_after_which_spark_starts_does_not_warn(back, name, damage, golden, tmp_path):
     made = Case(golden("agg-hdfs"), tmp_path / "backups", back)

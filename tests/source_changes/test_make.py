@@ -257,8 +257,7 @@ DAMAGED = {
     with_a_file_for_a_directory: "in the way of what a source keeps",
     with_a_directory_for_a_file: "in the way of what a source keeps",
     cut_off: "cannot be read",
-    without_the_one_before: "Spark would not start from this checkpoint after the change",
-    without_a_source_log: "Spark would not start from this checkpoint after the change: source b has read up to",
+    without_a_source_log: "the checkpoint would have an error that it does not have now",
     without_batches: "no batch is planned",
     with_a_link: "contains a link",
 }
@@ -272,6 +271,14 @@ def test_what_is_damaged_is_refused_and_left_alone(golden: Golden, damage, says)
     with pytest.raises(CheckpointError, match=says):
         make_source_change(Stores(Store.open(str(place))), said("a=1 b=0"))
     assert files_of(place) == before
+
+
+def test_what_stops_spark_before_the_change_and_after_it_is_said(golden: Golden):
+    place = golden("two-sources")
+    without_the_one_before(place)
+    plan = make_source_change(Stores(Store.open(str(place))), said("a=1 b=0"))
+    (told,) = (text for text in plan.warnings if "Spark does not start" in text)
+    assert "before the change of sources and after it: " in told and "offsets/2" in told
 
 
 def test_a_hole_below_the_batch_in_flight_is_told(golden: Golden):

@@ -5,10 +5,8 @@ from __future__ import annotations
 import pytest
 
 from airflow_provider_ckpt.checkpoint.view import CheckpointView
-from airflow_provider_ckpt.restart.deploy import DeclaredSource, DeploySpec
-from airflow_provider_ckpt.restart.steps import start
 from airflow_provider_ckpt.source_changes.directories import to_sum
-from airflow_provider_ckpt.source_changes.plan import batches_read, entries_read, left_by, plan_change
+from airflow_provider_ckpt.source_changes.plan import batches_read, entries_read, plan_change
 from airflow_provider_ckpt.source_changes.request import parse_change
 from airflow_provider_ckpt.source_changes.state import Operators
 from tests.source_changes.two_sources import COMMIT, COMMITTED, FIRST, FLYING, ONLY_FLYING, WATERMARK, entry, query
@@ -53,16 +51,6 @@ def test_a_batch_in_flight_stays_and_the_closing_entry_comes_after_it():
 
 def test_what_stays_as_it_is_needs_no_step():
     assert steps(COMMITTED, "0=0", "1=1") == []
-
-
-def test_the_checkpoint_that_it_leaves_starts_with_the_new_sources_and_not_with_the_old_ones():
-    change = parse_change(["0=1"], ["0"])
-    plan = plan_change(COMMITTED, change, SUMS, 7)
-    after = left_by(COMMITTED, plan, change)
-    one, two = (DeploySpec(sources=(DeclaredSource("0"), DeclaredSource("1"))[:count]) for count in (1, 2))
-    stops = [{found.code for found in start(after, deploy) if found.spark_error} for deploy in (one, two)]
-    assert stops[1] - stops[0] == {"CKPT210"}
-    assert "CKPT210" not in stops[0]
 
 
 def told(view: CheckpointView, *said: str, operators: Operators | None = None) -> str:

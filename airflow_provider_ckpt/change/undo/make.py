@@ -6,14 +6,14 @@ from collections.abc import Callable
 from dataclasses import replace
 
 from airflow_provider_ckpt.change import journal, stage
-from airflow_provider_ckpt.change.actions import Replace
+from airflow_provider_ckpt.change.actions import Copy, Replace
 from airflow_provider_ckpt.change.fit_sink import require_fit
+from airflow_provider_ckpt.change.judge_start import judge_start
 from airflow_provider_ckpt.change.lock import lock_warnings
 from airflow_provider_ckpt.change.open_sinks import sink_of
 from airflow_provider_ckpt.change.places import Stores
 from airflow_provider_ckpt.change.plan import Plan
 from airflow_provider_ckpt.change.resume import find_interrupted
-from airflow_provider_ckpt.change.undo.foresee import why_no_start
 from airflow_provider_ckpt.change.undo.left import After
 from airflow_provider_ckpt.change.undo.plan import Undo, judge_undo
 from airflow_provider_ckpt.checkpoint.find_restart_set import operator_names
@@ -76,8 +76,14 @@ def _fresh_undo(record: journal.Record, stores: Stores, sink: DeclaredSink, trig
     effect = _judge_undo(record, stores, sink, undo, trigger)
     plan = undo.plan(f"{record.location}/{journal.SAVED_OBJECTS}", now_ms(), (effect,))
     saved = stores.record(record.plan.plan_id).child(journal.SAVED_OBJECTS)
-    warnings = why_no_start(plan, record.plan, undo.after.view, stores.checkpoint, saved)
-    return replace(plan, trigger=trigger, warnings=(*plan.warnings, *warnings))
+    brought = any(isinstance(step, Copy) and step.place == "checkpoint" for step in record.plan.actions)
+    return judge_start(
+        replace(plan, trigger=trigger),
+        undo.after.view,
+        stores.checkpoint,
+        lambda copy: (saved, copy.source),
+        state=brought,  # it takes away what has replaced broken files
+    )
 
 
 def _observe_undo(done: Plan, stores: Stores) -> Undo:

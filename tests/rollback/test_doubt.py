@@ -56,7 +56,7 @@ def test_a_target_from_which_spark_would_not_start_is_refused(golden_home, damag
     home = golden_home("agg-rocksdb-changelog")
     done, code = DAMAGES[damage]
     done(home / "checkpoint")
-    with pytest.raises(BatchNotRestorableError, match=f"after the rollback the checkpoint would be damaged: {code}"):
+    with pytest.raises(BatchNotRestorableError, match=f"error that it does not have now: {code}"):
         plan_of(home)
 
 

@@ -1,0 +1,96 @@
+"""What a change would add to what stops Spark, or makes it lose data, at a restart: no change adds anything of it.
+
+The checkpoint as it is and as the change leaves it are judged by the same rules and the same forecast. What was there
+before is said.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import replace
+
+from airflow_provider_ckpt.change.plan import Plan
+from airflow_provider_ckpt.checkpoint.view import CheckpointView
+from airflow_provider_ckpt.checks import check
+from airflow_provider_ckpt.checks.findings import Finding
+from airflow_provider_ckpt.errors import PlanError
+from airflow_provider_ckpt.restart.deploy import DeploySpec
+from airflow_provider_ckpt.restart.forecast import forecast
+
+#: A deploy of which nobody has said anything.
+ANY = DeploySpec()
+
+
+def require_no_worse(
+    plan: Plan,
+    now: CheckpointView,
+    after: CheckpointView,
+    *,
+    deploy: DeploySpec = ANY,
+    hint: str = "",
+    error: type[PlanError] = PlanError,
+) -> Plan:
+    """The plan with a warning for what stops Spark after it and did so before.
+
+    Args:
+        plan: The change.
+        now: The checkpoint as it is, as far as a restart reads it.
+        after: The same as the plan leaves it.
+        deploy: What is started afterwards.
+        hint: What helps where the plan is refused.
+        error: What is raised then.
+
+    Raises:
+        PlanError: There would be an error that is not there now; the error names the rule. An undo puts back what was
+            there before the change, errors as well, and so is not refused.
+    """
+    new, stops = _added(now, after, deploy)
+    if new and not plan.rules.takes_back:
+        raise error(
+            f"after the {plan.called} the checkpoint would have an error that it does not have now: {new[0].code}: "
+            f"{new[0].message.rstrip('.')}.",
+            location=plan.location,
+            batch_id=new[0].batch_id if new[0].batch_id is not None else plan.batch_id,
+            name=new[0].name,
+            hint=f"Nothing was done. {hint}".strip(),
+        )
+    return replace(plan, warnings=(*plan.warnings, *_told(plan, stops))) if stops else plan
+
+
+def errors_of(view: CheckpointView, deploy: DeploySpec = ANY) -> list[Finding]:
+    """What stops Spark at a restart, or makes it lose data: the errors of the forecast."""
+    return _errors(forecast(view, deploy).findings)
+
+
+def damage_of(view: CheckpointView) -> list[Finding]:
+    """The errors of the rules, whatever is started."""
+    return _errors(check(view))
+
+
+def _added(now: CheckpointView, after: CheckpointView, deploy: DeploySpec) -> tuple[list[Finding], list[Finding]]:
+    """The errors that come with a change; and what stops Spark after it."""
+    known = {(finding.code, finding.name) for finding in damage_of(now)}
+    before, then = {finding.code for finding in errors_of(now)}, errors_of(after, deploy)
+    new = [finding for finding in damage_of(after) if (finding.code, finding.name) not in known]
+    return [*new, *(finding for finding in then if finding.code not in before)], [
+        finding for finding in then if finding.spark_error
+    ]
+
+
+def _told(plan: Plan, stops: list[Finding]) -> Iterator[str]:
+    found = "; ".join(dict.fromkeys(map(_said, stops[:3])))
+    more = f"; and {len(stops) - 3} more" if len(stops) > 3 else ""
+    if plan.rules.takes_back:
+        yield f"After this {plan.called} Spark does not start: {found}{more}."
+    else:
+        yield f"Spark does not start from this checkpoint, before the {plan.called} and after it: {found}{more}."
+
+
+def _said(finding: Finding) -> str:
+    """What is wrong, with the file where the message does not name it."""
+    message = finding.message.rstrip(".")
+    return message if finding.name is None or finding.name in message else f"{finding.name}: {message}"
+
+
+def _errors(findings: Iterable[Finding]) -> list[Finding]:
+    return [finding for finding in findings if finding.severity == "error"]

@@ -1,0 +1,36 @@
+"""Whether the offset entry of the target of a rollback may be another one than its batch ran with."""
+
+from __future__ import annotations
+
+from airflow_provider_ckpt.checkpoint.view import CheckpointView
+from airflow_provider_ckpt.checks import check
+from airflow_provider_ckpt.codec import layout
+from airflow_provider_ckpt.codec.offset_log import OffsetSeq
+
+
+def doubt(batch_id: int, after: CheckpointView, following: OffsetSeq | None) -> str | None:
+    """Why the offset entry of the target may not be the one that its batch ran with; None when nothing says so.
+
+    Args:
+        batch_id: The target.
+        after: The checkpoint as the rollback would leave it.
+        following: The offset entry of the batch after the target, where it can be read.
+    """
+    name = layout.offset_entry(batch_id)
+    for finding in check(after):
+        if finding.code == "CKPT106":
+            return f"{name} is a copy of the entry before it"
+        if finding.code == "CKPT121" and finding.name in layout.sidecars(name):
+            return f"{name} was changed after Spark wrote it: it does not match its checksum file"
+    own = after.offset_seq(batch_id)
+    if following is not None and _is_not_before(own, following):
+        return f"{name} is not older than the entry after it, so it may be a copy of a later entry"
+    return None
+
+
+def _is_not_before(entry: OffsetSeq, following: OffsetSeq) -> bool:
+    """Whether an entry is a copy of a later one. A batch that repartitions has the time of the one before it."""
+    if entry.metadata is None or following.metadata is None:
+        return False
+    then = following.metadata.batch_timestamp_ms
+    return 0 < then < entry.metadata.batch_timestamp_ms or entry.encode() == following.encode()
