@@ -93,7 +93,7 @@ def _top_and_logs(objects: Mapping[str, StoredObject]) -> dict[str, StoredObject
 
 
 def _is_below_operator(name: str) -> bool:
-    return name.startswith(f"{layout.STATE}/") and name.count("/") > 1
+    return name.count("/") > 1 and layout.operator_of(name) is not None
 
 
 def list_tree(store: Store) -> tuple[dict[str, StoredObject], set[str]]:
@@ -135,7 +135,7 @@ def _is_beside(error: StoreError, directory: str) -> bool:
 
 def list_logs(store: Store, listing: DirectoryListing) -> DirectoryListing:
     """The same listing with what it lacks: the two logs, and whether there is state. Raises StoreError."""
-    stateful = bool(store.ls(layout.STATE)[1]) if listing.stateful is None else listing.stateful
+    stateful = bool(count_operators(store)) if listing.stateful is None else listing.stateful
     if listing.logs_seen:
         return replace(listing, stateful=stateful)
     # What a running query writes first is listed last: a batch that has state or a commit then has its offsets, too.
@@ -152,4 +152,4 @@ def list_logs(store: Store, listing: DirectoryListing) -> DirectoryListing:
 
 def count_operators(store: Store) -> int:
     """How many stateful operators have state in a checkpoint: one request. Raises StoreError."""
-    return len(store.ls(layout.STATE)[1])
+    return sum(layout.operator_of(directory) is not None for directory in store.ls(layout.STATE)[1])

@@ -170,8 +170,8 @@ class CheckpointView:
         """Whether there is state of an operator that does not say what it is; Spark then compares none of them."""
         if not self.complete:
             return False
-        ids = {stored.name.split("/")[1] for stored in self.below("state")}
-        return not ids <= {str(operator_id) for operator_id in self.operators}
+        ids = {layout.operator_of(stored.name) for stored in self.below(layout.STATE)} - {None}
+        return not ids <= self.operators.keys()
 
     @property
     def operator_names(self) -> tuple[str, ...]:
@@ -334,8 +334,8 @@ class CheckpointView:
 
 
 def has_state(names: Iterable[str]) -> bool:
-    """Whether anything of a listing is state."""
-    return any(name.startswith(f"{layout.STATE}/") for name in names)
+    """Whether anything of a listing is state of an operator."""
+    return any(layout.operator_of(name) is not None for name in names)
 
 
 def newest_before(batches: Sequence[int], batch_id: int) -> int | None:

@@ -17,13 +17,16 @@ from airflow_provider_ckpt.checks import (
     sink_log,
     sources,
     state,
+    state_names,
     writers,
 )
 from airflow_provider_ckpt.checks.findings import Finding, worst_first
 from airflow_provider_ckpt.checks.registry import checks_of
 
 #: In the order in which they judge.
-CHECKS = checks_of(logs, confs, sources, state, operators, checksums, file_sink, sink_log, beside, writers, access)
+CHECKS = checks_of(
+    logs, confs, sources, state, state_names, operators, checksums, file_sink, sink_log, beside, writers, access
+)
 
 
 def check(view: CheckpointView) -> tuple[Finding, ...]:

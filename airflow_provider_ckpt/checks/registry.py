@@ -27,6 +27,8 @@ RULES: Mapping[str, str] = {
     "CKPT105": "Offset entry without metadata",
     "CKPT106": "Newest offset entry is a copy",
     "CKPT107": "Empty line at the end of an offset entry",
+    "CKPT108": "File name that is no version of the state",
+    "CKPT109": "Batch number of a Kinesis source goes back",
     "CKPT110": "Predecessor of the newest batch missing",
     "CKPT111": "Gaps in the offset log",
     "CKPT112": "Commit log ahead of the offset log",

@@ -10,10 +10,16 @@ from airflow_provider_ckpt.checks.findings import Finding
 from airflow_provider_ckpt.checks.logs import entry_before, newest_entry
 from airflow_provider_ckpt.checks.registry import rule
 from airflow_provider_ckpt.checks.remedies import from_backup_or_before
-from airflow_provider_ckpt.codec import layout
+from airflow_provider_ckpt.codec import kinesis_offset, layout
 from airflow_provider_ckpt.codec.jvm_text import INT_MAX, abbreviate
 from airflow_provider_ckpt.codec.source_log import FileEntry, FileSourceLog
-from airflow_provider_ckpt.errors import IncompleteLogFileError, TooLargeError, UnsupportedVersionError
+from airflow_provider_ckpt.codec.source_offset import SourceOffset
+from airflow_provider_ckpt.errors import (
+    IncompleteLogFileError,
+    MalformedEntryError,
+    TooLargeError,
+    UnsupportedVersionError,
+)
 from airflow_provider_ckpt.times import time_text
 from airflow_provider_ckpt.untrusted.spans import spans_text
 
@@ -47,6 +53,38 @@ def void_offsets(view: CheckpointView) -> Iterator[Finding]:
             name,
             **from_backup_or_before(view, "the entry", view.latest_planned),
         )
+
+
+@rule("CKPT109")
+def kinesis_goes_back(view: CheckpointView) -> Iterator[Finding]:
+    """CKPT109: a Kinesis source counts its batches itself, keeps files by that number, and refuses a smaller one."""
+    newest, before = newest_entry(view), entry_before(view)
+    earlier = {} if before is None else dict(before.offsets)
+    for source_id, offset in newest.offsets if newest is not None else ():
+        then, now = _kinesis_batch(earlier.get(source_id)), _kinesis_batch(offset)
+        if then is None or now is None or now >= then:
+            continue
+        in_flight = view.in_flight is not None
+        goes_on = "stops there" if in_flight else "reads what it has kept under that number for another batch"
+        yield Finding(
+            "CKPT109",
+            "error",
+            f"the Kinesis source {source_id} has its batch {now} after its batch {then}: the source {goes_on}",
+            view.latest_planned,
+            layout.offset_entry(view.latest_planned or 0),
+            spark_error="INTERNAL_ERROR" if in_flight else None,
+            **from_backup_or_before(view, "the entry", view.latest_planned),
+        )
+
+
+def _kinesis_batch(offset: SourceOffset | None) -> int | None:
+    """The batch that the offset of a Kinesis source names; None for any other offset."""
+    if offset is None or '"batchId"' not in offset.json:
+        return None
+    try:
+        return kinesis_offset.batch_number(offset.view("kinesis").value)
+    except MalformedEntryError:
+        return None
 
 
 @rule("CKPT123", "CKPT124", "CKPT126", "CKPT127")
@@ -270,9 +308,10 @@ def _from_the_future(view: CheckpointView, source_id: str, name: str, file: File
 def log_folders(view: CheckpointView) -> Iterator[Finding]:
     """CKPT115: a directory where a file source writes its next entry."""
     newest = newest_entry(view)
-    for name in view.folders if newest else ():
+    known = {source_id for source_id, _ in newest.offsets} if newest else set()
+    for name in view.folders:
         place = layout.parse(name)
-        if not isinstance(place, layout.SourceLogEntry):
+        if not isinstance(place, layout.SourceLogEntry) or place.source_id not in known:
             continue
         end = max((entry.entry_id for entry in source_entries(view, place.source_id)), default=-1)
         if place.entry_id > end:

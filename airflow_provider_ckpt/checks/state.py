@@ -124,9 +124,13 @@ def _no_commit_at_all(view: CheckpointView) -> Iterator[Finding]:
 
 
 def has_state_ids(view: CheckpointView) -> bool:
-    """Whether state files carry unique ids (state checkpoint format 2), as far as they were listed."""
+    """Whether state files carry unique ids (state checkpoint format 2), as far as they were listed.
+
+    All do, or none does; what is otherwise, such as ``8_old.changelog``, was laid there by somebody.
+    """
     places = (layout.parse(stored.name) for stored in view.below(layout.STATE))
-    return any(isinstance(place, layout.StateFile) and place.unique_id is not None for place in places)
+    with_id = [place.unique_id is not None for place in places if isinstance(place, layout.StateFile)]
+    return sum(with_id) * 2 > len(with_id)
 
 
 @rule("CKPT133")

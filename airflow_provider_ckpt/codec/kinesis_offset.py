@@ -52,6 +52,11 @@ def stream_name(value: Mapping[str, Any]) -> str:
     return str(value.get(METADATA, {}).get("streamName", ""))
 
 
+def batch_number(value: Mapping[str, Any]) -> int | None:
+    """The number that the source itself gives the batch; None where the offset does not say."""
+    return _digits(value.get(METADATA, {}).get("batchId", ""))
+
+
 def positions(value: Mapping[str, Any]) -> dict[str, tuple[int, ...]]:
     """The position of each shard, as far as it can be read."""
     found = {shard_id: _position(shard) for shard_id, shard in shards(value).items()}

@@ -152,6 +152,8 @@ Place = (
 _MOST_NAMES = 1 << 17
 _MOST_STORES = 1 << 12
 _STATE_FILE = re.compile(r"(0|[1-9][0-9]{0,999})(?:_([0-9A-Za-z-]+))?\.(delta|snapshot|zip|changelog)\Z")
+_SCHEMA = "schema"
+_NAMED_SCHEMA = re.compile(r"(0|[1-9][0-9]{0,17})_[0-9A-Za-z-]+")
 _STATE_TABLE = re.compile(r".+\.(?:sst|log)\Z")
 _TEMPORARY = re.compile(r"\..+\.tmp(?:\.crc)?\Z")
 _UUID = re.compile(r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}")
@@ -231,7 +233,7 @@ def _parse_state(parts: list[str]) -> Place:
     partition = _parse_own(parts[2])
     if partition is None:
         return Other()
-    if parts[-2] == "_metadata":
+    if parts[-2:] == ["_metadata", _SCHEMA]:
         return StateSchemaFile(operator_id, None)
     if parts[-2] in ("SSTs", "logs") and _STATE_TABLE.match(parts[-1]):
         return StateTable(StateStoreId(operator_id, partition, "/".join(parts[3:-2])))
@@ -241,12 +243,20 @@ def _parse_state(parts: list[str]) -> Place:
 def _parse_operator_file(operator_id: int, parts: list[str]) -> Place:
     if parts == ["_metadata", "metadata"]:
         return OperatorMetadataFile(operator_id, None)
-    batch_id = _parse_own(parts[-1].partition("_")[0])
-    if batch_id is None:
-        return Other()
     if parts[:2] == ["_metadata", "v2"] and len(parts) == 3:
-        return OperatorMetadataFile(operator_id, batch_id)
-    return StateSchemaFile(operator_id, batch_id) if parts[0] == "_stateSchema" else Other()
+        batch_id = _parse_own(parts[2])
+        return Other() if batch_id is None else OperatorMetadataFile(operator_id, batch_id)
+    match = _NAMED_SCHEMA.fullmatch(parts[-1]) if parts[0] == "_stateSchema" else None
+    return StateSchemaFile(operator_id, int(match[1])) if match else Other()
+
+
+def operator_of(name: str) -> int | None:
+    """The stateful operator that a directory or a file below ``state`` is of; None for what is of none.
+
+    Spark gives operators numbers; what else is below ``state``, such as ``.DS_Store`` or ``_temporary``, is not its.
+    """
+    parts = name.split("/", 2)
+    return _parse_own(parts[1]) if len(parts) > 1 and parts[0] == STATE else None
 
 
 def sidecars(name: str) -> tuple[str, ...]:

@@ -87,8 +87,11 @@ def _lag_cells(row: FleetRow) -> tuple[Any, ...]:
 
     sources = row.sources or ()
     ages = [source.age_ms for source in sources if source.age_ms is not None]
+    unread = [unread_text(source) for source in sources]
+    known = any(text is not None for text in unread)
+    shown = (text or f"source {source.source_id} not known" for text, source in zip(unread, sources, strict=True))
     return (
-        ", ".join(filter(None, map(unread_text, sources))) or None,
+        ", ".join(shown) if known else None,
         duration_text(max(ages)) if ages else None,
         None if row.expires_ms is None else duration_text(row.expires_ms),
     )

@@ -211,6 +211,7 @@ def logs_agree(view: CheckpointView, deploy: DeploySpec) -> Iterator[Finding]:
     """Which batch is next, and can it be?"""
     yield from logs.repeated_entry(view)
     yield from sources.void_offsets(view)
+    yield from sources.kinesis_goes_back(view)
     yield from (finding for finding in source_findings(view, deploy) if finding.code in COMPARED)
     if view.latest_planned is not None:
         yield from (_state_first(view, finding) for finding in logs.commits_ahead(view))

@@ -14,7 +14,7 @@ from airflow_provider_ckpt.checkpoint.spark_confs import (
     forecast_confs,
 )
 from airflow_provider_ckpt.checkpoint.view import CheckpointView
-from airflow_provider_ckpt.checks import operators, state
+from airflow_provider_ckpt.checks import operators, state, state_names
 from airflow_provider_ckpt.checks.confs import unknown_codec, unknown_provider
 from airflow_provider_ckpt.checks.findings import Finding
 from airflow_provider_ckpt.checks.logs import entry_before, newest_commit, newest_entry
@@ -198,6 +198,7 @@ def _load(view: CheckpointView, deploy: DeploySpec) -> Iterator[Finding]:
     yield from operators.metadata_of_another(view)
     yield from state_partitions(view, deploy)
     yield from state.folders(view)
+    yield from state_names.names_of_no_version(view)
     yield from state.incomplete_chain(view)
     yield from state.unknown_partitions(view)
     yield from unknown_codec(view, deploy.classes)

@@ -21,7 +21,7 @@ def find_operators(store: Store, view: CheckpointView) -> Operators:
         store: The checkpoint.
         view: All of it, with its newest offset entry.
     """
-    ids = {stored.name.split("/")[1] for stored in view.below(layout.STATE)}
+    ids = {layout.operator_of(stored.name) for stored in view.below(layout.STATE)} - {None}
     if not ids:
         return Operators()
     newest = max(batch for batch in (view.latest_planned, view.latest_committed) if batch is not None)

@@ -116,6 +116,8 @@ def of_iceberg(at: IcebergOffset, *, initial: int = 1, from_ms: int | None = Non
     return tuple(losses_of_iceberg(IcebergSource(source, at, None, IcebergOffset(initial, 0), history, skips)))
 
 
+KINESIS = '{"metadata":{"streamName":"s","batchId":"%s"},"shard-0":{"iteratorType":"LATEST","iteratorPosition":""}}'
+
 BY_CODE: dict[str, Shown] = {
     "CKPT101": Shown(("error", "offsets/4"), mutations=("empty offsets/{N}",)),
     "CKPT102": Shown(("warning", "offsets/2"), mutations=("truncate offsets/{N-2}",)),
@@ -123,6 +125,11 @@ BY_CODE: dict[str, Shown] = {
     "CKPT104": Shown(("error", "metadata"), mutations=("drop metadata",)),
     "CKPT105": Shown(("error", "offsets/4"), mutations=("line offsets/{N} 1 ''",)),
     "CKPT107": Shown(("error", "offsets/4"), mutations=("append offsets/{N} 0a0a",)),
+    "CKPT108": Shown(("error", "state/0/0/._8.zip"), "agg-rocksdb", ("junk state/0/0 ._8.zip 6a",)),
+    "CKPT109": Shown(
+        ("error", "offsets/4"),
+        mutations=(f"line offsets/{{N-1}} 2 '{KINESIS % 93}'", f"line offsets/{{N}} 2 '{KINESIS % 92}'"),
+    ),
     "CKPT110": Shown(("error", "offsets/3"), mutations=("drop offsets/{N-1}",)),
     "CKPT111": Shown(("note", None), mutations=("drop offsets/{N-2}",)),
     "CKPT112": Shown(("error", "commits/4"), mutations=("drop offsets/{N}",)),

@@ -248,3 +248,29 @@ def test_a_directory_where_the_next_entry_is_written(folder, committed, expected
 def test_a_checksum_file_without_its_entry(left, committed, expected):
     files = {**own(0, 1), **({"commits/1": COMMIT} if committed else {})}
     assert [finding.spark_error for finding in sources.orphaned_checksums(at(1, 0, left, **files))] == expected
+
+
+# --- Kinesis ---------------------------------------------------------------------------------------------------------
+
+
+def kinesis(batch_id: str) -> bytes:
+    shard = {"iteratorType": "AFTER_SEQUENCE_NUMBER", "iteratorPosition": "5"}
+    offset = {"metadata": {"streamName": "s", "batchId": batch_id}, "shardId-000": shard}
+    return f"v1\n{{}}\n{json.dumps(offset)}".encode()
+
+
+@pytest.mark.parametrize(
+    ("then", "now", "committed", "expected"),
+    [
+        ("93", "92", False, [("CKPT109", "error", "offsets/2", "INTERNAL_ERROR")]),
+        ("93", "92", True, [("CKPT109", "error", "offsets/2", None)]),
+        ("93", "93", False, []),
+        ("92", "93", False, []),
+        ("x", "92", False, []),
+        ("93", "", True, []),
+    ],
+)
+def test_the_batches_of_a_kinesis_source_do_not_go_back(then, now, committed, expected):
+    commit = {"commits/2": b"v1\n{}"} if committed else {}
+    view = view_of(**{"offsets/1": kinesis(then), "commits/1": b"v1\n{}", "offsets/2": kinesis(now), **commit})
+    assert found(sources.kinesis_goes_back, view) == expected

@@ -16,6 +16,7 @@ from airflow_provider_ckpt.fleet.index import FleetIndex
 from airflow_provider_ckpt.fleet.read_index import IndexReader
 from airflow_provider_ckpt.fleet.row import FleetRow
 from airflow_provider_ckpt.fleet.write_index import put_index
+from airflow_provider_ckpt.positions.lag import SourceLag
 from airflow_provider_ckpt.report.tables import fleet_table
 from airflow_provider_ckpt.storage.store import Store
 from tests.fleets import damage, make_fleet, teams
@@ -251,3 +252,11 @@ def test_a_root_of_backups_is_no_root(capsys, tmp_path):
     code = run(["fleet", "--index", str(tmp_path / "index"), "--backups", str(tmp_path)])
     assert code == 2 and "name at least one ROOT" in capsys.readouterr().err
     assert not list(tmp_path.iterdir())
+
+
+def test_a_source_that_is_not_declared_is_not_counted_as_read():
+    counted = SourceLag("0", "kafka", "offsets", 0)
+    (row,) = fleet_table([FleetRow("/c", sources=(counted, SourceLag("1", None)))]).rows
+    assert "at most 0 offsets, source 1 not known" in row
+    (alone,) = fleet_table([FleetRow("/c", sources=(SourceLag("1", None),))]).rows
+    assert not any("not known" in str(cell) for cell in alone)

@@ -53,10 +53,12 @@ IDS = (
 JUNK = (
     ".DS_Store", ".localized", "Icon\\r", "desktop.ini", "Thumbs.db", "ehthumbs.db", "$RECYCLE.BIN/desktop.ini", ".directory",
     "lost+found/x", ".nfs0000000000000001", ".fuse_hidden0000000100000001", ".snapshot/1", ".Trash-0/files/1", "_SUCCESS",
-    "_temporary/0/part-0", "_started_123", "_committed_123", "_metadata", "_delta_log/0.json", "README", "readme.txt",
+    "_temporary/0/part-0", "_started_123", "_committed_123", "_delta_log/0.json", "README", "readme.txt",
     "4913", ".git/HEAD", ".hidden", "_$folder$", "x_$folder$", "nohup.out", "core.1234", "_distcp_logs_1/part-00000",
     ".distcp.tmp.attempt_1_0001_m_000000_0", ".goutputstream-ABCDEF", "~", " ", "-", "_",
 )  # fmt: skip
+#: Of these, what is laid into the checkpoints of other kinds as well.
+JUNK_EVERYWHERE = (".DS_Store", "Icon\\r", "_temporary/0/part-0", "4913")
 #: What programs make of the name of a file: editors, Finder, Windows, browsers, copies that were interrupted.
 COPIES = (
     "{}~", ".{}.swp", ".{}.swo", "#{}#", ".#{}", "{}.bak", "{}.orig", "{}.old", "{}.save", "{}.rej", "._{}", "{} copy", "{} 2",
@@ -64,6 +66,29 @@ COPIES = (
     "{}._COPYING_", ".{}.Ab12Cd", "{}.6EbCa2C1", "{}_.gstmp", ".azDownload-0a1b2c3d-{}", "{}.sync-conflict-20260101-000000-ABCDEFG",
     ".~lock.{}#", "{}_$folder$", "{}.json", "{}.txt", "{}.partial", "{}.lock",
 )  # fmt: skip
+#: What programs make of the name of a file that has an ending: Finder, Windows, browsers, people.
+STEMS = ("{} copy", "{} 2", "{} (1)", "{}(1)", "{} - Copy", "Copy of {}", "._{}", ".#{}", "{}_1", "{}_old", "{}_", "_{}", "x", "",
+         ".", "0{}", "+{}", "-1", "{}a", "٨", "{}.old", ".{}")  # fmt: skip
+#: The endings of the state files of each base.
+ENDINGS = {
+    "agg-hdfs": ("snapshot",),
+    "agg-rocksdb": ("zip",),
+    "agg-changelog": ("changelog",),
+    "agg-v2": ("zip",),
+    "agg-changelog-v2": ("changelog",),
+    "join": ("delta",),
+    "processor": ("zip",),
+}
+#: The same of a file whose name has an id.
+STEMS_WITH_ID = ("._{V}_0b1f", "{V}_0b1f copy", "Copy of {V}_0b1f", "{V}_0b1f (1)", ".#{V}_0b1f", "x_y", "a_b_c", "{V}_0b1f_",
+                 "0{V}_0b1f", "_", "__")  # fmt: skip
+#: Directories that somebody has copied, and the names that the copies got.
+TREES = {
+    "file": ("offsets", "commits", "sources", "sources/0"),
+    "agg-hdfs": ("state", "state/0", "state/0/0", "state/0/_metadata", "offsets"),
+    "agg-changelog-v2": ("state", "state/0", "state/0/0", "state/0/0/SSTs"),
+    "join-v4": ("state/0", "state/0/_stateSchema", "state/0/_metadata"),
+}
 #: A file of each directory whose copies are laid beside it.
 COPIED = {
     "file": ("offsets/{N}", "commits/{N}", "metadata", "sources/0/{N}", "../output/_spark_metadata/{N}"),
@@ -135,14 +160,43 @@ def _names_of_errors() -> Iterator[Case]:
 def junk_cases() -> Iterator[Case]:
     """Foreign files beside those of Spark."""
     for base in ("file", "agg-hdfs", "agg-changelog", "agg-changelog-v2", "join-v4", "processor"):
-        for name in (
-            JUNK if base in ("agg-hdfs", "agg-changelog-v2") else JUNK[:3] + JUNK[8:9] + JUNK[14:15] + JUNK[21:22]
-        ):
+        for name in JUNK if base in ("agg-hdfs", "agg-changelog-v2") else JUNK_EVERYWHERE:
             yield _asked(base, (f"junk ** '{name}' 6a",))
-            if name == ".DS_Store":
-                yield _asked(base, (f"junk ** '{name}'",))
+    yield from (_asked(base, ("junk ** .DS_Store",)) for base in ("file", "agg-hdfs"))
+    yield from _named_as_state()
+    yield from _copied_trees()
+    yield from _beside_operators()
     for base, names in COPIED.items():
         for name in names:
             directory, _, file = name.rpartition("/")
             for copy in COPIES:
                 yield _asked(base, (f"junk {directory or '.'} '{copy.format(file)}' 6a",))
+
+
+def _named_as_state() -> Iterator[Case]:
+    for base, endings in ENDINGS.items():
+        place = "state/0/0/left-keyToNumValues" if base == "join" else "state/0/0"
+        for ending, stem in itertools.product(endings, STEMS):
+            yield _asked(base, (f"junk {place} '{stem.format('{V}')}.{ending}' 6a",))
+    for base, stem in itertools.product(("agg-v2", "agg-changelog-v2"), STEMS_WITH_ID):
+        yield _asked(base, (f"junk state/0/0 '{stem}.zip' 6a",))
+    for base, ending in (("agg-hdfs", "Snapshot"), ("agg-hdfs", "snapshot.crc"), ("agg-rocksdb", "ZIP"),
+                         ("agg-rocksdb", "zip.crc"), ("agg-rocksdb", "sst"), ("agg-changelog", "log")):  # fmt: skip
+        yield _asked(base, (f"junk state/0/0 'x.{ending}' 6a",))
+
+
+def _copied_trees() -> Iterator[Case]:
+    for base, names in TREES.items():
+        for name, copy in itertools.product(names, ("{} copy", "{}.bak", "_{}", ".{}")):
+            directory, _, last = name.rpartition("/")
+            yield _asked(base, (f"copy-tree {name} '{directory or '.'}/{copy.format(last)}'",))
+
+
+def _beside_operators() -> Iterator[Case]:
+    for junk in (".DS_Store", "_temporary/0/x", "desktop.ini"):
+        for query in ("dedupe", "copy", "count-deduplicated"):
+            yield _asked("agg-hdfs", (f"junk state '{junk}' 6a",), query=query)
+        yield _asked("file", (f"junk state '{junk}' 6a", f"junk sources '{junk}' 6a"), query="copy-noop")
+        yield _asked("file", ("folder state", f"junk state '{junk}' 6a"))
+        yield _asked("file", ("folder state", f"junk state '{junk}' 6a"), query="count")
+        yield _asked("file", ("folder state/x", f"junk state/x '{junk}' 6a"))

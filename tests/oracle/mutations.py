@@ -22,6 +22,7 @@ pattern. Unless a verb says otherwise, an edit takes the Hadoop checksum file aw
 | foreign NAME FROM | takes the content of another file |
 | text NAME LINE… | writes these lines |
 | copy NAME TO | copies a file, without its checksum file |
+| copy-tree NAME TO | copies a directory |
 | link NAME | moves a file out of the checkpoint, and leaves a link to it |
 | folder NAME | makes a directory, in the place of a file when there is one |
 | version NAME V | replaces the version line |
@@ -199,6 +200,7 @@ _VERBS: dict[str, Callable[..., object]] = {
     "junk": _junk,
     "text": lambda path, *lines: path.write_text("\n".join(lines)),
     "copy": _copy,
+    "copy-tree": lambda path, to: shutil.copytree(path, _root(path) / to, dirs_exist_ok=True),
     "link": _link,
     "folder": _folder,
     "owner": _owner,

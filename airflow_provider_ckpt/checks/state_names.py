@@ -1,0 +1,64 @@
+"""Rules about the names of files in state stores, which Spark reads as numbers before it opens any of them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from airflow_provider_ckpt.checkpoint.spark_confs import STATE_PROVIDER
+from airflow_provider_ckpt.checkpoint.view import CheckpointView
+from airflow_provider_ckpt.checks.findings import Finding
+from airflow_provider_ckpt.checks.logs import newest_commit, newest_entry
+from airflow_provider_ckpt.checks.registry import rule
+from airflow_provider_ckpt.codec import layout
+from airflow_provider_ckpt.codec.jvm_text import parse_long
+
+
+@rule("CKPT108")
+def names_of_no_version(view: CheckpointView) -> Iterator[Finding]:
+    """CKPT108: what has the ending of a whole version of a state, and is none: a copy by Finder, Windows, by hand."""
+    if view.latest_planned is None:
+        return
+    entry, commit = newest_entry(view), newest_commit(view)
+    provider = entry.metadata.conf.get(STATE_PROVIDER) if entry is not None and entry.metadata is not None else None
+    ending = ".zip" if "RocksDB" in (provider or "") else ".snapshot"
+    has_ids = bool(commit is not None and commit.state_unique_ids)
+    for name in dict.fromkeys(_in_stores(view)):
+        stem = name.rpartition("/")[2].removesuffix(ending)
+        if not name.endswith(ending) or _is_version(stem, ending, view.latest_planned + 1, has_ids=has_ids):
+            continue
+        yield Finding(
+            "CKPT108",
+            "error",
+            f"{name} is no version of the state, and its name ends as that of one: Spark stops at such a name when it "
+            "searches for a version to begin with",
+            view.latest_planned,
+            name,
+            "Move the file out of the checkpoint.",
+            "CANNOT_LOAD_STATE_STORE.UNCATEGORIZED",
+        )
+
+
+def _in_stores(view: CheckpointView) -> Iterator[str]:
+    """Whatever is directly in the directory of a state store, a directory as well."""
+    places = {stored.name: layout.parse(stored.name) for stored in view.below(layout.STATE)}
+    stores = {place.store_id.directory for place in places.values() if isinstance(place, layout.StateFile)}
+    for name in places:
+        parts = name.split("/")
+        for depth in (3, 4):
+            if len(parts) > depth and "/".join(parts[:depth]) in stores:
+                yield "/".join(parts[: depth + 1])
+
+
+def _is_version(stem: str, ending: str, loaded: int, *, has_ids: bool) -> bool:
+    """Whether Spark reads the name, and finds the file again by the number that it has read.
+
+    The zips of RocksDB are searched for by numbers that it works out; of snapshots it opens the newest one that it
+    sees, up to the version that it loads. Where names have ids, it passes over those that are not of two parts.
+    """
+    parts = stem.rstrip("_").split("_") if has_ids else [stem]
+    if has_ids and len(parts) != 2:
+        return True
+    number = parse_long(parts[0])
+    if number is None:
+        return False
+    return ending == ".zip" or str(number) == stem or not 0 <= number <= loaded
