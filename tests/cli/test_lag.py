@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import os
+import time
 from dataclasses import replace
 
 import pytest
@@ -64,6 +66,8 @@ def test_machines_get_one_document(lag, tmp_path):
     ids=["none", "one", "many", "an age that nobody knows"],
 )
 def test_a_query_that_is_too_far_behind_ends_with_one(lag, tmp_path, most, code):
+    an_hour_ago = time.time() - 3_600
+    os.utime(tmp_path / "in/a", (an_hour_ago, an_hour_ago))
     ended, _, error = lag(*sources(tmp_path), "--max", most)
     assert ended == code
     assert (f"Source 0 is more than {most} behind, or nobody can tell: 1 files are unread" in error) == bool(code)
