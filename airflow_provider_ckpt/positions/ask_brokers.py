@@ -36,6 +36,7 @@ class Brokers:
         self._topics: dict[str, dict[str, Extent]] = {}
         self._ages: dict[str, dict[tuple[Partition, int], int | None]] = {}
         self._retention: dict[str, dict[str, Retention]] = {}
+        self._firsts: dict[str, dict[Partition, int | None]] = {}
         self._silent: dict[str, StoreError] = {}
 
     def at(self, servers: str) -> KafkaBroker:
@@ -98,6 +99,21 @@ class Brokers:
             found = find_ages(self.at(servers), missing, now_ms)
             known |= {(at, missing[at]): age for at, age in found.items()}
         return {at: known[at, offset] for at, offset in unread.items()}
+
+    def firsts(self, servers: str, partitions: Iterable[Partition]) -> dict[Partition, int | None]:
+        """The time of the first record that each partition still has, epoch milliseconds; None where none has one.
+
+        All topics that were read before are asked for together. Raises as :meth:`extent`.
+        """
+        wanted, known = set(partitions), self._firsts.setdefault(servers, {})
+        if wanted - known.keys():
+            self._require_answering(servers)
+            read = {at for extent in self._topics.get(servers, {}).values() for at in extent.partitions}
+            missing = (wanted | read) - known.keys()
+            said: dict[Partition, int] = {}
+            self.at(servers).first_since(dict.fromkeys(sorted(missing), 0), said)
+            known |= {at: said.get(at) for at in missing}
+        return {at: known[at] for at in wanted}
 
     def retention(self, servers: str, topics: Iterable[str]) -> dict[str, Retention]:
         """How long topics keep their records. Raises as :meth:`extent`."""

@@ -16,6 +16,8 @@ from airflow_provider_ckpt.positions.loss import KafkaSource, Losses, losses
 from airflow_provider_ckpt.positions.source_options import parse_options
 from airflow_provider_ckpt.sources.declared import parse_end
 
+#: The time of a commit entry is taken for that of the commit up to so long after its batch began, milliseconds.
+LONGEST_BATCH_MS = 600_000
 #: What is not judged while nobody remembers the ids of the topics: whether one was created again.
 TOPIC_IDS = "topic ids"
 
@@ -82,9 +84,37 @@ def _losses(
             )
         else:
             unknown.append(data_loss_of(source_id))
-    if ids.keys() - known_ids.keys():
+    if any(not _is_older(view, places, key, brokers) for key in sorted(ids.keys() - known_ids.keys())):
         unknown.append(TOPIC_IDS)
     return Losses(tuple(found), tuple(unknown), ids)
+
+
+def _is_older(view: CheckpointView, places: Mapping[str, str], key: str, brokers: Brokers) -> bool:
+    """Whether a topic whose id is read for the first time is the one that the query has read.
+
+    It is when each partition that was read still has a record from before the newest commit: one that was created
+    again since has none, unless somebody has copied records into it with their old times. A topic of which nothing was
+    read loses nothing.
+    """
+    source_id, _, topic = key.partition("/")
+    _, position = _position(view, view.readable_offset_seq(view.latest_committed), source_id)
+    read = [at for at, offset in position.items() if at[0] == topic and offset > 0]
+    committed_ms = _committed_ms(view)
+    if not read or committed_ms is None:
+        return not read and bool(position)
+    servers = parse_end(f"kafka:{places[source_id]}").location
+    firsts = brokers.firsts(servers, read)
+    return all(at_ms is not None and 0 <= at_ms < committed_ms for at_ms in firsts.values())
+
+
+def _committed_ms(view: CheckpointView) -> int | None:
+    """When the newest batch was committed: by the time of the file, unless a copy has given it another one."""
+    began_ms = view.planned_at_ms
+    stored = view.objects.get(layout.commit_entry(view.latest_committed or 0))
+    written_ms = None if stored is None else stored.modified_ms
+    if began_ms is None or written_ms is None or not began_ms <= written_ms <= began_ms + LONGEST_BATCH_MS:
+        return began_ms
+    return written_ms
 
 
 def data_loss_of(source_id: str) -> str:

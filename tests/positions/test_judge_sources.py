@@ -20,6 +20,7 @@ def judge(tmp_path, monkeypatch):
     """What the sources of a query of a topic and a table say; the table keeps seven milliseconds."""
     monkeypatch.setattr(ask_brokers, "KafkaBroker", lambda servers, _: servers)
     monkeypatch.setattr(ask_brokers, "read_extent", lambda *_: Extent({"t": "new"}, {("t", 0): 20}, {("t", 0): 30}))
+    monkeypatch.setattr(ask_brokers.Brokers, "firsts", lambda *_: {("t", 0): None})
     table = TableLosses(unknown=("source options",), expires_ms=7)
     monkeypatch.setattr(judge_delta, "judge", lambda at, declared, access: table)
     commit_batch(tmp_path, 0, {"t": {0: 10}}, "{}")

@@ -17,7 +17,7 @@ from airflow_provider_ckpt.positions.ask_brokers import Brokers
 from airflow_provider_ckpt.positions.extent import Extent
 from airflow_provider_ckpt.positions.read_losses import read_losses
 from airflow_provider_ckpt.storage.store import Store
-from tests.kafka_checkpoint import commit_batch, plan_batch, write_initial_offset
+from tests.kafka_checkpoint import BEGAN_MS, commit_batch, plan_batch, write_initial_offset
 
 pytestmark = pytest.mark.timeout(180)
 
@@ -70,6 +70,47 @@ def test_a_topic_that_was_created_again_is_told_by_its_id(kafka, tmp_path, gate)
     assert gate(topic)[0].keys() >= {"CKPT251"}
 
 
+FIRSTS = {
+    "a record of before the commit": ({("t", 0): BEGAN_MS - 1}, True),
+    "one of after it": ({("t", 0): BEGAN_MS + 1_001}, False),
+    "one partition of two": ({("t", 0): BEGAN_MS - 1, ("t", 1): BEGAN_MS + 1_001}, False),
+    "a record without a time": ({("t", 0): -1}, False),
+    "no record": ({("t", 0): None}, False),
+}
+
+
+@pytest.mark.parametrize(("firsts", "is_judged"), FIRSTS.values(), ids=FIRSTS)
+def test_a_first_reading_of_the_ids_that_agrees_with_the_checkpoint_is_a_judgement(
+    tmp_path, monkeypatch, firsts, is_judged
+):
+    """A topic that was created again has no record of before the commit."""
+    partitions = dict.fromkeys(firsts, 0)
+    extent = Extent({"t": "id"}, partitions, dict.fromkeys(firsts, 30))
+    monkeypatch.setattr(ask_brokers, "read_extent", lambda *_: extent)
+    monkeypatch.setattr(ask_brokers.Brokers, "firsts", lambda _, servers, asked: {at: firsts[at] for at in asked})
+    commit_batch(tmp_path, 1, {"t": {number: 10 for _, number in firsts}})
+    lost = module.read_losses(observe(Store.open(str(tmp_path))), {"0": "a:1/t"}, {}, {}, ask_brokers.Brokers({}))
+    assert (lost.unknown == ()) == is_judged
+
+
+def test_where_nothing_of_a_topic_was_read_nothing_of_it_is_lost(tmp_path, monkeypatch):
+    monkeypatch.setattr(ask_brokers, "read_extent", lambda *_: Extent({"t": "id"}, {("t", 0): 0}, {("t", 0): 30}))
+    commit_batch(tmp_path, 1, {"t": {0: 0}})
+    lost = module.read_losses(observe(Store.open(str(tmp_path))), {"0": "a:1/t"}, {}, {}, ask_brokers.Brokers({}))
+    assert lost.unknown == ()
+
+
+def test_the_broker_says_whether_a_topic_is_the_one_that_was_read(kafka, tmp_path, gate):
+    topic = kafka.create()
+    kafka.produce(topic, 30, timestamp_ms=BEGAN_MS - 60_000)
+    commit_batch(tmp_path / "checkpoint", 0, {topic: {0: 10}})
+    assert "topic ids" not in gate(topic)[1], "the first time, with nothing remembered"
+    kafka.recreate(topic)
+    kafka.produce(topic, 30)
+    (tmp_path / "ids.json").unlink()
+    assert "topic ids" in gate(topic)[1], "all of its records are later than the commit"
+
+
 def test_topics_of_one_name_in_two_clusters_are_two_topics(tmp_path, monkeypatch):
     ids = {"a:1": "first", "b:1": "second"}
     monkeypatch.setattr(ask_brokers, "KafkaBroker", lambda servers, _: servers)
@@ -82,6 +123,7 @@ def test_topics_of_one_name_in_two_clusters_are_two_topics(tmp_path, monkeypatch
     def lost(known: dict[str, str]) -> module.Losses:
         return module.read_losses(view, {"0": "a:1/t", "1": "b:1/t"}, {}, known, ask_brokers.Brokers({}))
 
+    monkeypatch.setattr(ask_brokers.Brokers, "firsts", lambda *_: {("t", 0): None})
     seen = lost({})
     assert seen.topic_ids == {"0/t": "first", "1/t": "second"}
     assert seen.unknown == (module.TOPIC_IDS,)
