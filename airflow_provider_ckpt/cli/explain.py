@@ -7,7 +7,7 @@ import gzip
 import io
 import re
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO
 
@@ -16,14 +16,17 @@ import click
 from airflow_provider_ckpt.checks.registry import RULES
 from airflow_provider_ckpt.checks.rule_pages import text_of
 from airflow_provider_ckpt.cli.explain_output import print_explained
-from airflow_provider_ckpt.cli.options import examples, open_store, shared
+from airflow_provider_ckpt.cli.options import examples, open_store, opening, pairs, shared, with_kafka_config
 from airflow_provider_ckpt.cli.render import print_json
 from airflow_provider_ckpt.documents import FORMAT_VERSION
 from airflow_provider_ckpt.symptoms.failure import is_condition
 
 if TYPE_CHECKING:
     from airflow_provider_ckpt.documents.findings import ExplainDocument, ExplanationFields
+    from airflow_provider_ckpt.storage.store import Store
     from airflow_provider_ckpt.symptoms.explanation import Explained
+    from airflow_provider_ckpt.symptoms.given import Given
+    from airflow_provider_ckpt.symptoms.judge_cause import Ask
 
 #: What a location of the command line begins with; an error text may, but then it has white space.
 _LOCATION = re.compile(r"(?:[A-Za-z][A-Za-z0-9+.-]*:/|/|\.{1,2}/|~/)\S*")
@@ -41,6 +44,7 @@ _NUL_SHARE = 4
         "ckpt explain CONCURRENT_STREAM_LOG_UPDATE s3://lake/checkpoints/orders",
         'ckpt explain "batch 3 doesn\'t exist" s3://lake/checkpoints/orders',
         "ckpt explain --log driver.log.gz --json",
+        "ckpt explain --log driver.log s3://lake/checkpoints/orders --source 0=kafka:broker:9092/orders",
         "ckpt explain -",
     )
 )
@@ -52,8 +56,30 @@ _NUL_SHARE = 4
     metavar="FILE",
     help="Log to explain, of any size; a name that ends in .gz is unpacked.",
 )
+@click.option(
+    "--source",
+    "sources",
+    multiple=True,
+    metavar="NAME=TYPE[:PLACE]",
+    help="Source of the query, by its name or position. With a place, such as 0=kafka:host:9092/topic, the broker or "
+    "the table is asked, which needs a location. Can be given more than once.",
+)
+@click.option(
+    "--sink",
+    metavar="TYPE[:URI]",
+    help="Sink of the query, such as kafka or file:URI. With a URI and a location, what the sink remembers is read.",
+)
+@with_kafka_config
 @shared
-def explain(words: tuple[str, ...], log: Path | None, storage_options: tuple[str, ...], as_json: bool) -> None:
+def explain(
+    words: tuple[str, ...],
+    log: Path | None,
+    sources: tuple[str, ...],
+    sink: str | None,
+    kafka_config: tuple[str, ...],
+    storage_options: tuple[str, ...],
+    as_json: bool,
+) -> None:
     """Explain an error of a query, or a rule: the cause, the evidence on a checkpoint, and what repairs it.
 
     Give a stack trace, a log, an error condition, a message or a rule code. - reads the text from standard input.
@@ -76,12 +102,15 @@ def explain(words: tuple[str, ...], log: Path | None, storage_options: tuple[str
         raise click.UsageError("give either a text or --log")
     from airflow_provider_ckpt.symptoms.explain import explain as explain_text  # with a room that rules do not need
     from airflow_provider_ckpt.symptoms.explain import explain_rules
+    from airflow_provider_ckpt.symptoms.given import Given
 
     store = None if location is None else open_store(location, storage_options)
     if about_rules and store is not None:
         explained = explain_rules(_known(codes), store)
     else:
-        explained = explain_text(_lines(texts, log), store)
+        given = Given(dict(pairs(sources, "--source")), sink)
+        ask = _ask(given, opening(storage_options), dict(pairs(kafka_config, "--kafka-config")))
+        explained = explain_text(_lines(texts, log), store, ask=ask, given=given)
     place = explained.location if store is None else store.location
     if as_json:
         print_json(_document(explained, place))
@@ -89,6 +118,20 @@ def explain(words: tuple[str, ...], log: Path | None, storage_options: tuple[str
         print_explained(explained, None if store is None else store.location)
     if not any(item.cause and (item.match.is_proven or item.is_shown) for item in explained.explanations):
         click.get_current_context().exit(1)
+
+
+def _ask(given: Given, open_store: Callable[[str], Store], kafka_config: Mapping[str, str]) -> Ask | None:
+    """What is read beside the checkpoint; nothing where nothing is said of the query. Raises click.UsageError."""
+    from airflow_provider_ckpt.restart.deploy import DeploySpec, declare
+    from airflow_provider_ckpt.symptoms.judge_cause import Ask
+
+    if not given.sources and given.sink is None:
+        return None
+    try:
+        deploy = declare(DeploySpec(), {"sources": dict(given.sources) or None, "sink": given.sink})
+    except ValueError as error:
+        raise click.UsageError(f"{error}") from None
+    return Ask(deploy, open_store, kafka_config)
 
 
 def _document(explained: Explained, location: str | None) -> ExplainDocument:

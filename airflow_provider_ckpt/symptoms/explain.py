@@ -11,7 +11,8 @@ from airflow_provider_ckpt.storage.store import Store
 from airflow_provider_ckpt.symptoms.catalog import Entry
 from airflow_provider_ckpt.symptoms.explanation import Explained, Explanation, Met, Unknown
 from airflow_provider_ckpt.symptoms.failure import Failure, Thrown, is_condition
-from airflow_provider_ckpt.symptoms.judge_cause import judge_causes
+from airflow_provider_ckpt.symptoms.given import Given
+from airflow_provider_ckpt.symptoms.judge_cause import Ask, judge_causes
 from airflow_provider_ckpt.symptoms.matching import Index, Match
 from airflow_provider_ckpt.symptoms.message_facts import cut, facts_of, location_in
 from airflow_provider_ckpt.symptoms.page import Cause
@@ -31,12 +32,16 @@ _STARTS = (" to store the query checkpoint", "Checkpoint root ")
 _NUMBER = re.compile(r"\d+")
 
 
-def explain(lines: Iterable[str], store: Store | None = None) -> Explained:
+def explain(
+    lines: Iterable[str], store: Store | None = None, *, ask: Ask | None = None, given: Given | None = None
+) -> Explained:
     """Explain a text, a stack trace or a log; the checkpoint is only read.
 
     Args:
         lines: The text. It is read once, line by line, whatever its size.
         store: The checkpoint of the query, when it is known.
+        ask: What is read beside the checkpoint: the brokers and tables of the sources, the sink.
+        given: The sources and the sink of the query as the user writes them, for the commands.
 
     Raises:
         CheckpointNotFoundError: Nothing is at the location, or no checkpoint.
@@ -46,11 +51,14 @@ def explain(lines: Iterable[str], store: Store | None = None) -> Explained:
     for failure in read_failures(reading.watched(lines)):
         reading.take(failure)
     explained = reading.result()
+    if given is not None:
+        items = tuple(replace(item, given=given) for item in explained.explanations)
+        explained = replace(explained, explanations=items)
     if store is None or not explained.explanations:
         return explained
     told = [{**item.facts, "location": store.location} for item in explained.explanations]
     found = [replace(item, facts=facts) for item, facts in zip(explained.explanations, told, strict=True)]
-    return replace(explained, explanations=judge_causes(found, store))
+    return replace(explained, explanations=judge_causes(found, store, ask))
 
 
 def explain_condition(name: str, store: Store | None = None) -> Explained:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Literal
 from airflow_provider_ckpt.checks.findings import Finding
 from airflow_provider_ckpt.checks.registry import RULES
 from airflow_provider_ckpt.storage.opening import other_name
+from airflow_provider_ckpt.symptoms.given import Given
 from airflow_provider_ckpt.symptoms.matching import Match
 from airflow_provider_ckpt.symptoms.message_facts import at_location, fill
 from airflow_provider_ckpt.symptoms.page import Cause, Told
@@ -37,12 +38,14 @@ class Evidence:
         sentence: The result, for people.
         findings: What confirms the cause; without that, the errors that the checkpoint has.
         elsewhere: Whether the text names another query or another batch than the checkpoint has.
+        record: Where the change by ckpt is recorded that is the cause; None without one.
     """
 
     result: Result
     sentence: str
     findings: tuple[Finding, ...] = ()
     elsewhere: bool = False
+    record: str | None = None
 
     def to_dict(self) -> EvidenceFields:
         """JSON-ready."""
@@ -76,6 +79,7 @@ class Explanation:
         met: Where.
         evidence: What the checkpoint says; None when none was asked.
         code: The rule, when it is one that was asked about and not an error.
+        given: What the user says of the query.
     """
 
     match: Match
@@ -84,6 +88,7 @@ class Explanation:
     met: Met = field(default_factory=lambda: Met(1, 1))
     evidence: Evidence | None = None
     code: str | None = None
+    given: Given = field(default_factory=Given)
 
     @property
     def occurrence(self) -> object:
@@ -119,7 +124,9 @@ class Explanation:
     def signs(self) -> tuple[Sign, ...]:
         """What shows it: of the text, and of the checkpoint."""
         found = () if self.evidence is None or self.evidence.result != "confirmed" else self.evidence.findings
-        return (*self.match.signs, *dict.fromkeys(Sign("finding", finding.code) for finding in found))
+        record = None if self.evidence is None else self.evidence.record
+        records = () if record is None else (Sign("record", record),)
+        return (*self.match.signs, *dict.fromkeys(Sign("finding", finding.code) for finding in found), *records)
 
     @property
     def cause_text(self) -> str | None:
@@ -179,7 +186,8 @@ class Explanation:
             own = self.cause.repair if self.cause is not None and is_told else ""
             repair = own or self.match.page.sections["Repair"]
             is_here = self.evidence is not None and not self.evidence.elsewhere
-            return at_location(repair, self.facts.get("location")) if is_here else repair
+            repair = at_location(repair, self.facts.get("location")) if is_here else repair
+            return self.given.in_place(repair, examples=is_here)
         return self.match.entry.repair if self.match.entry else None
 
     @property
@@ -192,7 +200,7 @@ class Explanation:
         commands = () if self.cause is None else self.cause.commands
         if self.doubt is not None or (evidence is not None and evidence.elsewhere):
             commands = tuple(command for command in commands if command.startswith(_READING))
-        filled = tuple(fill(command, self._usable) for command in commands)
+        filled = tuple(self.given.in_place(fill(command, self._usable)) for command in commands)
         if evidence is not None and evidence.result == "confirmed":
             found = tuple(dict.fromkeys(command for finding in evidence.findings for command in finding.commands))
             known = {*_READING, *(" ".join(command.split()[:2]) for command in found)}

@@ -3,26 +3,30 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Any
 
+from airflow_provider_ckpt.change.journal import Record, survey
 from airflow_provider_ckpt.checkpoint.observe import closed_by
 from airflow_provider_ckpt.checkpoint.view import CheckpointView
 from airflow_provider_ckpt.checks import check
 from airflow_provider_ckpt.checks.findings import Finding, worst_first
 from airflow_provider_ckpt.checks.inspect import examine
 from airflow_provider_ckpt.codec.closing import CLOSING_VERSION
+from airflow_provider_ckpt.errors import PlanError, StoreError
 from airflow_provider_ckpt.restart.deploy import DeploySpec, declare
 from airflow_provider_ckpt.restart.forecast import forecast
+from airflow_provider_ckpt.restart.gate import forecast_restart
 from airflow_provider_ckpt.restart.judged import not_read
 from airflow_provider_ckpt.storage.store import Store
 from airflow_provider_ckpt.symptoms.explanation import Evidence, Explanation
+from airflow_provider_ckpt.symptoms.find_own_change import find_own_change, interrupted
 from airflow_provider_ckpt.symptoms.message_facts import same_query
 from airflow_provider_ckpt.symptoms.page import Cause
 
 #: Rules that only what is outside the checkpoint can break: a sink, a source, a deploy, another writer.
-_OUTSIDE = ("CKPT14", "CKPT150", "CKPT2", "CKPT3")
+_OUTSIDE = ("CKPT150", *(f"CKPT2{digit}" for digit in "01237"), "CKPT3")
 #: Rules whose finding is a note and evidence all the same: Spark stops because of it, and the checkpoint is right.
 _TOLD_BY_A_NOTE = frozenset({"CKPT151"})
 #: Findings of another problem that are shown beside a cause that is contradicted.
@@ -32,14 +36,36 @@ _LACKS = re.compile(r"[Bb]atch (\d{1,18}) (?:doesn't exist|not found in offset l
 _HAS = re.compile(r"jobs detected for (\d{1,18})")
 
 
-def judge_causes(explanations: Sequence[Explanation], store: Store) -> tuple[Explanation, ...]:
+@dataclass(frozen=True, slots=True)
+class Ask:
+    """What a user says of the query, and how its sources and its sink are opened.
+
+    Args:
+        deploy: Sources and sink of the query.
+        open_store: Opens the locations of the sink and of tables; None where nothing but the checkpoint is read.
+        kafka_config: Of the client that asks the brokers.
+    """
+
+    deploy: DeploySpec = field(default_factory=DeploySpec)
+    open_store: Callable[[str], Store] | None = None
+    kafka_config: Mapping[str, Any] = field(default_factory=dict)
+
+
+def judge_causes(explanations: Sequence[Explanation], store: Store, ask: Ask | None = None) -> tuple[Explanation, ...]:
     """Explanations with what the checkpoint says of each. Where it confirms some causes of a text, only these stay.
 
-    Raises as :func:`~airflow_provider_ckpt.checks.inspect.examine`.
+    Raises as :func:`~airflow_provider_ckpt.checks.inspect.examine`, and StoreError for a broker, a table or a sink of
+    ``ask`` that does not answer.
     """
-    view = examine(store, deep=True)
-    found = check(view)
-    judged = [replace(item, evidence=_judge(item, view, found)) for item in explanations]
+    ask = ask or Ask()
+    found: tuple[Finding, ...] = ()
+    if ask.open_store is None:
+        view = examine(store, deep=True)
+    else:
+        view, foretold = forecast_restart(store, ask.deploy, ask.open_store, kafka_config=ask.kafka_config)
+        found = foretold.findings
+    seen = _Seen(view, worst_first(dict.fromkeys([*check(view), *found])), ask, _records(store))
+    judged = [_judged(item, seen) for item in explanations]
     shown = {item.occurrence for item in judged if _is(item, "confirmed")}
     open_ones = {item.occurrence for item in judged if _is(item, "unknown")}
     kept = [
@@ -55,13 +81,53 @@ def _is(item: Explanation, result: str) -> bool:
     return item.evidence is not None and item.evidence.result == result
 
 
-def _judge(item: Explanation, view: CheckpointView, found: tuple[Finding, ...]) -> Evidence:
+@dataclass(frozen=True, slots=True)
+class _Seen:
+    """What was read: the checkpoint, what rules find, what was asked, and the changes that are recorded beside it."""
+
+    view: CheckpointView
+    found: tuple[Finding, ...]
+    ask: Ask
+    records: tuple[Record, ...]
+
+    @property
+    def outside(self) -> tuple[str, ...]:
+        """Rules about what nobody has read: the sink, sources, the deploy, another writer."""
+        deploy = self.ask.deploy
+        is_asked = self.ask.open_store is not None
+        sources = () if is_asked and any(source.place for source in deploy.sources or ()) else ("CKPT25", "CKPT26")
+        sink = () if is_asked and deploy.sink is not None and ":" in deploy.sink else ("CKPT14", "CKPT24")
+        return (*_OUTSIDE, *sources, *sink)
+
+
+def _records(store: Store) -> tuple[Record, ...]:
+    """The changes that are recorded beside a checkpoint; those that cannot be read say nothing here."""
+    try:
+        return survey(store)[0]
+    except (PlanError, StoreError):
+        return ()
+
+
+def _judged(item: Explanation, seen: _Seen) -> Explanation:
+    if item.code is None and _other_query(item.facts.get("query_id"), seen.view) is None:
+        change = find_own_change(item, seen.records)
+        if change is not None:
+            evidence = Evidence("confirmed", change.sentence, record=change.record.location)
+            return replace(item, cause=change.cause or item.cause, evidence=evidence)
+    evidence = _judge(item, seen)
+    if evidence.result != "confirmed" and (sentence := interrupted(seen.records)):
+        evidence = replace(evidence, sentence=f"{evidence.sentence} {sentence}")
+    return replace(item, evidence=evidence)
+
+
+def _judge(item: Explanation, seen: _Seen) -> Evidence:
+    view, found = seen.view, seen.found
     if sentence := _other_query(item.facts.get("query_id"), view):
         return Evidence("unknown", sentence, elsewhere=True)
     cause = item.cause
     if cause is None or not cause.rules:
         return Evidence("unknown", "No rule tells this cause from the files of a checkpoint.")
-    deploy = _deploy(cause, item.facts)
+    deploy = _deploy(cause, item.facts, seen.ask.deploy)
     if any(code.startswith("CKPT2") for code in cause.rules):
         found = worst_first(dict.fromkeys([*found, *forecast(view, deploy).findings]))
     shows = tuple(finding for finding in found if _shows(finding, cause, view))
@@ -69,12 +135,12 @@ def _judge(item: Explanation, view: CheckpointView, found: tuple[Finding, ...]) 
         codes = ", ".join(dict.fromkeys(finding.code for finding in shows))
         if sentence := _other_batch(item, shows, view):
             # What they advise is for the checkpoint that was read, and the text may be about another one.
-            seen = tuple(replace(finding, hint=None, commands=()) for finding in shows)
-            return Evidence("unknown", sentence, seen, elsewhere=True)
+            bare = tuple(replace(finding, hint=None, commands=()) for finding in shows)
+            return Evidence("unknown", sentence, bare, elsewhere=True)
         return Evidence("confirmed", f"The checkpoint shows this cause: {codes}.", shows)
     errors = tuple(finding for finding in found if finding.severity == "error")[:MOST_OTHERS]
     rules = ", ".join(cause.rules)
-    searched = [code for code in cause.rules if not code.startswith(_OUTSIDE)]
+    searched = [code for code in cause.rules if not code.startswith(seen.outside)]
     if cause.rules[0] not in searched or not_read(view):
         return Evidence(
             "unknown",
@@ -159,8 +225,8 @@ def _other_missing(found: re.Match[str], shows: Sequence[Finding]) -> str | None
     )
 
 
-def _deploy(cause: Cause, facts: Mapping[str, str]) -> DeploySpec:
-    """What the message says of the deploy; nothing where a fact of it is missing."""
+def _deploy(cause: Cause, facts: Mapping[str, str], given: DeploySpec) -> DeploySpec:
+    """What the user and the message say of the deploy; no more than the user where a fact of it is missing."""
 
     def filled(value: Any) -> Any:
         if isinstance(value, dict):
@@ -171,6 +237,6 @@ def _deploy(cause: Cause, facts: Mapping[str, str]) -> DeploySpec:
         return value
 
     try:
-        return declare(DeploySpec(), filled(dict(cause.deploy)))
+        return declare(given, filled(dict(cause.deploy)))
     except (KeyError, ValueError):
-        return DeploySpec()
+        return given

@@ -159,6 +159,7 @@ class Index:
             whole, part = name in item.conditions, family in item.conditions
             if isinstance(item, Page):
                 own = [cause for cause in item.causes if name in cause.conditions or family in cause.conditions]
+                own = [cause for cause in own or item.causes if _first(cause.texts, _whole(thrown))] or own
                 if own or whole:
                     yield 6, Match(item, None, name, _allowed(own or item.causes, failure), signs=signs)
                 elif part:
@@ -189,7 +190,8 @@ class Index:
         causes = item.causes if isinstance(item, Page) else (item.cause,)
         readers = _readers(item)
         frames = failure.frames_of(thrown)
-        match = Match(page, entry, None, _allowed(causes, failure))
+        told = [cause for cause in causes if _first(cause.texts, text)]
+        match = Match(page, entry, None, _allowed(told or causes, failure))
         if found := _first(item.texts, text):
             if failure.is_of_python or users_frame(frames):
                 return None

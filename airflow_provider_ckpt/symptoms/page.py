@@ -22,7 +22,7 @@ SECTIONS = ("Cause", "Evidence", "Repair", "Prevention")
 #: What most texts mean that a checkpoint is not needed for.
 _OTHERWISE = "Code, data or options of the query fail in these words as well, so either they did"
 _CAUSE_KEYS = {"conditions", "frames", "rules", "commands"}
-_OWN_KEYS = {"heading", "deploy", "says"}
+_OWN_KEYS = {"heading", "deploy", "says", "texts"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,6 +77,7 @@ class Cause:
         commands: What repairs or shows it, with ``{location}`` and the facts of the message to be filled in.
         deploy: What the message says of the deploy, as in a deploy file; a value may be a fact, such as ``{wanted}``.
         says: Facts of the message that only this cause has, such as a version; empty where they do not tell.
+        texts: What is searched in a message, and what only this cause has; empty where the texts do not tell.
         repair: Its own section below ``## Repair``, Markdown; empty where the page has one for all of its causes.
     """
 
@@ -89,6 +90,7 @@ class Cause:
     deploy: Mapping[str, Any] = field(default_factory=dict, hash=False)
     says: Mapping[str, str] = field(default_factory=dict, hash=False)
     repair: str = ""
+    texts: tuple[re.Pattern[str], ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,15 +141,19 @@ def parse_page(name: str, text: str) -> Page:
     sections = {heading.strip(): _body(body) for heading, body in _SECTION.findall(found[2])}
     if tuple(sections) != SECTIONS:
         raise ValueError(f"runbook page {name}: its sections are not {', '.join(SECTIONS)}")
+    causes = _causes(name, front, sections)
     return Page(
         name=name,
         number=int(front["symptom"]),
         title=str(front["title"]),
-        texts=tuple(re.compile(pattern) for pattern in _texts(front, "texts")),
+        texts=(
+            *(re.compile(pattern) for pattern in _texts(front, "texts")),
+            *(text for cause in causes for text in cause.texts),
+        ),
         examples=_texts(front, "examples"),
         conditions=_texts(front, "conditions"),
         frames=_texts(front, "frames"),
-        causes=_causes(name, front, sections),
+        causes=causes,
         sections=sections,
         told=parse_told(front),
     )
@@ -171,6 +177,7 @@ def _causes(name: str, front: Mapping[str, Any], sections: Mapping[str, str]) ->
         own: dict[str, Any] = {key: _texts(item, key) or shared.get(key, ()) for key in _CAUSE_KEYS}
         deploy = item.get("deploy") or front.get("deploy") or {}
         own |= {"deploy": deploy, "says": {key: str(value) for key, value in (item.get("says") or {}).items()}}
+        own["texts"] = tuple(re.compile(pattern) for pattern in _texts(item, "texts"))
         causes.append(Cause(heading, _paragraph(below[heading]), **own, repair=repairs.get(heading, "")))
     return tuple(causes)
 

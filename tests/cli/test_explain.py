@@ -13,7 +13,7 @@ from airflow_provider_ckpt.checks.registry import RULES
 from airflow_provider_ckpt.cli import run
 from tests.oracle.corpus import CASES
 from tests.oracle.prepared import prepare
-from tests.symptoms.traces import TRACES
+from tests.symptoms.traces import TRACED, TRACES
 
 TEXT = "batch 3 doesn't exist"
 LOG = TRACES / "4.3/source-log-short.log"
@@ -222,6 +222,25 @@ def test_the_frame_of_the_query_that_threw_is_named(capsys):
     assert item["thrown_by"] == "com.acme.Parse.call"
     assert run(["explain", trace]) == 1
     assert "The query's own code threw it: com.acme.Parse.call." in capsys.readouterr().out
+
+
+HOLE = "[BATCH_METADATA_NOT_FOUND] Unable to find batch {}/_spark_metadata/5."
+
+
+def test_a_sink_that_is_given_is_read(capsys, tmp_path):
+    checkpoint = prepare(CASES[TRACED["sink-log-hole"]], tmp_path)
+    sink = f"file:{checkpoint.parent / 'output'}"
+    text = HOLE.format(sink)
+    (item,) = explained(capsys, text, str(checkpoint))["explanations"]
+    assert item["evidence"]["result"] == "unknown"
+    (item,) = explained(capsys, text, str(checkpoint), "--sink", sink)["explanations"]
+    assert item["evidence"]["result"] == "confirmed"
+    assert {"kind": "finding", "value": "CKPT142"} in item["shown_by"]
+    assert all(f"--sink {sink}" in command for command in item["commands"] if "--sink" in command)
+
+
+def test_a_source_that_makes_no_sense_is_refused(broken):
+    assert run(["explain", TEXT, broken, "--source", "0=nothing:x"]) == 2
 
 
 @pytest.mark.parametrize("condition", ["COULD_NOT_READ_OFFSET_RANGE", "PARTITION_OFFSET_CHANGED", "START_OFFSET_RESET"])
