@@ -157,7 +157,7 @@ class Explanation:
         if self.evidence is not None and self.evidence.result == "contradicted":
             by_rules = f"another checkpoint than this one is meant, for ckpt check says none of {rules} here"
         return (
-            f"{told.otherwise}, or {told.maybe or 'the checkpoint is the cause'}: it is the checkpoint only if "
+            f"{told.otherwise}, or {told.maybe or 'a file of the checkpoint is meant'}: it is the checkpoint only if "
             f"{by_frames}{by_rules}."
         )
 

@@ -16,7 +16,7 @@ _CONDITIONS = re.compile(
 #: Packages whose exceptions and frames may be of a query of Spark; Java's exceptions are thrown by all.
 _KNOWN = re.compile(
     r"(?:org\.apache\.(?:spark|kafka|hadoop|iceberg|paimon|hudi)|org\.sparkproject|io\.delta|com\.databricks"
-    r"|com\.microsoft|com\.amazonaws|com\.fasterxml|software\.amazon|java|javax|jdk|sun|scala|py4j|pyspark"
+    r"|com\.microsoft|org\.json4s|com\.amazonaws|com\.fasterxml|software\.amazon|java|javax|jdk|sun|scala|py4j|pyspark"
     r"|delta|org\.rocksdb|airflow_provider_ckpt|airflow)\."
 )
 #: Other engines read the same Kafka, with the same exceptions.
@@ -24,6 +24,11 @@ _OTHER_ENGINES = re.compile(r"org\.apache\.(?:flink|beam|storm|samza|kafka\.stre
 _OF_PYSPARK = re.compile(r"(?:^|[\\/])(?:pyspark|py4j|grpc|airflow_provider_ckpt)[\\/]")
 _STARTS = re.compile(
     r"pyspark[\\/]sql[\\/](?:connect[\\/])?streaming(?:[\\/]readwriter)?\.py:(?:start|toTable|table)\b"
+)
+#: What Spark says of a function of the query that has failed.
+_OF_FUNCTION = re.compile(
+    r"\[(?:FAILED_EXECUTE_UDF|PYTHON_EXCEPTION|USER_RAISED_EXCEPTION|[A-Z_]{0,60}USER_FUNC[A-Z_]{0,60}ERROR)\]"
+    r"|from (?:the )?Python worker|by the Python Proxy|Failed to execute user defined function"
 )
 _NAME = re.compile(r"[A-Z_][A-Z0-9_]{3,120}(?:\.[A-Z0-9_]{1,120})?")
 
@@ -97,6 +102,11 @@ class Failure:
         """Whether Python code threw it that is not PySpark's: that of the query, or a library that it has called."""
         last = self.python[-1] if self.python else None
         return last is not None and not _OF_PYSPARK.search(last)
+
+    @property
+    def is_of_function(self) -> bool:
+        """Whether Spark says that a function of the query failed; what failed in it may be Spark all the same."""
+        return any(_OF_FUNCTION.search(thrown.message) for thrown in self.chain)
 
     @property
     def thrown_by(self) -> str | None:

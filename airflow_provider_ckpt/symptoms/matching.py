@@ -13,7 +13,7 @@ from airflow_provider_ckpt.symptoms.message_facts import facts_of, file_in, firs
 from airflow_provider_ckpt.symptoms.origin import plain_frame, reaches_spark, reader_in, users_frame
 from airflow_provider_ckpt.symptoms.page import Cause, Page
 from airflow_provider_ckpt.symptoms.sign import Sign
-from airflow_provider_ckpt.symptoms.storage_words import storage_problem
+from airflow_provider_ckpt.symptoms.storage_words import READERS, storage_problem
 
 #: Conditions that say only that something went wrong, which their cause names.
 WRAPPERS = frozenset({"STREAM_FAILED", "INTERNAL_ERROR", "FAILED_READ_FILE.NO_HINT", "TASK_WRITE_FAILED"})
@@ -176,13 +176,16 @@ class Index:
         problem = storage_problem(whole)
         if problem is None or failure.is_of_python or users_frame(failure.frames_of(thrown)):
             return
+        reader = reader_in(failure.frames_of(thrown), READERS)
+        if failure.is_of_function and reader is None:
+            return
+        is_shown = reader is not None or not problem.is_bare
         for item in self.entries:
             if problem.what in item.told.storage and _is_at(item, problem.place):
+                signs = (Sign("file", problem.path),) if is_shown else ()
                 facts = {"file": problem.path}
-                match = Match(
-                    None, item, None, (item.cause,), facts, signs=(Sign("file", problem.path),), found=problem.path
-                )
-                yield (3.3 if problem.what == "missing" else 5.5), match
+                match = Match(None, item, None, (item.cause,), facts, signs=signs, found=problem.path)
+                yield (0.6 if not is_shown else 3.3 if problem.what == "missing" else 5.5), match
 
     def _of_text(self, item: Page | Entry, text: str, thrown: Thrown, failure: Failure) -> tuple[float, Match] | None:
         """What a text says of one page or entry, and how closely."""
@@ -204,7 +207,7 @@ class Index:
             logger = failure.logger or _logged_by(text, found.start())
             is_of_other = item.told.loggers and logger is not None and logger not in item.told.loggers
             reader = _threw(failure, frames, readers)
-            if reader is False or is_of_other:
+            if reader is False or is_of_other or (reader is None and failure.is_of_function):
                 return None
             signs = (Sign("frame", reader),) if reader else ()
             return (3.6 if reader else 0.5), replace(match, facts=_said(found), signs=signs, found=found[0])

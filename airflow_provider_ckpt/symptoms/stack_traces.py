@@ -134,6 +134,7 @@ class _Reader:
         is_of_python = now is not None and now.chain[-1].exception in _OF_PY4J and line.text.startswith(": ")
         if now is not None and line.level is None and (is_of_record or is_of_python) and not self._muted:
             now.chain.append(_thrown(found))
+            now.python, self._python = (*now.python, *self._python), []
         else:
             yield from self._begin(number, line, _thrown(found))
         self._add_origin(found[1])

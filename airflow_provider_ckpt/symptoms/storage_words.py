@@ -10,6 +10,17 @@ from dataclasses import dataclass
 
 from airflow_provider_ckpt.symptoms.message_facts import path_around
 
+#: What of Spark reads and writes the files of a checkpoint and of the log of a file sink.
+READERS = frozenset(
+    {
+        *("HDFSMetadataLog", "OffsetSeqLog", "CommitLog", "StreamMetadata", "CompactibleFileStreamLog"),
+        *("FileStreamSourceLog", "FileStreamSinkLog", "HDFSBackedStateStoreProvider", "RocksDBFileManager", "RocksDB"),
+        *("FileContextBasedCheckpointFileManager", "FileSystemBasedCheckpointFileManager", "CheckpointFileManager"),
+        *("AbstractFileContextBasedCheckpointFileManager", "ChecksumCheckpointFileManager"),
+        *("OperatorStateMetadataReader", "OperatorStateMetadataV1Reader", "OperatorStateMetadataV2Reader"),
+        "StateStoreChangelogReader",
+    }
+)
 #: What is in front of the status of a request.
 _CODE = r"(?:[Cc]ode[ :=]{1,3}|, |: ?)"
 #: What is wrong, the most telling first. Each is searched in the class and the message of an exception.
@@ -35,6 +46,8 @@ _PROBLEMS = {
 }
 #: A path, whose numbers are none of a request.
 _PATH = re.compile(r"/[^\s,;'\"\]\[<>()?]{1,2000}")
+#: What Java says of any file of a machine.
+_BARE = re.compile(r"\((?:No such file or directory|Permission denied|Is a directory)\)|NoSuchFileException")
 _TEMPORARY = r"(?:\.[\w-]{1,80}(?:\.TID\d{1,9})?\.tmp|\.crc)?(?![\w/-])"
 #: Files that Spark writes into a checkpoint, or into the log of a file sink; what users name their own files is none.
 _FILE = re.compile(
@@ -54,15 +67,19 @@ class StorageProblem:
         what: Which of the problems above.
         place: What the file is: ``offsets``, ``commits``, ``sources``, ``state`` or ``sink_log``.
         path: Of the file.
+        is_bare: Whether only Java itself says it, of a path without a scheme, as it does for any file of a machine.
     """
 
     what: str
     place: str
     path: str
+    is_bare: bool = False
 
 
 def storage_problem(text: str) -> StorageProblem | None:
     """What an exception, its class and its message, says of the first such file in it; None without a file or words."""
+    if "[Errno " in text:  # of a file that Python has opened
+        return None
     if "%2F" in text:  # of an API of GCS
         text = text.replace("%2F", "/")
     for found in _FILE.finditer(text):
@@ -71,5 +88,6 @@ def storage_problem(text: str) -> StorageProblem | None:
             continue
         said = _PATH.sub("/…", text)
         what = next((name for name, words in _PROBLEMS.items() if words.search(said)), None)
-        return None if what is None else StorageProblem(what, found.lastgroup, path)
+        is_bare = path.startswith("/") and _BARE.search(text) is not None
+        return None if what is None else StorageProblem(what, found.lastgroup, path, is_bare)
     return None

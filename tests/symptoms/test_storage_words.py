@@ -56,7 +56,7 @@ def test_a_file_that_is_missing(storage, place):
     problem = storage_problem(text)
     assert problem is not None and (problem.what, problem.place) == ("missing", place)
     (item,) = explain([text]).explanations
-    assert item.certainty == "proven"
+    assert item.certainty == ("possible" if storage in ("java", "nio") else "proven")
     assert any("salvage" in command for command in item.commands) <= (place != "sink_log")
     assert item.commands
 
@@ -69,6 +69,7 @@ def test_what_else_a_storage_says(what, words, file):
     assert problem is not None and problem.what == what
     found = explain([text]).explanations
     assert found and {sign.kind for item in found for sign in item.signs} <= {"file", "text"}
+    assert all(item.is_shown for item in found) or words.endswith("(Permission denied)")
     if what == "denied":
         assert not [command for item in found for command in item.commands]
 
@@ -88,6 +89,29 @@ def test_what_else_a_storage_says(what, words, file):
 def test_a_file_of_users_is_none_of_a_checkpoint(path, words):
     assert storage_problem(words.format(path)) is None
     assert [item for item in explain([words.format(path)]).explanations if item.is_shown] == []
+
+
+READER = "\tat org.apache.spark.sql.execution.streaming.checkpointing.HDFSMetadataLog.get(H.scala:1)"
+JAVA = "java.io.FileNotFoundException: /data/ck/offsets/7 (Permission denied)\n\tat java.io.FileInputStream.open0(N)\n"
+
+
+@pytest.mark.parametrize(
+    ("text", "is_shown"),
+    [
+        (JAVA + READER, True),
+        (f"{JAVA}\tat com.acme.Job.read(Job.java:3)\n{READER}", None),
+        ("FileNotFoundError: [Errno 2] No such file or directory: '/data/exports/offsets/17'", None),
+        (
+            "[FAILED_EXECUTE_UDF] f failed due to: java.io.FileNotFoundException: File s3a://l/offsets/17 does not exist",
+            None,
+        ),
+        ("[FOREACH_BATCH_USER_FUNCTION_ERROR] Reason: /data/exports/offsets/17 (No such file or directory)", None),
+    ],
+)
+def test_a_file_that_the_query_has_opened_itself(text, is_shown):
+    """Java's own words are of Spark where its reader threw; a function of the query that failed is not the checkpoint."""
+    found = [item.is_shown for item in explain(text.splitlines()).explanations if item.cause]
+    assert found == ([] if is_shown is None else [is_shown])
 
 
 @pytest.mark.parametrize(
