@@ -225,7 +225,7 @@ def test_no_helper_is_imported_from_a_test_module():
 TESTED_ELSEWHERE = {
     ".": "errors get_provider_info visible",
     "backup": "copier declare patience",
-    "change": "actions executor facts forget journal open_sinks receipt resume stage validate",
+    "change": "actions executor facts forget journal open_sinks receipt stage validate",
     "change/undo": "make put_back",
     "checkpoint": "file_sink_log own_files progress sink_marker spark_confs state_partitions view",
     "checks": "checksums confs file_sink rule_pages",

@@ -125,7 +125,8 @@ def _carry_out(executor: InPlace, run: _Run, lock: Held) -> Receipt:
     if not resuming:  # also when it has no steps: somebody may have taken them out of it
         _require_own_plan(executor)
     if todo:
-        accepted = () if resuming else require_accepted(plan, run.accept_sink)
+        # what was accepted when it was begun is in its record; who says it again has to say the same
+        accepted = () if resuming and not run.accept_sink else require_accepted(plan, run.accept_sink)
         require_access(stores, todo, plan.called)
         guard = Guard(executor, facts)
         guard.watch(run.quiet_s, lock.storage_now_ms() if run.quiet_s is None else None, run.tell)

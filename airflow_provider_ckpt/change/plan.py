@@ -10,7 +10,7 @@ import hashlib
 import json
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from airflow_provider_ckpt.change.action_parser import action_from_dict
@@ -68,6 +68,7 @@ class Plan:
         trigger: The trigger of the query as a deploy file says it, such as ``realTime``; empty when nobody has said.
         asked: What somebody has asked for, by which the same change is known again: of a reset a digest, of a change
             of sources all of it; empty in other plans, and in those of earlier versions.
+        completes: Of a change that was begun and interrupted: whose it is, in a sentence. It is no part of the plan.
     """
 
     kind: Kind
@@ -85,6 +86,7 @@ class Plan:
     notes: tuple[str, ...] = ()
     trigger: str = ""
     asked: str = ""
+    completes: str = field(default="", compare=False)
 
     @property
     def rules(self) -> Rules:
@@ -236,6 +238,7 @@ class Plan:
             "undoes": self.undoes,
             "notes": fields["notes"],
             "trigger": self.trigger,
+            "completes": self.completes,
         }
 
 

@@ -20,6 +20,7 @@ class PlanShownFields(PlannedFields):
     plan_id: Annotated[str, "digest of the content of the plan"]
     sink_effects: Annotated[list[SinkEffectFields], "sink effect of each sink"]
     trigger: Annotated[str, "trigger of the query, such as `realTime`; empty when it was not declared"]
+    completes: Annotated[str, "which interrupted change this completes, in a sentence; empty for a new plan"]
 
 
 class ReceiptFields(TypedDict):

@@ -10,7 +10,7 @@ from airflow_provider_ckpt.change.lock import lock_warnings
 from airflow_provider_ckpt.change.open_sinks import sink_of
 from airflow_provider_ckpt.change.places import Stores
 from airflow_provider_ckpt.change.plan import Plan
-from airflow_provider_ckpt.change.resume import find_interrupted
+from airflow_provider_ckpt.change.resume import Said, find_interrupted
 from airflow_provider_ckpt.checkpoint.observe import refuse_closed, refuse_links
 from airflow_provider_ckpt.checkpoint.read_unmoved import read_unmoved
 from airflow_provider_ckpt.checkpoint.view import CheckpointView
@@ -38,7 +38,7 @@ def make_repartition(stores: Stores, partitions: int, *, sink: DeclaredSink | No
         PlanError: Spark would refuse it, too late, or would do it wrong; the error says why.
         CheckpointMovedError: The query is running, and removes what was just listed.
     """
-    begun = find_interrupted(stores, "repartition", lambda plan: plan.partitions == partitions)
+    begun = find_interrupted(stores, "repartition", lambda plan: plan.partitions == partitions, Said(sink))
     if begun is not None:
         return begun
     return read_unmoved(lambda: _fresh(stores, partitions, sink), stores.checkpoint, stores.sink)

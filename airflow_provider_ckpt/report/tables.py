@@ -183,6 +183,7 @@ def plan_tables(plan: Plan, *, most: int = 20) -> list[Table]:
     title = f"Plan {plan.plan_id}: {plan.called} to {plan.aim}, {counted}"
     about = [("sink effect", plan.sink_effect), ("checkpoint", plan.location)]
     about += [("trigger", plan.trigger)] if plan.trigger else []
+    about = [*([("completes", plan.completes)] if plan.completes else []), *about]
     about += [("guard", f"{name} is {_held(plan, name)}, so that Spark cannot start in between") for name in guards]
     tables = [facts(title, [*about, *(("target", note) for note in plan.notes)])]
     if plan.effects:

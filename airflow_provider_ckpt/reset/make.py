@@ -15,10 +15,9 @@ from airflow_provider_ckpt.change.lock import lock_warnings
 from airflow_provider_ckpt.change.open_sinks import sink_of
 from airflow_provider_ckpt.change.places import Stores
 from airflow_provider_ckpt.change.plan import Plan
-from airflow_provider_ckpt.change.resume import find_interrupted
+from airflow_provider_ckpt.change.resume import Said, find_interrupted
 from airflow_provider_ckpt.checkpoint.observe import observe, refuse_closed, refuse_links
 from airflow_provider_ckpt.checkpoint.read_unmoved import read_unmoved
-from airflow_provider_ckpt.checkpoint.sink_marker import NOT_DECLARED
 from airflow_provider_ckpt.checkpoint.view import CheckpointView
 from airflow_provider_ckpt.clock import now_ms
 from airflow_provider_ckpt.codec import layout
@@ -66,8 +65,7 @@ def make_reset(
     require_flag("state_sees_rows_again", state_sees_rows_again)
     require_flag("fenced", fenced)
     asked = _Asked(source_id, aim)
-    if (begun := find_interrupted(stores, "reset", asked.is_by)) is not None:
-        _require_same(begun, stores, sink, trigger)
+    if (begun := find_interrupted(stores, "reset", asked.is_by, Said(sink, trigger))) is not None:
         return begun
     return read_unmoved(
         lambda: _fresh_reset(stores, asked, sink, trigger, again_is_fine=state_sees_rows_again, fenced=fenced),
@@ -136,25 +134,6 @@ class _Asked:
     def is_by(self, plan: Plan) -> bool:
         """Whether a plan does that. One of an earlier version says so in its first note alone."""
         return plan.asked == self.digest if plan.asked else plan.notes[:1] == (self.text,)
-
-
-def _require_same(begun: Plan, stores: Stores, sink: DeclaredSink | None, trigger: str | None) -> None:
-    """What a person has said of the sink and the trigger has to be what the plan was judged with."""
-    said = _declared(stores, sink)
-    name = said.at(stores.sink if said.directory else None).name
-    if said.kind and (then := {item.sink for item in begun.effects}) != {name}:
-        told, now = f"sink {' and '.join(sorted(then)) or NOT_DECLARED}", f"sink {name}"
-    elif trigger and begun.trigger != trigger:
-        told, now = f"trigger {begun.trigger or NOT_DECLARED}", f"trigger {trigger}"
-    else:
-        return
-    raise PlanError(
-        f"this reset was begun with the {told}, was killed on its way, and cannot be completed with the {now}.",
-        location=begun.location,
-        batch_id=begun.batch_id,
-        hint="Nothing was done. Say the same as then, or nothing, to complete it; or take it back (ckpt undo) and plan "
-        "it again.",
-    )
 
 
 def _declared(stores: Stores, sink: DeclaredSink | None) -> DeclaredSink:

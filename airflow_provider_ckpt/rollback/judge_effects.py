@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 
 from airflow_provider_ckpt.change.fit_sink import require_fit
 from airflow_provider_ckpt.change.places import Stores
+from airflow_provider_ckpt.change.resume import Said
 from airflow_provider_ckpt.checkpoint.file_sink_log import SinkLog
 from airflow_provider_ckpt.checkpoint.find_inputs import find_inputs
 from airflow_provider_ckpt.checkpoint.input_files import Inputs, files_after, logs_after
@@ -32,6 +33,11 @@ class Wish:
     sources: Mapping[str, str]
     trigger: str
     fenced: bool = False
+
+    @property
+    def said(self) -> Said:
+        """What of it a change that was begun has to agree with."""
+        return Said(self.sink, self.trigger, self.trim_sink_log)
 
 
 def judge_sink(

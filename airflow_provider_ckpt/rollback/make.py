@@ -142,13 +142,13 @@ def _backup_of(stores: Stores, batch_id: int) -> ToBackup | None:
 def _make_rollback(stores: Stores, target: RollbackTarget, wish: Wish) -> Plan:
     checkpoint = stores.checkpoint
     batch_id = resolve(checkpoint, target)
-    if (interrupted := _interrupted(stores, batch_id)) is not None:
+    if (interrupted := _interrupted(stores, batch_id, wish)) is not None:
         return interrupted
     return _fresh_rollback(stores, target, _observed(checkpoint, batch_id), batch_id, wish)
 
 
-def _interrupted(stores: Stores, batch_id: int) -> Plan | None:
-    return find_interrupted(stores, "rollback", lambda plan: plan.batch_id == batch_id)
+def _interrupted(stores: Stores, batch_id: int, wish: Wish) -> Plan | None:
+    return find_interrupted(stores, "rollback", lambda plan: plan.batch_id == batch_id, wish.said)
 
 
 def _observed(checkpoint: Store, batch_id: int) -> CheckpointView:
@@ -216,7 +216,8 @@ def _make_rollback_to_backup(stores: Stores, target: ToBackup, wish: Wish) -> Pl
     if root is None:
         raise PlanError(f"the root {target.root} of the backup was not given to open.", location=checkpoint.location)
     wanted = FromBackup(target.backup_id)
-    if (interrupted := find_interrupted(stores, "rollback", lambda plan: wanted in plan.requirements)) is not None:
+    interrupted = find_interrupted(stores, "rollback", lambda plan: wanted in plan.requirements, wish.said)
+    if interrupted is not None:
         return interrupted  # everything was copied before it began: it does not matter whether the backup is there
     own = observe(checkpoint).query_id if target.backup_id == LATEST else None  # a named one may bring the id back
     backup = find_backup(root, target.backup_id, own)
@@ -235,7 +236,7 @@ def _back_to(stores: Stores, root: Store, backup: Manifest, wish: Wish) -> Plan:
     view = _observed(checkpoint, batch_id)
     require_own_sources(stores, batch_id, view)
     if keeps_batch(view, backup, compare(checkpoint, view, backup)):
-        if (interrupted := _interrupted(stores, batch_id)) is not None:
+        if (interrupted := _interrupted(stores, batch_id, wish)) is not None:
             return interrupted
         with suppress(BatchNotRestorableError):
             return _fresh_rollback(stores, ToBatch(batch_id), view, batch_id, wish)

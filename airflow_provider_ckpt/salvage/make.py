@@ -72,9 +72,9 @@ def make_salvage_with_report(
 ) -> tuple[Plan, Report | None]:
     """The plan of :func:`make_salvage`, and its report as a value; one that was killed has none."""
     require_flag("trim_sink_log", trim_sink_log)
-    if (interrupted := find_interrupted(stores, "salvage", lambda plan: True)) is not None:
-        return interrupted, None
     wish = Wish(trim_sink_log, sink, {}, trigger or "")
+    if (interrupted := find_interrupted(stores, "salvage", lambda plan: True, wish.said)) is not None:
+        return interrupted, None
     return read_unmoved(lambda: _Salvage(stores, wish).plan(), stores.checkpoint, stores.sink)
 
 

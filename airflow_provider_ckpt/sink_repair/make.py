@@ -12,7 +12,7 @@ from airflow_provider_ckpt.change.lock import lock_warnings
 from airflow_provider_ckpt.change.open_sinks import sink_of
 from airflow_provider_ckpt.change.places import Stores
 from airflow_provider_ckpt.change.plan import Plan
-from airflow_provider_ckpt.change.resume import find_interrupted
+from airflow_provider_ckpt.change.resume import Said, find_interrupted
 from airflow_provider_ckpt.checkpoint.compaction import misnamed
 from airflow_provider_ckpt.checkpoint.observe import observe, refuse_closed, refuse_links
 from airflow_provider_ckpt.checkpoint.read_unmoved import read_unmoved
@@ -61,7 +61,7 @@ def make_repair(stores: Stores, sink: DeclaredSink, decisions: Decisions | None 
             location=stores.checkpoint.location,
             hint=f"{NOTHING} Declare the file sink: --sink file:URI.",
         )
-    begun = find_interrupted(stores, "repair", lambda plan: plan.asked == said.text)
+    begun = find_interrupted(stores, "repair", lambda plan: plan.asked == said.text, Said(sink))
     if begun is not None and begun.sink == stores.sink.location:
         return begun
     plan = read_unmoved(lambda: _fresh(stores, sink, said), stores.checkpoint, stores.sink)

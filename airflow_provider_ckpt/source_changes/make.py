@@ -13,7 +13,7 @@ from airflow_provider_ckpt.change.lock import lock_warnings
 from airflow_provider_ckpt.change.open_sinks import sink_of
 from airflow_provider_ckpt.change.places import Stores
 from airflow_provider_ckpt.change.plan import Plan
-from airflow_provider_ckpt.change.resume import find_interrupted
+from airflow_provider_ckpt.change.resume import Said, find_interrupted
 from airflow_provider_ckpt.checkpoint.observe import observe, refuse_closed, refuse_links
 from airflow_provider_ckpt.checkpoint.read_unmoved import read_unmoved
 from airflow_provider_ckpt.checkpoint.view import CheckpointView
@@ -61,7 +61,8 @@ def make_source_change(
         CheckpointMovedError: The query is running, and removes what was just listed.
     """
     require_flag("fenced", fenced)
-    if (begun := find_interrupted(stores, "sources", lambda plan: plan.asked == change.key)) is not None:
+    said = Said(sink, trigger)
+    if (begun := find_interrupted(stores, "sources", lambda plan: plan.asked == change.key, said)) is not None:
         return begun
     plan = read_unmoved(lambda: _fresh(stores, change, sink, trigger or ""), stores.checkpoint, stores.sink)
     return with_fence(plan, required_fence(stores)) if fenced else plan

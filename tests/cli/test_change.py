@@ -143,7 +143,7 @@ def test_the_plan_of_an_undo_prints_how_a_file_sink_forgets_what_the_undo_drops(
             (log / str(batch_id)).write_text("v1")
 
     run_batches(0, 1, 2, 3)
-    accepted = ["--execute", "--i-know-it-is-stopped", "--quiet-period", "0", "--accept-sink", "skipped", "--json"]
+    accepted = ["--execute", "--i-know-it-is-stopped", "--quiet-period", "0", "--accept-sink", "stops", "--json"]
     assert run(["rollback", query.store.location, "--to-batch", "1", "--sink", sink, *accepted]) == 0
     run_batches(2, 3, 4)
     capsys.readouterr()
@@ -151,7 +151,7 @@ def test_the_plan_of_an_undo_prints_how_a_file_sink_forgets_what_the_undo_drops(
     (effect,) = json.loads(capsys.readouterr().out)["plan"]["sink_effects"]
     command = shlex.split(effect["remedy"].partition("trim the log of the sink: ckpt ")[2])
     assert (effect["effect"], command[0], sorted(path.name for path in log.iterdir())) == (
-        "skipped",
+        "stops",
         "rollback",
         list("01234"),
     )

@@ -187,7 +187,7 @@ NO_START = {
         0,
         "commits/7",
         "missing",
-        "there is a checksum file without its file commits/7",
+        "commits/.7.crc: there is a checksum file without its file",
     ),
     "a file that the dropped batches need as well": (2, "state/0/0/6.delta", "missing", "state/0/0/6.delta is missing"),
 }

@@ -13,7 +13,7 @@ from airflow_provider_ckpt.change.lock import lock_warnings
 from airflow_provider_ckpt.change.open_sinks import sink_of
 from airflow_provider_ckpt.change.places import Stores
 from airflow_provider_ckpt.change.plan import Plan
-from airflow_provider_ckpt.change.resume import find_interrupted
+from airflow_provider_ckpt.change.resume import Said, find_interrupted
 from airflow_provider_ckpt.change.undo.left import After
 from airflow_provider_ckpt.change.undo.plan import Undo, judge_undo
 from airflow_provider_ckpt.checkpoint.find_restart_set import operator_names
@@ -57,7 +57,8 @@ def make_undo(
     done = record.plan
     if done.sink and stores.sink is None and opened is not None:
         stores = replace(stores, sink=opened(done.sink))
-    if (interrupted := find_interrupted(stores, "undo", lambda plan: plan.undoes == done.plan_id)) is not None:
+    said = Said(sink, trigger)
+    if (interrupted := find_interrupted(stores, "undo", lambda plan: plan.undoes == done.plan_id, said)) is not None:
         return interrupted
     declared = sink or sink_of(done)
     if not declared.kind and stores.sink is not None:
