@@ -14,6 +14,7 @@ import pytest
 from hypothesis import HealthCheck, settings
 
 from tests.goldens import Goldens
+from tests.pipelines.shop import unpack as unpack_pipeline
 from tests.tiers import NEEDS_MORE, NOT_UNIT, SERVICES, SWEEPS, TESTS
 
 os.environ.setdefault("AIRFLOW_HOME", tempfile.mkdtemp(prefix="airflow-"))  # read when airflow is imported
@@ -222,3 +223,9 @@ def s3_requests() -> object:
             events.unregister("before-send.s3", on_request)
 
     return count
+
+
+@pytest.fixture
+def shop(tmp_path) -> Callable[[str], Path]:
+    """Unpacks what a run of a declarative pipeline has left behind; the directory of its project."""
+    return lambda case: unpack_pipeline(case, tmp_path / case)

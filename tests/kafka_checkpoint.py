@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import uuid
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -14,7 +15,7 @@ def plan_batch(checkpoint: Path, batch_id: int, *offsets: Mapping[str, Mapping[i
     """Write an entry of the offset log, with the offset of each source."""
     for directory in ("offsets", "commits"):
         (checkpoint / directory).mkdir(parents=True, exist_ok=True)
-    (checkpoint / "metadata").write_text('{"id":"7f0c55e2-9a1b-4b5e-9c3d-2f6f4d0f1a10"}')
+    (checkpoint / "metadata").write_text(f'{{"id":"{uuid.uuid5(uuid.NAMESPACE_URL, checkpoint.name)}"}}')
     conf = {"spark.sql.shuffle.partitions": "2"}
     metadata = {"batchWatermarkMs": 0, "batchTimestampMs": BEGAN_MS + 1_000 * batch_id, "conf": conf}
     texts = [offset if isinstance(offset, str) else json.dumps(offset) for offset in offsets]

@@ -8,6 +8,7 @@ from airflow_provider_ckpt.change.facts import Facts, Place
 from airflow_provider_ckpt.change.places import Stores
 from airflow_provider_ckpt.change.plan import Plan
 from airflow_provider_ckpt.change.requirements import KeptObjects, KeptSinkLog, WriterStopped
+from airflow_provider_ckpt.checkpoint.find_flows import refuse_replaced
 from airflow_provider_ckpt.checkpoint.observe import observe, refuse_links
 from airflow_provider_ckpt.checkpoint.own_files import MANIFEST
 from airflow_provider_ckpt.codec import layout
@@ -31,6 +32,7 @@ def find_facts(plan: Plan, stores: Stores, *, resuming: bool) -> Facts:
         PlanError: The plan needs a sink or a backup root that was not given.
     """
     view = observe(stores.checkpoint, deep=True, batch_id=plan.batch_id if plan.rules.adds_batch else None)
+    refuse_replaced(stores.checkpoint)
     refuse_links(view)
     backup_id = plan.backup_id
     if backup_id is not None and not resuming:  # once begun, all that comes from the backup is staged

@@ -9,6 +9,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 
+from airflow_provider_ckpt.checkpoint.file_sink_log import SinkLog
+
 #: The directory of all checkpoints of a pipeline.
 CHECKPOINTS = "_checkpoints"
 #: So many levels are below it: catalog, database, table, flow, version.
@@ -20,16 +22,26 @@ class Flow:
     """One version of one flow.
 
     Args:
-        target: URI of the directory of what the flow writes to, a table or a sink, with its flows in it.
+        storage: URI of the storage of the pipeline.
         parts: What names the target: catalog, database and table, or a sink.
         name: Of the flow.
         version: Its number.
     """
 
-    target: str
+    storage: str
     parts: tuple[str, ...]
     name: str
     version: int
+
+    @property
+    def target(self) -> str:
+        """URI of the directory of what the flow writes to, a table or a sink, with its flows in it."""
+        return "/".join((self.storage, CHECKPOINTS, *self.parts))
+
+    @property
+    def wrote(self) -> str:
+        """What the flow writes to, in a sentence."""
+        return ".".join(self.parts)
 
     @property
     def directory(self) -> str:
@@ -39,7 +51,46 @@ class Flow:
     @property
     def called(self) -> str:
         """The flow in a sentence."""
-        return f"flow {self.name} of {'.'.join(self.parts)}"
+        return f"flow {self.name} of {self.wrote}"
+
+
+@dataclass(frozen=True, slots=True)
+class Neighbour:
+    """The version that runs of another flow into the same table or sink.
+
+    Args:
+        name: Of the flow.
+        location: URI of its checkpoint.
+        committed: The newest batch in its commit log; None when nothing is committed.
+    """
+
+    name: str
+    location: str
+    committed: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class Surroundings:
+    """What is beside the checkpoint of a flow.
+
+    Args:
+        flow: The flow.
+        newest: The highest version of it.
+        neighbours: The other flows into the same table or sink.
+        log: The log of the files of the table, where it was found.
+        is_delta: Whether the table was found, and is one of Delta.
+    """
+
+    flow: Flow
+    newest: int
+    neighbours: tuple[Neighbour, ...] = ()
+    log: SinkLog | None = None
+    is_delta: bool = False
+
+    @property
+    def replaced_by(self) -> str | None:
+        """URI of the version that Spark runs; None when it is this one."""
+        return f"{self.flow.directory}/{self.newest}" if self.newest > self.flow.version else None
 
 
 def flow_of(location: str) -> Flow | None:
@@ -48,7 +99,8 @@ def flow_of(location: str) -> Flow | None:
     if name is None or len(above) < 2 or _number(name) is None:
         return None
     *parts, flow = above
-    return Flow(location[: -len(f"/{flow}/{name}")], tuple(parts), flow, int(name))
+    below = "/".join((CHECKPOINTS, *above, name))
+    return Flow(location.rstrip("/").removesuffix(below).rstrip("/"), tuple(parts), flow, int(name))
 
 
 def may_be_flow(location: str) -> bool:

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from airflow_provider_ckpt.checkpoint.file_sink_log import SinkLog
+from airflow_provider_ckpt.checkpoint.flows import Surroundings
 from airflow_provider_ckpt.checkpoint.sink_marker import SinkMarker
 from airflow_provider_ckpt.checkpoint.spark_confs import state_partitions
 from airflow_provider_ckpt.codec import Encodable, layout
@@ -47,6 +48,7 @@ class CheckpointView:
         sink: The log of the file sink, when it was read.
         first_sink: The sink that was declared first and where that is remembered, when the one read is another.
         marker: What a sink that is a table remembers of the query, when it was read.
+        surroundings: What is beside the checkpoint of a flow of a declarative pipeline, when it was read.
         gone_inputs: URIs of input files of the batch in flight that are not in their directory any more.
         restorable: The newest batch that a rollback can go to, at or before each batch for which that was found out;
             None where there is none.
@@ -71,6 +73,7 @@ class CheckpointView:
     sink: SinkLog | None = None
     first_sink: tuple[str, str] | None = None
     marker: SinkMarker | None = None
+    surroundings: Surroundings | None = None
     gone_inputs: tuple[str, ...] = ()
     restorable: Mapping[int, int | None] = field(default_factory=dict)
     long_source_logs: Mapping[str, int | None] = field(default_factory=dict)

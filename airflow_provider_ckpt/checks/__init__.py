@@ -12,6 +12,7 @@ from airflow_provider_ckpt.checks import (
     checksums,
     confs,
     file_sink,
+    flows,
     logs,
     operators,
     sink_log,
@@ -25,7 +26,7 @@ from airflow_provider_ckpt.checks.registry import checks_of
 
 #: In the order in which they judge.
 CHECKS = checks_of(
-    logs, confs, sources, state, state_names, operators, checksums, file_sink, sink_log, beside, writers, access
+    logs, confs, sources, state, state_names, operators, checksums, file_sink, sink_log, flows, beside, writers, access
 )
 
 

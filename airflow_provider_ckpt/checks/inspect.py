@@ -9,6 +9,7 @@ from itertools import islice
 
 from airflow_provider_ckpt import codec
 from airflow_provider_ckpt.checkpoint.decompressors import decompressors
+from airflow_provider_ckpt.checkpoint.find_flows import find_surroundings
 from airflow_provider_ckpt.checkpoint.find_inputs import find_inputs
 from airflow_provider_ckpt.checkpoint.find_restart_set import find_restart_set
 from airflow_provider_ckpt.checkpoint.input_files import files_in_flight
@@ -65,6 +66,7 @@ def examine(
         StoreError: The storage refused or did not answer.
     """
     view = read_unmoved(lambda: _examine_all(store), store) if deep else observe(store, listing=listing)
+    view = replace(view, surroundings=find_surroundings(store, table=sink is None))
     if sink is None:
         return view
     memory = memory_of(store, view.query_id)

@@ -2,141 +2,46 @@
 
 from __future__ import annotations
 
-import json
-import sys
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
-from math import inf
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from airflow_provider_ckpt.checks.findings import SEVERITIES
 from airflow_provider_ckpt.cli.files import WrittenFile, require_outside
+from airflow_provider_ckpt.cli.fleet_output import Summary, collect, show
 from airflow_provider_ckpt.cli.options import (
     Whole,
     directories,
     examples,
+    open_place,
     open_store,
     opening,
     pairs,
     shared,
     triggered,
 )
-from airflow_provider_ckpt.cli.render import print_error, print_tables, say
+from airflow_provider_ckpt.cli.render import print_error, say
 from airflow_provider_ckpt.cli.sources import asked_sources, asking
 from airflow_provider_ckpt.cli.topic_memory import TopicMemory
 from airflow_provider_ckpt.clock import now_ms
-from airflow_provider_ckpt.documents import FORMAT_VERSION
 from airflow_provider_ckpt.errors import CheckpointNotFoundError, GateFailedError
 from airflow_provider_ckpt.fleet.find import DEPTH, THREADS, Unsearched, find_checkpoints
+from airflow_provider_ckpt.fleet.find_twins import find_twins
 from airflow_provider_ckpt.fleet.index import left_out_text
 from airflow_provider_ckpt.fleet.judge import judge_checkpoints
 from airflow_provider_ckpt.fleet.read_positions import FleetPositions
-from airflow_provider_ckpt.fleet.row import FleetRow
 from airflow_provider_ckpt.fleet.write_index import IndexWriter
-from airflow_provider_ckpt.report.ci import printable
-from airflow_provider_ckpt.report.openmetrics import fleet_metrics
-from airflow_provider_ckpt.report.tables import fleet_table, not_judged_text
 from airflow_provider_ckpt.restart.deploy import DeploySpec, declare
-from airflow_provider_ckpt.restart.forecast import DECISIONS
 from airflow_provider_ckpt.storage.store import Store
 
 if TYPE_CHECKING:
-    from airflow_provider_ckpt.documents.findings import FleetSummaryFields
+    pass
 
 NO_ROOT = (
     "name at least one ROOT, a directory with checkpoints in it or below it, such as ckpt fleet s3://lake/checkpoints. "
     "A root of backups, as of --backups, is none."
 )
-
-
-@dataclass(slots=True)
-class _Summary:
-    """What the rows add up to: checkpoints, how many of them with what at worst, and what could not be read.
-
-    ``decision`` is that of a gate on all of them, the worst; None without a deploy.
-    """
-
-    decision: str | None = None
-    unknown: tuple[str, ...] = ()
-    checkpoints: int = 0
-    errors: int = 0
-    warnings: int = 0
-    notes: int = 0
-    unreadable: int = 0
-    replaced: int = 0
-    blocked: int = 0
-    sources_unreadable: int = 0
-    not_searched: int = 0
-    requests: int = 0
-    requests_per_checkpoint: float | None = None
-
-    @property
-    def found(self) -> int:
-        """How many directories were a checkpoint, or could not be read."""
-        return self.checkpoints + self.unreadable + self.replaced
-
-    @property
-    def failed(self) -> bool:
-        """Whether the answer is no."""
-        return bool(self.errors or self.blocked or self.unreadable or self.sources_unreadable)
-
-    def add(self, row: FleetRow) -> None:
-        """Count a row."""
-        self.checkpoints += row.error is None and row.replaced_by is None
-        self.replaced += row.replaced_by is not None
-        self.unreadable += row.error is not None
-        self.errors += row.error is None and any(finding.severity == "error" for finding in row.findings)
-        self.warnings += row.worst == "warning"
-        self.notes += row.worst == "note"
-        self.blocked += row.decision == "block"
-        self.sources_unreadable += row.lag_error is not None
-        self.unknown = tuple(dict.fromkeys((*self.unknown, *row.unknown)))
-        if row.decision is not None:
-            self.decision = max(self.decision or "pass", row.decision, key=DECISIONS.index)
-
-    def to_dict(self) -> FleetSummaryFields:
-        """JSON-ready."""
-        return {
-            "decision": self.decision,
-            "unknown": list(self.unknown),
-            "checkpoints": self.checkpoints,
-            "errors": self.errors,
-            "warnings": self.warnings,
-            "notes": self.notes,
-            "unreadable": self.unreadable,
-            "replaced": self.replaced,
-            "blocked": self.blocked,
-            "sources_unreadable": self.sources_unreadable,
-            "not_searched": self.not_searched,
-            "requests": self.requests,
-            "requests_per_checkpoint": self.requests_per_checkpoint,
-        }
-
-    def headline(self) -> str:
-        """The first line for people: the decision, what was found, and what was not judged."""
-        counted = [f"{self.errors} with errors", f"{self.warnings} with warnings"]
-        if self.decision is not None:
-            counted.insert(0, f"{self.blocked} blocked")
-        if self.unreadable:
-            counted.append(f"{self.unreadable} not readable")
-        if self.sources_unreadable:
-            counted.append(f"{self.sources_unreadable} whose sources could not be asked")
-        if self.replaced:
-            counted.append(f"{self.replaced} replaced by a full refresh")
-        if self.not_searched:
-            counted.append(f"{self.not_searched} directories deeper than --depth, which were not searched")
-        decision = "" if self.decision is None else f"{self.decision.upper()} "
-        plural = "" if self.checkpoints == 1 else "s"
-        what = f"{decision}{self.checkpoints} checkpoint{plural}: {', '.join(counted)}"
-        return f"{what}{not_judged_text(self.unknown)}"
-
-    def cost(self) -> str:
-        """The last line for people."""
-        each = "" if self.requests_per_checkpoint is None else f", {self.requests_per_checkpoint:.1f} per checkpoint"
-        return f"{self.requests} requests{each}."
 
 
 @click.command(
@@ -242,7 +147,8 @@ def fleet(
     Exit code 1 when there is an error, a decision to block, or a directory or a source that could not be read; 3 when
     there is no checkpoint. Directories that --depth leaves out are counted, and change no exit code. Of a flow of a
     declarative pipeline only the newest version is checked; the others are listed as replaced. With --json the rows
-    are printed in the order of their directories, not worst first.
+    are printed in the order of their directories, not worst first. When it is interrupted (Ctrl-C), what was checked by
+    then is printed, the summary says that it is not complete, and the exit code is 130.
     """
     if not roots:
         raise click.UsageError(NO_ROOT)
@@ -250,18 +156,23 @@ def fleet(
         raise click.UsageError(f"give either --json or --format {document}")
     deploy, remembered = _deploy(spark_version, confs), TopicMemory(topic_ids)
     positions = _positions(said, remembered, opening(storage_options), ages=ages)
-    stores = [open_store(root, storage_options) for root in roots]
+    stores = [open_place(root, storage_options) for root in roots]
     writer = _index_writer(index, stores, backup_roots, storage_options)
     unsearched = Unsearched()
     found = find_checkpoints(stores, depth=depth, threads=threads, unsearched=unsearched)
-    summary = _Summary()
+    summary = Summary()
     judged = judge_checkpoints(found, deep=deep, deploy=deploy, threads=threads, positions=positions)
-    judged = judged if writer is None else writer.taking(judged)
-    rows = _count(_watch(judged), stores, summary, unsearched)
-    show = {"json": _stream, "openmetrics": _print_metrics}.get(
-        "json" if as_json else document or "", _print_for_people
-    )
-    show(rows, summary)
+    rows = collect(judged if writer is None else writer.taking(judged), summary)
+    if summary.is_complete:
+        twins = find_twins(rows, opening(storage_options), None if positions is None else positions.sink_of)
+        rows = [twins.get(row.location, row) for row in rows]
+        if writer is not None:
+            writer.take_again(twins.values())
+    summary.add_all(rows, unsearched.count, sum(store.calls.count for store in stores))
+    show(rows, summary, "json" if as_json else document or "text")
+    if not summary.is_complete:
+        say(f"Interrupted after {len(rows)} rows; the last one is {summary.last}. No index was written.", err=True)
+        raise click.Abort
     for location, ids in positions.topic_ids.items() if positions is not None else ():
         remembered.see(open_store(location, storage_options), ids)
     if writer is not None and writer.write() is None:
@@ -312,66 +223,3 @@ def _positions(
             raise click.UsageError("--ages needs --source or --sources-file")
         return None
     return FleetPositions(asked.deploys, opened, asked.kafka_config, now_ms(), ages=ages, known_ids=remembered.of)
-
-
-def _watch(rows: Iterator[FleetRow]) -> Iterator[FleetRow]:
-    """The same rows, and a bar on stderr that counts them where stderr is a terminal."""
-    if not sys.stderr.isatty():
-        yield from rows
-        return
-    from rich.console import Console
-    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
-
-    columns = (TextColumn("checking"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
-    with Progress(*columns, console=Console(stderr=True), transient=True) as progress:
-        yield from progress.track(rows, total=None)
-
-
-def _count(
-    rows: Iterable[FleetRow], stores: Sequence[Store], summary: _Summary, unsearched: Unsearched
-) -> Iterator[FleetRow]:
-    """The same rows; when the last one has passed, the summary is complete."""
-    for row in rows:
-        summary.add(row)
-        yield row
-    if summary.decision is not None and summary.unreadable:
-        summary.decision = "block"
-    summary.not_searched = unsearched.count
-    summary.requests = sum(store.calls.count for store in stores)
-    if summary.checkpoints:
-        summary.requests_per_checkpoint = round(summary.requests / summary.checkpoints, 2)
-
-
-def _stream(rows: Iterable[FleetRow], summary: _Summary) -> None:
-    """Print one document, each row as soon as it is there, and keep none."""
-    separator = f'{{"format_version": {FORMAT_VERSION}, "checkpoints": [\n'
-    for row in rows:
-        click.echo(f"{separator}{json.dumps(row.to_dict())}", nl=False)
-        separator = ",\n"
-    start = "\n" if summary.found else separator
-    click.echo(f'{start}], "summary": {json.dumps(summary.to_dict())}}}')
-
-
-def urgency(row: FleetRow) -> tuple[int, float, str]:
-    """Worst first; of equal ones the one whose unread data may be deleted first."""
-    expires_ms = inf if row.expires_ms is None else row.expires_ms
-    return SEVERITIES.index(row.worst) if row.worst else len(SEVERITIES), expires_ms, row.location
-
-
-def _print_for_people(rows: Iterable[FleetRow], summary: _Summary) -> None:
-    kept = sorted(rows, key=urgency)
-    colour = "red" if summary.failed else "yellow" if summary.warnings or summary.unknown else "green"
-    say(summary.headline(), colour=colour)
-    if kept:
-        table = fleet_table(kept)
-        print_tables([replace(table, rows=tuple(map(_printable, table.rows)))])
-    say(summary.cost())
-
-
-def _print_metrics(rows: Iterable[FleetRow], _: _Summary) -> None:
-    """One exposition, of which each family holds the samples of all checkpoints."""
-    click.echo(fleet_metrics(list(rows)), nl=False)
-
-
-def _printable(cells: tuple[Any, ...]) -> tuple[Any, ...]:
-    return tuple(printable(cell) if isinstance(cell, str) else cell for cell in cells)

@@ -28,6 +28,7 @@ from airflow_provider_ckpt.cli.render import progress_bar, say
 from airflow_provider_ckpt.fence.make import find_fence, is_interrupted
 from airflow_provider_ckpt.fence.plan import is_closing
 from airflow_provider_ckpt.fence.put_fence import WAIT_S, put_fence
+from airflow_provider_ckpt.fence.refusals import refuse_flow
 from airflow_provider_ckpt.storage.store import Store
 
 
@@ -88,6 +89,7 @@ def fence_first(
         return False
     if query_is_stopped:
         raise click.UsageError("--fence is in place of --i-know-it-is-stopped; give one of them")
+    refuse_flow(stores.checkpoint.location)
     if is_interrupted(stores):
         return False
     if not execute:

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
+from airflow_provider_ckpt.checkpoint.find_flows import at_running_version
 from airflow_provider_ckpt.checkpoint.progress import SOURCE_TYPES, as_declared
 from airflow_provider_ckpt.cli.files import WrittenFile
 from airflow_provider_ckpt.clock import now_ms
@@ -245,7 +246,12 @@ def guarded(allow: Callable[[str], str], limits: tuple[str, ...]) -> Iterator[No
 
 
 def open_store(location: str, storage_options: Iterable[str]) -> Store:
-    """The store behind a location of the command line."""
+    """The store behind a location of the command line; of the directory of a flow, that of the version that runs."""
+    return at_running_version(open_place(location, storage_options))
+
+
+def open_place(location: str, storage_options: Iterable[str]) -> Store:
+    """The store behind a location of the command line, whatever is there."""
     for allow, _ in _GUARDS:
         location = allow(location)
     store = Store.open(location, **{key: _typed(value) for key, value in pairs(storage_options, "--storage-option")})

@@ -153,6 +153,8 @@ class FleetRowFields(TypedDict):
 class FleetSummaryFields(TypedDict):
     """What the rows add up to."""
 
+    complete: Annotated[bool, "whether all were checked; false when the search was interrupted"]
+    last: Annotated[str | None, "the last row of a search that was interrupted; null when it is complete"]
     decision: Annotated[str | None, "worst decision; null without a deploy"]
     unknown: Annotated[list[str], "what was not judged in at least one checkpoint"]
     checkpoints: Annotated[int, "checkpoints that were read"]

@@ -10,15 +10,30 @@ from airflow_provider_ckpt.change.judge_start import judge_start
 from airflow_provider_ckpt.change.places import Stores
 from airflow_provider_ckpt.change.plan import Plan
 from airflow_provider_ckpt.change.requirements import Fenced
+from airflow_provider_ckpt.checkpoint.find_flows import refuse_replaced
 from airflow_provider_ckpt.checkpoint.find_restart_set import operator_names
+from airflow_provider_ckpt.checkpoint.flows import flow_of
 from airflow_provider_ckpt.checkpoint.observe import observe, refuse_closed, refuse_links
 from airflow_provider_ckpt.checkpoint.view import CheckpointView
 from airflow_provider_ckpt.clock import now_ms
 from airflow_provider_ckpt.codec import commit_log, layout, offset_log
 from airflow_provider_ckpt.codec.offset_log import OffsetSeq
 from airflow_provider_ckpt.errors import CheckpointNotFoundError, PlanError
-from airflow_provider_ckpt.fence.plan import fence_of, is_closing, plan_closing, plan_fence, plan_there
-from airflow_provider_ckpt.fence.refusals import require_exclusive, require_fenceable, require_planned_first
+from airflow_provider_ckpt.fence.plan import (
+    fence_of,
+    is_closing,
+    plan_closing,
+    plan_closing_of,
+    plan_fence,
+    plan_there,
+)
+from airflow_provider_ckpt.fence.refusals import (
+    refuse_flow,
+    require_closable,
+    require_exclusive,
+    require_fenceable,
+    require_planned_first,
+)
 from airflow_provider_ckpt.restart.real_time import trigger_of
 from airflow_provider_ckpt.storage.store import Store
 
@@ -41,10 +56,13 @@ def make_fence(stores: Stores, *, trigger: str | None = None) -> Plan:
     checkpoint = stores.checkpoint
     require_exclusive(checkpoint.location, creates_exclusively=checkpoint.creates_exclusively)
     require_planned_first(checkpoint.location, trigger or "")
+    refuse_replaced(checkpoint)
     if (there := find_fence(stores)) is not None:
         return there
     _require_no_other(stores)
     view = _observed(checkpoint)
+    if (flow := flow_of(checkpoint.location)) is not None:
+        return plan_closing_of(flow, view, require_closable(view), now_ms())
     said = trigger_of(trigger, _operators(checkpoint, view))
     newest, entry = require_fenceable(view, said)
     if view.in_flight is not None:
@@ -86,6 +104,7 @@ def make_fence_behind(stores: Stores, closed: Plan) -> Plan:
 
 def required_fence(stores: Stores) -> Fenced:
     """The fence that is there, as a plan requires it. Raises PlanError when the checkpoint is not fenced."""
+    refuse_flow(stores.checkpoint.location)
     there, location = find_fence(stores), stores.checkpoint.location
     if there is None or is_closing(there):
         raise PlanError(

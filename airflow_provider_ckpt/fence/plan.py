@@ -5,6 +5,8 @@
 * A batch in flight: the entry closes the checkpoint until that batch is committed, and is then exchanged for that of
   an empty batch. The latter at once would make Spark take the batch in flight for committed, and lose its rows if its
   writer has died.
+* A flow of a declarative pipeline: the entry closes the checkpoint until the fence is taken back. The run starts a flow
+  that has failed again, after 5 and after 10 seconds, and such a start would run the batch of a fence and go on.
 """
 
 from __future__ import annotations
@@ -14,6 +16,7 @@ from dataclasses import replace
 from airflow_provider_ckpt.change.actions import Create
 from airflow_provider_ckpt.change.plan import Plan
 from airflow_provider_ckpt.change.requirements import LatestCommitted, LatestPlanned, SameQuery
+from airflow_provider_ckpt.checkpoint.flows import Flow
 from airflow_provider_ckpt.checkpoint.progress import or_none
 from airflow_provider_ckpt.checkpoint.sink_marker import NOT_DECLARED
 from airflow_provider_ckpt.checkpoint.view import CheckpointView
@@ -83,9 +86,39 @@ def plan_closing(view: CheckpointView, batch_id: int, at_ms: int) -> Plan:
     return _plan(view, batch_id, CLOSING.decode(), at_ms, notes, _limits(own))
 
 
+def plan_closing_of(flow: Flow, view: CheckpointView, batch_id: int, at_ms: int) -> Plan:
+    """What stops a flow of a declarative pipeline: its checkpoint is closed until that is taken back.
+
+    Args:
+        flow: The flow.
+        view: Its checkpoint.
+        batch_id: The newest batch in the offset log.
+        at_ms: Now, epoch milliseconds.
+    """
+    notes = (
+        f"This is {flow.called}, of a declarative pipeline: its run starts a flow that has failed again, and that "
+        "start would run the batch of a fence and go on. So the checkpoint is closed instead: no Spark starts from it.",
+        f"What it proves: no run commits a batch after batch {batch_id}, until `ckpt undo {view.location}` opens the "
+        "checkpoint again.",
+    )
+    warnings = (
+        "The flow fails at its next batch, is started again twice, and fails; what reads from it is skipped in this "
+        "run, and materialized views stay empty until a run succeeds.",
+        "A full refresh begins another version of the flow, which is not closed.",
+        "A task that still writes to the table is not stopped.",
+    )
+    return _plan(view, batch_id, CLOSING.decode(), at_ms, notes, warnings)
+
+
 def is_closing(plan: Plan) -> bool:
-    """Whether a fence is only there until the batch in flight is committed."""
+    """Whether the entry closes the checkpoint: until the batch in flight is committed, or the flow is opened again."""
     return fence_of(plan).data == CLOSING.decode()
+
+
+def committed_before(plan: Plan) -> int | None:
+    """The newest committed batch that a fence was planned behind; None without one."""
+    said = next(item.expected for item in plan.requirements if isinstance(item, LatestCommitted))
+    return int(said) if said.isdecimal() else None
 
 
 def fence_of(plan: Plan) -> Create:

@@ -19,6 +19,7 @@ from airflow_provider_ckpt.change.plan import Plan
 from airflow_provider_ckpt.change.receipt import Receipt
 from airflow_provider_ckpt.change.require_access import require_access
 from airflow_provider_ckpt.change.require_alone import require_alone
+from airflow_provider_ckpt.checkpoint.flows import flow_of
 from airflow_provider_ckpt.checkpoint.own_files import PLAN
 from airflow_provider_ckpt.clock import now_ms
 from airflow_provider_ckpt.codec import layout
@@ -29,7 +30,7 @@ from airflow_provider_ckpt.errors import (
     ObjectExistsError,
 )
 from airflow_provider_ckpt.fence.make import find_fence, holds, make_fence, make_fence_behind
-from airflow_provider_ckpt.fence.plan import fence_of, is_closing
+from airflow_provider_ckpt.fence.plan import committed_before, fence_of, is_closing
 from airflow_provider_ckpt.fence.refusals import require_planned_first
 from airflow_provider_ckpt.storage.stored_object import StoredObject
 from airflow_provider_ckpt.times import duration_text, time_text
@@ -99,7 +100,7 @@ def put_fence(
         for _ in range(TRIES):
             found = find_fence(stores)
             plan = found or make_fence(stores, trigger=trigger)
-            if is_closing(plan):
+            if is_closing(plan) and flow_of(stores.checkpoint.location) is None:
                 done = _behind_batch_in_flight(run, plan)
             else:
                 done = plan if found or _put(run, plan) else None
@@ -251,8 +252,7 @@ def _begin(run: _Run, plan: Plan) -> None:
     require_access(stores, [fence_of(plan)], plan.called)
     run.lock.require_mine()
     number = journal.next_number(stores.checkpoint, stores.undo)
-    before = plan.batch_id - 1 if is_closing(plan) else plan.batch_id
-    journal.begin(record, plan, by=run.by, at_ms=now_ms(), from_batch=before, number=number)
+    journal.begin(record, plan, by=run.by, at_ms=now_ms(), from_batch=committed_before(plan), number=number)
     journal.write_saved(record, 0, {})
 
 

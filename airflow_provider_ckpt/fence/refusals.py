@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shlex
 
+from airflow_provider_ckpt.checkpoint.flows import flow_of
 from airflow_provider_ckpt.checkpoint.view import CheckpointView
 from airflow_provider_ckpt.codec import layout
 from airflow_provider_ckpt.codec.offset_log import OffsetSeq
@@ -26,6 +27,29 @@ def require_exclusive(location: str, *, creates_exclusively: bool) -> None:
             location=location,
             hint=_STOP,
         )
+
+
+def refuse_flow(location: str) -> None:
+    """Raise PlanError for a change behind the fence of a flow of a pipeline, which the flow's own retry would run."""
+    flow = flow_of(location)
+    if flow is not None:
+        raise PlanError(
+            f"this is {flow.called}, of a declarative pipeline: its run starts a flow that has failed again after 5 "
+            "seconds, and that start would run the batch of a fence and go on, so a fence proves nothing here.",
+            location=location,
+            hint=f"Nothing was done. Close the flow (ckpt fence {location} --execute), wait until its run has ended, "
+            f"open it again (ckpt undo {location}), and make the change with --i-know-it-is-stopped before the next "
+            "run.",
+        )
+
+
+def require_closable(view: CheckpointView) -> int:
+    """The newest planned batch of a flow that is to be closed. Raises PlanError without one."""
+    planned = view.latest_planned
+    if planned is None or planned >= _MOST:
+        raise _refused(view, "no batch of it is planned, so there is nothing to close", _STOP)
+    _require_free(view, planned + 1)
+    return planned
 
 
 def require_planned_first(location: str, trigger: str) -> None:

@@ -85,6 +85,10 @@ class FleetPositions:
         """What is declared of the query with this checkpoint."""
         return self._deploys.of(location)
 
+    def sink_of(self, location: str) -> str | None:
+        """The sink that is declared for the query with this checkpoint."""
+        return self.deploy_of(location).sink
+
     def read_ahead(self, views: Iterable[CheckpointView]) -> None:
         """Ask the brokers for several queries together; raises nothing."""
         read_ahead([(view, self._question(view)) for view in views], self._brokers, self._now_ms)

@@ -70,6 +70,14 @@ class IndexWriter:
                 self._require_room()
             yield row
 
+    def take_again(self, rows: Iterable[FleetRow]) -> None:
+        """Rows that were taken, with what was found of them since."""
+        for row in rows:
+            if row.location in self._rows:
+                self._bytes -= len(line_of(self._rows[row.location]))
+                self._rows[row.location] = index_row(row)
+                self._bytes += len(line_of(self._rows[row.location]))
+
     def _require_room(self) -> None:
         if len(self._rows) > MOST_ROWS:
             raise self._too_large(f"has more than {MOST_ROWS:,} checkpoints, which is all that an index holds")

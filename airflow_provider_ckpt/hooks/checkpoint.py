@@ -11,6 +11,7 @@ from typing import Any
 from airflow.providers.common.compat.sdk import AirflowException, AirflowFailException, BaseHook
 from airflow.sdk.io import get_fs, has_fs
 
+from airflow_provider_ckpt.checkpoint.find_flows import at_running_version
 from airflow_provider_ckpt.errors import CheckpointError, StorageOptionError
 from airflow_provider_ckpt.get_provider_info import UI_FIELD_BEHAVIOUR
 from airflow_provider_ckpt.hooks.kafka import kafka_config
@@ -108,13 +109,15 @@ class CheckpointHook(BaseHook):
     def store(self, location: str) -> Store:
         """Open a location; a relative one is appended to the base location of the connection.
 
+        The directory of a flow of a declarative pipeline means the version that runs.
+
         Raises CheckpointError when no fsspec driver is known for it.
         """
         if not isinstance(location, str):
             raise CheckpointError(f"a location must be a path or a URI as a text, not {location!r:.60}")
         connection = self.get_conn()
         if connection is None:
-            return Store.open(location)
+            return at_running_version(Store.open(location))
         url = self._url(connection.host or "", location)
         extra = connection.extra_dejson
         options = extra.get("storage_options") or {}
@@ -124,8 +127,9 @@ class CheckpointHook(BaseHook):
         storage_conn_id = extra.get("storage_conn_id")
         if storage_conn_id and has_fs(scheme):
             fs = self._fs(scheme, storage_conn_id, options)
-            return Store(fs, fs._strip_protocol(url), url)  # noqa: SLF001  # fsspec has no other way to its path
-        return Store.open(url, **options)
+            path = fs._strip_protocol(url)  # noqa: SLF001  # fsspec has no other way to its path
+            return at_running_version(Store(fs, path, url))
+        return at_running_version(Store.open(url, **options))
 
     def _fs(self, scheme: str, storage_conn_id: str, options: dict[str, Any]) -> Any:
         """One file system for all locations of a connection, so that S3 sees what it can copy by itself."""

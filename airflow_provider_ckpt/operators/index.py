@@ -12,6 +12,7 @@ from airflow_provider_ckpt.clock import now_ms
 from airflow_provider_ckpt.documents import FORMAT_VERSION
 from airflow_provider_ckpt.errors import CheckpointError
 from airflow_provider_ckpt.fleet.find import DEPTH, THREADS, find_checkpoints
+from airflow_provider_ckpt.fleet.find_twins import find_twins
 from airflow_provider_ckpt.fleet.index import left_out_text
 from airflow_provider_ckpt.fleet.judge import judge_checkpoints
 from airflow_provider_ckpt.fleet.read_positions import FleetPositions
@@ -94,7 +95,10 @@ class CheckpointIndexOperator(CheckpointTask, BaseOperator):
             found = find_checkpoints(roots, depth=self.depth, threads=self.threads)
             positions = self._positions(hook)
             judged = judge_checkpoints(found, deep=self.deep, threads=self.threads, positions=positions)
-            worst = [row.worst for row in writer.taking(judged)]
+            rows = list(writer.taking(judged))
+            twins = find_twins(rows, hook.store, None if positions is None else positions.sink_of)
+            writer.take_again(twins.values())
+            worst = [twins.get(row.location, row).worst for row in rows]
             index = writer.write()
         written = "a newer one is there already" if index is None else f"{len(index.rows)} rows"
         self.log.info("Index of the fleet in %s: %s", visible(scrub(self.index)), written)

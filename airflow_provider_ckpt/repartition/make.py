@@ -11,6 +11,7 @@ from airflow_provider_ckpt.change.open_sinks import sink_of
 from airflow_provider_ckpt.change.places import Stores
 from airflow_provider_ckpt.change.plan import Plan
 from airflow_provider_ckpt.change.resume import Said, find_interrupted
+from airflow_provider_ckpt.checkpoint.find_flows import refuse_replaced
 from airflow_provider_ckpt.checkpoint.observe import refuse_closed, refuse_links
 from airflow_provider_ckpt.checkpoint.read_unmoved import read_unmoved
 from airflow_provider_ckpt.checkpoint.view import CheckpointView
@@ -55,6 +56,7 @@ def _fresh(stores: Stores, partitions: int, sink: DeclaredSink | None) -> Plan:
     declared = sink or (DeclaredSink("file", stores.sink.location) if stores.sink else DeclaredSink(""))
     files = stores.sink if declared.kind == "file" else None
     view = examine(checkpoint, deep=True, sink=files)
+    refuse_replaced(checkpoint)
     refuse_links(view)
     refuse_closed(view)
     require_repartitionable(view, partitions, frozenset(_keyless(checkpoint, view)))

@@ -40,11 +40,15 @@ _STYLES = {"error": "red", "warning": "yellow", "note": "dim", "block": "red", "
 
 @dataclass(frozen=True, slots=True)
 class Table:
-    """Rows under a title. None is shown as a dash."""
+    """Rows under a title. None is shown as a dash, a tuple as lines.
+
+    ``first_at_least`` is how many characters the first column has, unless it needs less.
+    """
 
     title: str
     columns: tuple[str, ...]
     rows: tuple[tuple[Any, ...], ...]
+    first_at_least: int = _NARROWEST
 
 
 def facts(title: str, rows: Sequence[tuple[str, Any]]) -> Table:
@@ -392,7 +396,13 @@ def _longest_id(table: Table, index: int) -> int:
 
 def _least(table: Table, index: int) -> int:
     """So wide a column is at least, so that ids beside it do not take all room."""
-    return min(_NARROWEST, max((len(str(row[index])) for row in table.rows), default=0))
+    most = _NARROWEST if index else table.first_at_least
+    return min(most, max((len(line) for row in table.rows for line in _lines(row[index])), default=0))
+
+
+def _lines(cell: Any) -> tuple[str, ...]:
+    """The lines of a cell: a tuple has several."""
+    return cell if isinstance(cell, tuple) else (str(cell),)
 
 
 def _has_ids_alone(table: Table, index: int) -> bool:
@@ -403,6 +413,6 @@ def _has_ids_alone(table: Table, index: int) -> bool:
 def _cell(value: Any) -> str:
     from rich.markup import escape
 
-    text = "-" if value is None else visible(str(value))
+    text = "-" if value is None else "\n".join(map(visible, _lines(value)))
     style = _STYLES.get(text)
     return f"[{style}]{text}[/{style}]" if style else escape(text)

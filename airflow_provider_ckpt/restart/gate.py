@@ -6,14 +6,17 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import Any
 
+from airflow_provider_ckpt.checkpoint.find_flows import find_surroundings, with_version
+from airflow_provider_ckpt.checkpoint.flows import flow_of
 from airflow_provider_ckpt.checkpoint.sink_marker import FILE_FORMATS
 from airflow_provider_ckpt.checkpoint.view import CheckpointView
 from airflow_provider_ckpt.checks.inspect import examine
 from airflow_provider_ckpt.clock import now_ms
+from airflow_provider_ckpt.errors import CheckpointNotFoundError
 from airflow_provider_ckpt.restart.deploy import DeploySpec
 from airflow_provider_ckpt.restart.forecast import Forecast, forecast
 from airflow_provider_ckpt.restart.real_time import refused_options
-from airflow_provider_ckpt.sinks.declared import parse_sink, read_marker
+from airflow_provider_ckpt.sinks.declared import parse_sink, read_file_sink, read_marker
 from airflow_provider_ckpt.storage.store import Store
 
 
@@ -43,7 +46,7 @@ def forecast_restart(
         CheckpointNotFoundError: Nothing there, or no checkpoint.
         StoreError: The checkpoint, the sink, a declared broker or a table cannot be read.
     """
-    view, deploy = _read(store, deploy, open_store, quick=quick)
+    view, deploy = _read(with_version(store), deploy, open_store, quick=quick)
     declared = {str(source.name): source for source in deploy.sources or () if source.name is not None}
     if not declared:
         return view, forecast(view, deploy)
@@ -69,18 +72,30 @@ def forecast_restart(
     return view, forecast(view, deploy, lost, foresee_batches(view, kinds, options, brokers))
 
 
+def _examined(store: Store, *, quick: bool, sink: Store | None = None) -> CheckpointView:
+    """The checkpoint; of a flow that has not run yet, which Spark makes one for, what is beside it."""
+    try:
+        return examine(store, deep=not quick, sink=sink)
+    except CheckpointNotFoundError:
+        if flow_of(store.location) is None or any(store.ls()):
+            raise
+    log = None if sink is None else read_file_sink(sink)
+    around = find_surroundings(store, table=sink is None)
+    return CheckpointView(store.location, now_ms(), {}, complete=True, sink=log, surroundings=around)
+
+
 def _read(
     store: Store, deploy: DeploySpec, open_store: Callable[[str], Store], *, quick: bool
 ) -> tuple[CheckpointView, DeploySpec]:
     """The checkpoint with what is known of its sink, and the deploy with the sink that was recognised."""
     if deploy.sink is None:
-        return examine(store, deep=not quick), deploy
+        return _examined(store, quick=quick), deploy
     sink = parse_sink(deploy.sink)
     said = deploy.sink.partition(":")[0].lower()
     kind = said if said in FILE_FORMATS else sink.kind
     deploy = replace(deploy, sink=f"{kind}:{sink.location}" if sink.location else kind)
     opened = None if sink.directory is None else open_store(sink.directory)
-    view = examine(store, deep=not quick, sink=opened if sink.kind == "file" else None)
+    view = _examined(store, quick=quick, sink=opened if sink.kind == "file" else None)
     if opened is None or sink.kind == "file":
         return view, deploy
     marker = read_marker(sink, opened, view.query_id, max(0, view.next_batch - 1))

@@ -13,7 +13,7 @@ from dataclasses import replace
 from airflow_provider_ckpt.checkpoint.spark_confs import SparkVersion
 from airflow_provider_ckpt.checkpoint.view import CheckpointView
 from airflow_provider_ckpt.checks.findings import Finding
-from airflow_provider_ckpt.restart import compaction, continuous, logs, real_time, sinks, sources, state
+from airflow_provider_ckpt.restart import compaction, continuous, flows, logs, real_time, sinks, sources, state
 from airflow_provider_ckpt.restart.deploy import DeploySpec
 from airflow_provider_ckpt.restart.spark_errors import error_name
 
@@ -47,6 +47,9 @@ STEPS: tuple[Step, ...] = (
     state.state_format,
     state.state_loads,
     sinks.sink_takes_it,
+    flows.version,
+    flows.writers,
+    flows.first_start,
     sinks.file_format,
     compaction.sink_log,
     sinks.evolution,

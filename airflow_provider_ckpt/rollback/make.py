@@ -20,6 +20,7 @@ from airflow_provider_ckpt.change.places import Stores
 from airflow_provider_ckpt.change.plan import Plan
 from airflow_provider_ckpt.change.requirements import FromBackup
 from airflow_provider_ckpt.change.resume import find_interrupted
+from airflow_provider_ckpt.checkpoint.find_flows import refuse_replaced
 from airflow_provider_ckpt.checkpoint.find_restart_set import operator_names, restorable_batches
 from airflow_provider_ckpt.checkpoint.observe import observe, refuse_closed, refuse_links
 from airflow_provider_ckpt.checkpoint.read_unmoved import read_unmoved
@@ -154,6 +155,7 @@ def _interrupted(stores: Stores, batch_id: int, wish: Wish) -> Plan | None:
 def _observed(checkpoint: Store, batch_id: int) -> CheckpointView:
     """All of a checkpoint that can be changed, with the entries of a batch as far as they are there."""
     view = observe(checkpoint, deep=True, batch_id=batch_id)
+    refuse_replaced(checkpoint)
     refuse_links(view)
     refuse_closed(view)
     return view

@@ -15,6 +15,7 @@ from airflow_provider_ckpt.change.places import Stores
 from airflow_provider_ckpt.change.plan import Plan
 from airflow_provider_ckpt.change.resume import find_interrupted
 from airflow_provider_ckpt.checkpoint.file_sink_log import SinkLog
+from airflow_provider_ckpt.checkpoint.find_flows import refuse_replaced
 from airflow_provider_ckpt.checkpoint.observe import observe, refuse_closed, refuse_links
 from airflow_provider_ckpt.checkpoint.read_unmoved import read_unmoved
 from airflow_provider_ckpt.checkpoint.sink_marker import MARKING
@@ -101,6 +102,7 @@ class _Salvage:
         self._stores, self._wish = stores, wish
         checkpoint = stores.checkpoint
         view = observe(checkpoint, deep=True)
+        refuse_replaced(checkpoint)
         refuse_links(view)
         refuse_closed(view)
         names = [name for name in view.objects if is_text_log(name)]

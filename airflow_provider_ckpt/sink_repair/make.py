@@ -14,6 +14,7 @@ from airflow_provider_ckpt.change.places import Stores
 from airflow_provider_ckpt.change.plan import Plan
 from airflow_provider_ckpt.change.resume import Said, find_interrupted
 from airflow_provider_ckpt.checkpoint.compaction import misnamed
+from airflow_provider_ckpt.checkpoint.find_flows import refuse_replaced
 from airflow_provider_ckpt.checkpoint.observe import observe, refuse_closed, refuse_links
 from airflow_provider_ckpt.checkpoint.read_unmoved import read_unmoved
 from airflow_provider_ckpt.checkpoint.view import CheckpointView
@@ -76,6 +77,7 @@ def make_repair_again(plan: Plan, stores: Stores) -> Plan:
 def _fresh(stores: Stores, sink: DeclaredSink, decisions: Decisions) -> Plan:
     assert stores.sink is not None
     view = observe(stores.checkpoint, deep=True)
+    refuse_replaced(stores.checkpoint)
     refuse_links(view)
     refuse_closed(view)
     if view.latest_committed is None:

@@ -14,6 +14,7 @@ from airflow_provider_ckpt.change.open_sinks import sink_of
 from airflow_provider_ckpt.change.places import Stores
 from airflow_provider_ckpt.change.plan import Plan
 from airflow_provider_ckpt.change.resume import Said, find_interrupted
+from airflow_provider_ckpt.checkpoint.find_flows import refuse_replaced
 from airflow_provider_ckpt.checkpoint.observe import observe, refuse_closed, refuse_links
 from airflow_provider_ckpt.checkpoint.read_unmoved import read_unmoved
 from airflow_provider_ckpt.checkpoint.view import CheckpointView
@@ -127,6 +128,7 @@ def observed(stores: Stores) -> CheckpointView:
     view = observe(stores.checkpoint, deep=True)
     if view.latest_committed is not None and view.latest_committed != view.latest_planned:
         view = observe(stores.checkpoint, deep=True, batch_id=view.latest_committed)
+    refuse_replaced(stores.checkpoint)
     refuse_links(view)
     refuse_closed(view)
     if not batches_read(view):

@@ -11,14 +11,19 @@ from pathlib import Path
 
 import pytest
 
+from airflow_provider_ckpt.checkpoint.file_sink_log import SinkLog
+from airflow_provider_ckpt.checkpoint.flows import Flow, Neighbour, Surroundings
 from airflow_provider_ckpt.checkpoint.view import CheckpointView
 from airflow_provider_ckpt.checks import check, logs, registry
 from airflow_provider_ckpt.checks.findings import Finding
 from airflow_provider_ckpt.checks.inspect import examine
 from airflow_provider_ckpt.checks.registry import RULES
+from airflow_provider_ckpt.codec import layout
 from airflow_provider_ckpt.codec.delta_offset import DeltaOffset
 from airflow_provider_ckpt.codec.iceberg_offset import IcebergOffset
 from airflow_provider_ckpt.codec.source_offset import SourceOffset
+from airflow_provider_ckpt.fleet.row import FleetRow
+from airflow_provider_ckpt.fleet.twins import Relation, Twin, finding_of
 from airflow_provider_ckpt.positions.delta_findings import findings_of as findings_of_delta
 from airflow_provider_ckpt.positions.delta_findings import lost_files
 from airflow_provider_ckpt.positions.delta_loss import DeltaTable, stops
@@ -34,6 +39,7 @@ from airflow_provider_ckpt.restart.deploy import DeclaredSource, DeploySpec
 from airflow_provider_ckpt.restart.forecast import forecast
 from airflow_provider_ckpt.storage.lifecycle import LifecycleRule
 from airflow_provider_ckpt.storage.store import Store
+from airflow_provider_ckpt.storage.stored_object import StoredObject
 from airflow_provider_ckpt.tables.delta_commit import RESTORE, DeltaCommit
 from airflow_provider_ckpt.tables.delta_restores import Reverted
 from airflow_provider_ckpt.tables.delta_schema import DeltaSchema
@@ -81,6 +87,16 @@ class Shown:
     kafka: KafkaSource | None = None
     table: tuple[Finding, ...] = ()
     package: Mapping[str, str] = field(default_factory=dict)
+    around: Surroundings | None = None
+    unstarted: bool = False
+
+
+def around(newest: int = 0, *others: str) -> Surroundings:
+    """What is beside version 0 of a flow: a later version, other flows, and the log of a table with two batches."""
+    names = [f"{layout.SINK_LOG}/{batch}" for batch in range(2)]
+    log = SinkLog("/t", {name: StoredObject(name, 1, 0, "") for name in names})
+    beside = tuple(Neighbour(name, f"/s/_checkpoints/c/d/t/{name}/0", 1) for name in others)
+    return Surroundings(Flow("/s", ("c", "d", "t"), "q", 0), newest, beside, log)
 
 
 def at_ten(*, planned: int | None = None, **partitions: tuple[int, int]) -> KafkaSource:
@@ -91,6 +107,12 @@ def at_ten(*, planned: int | None = None, **partitions: tuple[int, int]) -> Kafk
     )
     ahead = None if planned is None else {("t", 0): planned}
     return KafkaSource("0", 4, "offsets/4", {("t", 0): 10}, ahead, extent, known_ids={"t": "old"})
+
+
+def of_twins(relation: Relation) -> tuple[Finding, ...]:
+    """What is found of a checkpoint that another one has been copied from."""
+    row, leader = FleetRow("/copy", latest_planned_batch=3), FleetRow("/live", latest_planned_batch=5)
+    return (finding_of(Twin(row, leader, relation), leader, is_leader=False),)
 
 
 def of_delta(table: DeltaTable) -> tuple[Finding, ...]:
@@ -218,6 +240,12 @@ BY_CODE: dict[str, Shown] = {
             f"text backups/{BACKUP}/manifest.json {{}}",
         ),
     ),
+    "CKPT156": Shown(("note", None), around=around(1)),
+    "CKPT157": Shown(("error", None), around=around(0, "late")),
+    "CKPT158": Shown(("warning", None), deploy=DeploySpec(), table=of_twins("ran")),
+    "CKPT159": Shown(("note", None), deploy=DeploySpec(), table=of_twins("rests")),
+    "CKPT206": Shown(("error", None), deploy=DeploySpec(), around=around(1)),
+    "CKPT207": Shown(("error", "_spark_metadata/1"), deploy=DeploySpec(), around=around(0, "before"), unstarted=True),
     "CKPT163": Shown(("warning", r"x\..\y"), mutations=(r"text 'x\..\y' mine",)),
     "CKPT201": Shown(("error", None), "agg-hdfs", deploy=DeploySpec(confs={SHUFFLE: "8"})),
     "CKPT202": Shown(("note", "offsets/4"), mutations=("confs offsets/{N} none",), deploy=DeploySpec()),
@@ -337,7 +365,9 @@ BY_CODE: dict[str, Shown] = {
 def view_of(shown: Shown, home: Path) -> CheckpointView:
     mutate(home / "checkpoint", shown.mutations)
     sink = Store.open(str(home / "output")) if shown.sink else None
-    return examine(Store.open(str(home / "checkpoint")), deep=True, sink=sink)
+    view = examine(Store.open(str(home / "checkpoint")), deep=True, sink=sink)
+    view = replace(view, objects={}, entries={}) if shown.unstarted else view
+    return replace(view, surroundings=shown.around)
 
 
 def findings_of(shown: Shown, home: Path) -> tuple[Finding, ...]:

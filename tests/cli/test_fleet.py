@@ -10,7 +10,6 @@ from pathlib import Path
 import pytest
 
 from airflow_provider_ckpt.cli import run
-from airflow_provider_ckpt.cli.fleet import urgency
 from airflow_provider_ckpt.clock import now_ms
 from airflow_provider_ckpt.fleet.index import FleetIndex
 from airflow_provider_ckpt.fleet.read_index import IndexReader
@@ -49,10 +48,11 @@ def test_a_row_for_each_checkpoint_worst_first_and_a_line_that_sums_up(capsys, f
     root = fleet("a", "b", "c/d")
     damage(root / "c" / "d" / "offsets" / "7")
     code, out, err = ckpt(capsys, root)
-    rows = [line for line in out.splitlines() if str(root) in line]
-    assert code == 1 and err == ""
-    assert [line.split()[1] for line in rows] == [f"{root}/c/d", f"{root}/a", f"{root}/b"]
-    assert "error" in rows[0] and "CKPT102" in rows[0] and "pass" not in out
+    title, _, table = out.partition("\n")[2].partition("┏")
+    rows = table.splitlines()[3:]
+    assert code == 1 and err == "" and "".join(title.split()) == f"Checkpointsbelow{root}/"
+    assert [line.split()[1] for line in rows[:4]] == ["c/d", "CKPT102", "a", "b"]
+    assert "error" in rows[0] and "pass" not in out
     not_judged = "; not judged: state, source logs, checksum files"
     assert out.splitlines()[0] == f"3 checkpoints: 1 with errors, 0 with warnings{not_judged}"
     assert "per checkpoint." in out.splitlines()[-1]
@@ -86,6 +86,8 @@ def test_json_is_one_document_with_rows_in_the_order_of_directories(capsys, flee
     requests = document["summary"].pop("requests")
     assert healthy["decision"] is None and healthy["unknown"] == ["state", "source logs", "checksum files"]
     assert document["summary"] == {
+        "complete": True,
+        "last": None,
         "decision": None,
         "unknown": ["state", "source logs", "checksum files"],
         "checkpoints": 2,
@@ -198,11 +200,6 @@ def test_requests_are_counted_and_few(capsys, goldens, s3_server, s3_store):
     assert 5 <= summary["requests_per_checkpoint"] <= 6
 
 
-def test_of_equal_rows_what_expires_first_is_first():
-    rows = [FleetRow("a"), FleetRow("b", expires_ms=9), FleetRow("c", expires_ms=4), FleetRow("d", error="unreadable")]
-    assert [row.location for row in sorted(rows, key=urgency)] == ["d", "c", "b", "a"]
-
-
 @pytest.mark.parametrize(("seconds", "shown"), [(5, "5 s"), (119, "119 s"), (7200, "2 h"), (3 * 86_400 + 5, "3 d")])
 def test_how_long_ago_the_last_commit_was(seconds, shown):
     table = fleet_table([FleetRow("q", last_commit_age_ms=seconds * 1000), FleetRow("p")])
@@ -260,3 +257,13 @@ def test_a_source_that_is_not_declared_is_not_counted_as_read():
     assert "at most 0 offsets, source 1 not known" in row
     (alone,) = fleet_table([FleetRow("/c", sources=(SourceLag("1", None),))]).rows
     assert not any("not known" in str(cell) for cell in alone)
+
+
+def test_at_100_columns_a_path_is_whole_and_what_was_found_is_below_it(capsys, fleet, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "100")
+    root = fleet("team-a/queries/orders-enriched", "team-b/queries/totals")
+    damage(root / "team-a" / "queries" / "orders-enriched" / "offsets" / "7")
+    _, out, _ = ckpt(capsys, root)
+    lines = out.splitlines()
+    (at,) = [number for number, line in enumerate(lines) if "team-a/queries/orders-enriched" in line]
+    assert lines[at + 1].split()[1] == "CKPT102" and max(map(len, lines)) <= 100

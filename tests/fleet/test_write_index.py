@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from random import Random
@@ -43,6 +44,7 @@ def newest(store: Store) -> FleetIndex | None:
 def test_a_fleet_is_written_and_read(goldens, tmp_path):
     make_fleet(goldens["4.3.0/agg-hdfs"] / "checkpoint", tmp_path / "root", ["a", "b/c"])
     (tmp_path / "root" / "b" / "c" / "metadata").unlink()
+    shutil.copy(goldens["4.3.0/agg-hdfs"] / "checkpoint" / "metadata", tmp_path / "root" / "a" / "metadata")
     root, store = Store.open(str(tmp_path / "root")), Store.open(str(tmp_path / "index"))
     backups = Store.open(str(tmp_path / "backups"))
     whole = Store.open(str(goldens["4.3.0/agg-hdfs"] / "checkpoint"))

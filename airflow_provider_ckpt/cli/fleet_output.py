@@ -1,0 +1,223 @@
+"""What the command fleet shows: rows and what they add up to, also of a search that was interrupted."""
+
+from __future__ import annotations
+
+import json
+import signal
+import sys
+import time
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from math import inf
+from typing import TYPE_CHECKING
+
+import click
+
+from airflow_provider_ckpt.checks.findings import SEVERITIES
+from airflow_provider_ckpt.cli.render import print_tables, say
+from airflow_provider_ckpt.documents import FORMAT_VERSION
+from airflow_provider_ckpt.fleet.row import FleetRow
+from airflow_provider_ckpt.report.fleet_tables import fleet_tables
+from airflow_provider_ckpt.report.openmetrics import fleet_metrics
+from airflow_provider_ckpt.report.tables import not_judged_text
+from airflow_provider_ckpt.restart.forecast import DECISIONS
+
+if TYPE_CHECKING:
+    from airflow_provider_ckpt.documents.findings import FleetSummaryFields
+
+#: How often a search says how far it is where stderr is no terminal, seconds.
+_TELLS_EVERY_S = 10.0
+
+
+@dataclass(slots=True)
+class Summary:
+    """What the rows add up to: checkpoints, how many of them with what at worst, and what could not be read.
+
+    ``decision`` is that of a gate on all of them, the worst; None without a deploy. ``is_complete`` is whether all of
+    them were checked, and ``last`` the location of the last one when not.
+    """
+
+    is_complete: bool = True
+    last: str | None = None
+    decision: str | None = None
+    unknown: tuple[str, ...] = ()
+    checkpoints: int = 0
+    errors: int = 0
+    warnings: int = 0
+    notes: int = 0
+    unreadable: int = 0
+    replaced: int = 0
+    blocked: int = 0
+    sources_unreadable: int = 0
+    not_searched: int = 0
+    requests: int = 0
+    requests_per_checkpoint: float | None = None
+
+    @property
+    def found(self) -> int:
+        """How many directories were a checkpoint, or could not be read."""
+        return self.checkpoints + self.unreadable + self.replaced
+
+    @property
+    def failed(self) -> bool:
+        """Whether the answer is no."""
+        return bool(self.errors or self.blocked or self.unreadable or self.sources_unreadable)
+
+    def add(self, row: FleetRow) -> None:
+        """Count a row."""
+        self.checkpoints += row.error is None and row.replaced_by is None
+        self.replaced += row.replaced_by is not None
+        self.unreadable += row.error is not None
+        self.errors += row.error is None and any(finding.severity == "error" for finding in row.findings)
+        self.warnings += row.worst == "warning"
+        self.notes += row.worst == "note"
+        self.blocked += row.decision == "block"
+        self.sources_unreadable += row.lag_error is not None
+        self.unknown = tuple(dict.fromkeys((*self.unknown, *row.unknown)))
+        if row.decision is not None:
+            self.decision = max(self.decision or "pass", row.decision, key=DECISIONS.index)
+
+    def add_all(self, rows: Iterable[FleetRow], not_searched: int, requests: int) -> None:
+        """Count all rows, the directories that were not searched, and the requests to the storage."""
+        for row in rows:
+            self.add(row)
+        if self.decision is not None and self.unreadable:
+            self.decision = "block"
+        self.not_searched, self.requests = not_searched, requests
+        if self.checkpoints:
+            self.requests_per_checkpoint = round(requests / self.checkpoints, 2)
+
+    def to_dict(self) -> FleetSummaryFields:
+        """JSON-ready."""
+        return {
+            "complete": self.is_complete,
+            "last": self.last,
+            "decision": self.decision,
+            "unknown": list(self.unknown),
+            "checkpoints": self.checkpoints,
+            "errors": self.errors,
+            "warnings": self.warnings,
+            "notes": self.notes,
+            "unreadable": self.unreadable,
+            "replaced": self.replaced,
+            "blocked": self.blocked,
+            "sources_unreadable": self.sources_unreadable,
+            "not_searched": self.not_searched,
+            "requests": self.requests,
+            "requests_per_checkpoint": self.requests_per_checkpoint,
+        }
+
+    def headline(self) -> str:
+        """The first line for people: the decision, what was found, and what was not judged."""
+        counted = [self._with_errors(), f"{self.warnings} with warnings"]
+        if self.decision is not None:
+            counted.insert(0, f"{self.blocked} blocked")
+        if self.replaced:
+            counted.append(f"{self.replaced} replaced by a full refresh")
+        if self.not_searched:
+            counted.append(f"{self.not_searched} directories deeper than --depth, which were not searched")
+        decision = "" if self.decision is None else f"{self.decision.upper()} "
+        plural = "" if self.checkpoints == 1 else "s"
+        what = f"{decision}{self.checkpoints} checkpoint{plural}: {', '.join(counted)}"
+        if not self.is_complete:
+            what = f"Interrupted, and not complete: {what}"
+        return f"{what}{not_judged_text(self.unknown)}"
+
+    def _with_errors(self) -> str:
+        """How many rows have an error at worst, and of which kind, where it is not what a rule found."""
+        of_rules = f"{self.errors} with errors"
+        others = [f"{self.unreadable} not readable"] if self.unreadable else []
+        if self.sources_unreadable:
+            others.append(f"{self.sources_unreadable} whose sources could not be asked")
+        return of_rules if not others else ", ".join([*([of_rules] if self.errors else []), *others])
+
+    def cost(self) -> str:
+        """The last line for people."""
+        each = "" if self.requests_per_checkpoint is None else f", {self.requests_per_checkpoint:.1f} per checkpoint"
+        return f"{self.requests} requests{each}."
+
+
+def collect(rows: Iterable[FleetRow], summary: Summary) -> list[FleetRow]:
+    """All rows; when the search is interrupted (SIGINT) those that are there, and the summary says so."""
+    kept: list[FleetRow] = []
+    try:
+        kept.extend(_watch(rows, kept))
+    except KeyboardInterrupt:
+        summary.is_complete = False
+        summary.last = kept[-1].location if kept else None
+    return kept
+
+
+def _watch(rows: Iterable[FleetRow], kept: Sequence[FleetRow]) -> Iterator[FleetRow]:
+    """The same rows; a bar on stderr counts them where that is a terminal, elsewhere a line now and then."""
+    if not sys.stderr.isatty():
+        told_at = time.monotonic()
+        for row in rows:
+            yield row
+            if time.monotonic() - told_at >= _TELLS_EVERY_S:
+                told_at = time.monotonic()
+                say(f"{len(kept):,} checkpoints so far, the last one {row.location}", err=True)
+        return
+    from rich.console import Console
+    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+
+    columns = (TextColumn("checking"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
+    with Progress(*columns, console=Console(stderr=True), transient=True) as progress:
+        yield from progress.track(rows, total=None)
+
+
+def show(rows: Sequence[FleetRow], summary: Summary, document: str) -> None:
+    """Print a fleet as ``text``, ``json`` or ``openmetrics``; whole, also when it is interrupted meanwhile."""
+    with _uninterrupted():
+        _SHOWN[document](rows, summary)
+
+
+@contextmanager
+def _uninterrupted() -> Iterator[None]:
+    before = signal.getsignal(signal.SIGINT)
+    try:
+        signal.signal(signal.SIGINT, signal.SIG_IGN)
+    except ValueError:  # not the main thread, which alone is interrupted
+        yield
+        return
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, before)
+
+
+def _print_json(rows: Sequence[FleetRow], summary: Summary) -> None:
+    """One document with a line for each row."""
+    separator = f'{{"format_version": {FORMAT_VERSION}, "checkpoints": [\n'
+    for row in rows:
+        click.echo(f"{separator}{json.dumps(row.to_dict())}", nl=False)
+        separator = ",\n"
+    start = "\n" if rows else separator
+    click.echo(f'{start}], "summary": {json.dumps(summary.to_dict())}}}')
+
+
+def urgency(row: FleetRow) -> tuple[int, float, str]:
+    """Worst first; of equal ones the one whose unread data may be deleted first."""
+    expires_ms = inf if row.expires_ms is None else row.expires_ms
+    return SEVERITIES.index(row.worst) if row.worst else len(SEVERITIES), expires_ms, row.location
+
+
+def _print_for_people(rows: Sequence[FleetRow], summary: Summary) -> None:
+    colour = "red" if summary.failed else "yellow" if summary.warnings or summary.unknown else "green"
+    say(summary.headline(), colour=colour)
+    if rows:
+        print_tables(fleet_tables(sorted(rows, key=urgency)))
+    say(summary.cost())
+
+
+def _print_metrics(rows: Sequence[FleetRow], _: Summary) -> None:
+    """One exposition, of which each family holds the samples of all checkpoints."""
+    click.echo(fleet_metrics(list(rows)), nl=False)
+
+
+_SHOWN: Mapping[str, Callable[[Sequence[FleetRow], Summary], None]] = {
+    "text": _print_for_people,
+    "json": _print_json,
+    "openmetrics": _print_metrics,
+}

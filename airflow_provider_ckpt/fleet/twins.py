@@ -1,0 +1,84 @@
+"""Checkpoints of one fleet that have one query id: a copy that does not run, or one that became a second query.
+
+Delta, Iceberg and Hudi know a batch by the id of its query and its number, so of two live queries with one id that
+write one table, each drops batches of the other one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
+from typing import Literal
+
+from airflow_provider_ckpt.checks.findings import Finding, worst_first
+from airflow_provider_ckpt.fleet.row import FleetRow
+
+#: ``ran``: each has planned a batch that the other one has not. ``rests``: its newest batch is one of the other's.
+Relation = Literal["ran", "rests", "unknown"]
+
+_HINT = (
+    "Delta, Iceberg and Hudi know a batch by the query id and its number. When both queries write one table, each "
+    "drops batches of the other one. Give one of them an id of its own: ckpt backup, then ckpt restore --new-query-id."
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Twin:
+    """A checkpoint, compared with the one of the same query id that has gone on last.
+
+    Args:
+        row: The checkpoint.
+        leader: The one that has gone on last.
+        relation: What comparing their offset logs has shown.
+        one_table: Whether the same table is declared as the sink of both.
+    """
+
+    row: FleetRow
+    leader: FleetRow
+    relation: Relation
+    one_table: bool = False
+
+
+def groups_of(rows: Iterable[FleetRow]) -> list[list[FleetRow]]:
+    """Rows with the same query id, the one that has gone on last first; those with an id of their own are left out."""
+    by_id: dict[str, dict[str, FleetRow]] = {}
+    for row in rows:
+        if row.query_id is not None and row.error is None and row.replaced_by is None:
+            by_id.setdefault(row.query_id, {})[row.location] = row
+    return [sorted(same.values(), key=_went_on, reverse=True) for same in by_id.values() if len(same) > 1]
+
+
+def _went_on(row: FleetRow) -> tuple[int, int, int, str]:
+    batch = -1 if row.latest_planned_batch is None else row.latest_planned_batch
+    return row.planned_at_ms or 0, batch, row.last_commit_ms or 0, row.location
+
+
+def with_twins(twins: Iterable[Twin]) -> Mapping[str, FleetRow]:
+    """The rows of twins with what is found of them, by location."""
+    found: dict[str, FleetRow] = {}
+    for twin in twins:
+        for row, other, is_leader in ((twin.row, twin.leader, False), (twin.leader, twin.row, True)):
+            kept = found.get(row.location, row)
+            finding = finding_of(twin, other, is_leader=is_leader)
+            found[row.location] = replace(kept, findings=worst_first((*kept.findings, finding)))
+    return found
+
+
+def finding_of(twin: Twin, other: FleetRow, *, is_leader: bool) -> Finding:
+    """What the row of one of two says of the other one."""
+    same = f"{other.location} has the same query id"
+    if twin.relation == "rests":
+        batch = twin.row.latest_planned_batch
+        what = (
+            f"{same}, and is still at batch {batch} of this query: a copy, as of a backup"
+            if is_leader
+            else f"{same} and has gone on; this one is still at batch {batch} of it: a copy, as of a backup"
+        )
+        return Finding("CKPT159", "note", what, hint=f"Do not start both on one table. {_HINT}")
+    table = ", and writes to the same table" if twin.one_table else ""
+    what = (
+        f"{same}{table}, and both have run since one was copied: their newest batches are not in each other's log"
+        if twin.relation == "ran"
+        else f"{same}{table}, and their logs have no batch in common, so it is not known whether both run"
+    )
+    return Finding("CKPT158", "error" if twin.one_table else "warning", what, hint=_HINT)

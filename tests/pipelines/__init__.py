@@ -1,0 +1,1 @@
+"""Spark Declarative Pipelines: a pipeline that runs in a real Spark, and what it has left behind."""
