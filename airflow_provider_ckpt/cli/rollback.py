@@ -25,6 +25,7 @@ from airflow_provider_ckpt.cli.options import (
     with_sink,
 )
 from airflow_provider_ckpt.cli.plan_files import require_alone, require_consistent
+from airflow_provider_ckpt.fleet.find_readers import with_readers
 from airflow_provider_ckpt.rollback.goal import BeforeDeploy, ToBackup, parse_target
 from airflow_provider_ckpt.rollback.make import make_rollback
 from airflow_provider_ckpt.sinks.declared import parse_sink
@@ -99,6 +100,14 @@ from airflow_provider_ckpt.sinks.declared import parse_sink
     is_flag=True,
     help="Also remove the dropped batches from the file sink's log. Needs --sink file:URI.",
 )
+@click.option(
+    "--downstream",
+    shell_complete=directories,
+    multiple=True,
+    metavar="ROOT",
+    help="Root below which to search for checkpoints that have read what is dropped, beside those in the directory of "
+    "this one. Can be given more than once.",
+)
 @fencing
 @acting
 @triggered
@@ -114,6 +123,7 @@ def rollback(
     backup_root: str | None,
     sink: str | None,
     trim_sink_log: bool,
+    downstream: tuple[str, ...],
     trigger: str | None,
     undo_root: str | None,
     storage_options: tuple[str, ...],
@@ -131,7 +141,7 @@ def rollback(
     targets: dict[str, Any] = {"--to-batch": batch, "--to-timestamp": timestamp, "--to-watermark": watermark}
     targets |= {"--to-offsets": offsets, "--to-backup": backup, "--to-before-deploy": before_deploy}
     if plan_file:
-        others = {"--source": sources, "--backups": backup_root}
+        others = {"--source": sources, "--backups": backup_root, "--downstream": downstream}
         about_sink = {"--sink": sink, "--trim-sink-log": trim_sink_log or None, "--trigger": trigger}
         about_sink |= {"--fence": fence or None}
         require_alone("--plan", {**targets, **others, **about_sink})
@@ -164,7 +174,7 @@ def rollback(
     stores = Stores.of(location, opener, sink=declared, undo=undo_root, backups=backup_root)
     fenced = fence_first(stores, fence=fence, wait_s=wait_s, trigger=trigger, **asked_of(how))
     told: dict[str, Any] = {"trim_sink_log": trim_sink_log, "sink": declared, "sources": types, "trigger": trigger}
-    plan = make_rollback(stores, target, fenced=fenced, **told)
+    plan = with_readers(make_rollback(stores, target, fenced=fenced, **told), stores, declared, opener, downstream)
     if fence and not fenced and plan.actions and not how["execute"]:
         plan = replace(plan, warnings=(*plan.warnings, idle_query_warning(plan.location)))
     carry_out(plan, stores, opener, **how)

@@ -9,6 +9,7 @@ from airflow_provider_ckpt.change.kinds import Kind
 from airflow_provider_ckpt.change.places import Stores
 from airflow_provider_ckpt.change.plan import Plan
 from airflow_provider_ckpt.errors import CheckpointError
+from airflow_provider_ckpt.fleet.find_readers import with_readers
 from airflow_provider_ckpt.operators.in_place import CheckpointChangeOperator, plain
 from airflow_provider_ckpt.rollback.goal import BeforeDeploy, RollbackTarget, ToBackup, parse_target
 from airflow_provider_ckpt.rollback.make import make_rollback
@@ -112,7 +113,7 @@ class CheckpointRollbackOperator(CheckpointChangeOperator):
             sources=source_types,
             trigger=self.trigger,
         )
-        return plan, stores
+        return with_readers(plan, stores, sink, self.store), stores
 
     def _target(self, source_types: Mapping[str, str]) -> RollbackTarget | ToBackup | BeforeDeploy:
         try:

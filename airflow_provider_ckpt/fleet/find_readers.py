@@ -1,0 +1,246 @@
+"""Finding the checkpoints of queries that have read what a rollback drops: they keep those rows.
+
+A file source names the files that it took, a position in a Delta table the id of the table, one in an Iceberg table a
+snapshot. Of other sinks nobody can tell who has read them.
+"""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import replace
+from itertools import islice
+
+from airflow_provider_ckpt import codec
+from airflow_provider_ckpt.backup.catalog import survey_backups
+from airflow_provider_ckpt.change.journal import history
+from airflow_provider_ckpt.change.open_sinks import open_sink
+from airflow_provider_ckpt.change.places import Stores
+from airflow_provider_ckpt.change.plan import Plan
+from airflow_provider_ckpt.checkpoint.listing import list_checkpoint
+from airflow_provider_ckpt.checkpoint.observe import observe
+from airflow_provider_ckpt.checkpoint.sink_marker import NOT_DECLARED
+from airflow_provider_ckpt.checkpoint.view import CheckpointView
+from airflow_provider_ckpt.checks.inspect import find_newest_restorable
+from airflow_provider_ckpt.codec import layout
+from airflow_provider_ckpt.codec.offset_log import OffsetSeq
+from airflow_provider_ckpt.codec.source_log import FileSinkLog, FileSourceLog, key_of
+from airflow_provider_ckpt.codec.source_offset import SourceOffset
+from airflow_provider_ckpt.errors import CheckpointError
+from airflow_provider_ckpt.fleet.dropped_output import DroppedOutput, Reader, Searched
+from airflow_provider_ckpt.fleet.find import Found, find_checkpoints
+from airflow_provider_ckpt.sinks.declared import DeclaredSink, read_marker
+from airflow_provider_ckpt.sinks.file import MOST_BYTES, read_file_sink
+from airflow_provider_ckpt.storage.store import Store
+from airflow_provider_ckpt.tables.delta import open_table
+
+#: So many checkpoints are looked at beside the one that goes back, and so many below a root.
+MOST_BESIDE, MOST_BELOW = 300, 2_000
+#: So many readers are named.
+MOST_NAMED = 10
+_KEEPING_NOTHING = ("console", "noop", "memory")
+
+
+def with_readers(
+    plan: Plan,
+    stores: Stores,
+    sink: DeclaredSink | None,
+    open_store: Callable[[str], Store],
+    roots: Sequence[str] = (),
+) -> Plan:
+    """A plan of a rollback with a warning of who has read what it drops, or that nobody knows.
+
+    Args:
+        plan: The plan; one that drops no batch, or was begun already, stays as it is.
+        stores: The checkpoint that goes back, and a root of backups, whose checkpoints are looked at as well.
+        sink: The sink of the query; None when it was not declared.
+        open_store: Opens the sink, roots and checkpoints.
+        roots: Where checkpoints are searched for, beside those in the directory of this one.
+    """
+    checkpoint = stores.checkpoint
+    if plan.kind != "rollback" or not plan.actions or (sink is not None and sink.kind in _KEEPING_NOTHING):
+        return plan
+    try:
+        if any(record.plan.plan_id == plan.plan_id for record in history(checkpoint, stores.undo)):
+            return plan
+        dropped = _dropped(plan, checkpoint, sink, open_store)
+    except CheckpointError as error:
+        return replace(plan, warnings=(*plan.warnings, f"Who has read what is dropped is not known: {error}"))
+    if dropped is None:
+        return plan
+    found, searched = (
+        find_readers(dropped, checkpoint, open_store, roots, stores.backups) if dropped.known else ([], Searched())
+    )
+    return replace(plan, warnings=(*plan.warnings, *_told(dropped, found, searched)))
+
+
+def find_readers(
+    dropped: DroppedOutput,
+    checkpoint: Store,
+    open_store: Callable[[str], Store],
+    roots: Sequence[str] = (),
+    backups: Store | None = None,
+) -> tuple[list[Reader], Searched]:
+    """The checkpoints that have read it, of those beside one, below some roots, and in a root of backups."""
+    found, seen, places, problems = list[Reader](), {checkpoint.location}, list[str](), list[str]()
+    for place, candidates in _candidates(checkpoint, open_store, roots, backups):
+        try:
+            places.append(place)
+            for store in candidates:
+                if store.location in seen:
+                    continue
+                seen.add(store.location)
+                if (reader := _reader(store, dropped)) is not None:
+                    found.append(reader)
+        except CheckpointError as error:
+            problems.append(f"{place}: {error.message}")
+    return found, Searched(len(seen) - 1, places, problems)
+
+
+def _dropped(
+    plan: Plan, checkpoint: Store, sink: DeclaredSink | None, open_store: Callable[[str], Store]
+) -> DroppedOutput | None:
+    """What a plan drops of the output; None when no batch that may have written is dropped."""
+    view = observe(checkpoint)
+    last = view.latest_planned
+    if last is None or last <= plan.batch_id:
+        return None
+    name = NOT_DECLARED if sink is None else sink.at(None).name
+    dropped = DroppedOutput(plan.batch_id + 1, last, name)
+    store = open_sink(sink, open_store)
+    if sink is None or store is None or sink.kind not in ("file", "delta", "iceberg"):
+        return replace(dropped, known=False)
+    dropped = replace(dropped, sink=sink.at(store).name)
+    if sink.kind == "file":
+        return replace(dropped, files=_files_after(store, plan.batch_id))
+    commits = read_marker(sink, store, view.query_id, plan.batch_id).commits
+    later = [at for at, commit in enumerate(commits) if (commit.batch_id or 0) > plan.batch_id]
+    if not later:
+        return None
+    if sink.kind == "iceberg":
+        return replace(dropped, snapshots=frozenset(int(commit.version) for commit in commits[later[0] :]))
+    table_id = str(open_table(store, without_files=True).metadata().id)
+    return replace(dropped, table_id=table_id, version=int(commits[later[0]].version))
+
+
+def _files_after(sink: Store, batch_id: int) -> frozenset[str]:
+    """The files that the log of a file sink names now, and does not name without the batches after one."""
+    log = read_file_sink(sink)
+    kept = {entry: name for entry, name in log.entries.items() if entry.batch_id <= batch_id}
+    trimmed = replace(log, objects={name: log.objects[name] for name in kept.values()})
+    return _named_in(sink, log.live.values()) - _named_in(sink, trimmed.live.values())
+
+
+def _named_in(sink: Store, names: Iterable[str]) -> frozenset[str]:
+    entries = (codec.decode(name, sink.read(name)) for name in names)
+    return frozenset(
+        key_of(status.path) for entry in entries if isinstance(entry, FileSinkLog) for status in entry.entries
+    )
+
+
+def _candidates(
+    checkpoint: Store, open_store: Callable[[str], Store], roots: Sequence[str], backups: Store | None
+) -> Iterator[tuple[str, Iterator[Store]]]:
+    """Places, each with the checkpoints there."""
+    yield f"beside {checkpoint.location}", _beside(checkpoint)
+    for root in roots:
+        yield f"below {root}", _below(open_store, root)
+    if backups is not None:
+        yield f"in the backups {backups.location}", _backed_up(backups, open_store)
+
+
+def _beside(checkpoint: Store) -> Iterator[Store]:
+    parent = checkpoint.at(checkpoint.sibling("x").location.rpartition("/")[0])
+    for name in islice(sorted(parent.ls()[1]), MOST_BESIDE):
+        store = parent.child(name)
+        if store.root != checkpoint.real_root and list_checkpoint(store).is_checkpoint:
+            yield store
+
+
+def _below(open_store: Callable[[str], Store], root: str) -> Iterator[Store]:
+    for found in islice(find_checkpoints([open_store(root)]), MOST_BELOW):
+        if isinstance(found, Found):
+            yield found.store
+
+
+def _backed_up(backups: Store, open_store: Callable[[str], Store]) -> Iterator[Store]:
+    for location in sorted({backup.location for backup in survey_backups(backups).backups}):
+        store = open_store(location)
+        if store.exists():
+            yield store
+
+
+def _reader(store: Store, dropped: DroppedOutput) -> Reader | None:
+    """A checkpoint when it has read some of it; None when it has not, or cannot be read."""
+    try:
+        taken = _taken(store, dropped)
+        if dropped.files and not taken:
+            return None
+        view = observe(store)
+        newest = view.readable_offset_seq(view.latest_planned)
+        if newest is None or not _has_read(dropped, newest.offsets, taken):
+            return None
+        batch_id = _first_batch(store, view, dropped, taken)
+        back_to = find_newest_restorable(store, observe(store, deep=True), batch_id - 1)
+    except CheckpointError:
+        return None
+    return Reader(store.location, batch_id, back_to)
+
+
+def _taken(store: Store, dropped: DroppedOutput) -> dict[str, int]:
+    """By source the first entry of its log that took one of the files."""
+    found: dict[str, int] = {}
+    if not dropped.files:
+        return found
+    for directory in store.ls(layout.SOURCES)[1]:
+        objects, source_id = store.ls(directory)[0], directory.rpartition("/")[2]
+        names = [name for name in objects if isinstance(layout.parse(name), layout.SourceLogEntry)]
+        if sum(objects[name].size for name in names) > MOST_BYTES:
+            continue
+        logs = (codec.decode(name, store.read(name)) for name in names)
+        if (first := dropped.took(log for log in logs if isinstance(log, FileSourceLog))) is not None:
+            found[source_id] = first
+    return found
+
+
+def _has_read(
+    dropped: DroppedOutput, offsets: Iterable[tuple[str, SourceOffset | None]], taken: dict[str, int]
+) -> bool:
+    return any(dropped.is_read_at(offset, taken.get(source_id)) for source_id, offset in offsets)
+
+
+def _first_batch(store: Store, view: CheckpointView, dropped: DroppedOutput, taken: dict[str, int]) -> int:
+    """The first batch that has read some of it, as far back as the offset log goes."""
+    first = view.latest_planned or 0
+    for batch_id in reversed(view.planned):
+        name = layout.offset_entry(batch_id)
+        entry = codec.decode(name, store.read(name))
+        if not isinstance(entry, OffsetSeq) or not _has_read(dropped, entry.offsets, taken):
+            break
+        first = batch_id
+    return first
+
+
+def _told(dropped: DroppedOutput, found: Sequence[Reader], searched: Searched) -> Iterator[str]:
+    for reader in found[:MOST_NAMED]:
+        keeps = (
+            f"{reader.location} has read {dropped.text}, from its batch {reader.batch_id} on: it keeps those rows, and "
+            "reads what is written anew beside them."
+        )
+        if reader.back_to is None:
+            yield f"{keeps} It has no batch from before that to go back to."
+        else:
+            command = f"ckpt rollback {shlex.quote(reader.location)} --to-batch {reader.back_to} --sink TYPE[:URI]"
+            yield f"{keeps} Roll it back as well: {command}"
+    if len(found) > MOST_NAMED:
+        yield f"{len(found) - MOST_NAMED} more checkpoints have read {dropped.text}."
+    where = f"{', '.join(searched.places)} ({searched.count} checkpoints)" if searched.places else ""
+    failed = f" Not searched: {'; '.join(searched.problems)}." if searched.problems else ""
+    if not found:
+        looked = f"no checkpoint {where} has" if where else "the sink does not tell"
+        yield (
+            f"Who has read {dropped.text} is not known: {looked}. A query that has read it keeps those rows; "
+            f"--downstream ROOT searches for it.{failed}"
+        )
+    elif failed:
+        yield f"Others may have read it, too.{failed}"
