@@ -8,10 +8,11 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from airflow_provider_ckpt.cli.options import Whole, directories, examples, open_store, shared, source_types
-from airflow_provider_ckpt.cli.render import print_json, print_tables, when
+from airflow_provider_ckpt.cli.render import print_json, print_tables, say, when
 from airflow_provider_ckpt.documents import FORMAT_VERSION
 from airflow_provider_ckpt.errors import CheckpointNotFoundError
 from airflow_provider_ckpt.history.compare import read_between, source_ids
+from airflow_provider_ckpt.history.read_files import FileLogs
 from airflow_provider_ckpt.history.read_logs import list_log, one_after_the_other, read_batches
 from airflow_provider_ckpt.history.rows import BatchRow, Origin, rows_of
 from airflow_provider_ckpt.report.tables import Table
@@ -20,10 +21,12 @@ if TYPE_CHECKING:
     from airflow_provider_ckpt.documents.positions import (
         BatchFields,
         DiffDocument,
+        FileFields,
         LogDocument,
         SourceAdvanceFields,
     )
 
+_FILES_HELP = "Also name the files that file sources took."
 _SOURCE_HELP = (
     "Type of a source by its id, such as 0=kafka. Offsets of a source without a type are shown as text. Can be given "
     "more than once."
@@ -47,12 +50,14 @@ _SOURCE_HELP = (
 )
 @click.option("--batch", "batch_id", type=Whole(), metavar="BATCH_ID", help="Show this batch only.")
 @click.option("--source", "sources", multiple=True, metavar="ID=TYPE", help=_SOURCE_HELP)
+@click.option("--files", "with_files", is_flag=True, help=_FILES_HELP)
 @shared
 def log(
     location: str,
     last: int,
     batch_id: int | None,
     sources: tuple[str, ...],
+    with_files: bool,
     storage_options: tuple[str, ...],
     as_json: bool,
 ) -> None:
@@ -73,12 +78,31 @@ def log(
         raise problem
     origin = Origin(store.location, declared=_types(sources, source_ids(batch.offsets for batch in batches)))
     rows = [_batch(rows_of(batch, origin)) for batch in batches]
+    if with_files:
+        logs = FileLogs(store)
+        rows = [{**row, "files": _files(logs, row["sources"])} for row in rows]
     if as_json:
         document: LogDocument = {"format_version": FORMAT_VERSION, "location": store.location, "batches": rows}
         print_json(document)
         return
     columns = ("batch", "committed", "planned at", "watermark", "advanced")
     print_tables([Table(store.location, columns, tuple(map(_batch_row, rows)))])
+    if with_files:
+        _print_files([(row["batch_id"], *file.values()) for row in rows for file in row["files"] or ()], "batch")
+
+
+def _files(logs: FileLogs, sources: Sequence[SourceAdvanceFields]) -> list[FileFields]:
+    """The files that sources took."""
+    taken = logs.of((item["source_id"], item["start_offset"], item["end_offset"]) for item in sources)
+    return [file.to_dict() for file in taken]
+
+
+def _print_files(rows: Sequence[tuple[Any, ...]], *first: str) -> None:
+    """The files in full, or that no file source took any."""
+    if rows:
+        print_tables([Table("Files", (*first, "source", "file", "log entry"), tuple(rows))])
+    else:
+        say("No file source took a file.")
 
 
 def _types(texts: tuple[str, ...], known: Collection[str]) -> dict[str, str]:
@@ -110,6 +134,7 @@ def _batch(rows: Sequence[BatchRow]) -> BatchFields:
         "watermark": when(batch.watermark_ms),
         "next_watermark_ms": batch.next_watermark_ms,
         "sources": [row.source.to_dict() for row in rows if row.source],
+        "files": None,
     }
 
 
@@ -128,12 +153,14 @@ def _steps(item: SourceAdvanceFields) -> str:
 @click.argument("first", type=Whole())
 @click.argument("second", type=Whole())
 @click.option("--source", "sources", multiple=True, metavar="ID=TYPE", help=_SOURCE_HELP)
+@click.option("--files", "with_files", is_flag=True, help=_FILES_HELP)
 @shared
 def diff(
     location: str,
     first: int,
     second: int,
     sources: tuple[str, ...],
+    with_files: bool,
     storage_options: tuple[str, ...],
     as_json: bool,
 ) -> None:
@@ -143,6 +170,7 @@ def diff(
     store = open_store(location, storage_options)
     between = read_between(store, first, second)
     rows = [item.to_dict() for item in between.advance(_types(sources, between.source_ids))]
+    files = _files(FileLogs(store), rows) if with_files else None
     if as_json:
         document: DiffDocument = {
             "format_version": FORMAT_VERSION,
@@ -150,6 +178,7 @@ def diff(
             "from_batch": first,
             "to_batch": second,
             "sources": rows,
+            "files": files,
         }
         print_json(document)
         return
@@ -171,3 +200,5 @@ def diff(
         ]
     columns = ("source", "type", "partition", "read", "unit")
     print_tables([Table(f"{store.location}: batches {first} to {second}", columns, tuple(table))])
+    if files is not None:
+        _print_files([tuple(file.values()) for file in files])

@@ -138,6 +138,14 @@ class SourceAdvanceFields(TypedDict):
     problem: Annotated[str | None, "why it cannot be counted"]
 
 
+class FileFields(TypedDict):
+    """A file that a file source took."""
+
+    source_id: Annotated[str, "its position in the query, or its name"]
+    path: Annotated[str, "URI, as the log of the source names it"]
+    log_entry: Annotated[int, "entry of the log of the source that took it"]
+
+
 class BatchFields(TypedDict):
     """One batch of both logs."""
 
@@ -149,6 +157,7 @@ class BatchFields(TypedDict):
     watermark: Annotated[str | None, "the same time as ISO 8601"]
     next_watermark_ms: Annotated[int | None, "watermark of the next batch, epoch milliseconds"]
     sources: Annotated[list[SourceAdvanceFields], "what each source read"]
+    files: Annotated[list[FileFields] | None, "files that the batch took (`--files`), else null"]
 
 
 class LogDocument(Document):
@@ -165,6 +174,7 @@ class DiffDocument(Document):
     from_batch: Annotated[int, "batch after which the range begins (exclusive)"]
     to_batch: Annotated[int, "last batch of the range (inclusive)"]
     sources: Annotated[list[SourceAdvanceFields], "what each source read"]
+    files: Annotated[list[FileFields] | None, "files that were taken (`--files`), else null"]
 
 
 class NextBatchFields(TypedDict):
