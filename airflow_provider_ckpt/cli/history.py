@@ -12,7 +12,16 @@ from airflow_provider_ckpt.change.forget import find_forgettable, forget
 from airflow_provider_ckpt.change.journal import find_record, survey
 from airflow_provider_ckpt.change.lock import who_holds
 from airflow_provider_ckpt.change.places import Stores
-from airflow_provider_ckpt.cli.options import TIME, directories, examples, executing, opening, shared, user_and_host
+from airflow_provider_ckpt.cli.options import (
+    TIME,
+    TIMES,
+    directories,
+    examples,
+    executing,
+    opening,
+    shared,
+    user_and_host,
+)
 from airflow_provider_ckpt.cli.render import counted, print_error, print_json, print_tables, say
 from airflow_provider_ckpt.cli.streams import has_done
 from airflow_provider_ckpt.documents import FORMAT_VERSION
@@ -38,6 +47,7 @@ _COMMANDS = {"reset": "reset-offsets"}
         "ckpt history s3://lake/checkpoints/orders",
         "ckpt history s3://lake/checkpoints --since now-7d --by ann",
         "ckpt history s3://lake/checkpoints/orders --plan 451407f95c58d253",
+        also=TIMES,
     )
 )
 @click.argument("location", shell_complete=directories)

@@ -265,6 +265,10 @@ def opening(storage_options: tuple[str, ...]) -> Callable[[str], Store]:
     return partial(open_store, storage_options=storage_options)
 
 
+#: Of a number of records: more than a Long of Java has.
+MOST_DIGITS = 19
+
+
 def pairs(texts: Iterable[str], option: str) -> list[tuple[str, str]]:
     """``KEY=VALUE`` texts, split; of ``--source`` with the type as it is spelled. Raises click.BadParameter."""
     found: list[tuple[str, str]] = []
@@ -282,6 +286,8 @@ def pairs(texts: Iterable[str], option: str) -> list[tuple[str, str]]:
 def units_or_ms(text: str) -> tuple[int | None, int | None]:
     """How much of a source may be unread: a number, in its unit, or a duration, milliseconds. Raises BadParameter."""
     if text.isascii() and text.isdecimal():
+        if len(text) > MOST_DIGITS:
+            raise click.BadParameter(f"{text[:20]}… is larger than any number of records")
         return int(text), None
     return None, DURATION.convert(text, None, None)
 

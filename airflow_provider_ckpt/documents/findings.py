@@ -148,6 +148,9 @@ class FleetRowFields(TypedDict):
     lag_error: Annotated[str | None, "why the sources could not be asked"]
     last_commit_ms: Annotated[int | None, "when the latest batch was committed, by the clock of the storage"]
     rate: Annotated[BatchRateFields | None, "batches over the time of the commit log; null for fewer than two"]
+    stalled_ms: Annotated[
+        int | None, "for how long there is no commit, where that is much longer than the query's own rhythm, else null"
+    ]
 
 
 class FleetSummaryFields(TypedDict):

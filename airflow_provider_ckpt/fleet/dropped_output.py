@@ -91,7 +91,7 @@ class Searched:
     """Where readers were searched for.
 
     Args:
-        count: Checkpoints that were looked at.
+        count: Checkpoints that were read.
         places: Where, for people.
         problems: Places that could not be searched, each with the reason.
     """

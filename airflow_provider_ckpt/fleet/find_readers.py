@@ -34,7 +34,7 @@ from airflow_provider_ckpt.sinks.file import MOST_BYTES, read_file_sink
 from airflow_provider_ckpt.storage.store import Store
 from airflow_provider_ckpt.tables.delta import open_table
 
-#: So many checkpoints are looked at beside the one that goes back, and so many below a root.
+#: So many checkpoints are read beside the one that goes back, and so many below a root.
 MOST_BESIDE, MOST_BELOW = 300, 2_000
 #: So many readers are named.
 MOST_NAMED = 10
@@ -52,7 +52,7 @@ def with_readers(
 
     Args:
         plan: The plan; one that drops no batch, or was begun already, stays as it is.
-        stores: The checkpoint that goes back, and a root of backups, whose checkpoints are looked at as well.
+        stores: The checkpoint that goes back, and a root of backups, whose checkpoints are read as well.
         sink: The sink of the query; None when it was not declared.
         open_store: Opens the sink, roots and checkpoints.
         roots: Where checkpoints are searched for, beside those in the directory of this one.
@@ -237,9 +237,9 @@ def _told(dropped: DroppedOutput, found: Sequence[Reader], searched: Searched) -
     where = f"{', '.join(searched.places)} ({searched.count} checkpoints)" if searched.places else ""
     failed = f" Not searched: {'; '.join(searched.problems)}." if searched.problems else ""
     if not found:
-        looked = f"no checkpoint {where} has" if where else "the sink does not tell"
+        searched_text = f"no checkpoint {where} has" if where else "the sink does not tell"
         yield (
-            f"Who has read {dropped.text} is not known: {looked}. A query that has read it keeps those rows; "
+            f"Who has read {dropped.text} is not known: {searched_text}. A query that has read it keeps those rows; "
             f"--downstream ROOT searches for it.{failed}"
         )
     elif failed:

@@ -59,6 +59,8 @@ class IndexRow:
         backup_batch: The batch that it has.
         backup_ms: When it was made.
         rate: Batches over the time of the commit log.
+        stalled_ms: For how long the query has no commit, where that is much longer than its own rhythm.
+        not_judged: What was not judged, such as the state, cut.
     """
 
     location: str
@@ -88,6 +90,8 @@ class IndexRow:
     backup_batch: int | None = None
     backup_ms: int | None = None
     rate: BatchRate | None = None
+    stalled_ms: int | None = None
+    not_judged: str | None = None
 
     def with_backup(self, backup: LastBackup | None) -> IndexRow:
         """The row with the newest backup of its query."""
@@ -102,13 +106,15 @@ class IndexRow:
             return "replaced"
         if self.error is not None and self.latest_planned_batch is None:
             return "not readable"
+        if self.stalled_ms is not None:
+            return "stalled"
         if self.in_flight is not None:
             return "in flight"
         return "no commit" if self.latest_committed_batch is None else "committed"
 
 
 #: What :attr:`IndexRow.state` can be.
-STATES = ("in flight", "committed", "no commit", "not readable", "replaced")
+STATES = ("stalled", "in flight", "committed", "no commit", "not readable", "replaced")
 
 
 @dataclass(frozen=True, slots=True)
@@ -200,6 +206,8 @@ def index_row(row: FleetRow) -> IndexRow:
         error=_bounded(row.error or row.lag_error),
         replaced_by=_bounded(row.replaced_by, MOST_LOCATION),
         rate=row.rate,
+        stalled_ms=row.stalled_ms,
+        not_judged=_bounded(", ".join(row.unknown) or None),
     )
 
 

@@ -20,6 +20,7 @@ from airflow_provider_ckpt.errors import CheckpointError
 from airflow_provider_ckpt.fleet.batch_rate import batch_rate
 from airflow_provider_ckpt.fleet.find import THREADS, Found, patiently
 from airflow_provider_ckpt.fleet.read_positions import FleetPosition, FleetPositions
+from airflow_provider_ckpt.fleet.rhythm import stalled_ms
 from airflow_provider_ckpt.fleet.row import FleetRow
 from airflow_provider_ckpt.positions.loss import Losses
 from airflow_provider_ckpt.restart.deploy import DeploySpec
@@ -123,6 +124,7 @@ def _row(
         planned_at_ms=_of_entry(view, "planned_at_ms"),
         last_commit_ms=commits_ms.get(view.latest_committed),
         rate=batch_rate(commits_ms.values(), view.observed_at_ms),
+        stalled_ms=stalled_ms(commits_ms.values(), view.observed_at_ms),
     )
 
 

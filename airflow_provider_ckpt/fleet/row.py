@@ -41,6 +41,8 @@ class FleetRow:
         lag_error: Why its sources could not be asked.
         last_commit_ms: When the newest batch was committed, epoch milliseconds by the clock of the storage.
         rate: Batches over the time that the commit log shows; None when that is too short to make a rate.
+        stalled_ms: For how long the query has no commit, milliseconds, where that is much longer than its own rhythm;
+            None where it is not, or nobody can tell.
     """
 
     location: str
@@ -61,6 +63,7 @@ class FleetRow:
     lag_error: str | None = None
     last_commit_ms: int | None = None
     rate: BatchRate | None = None
+    stalled_ms: int | None = None
 
     @property
     def worst(self) -> Severity | None:
@@ -90,6 +93,7 @@ class FleetRow:
             "lag_error": self.lag_error,
             "last_commit_ms": self.last_commit_ms,
             "rate": None if self.rate is None else self.rate.to_dict(),
+            "stalled_ms": self.stalled_ms,
         }
 
 

@@ -101,6 +101,12 @@ def _lag_cells(row: FleetRow) -> tuple[Any, ...]:
     )
 
 
+def _last_commit(row: FleetRow) -> str | None:
+    if row.last_commit_age_ms is None:
+        return None
+    return f"{duration_text(row.last_commit_age_ms)} ago{', stalled' if row.stalled_ms is not None else ''}"
+
+
 def _fleet_cells(row: FleetRow) -> tuple[Any, ...]:
     codes = ", ".join(dict.fromkeys(finding.code for finding in row.findings))
     return (
@@ -108,7 +114,7 @@ def _fleet_cells(row: FleetRow) -> tuple[Any, ...]:
         row.query_id and row.query_id[:8],
         row.latest_planned_batch,
         row.latest_committed_batch,
-        None if row.last_commit_age_ms is None else f"{duration_text(row.last_commit_age_ms)} ago",
+        _last_commit(row),
         row.worst or ("replaced" if row.replaced_by else None),
         row.error
         or (f"replaced by version {row.replaced_by.rpartition('/')[2]}" if row.replaced_by else None)

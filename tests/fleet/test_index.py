@@ -70,6 +70,7 @@ def test_a_row_is_what_the_page_needs_of_a_checkpoint():
         (FleetRow("a", replaced_by="b"), "replaced"),
         (FleetRow("a", latest_planned_batch=3, latest_committed_batch=2, in_flight=3), "in flight"),
         (FleetRow("a", latest_planned_batch=3, latest_committed_batch=3), "committed"),
+        (FleetRow("a", latest_planned_batch=3, latest_committed_batch=2, in_flight=3, stalled_ms=9), "stalled"),
         (FleetRow("a"), "no commit"),
         (FleetRow("a", latest_planned_batch=3, latest_committed_batch=3, lag_error="no broker"), "committed"),
     ],

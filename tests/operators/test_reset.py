@@ -95,7 +95,6 @@ REFUSED = {
     "no goal": ({}, "give exactly one of"),
     "two goals": ({"to_earliest": True, "shift_by": 1}, "given: to_earliest and shift_by"),
     "no source": ({"source": None, "to_earliest": True}, "source must be ID=TYPE:PLACE"),
-    "topics in the source": ({"source": "0=kafka:h:1/t", "to_earliest": True}, "give them as topics="),
     "a flag that is none": ({"to_earliest": "soon"}, "to_earliest must be True or False"),
     "a shift that is none": ({"shift_by": "many"}, "shift_by must be a whole number"),
     "a time that is none": ({"to_datetime": "soon"}, "is not a time"),
