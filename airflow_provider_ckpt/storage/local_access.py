@@ -11,6 +11,7 @@ import errno
 import os
 import pwd
 import stat as modes
+import threading
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -20,6 +21,8 @@ from airflow_provider_ckpt.storage.access import Access, Attributes, access
 _ACL = "system.posix_acl_access"
 _DEFAULT_ACL = "system.posix_acl_default"
 _OF_FILES = 0o666
+_making = threading.Lock()
+os.register_at_fork(before=_making.acquire, after_in_parent=_making.release, after_in_child=_making.release)
 #: What a disk says that has no modes of its own, or none of these attributes.
 _CANNOT = {errno.ENOTSUP, errno.ENOSYS, errno.ENODATA, errno.EPERM}
 
@@ -84,10 +87,15 @@ def make_directories(path: str, root: str = "") -> None:
         path: The directory.
         root: A location: directories beside it are of others, and say nothing.
     """
+    with _making:  # who copies beside it must not find it before it is what it is to be
+        _make_directories(path, root)
+
+
+def _make_directories(path: str, root: str) -> None:
     if os.path.isdir(path):  # noqa: PTH112  # a text
         return
     above = os.path.dirname(path)  # noqa: PTH120  # a text
-    make_directories(above, root)
+    _make_directories(above, root)
     sibling = _newest(above, of_directories=True) if root and f"{path}/".startswith(f"{root}/") and path != root else ""
     wanted = _of_model(sibling, _DEFAULT_ACL) if sibling else _below(above)
     try:

@@ -1,20 +1,28 @@
-"""Checkpoints that another user owns, changes of every kind to them, and what has become of each file."""
+"""Checkpoints that another user owns, changes of every kind to them, and what has become of each file.
+
+``python -m tests.change.modes`` prints it as a table.
+"""
 
 from __future__ import annotations
 
+import io
 import os
 import shutil
 import stat
 import tempfile
 import uuid
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import AbstractContextManager, contextmanager, redirect_stdout
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import pytest
+
+from airflow_provider_ckpt.cli import run
 from airflow_provider_ckpt.sources import ask_kafka
 from airflow_provider_ckpt.storage.store import Store
+from tests.goldens import Goldens
 from tests.reset.kafka_query import KafkaQuery, broker_of
 from tests.salvage.damage import lose_rename
 from tests.sink_repair.fake_table import FakeTable
@@ -158,6 +166,9 @@ PLACES: dict[str, Callable[[Tree], AbstractContextManager[list[str]]]] = {
     "records in a store without modes": _without_modes,
 }
 
+#: Who carries a change out, with the umask of Airflow's daemons, and where the records are.
+CASES = [(0, place) for place in PLACES] + [(OWNER, "records beside it")]
+
 
 def seen(place: Path) -> dict[str, Seen]:
     """Every file and directory, but for the records of changes."""
@@ -182,3 +193,29 @@ def strange(before: Mapping[str, Seen], after: Mapping[str, Seen]) -> dict[str, 
         != before.get(name, (OWNER, OWNER, f"{_DIRECTORY if '.' not in name and now[3] == 0 else _FILE:04o}"))[:3]
         or (name in before and now[4] == before[name][4] and now[3] != before[name][3])
     }
+
+
+def main() -> None:
+    """Print the table: what each change and its undo leave, by who and with records where."""
+    with pytest.MonkeyPatch.context() as patch, directory_with_modes() as goldens_home:
+        for change in CHANGES:
+            for user, records in CASES:
+                with directory_with_modes() as place:
+                    tree = make_tree(change, place, Goldens(goldens_home), patch)
+                    before = seen(tree.place)
+                    with PLACES[records](tree) as words, acting(user, 0o077), redirect_stdout(io.StringIO()):
+                        codes = [run([*tree.words, *words])]
+                        after = seen(tree.place)
+                        codes.append(run(["undo", str(tree.checkpoint), *UNDO, *words]))
+                    again = seen(tree.place)
+                    other = [name for name in before.keys() | again.keys() if before.get(name) != again.get(name)]
+                    who = f"user {user}, umask 077, {records}"
+                    new = len(after.keys() - before.keys())
+                    print(
+                        f"{change:22} {who:58} exit {codes}  new {new:2}  owner or mode lost "
+                        f"{len(strange(before, after))}  not as before after the undo {len(other)} of {len(before)}"
+                    )
+
+
+if __name__ == "__main__":
+    main()

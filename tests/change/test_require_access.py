@@ -9,6 +9,7 @@ import pytest
 
 from airflow_provider_ckpt.cli import run
 from tests.change.modes import (
+    CASES,
     CHANGES,
     NOBODY,
     OWNER,
@@ -21,9 +22,6 @@ from tests.change.modes import (
     seen,
     strange,
 )
-
-#: Who carries a change out, with the umask of Airflow's daemons, and where the records are.
-CASES = [(0, place) for place in PLACES] + [(OWNER, "records beside it")]
 
 
 @pytest.fixture

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import os
 import stat
+import time
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
+from airflow_provider_ckpt.storage import local_access
 from airflow_provider_ckpt.storage.access import Access, Attributes
 from airflow_provider_ckpt.storage.local_access import (
     attributes_of,
@@ -83,6 +86,24 @@ def test_a_new_directory_is_as_its_siblings_below_the_location_and_else_as_what_
     (tmp_path / "open").chmod(0o1777)
     make_directories(str(tmp_path / "open/mine"))
     assert mode(tmp_path / "open/mine") == "0700"
+
+
+def test_who_copies_beside_it_waits_until_a_directory_is_what_it_is_to_be(tmp_path, monkeypatch):
+    tmp_path.chmod(0o755)
+    (tmp_path / "from").mkdir()
+    for number in range(8):
+        (tmp_path / f"from/{number}").write_bytes(b"x")
+    give = local_access.give
+
+    def slowly(file, wanted):
+        time.sleep(0.05)
+        give(file, wanted)
+
+    monkeypatch.setattr(local_access, "give", slowly)
+    source, target = Store.open(str(tmp_path / "from")), Store.open(str(tmp_path / "to"))
+    with ThreadPoolExecutor(8) as pool:
+        list(pool.map(lambda number: source.copy(str(number), target, f"state/0/{number}"), range(8)))
+    assert {mode(path) for path in (tmp_path / "to/state/0").iterdir()} == {"0644"}
 
 
 def test_a_directory_is_made_as_another_one_unless_there_is_none(tmp_path):
