@@ -49,6 +49,7 @@ class _Run:
     """How one run of a plan is done; see :func:`apply`."""
 
     by: str
+    asked: str
     query_is_stopped: bool
     quiet_s: float | None
     on_step: OnStep
@@ -62,6 +63,7 @@ def apply(
     stores: Stores,
     *,
     by: str = "",
+    asked: str = "",
     query_is_stopped: Word = False,
     quiet_s: float | None = None,
     break_lock: bool = False,
@@ -76,6 +78,8 @@ def apply(
         plan: What to do.
         stores: Where.
         by: Who does it, for ``ckpt history``: a task of a DAG run, or user and host.
+        asked: What was asked for, as a digest of at most 64 characters, by which the change is known when the same
+            ``by`` asks for it again (:func:`~airflow_provider_ckpt.change.find_done.find_done`); empty for a person.
         query_is_stopped: The user's statement that no query writes to the checkpoint, which files cannot show; or a
             callable that returns whether it is so.
         quiet_s: Seconds to check for writes of a query, also after that statement; None to derive it from the interval
@@ -95,11 +99,12 @@ def apply(
         BackupCorruptError: What comes from a backup is not what was backed up; nothing was removed.
         StoreError: What a change has saved is not whole; nothing was done.
     """
-    require_names(plan.location, by=by, approved_by=approved_by)
+    require_names(plan.location, by=by, asked=asked, approved_by=approved_by)
     require_flag("break_lock", break_lock)
     require_quiet(quiet_s, plan.location)
     run = _Run(
         by=by,
+        asked=asked,
         query_is_stopped=ask_word(query_is_stopped, plan.location),
         quiet_s=quiet_s,
         on_step=on_step,
@@ -118,6 +123,9 @@ def _carry_out(executor: InPlace, run: _Run, lock: Held) -> Receipt:
     plan, stores, record = executor.plan, executor.stores, executor.record
     files, _ = record.ls()
     _refuse_taken_back(executor, files)
+    if journal.RECEIPT in files:  # whatever has happened since, this change was made
+        executor.finish(run.by, now_ms())
+        return _receipt(executor, started_ms, 0)
     require_alone(stores)
     _settle(plan, stores)
     resuming = journal.may_have_taken_steps(files)
@@ -140,26 +148,31 @@ def _carry_out(executor: InPlace, run: _Run, lock: Held) -> Receipt:
             number=journal.next_number(stores.checkpoint, stores.undo),
             approved_by=run.approved_by,
             accepted=accepted,
+            asked=run.asked,
         )
         _prepare(executor, todo, guard, resuming=resuming)
         if not resuming:  # and so was judged by this run: the sink fits
             remember(stores.checkpoint, facts.query_id, [(sink_of(plan), stores.sink)], run.approved_by or run.by)
         _take_steps(executor, todo, guard, run.on_step)
-    if journal.RECEIPT not in files:
-        executor.judge_outcome()
-    receipt = Receipt(
+    executor.judge_outcome()
+    receipt = _receipt(executor, started_ms, len(todo))
+    _finish(executor, receipt, run.by, is_recorded=bool(todo) or resuming)
+    return receipt
+
+
+def _receipt(executor: InPlace, started_ms: int, actions: int) -> Receipt:
+    plan = executor.plan
+    return Receipt(
         plan_id=plan.plan_id,
         kind=plan.kind,
-        status="applied" if todo else "already_applied",
+        status="applied" if actions else "already_applied",
         location=plan.location,
         batch_id=plan.batch_id,
-        actions=len(todo),
-        record=record.location,
+        actions=actions,
+        record=executor.record.location,
         started_at_ms=started_ms,
         finished_at_ms=now_ms(),
     )
-    _finish(executor, receipt, run.by, is_recorded=bool(todo) or resuming)
-    return receipt
 
 
 def _settle(plan: Plan, stores: Stores) -> None:

@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Any, Literal
 from airflow_provider_ckpt.change.actions import Create
 from airflow_provider_ckpt.change.facts import Saved
 from airflow_provider_ckpt.change.plan import Plan, plan_from_json
+from airflow_provider_ckpt.change.read_note import Note, damaged, parsed, read_bytes
 from airflow_provider_ckpt.change.saved import saved_from
 from airflow_provider_ckpt.checkpoint.find_records import _with_digest, records_of
 from airflow_provider_ckpt.checkpoint.own_files import PLAN, UNDO_DIRECTORY
@@ -34,8 +35,6 @@ from airflow_provider_ckpt.errors import (
 from airflow_provider_ckpt.storage.remove_if import is_aside
 from airflow_provider_ckpt.storage.store import Store
 from airflow_provider_ckpt.storage.stored_object import StoredObject
-from airflow_provider_ckpt.untrusted.bounded_json import parse_json
-from airflow_provider_ckpt.untrusted.fields import MOST
 from airflow_provider_ckpt.untrusted.limits import RECORD_BYTES, size_text
 
 if TYPE_CHECKING:
@@ -73,6 +72,7 @@ class Record:
         approved_by: Who approved it; empty when nobody was asked.
         accepted_sink: The effects on a sink that were accepted, by who approved it or else by who began it.
         number: Its place in the order in which changes began, from 1; 0 for a record of an older version.
+        asked: What a task has asked for, by which a second run of it is known again; empty when nobody said.
     """
 
     plan: Plan
@@ -86,6 +86,7 @@ class Record:
     approved_by: str = ""
     accepted_sink: tuple[str, ...] = ()
     number: int = 0
+    asked: str = ""
 
     @property
     def order(self) -> tuple[int, int]:
@@ -152,9 +153,9 @@ def survey(
             files, inside = store.ls()
             try:
                 if PLAN in files:
-                    found.append(_record(store, files, most_bytes))
+                    found.append(read_record(store, files, most_bytes))
                 elif SAVED in files or {PLAN, SAVED_OBJECTS} & {*inside}:
-                    raise _damaged(store, PLAN, "is missing")
+                    raise damaged(store, PLAN, "is missing")
             except StoreUnavailableError:
                 raise
             except StoreError as error:
@@ -167,91 +168,32 @@ def next_number(checkpoint: Store, undo: Store | None = None) -> int:
     return 1 + max((record.number for record in survey(checkpoint, undo)[0]), default=0)
 
 
-def _record(store: Store, files: Mapping[str, StoredObject], most_bytes: int) -> Record:
-    data = _read_bytes(store, PLAN, most_bytes)
+def read_record(store: Store, files: Mapping[str, StoredObject], most_bytes: int = RECORD_BYTES) -> Record:
+    """The record in a directory that holds these files. Raises StoreError when it is damaged."""
+    data = read_bytes(store, PLAN, most_bytes)
     if hashlib.sha256(data).hexdigest()[:16] != store.base_name:  # the id of a plan is a digest of its bytes
-        raise _damaged(store, PLAN, "is not the plan that was recorded")
+        raise damaged(store, PLAN, "is not the plan that was recorded")
     try:
         plan = plan_from_json(data)
     except ValueError:
-        raise _damaged(store, PLAN, "is not valid") from None
+        raise damaged(store, PLAN, "is not valid") from None
     except PlanError as error:
-        raise _damaged(
-            store, PLAN, f"has a version that this release of ckpt does not read ({error.message})"
-        ) from None
-    begun = _Note(store, BEGUN, files)
+        raise damaged(store, PLAN, f"has a version that this release of ckpt does not read ({error.message})") from None
+    begun = Note(store, BEGUN, files)
     return Record(
         plan=plan,
         state=_state(files),
         location=store.location,
         by=begun.text("by"),
         begun_at_ms=begun.number("at_ms"),
-        done_at_ms=_Note(store, RECEIPT, files).number("at_ms"),
+        done_at_ms=Note(store, RECEIPT, files).number("at_ms"),
         from_batch=begun.number("from_batch"),
         forgotten=FORGOTTEN in files,
         approved_by=begun.text("approved_by"),
         accepted_sink=begun.texts("accepted_sink"),
         number=begun.number("number") or 0,
+        asked=begun.text("asked"),
     )
-
-
-class _Note:
-    """The JSON object of one file of a record; empty when it is not there."""
-
-    def __init__(self, store: Store, name: str, files: Mapping[str, StoredObject]) -> None:
-        self._store, self._name = store, name
-        self._value = _parsed(store, name, _read_bytes(store, name)) if name in files else {}
-
-    def text(self, key: str) -> str:
-        """A text, or empty when it is not said."""
-        value = self._value.get(key, "")
-        if not isinstance(value, str):
-            raise _damaged(self._store, self._name, "is not valid")
-        return value
-
-    def texts(self, key: str) -> tuple[str, ...]:
-        """Several texts; none when it is not said."""
-        value = self._value.get(key, [])
-        if not isinstance(value, list) or not all(isinstance(item, str) for item in value):
-            raise _damaged(self._store, self._name, "is not valid")
-        return tuple(value)
-
-    def number(self, key: str) -> int | None:
-        """A whole number, or None when it is not said."""
-        value = self._value.get(key)
-        if value is not None and (not isinstance(value, int) or isinstance(value, bool) or not 0 <= value <= MOST):
-            raise _damaged(self._store, self._name, "is not valid")
-        return value
-
-
-def _read_bytes(store: Store, name: str, most: int = RECORD_BYTES) -> bytes:
-    try:
-        data = store.read_up_to(name, most + 1)
-    except StoreUnavailableError:
-        raise
-    except StoreError as error:
-        raise _damaged(store, name, f"cannot be read ({error.message})") from None
-    if len(data) > most:
-        raise _damaged(store, name, f"is larger than {size_text(most)}")
-    return data
-
-
-def _parsed(store: Store, name: str, data: bytes) -> dict[str, Any]:
-    try:
-        value = parse_json(data)
-    except ValueError:
-        value = None
-    if not isinstance(value, dict):
-        raise _damaged(store, name, "is not valid")
-    return value
-
-
-def _damaged(store: Store, name: str, problem: str) -> StoreError:
-    hint = (
-        "ckpt cannot use this record. Move its directory away; its directory saved/ has the files that the change "
-        "removed."
-    )
-    return StoreError(f"the record of a change {problem}", location=store.location, name=name, hint=hint)
 
 
 def may_have_taken_steps(files: Mapping[str, StoredObject]) -> bool:
@@ -278,11 +220,11 @@ def saved_files(record: Store) -> dict[str, Saved] | None:
     Raises:
         StoreError: The file is not what was written.
     """
-    files = _parsed(record, SAVED, _read_bytes(record, SAVED)).get("files")
+    files = parsed(record, SAVED, read_bytes(record, SAVED)).get("files")
     try:
         return None if files is None else {str(name): saved_from(fields) for name, fields in files.items()}
     except (AttributeError, KeyError, TypeError, ValueError):
-        raise _damaged(record, SAVED, "does not have a valid list of saved files") from None
+        raise damaged(record, SAVED, "does not have a valid list of saved files") from None
 
 
 def begin(
@@ -295,6 +237,7 @@ def begin(
     number: int,
     approved_by: str = "",
     accepted: Collection[str] = (),
+    asked: str = "",
 ) -> None:
     """Write down what is meant and who began it. A plan that was refused before begins anew, by who begins it now.
 
@@ -310,6 +253,7 @@ def begin(
         "number": number,
         "approved_by": approved_by,
         "accepted_sink": list(accepted),
+        "asked": asked,
     }
     if REFUSED not in files:
         note(record, BEGUN, begun)

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import click
 
 from airflow_provider_ckpt.change.actions import Taking
+from airflow_provider_ckpt.change.journal import Record
 from airflow_provider_ckpt.change.plan import Plan
 from airflow_provider_ckpt.change.receipt import Receipt
 from airflow_provider_ckpt.cli.plan_files import next_command, undo_command
@@ -15,6 +16,7 @@ from airflow_provider_ckpt.cli.render import counted, print_json, print_tables, 
 from airflow_provider_ckpt.cli.streams import has_done
 from airflow_provider_ckpt.documents import FORMAT_VERSION
 from airflow_provider_ckpt.report.tables import plan_tables
+from airflow_provider_ckpt.times import time_text
 
 if TYPE_CHECKING:
     from airflow_provider_ckpt.documents.changes import ChangeDocument
@@ -24,12 +26,24 @@ def report_change(
     plan: Plan,
     receipt: Receipt | None,
     *,
+    done: Record | None = None,
     as_json: bool,
     plan_out: str | None = None,
     more: Mapping[str, object] | None = None,
 ) -> None:
-    """A plan, and what was done of it; the last line is the next command. ``more`` are further keys of the document."""
-    if receipt is not None:
+    """A plan, and what was done of it; the last line is the next command.
+
+    Args:
+        plan: What was asked for.
+        receipt: What was done of it now; None when it is only shown.
+        done: Its record, where it was carried out before: then nothing is left to do.
+        as_json: Whether a program reads it.
+        plan_out: The file that it was written to.
+        more: Further keys of the document.
+    """
+    if done is not None:
+        has_done("Nothing was done, because the change was carried out already.")
+    elif receipt is not None:
         has_done(f"Done: {counted(receipt.actions, 'step')} of the {plan.called} of {plan.location}.")
     elif plan_out:
         has_done(f"The plan is in {plan_out}.")
@@ -39,10 +53,13 @@ def report_change(
             "sink_effect": plan.sink_effect,
             "accept_sink": list(plan.to_accept),
             "plan": plan.shown(),
-            "apply_command": None if receipt or not plan.actions else _next(plan, plan_out),
+            "apply_command": None if receipt or done or not plan.actions else _next(plan, plan_out),
             "receipt": receipt.to_dict() if receipt else None,
         }
         print_json({**document, **(more or {})})
+        return
+    if done is not None:
+        say(already_done(done), colour="green")
         return
     print_tables(plan_tables(plan))
     if receipt is not None:
@@ -57,6 +74,18 @@ def report_change(
         written = f"The plan is in {plan_out}. " if plan_out else ""
         say(f"{written}Nothing was changed. To apply the plan{accepting}:", colour="yellow")
         click.echo(_next(plan, plan_out))
+
+
+def already_done(done: Record) -> str:
+    """What somebody is told who asks for a change that was carried out."""
+    by = f" by {done.by}" if done.by else ""
+    when = "" if done.done_at_ms is None else f" at {time_text(done.done_at_ms)}"
+    further = " To move the source further, give its offsets or another distance." if done.plan.kind == "reset" else ""
+    back = f" ckpt undo {done.plan.location} takes it back." if done.plan.rules.can_be_undone else ""
+    return (
+        f"The {done.plan.called} {done.plan.plan_id} of {done.plan.location} was carried out already{by}{when}. "
+        f"Nothing was done now.{further}{back}"
+    )
 
 
 def _next(plan: Plan, plan_out: str | None) -> str:

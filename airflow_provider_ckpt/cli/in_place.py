@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from typing import Any
 
 import click
 
 from airflow_provider_ckpt.backup.catalog import find_backup
 from airflow_provider_ckpt.change.apply import apply
+from airflow_provider_ckpt.change.find_done import find_applied, receipt_of
 from airflow_provider_ckpt.change.kinds import Kind
 from airflow_provider_ckpt.change.places import Stores, require_own_place
 from airflow_provider_ckpt.change.plan import Plan
@@ -25,6 +27,7 @@ from airflow_provider_ckpt.cli.options import (
 )
 from airflow_provider_ckpt.cli.plan_files import read_plan, write_plan
 from airflow_provider_ckpt.cli.render import progress_bar, say
+from airflow_provider_ckpt.errors import CheckpointError
 from airflow_provider_ckpt.fence.make import find_fence, is_interrupted
 from airflow_provider_ckpt.fence.plan import is_closing
 from airflow_provider_ckpt.fence.put_fence import WAIT_S, put_fence
@@ -64,12 +67,42 @@ def waiting_for_batch(command: Command) -> Command:
     )(command)
 
 
-def asked_of(how: Mapping[str, Any]) -> dict[str, Any]:
+def _asked_of(how: Mapping[str, Any]) -> dict[str, Any]:
     """What a fence needs to know of how a change is carried out."""
     return {name: how[name] for name in ("execute", "plan_out", "break_lock", "query_is_stopped")}
 
 
-def fence_first(
+def planned_behind(
+    make: Callable[[bool], Plan],
+    stores: Stores,
+    *,
+    fence: bool,
+    wait_s: float,
+    trigger: str | None,
+    how: Mapping[str, Any],
+) -> tuple[Plan, bool]:
+    """The plan of a change, behind a fence where one is asked for; and whether it is.
+
+    Nothing is fenced for a change that was carried out already.
+
+    Args:
+        make: Makes the plan, behind the fence that is there or without one.
+        stores: Where.
+        fence: Whether a fence is asked for.
+        wait_s: Seconds that a fence waits for a batch in flight.
+        trigger: The trigger of the query.
+        how: The options by which the change is carried out.
+    """
+    if fence and how["execute"]:
+        with suppress(CheckpointError):  # a query that runs, for example: behind the fence it does not
+            plan = make(False)
+            if find_applied(plan, stores) is not None:
+                return plan, False
+    fenced = _fence_first(stores, fence=fence, wait_s=wait_s, trigger=trigger, **_asked_of(how))
+    return make(fenced), fenced
+
+
+def _fence_first(
     stores: Stores,
     *,
     fence: bool,
@@ -149,9 +182,12 @@ def carry_out(
     ``more`` are further keys of the document.
     """
     receipt = None
-    if plan_out:
+    done = find_applied(plan, stores)
+    if plan_out and done is None:
         write_plan(plan_out, plan, (stores.checkpoint, stores.sink, stores.undo, stores.backups))
-    if execute:
+    if execute and done is not None:
+        receipt = receipt_of(done)
+    elif execute:
         with progress_bar(plan.kind) as on_step:
             receipt = apply(
                 plan,
@@ -165,4 +201,4 @@ def carry_out(
                 accept_sink=accept_sink,
                 approved_by=approved_by or "",
             )
-    report_change(plan, receipt, as_json=as_json, plan_out=plan_out, more=more)
+    report_change(plan, receipt, done=done, as_json=as_json, plan_out=plan_out, more=more)

@@ -8,8 +8,9 @@ from typing import Any
 import click
 
 from airflow_provider_ckpt.change.places import Stores
+from airflow_provider_ckpt.change.plan import Plan
 from airflow_provider_ckpt.cli.files import read_text
-from airflow_provider_ckpt.cli.in_place import acting, asked_of, carry_out, fence_first, fencing, read_own
+from airflow_provider_ckpt.cli.in_place import acting, carry_out, fencing, planned_behind, read_own
 from airflow_provider_ckpt.cli.options import (
     DURATION,
     TIME,
@@ -236,9 +237,12 @@ def reset_offsets(
             raise click.UsageError("--export only prints offsets, so leave out --execute, --plan-out and --json")
         click.echo(export_positions(stores, source_id, aim), nl=False)
         return
-    fenced = fence_first(stores, fence=fence, wait_s=wait_s, trigger=trigger, **asked_of(how))
     told: dict[str, Any] = {"sink": declared_sink, "state_sees_rows_again": state_sees_rows_again, "trigger": trigger}
-    plan = make_reset(stores, source_id, aim, fenced=fenced, **told)
+
+    def make(fenced: bool) -> Plan:
+        return make_reset(stores, source_id, aim, fenced=fenced, **told)
+
+    plan, _ = planned_behind(make, stores, fence=fence, wait_s=wait_s, trigger=trigger, how=how)
     carry_out(plan, stores, opener, **how)
 
 

@@ -9,10 +9,12 @@ from typing import Any
 import click
 
 from airflow_provider_ckpt.change.fenced import idle_query_warning
+from airflow_provider_ckpt.change.find_done import find_undo_of
 from airflow_provider_ckpt.change.places import Stores
+from airflow_provider_ckpt.change.plan import Plan
 from airflow_provider_ckpt.change.undo.make import make_undo
 from airflow_provider_ckpt.cli.bookmark_file import read_bookmark
-from airflow_provider_ckpt.cli.in_place import acting, asked_of, carry_out, fence_first, fencing, read_own
+from airflow_provider_ckpt.cli.in_place import acting, carry_out, fencing, planned_behind, read_own
 from airflow_provider_ckpt.cli.options import (
     TIME,
     TIMES,
@@ -172,9 +174,12 @@ def rollback(
         backup_root = target.root
     declared = parse_sink(sink) if sink else None
     stores = Stores.of(location, opener, sink=declared, undo=undo_root, backups=backup_root)
-    fenced = fence_first(stores, fence=fence, wait_s=wait_s, trigger=trigger, **asked_of(how))
     told: dict[str, Any] = {"trim_sink_log": trim_sink_log, "sink": declared, "sources": types, "trigger": trigger}
-    plan = with_readers(make_rollback(stores, target, fenced=fenced, **told), stores, declared, opener, downstream)
+
+    def make(fenced: bool) -> Plan:
+        return with_readers(make_rollback(stores, target, fenced=fenced, **told), stores, declared, opener, downstream)
+
+    plan, fenced = planned_behind(make, stores, fence=fence, wait_s=wait_s, trigger=trigger, how=how)
     if fence and not fenced and plan.actions and not how["execute"]:
         plan = replace(plan, warnings=(*plan.warnings, idle_query_warning(plan.location)))
     carry_out(plan, stores, opener, **how)
@@ -191,11 +196,18 @@ def rollback(
 @click.option(
     "--sink", metavar="TYPE[:URI]", help="Sink of the query. By default the one that was declared for the change."
 )
+@click.option(
+    "--undoes",
+    metavar="PLAN_ID",
+    help="Undo this change, as ckpt history names it, and no other. Refused when a later one has to be undone first; "
+    "nothing is done when it is undone already, so a script may say it twice.",
+)
 @acting
 @triggered
 def undo(
     location: str,
     sink: str | None,
+    undoes: str | None,
     trigger: str | None,
     undo_root: str | None,
     storage_options: tuple[str, ...],
@@ -209,10 +221,11 @@ def undo(
     require_consistent(how["plan_out"], how["approved_by"], execute=how["execute"])
     opener = opening(storage_options)
     if plan_file:
-        require_alone("--plan", {"--sink": sink, "--trigger": trigger})
+        require_alone("--plan", {"--sink": sink, "--undoes": undoes, "--trigger": trigger})
         carry_out(*read_own(plan_file, "undo", Stores.of(location, opener, undo=undo_root)), opener, **how)
         return
     declared = parse_sink(sink) if sink else None
     stores = Stores.of(location, opener, sink=declared, undo=undo_root)
-    plan = make_undo(stores, sink=declared, opened=opener, trigger=trigger)
+    done = find_undo_of(undoes, stores) if undoes else None
+    plan = done.plan if done else make_undo(stores, undoes=undoes, sink=declared, opened=opener, trigger=trigger)
     carry_out(plan, stores, opener, **how)

@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from airflow_provider_ckpt.change.places import Stores
-from airflow_provider_ckpt.cli.in_place import acting, asked_of, carry_out, fence_first, fencing, read_own
+from airflow_provider_ckpt.change.plan import Plan
+from airflow_provider_ckpt.cli.in_place import acting, carry_out, fencing, planned_behind, read_own
 from airflow_provider_ckpt.cli.options import directories, examples, opening, triggered, with_sink
 from airflow_provider_ckpt.cli.plan_files import require_alone, require_consistent
 from airflow_provider_ckpt.cli.render import print_json, print_tables, say
@@ -103,8 +104,11 @@ def sources(
         raise click.UsageError(str(error)) from None
     declared = parse_sink(sink) if sink else None
     stores = Stores.of(location, opener, sink=declared, undo=undo_root)
-    fenced = fence_first(stores, fence=fence, wait_s=wait_s, trigger=trigger, **asked_of(how))
-    plan = make_source_change(stores, change, sink=declared, trigger=trigger, fenced=fenced)
+
+    def make(fenced: bool) -> Plan:
+        return make_source_change(stores, change, sink=declared, trigger=trigger, fenced=fenced)
+
+    plan, _ = planned_behind(make, stores, fence=fence, wait_s=wait_s, trigger=trigger, how=how)
     carry_out(plan, stores, opener, **how)
 
 

@@ -80,6 +80,7 @@ class BegunDocument(Document):
     number: Annotated[int, "number of the change in the order in which changes began, from 1"]
     approved_by: Annotated[str, "who approved it; empty when nobody was asked"]
     accepted_sink: Annotated[list[str], "sink effects that were accepted"]
+    asked: Annotated[str, "what a task has asked for, a digest; empty for a person"]
 
 
 class AttributeFields(TypedDict):

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import hashlib
+import json
 from abc import abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -13,6 +15,8 @@ from airflow.providers.common.compat.sdk import AirflowException
 from airflow_provider_ckpt.change.acceptance import require_newer
 from airflow_provider_ckpt.change.apply import apply
 from airflow_provider_ckpt.change.expectation import require_expected
+from airflow_provider_ckpt.change.find_done import find_done, receipt_of
+from airflow_provider_ckpt.change.journal import Record
 from airflow_provider_ckpt.change.kinds import Kind
 from airflow_provider_ckpt.change.places import Stores
 from airflow_provider_ckpt.change.plan import Plan
@@ -40,6 +44,10 @@ if TYPE_CHECKING:
 
 class CheckpointChangeOperator(CheckpointOperator):
     """Plans a change in place and carries it out, or carries out a plan that was approved.
+
+    A task that is tried again, or is cleared, after it has made its change answers that it was done (``receipt.status``
+    is ``already_applied``), whatever has happened since, and changes nothing; a change that was undone since is made
+    again. Another run of the DAG is another one who asks.
 
     What it refuses is in the XCom ``error`` as well, as ``ckpt --json`` prints it.
 
@@ -113,6 +121,8 @@ class CheckpointChangeOperator(CheckpointOperator):
         with airflow_errors(), telling_errors(context):
             require_flags(self, "break_lock", "plan_only")
             self.require_arguments()
+            if not self.plan_only and (done := self.done(self.stores(), task_of(context))) is not None:
+                return self._already_done(context, done)
             plan, stores = self._approved() if self.plan else self.planned()
             self.report(*plan_tables(plan))
             if expected := plain("expected_plan", self.expected_plan):
@@ -127,6 +137,7 @@ class CheckpointChangeOperator(CheckpointOperator):
                     plan,
                     stores,
                     by=task_of(context),
+                    asked=self.asked,
                     query_is_stopped=self.query_is_stopped,
                     quiet_s=self._quiet_s(),
                     break_lock=self.break_lock,
@@ -136,7 +147,24 @@ class CheckpointChangeOperator(CheckpointOperator):
                 )
             return self.tell(context, result_of(plan, receipt))
 
+    @property
+    def asked(self) -> str:
+        """A digest of what the task asks for, once its templates are rendered: all but how it is to be done."""
+        how = set(CheckpointChangeOperator.template_fields) - {"plan"}
+        said = {name: getattr(self, name) for name in type(self).template_fields if name not in how}
+        return hashlib.sha256(json.dumps(said, sort_keys=True, default=str).encode()).hexdigest()[:16]
+
+    def _already_done(self, context: Any, done: Record) -> ChangeResultDocument:
+        """The answer of a task that is tried again, or was cleared, after it has made its change."""
+        told = "The %s %s was carried out already. Nothing was done."
+        self.log.info(told, done.plan.called, done.plan.plan_id)
+        return self.tell(context, result_of(done.plan, receipt_of(done)))
+
     # --- what differs ----------------------------------------------------------------------------------------------
+
+    def done(self, stores: Stores, by: str) -> Record | None:
+        """The change that this very task has carried out before."""
+        return find_done(stores, self.kind, by, self.asked)
 
     @abstractmethod
     def planned(self) -> tuple[Plan, Stores]:

@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, ClassVar
 
+from airflow_provider_ckpt.change.find_done import find_undo_of
+from airflow_provider_ckpt.change.journal import Record
 from airflow_provider_ckpt.change.kinds import Kind
 from airflow_provider_ckpt.change.places import Stores
 from airflow_provider_ckpt.change.plan import Plan
 from airflow_provider_ckpt.change.undo.make import make_undo
-from airflow_provider_ckpt.errors import PlanError
 from airflow_provider_ckpt.operators.base import text_of
 from airflow_provider_ckpt.operators.in_place import CheckpointChangeOperator
 
@@ -17,10 +18,12 @@ from airflow_provider_ckpt.operators.in_place import CheckpointChangeOperator
 class CheckpointUndoOperator(CheckpointChangeOperator):
     """Takes back the newest change of a checkpoint that is not undone yet, as ``ckpt undo`` does.
 
-    Batches that the query has written since are dropped, and kept. After an interruption a second run completes it.
+    Batches that the query has written since are dropped, and kept. After an interruption a second run completes it. A
+    task that is tried again or cleared takes back nothing more; when another task of its DAG run has changed the
+    checkpoint since, the run is being repeated, and that change is taken back.
 
-    :param undoes: The id of the plan that is to be taken back. It is refused when the newest change is another one, so
-        that a second run never takes back the change before.
+    :param undoes: The id of the plan that is to be taken back. It is refused when the newest change is another one, and
+        is done when this one is undone already.
     :param trigger: The trigger of the query; by default the one that was said for the change.
     """
 
@@ -34,17 +37,15 @@ class CheckpointUndoOperator(CheckpointChangeOperator):
         self.undoes = undoes
         self.trigger = trigger
 
+    def done(self, stores: Stores, by: str) -> Record | None:
+        """The undo that this task has carried out before, or whoever has undone what it names."""
+        wanted = text_of(self.undoes)
+        return (find_undo_of(wanted, stores) if wanted else None) or super().done(stores, by)
+
     def planned(self) -> tuple[Plan, Stores]:
         """A plan made now, or one that was begun and interrupted."""
         sink = self.declared_sink()
         stores = Stores.of(self.checkpoint, self.store, sink=sink, undo=self.undo_root)
-        plan = make_undo(stores, sink=sink, opened=self.store, trigger=self.trigger or None)
-        wanted = text_of(self.undoes)
-        if wanted and plan.undoes != wanted:
-            raise PlanError(
-                f"the newest change that is not undone is {plan.undoes}, not {wanted!r:.60}.",
-                location=stores.checkpoint.location,
-                hint="Nothing was done. ckpt history shows the changes; a later one has to be undone first, and one "
-                "that is undone already needs no undo.",
-            )
+        wanted = text_of(self.undoes) or None
+        plan = make_undo(stores, undoes=wanted, sink=sink, opened=self.store, trigger=self.trigger or None)
         return plan, stores

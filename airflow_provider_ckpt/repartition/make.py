@@ -6,13 +6,14 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from airflow_provider_ckpt.change.fit_sink import require_fit
+from airflow_provider_ckpt.change.journal import history
 from airflow_provider_ckpt.change.lock import lock_warnings
 from airflow_provider_ckpt.change.open_sinks import sink_of
 from airflow_provider_ckpt.change.places import Stores
 from airflow_provider_ckpt.change.plan import Plan
 from airflow_provider_ckpt.change.resume import Said, find_interrupted
 from airflow_provider_ckpt.checkpoint.find_flows import refuse_replaced
-from airflow_provider_ckpt.checkpoint.observe import refuse_closed, refuse_links
+from airflow_provider_ckpt.checkpoint.observe import observe, refuse_closed, refuse_links
 from airflow_provider_ckpt.checkpoint.read_unmoved import read_unmoved
 from airflow_provider_ckpt.checkpoint.view import CheckpointView
 from airflow_provider_ckpt.checks.inspect import examine
@@ -42,7 +43,19 @@ def make_repartition(stores: Stores, partitions: int, *, sink: DeclaredSink | No
     begun = find_interrupted(stores, "repartition", lambda plan: plan.partitions == partitions, Said(sink))
     if begun is not None:
         return begun
+    if (done := _done_before(stores, partitions)) is not None:
+        return done
     return read_unmoved(lambda: _fresh(stores, partitions, sink), stores.checkpoint, stores.sink)
+
+
+def _done_before(stores: Stores, partitions: int) -> Plan | None:
+    """The same repartition, carried out, while the state has that many partitions still."""
+    done = [change for change in history(stores.checkpoint, stores.undo) if change.state == "applied"]
+    if not done or done[-1].plan.kind != "repartition" or done[-1].plan.partitions != partitions:
+        return None
+    view = observe(stores.checkpoint)
+    committed = view.latest_committed
+    return done[-1].plan if committed is not None and view.partitions_of(committed) == partitions else None
 
 
 def make_repartition_again(plan: Plan, stores: Stores) -> Plan:

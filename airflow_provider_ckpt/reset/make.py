@@ -86,8 +86,8 @@ def _fresh_reset(
 ) -> Plan:
     source_id, aim = asked.source_id, asked.aim
     view, batch_id = _observed(stores)
-    if aim.is_relative:
-        _require_not_done(stores, view, asked)
+    if aim.is_relative and (done := _done_before(stores, view, asked)) is not None:
+        return done
     initials = _initials(stores, view)
     initial = SourceOffset(initials[source_id].decode(errors="replace")) if source_id in initials else None
     committed, planned, warnings = _offsets_of(view, batch_id, source_id)
@@ -142,20 +142,16 @@ def _declared(stores: Stores, sink: DeclaredSink | None) -> DeclaredSink:
     return sink or (DeclaredSink("file", stores.sink.location) if stores.sink else DeclaredSink(""))
 
 
-def _require_not_done(stores: Stores, view: CheckpointView, asked: _Asked) -> None:
-    """Who runs the command again, because nobody saw it end, does not want to go further."""
+def _done_before(stores: Stores, view: CheckpointView, asked: _Asked) -> Plan | None:
+    """The same reset, carried out: who runs the command again, because nobody saw it end, does not want to go further.
+
+    None once the query has run since.
+    """
     done = [change for change in history(stores.checkpoint, stores.undo) if change.state == "applied"]
     if not done or done[-1].plan.kind != "reset" or not asked.is_by(done[-1].plan):
-        return
+        return None
     plan = done[-1].plan
-    if view.latest_planned == plan.batch_id and not moves_of(plan, view):
-        raise PlanError(
-            "this very reset was carried out already, and the query has not run since: it would be moved twice.",
-            location=view.location,
-            batch_id=plan.batch_id,
-            hint="Nothing was done. ckpt history shows the reset. To move the source further, give its offsets "
-            "(--to-offsets, to_offsets= in a DAG), or another distance.",
-        )
+    return plan if view.latest_planned == plan.batch_id and not moves_of(plan, view) else None
 
 
 def export_positions(stores: Stores, source_id: str, aim: Aim) -> str:

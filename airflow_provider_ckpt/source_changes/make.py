@@ -6,6 +6,7 @@ from dataclasses import replace
 
 from airflow_provider_ckpt.change.actions import Replace
 from airflow_provider_ckpt.change.fenced import with_fence
+from airflow_provider_ckpt.change.find_done import find_applied
 from airflow_provider_ckpt.change.fit_sink import require_fit
 from airflow_provider_ckpt.change.journal import history
 from airflow_provider_ckpt.change.judge_start import judge_start
@@ -66,7 +67,7 @@ def make_source_change(
     if (begun := find_interrupted(stores, "sources", lambda plan: plan.asked == change.key, said)) is not None:
         return begun
     plan = read_unmoved(lambda: _fresh(stores, change, sink, trigger or ""), stores.checkpoint, stores.sink)
-    return with_fence(plan, required_fence(stores)) if fenced else plan
+    return with_fence(plan, required_fence(stores)) if fenced and find_applied(plan, stores) is None else plan
 
 
 def make_source_change_again(plan: Plan, stores: Stores) -> Plan:
@@ -82,7 +83,8 @@ def make_source_change_again(plan: Plan, stores: Stores) -> Plan:
 def _fresh(stores: Stores, change: SourceChange, sink: DeclaredSink | None, trigger: str) -> Plan:
     view = observed(stores)
     entries = entries_read(view)
-    _require_not_done(stores, view, change)
+    if (done := _done_before(stores, view, change)) is not None:
+        return done
     ids = ids_of(entry for _, entry in entries)
     require_known(entries, view.location)
     require_complete(change, ids, view.location)
@@ -104,23 +106,19 @@ def _fresh(stores: Stores, change: SourceChange, sink: DeclaredSink | None, trig
     return replace(plan, warnings=(*plan.warnings, *lock_warnings(stores.checkpoint)))
 
 
-def _require_not_done(stores: Stores, view: CheckpointView, change: SourceChange) -> None:
-    """Who runs the command again, because nobody saw it end, does not want sources to change places once more."""
+def _done_before(stores: Stores, view: CheckpointView, change: SourceChange) -> Plan | None:
+    """The same change, carried out: who runs the command again does not want sources to change places once more.
+
+    None once the query has run since.
+    """
     done = [record for record in history(stores.checkpoint, stores.undo) if record.state in ("applied", "undone")]
     if not done or done[-1].state != "applied" or done[-1].plan.asked != change.key:
-        return
+        return None
     plan = done[-1].plan
     entries = {action.name: action.data for action in plan.actions if isinstance(action, Replace)}
     newest = view.offset_seq(view.latest_planned or 0).encode().decode()
     is_last = plan.last_kept == view.latest_planned
-    if is_last and entries.get(layout.offset_entry(view.latest_planned or 0), newest) == newest:
-        raise PlanError(
-            "this very change was carried out already, and the query has not run since.",
-            location=view.location,
-            batch_id=view.latest_planned,
-            hint=f"Nothing was done. Start the query with its new sources, or take the change back: ckpt undo "
-            f"{view.location}",
-        )
+    return plan if is_last and entries.get(layout.offset_entry(view.latest_planned or 0), newest) == newest else None
 
 
 def observed(stores: Stores) -> CheckpointView:

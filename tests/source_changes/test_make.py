@@ -343,8 +343,8 @@ def test_the_sink_is_asked_about_a_batch_in_flight(golden: Golden):
 def test_the_same_change_said_again_is_not_made_again(golden: Golden):
     """Two sources that change places would be where they were."""
     stores = Stores(Store.open(str(golden("two-sources"))))
-    apply(make_source_change(stores, said("0=1 1=0")), stores, **STOPPED)
-    with pytest.raises(PlanError, match="this very change was carried out already"):
-        make_source_change(stores, said("0=1 1=0"))
+    plan = make_source_change(stores, said("0=1 1=0"))
+    apply(plan, stores, **STOPPED)
+    assert make_source_change(stores, said("0=1 1=0")) == plan
     apply(make_undo(stores), stores, **STOPPED)
-    assert make_source_change(stores, said("0=1 1=0")).actions
+    assert make_source_change(stores, said("0=1 1=0")) != plan

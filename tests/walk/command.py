@@ -12,11 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from airflow_provider_ckpt.cli import run
-
-#: What Python tells of writes, before it does them.
-_WRITES = frozenset({"os.rename", "os.remove", "os.link", "os.mkdir", "os.rmdir", "os.symlink", "os.truncate"})
-_FOR_WRITING = os.O_WRONLY | os.O_RDWR | os.O_CREAT
-KILLED = 137
+from tests.dying import die_at
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,24 +61,9 @@ def _be_the_command(words: Sequence[str], home: Path, said: Path, dies_at: int) 
             os.dup2(os.open(said / name, os.O_WRONLY | os.O_CREAT), number)
         sys.stdout, sys.stderr = (os.fdopen(number, "w") for number in (1, 2))
         if dies_at:
-            _die_at(dies_at, str(home))
+            die_at(dies_at, str(home))
         code = run(list(words))
         sys.stdout.flush()
         sys.stderr.flush()
     finally:
         os._exit(code)
-
-
-def _die_at(write: int, home: str) -> None:
-    """Let this process die before its write of that number."""
-    left = write
-
-    def look(event: str, arguments: tuple[Any, ...]) -> None:
-        nonlocal left
-        writes = event in _WRITES or (event == "open" and isinstance(arguments[2], int) and arguments[2] & _FOR_WRITING)
-        if writes and str(arguments[0]).startswith(home):
-            left -= 1
-            if left == 0:
-                os._exit(KILLED)
-
-    sys.addaudithook(look)

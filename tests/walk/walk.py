@@ -10,6 +10,7 @@ from pathlib import Path
 from random import Random
 from typing import Any
 
+from tests.dying import KILLED
 from tests.source_changes.real_query import Spark
 from tests.spark_lab import STATE_CONFS, provider_conf
 from tests.walk import command
@@ -266,7 +267,7 @@ class Walk:
     def _killed(self, words: Sequence[str]) -> Answer:
         """Killed before one of its first writes, then the same command again."""
         answer = self.ckpt(*words, dies_at=self.random.randint(1, 60))
-        if answer.code == command.KILLED:
+        if answer.code == KILLED:
             self.counts["killed"] += 1
             return self.ckpt(*words, "--break-lock")
         return answer

@@ -7,6 +7,7 @@ from dataclasses import replace
 
 from airflow_provider_ckpt.change import journal, stage
 from airflow_provider_ckpt.change.actions import Copy, Replace
+from airflow_provider_ckpt.change.find_done import find_undo_before
 from airflow_provider_ckpt.change.fit_sink import require_fit
 from airflow_provider_ckpt.change.judge_start import judge_start
 from airflow_provider_ckpt.change.lock import lock_warnings
@@ -27,11 +28,13 @@ from airflow_provider_ckpt.sinks.declared import DeclaredSink, read_file_sink, r
 from airflow_provider_ckpt.sinks.effects import Effect, SinkEffect
 from airflow_provider_ckpt.sinks.memory import place_of
 from airflow_provider_ckpt.storage.store import Store
+from airflow_provider_ckpt.times import time_text
 
 
 def make_undo(
     stores: Stores,
     *,
+    undoes: str | None = None,
     sink: DeclaredSink | None = None,
     opened: Callable[[str], Store] | None = None,
     trigger: str | None = None,
@@ -43,18 +46,26 @@ def make_undo(
 
     Args:
         stores: Where.
+        undoes: The id of the plan that is to be taken back; None for that of the newest change.
         sink: The sink of the query, for its effect when there are batches to drop; a file sink when ``stores.sink`` is
             given.
         opened: Opens the sink whose log the change trimmed, when ``stores.sink`` is not given.
         trigger: The trigger of the query; when not given, the one that was said for the change.
 
     Raises:
-        PlanError: There is none, or what it left alone has changed since; the error says what can be done.
+        PlanError: There is none, or the newest one is another than was named, or what it left alone has changed since;
+            the error says what can be done.
         CheckpointMovedError: The query is running, and removes what was just listed.
         StoreError: Its record is damaged.
     """
     record = journal.last_change(stores.checkpoint, stores.undo)
     done = record.plan
+    if undoes is not None and done.plan_id != undoes:
+        raise PlanError(
+            f"the newest change that is not undone is {done.plan_id}, not {undoes!r:.60}.",
+            location=stores.checkpoint.location,
+            hint="Nothing was done. ckpt history shows the changes; a later one has to be undone first.",
+        )
     if done.sink and stores.sink is None and opened is not None:
         stores = replace(stores, sink=opened(done.sink))
     said = Said(sink, trigger)
@@ -68,7 +79,18 @@ def make_undo(
     plan = read_unmoved(
         lambda: _fresh_undo(record, stores, declared, trigger or done.trigger), stores.checkpoint, stores.sink
     )
-    return replace(plan, warnings=(*plan.warnings, *lock_warnings(stores.checkpoint)))
+    notes = () if (before := find_undo_before(stores)) is None else (_goes_further(before, record),)
+    return replace(plan, notes=(*notes, *plan.notes), warnings=(*plan.warnings, *lock_warnings(stores.checkpoint)))
+
+
+def _goes_further(before: journal.Record, record: journal.Record) -> str:
+    """What somebody has to know first who types ``ckpt undo`` once more, and may not have seen that it was done."""
+    by = f" by {before.by}" if before.by else ""
+    when = "" if before.done_at_ms is None else f" at {time_text(before.done_at_ms)}"
+    return (
+        f"The undo of {before.plan.undoes} was carried out already{by}{when}. This plan goes further: it takes back "
+        f"the change before it, the {record.plan.called} {record.plan.plan_id}."
+    )
 
 
 def _fresh_undo(record: journal.Record, stores: Stores, sink: DeclaredSink, trigger: str) -> Plan:
