@@ -200,14 +200,16 @@ def blank_lines(view: CheckpointView) -> Iterator[Finding]:
 def blank_line(view: CheckpointView, batch_id: int, entry: OffsetSeq, *, stops: bool) -> Finding:
     """What is to be said of one entry with lines that are empty; ``stops`` says whether a restart reads it."""
     blank, known = entry.blank_lines, len(entry.offsets) - entry.blank_lines
-    lines = "the last line is empty" if blank == 1 else f"the last {blank} lines are empty"
+    name = layout.offset_entry(batch_id)
+    lines = f"the last line of {name} is empty" if blank == 1 else f"the last {blank} lines of {name} are empty"
     remedy = or_salvage(view, Remedy(hint="", commands=()))
     return Finding(
         "CKPT107",
         "error" if stops else "warning",
-        f"{lines}, as an editor leaves it: Spark counts {known + blank} sources in this entry, and it has {known}",
+        f"{lines}, as an editor leaves it: Spark counts {known + blank} sources there, and there "
+        + ("is 1" if known == 1 else f"are {known}"),
         batch_id,
-        layout.offset_entry(batch_id),
+        name,
         hint="Remove what is empty: ckpt salvage writes the entry again without it, and no batch is lost.",
         spark_error="AssertionError" if stops else None,
         commands=remedy["commands"],

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 from airflow_provider_ckpt.codec.delta_offset import BASE_INDEX
-from airflow_provider_ckpt.codec.kafka_offset import offsets_of, to_json
+from airflow_provider_ckpt.codec.kafka_offset import Partition, offsets_of, to_json
 from airflow_provider_ckpt.codec.source_offset import SourceOffset
 from airflow_provider_ckpt.errors import PlanError
 from airflow_provider_ckpt.positions.kafka_csv import write_csv
@@ -28,11 +28,25 @@ class Form:
 
 
 def _starting_offsets(offset: SourceOffset, name: str) -> str:
-    return to_json(offsets_of(offset, name))
+    return to_json(_positions_of(offset, name))
 
 
 def _csv(offset: SourceOffset, name: str) -> str:
-    return write_csv(offsets_of(offset, name)).removesuffix("\n")
+    return write_csv(_positions_of(offset, name)).removesuffix("\n")
+
+
+def _positions_of(offset: SourceOffset, name: str) -> dict[Partition, int]:
+    """The offsets of Kafka, each a position: -1 and -2 mean the latest and the earliest one to whoever reads them."""
+    offsets = offsets_of(offset, name)
+    for (topic, partition), position in sorted(offsets.items()):
+        if position < 0:
+            raise PlanError(
+                f"partition {topic}-{partition} is at {position}, which is no position: a reader takes -1 for the "
+                "latest offset and -2 for the earliest one, and no record has another offset below 0",
+                name=name,
+                hint="Export the position of a later batch (--batch), or position the source anew: ckpt reset-offsets.",
+            )
+    return offsets
 
 
 def _starting_version(offset: SourceOffset, name: str) -> str:

@@ -113,7 +113,7 @@ def stateful_operators(view: CheckpointView, deploy: DeploySpec) -> Iterator[Fin
             view.latest_planned,
             layout.STATE,
             "Start the query with a new checkpoint location.",
-            "STREAMING_STATEFUL_OPERATOR_MISSING_STATE_DIRECTORY",
+            _error_without_state(view),
         )
     recorded = () if view.has_unread_operators() else view.operator_names
     if recorded and _of_micro_batches(recorded) != _of_micro_batches(deploy.operators):
@@ -135,6 +135,15 @@ def stateful_operators(view: CheckpointView, deploy: DeploySpec) -> Iterator[Fin
             layout.STATE,
             "Make sure that this is the checkpoint of the query. ckpt gate without --quick compares the operators.",
         )
+
+
+def _error_without_state(view: CheckpointView) -> str:
+    """What Spark stops with; it takes a directory in which there is anything for one with state."""
+    if not any(view.below(layout.STATE)):
+        return "STREAMING_STATEFUL_OPERATOR_MISSING_STATE_DIRECTORY"
+    is_rocksdb = "RocksDB" in ((logged_confs(view) or {}).get(STATE_PROVIDER) or "")
+    missing = "CANNOT_READ_STREAMING_STATE_FILE" if is_rocksdb else "CANNOT_READ_DELTA_FILE_NOT_EXISTS"
+    return f"CANNOT_LOAD_STATE_STORE.{missing}"
 
 
 def _of_micro_batches(operators: Iterable[str]) -> tuple[str, ...]:

@@ -44,7 +44,7 @@ from .damage import (
     TRAILING_STATE,
     V2_STATE,
 )
-from .forms import form_cases
+from .forms import form_cases, junk_cases, tool_cases
 
 
 def _each(base: str, mutations: Iterable[str | tuple[str, ...]], **deploy: object) -> Iterator[Case]:
@@ -95,6 +95,8 @@ def _all_cases() -> Iterator[Case]:
     yield from _upgrades()
     yield from _pairs()
     yield from form_cases()
+    yield from junk_cases()
+    yield from tool_cases()
 
 
 def _logs_elsewhere() -> Iterator[Case]:

@@ -6,6 +6,7 @@ import itertools
 from collections.abc import Iterable, Iterator
 
 from .case import CODEC, PROVIDER, Case
+from .tools import TOOLS
 
 #: What ends up at the end of a text file.
 ENDS = ("0a", "0a0a", "0a0a0a", "0d0a", "0d0a0d0a", "20", "0a20", "200a", "0a200a", "09", "00", "0a00", "1a", "0d")
@@ -49,23 +50,6 @@ IDS = (
     '{"id":"1-1-1-1-1"}', '{"id":" 0b7ac0b9-0000-0000-0000-000000000000"}', '{"id":"0b7ac0b9-0000-0000-0000-000000000000"}x',
 )  # fmt: skip
 
-#: Files that programs leave in a directory: of Finder, of Windows, of desktops, of file systems, of Hadoop and of Spark.
-JUNK = (
-    ".DS_Store", ".localized", "Icon\\r", "desktop.ini", "Thumbs.db", "ehthumbs.db", "$RECYCLE.BIN/desktop.ini", ".directory",
-    "lost+found/x", ".nfs0000000000000001", ".fuse_hidden0000000100000001", ".snapshot/1", ".Trash-0/files/1", "_SUCCESS",
-    "_temporary/0/part-0", "_started_123", "_committed_123", "_delta_log/0.json", "README", "readme.txt",
-    "4913", ".git/HEAD", ".hidden", "_$folder$", "x_$folder$", "nohup.out", "core.1234", "_distcp_logs_1/part-00000",
-    ".distcp.tmp.attempt_1_0001_m_000000_0", ".goutputstream-ABCDEF", "~", " ", "-", "_",
-)  # fmt: skip
-#: Of these, what is laid into the checkpoints of other kinds as well.
-JUNK_EVERYWHERE = (".DS_Store", "Icon\\r", "_temporary/0/part-0", "4913")
-#: What programs make of the name of a file: editors, Finder, Windows, browsers, copies that were interrupted.
-COPIES = (
-    "{}~", ".{}.swp", ".{}.swo", "#{}#", ".#{}", "{}.bak", "{}.orig", "{}.old", "{}.save", "{}.rej", "._{}", "{} copy", "{} 2",
-    "{} (1)", "{}(1)", "{} - Copy", "Copy of {}", "{}.gz", "{}.zip", "{}.part", "{}.filepart", "{}.tmp", "{}.crdownload",
-    "{}._COPYING_", ".{}.Ab12Cd", "{}.6EbCa2C1", "{}_.gstmp", ".azDownload-0a1b2c3d-{}", "{}.sync-conflict-20260101-000000-ABCDEFG",
-    ".~lock.{}#", "{}_$folder$", "{}.json", "{}.txt", "{}.partial", "{}.lock",
-)  # fmt: skip
 #: What programs make of the name of a file that has an ending: Finder, Windows, browsers, people.
 STEMS = ("{} copy", "{} 2", "{} (1)", "{}(1)", "{} - Copy", "Copy of {}", "._{}", ".#{}", "{}_1", "{}_old", "{}_", "_{}", "x", "",
          ".", "0{}", "+{}", "-1", "{}a", "٨", "{}.old", ".{}")  # fmt: skip
@@ -73,10 +57,7 @@ STEMS = ("{} copy", "{} 2", "{} (1)", "{}(1)", "{} - Copy", "Copy of {}", "._{}"
 ENDINGS = {
     "agg-hdfs": ("snapshot",),
     "agg-rocksdb": ("zip",),
-    "agg-changelog": ("changelog",),
     "agg-v2": ("zip",),
-    "agg-changelog-v2": ("changelog",),
-    "join": ("delta",),
     "processor": ("zip",),
 }
 #: The same of a file whose name has an id.
@@ -160,29 +141,33 @@ def _names_of_errors() -> Iterator[Case]:
 def junk_cases() -> Iterator[Case]:
     """Foreign files beside those of Spark."""
     for base in ("file", "agg-hdfs", "agg-changelog", "agg-changelog-v2", "join-v4", "processor"):
-        for name in JUNK if base in ("agg-hdfs", "agg-changelog-v2") else JUNK_EVERYWHERE:
-            yield _asked(base, (f"junk ** '{name}' 6a",))
-    yield from (_asked(base, ("junk ** .DS_Store",)) for base in ("file", "agg-hdfs"))
+        yield _asked(base, ("litter ** junk",))
+        yield _asked(base, ("junk ** '4913' 6a",))
+    yield _asked("agg-hdfs", ("junk ** '.snapshot/1' 6a",))
+    yield from (_asked(base, (f"litter {name} copies",)) for base, names in COPIED.items() for name in names)
     yield from _named_as_state()
     yield from _copied_trees()
     yield from _beside_operators()
-    for base, names in COPIED.items():
-        for name in names:
-            directory, _, file = name.rpartition("/")
-            for copy in COPIES:
-                yield _asked(base, (f"junk {directory or '.'} '{copy.format(file)}' 6a",))
+
+
+def tool_cases() -> Iterator[Case]:
+    """Checkpoints as tools leave them."""
+    bases = ("file", "file-12", "named", "offset-v2", "agg-hdfs", "agg-rocksdb", "agg-changelog", "agg-v2",
+             "agg-changelog-v2", "join", "join-v4", "processor")  # fmt: skip
+    for base, tool in itertools.product(bases, TOOLS):
+        yield _asked(base, (f"tool . {tool}",))
+    yield from (_asked("agg-hdfs", (f"tool . {tool}", "drop commits/{N}")) for tool in TOOLS)
+    for lines in (("copy sources/0/9.compact sources/0/9",), ("copy sources/0/8 sources/0/9",),
+                  ("copy sources/0/10 sources/0/11",), ("copy ../output/_spark_metadata/9.compact ../output/_spark_metadata/9",)):  # fmt: skip
+        yield _asked("file-12", lines)  # a copy over an older one, which removes nothing
 
 
 def _named_as_state() -> Iterator[Case]:
     for base, endings in ENDINGS.items():
-        place = "state/0/0/left-keyToNumValues" if base == "join" else "state/0/0"
         for ending, stem in itertools.product(endings, STEMS):
-            yield _asked(base, (f"junk {place} '{stem.format('{V}')}.{ending}' 6a",))
+            yield _asked(base, (f"junk state/0/0 '{stem.format('{V}')}.{ending}' 6a",))
     for base, stem in itertools.product(("agg-v2", "agg-changelog-v2"), STEMS_WITH_ID):
         yield _asked(base, (f"junk state/0/0 '{stem}.zip' 6a",))
-    for base, ending in (("agg-hdfs", "Snapshot"), ("agg-hdfs", "snapshot.crc"), ("agg-rocksdb", "ZIP"),
-                         ("agg-rocksdb", "zip.crc"), ("agg-rocksdb", "sst"), ("agg-changelog", "log")):  # fmt: skip
-        yield _asked(base, (f"junk state/0/0 'x.{ending}' 6a",))
 
 
 def _copied_trees() -> Iterator[Case]:

@@ -31,6 +31,8 @@ pattern. Unless a verb says otherwise, an edit takes the Hadoop checksum file aw
 | watermark NAME MS | sets the watermark of an offset entry or a commit |
 | line NAME I TEXT | replaces line I, or adds it; ``absent`` removes it |
 | owner NAME UID MODE | gives a file to another user, with these bits |
+| litter NAME WHAT | lays foreign files into directories (``junk``), or ``copies`` of a file beside it (``tools.py``) |
+| tool . NAME | leaves the checkpoint as a tool does that copies it (``tools.py``) |
 | stale NAME | changes a byte without a meaning and leaves the checksum file |
 """
 
@@ -44,6 +46,8 @@ import shlex
 import shutil
 from collections.abc import Callable, Iterable
 from pathlib import Path
+
+from .tools import TOOLS, litter
 
 
 def mutate(checkpoint: Path, mutations: Iterable[str]) -> None:
@@ -210,4 +214,6 @@ _VERBS: dict[str, Callable[..., object]] = {
     "watermark": _watermark,
     "line": _line,
     "stale": _stale,
+    "litter": litter,
+    "tool": lambda path, name: TOOLS[name](path),
 }

@@ -95,3 +95,11 @@ def test_each_form_is_shown_here():
         "stream-from-timestamp": "iceberg",
         "csv": "kafka",
     }
+
+
+@pytest.mark.parametrize("form", ["startingOffsets", "csv"])
+@pytest.mark.parametrize("position", [-1, -2, -7])
+def test_a_number_below_0_is_no_position(form, position):
+    offset = SourceOffset(json.dumps({"orders": {"0": 5, "1": position}}))
+    with pytest.raises(PlanError, match=f"partition orders-1 is at {position}, which is no position"):
+        FORMS[form].text(offset, "offsets/3")
