@@ -216,7 +216,7 @@ def _parse_own(text: str) -> int | None:
 def _store_of(directory: str) -> StateStoreId | None:
     """The store whose files are in a directory; None where that is not one of a store."""
     parts = directory.split("/")
-    if parts[0] != STATE or len(parts) not in (3, 4) or parts[-1] == "_metadata":
+    if parts[0] != STATE or len(parts) not in (3, 4) or parts[-1] in ("_metadata", ""):
         return None
     operator_id, partition = _parse_own(parts[1]), _parse_own(parts[2])
     if operator_id is None or partition is None:

@@ -83,6 +83,7 @@ PLACES = {
     f"state/0/1/{'9' * 5000}.delta": Other(),  # a manifest can hold such a name
     "state/0/1/left/_metadata/schema": StateSchemaFile(0, None),
     "state/0/1/_metadata/7.delta": Other(),
+    "state/0/1//7.delta": Other(),
     "state/0/1/_metadata/schema~": Other(),
     "state/0/1/_metadata/schema (1)": Other(),
     "state/0/1/_metadata/desktop.ini": Other(),
