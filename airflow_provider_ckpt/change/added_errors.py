@@ -13,9 +13,11 @@ from airflow_provider_ckpt.change.plan import Plan
 from airflow_provider_ckpt.checkpoint.view import CheckpointView
 from airflow_provider_ckpt.checks import check
 from airflow_provider_ckpt.checks.findings import Finding
+from airflow_provider_ckpt.checks.no_data import reads_nothing_between, why_waiting
 from airflow_provider_ckpt.errors import PlanError
 from airflow_provider_ckpt.restart.deploy import DeploySpec
 from airflow_provider_ckpt.restart.forecast import forecast
+from airflow_provider_ckpt.untrusted.spans import batches_text
 
 #: A deploy of which nobody has said anything.
 ANY = DeploySpec()
@@ -54,7 +56,8 @@ def require_no_worse(
             name=new[0].name,
             hint=f"Nothing was done. {hint}".strip(),
         )
-    return replace(plan, warnings=(*plan.warnings, *_told(plan, stops))) if stops else plan
+    told = (*(_told(plan, stops) if stops else ()), *_waiting(plan, now, after))
+    return replace(plan, warnings=(*plan.warnings, *told)) if told else plan
 
 
 def errors_of(view: CheckpointView, deploy: DeploySpec = ANY) -> list[Finding]:
@@ -84,6 +87,16 @@ def _told(plan: Plan, stops: list[Finding]) -> Iterator[str]:
         yield f"After this {plan.called} Spark does not start: {found}{more}."
     else:
         yield f"Spark does not start from this checkpoint, before the {plan.called} and after it: {found}{more}."
+
+
+def _waiting(plan: Plan, now: CheckpointView, after: CheckpointView) -> Iterator[str]:
+    """What a query that goes back to before a batch without data does, and does not do."""
+    why = why_waiting(after) if plan.actions else None
+    if why is None or not reads_nothing_between(now, after):
+        return
+    gone = [batch for batch in now.planned if batch > (after.latest_planned or 0)]
+    lacks = f" Until then the sink lacks the rows of {batches_text(gone[0], gone[-1])} where they go." if gone else ""
+    yield f"After this {plan.called} nothing runs until there is new data: {why}.{lacks}"
 
 
 def _said(finding: Finding) -> str:

@@ -92,6 +92,7 @@ RULES: Mapping[str, str] = {
     "CKPT222": "State checkpoint format switched",
     "CKPT223": "Sink evolution switched",
     "CKPT224": "State written by a later Spark",
+    "CKPT225": "Results wait for new data",
     "CKPT230": "Stateful operators changed",
     "CKPT231": "Progress tracking mode changed",
     "CKPT232": "Real-time mode",

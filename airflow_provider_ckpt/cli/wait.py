@@ -35,7 +35,7 @@ from airflow_provider_ckpt.storage.requests import answer_from, drive
 from airflow_provider_ckpt.storage.store import Store
 from airflow_provider_ckpt.untrusted.bounded_json import parse_json
 from airflow_provider_ckpt.waiting import Condition, SourceEnds, all_of, any_of, condition_from_dict
-from airflow_provider_ckpt.waiting.poll import Poller, why_absent, with_offsets
+from airflow_provider_ckpt.waiting.poll import Poller, why_absent, why_quiet, with_offsets
 from airflow_provider_ckpt.waiting.wait import Lost, Reached, TimedOut, Waiting, outcome
 
 if TYPE_CHECKING:
@@ -189,6 +189,7 @@ def wait(
         deadline_ms=min((at_ms for at_ms in deadlines_ms if at_ms is not None), default=None),
         fail_fast=fail_fast,
         why_absent=partial(why_absent, store),
+        why_quiet=partial(why_quiet, store),
         foresee=_foresight(store, declared, options, kafka_config, storage_options),
     )
     with waiting_bar() as bar:

@@ -18,6 +18,7 @@ from airflow_provider_ckpt.checkpoint.spark_confs import (
 from airflow_provider_ckpt.checkpoint.view import CheckpointView
 from airflow_provider_ckpt.checks.findings import Finding, worst_first
 from airflow_provider_ckpt.checks.logs import entry_before, newest_commit, newest_entry
+from airflow_provider_ckpt.checks.no_data import why_waiting
 from airflow_provider_ckpt.checks.remedies import Remedy, repartition
 from airflow_provider_ckpt.restart.classes import classes_to_find
 from airflow_provider_ckpt.restart.deploy import DeploySpec
@@ -55,6 +56,7 @@ class Forecast:
         unknown: What could stop Spark or lose data, and was not judged, because it was neither declared nor read.
         topic_ids: The ids of the topics that the declared Kafka brokers have, by source id and name: ``0/orders``.
         next_batches: What the first batch reads of each source; None when no Kafka source is declared.
+        waits_for_data: Whether results of closed windows wait for new data, without which no batch runs.
     """
 
     resumes_at_batch: int | None
@@ -68,6 +70,7 @@ class Forecast:
     unknown: tuple[str, ...] = ()
     topic_ids: Mapping[str, str] = field(default_factory=dict)
     next_batches: NextBatches | None = None
+    waits_for_data: bool = False
 
     @property
     def found(self) -> str:
@@ -95,6 +98,8 @@ class Forecast:
             return f"Spark stops with {self.spark_error}" + (f", because {cause.rstrip('.')}" if cause else "")
         again = " again" if self.reruns_batch is not None else ""
         starts = f"Spark starts and runs batch {self.resumes_at_batch}{again}"
+        if self.waits_for_data:
+            starts = f"Spark starts, and runs batch {self.resumes_at_batch} when there is new data: until then nothing"
         classes = [item.removeprefix(f"{CLASS} ") for item in self.unknown if item.startswith(f"{CLASS} ")]
         if classes:
             starts = f"{starts} if the deploy has the class {', '.join(classes)}"
@@ -116,6 +121,7 @@ class Forecast:
             "next_batches": {} if batches is None else {name: item.to_dict() for name, item in batches.coming.items()},
             "not_foretold": {} if batches is None else dict(batches.missing),
             "watermark_ms": self.watermark_ms,
+            "waits_for_data": self.waits_for_data,
             "confs": [conf.to_dict() for conf in self.confs],
             "findings": [finding.to_dict() for finding in self.findings],
             "unknown": list(self.unknown),
@@ -154,6 +160,7 @@ def forecast(
         unknown=unknown,
         topic_ids=topic_ids,
         next_batches=batches,
+        waits_for_data=why_waiting(view) is not None,
     )
 
 

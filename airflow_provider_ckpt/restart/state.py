@@ -18,6 +18,7 @@ from airflow_provider_ckpt.checks import operators, state, state_names
 from airflow_provider_ckpt.checks.confs import unknown_codec, unknown_provider
 from airflow_provider_ckpt.checks.findings import Finding
 from airflow_provider_ckpt.checks.logs import entry_before, newest_commit, newest_entry
+from airflow_provider_ckpt.checks.no_data import why_waiting
 from airflow_provider_ckpt.checks.remedies import from_backup, from_backup_or_before
 from airflow_provider_ckpt.codec import jvm_text, layout
 from airflow_provider_ckpt.codec.state_metadata import AGGREGATION, REAL_TIME_AGGREGATION
@@ -187,6 +188,19 @@ def state_format(view: CheckpointView, deploy: DeploySpec) -> Iterator[Finding]:
 
 
 _DEFAULT_FORMAT = "2"
+
+
+def waits_for_data(view: CheckpointView, deploy: DeploySpec) -> Iterator[Finding]:
+    """CKPT225: what a watermark has closed comes with the first batch that has new data."""
+    if (why := why_waiting(view)) is not None:
+        yield Finding(
+            "CKPT225",
+            "note",
+            f"nothing runs until there is new data: {why}",
+            view.latest_committed,
+            layout.commit_entry(view.latest_committed or 0),
+            "Wait for new data; the results come with it, or right after it.",
+        )
 
 
 def state_loads(view: CheckpointView, deploy: DeploySpec) -> Iterator[Finding]:

@@ -55,6 +55,7 @@ STEPS: tuple[Step, ...] = (
     sinks.evolution,
     logs.batch_can_be_committed,
     logs.other_damage,
+    state.waits_for_data,
 )
 
 

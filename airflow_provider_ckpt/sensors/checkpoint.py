@@ -27,7 +27,7 @@ from airflow_provider_ckpt.times import parse_time_ms
 from airflow_provider_ckpt.triggers.checkpoint import CheckpointProgressTrigger
 from airflow_provider_ckpt.untrusted.fields import require_flag
 from airflow_provider_ckpt.waiting import Condition, all_of, condition_from_dict, is_relative
-from airflow_provider_ckpt.waiting.poll import Poller, why_absent, with_offsets
+from airflow_provider_ckpt.waiting.poll import Poller, why_absent, why_quiet, with_offsets
 from airflow_provider_ckpt.waiting.wait import Lost, Pending, Reached, TimedOut, Waiting, outcome, read_wait
 
 __all__ = ["CheckpointDataLossSensor", "CheckpointLagSensor", "CheckpointProgressSensor"]
@@ -187,6 +187,7 @@ class CheckpointProgressSensor(CheckpointSensor):
             deadline_ms=self._deadline_ms(),
             fail_fast=self.fail_fast,
             why_absent=partial(why_absent, self._store),
+            why_quiet=partial(why_quiet, self._store),
             foresee=self.hook.foresight(
                 self.checkpoint, self.sources, self.source_options, self.trigger, self.kafka_conn_id
             ),

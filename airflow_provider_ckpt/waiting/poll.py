@@ -11,8 +11,10 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 
 from airflow_provider_ckpt import codec
+from airflow_provider_ckpt.checkpoint.observe import observe
 from airflow_provider_ckpt.checkpoint.progress import Progress
 from airflow_provider_ckpt.checkpoint.view import batch_ids
+from airflow_provider_ckpt.checks.no_data import why_waiting
 from airflow_provider_ckpt.clock import now_ms
 from airflow_provider_ckpt.codec import layout
 from airflow_provider_ckpt.codec.offset_log import OffsetSeq
@@ -185,6 +187,14 @@ def why_absent(store: Store) -> str | None:
     above = _nearest_existing(store)
     there = f"; {above} does" if above else ""
     return f"{store.location} does not exist{there}. The wait goes on, because a query may still create the checkpoint."
+
+
+def why_quiet(store: Store) -> str | None:
+    """Why no batch runs until there is new data, as a sentence; None when nothing shows that. Raises StoreError."""
+    with suppress(CheckpointNotFoundError):
+        why = why_waiting(observe(store))
+        return why and f"Nothing runs until there is new data: {why}."
+    return None
 
 
 def _nearest_existing(store: Store) -> str | None:

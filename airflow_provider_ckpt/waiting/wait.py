@@ -92,6 +92,7 @@ class Waiting:
         spread: Every pause is multiplied by this, so that many waits do not poll in step.
         deadline_ms: When to give up, epoch milliseconds; None for never.
         fail_fast: Whether a condition that will not be met in the present state of the checkpoint is lost.
+        why_quiet: Says why no batch may run for now, or None; called when the wait begins.
         why_absent: Says why there is no checkpoint (yet), or None; called while a poll brings nothing at all.
         foresee: Says how the query gets to the condition, by what was declared of it; called when a batch was
             committed. None when nothing was declared.
@@ -109,6 +110,7 @@ class Waiting:
     deadline_ms: int | None = None
     fail_fast: bool = False
     why_absent: Callable[[], str | None] = lambda: None
+    why_quiet: Callable[[], str | None] = lambda: None
     foresee: Callable[[Condition, Progress], Foreseen] | None = None
     _progress: Progress | None = field(default=None, repr=False)
     _doubted: int | None = field(default=-1, repr=False)
@@ -200,6 +202,8 @@ class Waiting:
             raise self._lost(
                 problem, "Wait for another condition, or leave out --fail-fast (fail_fast=False in a DAG)."
             )
+        if self._doubted == -1 and not absent and (quiet := self.why_quiet()):
+            doubts = (*doubts, quiet)
         new = tuple(doubt for doubt in doubts if doubt not in self._warned)
         self._warned.update(new)
         self._doubted = progress.batch_id

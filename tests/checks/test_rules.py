@@ -279,6 +279,7 @@ BY_CODE: dict[str, Shown] = {
     "CKPT222": Shown(("error", "commits/7"), "agg-rocksdb-v2", deploy=DeploySpec(confs={STATE_FORMAT: "1"})),
     "CKPT223": Shown(("error", "commits/3"), "commit-log-v3", deploy=DeploySpec()),
     "CKPT224": Shown(("warning", "offsets/4"), deploy=DeploySpec((4, 0))),
+    "CKPT225": Shown(("note", "commits/6"), "agg-hdfs", ("drop commits/{N}", "drop offsets/{N}"), DeploySpec()),
     "CKPT230": Shown(("error", "state"), "agg-hdfs", deploy=DeploySpec(operators=("dedupe",))),
     "CKPT231": Shown(("error", "offsets/3"), "async-progress", deploy=DeploySpec(async_progress=False)),
     "CKPT232": Shown(("warning", "offsets/7"), "agg-rocksdb-v2", deploy=DeploySpec(trigger="realTime")),

@@ -81,6 +81,35 @@ def test_a_query_with_state_stops_as_the_plan_says(spark, tmp_path):
         lab.run_into_sink()
 
 
+class WindowLab(SinkLab):
+    """Windows in append mode: a window comes in the batch without data that follows the one which closes it."""
+
+    def stream(self):
+        timed = super().stream().selectExpr("timestamp_seconds(value * 60) AS at")
+        return (
+            timed.withWatermark("at", "0 seconds").groupBy("at").count().selectExpr("CAST(at AS STRING) key", "count")
+        )
+
+
+def test_before_a_batch_without_data_nothing_runs_until_there_is_new_data(spark, tmp_path):
+    lab = WindowLab(spark, tmp_path, "hdfs")
+    lab.write(range(3))
+    lab.run_into_sink()
+    whole, stores = lab.table(), Stores(Store.open(str(lab.checkpoint)), Store.open(str(lab.output)))
+    assert observe(stores.checkpoint).latest_committed == 3, "one batch more than there are files"
+    plan = make_rollback(stores, 2, trim_sink_log=True)
+    assert [effect.effect for effect in plan.effects] == ["exact"]
+    assert any("nothing runs until there is new data" in text for text in plan.warnings)
+    apply(plan, stores, query_is_stopped=True, quiet_s=0)
+    assert forecast_restart(stores.checkpoint, DeploySpec(), Store.open)[1].waits_for_data
+    lab.run_into_sink()
+    assert observe(stores.checkpoint).latest_committed == 2, "nothing ran"
+    assert lab.table() < whole, "the sink lacks rows that it had"
+    lab.write([3])
+    lab.run_into_sink()
+    assert observe(stores.checkpoint).latest_committed == 4 and whole < lab.table()
+
+
 GOOD = {number: "A" if number <= KEEP else "B" for number in range(BATCHES)}
 
 
