@@ -91,10 +91,10 @@ def contents(
 
 def _oddity(stored: StoredObject, can_hold: Callable[[str], bool], directories: Collection[str]) -> Reason | None:
     """Why nothing can copy an object; None when it can be copied."""
-    if stored.is_unreachable or not can_hold(stored.name):
-        return "a name that no backup can hold, or not readable"
     if stored.is_link:
         return "a link"
+    if stored.is_unreachable or not can_hold(stored.name):
+        return "a name that no backup can hold, or not readable"
     return "a file under the name of a directory" if stored.name in directories else None
 
 

@@ -52,8 +52,8 @@ def unreachable(view: CheckpointView) -> Iterator[Finding]:
         yield Finding(
             "CKPT163",
             "warning",
-            f"{len(view.unreachable)} objects or directories cannot be opened, by their names or because they may not "
-            f"be listed: {listed_shortly(map(abbreviate, view.unreachable))}",
+            f"{len(view.unreachable)} objects or directories cannot be opened, by their names, because they may not be "
+            f"listed, or because they are no regular files: {listed_shortly(map(abbreviate, view.unreachable))}",
             name=view.unreachable[0],
             hint="Nothing of them is judged, no backup has them, and every change leaves them in place. An empty part "
             'of a name between slashes, "." and ".." cannot be given to Hadoop either: rename or remove them with a '

@@ -32,6 +32,9 @@ NOT_ENTERED = frozenset(
     | {"_delta_log", "_change_data", "_symlink_format_manifest", "_temporary"}
 )
 
+#: Of these, what anybody may call a directory that has checkpoints in it.
+_OF_SPARK = frozenset({layout.SOURCES, layout.STATE})
+
 #: What this package itself keeps copies of checkpoints in: a file, and the directory beside it.
 OUR_COPIES = ((MANIFEST, DATA), (INTENT, DATA), (DROPPED, DATA), (PLAN, "saved"))
 
@@ -159,7 +162,7 @@ def _walk(
                 else:
                     yield from _dead_links(seen.store, seen.listing)
                 names = []
-                for name in _to_enter(seen.listing):
+                for name in _to_enter(seen.store, seen.listing):
                     if not seen.store.can_name(name):
                         yield _without_name(seen.store, name)
                     elif not _leads_up(seen.store, name):
@@ -238,10 +241,13 @@ def _found(store: Store, listing: DirectoryListing) -> Found | FleetRow:
     return FleetRow(store.location, replaced_by=f"{flow.directory}/{newest}")
 
 
-def _to_enter(listing: DirectoryListing) -> list[str]:
+def _to_enter(store: Store, listing: DirectoryListing) -> list[str]:
     if any(file in listing.objects and directory in listing.directories for file, directory in OUR_COPIES):
         return []
-    names = {name for name in listing.directories if name.partition("/")[0] not in NOT_ENTERED}
+    left_out = NOT_ENTERED if listing.is_checkpoint else NOT_ENTERED - _OF_SPARK
+    names = {name for name in listing.directories if name.partition("/")[0] not in left_out}
+    if store.location.rpartition("/")[2] in _OF_SPARK:  # it may be what is left of a checkpoint
+        names = {name for name in names if not name.isdecimal()}
     return sorted(name for name in names if not name.startswith(".") or not is_name(name))
 
 

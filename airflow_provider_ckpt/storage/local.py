@@ -117,7 +117,8 @@ def scan(path: str, prefix: str, *, into_links: bool = True) -> tuple[dict[str, 
                     raise
                 continue
             objects[name] = _stored(name, seen, is_link=is_link)
-            if "\\" in entry.name and not is_name(name):
+            is_special = not is_link and not modes.S_ISREG(seen.st_mode)
+            if is_special or ("\\" in entry.name and not is_name(name)):
                 objects[name] = replace(objects[name], is_unreachable=True)
     return objects, directories
 

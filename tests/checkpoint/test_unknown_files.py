@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Callable
 from pathlib import Path
 
@@ -243,6 +244,15 @@ def test_a_name_that_no_backup_can_hold_is_left_out_and_said(query, root, name):
     assert (len(taken.objects), taken.unknown) == (whole, ())
     (said,) = taken.not_judged
     assert said == f"not in the backup is {name!r}: a name that no backup can hold, or not readable"
+
+
+def test_what_is_no_regular_file_ends_neither_a_check_nor_a_backup(query, root):
+    orders = query()
+    for name in ("pipe", "offsets/pipe"):
+        os.mkfifo(orders.checkpoint / name)
+    (finding,) = [finding for finding in inspect(orders.store, deep=True) if finding.code == "CKPT163"]
+    assert "'offsets/pipe', 'pipe'" in finding.message
+    assert orders.back_up(root).not_judged[0].startswith("not in the backup is 'offsets/pipe', 'pipe'")
 
 
 def test_a_directory_beside_sparks_that_may_not_be_listed_ends_neither_a_check_nor_a_backup(query, root):

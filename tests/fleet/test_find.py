@@ -61,7 +61,13 @@ def test_a_loop_of_links_ends(fleet):
     assert found(root) == ["a/q"]
 
 
-@pytest.mark.parametrize("name", ["state", "sources", "_spark_metadata", "_delta_log", "_ckpt_undo", ".snapshot"])
+@pytest.mark.parametrize("name", ["state", "sources"])
+def test_directories_with_names_of_spark_are_entered_where_they_are_none_of_a_checkpoint(fleet, name):
+    root = fleet(f"lake/{name}/orders", f"left/{name}/0/0/inner", "whole", f"whole/{name}/inner")
+    assert found(root) == ["whole", f"lake/{name}/orders"]
+
+
+@pytest.mark.parametrize("name", ["_spark_metadata", "_delta_log", "_ckpt_undo", ".snapshot"])
 def test_what_holds_no_checkpoints_is_not_entered(fleet, name):
     assert found(fleet(f"table/{name}/inner", "table/q")) == ["table/q"]
 

@@ -31,7 +31,13 @@ def one_run(pipeline: Pipeline) -> str:
     return pipeline.run()[1]
 
 
-CASES = (two_flows, one_run)
+def refreshed(pipeline: Pipeline) -> str:
+    """The same, and a full refresh of the first table."""
+    one_run(pipeline)
+    return pipeline.run("--full-refresh", "bronze")[1]
+
+
+CASES = (two_flows, one_run, refreshed)
 
 
 def pack(root: Path, archive: Path) -> None:
