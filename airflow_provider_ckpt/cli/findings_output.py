@@ -12,6 +12,7 @@ import click
 
 from airflow_provider_ckpt.checks.baseline import Baseline, parse_baseline
 from airflow_provider_ckpt.cli.files import WrittenFile, read_text, require_outside
+from airflow_provider_ckpt.cli.how_far import telling
 from airflow_provider_ckpt.cli.options import open_store
 from airflow_provider_ckpt.cli.render import print_error, print_tables, say
 from airflow_provider_ckpt.errors import CheckpointError
@@ -137,7 +138,8 @@ def judge(location: str, storage_options: Iterable[str], evaluate: Callable[[Sto
     try:
         store = open_store(location, storage_options)
         place = store.location
-        return evaluate(store)
+        with telling(lambda: f"{place}: {store.calls.count:,} listings and files were read so far"):
+            return evaluate(store)
     except CheckpointError as error:
         return Judged(place, error=error.at(place))
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import signal
 import sys
-import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -15,6 +14,7 @@ from typing import TYPE_CHECKING
 import click
 
 from airflow_provider_ckpt.checks.findings import SEVERITIES
+from airflow_provider_ckpt.cli.how_far import telling
 from airflow_provider_ckpt.cli.render import print_tables, say
 from airflow_provider_ckpt.documents import FORMAT_VERSION
 from airflow_provider_ckpt.fleet.row import FleetRow
@@ -25,9 +25,6 @@ from airflow_provider_ckpt.restart.forecast import DECISIONS
 
 if TYPE_CHECKING:
     from airflow_provider_ckpt.documents.findings import FleetSummaryFields
-
-#: How often a search says how far it is where stderr is no terminal, seconds.
-_TELLS_EVERY_S = 10.0
 
 
 @dataclass(slots=True)
@@ -152,12 +149,8 @@ def collect(rows: Iterable[FleetRow], summary: Summary) -> list[FleetRow]:
 def _watch(rows: Iterable[FleetRow], kept: Sequence[FleetRow]) -> Iterator[FleetRow]:
     """The same rows; a bar on stderr counts them where that is a terminal, elsewhere a line now and then."""
     if not sys.stderr.isatty():
-        told_at = time.monotonic()
-        for row in rows:
-            yield row
-            if time.monotonic() - told_at >= _TELLS_EVERY_S:
-                told_at = time.monotonic()
-                say(f"{len(kept):,} checkpoints so far, the last one {row.location}", err=True)
+        with telling(lambda: _how_far(kept)):
+            yield from rows
         return
     from rich.console import Console
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
@@ -165,6 +158,11 @@ def _watch(rows: Iterable[FleetRow], kept: Sequence[FleetRow]) -> Iterator[Fleet
     columns = (TextColumn("checking"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
     with Progress(*columns, console=Console(stderr=True), transient=True) as progress:
         yield from progress.track(rows, total=None)
+
+
+def _how_far(kept: Sequence[FleetRow]) -> str:
+    last = f", the last one {kept[-1].location}" if kept else ""
+    return f"{len(kept):,} checkpoints so far{last}"
 
 
 def show(rows: Sequence[FleetRow], summary: Summary, document: str) -> None:
