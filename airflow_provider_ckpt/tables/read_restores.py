@@ -103,5 +103,5 @@ def _files(actions: Iterable[Action]) -> tuple[set[_File], set[_File]]:
     for kind, line in actions:
         file = parse_json(line)[kind]
         vector = file.get("deletionVector") or {}
-        found[kind].add((str(file["path"]), str(vector.get("pathOrInlineDv", ""))))
+        found[kind].add((str(file["path"]), f"{vector.get('pathOrInlineDv', '')}@{vector.get('offset', '')}"))
     return found["add"], found["remove"]

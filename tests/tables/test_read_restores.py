@@ -67,6 +67,22 @@ def test_a_restore_to_a_time_goes_back_through_rewritten_files(tmp_path):
     assert read_restores(log_of(tmp_path), 6)[1].targets == {6: 1}
 
 
+def test_files_with_other_deleted_rows_are_other_files(tmp_path):
+    """A delete of single rows adds the same file again, with a vector of what is deleted."""
+    log = tmp_path / "_delta_log"
+    log.mkdir()
+    file = {"path": "a", "size": 1, "dataChange": True}
+    one, two = ({**file, "deletionVector": {"pathOrInlineDv": "v", "offset": offset}} for offset in (1, 40))
+    commits = [
+        [{"add": file}], [{"remove": file}, {"add": one}], [{"remove": one}, {"add": two}], [{"remove": two}, {"add": one}],
+    ]  # fmt: skip
+    info = {"commitInfo": {"operation": "RESTORE", "operationParameters": {"version": None, "timestamp": "2026-01-01"}}}
+    for version, actions in enumerate(commits):
+        lines = [*([info] if version == 3 else []), *actions]
+        (log / f"{version:020}.json").write_text("\n".join(map(json.dumps, lines)))
+    assert read_restores(log_of(tmp_path), 2)[1].targets == {3: 1}
+
+
 def test_where_the_log_is_gone_nobody_knows_how_far_a_restore_to_a_time_went(tmp_path):
     for number in range(5):
         add(tmp_path, number)
