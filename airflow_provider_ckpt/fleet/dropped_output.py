@@ -23,6 +23,7 @@ class DroppedOutput:
         first: The first of these batches.
         last: The last one.
         sink: The sink, for people.
+        since_ms: When the first of these batches began, epoch milliseconds; 0 where that is not known.
         files: Of a file sink the keys of its files (:func:`~airflow_provider_ckpt.codec.source_log.key_of`).
         table_id: Of a Delta table its id; empty for another sink.
         version: The first version of the Delta table that one of these batches has written.
@@ -33,6 +34,7 @@ class DroppedOutput:
     first: int
     last: int
     sink: str
+    since_ms: int = 0
     files: frozenset[str] = frozenset()
     table_id: str = ""
     version: int = 0

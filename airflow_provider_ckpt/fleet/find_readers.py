@@ -38,6 +38,8 @@ from airflow_provider_ckpt.tables.delta import open_table
 MOST_BESIDE, MOST_BELOW = 300, 2_000
 #: So many readers are named.
 MOST_NAMED = 10
+#: So far may the clocks of a driver and of the storage be apart, milliseconds.
+_SLACK_MS = 3_600_000
 _KEEPING_NOTHING = ("console", "noop", "memory")
 
 
@@ -106,7 +108,7 @@ def _dropped(
     if last is None or last <= plan.batch_id:
         return None
     name = NOT_DECLARED if sink is None else sink.at(None).name
-    dropped = DroppedOutput(plan.batch_id + 1, last, name)
+    dropped = DroppedOutput(plan.batch_id + 1, last, name, _began_ms(checkpoint, view, plan.batch_id))
     store = open_sink(sink, open_store)
     if sink is None or store is None or sink.kind not in ("file", "delta", "iceberg"):
         return replace(dropped, known=False)
@@ -121,6 +123,19 @@ def _dropped(
         return replace(dropped, snapshots=frozenset(int(commit.version) for commit in commits[later[0] :]))
     table_id = str(open_table(store, without_files=True).metadata().id)
     return replace(dropped, table_id=table_id, version=int(commits[later[0]].version))
+
+
+def _began_ms(checkpoint: Store, view: CheckpointView, batch_id: int) -> int:
+    """When the batch after one began; 0 where its entry does not tell."""
+    later = next((planned for planned in view.planned if planned > batch_id), None)
+    if later is None:
+        return 0
+    try:
+        entry = codec.decode(layout.offset_entry(later), checkpoint.read(layout.offset_entry(later)))
+    except CheckpointError:
+        return 0
+    metadata = entry.metadata if isinstance(entry, OffsetSeq) else None
+    return 0 if metadata is None else metadata.batch_timestamp_ms
 
 
 def _files_after(sink: Store, batch_id: int) -> frozenset[str]:
@@ -194,7 +209,12 @@ def _taken(store: Store, dropped: DroppedOutput) -> dict[str, int]:
         return found
     for directory in store.ls(layout.SOURCES)[1]:
         objects, source_id = store.ls(directory)[0], directory.rpartition("/")[2]
-        names = [name for name in objects if isinstance(layout.parse(name), layout.SourceLogEntry)]
+        names = [
+            name
+            for name, stored in objects.items()
+            if isinstance(layout.parse(name), layout.SourceLogEntry)
+            and (stored.modified_ms is None or stored.modified_ms >= dropped.since_ms - _SLACK_MS)
+        ]
         if sum(objects[name].size for name in names) > MOST_BYTES:
             continue
         logs = (codec.decode(name, store.read(name)) for name in names)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from pathlib import Path
 
 import pytest
@@ -105,6 +106,15 @@ def test_a_query_that_has_read_less_keeps_nothing_wrong(lake, capsys):
     for batch_id in (4,):
         for name in (f"offsets/{batch_id}", f"commits/{batch_id}", f"sources/0/{batch_id}"):
             (lake / "ck/totals" / name).unlink()
+    (warning,) = plan_of(lake, capsys)
+    assert warning.startswith("Who has read")
+
+
+def test_an_entry_from_before_these_batches_is_not_read(lake, capsys):
+    """Most queries beside it have read something else: their logs are not read through."""
+    for path in (lake / "ck/totals/sources/0").iterdir():
+        path.write_text("v1\nnot JSON")
+        os.utime(path, (1_500_000_000, 1_500_000_000))
     (warning,) = plan_of(lake, capsys)
     assert warning.startswith("Who has read")
 
