@@ -8,7 +8,7 @@ READY := $(VENV)/.ready
 export PYTHONDONTWRITEBYTECODE :=
 
 .DEFAULT_GOAL := help
-.PHONY: help postgres docs compose compose-needs demo unit one test lint fmt exhaustive interleavings tears fences walk browser deploys oracle goldens pipelines sinks source-changes symptoms sparks ends bench java wheels zipapp light provider clean docs-run
+.PHONY: help postgres docs compose compose-needs demo unit one test lint fmt exhaustive interleavings tears fences walk browser deploys oracle goldens pipelines sinks source-changes symptoms matrix sparks ends bench java wheels zipapp light provider clean docs-run
 
 help: ## This list
 	@awk -F':.*## ' '/^[a-z-]+:.*## / {printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -101,6 +101,9 @@ symptoms: $(READY) java .kafka/.ready .kafka-connector/.ready .venv-lakes/.ready
 
 pipelines: $(READY) java ## Declarative pipelines in real Spark 4.3: versions, two writers, a renamed flow, a closing during a run (8 minutes)
 	CKPT_PIPELINES=1 $(BIN)/python -m pytest -q tests/pipelines --timeout 1800
+
+matrix: $(READY) ## What explain says of failures of users, of symptoms and of public reports, in each form in which they are pasted
+	$(BIN)/python -m tests.symptoms.matrix
 
 source-changes: $(READY) java .kafka/.ready .kafka-connector/.ready .venv-spark-3.5.9/.ready ## Random changes of the sources of queries in real Spark 4.3 and 3.5, each step started (60 minutes; SEED=N repeats)
 	$(BIN)/python -m tests.source_changes.run --pairs 200 $(if $(SEED),--seed $(SEED))
