@@ -83,10 +83,18 @@ class Executor(InPlace):
             if old != new:
                 raise self._wrong(f"{read.text} had {old:,} rows, and has {new:,}")
         after = examine(self.stores.checkpoint, deep=True)
+        self._give_to_owner(after)
         problem = problem_after(after, self.plan.batch_id, self.plan.partitions or 0)
         if problem is not None:
             raise self._wrong(problem)
         self._is_judged = True
+
+    def _give_to_owner(self, after: CheckpointView) -> None:
+        """Spark has written as this user; who owns the entry of the batch before has to read and to purge that."""
+        written = [
+            name for name, stored in after.objects.items() if (stored.modified_ms or 0) > self.plan.planned_at_ms
+        ]
+        self.stores.checkpoint.give_all(written, like=layout.offset_entry(self.plan.last_kept))
 
     def _seen(self) -> CheckpointView:
         """The checkpoint, with the entries of the batch that is kept and what the operators say of themselves."""

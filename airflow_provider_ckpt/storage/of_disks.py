@@ -110,6 +110,22 @@ class OfDisks:
             with self._errors(name):
                 give(self._path(name), wanted)
 
+    def give_all(self, names: Iterable[str], *, like: str) -> None:
+        """Give files that another program has written, and directories of these alone, what another file has.
+
+        Nothing behind a link is changed.
+        """
+        if not self.is_local:
+            return
+        with self._errors(like):
+            model = Path(self._path(like))
+            written = {path for name in names if not is_below_link(self.root, str(path := Path(self._path(name))))}
+            new = {path.parent for path in written if written.issuperset(path.parent.iterdir())}
+            for paths, of in ((written, model), (new, model.parent)):
+                wanted = Attributes(attributes_of(str(of)).access)
+                for path in sorted(paths):
+                    give(str(path), wanted)
+
     def make_like(self, model: OfDisks) -> None:
         """Make the directory of this location as that of another one is, unless it is there."""
         if self.is_local and model.is_local:

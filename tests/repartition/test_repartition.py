@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from dataclasses import replace
 
 import pytest
@@ -45,6 +46,20 @@ def test_a_plan_is_one_step_of_spark_and_an_entry_for_the_file_sink(case):
     ]
     assert (plan.batch_id, plan.last_kept, plan.partitions, plan.aim) == (BATCH, KEPT, PARTITIONS, "4 partitions")
     assert [(item.sink, item.effect) for item in plan.effects] == [(f"file:{case.output}", "exact")]
+
+
+def test_what_spark_has_written_is_given_to_who_owns_the_checkpoint(case, forge):
+    for path in (case.checkpoint, *case.checkpoint.rglob("*")):
+        os.chown(path, 1000, 1000)
+        path.chmod(0o750 if path.is_dir() else 0o640)
+    forge(Forged(case.checkpoint, case.batch))
+    umask = os.umask(0o077)
+    try:
+        carry_out(make_repartition(case.stores, PARTITIONS, sink=case.sink), case.stores)
+    finally:
+        os.umask(umask)
+    found = {(path.stat().st_uid, path.stat().st_mode & 0o777) for path in case.checkpoint.rglob("*")}
+    assert found == {(1000, 0o750), (1000, 0o640)}
 
 
 def test_spark_is_told_what_the_checkpoint_was_written_with(case, forge):
