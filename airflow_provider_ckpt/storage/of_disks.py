@@ -120,7 +120,11 @@ class OfDisks:
         with self._errors(like):
             model = Path(self._path(like))
             written = {path for name in names if not is_below_link(self.root, str(path := Path(self._path(name))))}
-            new = {path.parent for path in written if written.issuperset(path.parent.iterdir())}
+            above = {each for path in written for each in path.parents if each.is_relative_to(self.root)}
+            new: set[Path] = set()
+            for directory in sorted(above, reverse=True):  # what is inside comes before it
+                if (written | new).issuperset(directory.iterdir()):
+                    new.add(directory)
             for paths, of in ((written, model), (new, model.parent)):
                 wanted = Attributes(attributes_of(str(of)).access)
                 for path in sorted(paths):
