@@ -9,11 +9,11 @@ from typing import Any
 
 import yaml
 
-from airflow_provider_ckpt.symptoms.page import LOADER, Cause, Told, parse_told
+from airflow_provider_ckpt.symptoms.page import LOADER, TOLD_KEYS, Cause, Told, parse_told
 
 _KEYS = {
     *("conditions", "texts", "examples", "frames", "cause", "repair", "rules", "commands", "page"),
-    *Told.__slots__,
+    *TOLD_KEYS,
 }
 
 
@@ -72,5 +72,5 @@ def _entry(item: Mapping[str, Any]) -> Entry:
         ),
         " ".join(str(item["repair"]).split()),
         item.get("page"),
-        parse_told(item),
+        parse_told(item, texts("frames")),
     )

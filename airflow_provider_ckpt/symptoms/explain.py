@@ -15,7 +15,7 @@ from airflow_provider_ckpt.symptoms.given import Given
 from airflow_provider_ckpt.symptoms.judge_cause import Ask, judge_causes
 from airflow_provider_ckpt.symptoms.matching import Index, Match
 from airflow_provider_ckpt.symptoms.message_facts import cut, facts_of, location_in
-from airflow_provider_ckpt.symptoms.page import Cause
+from airflow_provider_ckpt.symptoms.page import Cause, Page
 from airflow_provider_ckpt.symptoms.read_index import read_index
 from airflow_provider_ckpt.symptoms.stack_traces import read_failures
 
@@ -25,7 +25,7 @@ MOST_UNKNOWN, MOST_CHARS = 20, 600
 MOST_OF_ONE = 20
 #: Queries of which a log says that they start; with two, nobody knows of which one a later failure is.
 MOST_QUERIES = 2
-#: Messages that were found to mean nothing, numbers aside; a log repeats them.
+#: Failures of which it is remembered what they may be about, numbers aside; a log repeats them.
 MOST_REMEMBERED = 4096
 #: What Spark writes of a checkpoint location when it starts a query.
 _STARTS = (" to store the query checkpoint", "Checkpoint root ")
@@ -47,7 +47,8 @@ def explain(
         CheckpointNotFoundError: Nothing is at the location, or no checkpoint.
         StoreError: The storage refused or did not answer.
     """
-    reading = _Reading(read_index())
+    index = read_index()
+    reading = _Reading(index, names=frozenset(page.name for page in index.pages))
     for failure in read_failures(reading.watched(lines)):
         reading.take(failure)
     explained = reading.result()
@@ -96,7 +97,8 @@ class _Reading:
     location: str | None = None
     named: str | None = None
     queries: set[str] = field(default_factory=set)
-    nothing: set[int] = field(default_factory=set)
+    candidates: dict[int, tuple[Page | Entry, ...]] = field(default_factory=dict)
+    names: frozenset[str] = frozenset()
     refuted: set[str] = field(default_factory=set)
 
     def watched(self, lines: Iterable[str]) -> Iterable[str]:
@@ -110,19 +112,38 @@ class _Reading:
 
     def take(self, failure: Failure) -> None:
         """Note what a failure is about."""
-        skeleton = None if failure.is_exception else hash(_NUMBER.sub("0", failure.chain[-1].message))
-        if skeleton in self.nothing:
-            return
-        match = self.index.match(failure)
-        if len(self.refuted) < MOST_REMEMBERED:
-            self.refuted |= self.index.refuted(failure)
+        candidates = self._candidates(failure)
+        is_named = failure.chain[-1].message in self.names
+        match = self.index.match(failure, None if is_named else candidates) if is_named or candidates else None
+        if match is None and any(thrown.conditions for thrown in failure.chain):
+            match = self.index.match(failure, ())
         if match is not None:
             for part, of_part in self._parts(match, failure):
                 self._note(of_part, part)
-        elif skeleton is None:
+        elif failure.is_exception:
             self._note_unknown(failure)
-        elif len(self.nothing) < MOST_REMEMBERED:
-            self.nothing.add(skeleton)
+
+    def _candidates(self, failure: Failure) -> tuple[Page | Entry, ...]:
+        """What a failure may be about; a log repeats itself, numbers aside."""
+        skeleton = hash(
+            (
+                failure.level,
+                failure.logger,
+                failure.python,
+                *(
+                    (thrown.exception, _NUMBER.sub("0", thrown.message), thrown.shared, *thrown.frames)
+                    for thrown in failure.chain
+                ),
+            )
+        )
+        found = self.candidates.get(skeleton)
+        if found is None:
+            found = self.index.candidates(failure)
+            if len(self.refuted) < MOST_REMEMBERED:
+                self.refuted |= self.index.refuted(failure)
+            if len(self.candidates) < MOST_REMEMBERED:
+                self.candidates[skeleton] = found
+        return found
 
     def _parts(self, match: Match, failure: Failure) -> Sequence[tuple[Failure, Match]]:
         """A failure with its match; of a message alone that is several, one below the other, each.

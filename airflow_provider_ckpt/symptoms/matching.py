@@ -9,6 +9,7 @@ from typing import Literal
 
 from airflow_provider_ckpt.symptoms.catalog import Entry
 from airflow_provider_ckpt.symptoms.failure import Failure, Thrown
+from airflow_provider_ckpt.symptoms.literals import literal_of
 from airflow_provider_ckpt.symptoms.message_facts import facts_of, file_in, first_of, same_query
 from airflow_provider_ckpt.symptoms.origin import plain_frame, reaches_spark, reader_in, users_frame
 from airflow_provider_ckpt.symptoms.page import Cause, Page
@@ -96,18 +97,22 @@ class Index:
         """The pages and the entries."""
         return *self.pages, *self.entries
 
-    def match(self, failure: Failure) -> Match | None:
+    def match(self, failure: Failure, among: Sequence[Page | Entry] | None = None) -> Match | None:
         """What a failure is about; None when nothing of it is known.
 
         The most specific text or condition counts, and among those that of the root cause. The name of a page is that
         page.
+
+        Args:
+            failure: Any.
+            among: What may match; None for all. See :meth:`candidates`.
         """
-        for page in self.pages:
+        for page in self.pages if among is None else ():
             if failure.chain[-1].message == page.name:
                 return Match(page, None, None, page.causes, signs=(Sign("text", page.name),))
         best: tuple[float, Match] | None = None
         for thrown in reversed(failure.chain):
-            for rank, match in self._matches(thrown, failure):
+            for rank, match in self._matches(thrown, failure, self.items if among is None else among):
                 if best is None or rank > best[0]:
                     best = rank, match
         if best is None:
@@ -120,6 +125,16 @@ class Index:
         message = best[1].message or _whole(failure.chain[-1])
         return replace(best[1], facts=facts, causes=_told(best[1].causes, facts), message=message)
 
+    def candidates(self, failure: Failure) -> tuple[Page | Entry, ...]:
+        """The pages and entries that a failure may be about; the same for one whose numbers alone are others."""
+        found = [
+            item
+            for thrown in failure.chain
+            for _, match in self._matches(thrown, failure, self.items)
+            if (item := match.page or match.entry) is not None
+        ]
+        return tuple({id(item): item for item in found}.values())
+
     def refuted(self, failure: Failure) -> frozenset[str]:
         """Texts of a failure that other code throws as well, where the stack trace shows that it did."""
         return frozenset(
@@ -128,19 +143,21 @@ class Index:
             if (frames := failure.frames_of(thrown)) or failure.is_of_python
             for item in self.items
             if (found := _first(item.told.shared_texts, _whole(thrown)))
-            and _threw(failure, frames, _readers(item)) is False
+            and _threw(failure, frames, item.told.readers) is False
         )
 
-    def _matches(self, thrown: Thrown, failure: Failure) -> Iterator[tuple[float, Match]]:
+    def _matches(
+        self, thrown: Thrown, failure: Failure, among: Sequence[Page | Entry]
+    ) -> Iterator[tuple[float, Match]]:
         conditions = thrown.conditions
         file = file_in(thrown.message[:MOST_CHARS])
-        items = [item for item in self.items if file is None or _is_at(item, file[0])]
+        items = [item for item in among if file is None or _is_at(item, file[0])]
         for name in conditions:
             yield from self._of_condition(name, thrown, failure, items)
         if failure.is_foreign:
             return
         whole = _whole(thrown)
-        for rank, match in self._of_storage(whole, thrown, failure):
+        for rank, match in self._of_storage(whole, thrown, failure, items):
             yield rank, replace(match, condition=None, message=whole)
         condition = next((name for name in conditions if name not in WRAPPERS), None)
         for text in dict.fromkeys((whole, thrown.unwrapped[:MOST_CHARS])):
@@ -165,14 +182,16 @@ class Index:
                 elif part:
                     yield 4, Match(item, None, name, _allowed(item.causes, failure), signs=signs)
             elif whole or part:
-                reader = _threw(failure, failure.frames_of(thrown), _readers(item)) if item.told.maybe else None
+                reader = _threw(failure, failure.frames_of(thrown), item.told.readers) if item.told.maybe else None
                 if reader is not False:
                     proof = signs if not item.told.maybe else (Sign("frame", reader),) if reader else ()
                     yield 5 if whole else 2, Match(None, item, name, (item.cause,), signs=proof)
         if name in self.others and name not in WRAPPERS:
             yield 1, Match(None, None, name, (), signs=signs)
 
-    def _of_storage(self, whole: str, thrown: Thrown, failure: Failure) -> Iterator[tuple[float, Match]]:
+    def _of_storage(
+        self, whole: str, thrown: Thrown, failure: Failure, items: Iterable[Page | Entry]
+    ) -> Iterator[tuple[float, Match]]:
         problem = storage_problem(whole)
         if problem is None or failure.is_of_python or users_frame(failure.frames_of(thrown)):
             return
@@ -180,8 +199,8 @@ class Index:
         if failure.is_of_function and reader is None:
             return
         is_shown = reader is not None or not problem.is_bare
-        for item in self.entries:
-            if problem.what in item.told.storage and _is_at(item, problem.place):
+        for item in items:
+            if isinstance(item, Entry) and problem.what in item.told.storage and _is_at(item, problem.place):
                 signs = (Sign("file", problem.path),) if is_shown else ()
                 facts = {"file": problem.path}
                 match = Match(None, item, None, (item.cause,), facts, signs=signs, found=problem.path)
@@ -191,7 +210,7 @@ class Index:
         """What a text says of one page or entry, and how closely."""
         page, entry = (item, None) if isinstance(item, Page) else (None, item)
         causes = item.causes if isinstance(item, Page) else (item.cause,)
-        readers = _readers(item)
+        readers = item.told.readers
         frames = failure.frames_of(thrown)
         told = [cause for cause in causes if _first(cause.texts, text)]
         match = Match(page, entry, None, _allowed(told or causes, failure))
@@ -223,12 +242,6 @@ def _is_at(item: Page | Entry, place: str) -> bool:
     return not item.told.places or place in item.told.places
 
 
-def _readers(item: Page | Entry) -> frozenset[str]:
-    if isinstance(item, Page):
-        return frozenset((*item.frames, *(frame for cause in item.causes for frame in cause.frames)))
-    return frozenset(item.cause.frames)
-
-
 def _threw(failure: Failure, frames: Sequence[str], readers: Collection[str]) -> str | Literal[False] | None:
     """The reader of Spark that threw; False where the frames show that other code did, None where they do not tell."""
     if failure.is_of_python or users_frame(frames):
@@ -245,7 +258,10 @@ def _logged_by(text: str, start: int) -> str | None:
 
 
 def _first(patterns: Iterable[re.Pattern[str]], text: str) -> re.Match[str] | None:
-    return next((found for pattern in patterns if (found := pattern.search(text))), None)
+    for pattern in patterns:
+        if literal_of(pattern.pattern) in text and (found := pattern.search(text)):
+            return found
+    return None
 
 
 def _groups(page: Page | None, message: str) -> dict[str, str]:

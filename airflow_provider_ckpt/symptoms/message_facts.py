@@ -83,6 +83,8 @@ def file_in(message: str) -> tuple[str, str] | None:
 
     What it is: ``offsets``, ``commits``, ``state``, ``sources``, ``metadata`` or ``sink_log``.
     """
+    if "/" not in message:
+        return None
     for found in _PLACE.finditer(message):
         path = path_around(message, found.start())
         if path is not None and found.lastgroup is not None:

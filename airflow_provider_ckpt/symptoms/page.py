@@ -6,7 +6,7 @@ A page is Markdown with YAML before it; ``docs/runbook/index.md`` says what each
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -38,6 +38,7 @@ class Told:
         loggers: Classes that log the text, without their packages; empty where any may.
         storage: What a storage says of a file of the checkpoint; see
             :class:`~airflow_provider_ckpt.symptoms.storage_words.StorageProblem`.
+        readers: ``Class.method`` of Spark that throw the shared texts where they are about a checkpoint.
         is_closest: Whether the texts say more than the condition that is beside them.
     """
 
@@ -47,11 +48,16 @@ class Told:
     places: tuple[str, ...] = ()
     loggers: tuple[str, ...] = ()
     storage: tuple[str, ...] = ()
+    readers: frozenset[str] = frozenset()
     is_closest: bool = False
 
 
-def parse_told(front: Mapping[str, Any]) -> Told:
-    """These of a page or of an entry of the catalogue."""
+#: The keys of a page and of an entry that say it.
+TOLD_KEYS = frozenset(Told.__slots__) - {"readers"}
+
+
+def parse_told(front: Mapping[str, Any], readers: Iterable[str]) -> Told:
+    """These of a page or of an entry of the catalogue, whose frames are given."""
     otherwise = " ".join(str(front.get("otherwise") or _OTHERWISE).split())
     return Told(
         otherwise=otherwise,
@@ -60,6 +66,7 @@ def parse_told(front: Mapping[str, Any]) -> Told:
         places=_texts(front, "places"),
         loggers=_texts(front, "loggers"),
         storage=_texts(front, "storage"),
+        readers=frozenset(readers),
         is_closest=bool(front.get("is_closest")),
     )
 
@@ -127,7 +134,7 @@ class Page:
         return tuple(dict.fromkeys(code for cause in self.causes for code in cause.rules))
 
 
-_PAGE_KEYS = {"title", "symptom", "texts", "examples", "causes", "deploy", *_CAUSE_KEYS, *Told.__slots__}
+_PAGE_KEYS = {"title", "symptom", "texts", "examples", "causes", "deploy", *_CAUSE_KEYS, *TOLD_KEYS}
 
 
 def parse_page(name: str, text: str) -> Page:
@@ -155,7 +162,7 @@ def parse_page(name: str, text: str) -> Page:
         frames=_texts(front, "frames"),
         causes=causes,
         sections=sections,
-        told=parse_told(front),
+        told=parse_told(front, (*_texts(front, "frames"), *(frame for cause in causes for frame in cause.frames))),
     )
 
 

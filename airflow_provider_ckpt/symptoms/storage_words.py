@@ -78,7 +78,7 @@ class StorageProblem:
 
 def storage_problem(text: str) -> StorageProblem | None:
     """What an exception, its class and its message, says of the first such file in it; None without a file or words."""
-    if "[Errno " in text:  # of a file that Python has opened
+    if "/" not in text or "[Errno " in text:  # of a file that Python has opened
         return None
     if "%2F" in text:  # of an API of GCS
         text = text.replace("%2F", "/")
