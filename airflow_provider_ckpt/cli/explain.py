@@ -31,6 +31,8 @@ if TYPE_CHECKING:
 #: What a location of the command line begins with; an error text may, but then it has white space.
 _LOCATION = re.compile(r"(?:[A-Za-z][A-Za-z0-9+.-]*:/|/|\.{1,2}/|~/)\S*")
 _CODE = re.compile(r"CKPT\d+", re.IGNORECASE)
+#: Several blank lines, after the line feed of the line before.
+_BLANKS = re.compile(r"\n(?:\r?\n){2,}")
 #: A line of a log is read in pieces of this size.
 _LINE_BYTES = 1 << 18
 #: In UTF-16 without a byte order mark about every second byte is NUL. A first line with more than one in
@@ -198,9 +200,26 @@ def _pieces(file: BinaryIO) -> Iterator[str]:
         raise click.UsageError(
             "the text is not UTF-8 but has many NUL bytes; convert it first: iconv -f UTF-16 -t UTF-8"
         )
-    while first:
-        yield first.decode("utf-8", "replace")
-        first = file.readline(_LINE_BYTES)
+    yield from _lines_of(first, file)
+
+
+def _lines_of(first: bytes, file: BinaryIO) -> Iterator[str]:
+    """Lines of UTF-8, read in blocks; blank lines that come one after the other are one piece."""
+    left, block = b"", first
+    while block:
+        whole, line_feed, left = (left + block).rpartition(b"\n")
+        if not line_feed and len(left) > _LINE_BYTES:
+            whole, left = left, b""
+        text = (whole + line_feed).decode("utf-8", "replace")
+        start = 0
+        for blanks in _BLANKS.finditer(text):
+            yield from text[start : blanks.start()].split("\n")
+            yield "\n" * (blanks[0].count("\n") - 1)
+            start = blanks.end()
+        yield from text[start:].split("\n")[: -1 if line_feed else None]
+        block = file.read(_LINE_BYTES)
+    if left:
+        yield left.decode("utf-8", "replace")
 
 
 def _decoded(first: bytes, file: BinaryIO) -> Iterator[str]:

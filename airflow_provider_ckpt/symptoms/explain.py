@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 
 from airflow_provider_ckpt.checks.rule_pages import text_of
@@ -13,11 +13,11 @@ from airflow_provider_ckpt.symptoms.explanation import Explained, Explanation, M
 from airflow_provider_ckpt.symptoms.failure import Failure, Thrown, is_condition
 from airflow_provider_ckpt.symptoms.given import Given
 from airflow_provider_ckpt.symptoms.judge_cause import Ask, judge_causes
-from airflow_provider_ckpt.symptoms.matching import Index, Match
+from airflow_provider_ckpt.symptoms.matching import Candidates, Index, Match
 from airflow_provider_ckpt.symptoms.message_facts import cut, facts_of, location_in
-from airflow_provider_ckpt.symptoms.page import Cause, Page
+from airflow_provider_ckpt.symptoms.page import Cause
 from airflow_provider_ckpt.symptoms.read_index import read_index
-from airflow_provider_ckpt.symptoms.stack_traces import read_failures
+from airflow_provider_ckpt.symptoms.stack_traces import Dull, read_failures
 
 #: Unknown exceptions that are kept, and what is kept of a message.
 MOST_UNKNOWN, MOST_CHARS = 20, 600
@@ -47,9 +47,8 @@ def explain(
         CheckpointNotFoundError: Nothing is at the location, or no checkpoint.
         StoreError: The storage refused or did not answer.
     """
-    index = read_index()
-    reading = _Reading(index, names=frozenset(page.name for page in index.pages))
-    for failure in read_failures(reading.watched(lines)):
+    reading = _Reading(read_index())
+    for failure in read_failures(reading.watched(lines), reading.dull):
         reading.take(failure)
     explained = reading.result()
     if given is not None:
@@ -97,53 +96,40 @@ class _Reading:
     location: str | None = None
     named: str | None = None
     queries: set[str] = field(default_factory=set)
-    candidates: dict[int, tuple[Page | Entry, ...]] = field(default_factory=dict)
-    names: frozenset[str] = frozenset()
+    candidates: dict[int, Candidates] = field(default_factory=dict)
+    counted: dict[str, tuple[int, int]] = field(default_factory=dict)
+    dull: Dull = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.dull = Dull(self._count)
+
     refuted: set[str] = field(default_factory=set)
 
     def watched(self, lines: Iterable[str]) -> Iterable[str]:
         """The lines; those that name the checkpoint and the query are noted, and a condition is as in a message."""
         for line in lines:
-            if any(start in line for start in _STARTS):
+            if "heckpoint" in line and any(start in line for start in _STARTS):
                 self.location = self.location or location_in(line)
                 if len(self.queries) < MOST_QUERIES and (query := facts_of(line).get("query_id")):
                     self.queries.add(query)
-            yield f"[{line.strip()}]" if is_condition(line.strip()) else line
+            yield f"[{line.strip()}]" if "_" in line and is_condition(line.strip()) else line
 
     def take(self, failure: Failure) -> None:
-        """Note what a failure is about."""
-        candidates = self._candidates(failure)
-        is_named = failure.chain[-1].message in self.names
-        match = self.index.match(failure, None if is_named else candidates) if is_named or candidates else None
-        if match is None and any(thrown.conditions for thrown in failure.chain):
-            match = self.index.match(failure, ())
+        """Note what a failure is about. A log repeats itself, numbers aside: what it may be about is remembered."""
+        skeleton = _skeleton(failure)
+        candidates = self.candidates.get(skeleton)
+        if candidates is None:
+            candidates = self.index.candidates(failure)
+            if len(self.refuted) < MOST_REMEMBERED:
+                self.refuted |= self.index.refuted(failure)
+            if len(self.candidates) < MOST_REMEMBERED:
+                self.candidates[skeleton] = candidates
+        match = self.index.match(failure, candidates) if candidates else None
         if match is not None:
             for part, of_part in self._parts(match, failure):
                 self._note(of_part, part)
         elif failure.is_exception:
             self._note_unknown(failure)
-
-    def _candidates(self, failure: Failure) -> tuple[Page | Entry, ...]:
-        """What a failure may be about; a log repeats itself, numbers aside."""
-        skeleton = hash(
-            (
-                failure.level,
-                failure.logger,
-                failure.python,
-                *(
-                    (thrown.exception, _NUMBER.sub("0", thrown.message), thrown.shared, *thrown.frames)
-                    for thrown in failure.chain
-                ),
-            )
-        )
-        found = self.candidates.get(skeleton)
-        if found is None:
-            found = self.index.candidates(failure)
-            if len(self.refuted) < MOST_REMEMBERED:
-                self.refuted |= self.index.refuted(failure)
-            if len(self.candidates) < MOST_REMEMBERED:
-                self.candidates[skeleton] = found
-        return found
 
     def _parts(self, match: Match, failure: Failure) -> Sequence[tuple[Failure, Match]]:
         """A failure with its match; of a message alone that is several, one below the other, each.
@@ -172,8 +158,16 @@ class _Reading:
             known = alike[-1]
         known.met = Met(known.met.line, failure.line, known.met.times + 1)
 
+    def _count(self, number: int, line: str) -> None:
+        """Count a line that is an exception of which nothing is known."""
+        message = line[line.rfind(".", 0, line.find(":")) + 1 :] if ":" in line else line.rpartition(".")[2]
+        if message in self.unknown:
+            self.counted[message] = (self.counted.get(message, (0, 0))[0] + 1, number)
+
     def _note_unknown(self, failure: Failure) -> None:
         root = failure.chain[-1]
+        if len(failure.chain) == 1 and not (root.frames or failure.level or failure.python) and len(root.lines) < 2:
+            self.dull.learn(f"{root.package}{root.exception}{': ' if root.lines else ''}{''.join(root.lines)}")
         message = cut(": ".join(text for text in (root.exception, root.message) if text), MOST_CHARS)
         self.named = self.named or location_in(": ".join(thrown.message for thrown in failure.chain))
         if known := self.unknown.get(message):
@@ -207,4 +201,18 @@ class _Reading:
         )
         named = (item.match.facts.get("location") for item in found)
         location = self.location or next((place for place in named if place), self.named)
-        return Explained(explanations, tuple(self.unknown.values()), location)
+        return Explained(explanations, tuple(self._unknown()), location)
+
+    def _unknown(self) -> Iterator[Unknown]:
+        """What is not known, with the lines that were only counted."""
+        for message, item in self.unknown.items():
+            times, line = self.counted.get(message, (0, 0))
+            yield replace(item, met=Met(item.met.line, max(item.met.last_line, line), item.met.times + times))
+
+
+def _skeleton(failure: Failure) -> int:
+    """What failures share whose numbers alone are others."""
+    thrown = (
+        (item.exception, _NUMBER.sub("0", "\n".join(item.lines)), item.shared, *item.frames) for item in failure.chain
+    )
+    return hash((failure.level, failure.logger, failure.python, *thrown))

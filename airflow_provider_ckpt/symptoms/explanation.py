@@ -23,6 +23,8 @@ if TYPE_CHECKING:
 Result = Literal["confirmed", "contradicted", "unknown"]
 #: ``proven``: the text, its stack trace or the checkpoint shows the cause. ``possible``: it is one of several.
 Certainty = Literal["proven", "possible"]
+#: Rules whose finding is an entry that cannot be read, and what is done before such a checkpoint can be fenced.
+_UNREADABLE, _AT_FIRST = frozenset({"CKPT101", "CKPT102"}), "ckpt salvage {location}"
 #: Frames that are named where a stack trace would tell.
 _SHOWN_FRAMES = 3
 #: Commands that show what is there, and are safe on whatever checkpoint.
@@ -200,6 +202,9 @@ class Explanation:
         commands = () if self.cause is None else self.cause.commands
         if self.doubt is not None or (evidence is not None and evidence.elsewhere):
             commands = tuple(command for command in commands if command.startswith(_READING))
+        damaged = () if evidence is None else {finding.code for finding in evidence.findings} & _UNREADABLE
+        if damaged:  # a fence copies the newest entry, so what makes that readable comes first
+            commands = tuple(_AT_FIRST if command.startswith("ckpt fence ") else command for command in commands)
         filled = tuple(self.given.in_place(fill(command, self._usable)) for command in commands)
         if evidence is not None and evidence.result == "confirmed":
             found = tuple(dict.fromkeys(command for finding in evidence.findings for command in finding.commands))

@@ -17,6 +17,11 @@ _LEVEL = re.compile(
     r"\s*\[?(TRACE|DEBUG|INFO|NOTICE|WARN|WARNING|ERROR|SEVERE|FATAL|CRITICAL)\]?(?=[\s:|-])[\s:|-]{1,3}"
 )
 _LOGGER = re.compile(r"(?:\[[^\]]{1,200}\] )?([\w.$-]{1,200})(?::\d{1,6})?(?: -|:) ")
+#: How Spark logs, which is told apart at once.
+_USUAL = re.compile(
+    r"\d{2,4}[-/]\d\d[-/]\d\d[T ]\d\d:\d\d:\d\d(?:[.,]\d{1,9})?Z? "
+    r"(TRACE|DEBUG|INFO|WARN|ERROR|FATAL) ([\w.$-]{1,200}): "
+)
 _CONDITION = re.compile(r"\s*\[[A-Z][A-Z0-9_.]+\]")
 _THROWN = re.compile(r"(?:Exception|Error|Throwable|NotCompatible)$|^(?:Caused by|Suppressed)$")
 #: Levels of records that say what goes well.
@@ -45,6 +50,8 @@ def parse_line(line: str) -> LogLine:
     line = line.rstrip("\r\n")
     if "\x1b" in line:
         line = _ANSI.sub("", line)
+    if (found := _USUAL.match(line)) and not _THROWN.search(found[2]):
+        return LogLine(line[found.end() :], found[1], True, found[2].rpartition(".")[2])
     level, stamped, logger = None, False, None
     while True:
         if found := _TIME.match(line):

@@ -26,6 +26,10 @@ _TELLS_APART = ("batch", "location")
 _LOGGER = re.compile(r"(?:^|[\s.])([A-Z]\w{1,100})\$?: $")
 
 
+#: Pages and entries that a failure may be about, and names of conditions that have none.
+Candidates = tuple[Page | Entry | str, ...]
+
+
 @dataclass(frozen=True, slots=True)
 class Match:
     """What a failure is about.
@@ -97,7 +101,7 @@ class Index:
         """The pages and the entries."""
         return *self.pages, *self.entries
 
-    def match(self, failure: Failure, among: Sequence[Page | Entry] | None = None) -> Match | None:
+    def match(self, failure: Failure, among: Candidates | None = None) -> Match | None:
         """What a failure is about; None when nothing of it is known.
 
         The most specific text or condition counts, and among those that of the root cause. The name of a page is that
@@ -107,12 +111,13 @@ class Index:
             failure: Any.
             among: What may match; None for all. See :meth:`candidates`.
         """
-        for page in self.pages if among is None else ():
+        among = self.items if among is None else among
+        for page in self.pages if len(among) == len(self.items) else ():
             if failure.chain[-1].message == page.name:
                 return Match(page, None, None, page.causes, signs=(Sign("text", page.name),))
         best: tuple[float, Match] | None = None
         for thrown in reversed(failure.chain):
-            for rank, match in self._matches(thrown, failure, self.items if among is None else among):
+            for rank, match in self._matches(thrown, failure, among):
                 if best is None or rank > best[0]:
                     best = rank, match
         if best is None:
@@ -125,15 +130,16 @@ class Index:
         message = best[1].message or _whole(failure.chain[-1])
         return replace(best[1], facts=facts, causes=_told(best[1].causes, facts), message=message)
 
-    def candidates(self, failure: Failure) -> tuple[Page | Entry, ...]:
-        """The pages and entries that a failure may be about; the same for one whose numbers alone are others."""
+    def candidates(self, failure: Failure) -> Candidates:
+        """What a failure may be about; the same for one whose numbers alone are others."""
+        if any(failure.chain[-1].message == page.name for page in self.pages):
+            return self.items
         found = [
-            item
+            match.page or match.entry or match.condition
             for thrown in failure.chain
             for _, match in self._matches(thrown, failure, self.items)
-            if (item := match.page or match.entry) is not None
         ]
-        return tuple({id(item): item for item in found}.values())
+        return tuple({id(item): item for item in found if item is not None}.values())
 
     def refuted(self, failure: Failure) -> frozenset[str]:
         """Texts of a failure that other code throws as well, where the stack trace shows that it did."""
@@ -146,12 +152,10 @@ class Index:
             and _threw(failure, frames, item.told.readers) is False
         )
 
-    def _matches(
-        self, thrown: Thrown, failure: Failure, among: Sequence[Page | Entry]
-    ) -> Iterator[tuple[float, Match]]:
+    def _matches(self, thrown: Thrown, failure: Failure, among: Candidates) -> Iterator[tuple[float, Match]]:
         conditions = thrown.conditions
         file = file_in(thrown.message[:MOST_CHARS])
-        items = [item for item in among if file is None or _is_at(item, file[0])]
+        items = [item for item in among if not isinstance(item, str) and (file is None or _is_at(item, file[0]))]
         for name in conditions:
             yield from self._of_condition(name, thrown, failure, items)
         if failure.is_foreign:

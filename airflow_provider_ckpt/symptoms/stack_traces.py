@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
 from typing import Any
 
@@ -21,6 +21,8 @@ MOST_CHARS = 1 << 14
 #: A JSON document of more characters is read as text.
 MOST_JSON_CHARS, MOST_DEPTH = 1 << 18, 40
 _FRAME = re.compile(r"\s*at (?:[\w.@-]+/{1,2}){0,3}((?:[\w$-]+\.)*?)([\w$-]+\.[\w$<>-]+)\([^()]*\)")
+#: How Java prints most frames, which is told apart at once; its package ends at the last small letter before a class.
+_USUAL_FRAME = re.compile(r"\tat (?:[\w.@-]{1,100}/{1,2}){0,2}((?:[a-z][\w]*\.)+)([A-Z][\w$]*\.[\w$<>]+)\(")
 #: A frame that was cut off at its class.
 _CLASS_FRAME = re.compile(r"\s+at ((?:[a-z][\w$-]*\.)+)([A-Z][\w$]*)\s*$")
 _SAME_FRAMES = re.compile(r"\s*\.\.\. (\d{1,6}) (?:more|common frames omitted)")
@@ -32,6 +34,8 @@ _THROWN = re.compile(
     r"(?:((?:[a-z_][\w$]*\.)+)([A-Z][\w$]*)|([A-Z]\w*(?:Exception|Error)))(?:: (.*)|:?)$",
     re.DOTALL,
 )
+#: What lines of a stack trace begin with.
+_OF_TRACE = ("at ", "... ", "Suppressed: ")
 #: The exceptions of Python below which Py4J prints that of Java, behind a colon.
 _OF_PY4J = frozenset({"Py4JJavaError", "Py4JError"})
 _TRACEBACK = re.compile(
@@ -39,22 +43,109 @@ _TRACEBACK = re.compile(
 )
 
 
-def read_failures(lines: Iterable[str]) -> Iterator[Failure]:
-    """The failures of a text in its order. Records that say what goes well are left out."""
+class Dull:
+    """Exceptions on lines of their own of which nothing is known, whatever their numbers; a log may be full of them."""
+
+    def __init__(self, count: Callable[[int, str], None]) -> None:
+        self._count = count
+        self._known: set[str] = set()
+        self._last = ""
+
+    def learn(self, line: str) -> None:
+        """That nothing is known of an exception, as its line has it."""
+        if len(self._known) < MOST_DULL:
+            self._known.add(_NUMBER.sub("0", line))
+
+    def has(self, line: str) -> bool:
+        """Whether a line is one of them."""
+        if line == self._last:
+            return True
+        if not self._known or not line[:1].isalpha() or _NUMBER.sub("0", line.rstrip("\r\n")) not in self._known:
+            return False
+        self._last = line
+        return True
+
+    def count(self, number: int, line: str) -> None:
+        """Count a line that is not read any further."""
+        self._count(number, line.rstrip("\r\n"))
+
+
+def read_failures(lines: Iterable[str], dull: Dull | None = None) -> Iterator[Failure]:
+    """The failures of a text in its order. Records that say what goes well are left out.
+
+    Args:
+        lines: The text. A line of nothing but line feeds is so many blank lines.
+        dull: Exceptions that are only counted, where one comes after the other.
+    """
     reader = _Reader()
-    for number, line in enumerate(lines, 1):
-        if _QUIET.match(line) and "Exception" not in line and "Skipping " not in line:
-            yield from reader.take_quiet(number)
-            continue
-        for part in _unpack(line):
-            yield from reader.take(number, part)
+    numbered = _without_runs(lines, reader)
+    for number, line in numbered if dull is None else _without_dull(numbered, dull):
+        if line[:1] == "\n":
+            reader.take_blanks(len(line))
+        elif line:
+            yield from _read_line(reader, number, line)
+        else:
+            yield from reader.end()
     yield from reader.end()
 
 
-#: The usual record of Spark that says what goes well: most of a log, which is told apart at once.
+def _without_runs(lines: Iterable[str], reader: _Reader) -> Iterator[tuple[int, str]]:
+    """Lines with their numbers; of many alike within a message the first ones, and then an empty one, which ends it."""
+    number, same, before = 0, 0, ""
+    for line in lines:
+        number += 1
+        if line == before:
+            same += 1
+            if same > MOST_ALIKE and reader.is_in_prose:
+                continue
+        else:
+            if same > MOST_ALIKE and reader.is_in_prose:  # what follows has other numbers
+                yield number, ""
+            same, before = 0, line
+        yield number, line or "\n"
+        if line[:1] == "\n":
+            number += len(line) - 1
+
+
+def _without_dull(numbered: Iterable[tuple[int, str]], dull: Dull) -> Iterator[tuple[int, str]]:
+    """The lines but those dull ones that have one before and one behind them, which are counted."""
+    waiting: tuple[int, str] | None = None
+    is_after_one = False
+    for item in numbered:
+        if not dull.has(item[1]):
+            if waiting is not None:
+                yield waiting
+            waiting, is_after_one = None, False
+            yield item
+        elif not is_after_one:
+            is_after_one = True
+            yield item
+        else:
+            if waiting is not None:
+                dull.count(*waiting)
+            waiting = item
+    if waiting is not None:
+        yield waiting
+
+
+def _read_line(reader: _Reader, number: int, line: str) -> Iterator[Failure]:
+    if line[:4] == "\tat " and (frame := _USUAL_FRAME.match(line)):
+        reader.take_frame(number, frame[1], frame[2])
+        return
+    if _QUIET.match(line) and "Exception" not in line and "Skipping " not in line:
+        yield from reader.take_quiet(number)
+        return
+    for part in _unpack(line):
+        yield from reader.take(number, part)
+
+
 #: What a sink writes when it takes a batch for one that it has.
 _DROPS = re.compile(r"Skipping (?:already )?(?:complete|committed|epoch)")
+#: The usual record of Spark that says what goes well: most of a log, which is told apart at once.
 _QUIET = re.compile(r"\d{2,4}[-/]\d\d[-/]\d\d[T ]\d\d:\d\d:\d\d(?:[.,]\d{1,9})?Z? (?:INFO|DEBUG|TRACE) ")
+_NUMBER = re.compile(r"\d+")
+#: Exceptions of which nothing is known that are remembered, and lines alike of a message that are kept.
+MOST_DULL, MOST_ALIKE = 4096, 3
 
 
 class _Reader:
@@ -67,18 +158,28 @@ class _Reader:
         self._chars = 0
         self._python: list[str] = []
 
+    @property
+    def is_in_prose(self) -> bool:
+        """Whether what is being read is a message alone, of no record and no exception."""
+        now = self._open
+        return now is None or (now.level is None and not now.is_exception and not now.frames)
+
     def take(self, number: int, line: LogLine) -> Iterator[Failure]:
         """Read one line; what it ends is a failure."""
         text = line.text
+        begins = text.lstrip()
+        at = _PYTHON_FRAME.match(text) if begins.startswith("File ") else None
         is_source = self._in_python and text[:1].isspace() and not (_THROWN.match(text) or _FRAME.match(text))
-        self._in_python = line.level is None and bool(_PYTHON_FRAME.match(text) or is_source)
+        self._in_python = line.level is None and (at is not None or is_source)
         if self._in_python:  # the source of a frame is indented below it, where there is one
-            if (at := _PYTHON_FRAME.match(text)) and len(self._python) < MOST_FRAMES:
+            if at is not None and len(self._python) < MOST_FRAMES:
                 self._python.append(f"{at[1]}:{at[2]}")
             return
-        if self._is_of_trace(number, text):
+        if begins.startswith(_OF_TRACE) and self._is_of_trace(number, text):
             return
-        if caused := _CAUSED.match(text):
+        if not begins:
+            self.take_blanks(1)
+        elif caused := _CAUSED.match(text):
             self._add_cause(number, caused[1])
         elif _TRACEBACK.match(text):
             yield from self.end()
@@ -96,8 +197,6 @@ class _Reader:
             self._add_frame(number, frame[2], frame[1])
         elif frame := _CLASS_FRAME.match(text):
             self._add_frame(number, f"{frame[2]}.", frame[1])
-        elif not text.strip():
-            self._add_blank()
         elif same := _SAME_FRAMES.match(text):
             if self._open is not None:
                 self._open.chain[-1].shared = int(same[1])
@@ -147,13 +246,19 @@ class _Reader:
             frames.append(f"{package}{frame}")
             self._add_origin(package)
 
-    def _add_blank(self) -> None:
-        """A blank line within a message alone is kept, so that its lines have their numbers."""
+    def take_frame(self, number: int, package: str, frame: str) -> None:
+        """Read a frame of Java."""
+        self._in_python = False
+        self._add_frame(number, frame, package)
+
+    def take_blanks(self, count: int) -> None:
+        """Read blank lines; those within a message alone are kept, so that its lines have their numbers."""
+        self._in_python = False
         now = self._open
         if now is None or now.level is not None or len(now.chain) > 1 or now.frames:
             return
-        if len(now.chain[0].lines) < MOST_LINES:
-            now.chain[0].lines.append("")
+        lines = now.chain[0].lines
+        lines += [""] * min(count, MOST_LINES - len(lines))
 
     def _add_origin(self, package: str | None) -> None:
         if package and self._open is not None and len(self._open.origins) < MOST_FRAMES:
@@ -188,7 +293,7 @@ def _unpack(line: str) -> Iterator[LogLine]:
     record = _record(parsed.text)
     texts = [] if record is None else list(_texts_of(record))
     if record is None or not texts:
-        yield replace(parsed, text=parsed.text[:MOST_CHARS])
+        yield parsed if len(parsed.text) <= MOST_CHARS else replace(parsed, text=parsed.text[:MOST_CHARS])
         for start in range(MOST_CHARS, len(parsed.text), MOST_CHARS):
             yield LogLine(parsed.text[start : start + MOST_CHARS])
         return

@@ -165,6 +165,13 @@ def test_utf_16(capsys, monkeypatch, tmp_path, words, encoding, mark, code):
     assert ("batch-does-not-exist" in said.out) == (code == 0)
 
 
+@pytest.mark.parametrize("line_feed", [b"\n", b"\r\n"])
+def test_blank_lines_have_their_numbers(capsys, tmp_path, line_feed):
+    log = tmp_path / "driver.log"
+    log.write_bytes(b"hello" + line_feed * 300_000 + TEXT.encode() + line_feed * 3)
+    assert {item["line"] for item in explained(capsys, "--log", str(log))["explanations"]} == {300_001}
+
+
 def test_a_log_that_begins_with_a_hole(capsys, tmp_path):
     """Rotated by copying and cutting while the driver wrote on."""
     log = tmp_path / "driver.log"

@@ -58,6 +58,13 @@ def test_a_condition_that_no_checkpoint_raises_says_so():
     assert (found.commands, found.text, found.page) == ((), None, None)
 
 
+def test_a_checkpoint_whose_newest_entry_cannot_be_read_is_not_fenced():
+    fence = replace(CAUSE, commands=("ckpt fence {location}",))
+    item = replace(explanation(location="/ck"), cause=fence, match=PROVEN)
+    assert item.commands == ("ckpt fence /ck",)
+    assert replace(item, evidence=Evidence("unknown", "?", (FINDING,))).commands == ("ckpt salvage /ck",)
+
+
 def shared(evidence: Evidence | None = None) -> Explanation:
     """Of a text that code of the query fails with as well."""
     told = Told(maybe="an entry is cut off")

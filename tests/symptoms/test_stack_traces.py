@@ -3,13 +3,59 @@
 from __future__ import annotations
 
 import json
+import re
 import textwrap
+import time
 from itertools import chain, repeat
 
 import pytest
 
+from airflow_provider_ckpt.symptoms.explain import explain
 from airflow_provider_ckpt.symptoms.failure import Failure
 from airflow_provider_ckpt.symptoms.stack_traces import MOST_FRAMES, MOST_LINES, read_failures
+
+REPEATED = [["java.lang.Exception: x\n"], [f"java.lang.Exception: x{n}\n" for n in range(100)], ["hello\n"], ["\n"]]
+
+
+@pytest.mark.parametrize("lines", REPEATED, ids=["exception", "numbers", "message", "blank"])
+def test_a_log_that_repeats_itself_costs_little_a_line(lines):
+    """So many times one search in each line, by CPU time: without a memory it is hundreds."""
+    log = lines * (20_000 // len(lines))
+    search = re.compile(r"(?:[a-z]+\.)*Foo").search
+
+    def cost(what) -> float:
+        begun = time.thread_time()
+        what()
+        return time.thread_time() - begun
+
+    explain(["x"])
+    assert min(cost(lambda: explain(log)) for _ in range(3)) < 25 * max(
+        cost(lambda: [search(line) for line in log]) for _ in range(3)
+    )
+
+
+def test_lines_that_are_left_out_are_counted():
+    log = ["java.lang.Exception: x\n"] * 50 + ["\n" * 10, "java.lang.Exception: x\n"]
+    unknown = explain(log).unknown
+    assert [(item.message, item.met.line, item.met.last_line, item.met.times) for item in unknown] == [
+        ("Exception: x", 1, 61, 51)
+    ]
+
+
+def test_a_failure_behind_lines_that_are_left_out_has_its_line():
+    log = ["hello\n"] * 200 + ["\n" * 7, "batch 3 doesn't exist\n"]
+    assert {item.met.line for item in explain(log).explanations} == {208}
+    log = ["java.lang.Exception: x1\n", "java.lang.Exception: x2\n"] * 9 + [
+        "java.lang.IllegalStateException: batch 3 doesn't exist\n"
+    ]
+    assert {item.met.line for item in explain(log).explanations} == {19}
+
+
+def test_a_dull_exception_with_a_trace_keeps_its_trace():
+    frame = "\tat org.apache.spark.sql.execution.streaming.checkpointing.OffsetSeqLog.deserialize(O.scala:1)\n"
+    log = ["java.util.X: next on empty iterator\n"] * 5 + [frame]
+    assert any(item.is_shown for item in explain(log).explanations)
+
 
 JAVA = """\
 java.lang.IllegalStateException: batch 4 doesn't exist
