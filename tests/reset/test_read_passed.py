@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import time
-from datetime import UTC, datetime
 from pathlib import Path
 
 import pyarrow
@@ -20,6 +18,7 @@ from airflow_provider_ckpt.reset.resolve_delta import DeltaAim
 from airflow_provider_ckpt.storage.store import Store
 from airflow_provider_ckpt.tables import delta
 from airflow_provider_ckpt.tables.delta import DeltaLog
+from tests.delta_times import during, spread
 
 
 def at(table: Path, version: int) -> SourceOffset:
@@ -31,9 +30,8 @@ def restored(tmp_path, request) -> Path:
     """Rows in 0 to 4; 5 is a RESTORE to 2; rows in 6."""
     for number in range(5):
         write_deltalake(str(tmp_path), pyarrow.table({"n": [number]}), mode="append")
-        time.sleep(0.01)
-    moment = datetime.fromtimestamp(DeltaTable(str(tmp_path)).history()[2]["timestamp"] / 1_000 + 0.002, UTC)
-    DeltaTable(str(tmp_path)).restore(2 if request.param == "to a version" else moment)
+    spread(tmp_path)
+    DeltaTable(str(tmp_path)).restore(2 if request.param == "to a version" else during(2))
     write_deltalake(str(tmp_path), pyarrow.table({"n": [6]}), mode="append")
     return tmp_path
 

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import json
-import time
-from datetime import UTC, datetime
 from pathlib import Path
 
 import pyarrow
@@ -16,11 +14,11 @@ from airflow_provider_ckpt.storage.store import Store
 from airflow_provider_ckpt.tables.delta import DeltaLog
 from airflow_provider_ckpt.tables.delta_restores import Reverted
 from airflow_provider_ckpt.tables.read_restores import has_restore, read_restores, read_reverted
+from tests.delta_times import during, spread
 
 
 def add(table: Path, number: int) -> None:
     write_deltalake(str(table), pyarrow.table({"n": [number]}), mode="append")
-    time.sleep(0.01)
 
 
 def log_of(table: Path) -> DeltaLog:
@@ -29,10 +27,9 @@ def log_of(table: Path) -> DeltaLog:
 
 def restore(table: Path, version: int, how: str) -> None:
     """Restore a table; what Spark writes of it is what it wrote of a real one."""
-    deltalake = DeltaTable(str(table))
-    made = deltalake.version() + 1
-    times = {entry["version"]: entry["timestamp"] for entry in deltalake.history()}
-    deltalake.restore(datetime.fromtimestamp(times[version] / 1_000 + 0.002, UTC) if "time" in how else version)
+    made = DeltaTable(str(table)).version() + 1
+    spread(table)
+    DeltaTable(str(table)).restore(during(version) if "time" in how else version)
     if how.startswith("Spark"):
         path = table / "_delta_log" / f"{made:020}.json"
         lines = [json.loads(line) for line in path.read_text().splitlines()]
