@@ -161,7 +161,7 @@ def read_deep(
     piece at a time: of a checkpoint in the store, or of one that a backup there holds. Without ``state`` its files are
     judged by the listing, and only those are read that name others.
     """
-    logs = [name for name, stored in view.objects.items() if is_text_log(name) and not stored.is_unreachable]
+    logs = [name for name in view.objects if is_text_log(name) and store.can_name(name)]
     view = read_text_logs(store, view, logs, read, chunks)
     view = replace(view, unfinished=unfinished_state(view, read, chunks) if state else ())
     return with_state(view, read, chunks, state=state)
