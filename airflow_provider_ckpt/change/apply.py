@@ -137,7 +137,8 @@ def _carry_out(executor: InPlace, run: _Run, lock: Held) -> Receipt:
         accepted = () if resuming and not run.accept_sink else require_accepted(plan, run.accept_sink)
         require_access(stores, todo, plan.called)
         guard = Guard(executor, facts)
-        guard.watch(run.quiet_s, lock.storage_now_ms() if run.quiet_s is None else None, run.tell)
+        quiet_s = guard.least_quiet_s(run.quiet_s)
+        guard.watch(quiet_s, lock.storage_now_ms() if quiet_s is None else None, run.tell)
         lock.require_mine()
         journal.begin(
             record,

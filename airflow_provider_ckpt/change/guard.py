@@ -67,6 +67,25 @@ class Guard:
         self._checked_at = time.monotonic()
         self._unit = ""
 
+    def least_quiet_s(self, quiet_s: float | None) -> float | None:
+        """How long to watch when somebody wants to watch so long; None to judge by the rhythm of the commits.
+
+        A query may still run a batch in flight that an undo drops. It would commit the batch when the undo has ended,
+        and nothing but time shows that.
+        """
+        return None if quiet_s is not None and quiet_s < MIN_WATCH_S and self._drops_a_batch_in_flight() else quiet_s
+
+    def _drops_a_batch_in_flight(self) -> bool:
+        """Whether an undo removes what a query has planned and not committed since the change."""
+        objects = self._first["checkpoint"]
+        for action in self._plan.actions if self._plan.rules.takes_back else ():
+            entry = layout.parse(action.name)
+            if not isinstance(action, Delete) or action.sha256 or not isinstance(entry, layout.LogEntry):
+                continue  # what the change itself has put there is known by its content
+            if entry.log == layout.OFFSETS and layout.commit_entry(entry.batch_id) not in objects:
+                return True
+        return False
+
     def watch(self, quiet_s: float | None, storage_now_ms: int | None, tell: Tell = silent) -> None:
         """Wait for a query that still writes, and read again.
 

@@ -15,6 +15,7 @@ from airflow_provider_ckpt.change.guard import MAX_QUIET_S, MIN_QUIET_S, MIN_WAT
 from airflow_provider_ckpt.change.journal import history
 from airflow_provider_ckpt.change.lock import locked
 from airflow_provider_ckpt.change.places import Stores
+from airflow_provider_ckpt.change.undo.make import make_undo
 from airflow_provider_ckpt.errors import CheckpointBusyError, CheckpointError
 from airflow_provider_ckpt.rollback.make import make_rollback
 from airflow_provider_ckpt.storage.store import Store
@@ -86,3 +87,25 @@ def test_a_location_that_fills_while_a_backup_is_restored(golden, tmp_path, name
     assert [record.state for record in history(target)] == ["planned"]
     with pytest.raises(CheckpointError):
         make_restore(root, backup, target)
+
+
+@pytest.mark.parametrize("asked_s", [0, 1])
+def test_an_undo_waits_for_the_batch_in_flight_that_it_drops(tmp_path, monkeypatch, asked_s):
+    """The query still runs it, and would commit a batch whose entry is gone."""
+    query = FakeQuery(Store.open(str(tmp_path / "checkpoint")))
+    stores = Stores(query.store)
+    for batch_id in range(4):
+        query.commit(batch_id)
+    stopped = {"query_is_stopped": True, "quiet_s": asked_s, "accept_sink": "unknown"}
+    apply(make_rollback(stores, 2), stores, **{**stopped, "quiet_s": 0})
+    query.plan(3)
+    waited: list[float] = []
+    monkeypatch.setattr(time, "sleep", lambda seconds: waited.append(seconds) or query.commit(3))
+    before = read_all(query.store)
+    with pytest.raises(CheckpointBusyError, match="a query is running: it wrote to the checkpoint within"):
+        apply(make_undo(stores), stores, **stopped)
+    assert waited[0] > MIN_WATCH_S and read_all(query.store).items() >= before.items()
+    waited.clear()
+    monkeypatch.setattr(time, "sleep", waited.append)
+    apply(make_undo(stores), stores, **stopped)
+    assert waited == [asked_s][asked_s == 0 :], "nothing is in flight: it is as long as was asked"

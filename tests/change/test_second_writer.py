@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 
 import pytest
 
+from airflow_provider_ckpt.change import guard
 from airflow_provider_ckpt.change.actions import Copy
 from airflow_provider_ckpt.change.apply import apply
 from airflow_provider_ckpt.change.journal import history
@@ -105,6 +106,13 @@ class Story:
         for record in records_of(self.place).ls()[1]:
             left |= set(read_all(records_of(self.place).child(f"{record}/saved/checkpoint")).items())
         return left
+
+
+@pytest.fixture(autouse=True)
+def impatient(monkeypatch):
+    """Nobody waits for a batch in flight: the query of these tests runs in the calls of the change."""
+    monkeypatch.setattr(guard, "MIN_QUIET_S", 0)
+    monkeypatch.setattr(guard, "MIN_WATCH_S", 0)
 
 
 @pytest.fixture(params=["local", pytest.param("s3", marks=[pytest.mark.s3, pytest.mark.exhaustive])])
