@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import replace
 from itertools import islice
 
@@ -95,10 +95,11 @@ def _fresh(stores: Stores, sink: DeclaredSink, decisions: Decisions) -> Plan:
         _require_own_files(stores, view, sink, evidence)
     shares = _shares(unknown, evidence, stores.sink, view)
     require_used(decisions, shares, stores.sink.location)
-    entries = _entries(log, shares, stores.sink, spelling_of(contents.statuses, stores.sink.root, stores.sink.location))
+    spelling = spelling_of(contents.statuses, stores.sink.root, stores.sink.location)
+    entries = _entries(log, shares, stores.sink, spelling)
     effects = effects_of(sink.at(stores.sink).name, shares, _exact(lacking or log.outdated))
     reasons = (f"{share.reason[0].upper()}{share.reason[1:]}." for share in shares)
-    notes = (*reasons, *_of_the_copy(log, stores), *_of_the_outdated(log))
+    notes = (*reasons, *_of_the_copy(log, stores), *_of_the_outdated(log), *_of_the_unreadable(log, entries))
     plan = plan_repair(
         view,
         contents.log,
@@ -119,6 +120,16 @@ def _of_the_outdated(log: Lacking) -> Iterable[str]:
             f"{name} is removed: a compacted entry after it is lost, so Spark would take a wrong interval between two, "
             "and search for entries under other names. Nobody reads this one."
         )
+
+
+def _of_the_unreadable(log: Lacking, entries: Sequence[NewEntry]) -> Iterable[str]:
+    written = {entry.name for entry in entries}
+    for name in sorted(log.contents.log.damaged.keys() | log.contents.damaged.keys()):
+        if name not in written and name not in log.outdated:
+            yield (
+                f"{name} cannot be read and stays as it is: readers begin at a later compacted entry. A rollback to a "
+                "batch before that one needs it: restore it from a copy of _spark_metadata first."
+            )
 
 
 def _exact(lacking: Sequence[object]) -> str:
@@ -237,7 +248,7 @@ def _entries(log: Lacking, shares: Sequence[Share], sink: Store, spelling: Spell
     """The entries that the log gets, the newest first."""
     own = {_taker(share.span, log): [spelling.status(file) for file in share.files] for share in shares}
     entries = []
-    for batch in log.lacking:
+    for batch in [*(batch for batch in log.lacking if not log.shape.compacts(batch)), *_behind(log, own), *_last(log)]:
         name = log.shape.entry(batch)
         if name in log.copied:
             data = log.copied[name].decode()
@@ -253,3 +264,16 @@ def _entries(log: Lacking, shares: Sequence[Share], sink: Store, spelling: Spell
 def _taker(span: Span, log: Lacking) -> int:
     """The batch whose entry names the files of a span: readers read the compacted one first, whatever comes later."""
     return log.shape.base if span.first <= log.shape.base <= span.last else span.last
+
+
+def _behind(log: Lacking, own: Collection[int]) -> list[int]:
+    """Batches before the compacted entry whose own entry cannot be read, and of which it is known what it has to say.
+
+    No reader needs them, but a rollback to before the compacted entry does.
+    """
+    damaged = {batch for batch in own if batch < log.shape.base and log.shape.entry(batch) in log.contents.damaged}
+    return sorted((batch for batch in damaged if not log.shape.compacts(batch)), reverse=True)
+
+
+def _last(log: Lacking) -> list[int]:
+    return [batch for batch in log.lacking if log.shape.compacts(batch)]

@@ -18,7 +18,7 @@ _ENDS = {".parquet": (b"PAR1", b"PAR1", 0), ".orc": (b"ORC", b"ORC", 1)}
 
 
 def read_log(log: SinkLog, store: Store) -> LogContents:
-    """Read the newest compacted entry that is whole, and all single entries after it."""
+    """Read the newest compacted entry that is whole, all single entries after it, and whether those before it are."""
     entries, damaged = log.entries, dict[str, str]()
     compacted, base = -1, tuple[SinkFileStatus, ...]()
     for entry in sorted((entry for entry in entries if entry.compact), key=lambda entry: -entry.batch_id):
@@ -32,6 +32,10 @@ def read_log(log: SinkLog, store: Store) -> LogContents:
             files = _files_of(entries[entry], store, damaged)
             if files is not None:
                 singles[entry.batch_id] = files
+    before = max((entry.batch_id for entry in entries if entry.compact and entry.batch_id < compacted), default=-1)
+    for entry in sorted(entries, key=lambda entry: entry.batch_id):  # which a rollback may need, though no reader does
+        if not entry.compact and before < entry.batch_id <= compacted:
+            _files_of(entries[entry], store, damaged)
     return LogContents(log, compacted, base, singles, damaged)
 
 
