@@ -10,11 +10,11 @@ from airflow_provider_ckpt.fence.put_fence import put_fence
 from airflow_provider_ckpt.fleet.find import find_checkpoints
 from airflow_provider_ckpt.rollback.make import make_rollback
 from airflow_provider_ckpt.storage.store import Store
-from tests.pipelines.shop import BELOW, ckpt, refreshed, severities
+from tests.pipelines.shop import BELOW, ckpt, severities
 
 
 def test_the_directory_of_a_flow_means_the_version_that_runs(shop, capsys):
-    bronze = refreshed(shop("one_run")) / BELOW / "bronze" / "bronze"
+    bronze = shop("refreshed") / BELOW / "bronze" / "bronze"
     _, shown = ckpt(capsys, "show", bronze)
     assert shown["location"] == f"{bronze}/1"
     _, gated = ckpt(capsys, "gate", bronze / "0")
@@ -24,7 +24,7 @@ def test_the_directory_of_a_flow_means_the_version_that_runs(shop, capsys):
 
 
 def test_a_replaced_version_is_found_and_refused_by_name(shop):
-    root = refreshed(shop("one_run"))
+    root = shop("refreshed")
     found = {item.location: getattr(item, "replaced_by", None) for item in find_checkpoints([Store.open(str(root))])}
     bronze = f"{root}/{BELOW}/bronze/bronze"
     assert len(found) == 4 and found[f"{bronze}/0"] == f"{bronze}/1"

@@ -5,11 +5,11 @@ from __future__ import annotations
 import pytest
 
 from airflow_provider_ckpt.cli import run
-from tests.pipelines.shop import BELOW, ckpt, refreshed
+from tests.pipelines.shop import BELOW, ckpt
 
 
 def test_a_flow_is_closed_and_not_fenced(shop, capsys):
-    bronze = refreshed(shop("one_run")) / BELOW / "bronze" / "bronze"
+    bronze = shop("refreshed") / BELOW / "bronze" / "bronze"
     assert run(["fence", str(bronze), "--execute"]) == 0
     assert (bronze / "1" / "offsets" / "3").read_bytes().startswith(b"v2147483647\n")
     assert "So the checkpoint is closed instead" in " ".join(capsys.readouterr().out.replace("│", " ").split())
@@ -22,7 +22,7 @@ def test_a_flow_is_closed_and_not_fenced(shop, capsys):
 
 @pytest.mark.parametrize("command", [("rollback", "--to-batch", "1"), ("sources", "--as", "0=0")])
 def test_no_change_is_made_behind_a_fence_of_a_flow(shop, capsys, command):
-    bronze = refreshed(shop("one_run")) / BELOW / "bronze" / "bronze"
+    bronze = shop("refreshed") / BELOW / "bronze" / "bronze"
     name, *rest = command
     for execute in ((), ("--execute",)):
         assert run([name, str(bronze), *rest, "--fence", *execute]) == 4

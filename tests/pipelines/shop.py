@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import shutil
 import tarfile
 from collections.abc import Mapping
 from pathlib import Path
@@ -21,14 +20,6 @@ def unpack(case: str, target: Path) -> Path:
     with tarfile.open(RECORDED / f"{case}.tar.gz") as tar:
         tar.extractall(target, filter="data")
     return target
-
-
-def refreshed(root: Path) -> Path:
-    """The same with a second version of the flow into the first table, as a full refresh begins it."""
-    flow = root / BELOW / "bronze" / "bronze"
-    shutil.copytree(flow / "0", flow / "1")
-    (flow / "1" / "metadata").write_text('{"id":"0d9f8c1e-3a55-4a0c-8a43-6e0f0b6f9a01"}')
-    return root
 
 
 def ckpt(capsys: Any, *arguments: object) -> tuple[int, dict[str, Any]]:
