@@ -28,7 +28,8 @@ _STARTS = re.compile(
 #: What Spark says of a function of the query that has failed.
 _OF_FUNCTION = re.compile(
     r"\[(?:FAILED_EXECUTE_UDF|PYTHON_EXCEPTION|USER_RAISED_EXCEPTION|[A-Z_]{0,60}USER_FUNC[A-Z_]{0,60}ERROR)\]"
-    r"|from (?:the )?Python worker|by the Python Proxy|Failed to execute user defined function"
+    r"|from (?:the )?Python worker|by the Python Proxy|inside foreachBatch Python process"
+    r"|Failed to execute user defined function"
 )
 _NAME = re.compile(r"[A-Z_][A-Z0-9_]{3,120}(?:\.[A-Z0-9_]{1,120})?")
 

@@ -10,11 +10,11 @@ from typing import Literal
 from airflow_provider_ckpt.symptoms.catalog import Entry
 from airflow_provider_ckpt.symptoms.failure import Failure, Thrown
 from airflow_provider_ckpt.symptoms.literals import literal_of
-from airflow_provider_ckpt.symptoms.message_facts import facts_of, file_in, first_of, same_query
+from airflow_provider_ckpt.symptoms.message_facts import facts_of, file_in, first_of, same_query, stated_location
 from airflow_provider_ckpt.symptoms.origin import plain_frame, reaches_spark, reader_in, users_frame
 from airflow_provider_ckpt.symptoms.page import Cause, Page
 from airflow_provider_ckpt.symptoms.sign import Sign
-from airflow_provider_ckpt.symptoms.storage_words import READERS, storage_problem
+from airflow_provider_ckpt.symptoms.storage_words import READERS, StorageProblem, storage_problem
 
 #: Conditions that say only that something went wrong, which their cause names.
 WRAPPERS = frozenset({"STREAM_FAILED", "INTERNAL_ERROR", "FAILED_READ_FILE.NO_HINT", "TASK_WRITE_FAILED"})
@@ -200,7 +200,7 @@ class Index:
         if problem is None or failure.is_of_python or users_frame(failure.frames_of(thrown)):
             return
         reader = reader_in(failure.frames_of(thrown), READERS)
-        if failure.is_of_function and reader is None:
+        if reader is None and (failure.is_of_function or self._is_elsewhere(problem, whole, thrown)):
             return
         is_shown = reader is not None or not problem.is_bare
         for item in items:
@@ -209,6 +209,16 @@ class Index:
                 facts = {"file": problem.path}
                 match = Match(None, item, None, (item.cause,), facts, signs=signs, found=problem.path)
                 yield (0.6 if not is_shown else 3.3 if problem.what == "missing" else 5.5), match
+
+    def _is_elsewhere(self, problem: StorageProblem, whole: str, thrown: Thrown) -> bool:
+        """Whether a file is of the data of a query: its condition says so, or the checkpoint is at another location."""
+        stated = stated_location(whole)
+        if stated is not None and problem.place != "sink_log" and f"{stated}/" not in problem.path:
+            return True
+        told = {name for item in self.items for name in item.conditions}
+        return any(
+            name in self.others and not {name, name.partition(".")[0]} & (told | WRAPPERS) for name in thrown.conditions
+        )
 
     def _of_text(self, item: Page | Entry, text: str, thrown: Thrown, failure: Failure) -> tuple[float, Match] | None:
         """What a text says of one page or entry, and how closely."""

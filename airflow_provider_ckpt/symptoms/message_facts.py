@@ -69,13 +69,19 @@ def facts_of(message: str) -> dict[str, str]:
 
 def location_in(message: str) -> str | None:
     """The checkpoint location that a message names, by itself or by a file in it."""
-    if found := _STATED.search(message):
-        return _plain(found[1] or found[2])
+    if stated := stated_location(message):
+        return stated
     for inside in _INSIDE.finditer(message):
         before = _NO_PATH.split(message[max(0, inside.start() - _PATH_CHARS) : inside.start()])[-1]
         if found := _ENDS_WITH_PATH.match(before):
             return _plain(found[0])
     return None
+
+
+def stated_location(message: str) -> str | None:
+    """The checkpoint location that a message states as such."""
+    found = _STATED.search(message)
+    return _plain(found[1] or found[2]) if found else None
 
 
 def file_in(message: str) -> tuple[str, str] | None:

@@ -46,6 +46,12 @@ _PROBLEMS = {
 }
 #: A path, whose numbers are none of a request.
 _PATH = re.compile(r"/[^\s,;'\"\]\[<>()?]{1,2000}")
+#: What file systems of Hadoop say of a file that is missing.
+_OF_HADOOP = re.compile(
+    r"File:? \S+ does not exist|\S doesn't exist|No such file or directory(?::| ')|(?:File does not exist|not found): "
+    r"|[Ss]pecified path does not exist|[Pp]athNotFound|Unable to find batch|FileNotFoundException: |No lease on"
+    r"|\.\w+ does not exist|404 Not Found"
+)
 #: What Java says of any file of a machine.
 _BARE = re.compile(r"\((?:No such file or directory|Permission denied|Is a directory)\)|NoSuchFileException")
 _TEMPORARY = r"(?:\.[\w-]{1,80}(?:\.TID\d{1,9})?\.tmp|\.crc)?(?![\w/-])"
@@ -67,7 +73,8 @@ class StorageProblem:
         what: Which of the problems above.
         place: What the file is: ``offsets``, ``commits``, ``sources``, ``state`` or ``sink_log``.
         path: Of the file.
-        is_bare: Whether only Java itself says it, of a path without a scheme, as it does for any file of a machine.
+        is_bare: Whether no file system of Hadoop, by which Spark opens every file, says it in these words: Java says it
+            of a file of a machine, and clients of a storage of any object.
     """
 
     what: str
@@ -88,6 +95,8 @@ def storage_problem(text: str) -> StorageProblem | None:
             continue
         said = _PATH.sub("/…", text)
         what = next((name for name, words in _PROBLEMS.items() if words.search(said)), None)
-        is_bare = path.startswith("/") and _BARE.search(text) is not None
+        is_bare = (path.startswith("/") and _BARE.search(text) is not None) or (
+            what == "missing" and _OF_HADOOP.search(text) is None
+        )
         return None if what is None else StorageProblem(what, found.lastgroup, path, is_bare)
     return None

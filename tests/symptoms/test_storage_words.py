@@ -105,6 +105,10 @@ JAVA = "java.io.FileNotFoundException: /data/ck/offsets/7 (Permission denied)\n\
             "[FAILED_EXECUTE_UDF] f failed due to: java.io.FileNotFoundException: File s3a://l/offsets/17 does not exist",
             None,
         ),
+        ("The specified key does not exist: s3://acme-bus/offsets/0", False),
+        ("[PATH_NOT_FOUND] Path does not exist: file:/data/exports/offsets/3. SQLSTATE: 42K03", None),
+        ("File not found: s3://bus/offsets/0 [how=x, checkpointLocation=/data/ck], Append", None),
+        ("File not found: s3://bus/offsets/0 [how=x, checkpointLocation=s3://bus], Append", True),
         ("[FOREACH_BATCH_USER_FUNCTION_ERROR] Reason: /data/exports/offsets/17 (No such file or directory)", None),
     ],
 )
