@@ -65,6 +65,10 @@ class OperatorStateMetadata(Verbatim):
         return jvm_text.encode_utf8(f"v{self.version}\n{jvm_text.write_json(fields)}")
 
 
+#: The one version in the directory of that name.
+_IN_V2 = 2
+
+
 def decode(data: bytes, name: str) -> OperatorStateMetadata:
     """Read the file as Spark's ``OperatorStateMetadataReader`` does.
 
@@ -78,6 +82,12 @@ def decode(data: bytes, name: str) -> OperatorStateMetadata:
     text = jvm_text.decode_utf8(data, name)
     line, _, body = text.partition("\n")
     version = parse_version(jvm_text.trim(line), MAX_VERSION, "operator state metadata", name)
+    if "/v2/" in name and version != _IN_V2:
+        raise MalformedEntryError(
+            f"the operator state metadata has version v{version}, and in this directory Spark reads v{_IN_V2} alone",
+            name=name,
+            spark_error="IllegalArgumentException",
+        )
     what = "operator state metadata"
     fields = jvm_text.Fields(jvm_text.read_json_object(body, name, what), name, what)
     operator = jvm_text.Fields(fields.object("operatorInfo"), name, "operatorInfo")

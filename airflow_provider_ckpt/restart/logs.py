@@ -147,7 +147,19 @@ def entry_before_newest(view: CheckpointView, deploy: DeploySpec) -> Iterator[Fi
         if entry is not None and deploy.sources is not None:
             if entry.version == 1:
                 yield from count_fits(entry, name, before, view, deploy)
-            yield from types_fit(entry, before, deploy)
+            for finding in types_fit(entry, before, deploy):
+                yield finding if _reads_before(view, deploy) else replace(finding, severity="warning", spark_error=None)
+
+
+#: Types whose source reads the offset that it goes on from alone, not the one before that.
+_READS_ONE = frozenset({"kafka", "rate", "rate-micro-batch", "socket", "iceberg"})
+
+
+def _reads_before(view: CheckpointView, deploy: DeploySpec) -> bool:
+    """Whether a source reads the offset before the newest one: where the batch in flight began, or an older source."""
+    newest = newest_entry(view)
+    has_all = newest is not None and all(offset is not None for _, offset in newest.offsets)
+    return view.in_flight is not None or not has_all or not {*(deploy.source_kinds or {}).values()} <= _READS_ONE
 
 
 def confs(view: CheckpointView, deploy: DeploySpec) -> Iterator[Finding]:

@@ -47,3 +47,11 @@ def test_an_operator_names_its_stores(data, paths, properties):
 def test_what_spark_stops_at(data, error, problem):
     with pytest.raises(error, match=problem):
         state_metadata.decode(data, "state/0/_metadata/metadata")
+
+
+def test_in_the_directory_of_version_2_spark_reads_that_version_alone():
+    with pytest.raises(
+        MalformedEntryError, match="has version v1, and in this directory Spark reads v2 alone"
+    ) as caught:
+        state_metadata.decode(file(1), "state/0/_metadata/v2/0")
+    assert caught.value.spark_error == "IllegalArgumentException"

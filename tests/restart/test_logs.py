@@ -135,6 +135,7 @@ def test_the_entry_before_a_batch_in_flight_is_missed(version, error):
     assert found(logs.entry_before_newest, view_of("offsets/3"), DeploySpec(version)) == [("CKPT110", "error", error)]
 
 
+DELTA = '{"sourceVersion":1,"reservoirId":"t","reservoirVersion":3,"index":-1,"isStartingVersion":false}'
 FILE = (DeclaredSource("0", "file"),)
 
 
@@ -151,6 +152,22 @@ FILE = (DeclaredSource("0", "file"),)
 def test_the_entry_before_fits_the_sources(before, sources, expected):
     view = view_of("offsets/1", **{"offsets/0": before})
     assert found(logs.entry_before_newest, view, DeploySpec(sources=sources)) == expected
+
+
+@pytest.mark.parametrize(
+    ("kind", "committed", "expected"),
+    [
+        ("rate-micro-batch", True, ("CKPT212", "warning", None)),
+        ("rate-micro-batch", False, ("CKPT212", "error", "MappingException")),
+        ("delta", True, ("CKPT212", "error", "DELTA_INVALID_SOURCE_VERSION")),
+    ],
+)
+def test_a_source_reads_the_offset_before_only_where_a_batch_begins_there(kind, committed, expected):
+    newest = {"delta": DELTA, "rate-micro-batch": '{"offset":5,"timestamp":1}'}[kind]
+    files = {"offsets/0": entry(1, '{"topic":{"0":1}}'), "offsets/1": entry(1, newest)}
+    view = view_of(**files, **({"commits/1": b"v1\n{}"} if committed else {}))
+    deploy = DeploySpec(sources=(DeclaredSource("0", kind),))
+    assert found(logs.entry_before_newest, view, deploy) == [expected]
 
 
 # --- confs ----------------------------------------------------------------------------------------------------------
