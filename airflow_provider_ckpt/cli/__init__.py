@@ -14,7 +14,7 @@ from importlib import import_module
 import click
 
 from airflow_provider_ckpt import __version__
-from airflow_provider_ckpt.cli.render import print_error, print_usage_error
+from airflow_provider_ckpt.cli.render import INTERRUPTED, print_error, print_interrupted, print_usage_error
 from airflow_provider_ckpt.cli.streams import OutputError, take_over, without_output
 from airflow_provider_ckpt.errors import CheckpointError
 
@@ -140,7 +140,10 @@ def run(arguments: Sequence[str], shown: Sequence[str] | None = None) -> int:
                 print_usage_error(error)
         return error.exit_code
     except click.Abort:
-        return 130
+        if "--json" in arguments:
+            with suppress(OutputError):
+                print_interrupted()
+        return INTERRUPTED
     except CheckpointError as error:
         with suppress(OutputError):  # it is on stderr already
             print_error(error, as_json="--json" in arguments)

@@ -21,7 +21,7 @@ from airflow_provider_ckpt.cli.options import (
     shared,
     triggered,
 )
-from airflow_provider_ckpt.cli.render import print_error, say
+from airflow_provider_ckpt.cli.render import INTERRUPTED, print_error, say
 from airflow_provider_ckpt.cli.sources import asked_sources, asking
 from airflow_provider_ckpt.cli.topic_memory import TopicMemory
 from airflow_provider_ckpt.clock import now_ms
@@ -172,7 +172,7 @@ def fleet(
     show(rows, summary, "json" if as_json else document or "text")
     if not summary.is_complete:
         say(f"Interrupted after {len(rows)} rows; the last one is {summary.last}. No index was written.", err=True)
-        raise click.Abort
+        raise click.exceptions.Exit(INTERRUPTED)
     for location, ids in positions.topic_ids.items() if positions is not None else ():
         remembered.see(open_store(location, storage_options), ids)
     if writer is not None and writer.write() is None:

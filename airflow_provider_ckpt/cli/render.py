@@ -60,6 +60,26 @@ def print_usage_error(error: click.ClickException) -> None:
     print_json(document)
 
 
+#: What a command ends with that was interrupted (Ctrl-C).
+INTERRUPTED = 130
+
+
+def print_interrupted() -> None:
+    """The document of a command that was interrupted before it had anything to print."""
+    document: ErrorDocument = {
+        "format_version": FORMAT_VERSION,
+        "error": {
+            "code": "INTERRUPTED",
+            "message": "interrupted before there was a result",
+            "location": None,
+            "name": None,
+            "batch_id": None,
+            "hint": "Run the same command again.",
+        },
+    }
+    print_json(document)
+
+
 def print_tables(tables: Sequence[Table]) -> None:
     """Tables on stdout, wide where stdout is no terminal."""
     from rich.console import Console

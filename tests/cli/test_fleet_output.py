@@ -63,3 +63,12 @@ def test_an_interrupt_leaves_a_whole_document_that_says_how_far_it_came(capsys, 
         assert (told["summary"]["complete"], told["summary"]["last"]) == (False, f"{root}/b")
     else:
         assert out.startswith("Interrupted, and not complete: 2 checkpoints")
+
+
+def test_an_interrupt_before_there_is_a_result_leaves_a_document_as_well(capsys, fleet, monkeypatch):
+    def interrupted(*_: object, **__: object):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(fleet_command, "find_checkpoints", interrupted)
+    code, out, _ = ckpt(capsys, fleet("a"), "--json")
+    assert (code, json.loads(out)["error"]["code"]) == (130, "INTERRUPTED")
